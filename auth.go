@@ -1,0 +1,231 @@
+package webdelivery
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+)
+
+// Auth says how a client proves who it is (service-interface section 5). Make one with [BasicAuth], [SessionAuth] or
+// [SessionToken]; the zero value is refused. However an Auth is printed, it shows no secret.
+type Auth struct {
+	mode     authMode
+	username string
+	password secret
+	token    secret
+}
+
+type authMode string
+
+const (
+	modeBasic   authMode = "basic"
+	modeSession authMode = "session"
+	modeToken   authMode = "token"
+)
+
+// BasicAuth sends user name and password with every request.
+func BasicAuth(username, password string) Auth {
+	return Auth{mode: modeBasic, username: username, password: newSecret(password)}
+}
+
+// SessionAuth logs in with user name and password when the first request needs it, and sends the session's id as the
+// cookie authtoken. When the service refuses the session, one new login is made for all calls under way, and each of
+// them is sent again once.
+func SessionAuth(username, password string) Auth {
+	return Auth{mode: modeSession, username: username, password: newSecret(password)}
+}
+
+// SessionToken uses a session that was made elsewhere. When it is refused, calls fail with [ErrUnauthorized].
+func SessionToken(token string) Auth {
+	return Auth{mode: modeToken, token: newSecret(token)}
+}
+
+// String names the way of authentication and the user.
+func (a Auth) String() string { return strings.TrimSpace(string(a.mode) + " " + a.username) }
+
+// GoString is String.
+func (a Auth) GoString() string { return a.String() }
+
+// LogValue is String.
+func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
+
+func (a Auth) validate() error {
+	switch {
+	case a.mode == "":
+		return invalid("auth", "use BasicAuth, SessionAuth or SessionToken")
+	case a.mode == modeToken:
+		if !validToken(a.token.reveal()) {
+			return invalid("SessionToken", "is empty, or holds what no cookie can carry")
+		}
+	case a.username == "":
+		return invalid("user name", "is empty")
+	case strings.Contains(a.username, ":"):
+		return invalid("user name", "holds a colon, which Basic authentication cannot carry")
+	case a.password.reveal() == "":
+		return invalid("password", "is empty")
+	case strings.IndexFunc(a.username+a.password.reveal(), isControl) >= 0:
+		return invalid("user name and password", "hold a control character")
+	}
+	return nil
+}
+
+// secret keeps a text out of everything that prints: fmt reaches into unexported fields, but not behind a pointer
+// inside of them.
+type secret struct{ text *string }
+
+func newSecret(s string) secret { return secret{&s} }
+
+func (s secret) reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+const redacted = "[redacted]"
+
+func (s secret) String() string               { return redacted }
+func (s secret) GoString() string             { return redacted }
+func (s secret) LogValue() slog.Value         { return slog.StringValue(redacted) }
+func (s secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// authenticator puts credentials on requests.
+type authenticator struct {
+	basic   secret   // value of the Authorization header, empty with a fixed token
+	token   secret   // fixed token
+	session *session // nil unless the client logs in by itself
+	hidden  []secret // what must not stand in an error: password, its encoding, fixed token
+}
+
+func newAuthenticator(a Auth, create func(context.Context) (*Session, error)) *authenticator {
+	if a.mode == modeToken {
+		return &authenticator{token: a.token, hidden: []secret{a.token}}
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password.reveal()))
+	n := &authenticator{
+		basic:  newSecret("Basic " + encoded),
+		hidden: []secret{a.password, jsonForm(a.password), newSecret(encoded)},
+	}
+	if a.mode == modeSession {
+		n.session = &session{create: create}
+	}
+	return n
+}
+
+// jsonForm is how a secret stands in a JSON text.
+func jsonForm(s secret) secret {
+	quoted, err := marshalJSON(s.reveal())
+	if err != nil {
+		return s
+	}
+	return newSecret(strings.Trim(string(quoted), `"`))
+}
+
+// errNoCredentials: a login needs a user name and a password.
+var errNoCredentials = errors.New("SessionToken gives no user name and password to log in with")
+
+// ready makes sure that there is a session, where one is needed.
+func (n *authenticator) ready(ctx context.Context, k kind) error {
+	_, err := n.credential(ctx, k)
+	return err
+}
+
+// credential is a header to set.
+type credential struct {
+	name, value string
+	generation  uint64 // of the session, 0 without one
+}
+
+// credential gives what a request of this kind shows. A login shows the password, whatever the rest of the calls show.
+func (n *authenticator) credential(ctx context.Context, k kind) (credential, error) {
+	switch {
+	case k == login && n.basic.text == nil:
+		return credential{}, &unsentError{"login", errNoCredentials}
+	case k == login || n.session == nil && n.token.text == nil:
+		return credential{name: "Authorization", value: n.basic.reveal()}, nil
+	case n.session == nil:
+		return cookie(n.token, 0), nil
+	}
+	t, err := n.session.current(ctx)
+	return cookie(t.token, t.generation), err
+}
+
+// cookie makes the header by hand: Request.AddCookie drops bytes it does not like, and a jar would add a second cookie
+// on a retry.
+func cookie(token secret, generation uint64) credential {
+	return credential{name: "Cookie", value: authCookieName + "=" + token.reveal(), generation: generation}
+}
+
+// renew is asked when the service refuses a session: whether it makes sense to send the request again.
+func (n *authenticator) renew(generation uint64) bool { return n.session.renew(generation) }
+
+// accepted is told when the service took a request of the session.
+func (n *authenticator) accepted(generation uint64) {
+	if n.session != nil && generation != 0 {
+		n.session.accepted(generation)
+	}
+}
+
+// minHidden is the length from which on a secret is looked for in foreign texts; a shorter one stands in too many.
+const minHidden = 4
+
+// redactBytes takes the client's own secrets out of what the service or a transport said: a service that echoes a
+// request would otherwise bring them into errors and logs.
+func (n *authenticator) redactBytes(b []byte) []byte {
+	hidden := n.hidden
+	if n.session != nil {
+		hidden = append(hidden[:len(hidden):len(hidden)], n.session.tokens()...)
+	}
+	for _, s := range hidden {
+		if text := s.reveal(); len(text) >= minHidden && bytes.Contains(b, []byte(text)) {
+			b = bytes.ReplaceAll(b, []byte(text), []byte(redacted))
+		}
+	}
+	return b
+}
+
+// redactError gives err itself, or when its text holds a secret one that says the same without.
+func (n *authenticator) redactError(err error) error {
+	text := err.Error()
+	if safe := string(n.redactBytes([]byte(text))); safe != text {
+		return &redactedError{safe, err}
+	}
+	return err
+}
+
+// redactedError keeps errors.Is of the error it stands for, and neither its text nor itself.
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string        { return e.text }
+func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }
+
+// safeHeader copies a reply's header for an error, without cookies, secrets, and all but the origin of a Location.
+func (c *Client) safeHeader(h http.Header) http.Header {
+	safe := make(http.Header, len(h))
+	for name, values := range h {
+		if name == "Set-Cookie" || name == "Location" {
+			continue
+		}
+		for _, v := range values {
+			safe[name] = append(safe[name], string(c.auth.redactBytes([]byte(v))))
+		}
+	}
+	if location := h.Get("Location"); location != "" {
+		safe.Set("Location", c.base.originOfLocation(location))
+	}
+	return safe
+}
+
+// validToken: what RFC 6265 section 4.1.1 lets a cookie's value hold.
+func validToken(token string) bool {
+	return token != "" && strings.IndexFunc(token, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || r == '"' || r == ',' || r == ';' || r == '\\'
+	}) < 0
+}

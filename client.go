@@ -1,0 +1,162 @@
+package webdelivery
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+)
+
+// Version is the version of this module, as it stands in the User-Agent header.
+const Version = "0.1.0"
+
+// Client drives the service for one customer. It is safe for concurrent use and does not change once it is made.
+type Client struct {
+	// Tasks reads the records of long-running operations (service-interface section 4.1).
+	Tasks *TasksService
+	// Purge submits purges and reads their transactions (service-interface section 4.4).
+	Purge *PurgeService
+	// Sessions makes sessions (service-interface section 4.5).
+	Sessions *SessionsService
+
+	base           *base
+	auth           *authenticator
+	http           *http.Client      // ours: the transport of this package, no redirects, no jar
+	next           http.RoundTripper // what our transport sends through
+	attemptTimeout time.Duration
+	maxBody        int64
+	retry          RetryPolicy
+	budget         *budget
+	limiter        Limiter
+	logger         *slog.Logger // nil: no log
+	userAgent      string
+	dialect        Dialect
+}
+
+// NewClient makes a client for the service at baseURL and one customer; requests go to {baseURL}/{customer}/v1
+// (service-interface, opening lines). Nothing is sent before the first call.
+//
+// The base URL is https, or http on a loopback address (see [WithPlainHTTP]); it may hold a path, but no user
+// information, query or fragment. What cannot be right is refused with a [*ValidationError] that names the parameter
+// or option.
+func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
+	s := settings{httpClient: &http.Client{Transport: defaultTransport()}, userAgent: "webdelivery-go/" + Version,
+		maxBody: defaultMaxBody, attemptTimeout: defaultAttempt}
+	zero := []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}
+	for _, option := range append(zero, options...) {
+		if option == nil {
+			return nil, invalid("options", "one is nil")
+		}
+		if err := option(&s); err != nil {
+			return nil, err
+		}
+	}
+	if err := auth.validate(); err != nil {
+		return nil, err
+	}
+	b, err := parseBase(baseURL, customer, s.plainHTTP)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		base: b, next: s.httpClient.Transport, attemptTimeout: s.attemptTimeout, maxBody: s.maxBody, budget: newBudget(),
+		limiter: s.limiter, logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
+	}
+	if c.next == nil {
+		c.next = http.DefaultTransport
+	}
+	if c.limiter == nil {
+		c.limiter = sharedPurgeLimiter(b.limiterKey())
+	}
+	c.http = &http.Client{
+		Transport:     &transport{c},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	c.Tasks, c.Purge, c.Sessions = &TasksService{c}, &PurgeService{c}, &SessionsService{c}
+	c.auth = newAuthenticator(auth, c.Sessions.Create)
+	return c, nil
+}
+
+// NewClientFromEnv makes a client from the environment: WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
+// WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD, and WEBDELIVERY_AUTH, which is basic (also when unset) or session. A
+// missing variable is a [*ValidationError] that names it.
+func NewClientFromEnv(options ...Option) (*Client, error) {
+	var missing problems
+	get := func(name string) string {
+		value := os.Getenv(name)
+		if value == "" {
+			missing.add(name, "is not set in the environment")
+		}
+		return value
+	}
+	baseURL, customer := get("WEBDELIVERY_BASE_URL"), get("WEBDELIVERY_CUSTOMER")
+	username, password := get("WEBDELIVERY_USERNAME"), get("WEBDELIVERY_PASSWORD")
+	if err := missing.err(); err != nil {
+		return nil, err
+	}
+	auth := BasicAuth(username, password)
+	switch mode := os.Getenv("WEBDELIVERY_AUTH"); authMode(mode) {
+	case "", modeBasic:
+	case modeSession:
+		auth = SessionAuth(username, password)
+	default:
+		return nil, invalid("WEBDELIVERY_AUTH", "%q is neither basic nor session", mode)
+	}
+	return NewClient(baseURL, customer, auth, options...)
+}
+
+// Do sends any request of the service that has no method here, through the same funnel as all others: credentials,
+// limits, retries, errors. path is relative to {baseURL}/{customer}/v1, escaped, and may hold a query. in becomes the
+// JSON body, nil sends none; the JSON reply is read into out, nil drops it. A *json.RawMessage as out takes the body as
+// it is, also an empty one.
+//
+// GET, HEAD, DELETE and a POST to /cache/purge are retried after faults; every other write only when it certainly was
+// not processed. A POST to /cache/purge waits for a purge permit.
+func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
+	if !validMethod(method) {
+		return invalid("method", "%q is no HTTP method", method)
+	}
+	path, query, err := c.base.resolve("path", path)
+	if err != nil {
+		return err
+	}
+	cl := call{method: method, path: path, query: query}
+	if in != nil {
+		if cl.body, err = marshalJSON(in); err != nil {
+			return err
+		}
+	}
+	r, err := c.send(ctx, cl)
+	if err != nil || out == nil {
+		return err
+	}
+	if raw, ok := out.(*json.RawMessage); ok {
+		*raw = r.body
+		return nil
+	}
+	if err := r.checkJSON(); err != nil {
+		return err
+	}
+	return r.unmarshal(out)
+}
+
+// defaultTransport is what a client sends through unless it is given an http.Client: net/http's defaults, except that
+// connections to one host are kept for many goroutines, are given up before a server's own idle limit closes them
+// under a request, and are probed when HTTP/2 falls silent.
+func defaultTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 10 * time.Second},
+		MaxIdleConns:           128,
+		MaxIdleConnsPerHost:    128,
+		IdleConnTimeout:        15 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}

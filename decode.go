@@ -1,0 +1,201 @@
+package webdelivery
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// reply is what a call that succeeded brought.
+type reply struct {
+	status   int
+	header   http.Header
+	body     []byte
+	exchange *exchange
+}
+
+// fetch sends a call and reads the reply, a JSON object, into a new T.
+func fetch[T any](ctx context.Context, c *Client, cl call) (*T, error) {
+	r, err := c.send(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	value := new(T)
+	if err := r.decodeObject(value); err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// decodeObject reads a JSON object. It is stricter than json.Unmarshal, which takes null for an empty object and
+// mends broken UTF-8 in silence.
+func (r *reply) decodeObject(out any) error {
+	if err := r.checkJSON(); err != nil {
+		return err
+	}
+	if first := bytes.TrimLeft(r.body, " \t\r\n"); first[0] != '{' {
+		return r.bad("not a JSON object", nil)
+	}
+	return r.unmarshal(out)
+}
+
+// unmarshal reads any JSON value.
+func (r *reply) unmarshal(out any) error {
+	if err := json.Unmarshal(r.body, out); err != nil {
+		return r.bad("", err)
+	}
+	return nil
+}
+
+// checkJSON refuses what cannot be a reply of the service: nothing, or a page made for people, as proxies send it.
+func (r *reply) checkJSON() error {
+	switch {
+	case isHTML(r.header):
+		return r.bad("an HTML page", nil)
+	case len(bytes.TrimSpace(r.body)) == 0:
+		return r.bad("an empty body", nil)
+	case !utf8.Valid(r.body):
+		return r.bad("broken UTF-8", nil)
+	default:
+		return nil
+	}
+}
+
+func isHTML(h http.Header) bool {
+	mediaType, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && (mediaType == "text/html" || mediaType == "application/xhtml+xml")
+}
+
+// bad is the error for a reply that cannot be used. Whether the service carried out a write before it sent such a
+// thing, nobody knows.
+func (r *reply) bad(what string, cause error) *Error {
+	detail := joinNonEmpty(": ", what, decodeReason(cause))
+	e := r.exchange.newError(fmt.Errorf("%w: %s (Content-Type %q): %q", ErrBadReply, detail,
+		r.header.Get("Content-Type"), clip(r.body)))
+	if r.exchange.kind != read {
+		e.outcome = Unknown
+	}
+	return e
+}
+
+// decodeReason tells a JSON error with the field it is about.
+func decodeReason(err error) string {
+	var typed *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &typed):
+		return fmt.Sprintf("%s: %s does not fit %v", typed.Field, typed.Value, typed.Type)
+	default:
+		return err.Error()
+	}
+}
+
+// maxShown bounds how much of an unusable body its error repeats.
+const maxShown = 200
+
+func clip(body []byte) []byte { return body[:min(len(body), maxShown)] }
+
+// errorBody is every shape in which an error's text is read (open point 31).
+type errorBody struct {
+	Code        looseInt   `json:"code"`
+	Description string     `json:"description"`
+	Message     string     `json:"message"`
+	ErrorInfo   *ErrorInfo `json:"error_info"`
+}
+
+// describe finds the words of an error reply; without any, those of the status.
+func describe(status int, h http.Header, body []byte) string {
+	if status >= http.StatusMultipleChoices && status < http.StatusBadRequest {
+		return "redirect to " + h.Get("Location") + " not followed"
+	}
+	var e errorBody
+	if json.Unmarshal(body, &e) == nil {
+		if e.Description != "" {
+			return e.Description
+		}
+		if e.Message != "" {
+			return e.Message
+		}
+		if e.ErrorInfo != nil && e.ErrorInfo.Message != "" {
+			return e.ErrorInfo.Message
+		}
+	}
+	return http.StatusText(status)
+}
+
+// envelopeCode reads the code of a purge reply; 0 without one. It may contradict the HTTP status (open point 7).
+func envelopeCode(body []byte) int {
+	var e struct {
+		Code looseInt `json:"code"`
+	}
+	if json.Unmarshal(body, &e) != nil {
+		return 0
+	}
+	return int(e.Code)
+}
+
+// looseInt reads a whole number that may stand in quotes; all its digits are kept.
+type looseInt int64
+
+func (n *looseInt) UnmarshalJSON(b []byte) error {
+	text := strings.Trim(string(b), `"`)
+	if text == "null" || text == "" {
+		return nil
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s is not a whole number of 64 bits", clip(b))
+	}
+	*n = looseInt(v)
+	return nil
+}
+
+// timestamp reads the service's ISO 8601 UTC timestamps into a time in UTC. The document shows no pattern for them, so
+// all usual ones are read; one without a zone is UTC. Empty and null are the zero time.
+type timestamp struct{ time.Time }
+
+var timestampLayouts = []string{
+	time.RFC3339,
+	"2006-01-02T15:04:05Z0700",
+	"2006-01-02T15:04:05",
+	"2006-01-02 15:04:05Z07:00",
+	"2006-01-02 15:04:05",
+	time.DateOnly,
+}
+
+func (t *timestamp) UnmarshalJSON(b []byte) error {
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	if text == "" {
+		return nil
+	}
+	for _, layout := range timestampLayouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			t.Time = at.UTC()
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not an ISO 8601 timestamp", clip([]byte(text)))
+}
+
+// marshalJSON encodes a request body. Characters that only matter in HTML stay as they are.
+func marshalJSON(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, invalid("request", "%v", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

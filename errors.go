@@ -1,0 +1,274 @@
+package webdelivery
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Sentinels for errors.Is. The first group matches an [*Error] by the status of the reply, or by the code of its
+// envelope where that is the graver of the two (service-interface section 7).
+var (
+	ErrBadRequest   = errors.New("webdelivery: bad request")    // 400
+	ErrUnauthorized = errors.New("webdelivery: unauthorized")   // 401, and 403 of the purge and transaction endpoints
+	ErrForbidden    = errors.New("webdelivery: forbidden")      // 403
+	ErrNotFound     = errors.New("webdelivery: not found")      // 404
+	ErrRateLimited  = errors.New("webdelivery: rate limited")   // 429
+	ErrServer       = errors.New("webdelivery: server fault")   // 500 and above
+	ErrRedirect     = errors.New("webdelivery: redirected")     // 300 to 399: no redirect is ever followed
+	ErrBadReply     = errors.New("webdelivery: unusable reply") // a reply that is not what the service document says
+
+	// ErrResponseTooLarge: the reply is longer than [WithMaxResponseBytes] allows.
+	ErrResponseTooLarge = errors.New("webdelivery: response too large")
+	// ErrInvalid: the request was refused here, by an [*ValidationError]; nothing was sent.
+	ErrInvalid = errors.New("webdelivery: invalid request")
+)
+
+// Outcome says what became of a write whose call ended in an error.
+type Outcome int
+
+const (
+	// Unknown: the service may have carried out the write, or not. The zero value.
+	Unknown Outcome = iota
+	// NotApplied: the service certainly did not carry out the write.
+	NotApplied
+	// Applied: the service carried out the write.
+	Applied
+)
+
+// String gives "unknown", "not applied" or "applied".
+func (o Outcome) String() string {
+	switch o {
+	case NotApplied:
+		return "not applied"
+	case Applied:
+		return "applied"
+	default:
+		return "unknown"
+	}
+}
+
+// OutcomeOf tells what became of the write that returned err. It is [Applied] for a nil error, [NotApplied] for one
+// that never left the process or that the service refused, and [Unknown] for all else, errors of other packages
+// included. For the error of a call that only reads it is [NotApplied].
+func OutcomeOf(err error) Outcome {
+	if err == nil {
+		return Applied
+	}
+	var known interface{ outcomeOfWrite() Outcome }
+	if errors.As(err, &known) {
+		return known.outcomeOfWrite()
+	}
+	return Unknown
+}
+
+// Error is a call that failed on its way or that the service refused. It never holds a credential: Set-Cookie is
+// taken out of Header, and the client's own password and token out of everything else.
+type Error struct {
+	StatusCode  int         // HTTP status of the last reply; 0 when none arrived
+	Code        int         // code of the reply's envelope; 0 when it has none
+	Method      string      // HTTP method of the request
+	Path        string      // escaped path of the request, without its query
+	Description string      // the service's own words, or those of the status
+	Body        []byte      // the first 64 KiB of the last reply
+	Header      http.Header // header of the last reply; of Location only scheme and host
+	Attempts    int         // requests sent or tried, the first included
+
+	outcome    Outcome
+	authFailed bool  // the status means failed authentication (open point 6: 403 on purge and transactions)
+	cause      error // what failed apart from the status: the connection, the context, the decoding
+}
+
+// Error gives method, path, status, description and cause on one line; what the service sent is quoted and clipped.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "webdelivery: %s %s", e.Method, e.Path)
+	if e.StatusCode != 0 {
+		fmt.Fprintf(&b, ": %d %s", e.StatusCode, http.StatusText(e.StatusCode))
+	}
+	if e.Code != 0 && e.Code != e.StatusCode {
+		fmt.Fprintf(&b, " (code %d)", e.Code)
+	}
+	if e.Description != "" && e.Description != http.StatusText(e.StatusCode) {
+		b.WriteString(": " + printable(e.Description))
+	}
+	if e.cause != nil {
+		b.WriteString(": " + printable(e.cause.Error()))
+	}
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
+	}
+	return b.String()
+}
+
+// Unwrap gives the cause: the context's error, the connection's, or one of the sentinels.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Is matches the sentinels of this package by status.
+func (e *Error) Is(target error) bool {
+	switch status := max(e.StatusCode, e.Code); target {
+	case ErrBadRequest:
+		return status == http.StatusBadRequest
+	case ErrUnauthorized:
+		return status == http.StatusUnauthorized || e.authFailed
+	case ErrForbidden:
+		return status == http.StatusForbidden
+	case ErrNotFound:
+		return status == http.StatusNotFound
+	case ErrRateLimited:
+		return status == http.StatusTooManyRequests
+	case ErrServer:
+		return status >= http.StatusInternalServerError
+	case ErrRedirect:
+		return status >= http.StatusMultipleChoices && status < http.StatusBadRequest
+	default:
+		return false
+	}
+}
+
+// LogValue gives the facts without header and body, so that an Error is safe in any log.
+func (e *Error) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.String("method", e.Method),
+		slog.String("path", e.Path),
+		slog.Int("status", e.StatusCode),
+		slog.Int("attempts", e.Attempts),
+		slog.String("outcome", e.outcome.String()),
+	}
+	if e.Description != "" {
+		attrs = append(attrs, slog.String("description", printable(e.Description)))
+	}
+	if e.cause != nil {
+		attrs = append(attrs, slog.String("cause", printable(e.cause.Error())))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
+
+// ValidationError is a request refused before anything was sent, because the service document says that it is invalid.
+// It matches [ErrInvalid]. Several of them come joined; errors.As finds the first.
+type ValidationError struct {
+	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
+	Reason string // what is wrong with it
+}
+
+func (e *ValidationError) Error() string {
+	return "webdelivery: invalid " + e.Field + ": " + printable(e.Reason)
+}
+
+// Is matches [ErrInvalid].
+func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
+
+// LogValue gives field and reason.
+func (e *ValidationError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", printable(e.Reason)))
+}
+
+func (e *ValidationError) outcomeOfWrite() Outcome { return NotApplied }
+
+// invalid makes a ValidationError.
+func invalid(field, format string, args ...any) *ValidationError {
+	return &ValidationError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// maxProblems bounds how many problems one error lists; a list of 50,000 bad entries is told by its first hundred.
+const maxProblems = 100
+
+// problems gathers all that is wrong with a request into one error.
+type problems struct {
+	found []error
+	more  int
+}
+
+func (p *problems) add(field, format string, args ...any) {
+	if len(p.found) == maxProblems {
+		p.more++
+		return
+	}
+	p.found = append(p.found, invalid(field, format, args...))
+}
+
+func (p *problems) err() error {
+	switch {
+	case len(p.found) == 0:
+		return nil
+	case len(p.found) == 1:
+		return p.found[0]
+	case p.more > 0:
+		return errors.Join(append(p.found, fmt.Errorf("and %d more of the kind", p.more))...)
+	default:
+		return errors.Join(p.found...)
+	}
+}
+
+// TaskError is a task that ended with an error condition (service-interface section 2.1, error_info). The calls that
+// led to it succeeded; what the task was to change may be changed in part, so its outcome is [Unknown].
+type TaskError struct {
+	Task *Task // the task as it was last read; its ErrorInfo is not nil
+}
+
+func (e *TaskError) Error() string {
+	info := e.Task.ErrorInfo
+	text := info.Message
+	for _, d := range info.Details {
+		text += "; " + d.Message
+	}
+	return fmt.Sprintf("webdelivery: task %s failed: %s", printable(e.Task.ID), printable(joinNonEmpty(": ", info.Type, text)))
+}
+
+// LogValue gives id, operation and error_info of the task.
+func (e *TaskError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("task", printable(e.Task.ID)),
+		slog.String("operation", printable(e.Task.Operation)),
+		slog.String("error", printable(e.Error())))
+}
+
+// TransactionError is a purge transaction that ended badly (open point 9). Some of its URIs may be purged, so its
+// outcome is [Unknown].
+type TransactionError struct {
+	Transaction *Transaction // the transaction as it was last read
+}
+
+func (e *TransactionError) Error() string {
+	t := e.Transaction
+	return fmt.Sprintf("webdelivery: transaction %d ended as %s", t.TransactionID,
+		printable(joinNonEmpty(": ", t.TransactionStatus, t.TransactionStatusDescription, t.Description)))
+}
+
+// LogValue gives id and status of the transaction.
+func (e *TransactionError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.Int64("transaction_id", e.Transaction.TransactionID),
+		slog.String("transaction_status", printable(e.Transaction.TransactionStatus)))
+}
+
+// maxPrinted bounds how much of a foreign text one message repeats, in bytes.
+const maxPrinted = 512
+
+// printable makes a foreign text fit for one line of a log: clipped, and quoted when it holds anything that is not
+// plain to see (a newline, a terminal's escape, a broken rune).
+func printable(s string) string {
+	if len(s) > maxPrinted {
+		s = strings.ToValidUTF8(s[:maxPrinted], "") + "..."
+	}
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+func joinNonEmpty(sep string, parts ...string) string {
+	kept := make([]string, 0, len(parts))
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, sep)
+}

@@ -1,0 +1,129 @@
+package webdelivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
+)
+
+// Limiter hands out permits to submit a purge. Wait blocks until there is one, or returns an error; then nothing is
+// sent. A *rate.Limiter of golang.org/x/time/rate is one. A Limiter that also has
+//
+//	Pause(context.Context, time.Duration) error
+//
+// is told when the service answers that purges come too fast, so that every caller holds back.
+type Limiter interface {
+	Wait(ctx context.Context) error
+}
+
+type pauser interface {
+	Pause(ctx context.Context, d time.Duration) error
+}
+
+// purgeInterval is what lies between two permits. The service takes 2 purges a second (service-interface section 8);
+// three arrivals span two intervals, so 500 ms has no room for one request being slower than the next. 550 ms has
+// 100 ms of it.
+const purgeInterval = 550 * time.Millisecond
+
+// purgeLimiters holds the one limiter of each origin and customer: the service counts by customer, so all clients of
+// a process share it. It is the only state of this package.
+var purgeLimiters sync.Map // base.limiterKey to *purgeLimiter
+
+func sharedPurgeLimiter(key string) Limiter {
+	limiter, _ := purgeLimiters.LoadOrStore(key, newPurgeLimiter())
+	return limiter.(*purgeLimiter)
+}
+
+// purgeLimiter gives permits one by one, in order of arrival. Only the caller whose turn it is waits on the rate
+// limiter, so one who gives up leaves no hole behind: the next moves up.
+type purgeLimiter struct {
+	turn *semaphore.Weighted
+	rate *rate.Limiter
+
+	mu     sync.Mutex
+	resume time.Time // no permit before this
+}
+
+func newPurgeLimiter() *purgeLimiter {
+	return &purgeLimiter{
+		turn: semaphore.NewWeighted(1),
+		rate: rate.NewLimiter(rate.Every(purgeInterval), 1),
+	}
+}
+
+// Wait blocks until a purge may be sent. Its only error is the context's.
+func (l *purgeLimiter) Wait(ctx context.Context) error {
+	if err := l.turn.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer l.turn.Release(1)
+	for {
+		if err := sleep(ctx, time.Until(l.resumeAt())); err != nil {
+			return err
+		}
+		if err := l.rate.Wait(ctx); err != nil {
+			return permitError(ctx, err)
+		}
+		// A pause that began meanwhile holds for this permit too; the one taken after it spaces the others.
+		if !time.Now().Before(l.resumeAt()) {
+			return nil
+		}
+	}
+}
+
+// Pause gives no permit for d from now on. A longer pause that is under way stays.
+func (l *purgeLimiter) Pause(_ context.Context, d time.Duration) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if until := time.Now().Add(d); until.After(l.resume) {
+		l.resume = until
+	}
+	return nil
+}
+
+func (l *purgeLimiter) resumeAt() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.resume
+}
+
+// permitError makes rate.Limiter's refusal of a deadline that is too near match context.DeadlineExceeded: the limiter
+// returns at once with a text only.
+func permitError(ctx context.Context, err error) error {
+	if _, bounded := ctx.Deadline(); bounded && ctx.Err() == nil {
+		return fmt.Errorf("no permit before the deadline: %w", errors.Join(err, context.DeadlineExceeded))
+	}
+	return err
+}
+
+// takePermit waits on any limiter and tells what it says as an error of this package.
+func takePermit(ctx context.Context, l Limiter) error {
+	err := l.Wait(ctx)
+	if err == nil {
+		return nil
+	}
+	if _, plain := l.(*rate.Limiter); plain {
+		err = permitError(ctx, err)
+	}
+	return &unsentError{what: "waiting for a purge permit", err: err}
+}
+
+// sleep waits for d or until the context ends; a d of 0 or less only looks at the context.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,50 @@
+package webdelivery
+
+import (
+	"log/slog"
+	"time"
+)
+
+// A log record names what is known to be harmless; a header, a body or a query value is never in it.
+
+// logAttempt writes one record an attempt, at Debug.
+func (x *exchange) logAttempt(took, permitAfter time.Duration) {
+	logger := x.client.logger
+	if logger == nil || !logger.Enabled(x.ctx, slog.LevelDebug) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", x.method),
+		slog.String("path", x.client.base.path+x.path),
+		slog.Int("status", x.last.status),
+		slog.Duration("duration", took-permitAfter),
+		slog.Int("attempt", x.attempts),
+		slog.Duration("wait", permitAfter),
+		slog.Int("bytes", len(x.last.body)),
+	}
+	if x.last.err != nil {
+		attrs = append(attrs, slog.String("error", x.client.printableError(x.last.err)))
+	}
+	logger.LogAttrs(x.ctx, slog.LevelDebug, "webdelivery: attempt", attrs...)
+}
+
+// warn writes what a person should see, with the call it belongs to.
+func (x *exchange) warn(message string, err error, attrs ...slog.Attr) {
+	logger := x.client.logger
+	if logger == nil || !logger.Enabled(x.ctx, slog.LevelWarn) {
+		return
+	}
+	attrs = append([]slog.Attr{
+		slog.String("method", x.method),
+		slog.String("path", x.client.base.path+x.path),
+		slog.Int("attempt", x.attempts),
+	}, attrs...)
+	if err != nil {
+		attrs = append(attrs, slog.String("error", x.client.printableError(err)))
+	}
+	logger.LogAttrs(x.ctx, slog.LevelWarn, message, attrs...)
+}
+
+func (c *Client) printableError(err error) string {
+	return printable(string(c.auth.redactBytes([]byte(err.Error()))))
+}

@@ -1,0 +1,130 @@
+package webdelivery
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Option changes how a client works. An option that makes no sense is refused by [NewClient] with an error that names
+// it.
+type Option func(*settings) error
+
+// settings are what the options fill; the client is made of them once all are known.
+type settings struct {
+	httpClient     *http.Client
+	attemptTimeout time.Duration
+	logger         *slog.Logger
+	userAgent      string
+	retry          RetryPolicy
+	limiter        Limiter
+	dialect        Dialect
+	maxBody        int64
+	plainHTTP      bool
+}
+
+// WithHTTPClient sends through the Transport of client (a nil one is http.DefaultTransport), for a proxy, a client
+// certificate, or tracing. Its Timeout, when set, becomes the time of one attempt. Its cookie jar and its CheckRedirect
+// are not used. The client itself is neither changed nor kept.
+func WithHTTPClient(client *http.Client) Option {
+	return func(s *settings) error {
+		if client == nil {
+			return invalid("WithHTTPClient", "is nil")
+		}
+		s.httpClient = &http.Client{Transport: client.Transport}
+		if client.Timeout != 0 {
+			return WithAttemptTimeout(client.Timeout)(s)
+		}
+		return nil
+	}
+}
+
+// WithAttemptTimeout bounds one attempt: connection, request, and the whole reply. It begins when a purge has its
+// permit. The whole call is bounded by its context alone. Default 30 s.
+func WithAttemptTimeout(d time.Duration) Option {
+	return func(s *settings) error {
+		if d <= 0 {
+			return invalid("WithAttemptTimeout", "%v is not above 0", d)
+		}
+		s.attemptTimeout = d
+		return nil
+	}
+}
+
+// WithLogger writes one record an attempt at Debug (method, path without query, status, duration, attempt, wait for a
+// permit, bytes) and one a retry at Warn. No header, body, query or credential is ever logged. Default: no log.
+func WithLogger(logger *slog.Logger) Option {
+	return func(s *settings) error {
+		if logger == nil {
+			return invalid("WithLogger", "is nil")
+		}
+		s.logger = logger
+		return nil
+	}
+}
+
+// WithUserAgent sets the User-Agent header. Default "webdelivery-go/" and [Version].
+func WithUserAgent(userAgent string) Option {
+	return func(s *settings) error {
+		if strings.TrimSpace(userAgent) == "" || strings.IndexFunc(userAgent, isControl) >= 0 {
+			return invalid("WithUserAgent", "%q is no header value", userAgent)
+		}
+		s.userAgent = userAgent
+		return nil
+	}
+}
+
+// WithRetry changes how often and how patiently calls are repeated.
+func WithRetry(policy RetryPolicy) Option {
+	return func(s *settings) error {
+		var err error
+		s.retry, err = policy.withDefaults()
+		return err
+	}
+}
+
+// WithPurgeLimiter replaces the limiter that every purge submission passes, retries included. Default: one permit every
+// 550 ms, shared by all clients of the process for the same origin and customer, which keeps to the service's 2 a
+// second (service-interface section 8). When several processes purge for one customer, they need one that they share.
+func WithPurgeLimiter(limiter Limiter) Option {
+	return func(s *settings) error {
+		if limiter == nil {
+			return invalid("WithPurgeLimiter", "is nil")
+		}
+		s.limiter = limiter
+		return nil
+	}
+}
+
+// WithDialect changes spellings on the wire that the service document leaves open. Default: the zero [Dialect].
+func WithDialect(dialect Dialect) Option {
+	return func(s *settings) error {
+		var err error
+		if s.dialect, err = dialect.withDefaults(); err != nil {
+			return fmt.Errorf("WithDialect: %w", err)
+		}
+		return nil
+	}
+}
+
+// WithMaxResponseBytes bounds a reply that is read whole, counted after decompression; a longer one is
+// [ErrResponseTooLarge]. Default 32 MiB.
+func WithMaxResponseBytes(n int64) Option {
+	return func(s *settings) error {
+		if n <= 0 {
+			return invalid("WithMaxResponseBytes", "%d is not above 0", n)
+		}
+		s.maxBody = n
+		return nil
+	}
+}
+
+// WithPlainHTTP allows an http base URL that is not on loopback. Whoever sees the traffic then sees the password.
+func WithPlainHTTP() Option {
+	return func(s *settings) error {
+		s.plainHTTP = true
+		return nil
+	}
+}

@@ -1,0 +1,204 @@
+package webdelivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+)
+
+// Page is one page of a collection (service-interface section 2.6, paged collection envelope).
+type Page[T any] struct {
+	URI       string `json:"uri"`                // the request's address, with its count and page
+	Items     []T    `json:"items"`              // items of this page, never nil
+	Total     int64  `json:"total"`              // items of the whole collection
+	HasMore   bool   `json:"has_more"`           // further pages exist
+	PageCount int    `json:"page_count"`         // pages of the whole collection for the count used
+	PageIndex int    `json:"page_index"`         // this page, from 1; 0 when the reply does not say
+	PrevURI   string `json:"prev_uri,omitempty"` // previous page, empty on the first
+	NextURI   string `json:"next_uri,omitempty"` // next page, empty on the last
+}
+
+// wirePage is the envelope as it is sent. Pointers tell an item that is null from one that is empty.
+type wirePage[T any] struct {
+	URI       string  `json:"uri"`
+	Items     []*T    `json:"items"`
+	Tasks     []*T    `json:"tasks"` // also read, open point 2
+	Total     int64   `json:"total"`
+	HasMore   bool    `json:"has_more"`
+	PageCount int     `json:"page_count"`
+	PageIndex int     `json:"page_index"`
+	PrevURI   *string `json:"prev_uri"`
+	NextURI   *string `json:"next_uri"`
+}
+
+// PaginationError is a collection that cannot be read to its end, because the address of the next page is missing,
+// leads elsewhere, or leads in a circle. The items before it have been delivered; that it is an error means that
+// others exist.
+type PaginationError struct {
+	Path   string // of the collection
+	Page   int    // pages read so far
+	Reason string
+}
+
+func (e *PaginationError) Error() string {
+	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, printable(e.Reason))
+}
+
+func (e *PaginationError) outcomeOfWrite() Outcome { return NotApplied }
+
+// fetchPage reads one page: the envelope, or a bare array (open point 2).
+func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error) {
+	r, err := c.send(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkJSON(); err != nil {
+		return nil, err
+	}
+	var w wirePage[T]
+	if err := json.Unmarshal(r.body, &w.Items); err != nil {
+		if err := r.decodeObject(&w); err != nil {
+			return nil, err
+		}
+	} else {
+		w.Total, w.PageCount, w.PageIndex = int64(len(w.Items)), 1, 1
+	}
+	p := &Page[T]{
+		URI: w.URI, Total: w.Total, HasMore: w.HasMore, PageCount: w.PageCount, PageIndex: w.PageIndex,
+		PrevURI: deref(w.PrevURI), NextURI: deref(w.NextURI), Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
+	}
+	for i, item := range append(w.Items, w.Tasks...) {
+		if item == nil {
+			return nil, r.bad(fmt.Sprintf("items[%d] is null", i), nil)
+		}
+		p.Items = append(p.Items, *item)
+	}
+	return p, nil
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// maxEmptyPages bounds how many pages without an item may follow one another while more are announced.
+const maxEmptyPages = 3
+
+// eachItem reads a collection from its first page to its last, following next_uri. It ends with the first error.
+func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		trail := trail{client: c, path: first.path}
+		trail.visit(first.path, first.query)
+		for cl, more := first, true; more; {
+			page, err := fetchPage[T](ctx, c, cl)
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, item := range page.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			next := nextPage{page.NextURI, page.HasMore, page.PageIndex, len(page.Items)}
+			if cl.query, more, err = trail.follow(next, maxPages); err != nil {
+				yield(*new(T), err)
+				return
+			}
+		}
+	}
+}
+
+// trail remembers the pages of one collection that were read, to know a circle when it comes.
+type trail struct {
+	client *Client
+	path   string
+	seen   map[string]bool // sorted queries
+	pages  int
+	index  int // page_index of the last page
+	empty  int // pages without an item in a row
+}
+
+// nextPage is what a page says of the one after it.
+type nextPage struct {
+	uri     string
+	hasMore bool
+	index   int
+	items   int
+}
+
+// follow gives the query of the next page, or false at the end of the collection. Only the query may differ from page
+// to page: an address of another path, let alone another origin, is never asked for.
+func (t *trail) follow(n nextPage, maxPages int) (query string, more bool, err error) {
+	t.pages++
+	if !n.hasMore {
+		return "", false, nil
+	}
+	if n.uri == "" {
+		return "", false, t.broken("has_more is true, but there is no next_uri")
+	}
+	path, query, err := t.client.base.resolve("next_uri", n.uri)
+	if err != nil {
+		return "", false, t.broken("%v", err)
+	}
+	if n.items > 0 {
+		t.empty = 0
+	} else {
+		t.empty++
+	}
+	switch {
+	case path != t.path:
+		return "", false, t.broken("next_uri leads to another collection, %s", path)
+	case n.index != 0 && n.index <= t.index:
+		return "", false, t.broken("page_index %d follows %d", n.index, t.index)
+	case t.empty == maxEmptyPages:
+		return "", false, t.broken("%d pages in a row are empty, and more are announced", t.empty)
+	case maxPages > 0 && t.pages >= maxPages:
+		return "", false, t.broken("more pages follow than MaxPages allows, %d", maxPages)
+	case !t.visit(path, query):
+		return "", false, t.broken("next_uri leads in a circle, to %s", path)
+	}
+	t.index = n.index
+	return query, true, nil
+}
+
+// visit notes an address; false when it was visited before, whatever the order of its parameters.
+func (t *trail) visit(path, query string) bool {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return false
+	}
+	key := path + "?" + values.Encode()
+	if t.seen[key] {
+		return false
+	}
+	if t.seen == nil {
+		t.seen = map[string]bool{}
+	}
+	t.seen[key] = true
+	return true
+}
+
+func (t *trail) broken(format string, args ...any) error {
+	return &PaginationError{Path: t.client.base.path + t.path, Page: t.pages, Reason: fmt.Sprintf(format, args...)}
+}
+
+// checkPaging refuses page numbers and counts that no collection has.
+func checkPaging(p *problems, page, count, maxPages int) {
+	for _, v := range []struct {
+		field string
+		value int
+	}{{"page", page}, {"count", count}, {"MaxPages", maxPages}} {
+		if v.value < 0 {
+			p.add(v.field, "%d is below 0", v.value)
+		}
+	}
+}
+
+// getCall is a read of one address.
+func getCall(path, query string) call { return call{method: http.MethodGet, path: path, query: query} }

@@ -1,0 +1,296 @@
+package webdelivery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// PurgeService takes content out of the caches (service-interface section 4.4).
+type PurgeService struct{ client *Client }
+
+// Action is what a purge does with the objects it matches (service-interface section 2.2).
+type Action string
+
+const (
+	// ActionPurge takes the objects out of the caches.
+	ActionPurge Action = "PURGE"
+	// ActionExpire marks them expired but keeps them: stale content may be served while the origin does not answer or
+	// answers with 5xx.
+	ActionExpire Action = "EXPIRE"
+)
+
+// MatchMode is how a pattern matches (service-interface section 4.4).
+type MatchMode string
+
+const (
+	// MatchExact matches one object.
+	MatchExact MatchMode = "EXACT_LITERAL"
+	// MatchPrefix matches all that begins with the pattern.
+	MatchPrefix MatchMode = "PREFIX_LITERAL"
+)
+
+// PurgeRequest is one purge of any number of URIs (service-interface section 2.2).
+type PurgeRequest struct {
+	Action Action     `json:"action"`
+	URIs   []PurgeURI `json:"uris"`
+}
+
+// PurgeURI is one pattern of a purge. Make it with [Exact] or [Prefix].
+type PurgeURI struct {
+	MatchMode             MatchMode `json:"match_mode"`
+	URIPattern            string    `json:"uri_pattern"`
+	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"`
+}
+
+// Exact matches one object, of one protocol: a pattern without a protocol is treated as http
+// (service-interface section 4.4, rule 1). The pattern is sent as it is, byte for byte.
+func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPattern: uri} }
+
+// Prefix matches everything under a directory, or whose name begins so, over http and https
+// (service-interface section 4.4, rule 2). The pattern is sent as it is, byte for byte.
+func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
+
+// WithCacheKeyModifier narrows a prefix to objects whose cache key has this modifier: a plain string, or one that ends
+// in a single * (service-interface section 2.2). With [Exact] it is refused.
+func (u PurgeURI) WithCacheKeyModifier(regex string) PurgeURI {
+	u.CacheKeyModifierRegex = regex
+	return u
+}
+
+// PurgeReceipt is the service's answer to a purge (service-interface section 2.3). With its TransactionID the purge can
+// be waited for, also by another process.
+type PurgeReceipt struct {
+	Code          int    `json:"code"`        // HTTP status of the validation
+	Description   string `json:"description"` // the service's words
+	TransactionID int64  `json:"transaction_id"`
+	StatusURI     string `json:"transaction_status_uri"` // as sent, relative to {base_url}/<customer>/v1
+}
+
+// Transaction is the state of a purge (service-interface section 2.3).
+type Transaction struct {
+	Code                         int       `json:"code"`
+	Description                  string    `json:"description"`
+	TransactionID                int64     `json:"transaction_id"`
+	BeginTS                      time.Time `json:"begin_ts,omitzero"` // UTC, whole seconds
+	EndTS                        time.Time `json:"end_ts,omitzero"`   // zero while it is pending
+	PercentReceivedResponses     int       `json:"percent_received_responses"`
+	TransactionStatus            string    `json:"transaction_status"` // PENDING, or the service's word for its end
+	TransactionStatusDescription string    `json:"transaction_status_description"`
+}
+
+// Pending tells whether the purge is still in progress.
+func (t *Transaction) Pending() bool { return strings.EqualFold(t.TransactionStatus, "PENDING") }
+
+// failed: ended, and not well (open point 9).
+func (t *Transaction) failed() bool {
+	if t.Pending() {
+		return false
+	}
+	if t.Code >= http.StatusBadRequest {
+		return true
+	}
+	status := strings.ToUpper(t.TransactionStatus)
+	for _, word := range []string{"FAIL", "ERROR", "ABORT", "CANCEL", "REJECT"} {
+		if strings.Contains(status, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// UnmarshalJSON reads the status as the service sends it: epoch seconds, negative while there is no end yet.
+func (t *Transaction) UnmarshalJSON(b []byte) error {
+	var w struct {
+		Code                looseInt `json:"code"`
+		Description         string   `json:"description"`
+		TransactionID       looseInt `json:"transaction_id"`
+		TransactionResponse struct {
+			BeginTS                      looseInt `json:"begin_ts"`
+			EndTS                        looseInt `json:"end_ts"`
+			PercentReceivedResponses     looseInt `json:"percent_received_responses"`
+			TransactionStatus            string   `json:"transaction_status"`
+			TransactionStatusDescription string   `json:"transaction_status_description"`
+		} `json:"transaction_response"`
+	}
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	r := w.TransactionResponse
+	if r.TransactionStatus == "" && w.Code < http.StatusBadRequest {
+		return errors.New("no transaction_status") // not to be taken for an end that went well
+	}
+	*t = Transaction{
+		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
+		BeginTS: epoch(r.BeginTS), EndTS: epoch(r.EndTS), PercentReceivedResponses: int(r.PercentReceivedResponses),
+		TransactionStatus: r.TransactionStatus, TransactionStatusDescription: r.TransactionStatusDescription,
+	}
+	return nil
+}
+
+// epoch makes a time of epoch seconds; 0 and the negative placeholder are no time.
+func epoch(seconds looseInt) time.Time {
+	if seconds <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(seconds), 0).UTC()
+}
+
+// Submit sends one purge (service-interface section 4.4). It waits for a purge permit first, and for one again before
+// each retry: purging twice does no harm, so it is repeated after every fault that may pass. It returns when the
+// service has accepted the purge; [PurgeService.Wait] tells when the caches have carried it out.
+//
+// What the service document calls invalid is refused as [*ValidationError] and takes no permit. URIs that the user may
+// not purge, or for which there is no configuration, are refused by the service with [ErrBadRequest].
+func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
+	if err := request.validate(); err != nil {
+		return nil, err
+	}
+	body, err := marshalJSON(map[string]PurgeRequest{"purge_request": request})
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.client.send(ctx, call{method: http.MethodPost, path: purgePath, body: body})
+	if err != nil {
+		return nil, err
+	}
+	return r.receipt()
+}
+
+// validate states sections 2.2 and 4.4 of the service document.
+func (r PurgeRequest) validate() error {
+	var p problems
+	if r.Action != ActionPurge && r.Action != ActionExpire {
+		p.add("action", "%q is neither PURGE nor EXPIRE", string(r.Action))
+	}
+	if len(r.URIs) == 0 {
+		p.add("uris", "is empty")
+	}
+	for i, u := range r.URIs {
+		if field, reason := u.problem(); reason != "" {
+			p.add(fmt.Sprintf("uris[%d].%s", i, field), "%s", reason)
+		}
+	}
+	return p.err()
+}
+
+// problem tells what is wrong with one pattern, if anything.
+func (u PurgeURI) problem() (field, reason string) {
+	star := strings.Index(u.CacheKeyModifierRegex, "*")
+	switch {
+	case u.MatchMode != MatchExact && u.MatchMode != MatchPrefix:
+		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", string(u.MatchMode))
+	case u.URIPattern == "":
+		return "uri_pattern", "is empty"
+	case strings.Contains(u.URIPattern, "#"):
+		return "uri_pattern", "holds a fragment, which no cache ever sees"
+	case !utf8.ValidString(u.URIPattern):
+		return "uri_pattern", "is not UTF-8, so JSON cannot carry it"
+	case u.CacheKeyModifierRegex == "":
+		return "", ""
+	case u.MatchMode == MatchExact:
+		return "cache_key_modifier_regex", "is only valid with PREFIX_LITERAL"
+	case star >= 0 && star != len(u.CacheKeyModifierRegex)-1:
+		return "cache_key_modifier_regex", "holds a * that is not its only one at the end"
+	case !utf8.ValidString(u.CacheKeyModifierRegex):
+		return "cache_key_modifier_regex", "is not UTF-8, so JSON cannot carry it"
+	default:
+		return "", ""
+	}
+}
+
+// receipt reads the answer to a purge. A 303 without a body names the transaction in Location (open point 7); its
+// address is read, never followed.
+func (r *reply) receipt() (*PurgeReceipt, error) {
+	var w struct {
+		Code          looseInt `json:"code"`
+		Description   string   `json:"description"`
+		TransactionID looseInt `json:"transaction_id"`
+		PurgeResponse struct {
+			TransactionStatusURI string `json:"transaction_status_uri"`
+		} `json:"purge_response"`
+	}
+	location := r.header.Get("Location")
+	if r.status == http.StatusSeeOther && len(strings.TrimSpace(string(r.body))) == 0 {
+		w.PurgeResponse.TransactionStatusURI = location
+	} else if err := r.decodeObject(&w); err != nil {
+		return nil, err
+	}
+	receipt := &PurgeReceipt{
+		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
+		StatusURI: w.PurgeResponse.TransactionStatusURI,
+	}
+	if receipt.TransactionID == 0 {
+		receipt.TransactionID = r.exchange.client.transactionOf(receipt.StatusURI)
+	}
+	if receipt.TransactionID == 0 {
+		e := r.bad("no transaction id", nil)
+		if r.status != http.StatusSeeOther {
+			e.outcome = Applied // the service says that it took the purge
+		}
+		return nil, e
+	}
+	setDefault(&receipt.Code, r.status)
+	setDefault(&receipt.StatusURI, transactionsPath+strconv.FormatInt(receipt.TransactionID, 10))
+	return receipt, nil
+}
+
+// transactionOf reads the id at the end of a transaction's address; 0 when it is no address of a transaction here.
+func (c *Client) transactionOf(address string) int64 {
+	path, _, err := c.base.resolve("transaction_status_uri", address)
+	if err != nil {
+		return 0
+	}
+	id, err := strconv.ParseInt(path[strings.LastIndex(path, "/")+1:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
+// Status reads the state of a purge (service-interface section 4.4). A transaction that ended badly is no error here.
+func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
+	cl, err := transactionCall(transactionID)
+	if err != nil {
+		return nil, err
+	}
+	return fetch[Transaction](ctx, s.client, cl)
+}
+
+func transactionCall(id int64) (call, error) {
+	if id <= 0 {
+		return call{}, invalid("transaction_id", "%d is not above 0", id)
+	}
+	return getCall(transactionsPath+strconv.FormatInt(id, 10), ""), nil
+}
+
+// Wait looks at a purge until it has ended, at once and then at growing intervals. One that ended badly is a
+// [*TransactionError].
+func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
+	cl, err := transactionCall(transactionID)
+	if err != nil {
+		return nil, err
+	}
+	var tx *Transaction
+	err = poll(ctx, "transaction", strconv.FormatInt(transactionID, 10), options,
+		func(ctx context.Context) (Progress, error) {
+			if tx, err = fetch[Transaction](ctx, s.client, cl); err != nil {
+				return Progress{}, err
+			}
+			return Progress{Status: tx.TransactionStatus, Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
+		})
+	switch {
+	case err != nil:
+		return nil, err
+	case tx.failed():
+		return nil, &TransactionError{tx}
+	default:
+		return tx, nil
+	}
+}

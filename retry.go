@@ -1,0 +1,277 @@
+package webdelivery
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// RetryPolicy says how often and how patiently a call is repeated. A zero field takes its default. Which calls are
+// repeated at all is not a matter of policy: only those for which it is safe (see the package page).
+type RetryPolicy struct {
+	// MaxAttempts counts the first attempt; 1 turns retrying off. Default 4. Logins make at most 2 attempts, and
+	// writes that are no purge and no DELETE at most 3.
+	MaxAttempts int
+	// MinWait is the most that is waited before the second attempt. It doubles from attempt to attempt, and each wait
+	// is drawn evenly between 0 and that ("full jitter"). Default 500 ms.
+	MinWait time.Duration
+	// MaxWait bounds every wait. A service that asks for more by Retry-After is not asked again: the call returns its
+	// reply at once. Default 20 s.
+	MaxWait time.Duration
+}
+
+func (p RetryPolicy) withDefaults() (RetryPolicy, error) {
+	if p.MaxAttempts < 0 || p.MinWait < 0 || p.MaxWait < 0 {
+		return p, invalid("WithRetry", "a field is negative")
+	}
+	setDefault(&p.MaxAttempts, 4)
+	setDefault(&p.MaxWait, 20*time.Second)
+	setDefault(&p.MinWait, min(500*time.Millisecond, p.MaxWait))
+	if p.MinWait > p.MaxWait {
+		return p, invalid("WithRetry", "MinWait %v is above MaxWait %v", p.MinWait, p.MaxWait)
+	}
+	return p, nil
+}
+
+// attempts gives the bound for one kind of call.
+func (p RetryPolicy) attempts(k kind) int {
+	switch k {
+	case login:
+		return min(p.MaxAttempts, 2)
+	case write:
+		return min(p.MaxAttempts, 3)
+	default:
+		return p.MaxAttempts
+	}
+}
+
+// backoff is the wait after the n-th attempt (from 1) of a call: full jitter under an exponential ceiling.
+func (p RetryPolicy) backoff(n int) time.Duration {
+	ceiling := p.MinWait
+	for range n - 1 {
+		if ceiling >= p.MaxWait/2 {
+			ceiling = p.MaxWait
+			break
+		}
+		ceiling *= 2
+	}
+	return rand.N(ceiling + 1) //nolint:gosec // jitter is no secret
+}
+
+// kind sorts calls by what repeating them does.
+type kind int
+
+const (
+	read   kind = iota // GET, HEAD
+	remove             // DELETE: by id, so repeating it is safe
+	purge              // POST /cache/purge: gone twice is gone; takes a permit each time
+	login              // POST /sessions: a second wrong password may lock the account
+	write              // every other method: repeated only when it certainly was not processed
+)
+
+func kindOf(method, path string) kind {
+	switch {
+	case method == http.MethodGet || method == http.MethodHead:
+		return read
+	case method == http.MethodDelete:
+		return remove
+	case method == http.MethodPost && path == purgePath:
+		return purge
+	case method == http.MethodPost && path == sessionsPath:
+		return login
+	default:
+		return write
+	}
+}
+
+// processed says what one attempt did at the service, as far as anybody can know.
+func (a *attempt) processed() Outcome {
+	switch {
+	case a.err != nil && a.unsent:
+		return NotApplied
+	case a.err != nil:
+		// A connection cut before and one cut after the service read the request look the same from here.
+		return Unknown
+	case a.severity() < http.StatusMultipleChoices:
+		return Applied
+	case a.severity() == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
+		return NotApplied
+	case a.severity() >= http.StatusBadRequest && a.severity() < http.StatusInternalServerError &&
+		a.severity() != http.StatusRequestTimeout:
+		return NotApplied
+	default:
+		return Unknown
+	}
+}
+
+// passing: a fault of which it makes sense to believe that it will be gone soon.
+func (a *attempt) passing() bool {
+	if a.err != nil {
+		return !lasting(a.err)
+	}
+	switch status := a.severity(); status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	default:
+		return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
+	}
+}
+
+// lasting: an error that a second attempt would meet again.
+func lasting(err error) bool {
+	var (
+		unsent  *unsentError
+		dns     *net.DNSError
+		cert    *tls.CertificateVerificationError
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+	)
+	switch {
+	case errors.As(err, &unsent), errors.Is(err, ErrResponseTooLarge), errors.Is(err, ErrBadReply):
+		return true
+	case errors.As(err, &dns):
+		return dns.IsNotFound
+	default:
+		return errors.As(err, &cert) || errors.As(err, &unknown) || errors.As(err, &name)
+	}
+}
+
+// severity is the status by which an attempt is judged: the graver of the HTTP status and the code in its envelope.
+func (a *attempt) severity() int { return max(a.status, a.code) }
+
+// tooFast: the reply says that requests come faster than the service takes them (open point 8).
+func (a *attempt) tooFast() bool {
+	return a.err == nil && (a.severity() == http.StatusTooManyRequests ||
+		a.severity() == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "")
+}
+
+// retryAfter reads the wait that a reply asks for, in seconds or as a date; of several the longest. A date counts from
+// the reply's own Date, so that a wrong clock on either side does no harm. 0: none, or nothing that can be read.
+func retryAfter(h http.Header) time.Duration {
+	const longest = 1<<63 - 1
+	var wait time.Duration
+	for _, value := range h.Values("Retry-After") {
+		value = strings.TrimSpace(value)
+		if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+			if seconds > uint64(longest/time.Second) {
+				return longest
+			}
+			wait = max(wait, time.Duration(seconds)*time.Second)
+		} else if at, err := http.ParseTime(value); err == nil {
+			now, err := http.ParseTime(h.Get("Date"))
+			if err != nil {
+				now = time.Now()
+			}
+			wait = max(wait, at.Sub(now))
+		}
+	}
+	return wait
+}
+
+// budget bounds the retries of a whole client, so that a service in trouble is not asked four times as much by
+// everybody at once: retries cost, successes give back.
+type budget struct {
+	mu     sync.Mutex
+	tokens int
+}
+
+const (
+	budgetFull    = 500
+	budgetRetry   = 5
+	budgetTimeout = 10
+)
+
+func newBudget() *budget { return &budget{tokens: budgetFull} }
+
+// take pays for one retry; false when the budget is spent.
+func (b *budget) take(cost int) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.tokens < cost {
+		return false
+	}
+	b.tokens -= cost
+	return true
+}
+
+// give puts back what a success brings.
+func (b *budget) give(tokens int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tokens = min(budgetFull, b.tokens+tokens)
+}
+
+// decide judges the last attempt of a call: whether another follows, and after what wait.
+func (x *exchange) decide() (again bool, wait time.Duration) {
+	a := &x.last
+	if a.err == nil && a.severity() < http.StatusMultipleChoices {
+		x.client.budget.give(1 + x.paid)
+		return false, 0
+	}
+	if x.ctx.Err() != nil {
+		return false, 0
+	}
+	if x.authFailed() {
+		// The service refused the session before it did anything else, so even a write is sent again: once.
+		if x.resent || !x.client.auth.renew(a.generation) {
+			return false, 0
+		}
+		x.resent = true
+		return true, 0
+	}
+	asked := retryAfter(a.header)
+	wait = asked
+	if wait <= 0 {
+		wait = x.client.retry.backoff(x.faults + 1)
+	}
+	if x.kind == purge && a.tooFast() {
+		x.pauseLimiter(min(wait, x.client.retry.MaxWait))
+	}
+	if !a.passing() || !x.repeatable() || wait > x.client.retry.MaxWait {
+		return false, 0
+	}
+	x.faults++
+	if x.faults >= x.client.retry.attempts(x.kind) {
+		return false, 0
+	}
+	if deadline, bounded := x.ctx.Deadline(); bounded && time.Until(deadline) <= wait {
+		return false, 0
+	}
+	cost := budgetRetry
+	if isTimeout(a.err) {
+		cost = budgetTimeout
+	}
+	if !x.client.budget.take(cost) {
+		return false, 0
+	}
+	x.paid = cost
+	return true, wait
+}
+
+// repeatable: sending the same again can do no harm.
+func (x *exchange) repeatable() bool {
+	return x.kind != write || x.last.processed() == NotApplied
+}
+
+// pauseLimiter tells the limiter, and through it every caller, that purges come too fast.
+func (x *exchange) pauseLimiter(d time.Duration) {
+	limiter, ok := x.client.limiter.(pauser)
+	if !ok {
+		return
+	}
+	if err := limiter.Pause(x.ctx, d); err != nil {
+		x.warn("webdelivery: purge limiter not paused", err)
+	}
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

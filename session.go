@@ -1,0 +1,184 @@
+package webdelivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// session is the one login of a client (service-interface section 5). Any number of calls ask it for the token; when
+// there is none, one login runs for all of them. Each token has a generation, so that a call whose token was refused
+// long after somebody else renewed it does not cause another login. The login has a context of its own: a caller who
+// gives up does not cancel it for the others, but the last one who gives up does.
+type session struct {
+	create func(context.Context) (*Session, error)
+
+	mu         sync.Mutex
+	token      secret // of the newest login
+	previous   secret // the one before: late replies may still speak of it
+	generation uint64 // of token, from 1
+	valid      bool   // token was not refused yet
+	proven     bool   // token was accepted at least once
+	flight     *flight
+
+	strikes   int       // refused logins and refused new sessions since a session last worked
+	notBefore time.Time // no login before this
+	lastErr   error     // why the last login was refused
+}
+
+// flight is a login under way. Its result is written before done is closed.
+type flight struct {
+	done      chan struct{}
+	cancel    context.CancelFunc
+	waiters   int
+	abandoned bool // the last waiter has left
+	sessionToken
+	err error
+}
+
+// sessionToken is a token with its generation, from 1.
+type sessionToken struct {
+	token      secret
+	generation uint64
+}
+
+// maxCoolDown bounds the time between two logins that are refused, so that a wrong password neither hammers the
+// service nor locks the account.
+const maxCoolDown = 30 * time.Second
+
+// errSessionRefused: the login worked, the session does not.
+var errSessionRefused = errors.New("the service refused the session it had just made")
+
+// current gives the token, after a login when there is none.
+func (s *session) current(ctx context.Context) (sessionToken, error) {
+	for {
+		s.mu.Lock()
+		if s.valid {
+			defer s.mu.Unlock()
+			return sessionToken{s.token, s.generation}, nil
+		}
+		if s.flight == nil {
+			if err := s.coolingDown(); err != nil {
+				defer s.mu.Unlock()
+				return sessionToken{}, err
+			}
+			s.begin(ctx)
+		}
+		f := s.flight
+		joined := !f.abandoned // an abandoned one only has to end before the next begins
+		if joined {
+			f.waiters++
+		}
+		s.mu.Unlock()
+
+		select {
+		case <-f.done:
+			if joined {
+				return f.sessionToken, f.err
+			}
+		case <-ctx.Done():
+			if joined {
+				s.leave(f)
+			}
+			return sessionToken{}, &unsentError{"waiting for the login", ctx.Err()}
+		}
+	}
+}
+
+// begin starts a login. The lock is held.
+func (s *session) begin(ctx context.Context) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f := &flight{done: make(chan struct{}), cancel: cancel}
+	s.flight = f
+	go func() {
+		defer close(f.done)
+		defer cancel()
+		made, err := s.create(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.flight = nil
+		if err != nil {
+			f.err = &unsentError{"login", err}
+			if refusedLogin(err) {
+				s.lastErr = err
+				s.strike(1)
+			}
+			return
+		}
+		s.previous, s.token = s.token, newSecret(made.ID)
+		s.generation++
+		s.valid, s.proven = true, false
+		f.sessionToken = sessionToken{s.token, s.generation}
+	}()
+}
+
+// leave takes one waiter off a login; the last one ends it and sees it out, so that no goroutine stays behind.
+func (s *session) leave(f *flight) {
+	s.mu.Lock()
+	f.waiters--
+	f.abandoned = f.waiters == 0
+	last := f.abandoned
+	s.mu.Unlock()
+	if last {
+		f.cancel()
+		<-f.done
+	}
+}
+
+// renew takes a refused token out of use, and says whether another try makes sense: not while logins cool down.
+func (s *session) renew(generation uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.valid && generation == s.generation {
+		s.valid = false
+		if !s.proven {
+			// The first time may be a session that ended early; from the second on, logging in does not help.
+			s.lastErr = errSessionRefused
+			s.strike(0)
+		}
+	}
+	return s.valid || s.flight != nil || s.coolingDown() == nil
+}
+
+// accepted notes that a session works.
+func (s *session) accepted(generation uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if generation == s.generation && !s.proven {
+		s.proven, s.strikes = true, 0
+	}
+}
+
+// strike counts a refusal and sets when the next login may be: 1, 2, 4 to 30 s after it. The lock is held.
+func (s *session) strike(atOnce int) {
+	s.strikes++
+	if n := s.strikes + atOnce - 2; n >= 0 {
+		s.notBefore = time.Now().Add(min(time.Second<<min(n, 5), maxCoolDown))
+	}
+}
+
+// coolingDown is the error for a login that would come too early. The lock is held.
+func (s *session) coolingDown() error {
+	wait := time.Until(s.notBefore)
+	if wait <= 0 {
+		return nil
+	}
+	return &unsentError{"login", fmt.Errorf("not tried again for %v: %w", wait.Round(time.Millisecond), s.lastErr)}
+}
+
+// tokens are the texts that must not be printed.
+func (s *session) tokens() []secret {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []secret{s.token, s.previous}
+}
+
+// refusedLogin: the service answered the login, and trying it again at once would not help.
+func refusedLogin(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (errors.Is(err, ErrBadReply) ||
+		e.StatusCode >= http.StatusBadRequest && e.StatusCode < http.StatusInternalServerError)
+}

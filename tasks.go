@@ -1,0 +1,154 @@
+package webdelivery
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/google/go-querystring/query"
+)
+
+// TasksService reads the records of long-running operations (service-interface section 4.1).
+type TasksService struct{ client *Client }
+
+// Task is the record of a long-running operation (service-interface section 2.1). A member that the service leaves out
+// is the zero value of its field.
+type Task struct {
+	ID          string     `json:"id"`
+	URI         string     `json:"uri,omitempty"`       // address of the task
+	Operation   string     `json:"operation,omitempty"` // what the task runs
+	Status      string     `json:"status,omitempty"`    // the service's own words; no list of them is documented
+	Complete    bool       `json:"complete"`            // true when the task has ended, well or not
+	Progress    int        `json:"progress"`            // its range is not documented
+	BeginTime   time.Time  `json:"begin_time,omitzero"`
+	EndTime     time.Time  `json:"end_time,omitzero"` // zero while it runs
+	LastUpdated time.Time  `json:"last_updated,omitzero"`
+	User        Reference  `json:"user,omitzero"`        // who began it
+	Target      Reference  `json:"target,omitzero"`      // what it works on
+	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"` // not nil when it ended with an error condition
+}
+
+// Reference names another resource.
+type Reference struct {
+	ID  string `json:"id"`
+	URI string `json:"uri,omitempty"`
+}
+
+// ErrorInfo is the error condition with which a task ended.
+type ErrorInfo struct {
+	Details []ErrorDetail `json:"details,omitempty"`
+	Message string        `json:"message,omitempty"`
+	Type    string        `json:"type,omitempty"`
+}
+
+// ErrorDetail is one detail of an error condition.
+type ErrorDetail struct {
+	Message string `json:"message"`
+}
+
+// UnmarshalJSON reads a task as the service sends it: its timestamps may lack the colon in the zone, or the zone.
+func (t *Task) UnmarshalJSON(b []byte) error {
+	type plain Task
+	w := struct {
+		*plain
+		BeginTime   timestamp `json:"begin_time"`
+		EndTime     timestamp `json:"end_time"`
+		LastUpdated timestamp `json:"last_updated"`
+	}{plain: (*plain)(t)}
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	t.BeginTime, t.EndTime, t.LastUpdated = w.BeginTime.Time, w.EndTime.Time, w.LastUpdated.Time
+	return nil
+}
+
+// Ended: complete, or with an error condition (open point 4).
+func (t *Task) ended() bool { return t.Complete || t.ErrorInfo != nil }
+
+// TaskListOptions selects tasks. A zero field is not sent: the service's defaults hold.
+type TaskListOptions struct {
+	Since     time.Time `url:"since,omitempty" layout:"2006-01-02T15:04:05.000-0700"` // updated at or after; sent in UTC with milliseconds
+	Status    string    `url:"status,omitempty"`
+	Operation string    `url:"operation,omitempty"`
+	Page      int       `url:"page,omitempty"`  // from 1; All begins there
+	Count     int       `url:"count,omitempty"` // tasks a page
+	MaxPages  int       `url:"-"`               // All ends with a *PaginationError when more pages follow; 0: no bound
+}
+
+// Get reads one task. A task that does not exist is [ErrNotFound].
+func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
+	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
+	if err != nil {
+		return nil, err
+	}
+	return fetch[Task](ctx, s.client, getCall(path, ""))
+}
+
+// List reads one page of the tasks updated since a time.
+func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
+	cl, err := s.listCall(options)
+	if err != nil {
+		return nil, err
+	}
+	return fetchPage[Task](ctx, s.client, cl)
+}
+
+// All reads every task from the first page asked for to the last. It ends with the first error, which is yielded with
+// a zero Task; a page that is announced and cannot be had is a [*PaginationError]. Tasks that begin or change while it
+// reads may be missed or come twice.
+func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
+	cl, err := s.listCall(options)
+	if err != nil {
+		return failed[Task](err)
+	}
+	return eachItem[Task](ctx, s.client, cl, options.MaxPages)
+}
+
+func (s *TasksService) listCall(options TaskListOptions) (call, error) {
+	var p problems
+	checkPaging(&p, options.Page, options.Count, options.MaxPages)
+	if err := p.err(); err != nil {
+		return call{}, err
+	}
+	options.Since = options.Since.UTC()
+	values, err := query.Values(options)
+	if err != nil {
+		return call{}, invalid("options", "%v", err)
+	}
+	return getCall(s.client.dialect.TasksPrefix+"/tasks", values.Encode()), nil
+}
+
+// Wait looks at a task until it has ended, at once and then at growing intervals. A task that ended with an error
+// condition is a [*TaskError]. A task that never completes is waited for until the context ends, or [WaitTimeout].
+func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
+	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
+	if err != nil {
+		return nil, err
+	}
+	cl := getCall(path, "")
+	var task *Task
+	err = poll(ctx, "task", id, options, func(ctx context.Context) (Progress, error) {
+		if task, err = fetch[Task](ctx, s.client, cl); err != nil {
+			return Progress{}, err
+		}
+		// The task knows its own address best (open point 1), but it never leads away from this service.
+		if path, query, err := s.client.base.resolve("uri", task.URI); err == nil {
+			cl = getCall(path, query)
+		}
+		return Progress{Status: task.Status, Percent: task.Progress, Complete: task.ended()}, nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case task.ErrorInfo != nil:
+		return nil, &TaskError{task}
+	default:
+		return task, nil
+	}
+}
+
+// failed is a sequence of one error.
+func failed[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) { yield(*new(T), err) }
+}

@@ -1,0 +1,335 @@
+package webdelivery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	retryablehttp "github.com/hashicorp/go-retryablehttp"
+)
+
+// The way of a call: a service describes it (call), send gives it to the retry loop of go-retryablehttp with hooks of
+// its own (exchange), and each attempt passes the one RoundTripper below: permit, credentials, time limit, was it
+// sent, body read and capped, log. None of the library's defaults is kept: they repeat a POST that was processed, wait
+// for a Retry-After of years, and log to stderr.
+
+const (
+	maxErrorBody     = 64 << 10  // what an Error keeps of a reply
+	maxDrained       = 256 << 10 // what is read past that, so that the connection can be used again
+	defaultMaxBody   = 32 << 20
+	defaultAttempt   = 30 * time.Second
+	contentTypeJSON  = "application/json"
+	authCookieName   = "authtoken"
+	purgePath        = "/cache/purge"
+	sessionsPath     = "/sessions"
+	transactionsPath = "/transactions/"
+)
+
+// call is one request as a service describes it.
+type call struct {
+	method string
+	path   string // below the base, escaped
+	query  string // encoded
+	body   []byte // JSON, nil for none
+}
+
+// exchange is one call on its way: what is asked, and what came of it so far. Its attempts follow one another, so
+// nothing in it is locked.
+type exchange struct {
+	call
+	ctx    context.Context //nolint:containedctx // lives as long as the call, and the hooks below get no other
+	client *Client
+	kind   kind
+
+	last      attempt
+	answered  attempt // the last one that brought a reply
+	attempts  int
+	faults    int           // attempts that failed in passing: what the policy counts
+	paid      int           // taken from the budget for the attempt under way
+	wait      time.Duration // before the next attempt
+	ambiguous bool          // an attempt may have been processed though no reply says so
+	resent    bool          // sent again after a new login
+}
+
+// attempt is what came of one attempt.
+type attempt struct {
+	status     int
+	header     http.Header
+	body       []byte
+	code       int    // code of a purge's envelope
+	err        error  // no whole reply arrived
+	unsent     bool   // certainly nothing reached the service
+	generation uint64 // of the session that was used
+}
+
+type exchangeKey struct{}
+
+// send carries one call to its end. The reply is a 2xx (of a purge also a 303); everything else is an *Error.
+func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
+	x := &exchange{call: cl, ctx: ctx, client: c, kind: kindOf(cl.method, cl.path)}
+	url := c.base.prefix + cl.path
+	if cl.query != "" {
+		url += "?" + cl.query
+	}
+	var body any // stays nil without a body: a nil []byte would be sent as an empty chunked one
+	if cl.body != nil {
+		body = cl.body
+	}
+	req, err := retryablehttp.NewRequestWithContext(context.WithValue(ctx, exchangeKey{}, x), cl.method, url, body)
+	if err != nil {
+		return nil, invalid("request", "%v", err)
+	}
+	req.Header.Set("Accept", contentTypeJSON)
+	req.Header.Set("User-Agent", c.userAgent)
+	if cl.body != nil {
+		req.Header.Set("Content-Type", contentTypeJSON)
+	}
+	loop := retryablehttp.Client{
+		HTTPClient: c.http,
+		RetryMax:   c.retry.MaxAttempts + 1, // never reached: decide counts, and one re-send after a login is free
+		CheckRetry: x.check,
+		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration {
+			return x.wait
+		},
+		ErrorHandler: func(_ *http.Response, err error, _ int) (*http.Response, error) {
+			return nil, err
+		},
+	}
+	resp, err := loop.Do(req)
+	if err == nil {
+		err = resp.Body.Close() // an empty one: the attempt has read the body
+	}
+	return x.finish(err)
+}
+
+// check is the hook that decides about another attempt.
+func (x *exchange) check(_ context.Context, resp *http.Response, err error) (bool, error) {
+	if err != nil && x.last.err == nil {
+		// The http.Client itself refused, before or behind the RoundTripper.
+		x.last = attempt{err: err, unsent: resp == nil && x.attempts == 0}
+	}
+	again, wait := x.decide()
+	if x.last.processed() == Unknown {
+		x.ambiguous = true
+	}
+	if again {
+		x.wait = wait
+		x.warn("webdelivery: retry", x.last.err, slog.Int("status", x.last.status), slog.Duration("wait", wait))
+	}
+	return again, nil
+}
+
+// finish turns the last attempt into a reply or an error. loopErr is the loop's: the context's when it ended during a
+// wait.
+func (x *exchange) finish(loopErr error) (*reply, error) {
+	a := &x.last
+	done := a.err == nil && (a.severity() < http.StatusMultipleChoices ||
+		x.kind == purge && a.severity() == http.StatusSeeOther)
+	if x.kind == remove && x.ambiguous && a.status == http.StatusNotFound {
+		// An earlier attempt of this very call has most likely removed it.
+		return &reply{status: a.status, header: a.header, exchange: x}, nil
+	}
+	if done {
+		return &reply{status: a.status, header: a.header, body: a.body, exchange: x}, nil
+	}
+	e := x.newError(a.err)
+	if loopErr != nil && a.err == nil {
+		e.cause = loopErr // cancelled while it waited after a reply: that reply's facts stay on the error
+	}
+	return nil, e
+}
+
+// newError describes the exchange as it stands.
+func (x *exchange) newError(cause error) *Error {
+	a := &x.answered
+	e := &Error{
+		StatusCode: a.status, Code: a.code, Method: x.method, Path: x.client.base.path + x.path,
+		Attempts: x.attempts, authFailed: x.authRefused(), outcome: x.last.processed(),
+	}
+	if x.ambiguous {
+		e.outcome = Unknown
+	}
+	if x.kind == read {
+		e.outcome = NotApplied
+	}
+	e.Body = x.client.auth.redactBytes(a.body[:min(len(a.body), maxErrorBody)])
+	e.Header = x.client.safeHeader(a.header)
+	e.Description = string(x.client.auth.redactBytes([]byte(describe(a.status, e.Header, e.Body))))
+	if cause != nil {
+		e.cause = x.client.auth.redactError(cause)
+	}
+	var inner *Error
+	if a.status == 0 && errors.As(cause, &inner) {
+		// A login that failed is told by its own reply.
+		e.StatusCode, e.Code, e.Description, e.authFailed = inner.StatusCode, inner.Code, inner.Description, inner.authFailed
+	}
+	return e
+}
+
+// authRefused: the status means that the service does not take the credentials (open point 6).
+func (x *exchange) authRefused() bool {
+	return x.last.status == http.StatusUnauthorized || x.last.status == http.StatusForbidden &&
+		(x.kind == purge || x.kind == login || strings.HasPrefix(x.path, transactionsPath))
+}
+
+// authFailed: refused, and a new login may help.
+func (x *exchange) authFailed() bool {
+	return x.last.err == nil && x.kind != login && x.client.auth.session != nil && x.authRefused()
+}
+
+// unsentError is a failure before the request left: no permit, no session.
+type unsentError struct {
+	what string
+	err  error
+}
+
+func (e *unsentError) Error() string { return e.what + ": " + e.err.Error() }
+func (e *unsentError) Unwrap() error { return e.err }
+
+// attemptTimeout is an attempt that got no whole reply in time. The caller's context has not ended.
+type attemptTimeout struct{ after time.Duration }
+
+func (e *attemptTimeout) Error() string { return fmt.Sprintf("no whole reply within %v", e.after) }
+func (e *attemptTimeout) Timeout() bool { return true }
+
+// transport is the RoundTripper that every attempt passes. It has no CloseIdleConnections method on purpose: the retry
+// loop would call it after each failure and empty the pool for everybody.
+type transport struct{ client *Client }
+
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := req.Context().Value(exchangeKey{}).(*exchange)
+	x.attempts++
+	x.last = attempt{}
+	started := time.Now()
+	permitAfter, err := t.prepare(req.Context(), x)
+	if err != nil {
+		x.last.err, x.last.unsent = err, true
+		closeBody(req)
+	} else {
+		t.attempt(req, x)
+	}
+	t.settle(x)
+	x.logAttempt(time.Since(started), permitAfter)
+	if x.last.err != nil {
+		return nil, x.last.err
+	}
+	// The loop and the http.Client under it see the status alone; without a Location there is nothing to follow.
+	return &http.Response{
+		StatusCode: x.last.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{}, Body: http.NoBody, Request: req,
+	}, nil
+}
+
+// closeBody: a RoundTripper closes the body also of a request that it does not send.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+}
+
+// prepare gets what an attempt needs before its time runs: a session, and a permit for a purge. The session comes
+// first, because a login between permit and request would let two requests leave close together.
+func (t *transport) prepare(ctx context.Context, x *exchange) (waited time.Duration, err error) {
+	if err := t.client.auth.ready(ctx, x.kind); err != nil {
+		return 0, err
+	}
+	if x.kind != purge {
+		return 0, nil
+	}
+	began := time.Now()
+	err = takePermit(ctx, t.client.limiter)
+	return time.Since(began), err
+}
+
+// attempt sends the request once and reads the reply whole, within the time of one attempt.
+func (t *transport) attempt(req *http.Request, x *exchange) {
+	c, a := t.client, &x.last
+	shown, err := c.auth.credential(req.Context(), x.kind)
+	if err != nil {
+		a.err, a.unsent = err, true
+		closeBody(req)
+		return
+	}
+	a.generation = shown.generation
+	ctx, cancel := context.WithTimeout(req.Context(), c.attemptTimeout)
+	defer cancel()
+	var asked, connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	out := req.Clone(ctx)
+	out.Header.Set(shown.name, shown.value)
+	resp, err := c.next.RoundTrip(out)
+	if err == nil {
+		a.status, a.header = resp.StatusCode, resp.Header
+		a.body, err = c.readBody(resp)
+	}
+	if err != nil {
+		a.err = err
+		// Only a transport that reports its connections can prove that it never had one.
+		a.unsent = asked.Load() && !connected.Load()
+		if ctx.Err() != nil && req.Context().Err() == nil {
+			a.err = &attemptTimeout{c.attemptTimeout}
+		} else if ended := req.Context().Err(); ended != nil && !errors.Is(err, ended) {
+			a.err = fmt.Errorf("%w: %w", ended, err)
+		}
+		return
+	}
+	if x.kind == purge {
+		a.code = envelopeCode(a.body)
+	}
+}
+
+// settle keeps the reply and tells the session whether it still works.
+func (t *transport) settle(x *exchange) {
+	if x.last.status != 0 {
+		x.answered = x.last
+	}
+	if x.last.err == nil && !x.authRefused() && x.last.status < http.StatusInternalServerError {
+		t.client.auth.accepted(x.last.generation)
+	}
+}
+
+// readBody reads a reply whole and closes it. One longer than the limit is an error: cut short in silence it could pass
+// for a whole one. It counts the bytes after decompression.
+func (c *Client) readBody(resp *http.Response) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return readErrorBody(resp.Body), nil
+	}
+	limit := c.maxBody
+	var buf bytes.Buffer
+	if n := resp.ContentLength; n > 0 && n <= limit {
+		buf.Grow(int(n) + bytes.MinRead)
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(resp.Body, limit)); err != nil {
+		return nil, err
+	}
+	switch n, err := io.CopyN(io.Discard, resp.Body, 1); {
+	case n > 0:
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, limit)
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	default:
+		return buf.Bytes(), nil
+	}
+}
+
+// readErrorBody keeps the beginning of a refusal and reads some of the rest, so that the connection can be used again.
+// The status has arrived, so a body cut short or slow is no error of its own.
+func readErrorBody(body io.Reader) []byte {
+	var buf bytes.Buffer
+	if _, err := buf.ReadFrom(io.LimitReader(body, maxErrorBody)); err == nil {
+		_, _ = io.CopyN(io.Discard, body, maxDrained)
+	}
+	return buf.Bytes()
+}

@@ -1,0 +1,133 @@
+package webdelivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Progress is what a wait has seen at its last look. It is given to the function of [OnProgress].
+type Progress struct {
+	Kind     string        // "task" or "transaction"
+	ID       string        // of the task or transaction
+	Status   string        // the service's word for it
+	Percent  int           // the service's figure: progress of a task, percent_received_responses of a transaction
+	Complete bool          // this was the last look
+	Looks    int           // so far, this one included
+	Elapsed  time.Duration // since the wait began
+}
+
+// WaitOption changes how a Wait works.
+type WaitOption func(*waiter) error
+
+// PollEvery looks at a fixed interval. Default: 500 ms, growing by half from look to look up to 5 s, 20 % more or less
+// at random.
+func PollEvery(interval time.Duration) WaitOption {
+	return func(w *waiter) error {
+		if interval <= 0 {
+			return invalid("PollEvery", "%v is not above 0", interval)
+		}
+		w.interval = func() time.Duration { return interval }
+		return nil
+	}
+}
+
+// WaitTimeout ends the wait after d with an error that matches context.DeadlineExceeded. Default: only the context ends
+// it. What is waited for goes on at the service.
+func WaitTimeout(d time.Duration) WaitOption {
+	return func(w *waiter) error {
+		if d <= 0 {
+			return invalid("WaitTimeout", "%v is not above 0", d)
+		}
+		w.timeout = d
+		return nil
+	}
+}
+
+// OnProgress calls f after each look, in the goroutine that waits.
+func OnProgress(f func(Progress)) WaitOption {
+	return func(w *waiter) error {
+		if f == nil {
+			return invalid("OnProgress", "is nil")
+		}
+		w.report = f
+		return nil
+	}
+}
+
+// waiter is the one poll loop.
+type waiter struct {
+	interval func() time.Duration
+	timeout  time.Duration
+	report   func(Progress)
+}
+
+const (
+	firstPoll   = 500 * time.Millisecond
+	slowestPoll = 5 * time.Second
+)
+
+// growing gives the default intervals.
+func growing() func() time.Duration {
+	next := firstPoll
+	return func() time.Duration {
+		d := next
+		next = min(next*3/2, slowestPoll)
+		return d*4/5 + rand.N(d*2/5) //nolint:gosec // jitter is no secret
+	}
+}
+
+// poll looks until a look is complete. It looks at once, then after each interval. An error of look ends it; one that
+// comes from the context tells what is still pending.
+func poll(ctx context.Context, kind, id string, options []WaitOption, look func(context.Context) (Progress, error)) error {
+	w := waiter{interval: growing(), report: func(Progress) {}}
+	for _, option := range options {
+		if err := option(&w); err != nil {
+			return err
+		}
+	}
+	if w.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, w.timeout)
+		defer cancel()
+	}
+	began := time.Now()
+	last := Progress{Status: "not looked at yet"}
+	for looks := 1; ; looks++ {
+		p, err := look(ctx)
+		if err == nil {
+			p.Kind, p.ID, p.Looks, p.Elapsed = kind, id, looks, time.Since(began)
+			last = p
+			w.report(p)
+			if p.Complete {
+				return nil
+			}
+			err = sleep(ctx, w.interval())
+		}
+		if err != nil {
+			return &waitError{kind, id, last, err}
+		}
+	}
+}
+
+// waitError is a wait that ended before what it waited for. That may still come about, so its outcome is Unknown,
+// whatever that of the look that failed.
+type waitError struct {
+	kind, id string
+	last     Progress
+	err      error
+}
+
+func (e *waitError) Error() string {
+	what := "waiting for " + e.kind + " " + printable(e.id)
+	if errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded) {
+		what += fmt.Sprintf(", still pending (status %s, %d %%, %d looks)", printable(e.last.Status), e.last.Percent, e.last.Looks)
+	}
+	return "webdelivery: " + what + ": " + e.err.Error()
+}
+
+func (e *waitError) Unwrap() error { return e.err }
+
+func (e *waitError) outcomeOfWrite() Outcome { return Unknown }
