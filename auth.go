@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -98,17 +99,17 @@ type authenticator struct {
 	basic   secret   // value of the Authorization header, empty with a fixed token
 	token   secret   // fixed token
 	session *session // nil unless the client logs in by itself
-	hidden  []secret // what must not stand in an error: password, its encoding, fixed token
+	hidden  []secret // what must not stand in an error: header values, password, token
 }
 
 func newAuthenticator(a Auth, create func(context.Context) (*Session, error)) *authenticator {
 	if a.mode == modeToken {
-		return &authenticator{token: a.token, hidden: []secret{a.token}}
+		return &authenticator{token: a.token, hidden: hiddenForms(authCookieName+"=", a.token.reveal())}
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password.reveal()))
 	n := &authenticator{
 		basic:  newSecret("Basic " + encoded),
-		hidden: []secret{a.password, jsonForm(a.password), newSecret(encoded)},
+		hidden: append(hiddenForms("Basic ", encoded), hiddenForms("", a.password.reveal())...),
 	}
 	if a.mode == modeSession {
 		n.session = &session{create: create}
@@ -116,13 +117,17 @@ func newAuthenticator(a Auth, create func(context.Context) (*Session, error)) *a
 	return n
 }
 
-// jsonForm is how a secret stands in a JSON text.
-func jsonForm(s secret) secret {
-	quoted, err := marshalJSON(s.reveal())
-	if err != nil {
-		return s
+// hiddenForms lists the forms in which a secret can come back in a text: with what stands before it in a header,
+// alone, and as JSON writes it.
+func hiddenForms(before, text string) []secret {
+	if len(text) < minHidden {
+		return nil
 	}
-	return newSecret(strings.Trim(string(quoted), `"`))
+	forms := []secret{newSecret(before + text), newSecret(text)}
+	if quoted, err := marshalJSON(text); err == nil {
+		forms = append(forms, newSecret(strings.Trim(string(quoted), `"`)))
+	}
+	return forms
 }
 
 // errNoCredentials: a login needs a user name and a password.
@@ -178,11 +183,13 @@ const minHidden = 4
 func (n *authenticator) redactBytes(b []byte) []byte {
 	hidden := n.hidden
 	if n.session != nil {
-		hidden = append(hidden[:len(hidden):len(hidden)], n.session.tokens()...)
+		for _, token := range n.session.tokens() {
+			hidden = append(hidden[:len(hidden):len(hidden)], hiddenForms(authCookieName+"=", token.reveal())...)
+		}
 	}
-	for _, s := range hidden {
-		if text := s.reveal(); len(text) >= minHidden && bytes.Contains(b, []byte(text)) {
-			b = bytes.ReplaceAll(b, []byte(text), []byte(redacted))
+	for _, form := range hidden {
+		if text := []byte(form.reveal()); bytes.Contains(b, text) {
+			b = bytes.ReplaceAll(b, text, []byte(redacted))
 		}
 	}
 	return b
@@ -206,11 +213,14 @@ type redactedError struct {
 func (e *redactedError) Error() string        { return e.text }
 func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// safeHeader copies a reply's header for an error, without cookies, secrets, and all but the origin of a Location.
+// unsafeHeaders are those that errors do without: what carries credentials, and what asks for them.
+var unsafeHeaders = []string{"Authorization", "Cookie", "Location", "Proxy-Authenticate", "Set-Cookie", "Www-Authenticate"}
+
+// safeHeader copies a reply's header for an error; of a Location its origin alone.
 func (c *Client) safeHeader(h http.Header) http.Header {
 	safe := make(http.Header, len(h))
 	for name, values := range h {
-		if name == "Set-Cookie" || name == "Location" {
+		if slices.Contains(unsafeHeaders, name) {
 			continue
 		}
 		for _, v := range values {

@@ -50,7 +50,7 @@ type sessionToken struct {
 const maxCoolDown = 30 * time.Second
 
 // errSessionRefused: the login worked, the session does not.
-var errSessionRefused = errors.New("the service refused the session it had just made")
+var errSessionRefused = fmt.Errorf("the service refused the session it had just made: %w", ErrUnauthorized)
 
 // current gives the token, after a login when there is none.
 func (s *session) current(ctx context.Context) (sessionToken, error) {
@@ -169,7 +169,7 @@ func (s *session) coolingDown() error {
 	return &unsentError{"login", fmt.Errorf("not tried again for %v: %w", wait.Round(time.Millisecond), s.lastErr)}
 }
 
-// tokens are the texts that must not be printed.
+// tokens are the ids that must not be printed.
 func (s *session) tokens() []secret {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,307 @@
+package webdelivery_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+var bySession = setup{auth: webdelivery.SessionAuth(username, password)}
+
+// sent are the headers of the requests to an operation, in order of arrival.
+func (f *fixture) sent(op operation) []http.Header {
+	var headers []http.Header
+	for _, r := range f.srv.Requests() {
+		if r.Path == "/acme/v1"+op.path {
+			headers = append(headers, r.Header)
+		}
+	}
+	return headers
+}
+
+// Section 5, method 1: the word Basic, a blank, and the Base64 encoding of <username>:<password>.
+func TestBasicAuth(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		h := f.sent(getTask)[0]
+		assert.Equal(f, []string{"Basic YWxpY2U6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"}, h["Authorization"])
+		assert.Empty(f, h["Cookie"])
+		assert.Equal(f, []string{"application/json"}, h["Accept"])
+		assert.Equal(f, []string{"webdelivery-go/" + webdelivery.Version}, h["User-Agent"])
+		assert.Empty(f, h["Content-Type"], "a request without a body has none")
+		assert.Empty(f, h["Idempotency-Key"], "net/http would resend a POST by itself")
+	})
+}
+
+// Section 5, method 2: POST /sessions with Basic; later requests send the id as the cookie authtoken, and no password.
+func TestSessionAuth(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		for range 3 {
+			require.NoError(f, getTask.call(f.Context(), f.client))
+		}
+		assert.Equal(f, 1, f.srv.Logins())
+		assert.Equal(f, []string{"Basic YWxpY2U6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"}, f.sent(createSession)[0]["Authorization"])
+		for _, h := range f.sent(getTask) {
+			assert.Empty(f, h["Authorization"])
+			require.Len(f, h["Cookie"], 1)
+			assert.Regexp(f, `^authtoken=[^;=]+$`, h["Cookie"][0])
+		}
+	})
+}
+
+func TestSessionToken(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		session, err := f.client.Sessions.Create(f.Context())
+		require.NoError(f, err)
+		client := f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionToken(session.ID)})
+		require.NoError(f, getTask.call(f.Context(), client))
+
+		f.srv.ExpireSessions()
+		err = getTask.call(f.Context(), client)
+		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+		assert.Equal(f, 2, f.requests(getTask), "a fixed token cannot be renewed")
+		assert.Equal(f, 1, f.srv.Logins())
+	})
+}
+
+// 401 anywhere, and 403 on purge and transactions, means that the session is refused: one new login, one re-send, of
+// every kind of operation (open point 6).
+func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
+	t.Parallel()
+	status := operation{"transaction", "/transactions/9007199254740993", func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.Purge.Status(ctx, 9007199254740993)
+		return err
+	}}
+	for _, op := range []operation{getTask, submit, status, postWrite, deleteOne} {
+		t.Run(op.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, bySession, func(f *fixture) {
+				require.NoError(f, submit.call(f.Context(), f.client)) // makes the transaction
+				if op.path == postWrite.path || op.path == deleteOne.path {
+					f.fail(testserver.Fault{Path: op.path, Status: 401, Count: 1})
+					f.answerThings()
+				}
+				f.srv.ExpireSessions()
+				before := f.requests(op)
+				require.NoError(f, op.call(f.Context(), f.client))
+				assert.Equal(f, before+2, f.requests(op))
+				assert.Equal(f, 2, f.srv.Logins())
+			})
+		})
+	}
+}
+
+// A session that is refused again after the login is an authentication error, not a loop.
+func TestOneResendPerCall(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		operation
+		status int
+	}{{getTask, 401}, {submit, 403}, {submit, 401}} {
+		inService(t, bySession, func(f *fixture) {
+			f.fail(testserver.Fault{Path: tt.path, Status: tt.status})
+			require.ErrorIs(f, tt.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			assert.Equal(f, 2, f.requests(tt.operation))
+			assert.Equal(f, 2, f.srv.Logins())
+		})
+	}
+}
+
+// 403 elsewhere means that the user may not; a new login would change nothing (open point 6).
+func TestForbiddenElsewhereIsFinal(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/tasks/**", Status: 403})
+		err := getTask.call(f.Context(), f.client)
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		require.NotErrorIs(f, err, webdelivery.ErrUnauthorized)
+		assert.Equal(f, 1, f.requests(getTask))
+		assert.Equal(f, 1, f.srv.Logins())
+	})
+}
+
+// 50 goroutines on an expired session: one login, and each request is sent again once.
+func TestFiftyExpiredCallsLogInOnce(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.srv.ExpireSessions()
+		// Staggered, so that some refusals come when the login is under way and some when it is over.
+		f.fail(testserver.Fault{Path: "/sessions", Delay: 20 * time.Millisecond})
+		var wg sync.WaitGroup
+		for i := range 50 {
+			f.fail(testserver.Fault{Path: "/tasks/**", Skip: i, Count: 1, Delay: time.Duration(i) * time.Millisecond})
+			wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), f.client)) })
+		}
+		wg.Wait()
+		assert.Equal(f, 2, f.srv.Logins())
+		assert.LessOrEqual(f, f.requests(getTask), 1+100)
+	})
+}
+
+// A session that expires by its age in the middle of many calls.
+func TestSessionsThatExpireByAge(t *testing.T) {
+	t.Parallel()
+	s := bySession
+	s.server.SessionLifetime = time.Minute
+	inService(t, s, func(f *fixture) {
+		for range 10 {
+			require.NoError(f, getTask.call(f.Context(), f.client))
+			time.Sleep(25 * time.Second)
+		}
+		assert.Equal(f, 4, f.srv.Logins(), "at 0, 75, 150 and 225 s")
+	})
+}
+
+// The login has a context of its own: the caller who began it may give up, the others get the session.
+func TestGivingUpDoesNotCancelTheLoginOfOthers(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/sessions", Delay: time.Second})
+		first, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			assert.ErrorIs(f, getTask.call(first, f.client), context.DeadlineExceeded)
+		})
+		synctest.Wait() // it has begun the login
+		for range 5 {
+			wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), f.client)) })
+		}
+		wg.Wait()
+		assert.Equal(f, 1, f.requests(createSession))
+	})
+}
+
+// When all give up, the login ends with the last of them, and the next call begins a new one.
+func TestTheLastOneToGiveUpEndsTheLogin(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/sessions", Count: 1, Delay: time.Hour})
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { assert.ErrorIs(f, getTask.call(ctx, f.client), context.DeadlineExceeded) })
+		}
+		wg.Wait()
+		assert.Equal(f, time.Second, time.Since(began))
+		require.NoError(f, getTask.call(f.Context(), f.client))
+	})
+}
+
+// A wrong password is sent once; while it cools down (1, 2, 4 to 30 s) calls get the same error and nothing is sent.
+func TestARefusedLoginCoolsDown(t *testing.T) {
+	t.Parallel()
+	wrong := setup{auth: webdelivery.SessionAuth(username, "wrong-password")}
+	inService(t, wrong, func(f *fixture) {
+		logins := func() int { return f.requests(createSession) }
+		for i, cool := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+			var wg sync.WaitGroup
+			for range 10 {
+				wg.Go(func() {
+					err := submit.call(f.Context(), f.client)
+					assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				})
+			}
+			wg.Wait()
+			assert.Equal(f, i+1, logins())
+			time.Sleep(cool*time.Second - time.Millisecond)
+			require.Error(f, getTask.call(f.Context(), f.client))
+			assert.Equal(f, i+1, logins(), "still cooling down")
+			time.Sleep(2 * time.Millisecond)
+		}
+		assert.Zero(f, f.requests(submit))
+		assert.Zero(f, f.requests(getTask))
+	})
+}
+
+// A service that refuses each session right after it made it is not asked for another one by every call.
+func TestSessionsThatNeverWorkCoolDown(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/tasks/**", Status: 401})
+		for range 10 {
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+		}
+		assert.Equal(f, 2, f.srv.Logins())
+		time.Sleep(time.Second)
+		require.Error(f, getTask.call(f.Context(), f.client))
+		assert.Equal(f, 3, f.srv.Logins())
+	})
+}
+
+// What a login that fails does to the call that needed it.
+func TestFailedLogins(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		fault  testserver.Fault
+		want   error
+		logins int
+	}{
+		{"401", testserver.Fault{Status: 401}, webdelivery.ErrUnauthorized, 1},
+		{"403", testserver.Fault{Status: 403}, webdelivery.ErrUnauthorized, 1},
+		{"429 for ever", testserver.Fault{Status: 429}, webdelivery.ErrRateLimited, 2},
+		{"503 for ever", testserver.Fault{Status: 503}, webdelivery.ErrServer, 2},
+		{"200 without a session id", testserver.Fault{Status: 200, Body: `{"ok":true}`}, webdelivery.ErrBadReply, 1},
+		{"200 with an id no cookie can carry", testserver.Fault{Status: 200, Body: `{"id":"a; b"}`}, webdelivery.ErrBadReply, 1},
+		{"redirect", testserver.Fault{Status: 302, Header: http.Header{"Location": {"/login"}}}, webdelivery.ErrRedirect, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, bySession, func(f *fixture) {
+				tt.fault.Path = "/sessions"
+				f.fail(tt.fault)
+				err := submit.call(f.Context(), f.client)
+				require.ErrorIs(f, err, tt.want)
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, "/acme/v1/cache/purge", e.Path)
+				assert.Equal(f, tt.fault.Status, e.StatusCode)
+				assert.Equal(f, tt.logins, f.requests(createSession))
+				assert.Zero(f, f.requests(submit), "no request with an empty cookie")
+			})
+		})
+	}
+}
+
+// A login that fails in passing is tried anew by the next call, without a pause.
+func TestALoginFaultDoesNotCoolDown(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/sessions", Status: 503, Count: 2})
+		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrServer)
+		require.NoError(f, getTask.call(f.Context(), f.client))
+	})
+}
+
+// A login never comes between a permit and its purge: the requests would leave closer together than their permits.
+func TestTheLoginComesBeforeThePermit(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/sessions", Delay: 5 * time.Second})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		}
+		wg.Wait()
+		assert.Equal(f, every(3), f.arrivals())
+	})
+}

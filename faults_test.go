@@ -1,0 +1,596 @@
+package webdelivery_test
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// operation is one call of each kind that the retry policy knows.
+type operation struct {
+	name string
+	path string // below the base, for the fault
+	call func(ctx context.Context, c *webdelivery.Client) error
+}
+
+const taskID = "task-1"
+
+var (
+	getTask = operation{"GET", "/tasks/" + taskID, func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.Tasks.Get(ctx, taskID)
+		return err
+	}}
+	submit = operation{"purge", "/cache/purge", func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.Purge.Submit(ctx, purgeOf(anObject))
+		return err
+	}}
+	postWrite = operation{"POST", "/config/things", func(ctx context.Context, c *webdelivery.Client) error {
+		return c.Do(ctx, http.MethodPost, "/config/things", map[string]int{"n": 1}, nil)
+	}}
+	deleteOne = operation{"DELETE", "/config/things/1", func(ctx context.Context, c *webdelivery.Client) error {
+		return c.Do(ctx, http.MethodDelete, "/config/things/1", nil, nil)
+	}}
+	createSession = operation{"login", "/sessions", func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.Sessions.Create(ctx)
+		return err
+	}}
+)
+
+// inService runs a test with a task to read and the addresses of operations that the fake has none for.
+func inService(t *testing.T, s setup, test func(f *fixture)) {
+	t.Helper()
+	inFakeTime(t, s, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: taskID})
+		test(f)
+	})
+}
+
+// answerThings makes the addresses below /config/things work, once the faults before it are used up.
+func (f *fixture) answerThings() {
+	f.fail(testserver.Fault{Path: "/config/things/**", Handler: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}")
+	}})
+}
+
+// requests is how many arrived for the operation.
+func (f *fixture) requests(op operation) int { return f.srv.Count("", op.path) }
+
+// The faults after which a call is repeated, and those after which it is not, for each kind of operation. One fault
+// comes once; then the service works.
+func TestWhatIsRepeated(t *testing.T) {
+	t.Parallel()
+	const (
+		yes    = true
+		no     = false
+		garble = "HTTP/1.1 what\r\n\r\n"
+	)
+	raw := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				_, _ = io.WriteString(conn, text)
+				_ = conn.Close()
+			}
+		}
+	}
+	status := func(code int, header ...string) testserver.Fault {
+		fault := testserver.Fault{Status: code, Header: http.Header{}}
+		for i := 0; i < len(header); i += 2 {
+			fault.Header.Add(header[i], header[i+1])
+		}
+		return fault
+	}
+	tests := []struct {
+		name                             string
+		fault                            testserver.Fault
+		get, delete, purge, write, login bool
+	}{
+		{"408", status(408), yes, yes, yes, no, yes},
+		{"429 without Retry-After", status(429), yes, yes, yes, yes, yes},
+		{"429 with Retry-After", status(429, "Retry-After", "1"), yes, yes, yes, yes, yes},
+		{"500", status(500), yes, yes, yes, no, yes},
+		{"501", status(501), no, no, no, no, no},
+		{"502", status(502), yes, yes, yes, no, yes},
+		{"503", status(503), yes, yes, yes, no, yes},
+		{"503 with Retry-After", status(503, "Retry-After", "1"), yes, yes, yes, yes, yes},
+		{"504", status(504), yes, yes, yes, no, yes},
+		{"400", status(400), no, no, no, no, no},
+		{"401 with Basic authentication", status(401), no, no, no, no, no},
+		{"403", status(403), no, no, no, no, no},
+		{"404", status(404), no, no, no, no, no},
+		{"409", status(409), no, no, no, no, no},
+		{"422", status(422), no, no, no, no, no},
+		{"304 without a conditional request", status(304), no, no, no, no, no},
+		{"307 to another host", status(307, "Location", "http://198.51.100.7/"), no, no, no, no, no},
+		{"connection cut before the request is read", testserver.Fault{Cut: testserver.CutBeforeRead}, yes, yes, yes, no, yes},
+		{"connection cut after the request is read", testserver.Fault{Cut: testserver.CutAfterRead}, yes, yes, yes, no, yes},
+		{"malformed status line", testserver.Fault{Handler: raw(garble)}, yes, yes, yes, no, yes},
+		{"not HTTP", testserver.Fault{Handler: raw("220 mail.example.com ESMTP\r\n")}, yes, yes, yes, no, yes},
+		{"body shorter than Content-Length", testserver.Fault{Handler: raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\"")}, yes, yes, yes, no, yes},
+		{"chunked body cut", testserver.Fault{Handler: raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n")}, yes, yes, yes, no, yes},
+		{"slow headers", testserver.Fault{Delay: time.Hour}, yes, yes, yes, no, yes},
+	}
+	for _, tt := range tests {
+		for _, op := range []struct {
+			operation
+			repeated bool
+		}{{getTask, tt.get}, {deleteOne, tt.delete}, {submit, tt.purge}, {postWrite, tt.write}, {createSession, tt.login}} {
+			t.Run(tt.name+"/"+op.name, func(t *testing.T) {
+				t.Parallel()
+				inService(t, setup{}, func(f *fixture) {
+					fault := tt.fault
+					fault.Path, fault.Count = op.path, 1
+					f.fail(fault)
+					f.answerThings()
+
+					err := op.call(f.Context(), f.client)
+
+					if op.repeated {
+						require.NoError(f, err)
+						assert.Equal(f, 2, f.requests(op.operation))
+					} else {
+						require.Error(f, err)
+						assert.Equal(f, 1, f.requests(op.operation))
+					}
+				})
+			})
+		}
+	}
+}
+
+// A fault that stays ends in an error that tells the last reply and how often it was tried (pitfalls: GET, DELETE and
+// purge 4 attempts, logins 2, other writes 3).
+func TestAttemptsAreBounded(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		operation
+		status, attempts int
+		outcome          webdelivery.Outcome
+	}{
+		{getTask, 503, 4, webdelivery.NotApplied},
+		{deleteOne, 503, 4, webdelivery.Unknown},
+		{submit, 503, 4, webdelivery.Unknown},
+		{createSession, 503, 2, webdelivery.Unknown},
+		{postWrite, 429, 3, webdelivery.NotApplied},
+		{postWrite, 503, 1, webdelivery.Unknown},
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt.name, tt.status), func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Path: tt.path, Status: tt.status, Body: `{"description":"down for now"}`})
+
+				err := tt.call(f.Context(), f.client)
+
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, tt.status, e.StatusCode)
+				assert.Equal(f, "down for now", e.Description)
+				assert.Equal(f, tt.attempts, e.Attempts)
+				assert.Equal(f, tt.attempts, f.requests(tt.operation))
+				assert.Equal(f, tt.outcome, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
+}
+
+func TestMaxAttemptsOneTurnsRetryingOff(t *testing.T) {
+	t.Parallel()
+	off := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
+	inService(t, setup{options: []webdelivery.Option{off}}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 503})
+		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrServer)
+		assert.Equal(f, 1, f.requests(getTask))
+	})
+}
+
+// What became of a write after faults that leave it open, and after those that do not.
+func TestOutcomeOfAFailedWrite(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		op     operation
+		faults []testserver.Fault
+		want   webdelivery.Outcome
+	}{
+		{"refused", postWrite, []testserver.Fault{{Status: 400}}, webdelivery.NotApplied},
+		{"cut after the service read it", postWrite, []testserver.Fault{{Cut: testserver.CutAfterRead}}, webdelivery.Unknown},
+		{"500", postWrite, []testserver.Fault{{Status: 500}}, webdelivery.Unknown},
+		{"503 with Retry-After, for ever", postWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.NotApplied},
+		{"a purge cut, and then refused: the first may have been taken", submit,
+			[]testserver.Fault{{Count: 1, Cut: testserver.CutAfterRead}, {Status: 400}}, webdelivery.Unknown},
+		{"a purge refused", submit, []testserver.Fault{{Status: 400}}, webdelivery.NotApplied},
+		{"a success that is an HTML page", submit,
+			[]testserver.Fault{{Status: 201, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}}}, webdelivery.Unknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				for _, fault := range tt.faults {
+					fault.Path = tt.op.path
+					f.fail(fault)
+				}
+				err := tt.op.call(f.Context(), f.client)
+				require.Error(f, err)
+				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
+}
+
+// A DELETE whose first attempt may have worked meets 404 on the second: it is done. A first 404, and one after an
+// attempt that was certainly refused, is not found.
+func TestDelete404(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		first testserver.Fault
+		found bool
+	}{
+		{"after a cut connection", testserver.Fault{Cut: testserver.CutAfterRead}, true},
+		{"after 502", testserver.Fault{Status: 502}, true},
+		{"after 429", testserver.Fault{Status: 429}, false},
+		{"at once", testserver.Fault{Status: 404}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				tt.first.Count = 1
+				f.fail(tt.first)
+				f.fail(testserver.Fault{Status: 404})
+				err := deleteOne.call(f.Context(), f.client)
+				if tt.found {
+					assert.NoError(f, err)
+				} else {
+					assert.ErrorIs(f, err, webdelivery.ErrNotFound)
+				}
+			})
+		})
+	}
+}
+
+// Certain faults never leave this machine, so that even a POST is tried again; others will not pass, so nothing is.
+func TestConnectionFaults(t *testing.T) {
+	t.Parallel()
+	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	tests := []struct {
+		name     string
+		dialErr  error
+		attempts int
+	}{
+		{"connection refused", refused, 3},
+		{"DNS that does not answer", &net.DNSError{Err: "i/o timeout", IsTimeout: true}, 3},
+		{"a host that does not exist", &net.DNSError{Err: "no such host", IsNotFound: true}, 1},
+		{"a certificate that is not trusted", x509.UnknownAuthorityError{}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
+					return nil, tt.dialErr
+				}
+				err := postWrite.call(f.Context(), f.client)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, tt.attempts, e.Attempts)
+				assert.Zero(f, e.StatusCode)
+				assert.ErrorIs(f, err, tt.dialErr)
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
+}
+
+// roundTripper is a transport that does not report its connections.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A transport of the user's that says nothing of its connections cannot prove that a request was not sent.
+func TestAnUnknownTransportProvesNothing(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		calls := 0
+		f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			calls++
+			return nil, errors.New("broken")
+		})
+		client := f.newClient(f.srv.URL(), setup{})
+		err := postWrite.call(f.Context(), client)
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, 1, calls)
+	})
+}
+
+// Replies that are no replies of the service. None of them passes for a success, none is tried again, and the error
+// keeps the status.
+func TestUnusableReplies(t *testing.T) {
+	t.Parallel()
+	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
+	tests := []struct {
+		name   string
+		status int
+		header http.Header
+		body   string
+		says   string
+	}{
+		{"200 text/html", 200, html, `{"id":"task-1"}`, "text/html"},
+		{"empty body on 200", 200, nil, " ", "an empty body"},
+		{"204 where a body is expected", 204, nil, "", "an empty body"},
+		{"null on 200", 200, nil, "null", "not a JSON object"},
+		{"[] on 200", 200, nil, "[]", "not a JSON object"},
+		{"\"x\" on 200", 200, nil, `"x"`, "not a JSON object"},
+		{"invalid UTF-8", 200, nil, "{\"id\":\"\xff\"}", "UTF-8"},
+		{"trailing garbage", 200, nil, `{"id":"task-1"} x`, "invalid character"},
+		{"two values", 200, nil, `{"id":"task-1"}{"id":"task-2"}`, "invalid character"},
+		{"byte order mark", 200, nil, "\ufeff{}", "not a JSON object"},
+		{"depth above 10000", 200, nil, `{"x":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}", "max depth"},
+		{"int64 overflow", 200, nil, `{"progress":9223372036854775808}`, "progress"},
+		{"1.0 for an integer", 200, nil, `{"progress":1.0}`, "progress"},
+		{"1e400", 200, nil, `{"progress":1e400}`, "progress"},
+		{"a string for an integer", 200, nil, `{"progress":"5"}`, "progress"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Status: tt.status, Header: tt.header, Body: tt.body})
+				err := getTask.call(f.Context(), f.client)
+				require.ErrorIs(f, err, webdelivery.ErrBadReply)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, tt.status, e.StatusCode)
+				assert.Equal(f, "/acme/v1/tasks/task-1", e.Path)
+				assert.Contains(f, err.Error(), tt.says)
+				assert.Equal(f, 1, f.requests(getTask))
+			})
+		})
+	}
+}
+
+// Replies that are unusual and still say what they must.
+func TestUnusualRepliesThatAreRead(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		header http.Header
+		body   string
+		want   string
+	}{
+		{"missing Content-Type", http.Header{"Content-Type": nil}, `{"id":"a"}`, "a"},
+		{"text/plain", http.Header{"Content-Type": {"text/plain"}}, `{"id":"a"}`, "a"},
+		{"duplicate keys: the last wins", nil, `{"id":"a","id":"b"}`, "b"},
+		{"unknown members", nil, `{"id":"a","new":{"deep":[1,2]}}`, "a"},
+		{"null for what is optional", nil, `{"id":"a","user":null,"error_info":null,"end_time":null}`, "a"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Status: 200, Header: tt.header, Body: tt.body})
+				task, err := f.client.Tasks.Get(f.Context(), taskID)
+				require.NoError(f, err)
+				assert.Equal(f, tt.want, task.ID)
+			})
+		})
+	}
+}
+
+// An error page that is not JSON keeps its status, and the beginning of its body.
+func TestErrorPages(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100<<10)
+	tests := []struct {
+		name, contentType, body, description string
+		kept                                 int
+	}{
+		{"code and description", "application/json", `{"code":404,"description":"no such task"}`, "no such task", 41},
+		{"message", "application/json", `{"message":"no such task"}`, "no such task", 26},
+		{"error_info", "application/json", `{"error_info":{"message":"no such task"}}`, "no such task", 41},
+		{"HTML", "text/html", "<html>gone</html>", "Not Found", 17},
+		{"nothing", "", "", "Not Found", 0},
+		{"more than 64 KiB", "text/plain", long, "Not Found", 64 << 10},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Status: 404, Body: tt.body, Header: http.Header{"Content-Type": {tt.contentType}, "X-Request-Id": {"r-1"}}})
+				err := getTask.call(f.Context(), f.client)
+				require.ErrorIs(f, err, webdelivery.ErrNotFound)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, tt.description, e.Description)
+				assert.Len(f, e.Body, tt.kept)
+				assert.Equal(f, "r-1", e.Header.Get("X-Request-Id"))
+			})
+		})
+	}
+}
+
+// The cap counts the bytes after decompression, and a reply over it is an error, never a short reply.
+func TestRepliesAreCapped(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+	}{
+		{"huge plain body", func(w http.ResponseWriter, _ *http.Request) {
+			for range 3 {
+				if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {
+					return
+				}
+			}
+		}},
+		{"endless body", func(w http.ResponseWriter, _ *http.Request) {
+			for {
+				if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {
+					return
+				}
+			}
+		}},
+		{"gzip bomb", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			_, _ = io.WriteString(z, `{"id":"`+strings.Repeat("0", 1<<20)+`"}`)
+			_ = z.Close()
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			small := webdelivery.WithMaxResponseBytes(2 << 10)
+			inService(t, setup{options: []webdelivery.Option{small}}, func(f *fixture) {
+				f.fail(testserver.Fault{Handler: tt.handler})
+				err := getTask.call(f.Context(), f.client)
+				require.ErrorIs(f, err, webdelivery.ErrResponseTooLarge)
+				assert.Equal(f, 1, f.requests(getTask))
+			})
+		})
+	}
+}
+
+func TestAReplyOfExactlyTheLimitIsRead(t *testing.T) {
+	t.Parallel()
+	const body = `{"id":"a"}`
+	limit := webdelivery.WithMaxResponseBytes(int64(len(body)))
+	inService(t, setup{options: []webdelivery.Option{limit}}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 200, Body: body})
+		require.NoError(f, getTask.call(f.Context(), f.client))
+	})
+}
+
+// Headers without end are given up at the transport's limit.
+func TestEndlessHeaders(t *testing.T) {
+	t.Parallel()
+	once := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
+	inService(t, setup{options: []webdelivery.Option{once}}, func(f *fixture) {
+		f.http.Transport.(*http.Transport).MaxResponseHeaderBytes = 4 << 10
+		f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			for _, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n"); err == nil; {
+				_, err = io.WriteString(conn, "X-A: "+strings.Repeat("a", 1<<10)+"\r\n")
+			}
+		}})
+		require.Error(f, getTask.call(f.Context(), f.client))
+	})
+}
+
+// The time of an attempt covers its body: one byte a second is no reply.
+func TestSlowBody(t *testing.T) {
+	t.Parallel()
+	limits := []webdelivery.Option{
+		webdelivery.WithAttemptTimeout(10 * time.Second), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}),
+	}
+	inService(t, setup{options: limits}, func(f *fixture) {
+		f.fail(testserver.Fault{Dribble: time.Second, Status: 200, Body: `{"id":"task-1","status":"running"}`})
+		began := time.Now()
+		err := getTask.call(f.Context(), f.client)
+		var timeout interface{ Timeout() bool }
+		require.ErrorAs(f, err, &timeout)
+		assert.True(f, timeout.Timeout())
+		assert.NotErrorIs(f, err, context.DeadlineExceeded, "the caller's context has no deadline")
+		assert.Equal(f, 10*time.Second, time.Since(began))
+	})
+}
+
+// A Timeout on the user's http.Client is the time of one attempt, as that of ours is: retries get their own.
+func TestHTTPClientTimeoutIsPerAttempt(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.http.Timeout = 3 * time.Second
+		client := f.newClient(f.srv.URL(), setup{})
+		f.fail(testserver.Fault{Delay: time.Hour, Count: 2})
+		require.NoError(f, getTask.call(f.Context(), client))
+		assert.Equal(f, 3, f.requests(getTask))
+		assert.Equal(f, 3*time.Second, f.http.Timeout, "the user's client is as it was")
+	})
+}
+
+// No redirect is followed, whatever its kind and wherever it leads, and its address does not stand in the error.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{300, 301, 302, 303, 307, 308} {
+		for _, op := range []operation{getTask, postWrite, deleteOne, submit, createSession} {
+			t.Run(fmt.Sprint(status, op.name), func(t *testing.T) {
+				t.Parallel()
+				inService(t, setup{}, func(f *fixture) {
+					f.fail(testserver.Fault{Status: status, Header: http.Header{"Location": {"http://evil.example.com/login?token=t0ps3cret"}}})
+					err := op.call(f.Context(), f.client)
+					require.Error(f, err)
+					var e *webdelivery.Error
+					require.ErrorAs(f, err, &e)
+					assert.Equal(f, status, e.StatusCode)
+					assert.ErrorIs(f, err, webdelivery.ErrRedirect)
+					assert.Contains(f, err.Error(), "http://evil.example.com")
+					assert.NotContains(f, fmt.Sprintf("%v %#v", err, e), "t0ps3cret")
+					assert.Equal(f, 1, f.requests(op))
+					assert.Zero(f, f.srv.ForeignDials())
+				})
+			})
+		}
+	}
+}
+
+// 100 calls, one connection: replies with a length, chunked ones, errors, and errors longer than what is kept of them.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	chunked := func(status int, size int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.WriteString(w, `{"id":"a","description":"`+strings.Repeat("d", size)+`"}`)
+		}
+	}
+	tests := []struct {
+		name  string
+		fault testserver.Fault
+	}{
+		{"with a length", testserver.Fault{}},
+		{"chunked", testserver.Fault{Handler: chunked(200, 100<<10)}},
+		{"404", testserver.Fault{Status: 404}},
+		{"chunked 404", testserver.Fault{Handler: chunked(404, 10)}},
+		{"long chunked 404", testserver.Fault{Handler: chunked(404, 200<<10)}},
+		{"HTML", testserver.Fault{Status: 200, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}}},
+		{"503", testserver.Fault{Status: 503}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				tt.fault.Path = "/tasks/**"
+				f.fail(tt.fault)
+				for range 100 {
+					_ = getTask.call(f.Context(), f.client)
+				}
+				assert.GreaterOrEqual(f, f.requests(getTask), 100)
+				assert.Equal(f, 1, f.srv.Connections())
+			})
+		})
+	}
+}

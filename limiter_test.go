@@ -1,0 +1,273 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+const permitEvery = 550 * time.Millisecond
+
+// arrivals are the times at which purges came, whatever was answered.
+func (f *fixture) arrivals() []time.Duration {
+	var times []time.Duration
+	began := time.Time{}
+	for _, r := range f.srv.Requests() {
+		if r.Method == http.MethodPost && r.Path == "/acme/v1/cache/purge" {
+			if began.IsZero() {
+				began = r.Time
+			}
+			times = append(times, r.Time.Sub(began))
+		}
+	}
+	return times
+}
+
+// every gives n times, one every 550 ms.
+func every(n int) []time.Duration {
+	times := make([]time.Duration, n)
+	for i := range times {
+		times[i] = time.Duration(i) * permitEvery
+	}
+	return times
+}
+
+// 20 purges at once: never 3 arrivals within a second (section 8), and none is refused.
+func TestPurgesAreSpaced(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		}
+		wg.Wait()
+		assert.Equal(f, every(20), f.arrivals())
+		assert.Len(f, f.srv.Purged(), 20)
+	})
+}
+
+// Two clients of one process draw from one budget when origin and customer are the same.
+func TestClientsOfOneProcessShareTheBudget(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		other := f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionAuth(username, password)})
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), other)) })
+		}
+		wg.Wait()
+		assert.Equal(f, every(10), f.arrivals())
+	})
+}
+
+// A purge answered 503 twice, then 201, takes three permits.
+func TestEveryAttemptTakesAPermit(t *testing.T) {
+	t.Parallel()
+	var permits atomic.Int32
+	count := limiter{wait: func(context.Context) error { permits.Add(1); return nil }}
+	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(count)}}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 2})
+		require.NoError(f, submit.call(f.Context(), f.client))
+		assert.Equal(f, int32(3), permits.Load())
+		assert.Equal(f, 3, f.requests(submit))
+	})
+}
+
+// A purge that is sent again after a new login takes a permit for it too; polls and reads take none.
+func TestWhatTakesPermits(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		expired bool
+		call    func(context.Context, *webdelivery.Client) error
+		permits int32
+	}{
+		{"a purge", false, submit.call, 1},
+		{"a purge of an expired session", true, submit.call, 2},
+		{"a purge by Do", false, func(ctx context.Context, c *webdelivery.Client) error {
+			body := map[string]any{"purge_request": map[string]any{"action": "PURGE",
+				"uris": []map[string]string{{"match_mode": "EXACT_LITERAL", "uri_pattern": anObject}}}}
+			return c.Do(ctx, http.MethodPost, "/cache/purge", body, nil)
+		}, 1},
+		{"an invalid purge", false, func(ctx context.Context, c *webdelivery.Client) error {
+			if _, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{}); !errors.Is(err, webdelivery.ErrInvalid) {
+				return errors.New("not refused")
+			}
+			return nil
+		}, 0},
+		{"a task", false, getTask.call, 0},
+		{"a login", false, createSession.call, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var permits atomic.Int32
+			count := limiter{wait: func(context.Context) error { permits.Add(1); return nil }}
+			s := setup{auth: webdelivery.SessionAuth(username, password), options: []webdelivery.Option{webdelivery.WithPurgeLimiter(count)}}
+			inService(t, s, func(f *fixture) {
+				if tt.expired {
+					require.NoError(f, getTask.call(f.Context(), f.client))
+					f.srv.ExpireSessions()
+				}
+				require.NoError(f, tt.call(f.Context(), f.client))
+				assert.Equal(f, tt.permits, permits.Load())
+			})
+		})
+	}
+}
+
+// A 429 holds back every caller for as long as it asks; after it the spacing is kept.
+func TestTooFastPausesEverybody(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{429, 503} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: status, Header: http.Header{"Retry-After": {"5"}}})
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+			}
+			wg.Wait()
+			// The refused one at 0; then all four from 5 s on.
+			want := []time.Duration{0}
+			for _, at := range every(4) {
+				want = append(want, 5*time.Second+at)
+			}
+			assert.Equal(f, want, f.arrivals())
+		})
+	}
+}
+
+// The service's own refusal is survived too: a client that is faster than it takes.
+func TestRefusedByTheService(t *testing.T) {
+	t.Parallel()
+	unlimited := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }})
+	inFakeTime(t, setup{options: []webdelivery.Option{unlimited}}, func(f *fixture) {
+		for range 3 {
+			require.NoError(f, submit.call(f.Context(), f.client))
+		}
+		assert.Equal(f, []time.Duration{0, 0, 0, time.Second}, f.arrivals())
+		assert.Len(f, f.srv.Purged(), 3)
+	})
+}
+
+// One who gives up while he waits takes no permit: those behind him move up.
+func TestGivingUpLeavesNoHole(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		require.NoError(f, submit.call(f.Context(), f.client))
+		impatient, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				err := submit.call(impatient, f.client)
+				assert.ErrorIs(f, err, context.DeadlineExceeded)
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			})
+		}
+		synctest.Wait()
+		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		wg.Wait()
+		assert.Equal(f, every(2), f.arrivals())
+	})
+}
+
+// The time of an attempt begins when the permit is there.
+func TestThePermitDoesNotCountAgainstTheAttempt(t *testing.T) {
+	t.Parallel()
+	short := webdelivery.WithAttemptTimeout(time.Second)
+	slow := webdelivery.WithPurgeLimiter(limiter{wait: func(ctx context.Context) error {
+		time.Sleep(time.Minute)
+		return ctx.Err()
+	}})
+	inFakeTime(t, setup{options: []webdelivery.Option{short, slow}}, func(f *fixture) {
+		require.NoError(f, submit.call(f.Context(), f.client))
+	})
+}
+
+// Without a permit nothing is sent, and it is not tried again.
+func TestABrokenLimiterSendsNothing(t *testing.T) {
+	t.Parallel()
+	var waits atomic.Int32
+	broken := limiter{wait: func(context.Context) error { waits.Add(1); return assert.AnError }}
+	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(broken)}}, func(f *fixture) {
+		err := submit.call(f.Context(), f.client)
+		require.ErrorIs(f, err, assert.AnError)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Zero(f, f.requests(submit))
+		assert.Equal(f, int32(1), waits.Load())
+	})
+}
+
+// A *rate.Limiter fits. It refuses a deadline that is too near with a text alone; here that matches DeadlineExceeded.
+func TestARateLimiterFits(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		slow := webdelivery.WithPurgeLimiter(rate.NewLimiter(rate.Every(time.Hour), 1))
+		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{slow}})
+		require.NoError(f, submit.call(f.Context(), client))
+		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		require.ErrorIs(f, submit.call(ctx, client), context.DeadlineExceeded)
+		assert.Zero(f, time.Since(began))
+	})
+}
+
+// The default limiter tells the same at once, instead of waiting for a permit that comes too late.
+func TestADeadlineBeforeTheNextPermit(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		require.NoError(f, submit.call(f.Context(), f.client))
+		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		require.ErrorIs(f, submit.call(ctx, f.client), context.DeadlineExceeded)
+		assert.Zero(f, time.Since(began))
+	})
+}
+
+// A limiter that can pause is told for how long; Retry-After is told capped by MaxWait.
+func TestPauseIsTold(t *testing.T) {
+	t.Parallel()
+	for asked, want := range map[string]time.Duration{"5": 5 * time.Second, "3600": 20 * time.Second} {
+		var paused []time.Duration
+		told := limiter{
+			wait:  func(context.Context) error { return nil },
+			pause: func(d time.Duration) error { paused = append(paused, d); return assert.AnError },
+		}
+		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(told)}}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Header: http.Header{"Retry-After": {asked}}})
+			_ = submit.call(f.Context(), f.client) // a pause that fails changes nothing for the call
+			assert.Equal(f, []time.Duration{want}, paused)
+		})
+	}
+}
+
+// limiter is a Limiter made of functions.
+type limiter struct {
+	wait  func(context.Context) error
+	pause func(time.Duration) error
+}
+
+func (l limiter) Wait(ctx context.Context) error { return l.wait(ctx) }
+
+func (l limiter) Pause(_ context.Context, d time.Duration) error {
+	if l.pause == nil {
+		return nil
+	}
+	return l.pause(d)
+}

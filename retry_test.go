@@ -1,0 +1,210 @@
+package webdelivery_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// The wait before the second attempt, for each form of Retry-After. The bubble's clock begins at midnight of
+// 2000-01-01 UTC.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	const stops = -1 * time.Second
+	jitter := func(d time.Duration) bool { return d >= 0 && d <= 500*time.Millisecond }
+	tests := []struct {
+		name   string
+		header http.Header
+		want   time.Duration // 0: the backoff of the policy
+	}{
+		{"seconds", http.Header{"Retry-After": {"7"}}, 7 * time.Second},
+		{"seconds with blanks", http.Header{"Retry-After": {" 7 "}}, 7 * time.Second},
+		{"date", http.Header{"Retry-After": {"Sat, 01 Jan 2000 00:00:05 GMT"}}, 5 * time.Second},
+		{"date of RFC 850", http.Header{"Retry-After": {"Saturday, 01-Jan-00 00:00:05 GMT"}}, 5 * time.Second},
+		{"date of asctime", http.Header{"Retry-After": {"Sat Jan  1 00:00:05 2000"}}, 5 * time.Second},
+		{"date by a clock a day ahead", http.Header{
+			"Date": {"Sun, 02 Jan 2000 00:00:00 GMT"}, "Retry-After": {"Sun, 02 Jan 2000 00:00:05 GMT"}}, 5 * time.Second},
+		{"two headers: the longer", http.Header{"Retry-After": {"3", "9"}}, 9 * time.Second},
+		{"at the cap", http.Header{"Retry-After": {"20"}}, 20 * time.Second},
+		{"none", nil, 0},
+		{"zero", http.Header{"Retry-After": {"0"}}, 0},
+		{"date in the past", http.Header{"Retry-After": {"Fri, 31 Dec 1999 23:00:00 GMT"}}, 0},
+		{"negative", http.Header{"Retry-After": {"-5"}}, 0},
+		{"a fraction", http.Header{"Retry-After": {"1.5"}}, 0},
+		{"garbage", http.Header{"Retry-After": {"soon"}}, 0},
+		{"above the cap", http.Header{"Retry-After": {"21"}}, stops},
+		{"an hour", http.Header{"Retry-After": {"3600"}}, stops},
+		{"a date in 2100", http.Header{"Retry-After": {"Fri, 01 Jan 2100 00:00:00 GMT"}}, stops},
+		{"more nanoseconds than 64 bits", http.Header{"Retry-After": {"9223372037"}}, stops},
+		{"more than 64 bits", http.Header{"Retry-After": {"99999999999999999999"}}, stops},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Status: 429, Count: 1, Header: tt.header})
+				began := time.Now()
+				err := getTask.call(f.Context(), f.client)
+				waited := time.Since(began)
+				switch tt.want {
+				case stops:
+					require.ErrorIs(f, err, webdelivery.ErrRateLimited)
+					assert.Zero(f, waited)
+					assert.Equal(f, 1, f.requests(getTask))
+				case 0:
+					require.NoError(f, err)
+					assert.True(f, jitter(waited), "waited %v", waited)
+				default:
+					require.NoError(f, err)
+					assert.Equal(f, tt.want, waited)
+				}
+			})
+		})
+	}
+}
+
+// Without Retry-After each wait is drawn between 0 and a ceiling that doubles: 0.5, 1, 2 s.
+func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
+	t.Parallel()
+	ceilings := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
+	var longest [3]time.Duration
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 503})
+		const calls = 25 // what the retry budget allows without a success in between
+		for range calls {
+			_ = getTask.call(f.Context(), f.client)
+		}
+		seen := f.srv.Requests()
+		require.Len(f, seen, 4*calls)
+		for i := range seen {
+			if n := i % 4; n > 0 {
+				wait := seen[i].Time.Sub(seen[i-1].Time)
+				assert.LessOrEqual(f, wait, ceilings[n-1])
+				longest[n-1] = max(longest[n-1], wait)
+			}
+		}
+	})
+	for i, d := range longest {
+		assert.Greater(t, d, ceilings[i]/2, "25 draws that all fall into the lower half are no even jitter")
+	}
+}
+
+func TestMaxWaitBoundsTheBackoff(t *testing.T) {
+	t.Parallel()
+	policy := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 10, MinWait: time.Second, MaxWait: 3 * time.Second})
+	inService(t, setup{options: []webdelivery.Option{policy}}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 503})
+		_ = getTask.call(f.Context(), f.client)
+		seen := f.srv.Requests()
+		require.Len(f, seen, 10)
+		for i := 1; i < len(seen); i++ {
+			assert.LessOrEqual(f, seen[i].Time.Sub(seen[i-1].Time), 3*time.Second)
+		}
+	})
+}
+
+// A wait that would pass the caller's deadline is not begun: the reply is returned at once.
+func TestNoWaitPastTheDeadline(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 503, Header: http.Header{"Retry-After": {"15"}}})
+		ctx, cancel := context.WithTimeout(f.Context(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		err := getTask.call(ctx, f.client)
+		require.ErrorIs(f, err, webdelivery.ErrServer)
+		require.NotErrorIs(f, err, context.DeadlineExceeded)
+		assert.Zero(f, time.Since(began))
+	})
+}
+
+// Wherever a call is when its context ends, it returns at once, the error matches the context's, and it keeps what the
+// last reply said.
+func TestCancelledAnywhere(t *testing.T) {
+	t.Parallel()
+	busy := http.Header{"Retry-After": {"10"}}
+	tests := []struct {
+		name    string
+		op      operation
+		auth    webdelivery.Auth
+		faults  []testserver.Fault
+		before  bool // cancelled before the call
+		status  int
+		outcome webdelivery.Outcome
+	}{
+		{name: "before it is sent", op: submit, before: true, outcome: webdelivery.NotApplied},
+		{name: "waiting for headers", op: submit, faults: []testserver.Fault{{Delay: time.Hour}}},
+		{name: "reading the body", op: submit, faults: []testserver.Fault{{Dribble: time.Minute, Status: 201, Body: "{}"}}, status: 201},
+		{name: "during a backoff", op: getTask, faults: []testserver.Fault{{Status: 503, Header: busy}}, status: 503, outcome: webdelivery.NotApplied},
+		{name: "during a login", op: submit, auth: webdelivery.SessionAuth(username, password),
+			faults: []testserver.Fault{{Path: "/sessions", Delay: time.Hour}}, outcome: webdelivery.NotApplied},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{auth: tt.auth}, func(f *fixture) {
+				for _, fault := range tt.faults {
+					f.fail(fault)
+				}
+				ctx, cancel := context.WithCancel(f.Context())
+				if tt.before {
+					cancel()
+				} else {
+					time.AfterFunc(3*time.Second, cancel)
+				}
+				began := time.Now()
+				err := tt.op.call(ctx, f.client)
+				require.ErrorIs(f, err, context.Canceled)
+				if !tt.before {
+					assert.Equal(f, 3*time.Second, time.Since(began))
+				}
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, tt.status, e.StatusCode)
+				assert.Equal(f, tt.outcome, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
+}
+
+func TestCancelledWithACause(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Delay: time.Hour})
+		ctx, cancel := context.WithCancelCause(f.Context())
+		time.AfterFunc(time.Second, func() { cancel(assert.AnError) })
+		require.ErrorIs(f, getTask.call(ctx, f.client), context.Canceled)
+	})
+}
+
+// A service that is down for everybody is not asked four times as often: 500 tokens pay for 100 retries.
+func TestRetryBudget(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		down := f.srv.Fail(testserver.Fault{Status: 503})
+		for range 200 {
+			go func() { _ = getTask.call(f.Context(), f.client) }()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(f, 200+100, f.requests(getTask))
+
+		// A service that works again fills the budget, by one a call.
+		down()
+		for range 5 {
+			require.NoError(f, getTask.call(f.Context(), f.client))
+		}
+		before := f.requests(getTask)
+		f.fail(testserver.Fault{Status: 503, Count: 1})
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		assert.Equal(f, before+2, f.requests(getTask))
+	})
+}
