@@ -36,8 +36,12 @@ func (d Dialect) withDefaults() (Dialect, error) {
 	if list < 0 || entry < list || strings.Count(d.EntryDeletePath, "{") != 2 {
 		return d, invalid("EntryDeletePath", "needs {list} and {entry}, in this order and once each")
 	}
-	if _, err := expand(d.EntryDeletePath, "id", "id"); err != nil {
-		return d, invalid("EntryDeletePath", "%v", err)
+	sample, err := expand(d.EntryDeletePath, "id", "id")
+	if err != nil {
+		return d, err
+	}
+	if _, err := cleanPath("EntryDeletePath", sample); err != nil {
+		return d, err
 	}
 	if !validMethod(d.BatchDeletionMethod) {
 		return d, invalid("BatchDeletionMethod", "%q is no HTTP method", d.BatchDeletionMethod)

@@ -1,0 +1,128 @@
+package webdelivery
+
+import (
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func testBase(t testing.TB) *base {
+	t.Helper()
+	b, err := parseBase("https://api.example.com:8443/root", "acme", false)
+	require.NoError(t, err)
+	return b
+}
+
+// Addresses in replies are relative to {base_url}/<customer>/v1; also read are those with that prefix in front and
+// absolute ones of the same origin (open point 29). All others are refused.
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		address, path, query string // no path: refused
+	}{
+		{"/config/networklists?page=2", "/config/networklists", "page=2"},
+		{"/root/acme/v1/config/networklists?page=2", "/config/networklists", "page=2"},
+		{"https://api.example.com:8443/root/acme/v1/tasks?since=a%20b", "/tasks", "since=a%20b"},
+		{"HTTPS://API.EXAMPLE.COM:8443/root/acme/v1/tasks", "/tasks", ""},
+		{"/tasks/a%2fb", "/tasks/a%2Fb", ""},
+		{"/tasks/%61", "/tasks/a", ""},
+		{"/tasks?", "/tasks", ""},
+		{"/root/acme/v1", "/root/acme/v1", ""},
+
+		{"", "", ""},
+		{"tasks", "", ""},
+		{"?page=2", "", ""},
+		{"/", "", ""},
+		{"/tasks/", "", ""},
+		{"//api.example.com:8443/root/acme/v1/tasks", "", ""},
+		{"//evil.example.com/tasks", "", ""},
+		{"https://evil.example.com/root/acme/v1/tasks", "", ""},
+		{"https://api.example.com/root/acme/v1/tasks", "", ""},
+		{"https://api.example.com:8443.evil.example.com/root/acme/v1/tasks", "", ""},
+		{"http://api.example.com:8443/root/acme/v1/tasks", "", ""},
+		{"https://api.example.com:8443@evil.example.com/root/acme/v1/tasks", "", ""},
+		{"https://user:pw@api.example.com:8443/root/acme/v1/tasks", "", ""},
+		{"https://api.example.com:8443/root/other/v1/tasks", "", ""},
+		{"https://api.example.com:8443/root/acme/v1", "", ""},
+		{"https:/tasks", "", ""},
+		{"mailto:root@example.com", "", ""},
+		{"/tasks/../../other/v1/tasks", "", ""},
+		{"/tasks/%2e%2e/x", "", ""},
+		{"/tasks/./x", "", ""},
+		{`/tasks\..\x`, "", ""},
+		{"/tasks/%5c..", "", ""},
+		{"/tasks/%00", "", ""},
+		{"/tasks\r\nX: y", "", ""},
+		{"/tasks#x", "", ""},
+		{"/tasks/%", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.address, func(t *testing.T) {
+			t.Parallel()
+			path, query, err := testBase(t).resolve("next_uri", tt.address)
+			if tt.path == "" {
+				require.ErrorIs(t, err, ErrInvalid)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.path, path)
+			assert.Equal(t, tt.query, query)
+		})
+	}
+}
+
+// Whatever the service sends, the request stays on the origin and below the base.
+func FuzzResolve(f *testing.F) {
+	for _, seed := range []string{
+		"/tasks?page=2", "//evil.example.com", "https://api.example.com:8443/root/acme/v1/tasks", "/%2e%2e/x", "/a%2fb", "https:/x", "/@evil", "/a;b",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		b := testBase(t)
+		below, query, err := b.resolve("next_uri", address)
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(b.prefix + below + "?" + query)
+		require.NoError(t, err)
+		assert.Equal(t, "https", u.Scheme)
+		assert.Equal(t, "api.example.com:8443", u.Host)
+		assert.Nil(t, u.User)
+		assert.True(t, strings.HasPrefix(u.EscapedPath(), "/root/acme/v1/"), u.EscapedPath())
+		decoded, err := url.PathUnescape(u.EscapedPath())
+		require.NoError(t, err)
+		for _, element := range strings.Split(u.EscapedPath(), "/")[1:] {
+			plain, err := url.PathUnescape(element)
+			require.NoError(t, err)
+			assert.NotContains(t, []string{"", ".", ".."}, plain)
+		}
+		if !strings.Contains(u.EscapedPath(), "%2F") {
+			assert.Equal(t, decoded, path.Clean(decoded))
+		}
+		again, _, err := b.resolve("next_uri", below)
+		require.NoError(t, err)
+		if !strings.HasPrefix(below, b.path+"/") {
+			assert.Equal(t, below, again, "one spelling for one path")
+		}
+	})
+}
+
+// An id is one escaped path element, whatever is in it.
+func TestExpand(t *testing.T) {
+	t.Parallel()
+	got, err := expand("/config/networklists/{list}/entries/{entry}", "a/b", "ü ?#%2e")
+	require.NoError(t, err)
+	assert.Equal(t, "/config/networklists/a%2Fb/entries/%C3%BC%20%3F%23%252e", got)
+
+	for _, id := range []string{"", ".", "..", "a\x00", "a\n", "\x7f"} {
+		_, err := expand("/tasks/{task_id}", id)
+		var invalid *ValidationError
+		require.ErrorAs(t, err, &invalid, "%q", id)
+		assert.Equal(t, "task_id", invalid.Field)
+	}
+}

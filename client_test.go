@@ -1,0 +1,310 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// What NewClient refuses, and the word by which its error names it.
+func TestNewClientRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	const good = "https://api.example.com"
+	basic := webdelivery.BasicAuth(username, password)
+	one := func(o webdelivery.Option) []webdelivery.Option { return []webdelivery.Option{o} }
+	tests := []struct {
+		name, baseURL, customer string
+		auth                    webdelivery.Auth
+		options                 []webdelivery.Option
+		says                    string
+	}{
+		{"empty URL", "", customer, basic, nil, "base URL"},
+		{"no scheme", "api.example.com", customer, basic, nil, "base URL"},
+		{"no host", "https:///root", customer, basic, nil, "base URL"},
+		{"no host but a port", "https://:443", customer, basic, nil, "base URL"},
+		{"opaque", "https:api.example.com", customer, basic, nil, "base URL"},
+		{"other scheme", "ftp://api.example.com", customer, basic, nil, "base URL"},
+		{"http off loopback", "http://api.example.com", customer, basic, nil, "WithPlainHTTP"},
+		{"http to a private address", "http://192.0.2.1", customer, basic, nil, "WithPlainHTTP"},
+		{"http to a name that begins like loopback", "http://localhost.example.com", customer, basic, nil, "WithPlainHTTP"},
+		{"userinfo", "https://user:t0ps3cret@api.example.com", customer, basic, nil, "base URL"},
+		{"userinfo in a URL that does not parse", "https://user:t0ps3cret@api.example.com:port", customer, basic, nil, "base URL"},
+		{"query", good + "?a=b", customer, basic, nil, "base URL"},
+		{"empty query", good + "?", customer, basic, nil, "base URL"},
+		{"fragment", good + "#top", customer, basic, nil, "base URL"},
+		{"empty fragment", good + "#", customer, basic, nil, "base URL"},
+		{"dots in the path", good + "/a/../b", customer, basic, nil, "base URL"},
+		{"escaped dots in the path", good + "/%2e%2e/b", customer, basic, nil, "base URL"},
+		{"empty customer", good, "", basic, nil, "customer"},
+		{"dot", good, ".", basic, nil, "customer"},
+		{"dots", good, "..", basic, nil, "customer"},
+		{"control byte", good, "ac\nme", basic, nil, "customer"},
+		{"no auth", good, customer, webdelivery.Auth{}, nil, "auth"},
+		{"empty user name", good, customer, webdelivery.BasicAuth("", password), nil, "user name"},
+		{"colon in the user name", good, customer, webdelivery.BasicAuth("a:b", password), nil, "user name"},
+		{"empty password", good, customer, webdelivery.SessionAuth(username, ""), nil, "password"},
+		{"empty token", good, customer, webdelivery.SessionToken(""), nil, "SessionToken"},
+		{"token that injects a cookie", good, customer, webdelivery.SessionToken("a; b=c"), nil, "SessionToken"},
+		{"token with a newline", good, customer, webdelivery.SessionToken("a\r\nb"), nil, "SessionToken"},
+		{"nil option", good, customer, basic, one(nil), "options"},
+		{"nil http client", good, customer, basic, one(webdelivery.WithHTTPClient(nil)), "WithHTTPClient"},
+		{"negative timeout of the http client", good, customer, basic, one(webdelivery.WithHTTPClient(&http.Client{Timeout: -1})), "WithAttemptTimeout"},
+		{"attempt timeout 0", good, customer, basic, one(webdelivery.WithAttemptTimeout(0)), "WithAttemptTimeout"},
+		{"nil logger", good, customer, basic, one(webdelivery.WithLogger(nil)), "WithLogger"},
+		{"empty user agent", good, customer, basic, one(webdelivery.WithUserAgent(" ")), "WithUserAgent"},
+		{"user agent that injects a header", good, customer, basic, one(webdelivery.WithUserAgent("a\r\nX: y")), "WithUserAgent"},
+		{"negative attempts", good, customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: -1})), "WithRetry"},
+		{"MinWait above MaxWait", good, customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: 2, MaxWait: 1})), "WithRetry"},
+		{"nil limiter", good, customer, basic, one(webdelivery.WithPurgeLimiter(nil)), "WithPurgeLimiter"},
+		{"response limit 0", good, customer, basic, one(webdelivery.WithMaxResponseBytes(0)), "WithMaxResponseBytes"},
+		{"tasks prefix without a slash", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "ops"})), "TasksPrefix"},
+		{"tasks prefix with dots", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/.."})), "TasksPrefix"},
+		{"delete path without ids", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/a"})), "EntryDeletePath"},
+		{"delete path in the wrong order", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/{entry}/{list}"})), "EntryDeletePath"},
+		{"delete path that is no path", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "//evil.example.com/{list}/{entry}"})), "EntryDeletePath"},
+		{"method that is none", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{BatchDeletionMethod: "PO ST"})), "BatchDeletionMethod"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			client, err := webdelivery.NewClient(tt.baseURL, tt.customer, tt.auth, tt.options...)
+			require.ErrorIs(t, err, webdelivery.ErrInvalid)
+			assert.Nil(t, client)
+			assert.Contains(t, err.Error(), tt.says)
+			assert.NotContains(t, err.Error(), "t0ps3cret")
+		})
+	}
+}
+
+// Where requests go: {base_url}/<customer_name>/v1, a path in the base URL kept, the customer one escaped element.
+func TestWhereRequestsGo(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		baseURL, customer, want string
+	}{
+		{"https://api.example.com", "acme", "https://api.example.com/acme/v1/tasks/7"},
+		{"https://api.example.com/", "acme", "https://api.example.com/acme/v1/tasks/7"},
+		{"HTTPS://API.example.com:443/root/", "acme", "https://api.example.com/root/acme/v1/tasks/7"},
+		{"https://api.example.com:8443/a%2Fb", "acme", "https://api.example.com:8443/a%2Fb/acme/v1/tasks/7"},
+		{"https://[2001:db8::1]:8443", "acme", "https://[2001:db8::1]:8443/acme/v1/tasks/7"},
+		{"http://localhost:8080", "acme", "http://localhost:8080/acme/v1/tasks/7"},
+		{"http://127.9.9.9", "acme", "http://127.9.9.9/acme/v1/tasks/7"},
+		{"http://[::1]:80", "acme", "http://[::1]/acme/v1/tasks/7"},
+		{"https://api.example.com", "a/b c?d#e%2e", "https://api.example.com/a%2Fb%20c%3Fd%23e%252e/v1/tasks/7"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.want, func(t *testing.T) {
+			t.Parallel()
+			var got string
+			transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+				got = r.URL.String()
+				return &http.Response{StatusCode: 404, Body: http.NoBody, Header: http.Header{}}, nil
+			})
+			client, err := webdelivery.NewClient(tt.baseURL, tt.customer, webdelivery.BasicAuth(username, password),
+				webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+			require.NoError(t, err)
+			_, err = client.Tasks.Get(t.Context(), "7")
+			require.ErrorIs(t, err, webdelivery.ErrNotFound)
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestPlainHTTPWhenAskedFor(t *testing.T) {
+	t.Parallel()
+	_, err := webdelivery.NewClient("http://api.example.com", customer, webdelivery.BasicAuth(username, password), webdelivery.WithPlainHTTP())
+	require.NoError(t, err)
+}
+
+func TestNewClientFromEnv(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	set := map[string]string{
+		"WEBDELIVERY_BASE_URL": "https://api.example.com", "WEBDELIVERY_CUSTOMER": "acme",
+		"WEBDELIVERY_USERNAME": username, "WEBDELIVERY_PASSWORD": password, "WEBDELIVERY_AUTH": "",
+	}
+	for name, value := range set {
+		t.Setenv(name, value)
+	}
+	_, err := webdelivery.NewClientFromEnv()
+	require.NoError(t, err)
+
+	t.Setenv("WEBDELIVERY_AUTH", "session")
+	var paths []string
+	_, err = webdelivery.NewClientFromEnv()
+	require.NoError(t, err)
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithHTTPClient(&http.Client{
+		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			paths = append(paths, r.URL.Path)
+			return &http.Response{StatusCode: 403, Body: http.NoBody, Header: http.Header{}}, nil
+		}),
+	}))
+	require.NoError(t, err)
+	_, err = client.Tasks.Get(t.Context(), "7")
+	require.ErrorIs(t, err, webdelivery.ErrUnauthorized)
+	assert.Equal(t, []string{"/acme/v1/sessions"}, paths, "session means a login")
+
+	t.Setenv("WEBDELIVERY_AUTH", "kerberos")
+	_, err = webdelivery.NewClientFromEnv()
+	require.ErrorContains(t, err, "WEBDELIVERY_AUTH")
+
+	for _, name := range []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"} {
+		t.Setenv(name, "")
+		_, err = webdelivery.NewClientFromEnv()
+		require.ErrorIs(t, err, webdelivery.ErrInvalid)
+		require.ErrorContains(t, err, name)
+		assert.NotContains(t, err.Error(), password)
+	}
+}
+
+// Do reaches what has no method, through the same funnel.
+func TestDo(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/config/networklists/*", Method: http.MethodPut, Count: 1, Status: 503, Header: http.Header{"Retry-After": {"1"}}})
+		f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"name":"feeds","n":9007199254740993}`})
+		var out struct {
+			Name string
+			N    int64
+		}
+		in := map[string]string{"name": "a<b>&c"}
+		require.NoError(f, f.client.Do(f.Context(), http.MethodPut, "/config/networklists/a%2Fb?force=true&x=%20", in, &out))
+		assert.Equal(f, "feeds", out.Name)
+		assert.Equal(f, int64(9007199254740993), out.N)
+
+		seen := f.srv.Requests()
+		last := seen[len(seen)-1]
+		assert.Equal(f, "/acme/v1/config/networklists/a%2Fb", last.Path)
+		assert.Equal(f, "force=true&x=%20", last.RawQuery)
+		assert.Equal(f, `{"name":"a<b>&c"}`, string(last.Body))
+		assert.Equal(f, []string{"application/json"}, last.Header["Content-Type"])
+	})
+}
+
+func TestDoAndEmptyReplies(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 204})
+		require.NoError(f, f.client.Do(f.Context(), http.MethodDelete, "/config/things/1", nil, nil))
+		raw := json.RawMessage("old")
+		require.NoError(f, f.client.Do(f.Context(), http.MethodDelete, "/config/things/1", nil, &raw))
+		assert.Empty(f, raw)
+		var out map[string]any
+		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodGet, "/config/things/1", nil, &out), webdelivery.ErrBadReply)
+	})
+}
+
+// What Do refuses before anything is sent.
+func TestDoRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, method, path string
+		in                 any
+	}{
+		{"no method", "", "/tasks", nil},
+		{"a method with a blank", "GET /x", "/tasks", nil},
+		{"no path", "GET", "", nil},
+		{"a relative path", "GET", "tasks", nil},
+		{"another origin", "GET", "https://evil.example.com/acme/v1/tasks", nil},
+		{"a host alone", "GET", "//evil.example.com/tasks", nil},
+		{"a way out", "GET", "/../other/v1/tasks", nil},
+		{"an escaped way out", "GET", "/%2e%2E/other", nil},
+		{"an empty element", "GET", "/tasks//7", nil},
+		{"a bad escape", "GET", "/tasks/%zz", nil},
+		{"a backslash", "GET", `/tasks\7`, nil},
+		{"an escaped backslash", "GET", `/tasks%5c7`, nil},
+		{"a newline", "GET", "/tasks\n", nil},
+		{"a fragment", "GET", "/tasks#x", nil},
+		{"a body that is no JSON", "POST", "/tasks", func() {}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inService(t, setup{}, func(f *fixture) {
+				err := f.client.Do(f.Context(), tt.method, tt.path, tt.in, nil)
+				require.ErrorIs(f, err, webdelivery.ErrInvalid)
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Empty(f, f.srv.Requests())
+				assert.Zero(f, f.srv.ForeignDials())
+			})
+		})
+	}
+}
+
+// The user's http.Client is as it was: no field is set, nothing in it replaced, its jar never asked.
+func TestTheHTTPClientOfTheUserIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		jar := forbiddenJar{f}
+		follow := func(*http.Request, []*http.Request) error { return nil }
+		f.http.Jar, f.http.CheckRedirect = jar, follow
+		transport := f.http.Transport
+		client := f.newClient(f.srv.URL(), bySession)
+		require.NoError(f, getTask.call(f.Context(), client))
+		f.fail(testserver.Fault{Status: 302, Header: http.Header{"Location": {"/elsewhere"}, "Set-Cookie": {"a=b"}}})
+		require.ErrorIs(f, getTask.call(f.Context(), client), webdelivery.ErrRedirect)
+		assert.Same(f, transport, f.http.Transport)
+		assert.Equal(f, jar, f.http.Jar)
+		assert.NotNil(f, f.http.CheckRedirect)
+		assert.Zero(f, f.http.Timeout)
+	})
+}
+
+// forbiddenJar fails the test when it is used.
+type forbiddenJar struct{ f *fixture }
+
+func (j forbiddenJar) SetCookies(*url.URL, []*http.Cookie) { j.f.Error("the jar was given a cookie") }
+func (j forbiddenJar) Cookies(*url.URL) []*http.Cookie {
+	j.f.Error("the jar was asked")
+	return nil
+}
+
+// Many goroutines on one client, with everything that can happen to them.
+func TestOneClientForManyGoroutines(t *testing.T) {
+	t.Parallel()
+	s := bySession
+	s.options = []webdelivery.Option{
+		webdelivery.WithLogger(slog.New(slog.DiscardHandler)),
+		webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }}),
+	}
+	s.server.PurgeRate = -1
+	inService(t, s, func(f *fixture) {
+		var wg sync.WaitGroup
+		for i := range 100 {
+			if i%10 == 5 {
+				f.fail(testserver.Fault{Skip: i, Count: 1, Status: 503})
+				f.fail(testserver.Fault{Skip: i, Count: 1, Cut: testserver.CutAfterRead})
+			}
+			wg.Go(func() {
+				for _, op := range []operation{getTask, submit, createSession} {
+					assert.NoError(f, op.call(f.Context(), f.client))
+				}
+			})
+		}
+		time.Sleep(time.Millisecond)
+		f.srv.ExpireSessions()
+		wg.Wait()
+	})
+}
+
+// An empty environment is told in one error, with all that is missing.
+func TestTheErrorForAnEmptyEnvironmentNamesEverything(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	names := []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"}
+	for _, name := range names {
+		t.Setenv(name, "")
+	}
+	_, err := webdelivery.NewClientFromEnv()
+	for _, name := range names {
+		assert.Equal(t, 1, strings.Count(err.Error(), name))
+	}
+}

@@ -1,0 +1,106 @@
+package testserver
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// sessionCookie is the cookie that carries a session id (service-interface section 5).
+const sessionCookie = "authtoken"
+
+type session struct {
+	user    *User
+	created time.Time
+}
+
+// identify finds out whose credentials a request carries: those of the Authorization header if there is one, else the
+// session cookie. Ambiguous credentials are nobody's.
+func (s *Server) identify(r *http.Request) (user *User, basic bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch len(r.Header.Values("Authorization")) {
+	case 0:
+		return s.bySession(r), false
+	case 1:
+		return s.byPassword(r), true
+	default:
+		return nil, false
+	}
+}
+
+func (s *Server) byPassword(r *http.Request) *User {
+	name, password, ok := r.BasicAuth()
+	if !ok {
+		return nil
+	}
+	for i, u := range s.cfg.Users {
+		if u.Name == name && u.Password == password {
+			return &s.cfg.Users[i]
+		}
+	}
+	return nil
+}
+
+func (s *Server) bySession(r *http.Request) *User {
+	cookies := r.CookiesNamed(sessionCookie)
+	if len(cookies) != 1 {
+		return nil
+	}
+	found, ok := s.sessions[cookies[0].Value]
+	lifetime := s.cfg.SessionLifetime
+	if !ok || lifetime > 0 && !s.cfg.Clock.Now().Before(found.created.Add(lifetime)) {
+		return nil
+	}
+	return found.user
+}
+
+// authenticate refuses a request without valid credentials: 401 in general, 403 in the purge area (service-interface
+// sections 5 and 7).
+func (c *call) authenticate(rt route) error {
+	if c.user != nil && (c.basic || !rt.basic) {
+		return nil
+	}
+	if rt.denied != 0 {
+		return refuse(rt.denied, "invalid authtoken or bad username/password combination")
+	}
+	return refuse(http.StatusUnauthorized, "authentication failed").
+		with("WWW-Authenticate", `Basic realm="`+strings.ReplaceAll(c.s.cfg.Customer, `"`, "")+`"`)
+}
+
+func (s *Server) sessionRoutes() []route {
+	return []route{{method: http.MethodPost, path: "/sessions", basic: true, handle: createSession}}
+}
+
+// createSession is POST /sessions (service-interface section 4.5); the shape of the reply is open.
+func createSession(c *call) (reply, error) {
+	id := rand.Text()
+	c.s.sessions[id] = session{user: c.user, created: c.now}
+	c.s.logins++
+	switch spelling := c.s.dialect.SessionReply; spelling {
+	case "string":
+		return jsonReply(http.StatusCreated, id), nil
+	case "text":
+		return textReply(http.StatusCreated, "text/plain", id), nil
+	case "cookie":
+		cookie := http.Cookie{Name: sessionCookie, Value: id, Path: "/", HttpOnly: true}
+		return reply{status: http.StatusCreated, header: http.Header{"Set-Cookie": {cookie.String()}}}, nil
+	default:
+		return jsonReply(http.StatusCreated, map[string]string{spelling: id}), nil
+	}
+}
+
+// ExpireSessions makes the server refuse every session that exists.
+func (s *Server) ExpireSessions() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.sessions)
+}
+
+// Logins returns how many sessions were created.
+func (s *Server) Logins() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logins
+}

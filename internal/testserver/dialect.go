@@ -1,0 +1,95 @@
+package testserver
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Dialect holds the wire spellings that the service document leaves open. An empty field means the first value listed.
+// A value that is not listed makes the server answer 501 to everything, naming it.
+type Dialect struct {
+	// What the server takes.
+	TasksPrefix         string // path in front of /tasks; ""
+	StartTimeParam      string // query parameter of statistics; "starttime"
+	EntryKey            string // key of an entry in the body of POST entries; "entry"
+	EntryDeletePath     string // "/config/networklists/{list}/{entry}"
+	BatchDeletionMethod string // method on entries_batch_deletion_uri; "POST"
+
+	// What the server answers with.
+	TaskPage     string // "envelope" (section 2.6), "array", "tasks" (an object with that member)
+	SessionReply string // "id", "session_id", "sessionid", "authtoken", "token" (object members), "string", "cookie", "text"
+	PurgeReply   string // "201", "200", "303-body", "303-location" (no body, the id is at the end of Location)
+	NextURI      string // addresses in replies: "relative" to /{customer}/v1, "prefixed" with the whole path, "absolute"
+	Timestamps   string // "Z", "+0000", "none" (no zone designator)
+	Final        string // transaction_status of a transaction that ended well; "COMPLETE"
+	Errors       string // "code", "message", "error_info" (JSON objects), "html", "empty"
+}
+
+var spellings = []struct {
+	name   string
+	field  func(*Dialect) *string
+	values []string
+}{
+	{"TaskPage", func(d *Dialect) *string { return &d.TaskPage }, []string{"envelope", "array", "tasks"}},
+	{"SessionReply", func(d *Dialect) *string { return &d.SessionReply },
+		[]string{"id", "session_id", "sessionid", "authtoken", "token", "string", "cookie", "text"}},
+	{"PurgeReply", func(d *Dialect) *string { return &d.PurgeReply }, []string{"201", "200", "303-body", "303-location"}},
+	{"NextURI", func(d *Dialect) *string { return &d.NextURI }, []string{"relative", "prefixed", "absolute"}},
+	{"Timestamps", func(d *Dialect) *string { return &d.Timestamps }, []string{"Z", "+0000", "none"}},
+	{"Errors", func(d *Dialect) *string { return &d.Errors }, []string{"code", "message", "error_info", "html", "empty"}},
+}
+
+func (d Dialect) withDefaults() Dialect {
+	d.TasksPrefix = prefix(d.TasksPrefix)
+	for _, s := range spellings {
+		setDefault(s.field(&d), s.values[0])
+	}
+	setDefault(&d.StartTimeParam, "starttime")
+	setDefault(&d.EntryKey, "entry")
+	setDefault(&d.EntryDeletePath, "/config/networklists/{list}/{entry}")
+	setDefault(&d.BatchDeletionMethod, http.MethodPost)
+	setDefault(&d.Final, "COMPLETE")
+	return d
+}
+
+// check finds a spelling that nobody knows. Falling back to the default would make a test pass that proves nothing.
+func (d Dialect) check() error {
+	for _, s := range spellings {
+		if value := *s.field(&d); !slices.Contains(s.values, value) {
+			return fmt.Errorf("testserver: unknown Dialect.%s %q", s.name, value)
+		}
+	}
+	return nil
+}
+
+// stamp prints an ISO 8601 UTC timestamp as replies carry it.
+func (d Dialect) stamp(t time.Time) string {
+	const seconds = "2006-01-02T15:04:05.000"
+	switch t = t.UTC(); d.Timestamps {
+	case "+0000":
+		return t.Format(seconds) + "+0000"
+	case "none":
+		return t.Format(seconds)
+	default:
+		return t.Format(seconds) + "Z"
+	}
+}
+
+// address spells an address in a reply, given relative to {base_url}/{customer}/v1 (open in the document; section 2.3
+// and 2.6 show the relative form).
+func (c *call) address(relative string) string {
+	switch c.s.dialect.NextURI {
+	case "prefixed":
+		return c.s.base.path() + relative
+	case "absolute":
+		scheme := "http"
+		if c.r.TLS != nil {
+			scheme = "https"
+		}
+		return scheme + "://" + c.r.Host + c.s.base.path() + relative
+	default:
+		return relative
+	}
+}

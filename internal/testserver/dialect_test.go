@@ -1,0 +1,57 @@
+package testserver_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// Section 7: the body of a refusal is code and description; open point 31 lists the other forms.
+func TestSection7ErrorBodies(t *testing.T) {
+	t.Parallel()
+	const jsonType, text = "application/json", `task \"nope\" does not exist`
+	for form, want := range map[string]struct{ contentType, body string }{
+		"":           {jsonType, `{"code":404,"description":"` + text + `"}`},
+		"code":       {jsonType, `{"code":404,"description":"` + text + `"}`},
+		"message":    {jsonType, `{"message":"` + text + `"}`},
+		"error_info": {jsonType, `{"error_info":{"details":[{"message":"` + text + `"}],"message":"` + text + `","type":"Not Found"}}`},
+		"html":       {"text/html; charset=utf-8", "<html><body><h1>404 Not Found</h1></body></html>"},
+		"empty":      {"", ""},
+	} {
+		t.Run("as "+form, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, testserver.Config{Dialect: testserver.Dialect{Errors: form}})
+			r := f.get("/tasks/nope")
+			assert.Equal(t, 404, r.status)
+			assert.Equal(t, want.contentType, r.header.Get("Content-Type"))
+			if want.body != "" {
+				want.body += "\n"
+			}
+			assert.Equal(t, want.body, r.body)
+			for _, status := range []int{401, 403} {
+				path := map[int]string{401: "/tasks", 403: "/transactions/1"}[status]
+				assert.Equal(t, status, f.get(path, anonymous).status)
+			}
+		})
+	}
+}
+
+// A dialect that nobody speaks must not pass for the default.
+func TestUnknownDialectIsNamed(t *testing.T) {
+	t.Parallel()
+	for field, d := range map[string]testserver.Dialect{
+		"TaskPage": {TaskPage: "x"}, "SessionReply": {SessionReply: "x"}, "PurgeReply": {PurgeReply: "x"},
+		"NextURI": {NextURI: "x"}, "Timestamps": {Timestamps: "x"}, "Errors": {Errors: "x"},
+	} {
+		r := start(t, testserver.Config{Dialect: d}).get("/tasks")
+		assert.Equal(t, 501, r.status)
+		assert.Contains(t, r.body, `unknown Dialect.`+field+` \"x\"`)
+	}
+	w := httptest.NewRecorder()
+	testserver.New(testserver.Config{BasePath: "%zz"}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	assert.Equal(t, 501, w.Code)
+}

@@ -1,0 +1,138 @@
+package testserver
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Cut says where a connection is closed.
+type Cut int
+
+// Where a connection is closed.
+const (
+	CutNone         Cut = iota
+	CutBeforeRead       // before the body is read; nothing is executed
+	CutAfterRead        // after the body was read; nothing is executed
+	CutAfterExecute     // after the request was executed; no reply
+	CutBody             // in the middle of the reply's body, which has a Content-Length
+	CutChunked          // in the middle of the reply's body, which is sent chunked
+)
+
+// Fault makes requests go wrong. What it matches comes first, then what it does; the zero value of a field leaves that
+// part alone, so that Fault{Path: "/tasks", Header: h} executes requests and adds h to the replies. Delay and Dribble
+// pass in the time of the process (the fake one inside a testing/synctest bubble), not on the server's Clock.
+type Fault struct {
+	Method string // "" means any
+	Path   string // relative to /{customer}/v1, escaped; "*" is one element, a last "**" any rest, also none; "" any address at all
+	Skip   int    // so many matching requests pass first
+	Count  int    // so many are hit; 0 means every one until the rule is removed
+
+	Delay   time.Duration    // before anything else; a client that goes away ends it, and nothing is executed
+	Status  int              // answered instead of executing the request
+	Header  http.Header      // set in the reply; nil values remove a header (Content-Type above all)
+	Body    string           // body for Status; with Status 0 the request is executed and, unless this is "", its reply's body replaced
+	Execute bool             // with Status: the request is executed first
+	Cut     Cut              // closes the connection
+	Dribble time.Duration    // the reply's body comes byte by byte, each after so long
+	Handler http.HandlerFunc // answers in place of all of the above but Delay; the request is not executed
+}
+
+// Fail adds a rule. A request is hit by the first rule, in order of registration, that matches and has hits left.
+func (s *Server) Fail(f Fault) (remove func()) {
+	rule := &faultRule{Fault: f}
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.rules = append(s.faults.rules, rule)
+	return func() {
+		s.faults.mu.Lock()
+		defer s.faults.mu.Unlock()
+		rule.removed = true
+	}
+}
+
+type faultRules struct {
+	mu    sync.Mutex
+	rules []*faultRule
+}
+
+type faultRule struct {
+	Fault
+
+	passed, hits int
+	removed      bool
+}
+
+// take finds the fault for a request and uses up one of its hits. Without one it returns a fault that does nothing.
+func (f *faultRules) take(method string, at place) Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, rule := range f.rules {
+		spent := rule.removed || rule.Count > 0 && rule.hits >= rule.Count
+		if spent || !matches(rule.Method, rule.Path, method, at) {
+			continue
+		}
+		if rule.passed < rule.Skip {
+			rule.passed++
+			continue
+		}
+		rule.hits++
+		return rule.Fault
+	}
+	return Fault{}
+}
+
+// matches compares a request with the method and path of a rule.
+func matches(wantMethod, wantPath, method string, at place) bool {
+	if wantMethod != "" && wantMethod != method {
+		return false
+	}
+	if wantPath == "" {
+		return true
+	}
+	want := strings.Split(strings.TrimPrefix(wantPath, "/"), "/")
+	open := want[len(want)-1] == "**"
+	if open {
+		want = want[:len(want)-1]
+	}
+	if !at.inside || len(at.escaped) < len(want) || !open && len(at.escaped) > len(want) {
+		return false
+	}
+	for i, element := range want {
+		if element != "*" && element != at.escaped[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// rewrite turns the service's reply into the faulty one, and executes the request only where the fault says so.
+func (f Fault) rewrite(execute func() reply) reply {
+	var answer reply
+	if f.Status == 0 || f.Execute {
+		answer = execute()
+	}
+	if f.Status != 0 {
+		answer = reply{status: f.Status, header: http.Header{}}
+	}
+	if f.Body != "" {
+		answer.body = []byte(f.Body)
+	}
+	if f.Status != 0 && f.Body != "" {
+		answer.header.Set("Content-Type", contentTypeOf(answer.body))
+	}
+	for name, values := range f.Header {
+		maps.Copy(answer.header, http.Header{http.CanonicalHeaderKey(name): values})
+	}
+	return answer
+}
+
+func contentTypeOf(body []byte) string {
+	if json.Valid(body) {
+		return "application/json"
+	}
+	return "text/plain; charset=utf-8"
+}

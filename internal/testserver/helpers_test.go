@@ -1,0 +1,138 @@
+package testserver_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// noon is where the clock of every test stands at first; it moves only by Advance.
+var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+// fake is a server that listens in memory, with a client for it.
+type fake struct {
+	*testserver.Server
+
+	t      *testing.T
+	client *http.Client
+}
+
+func start(t *testing.T, cfg testserver.Config) fake {
+	t.Helper()
+	if cfg.Clock == nil {
+		cfg.Clock = testserver.NewClock(func() time.Time { return noon })
+	}
+	s := testserver.New(cfg)
+	s.ListenMemory()
+	transport := s.Transport()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		assert.NoError(t, s.Close())
+	})
+	return fake{Server: s, t: t, client: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+type response struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// object is the body, which must be a JSON object declared as such; numbers keep their digits.
+func (r response) object(t *testing.T) map[string]any {
+	t.Helper()
+	require.Equal(t, "application/json", r.header.Get("Content-Type"))
+	dec := json.NewDecoder(strings.NewReader(r.body))
+	dec.UseNumber()
+	var object map[string]any
+	require.NoError(t, dec.Decode(&object), r.body)
+	return object
+}
+
+type edit func(*http.Request)
+
+func anonymous(r *http.Request) { r.Header.Del("Authorization") }
+func basic(name, password string) edit {
+	return func(r *http.Request) { r.SetBasicAuth(name, password) }
+}
+func header(name string, vals ...string) edit { return func(r *http.Request) { r.Header[name] = vals } }
+
+func session(id string) edit {
+	return func(r *http.Request) {
+		anonymous(r)
+		r.Header.Set("Cookie", "authtoken="+id)
+	}
+}
+
+// request is one with good credentials to a path relative to /acme/v1, or to a whole URL.
+func (f fake) request(method, path, body string, edits ...edit) *http.Request {
+	f.t.Helper()
+	address := path
+	if strings.HasPrefix(path, "/") {
+		address = f.URL() + "/acme/v1" + path
+	}
+	var content io.Reader
+	if body != "" {
+		content = strings.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(f.t.Context(), method, address, content)
+	require.NoError(f.t, err)
+	r.SetBasicAuth("alice", "correct-horse-battery")
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, e := range edits {
+		e(r)
+	}
+	return r
+}
+
+// try sends a request and returns the error of sending it or of reading the reply.
+func (f fake) try(method, path, body string, edits ...edit) (response, error) {
+	f.t.Helper()
+	resp, err := f.client.Do(f.request(method, path, body, edits...))
+	if err != nil {
+		return response{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	content, err := io.ReadAll(resp.Body)
+	return response{status: resp.StatusCode, header: resp.Header, body: string(content)}, err
+}
+
+func (f fake) do(method, path, body string, edits ...edit) response {
+	f.t.Helper()
+	r, err := f.try(method, path, body, edits...)
+	require.NoError(f.t, err)
+	return r
+}
+
+func (f fake) get(path string, edits ...edit) response {
+	f.t.Helper()
+	return f.do(http.MethodGet, path, "", edits...)
+}
+
+// onePurge is a purge request that nothing is wrong with.
+const onePurge = `{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"www.example.com/app.css"}]}}`
+
+func (f fake) purge(body string, edits ...edit) response {
+	f.t.Helper()
+	return f.do(http.MethodPost, "/cache/purge", body, edits...)
+}
+
+func marshal(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(text)
+}

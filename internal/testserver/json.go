@@ -1,0 +1,68 @@
+package testserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// The readers below are stricter than json.Unmarshal, which takes other letter case in names, names given twice, null
+// for anything and broken UTF-8.
+
+// readObject splits a JSON text that is one object into its members. A member not named, or named twice, is an error.
+func readObject(raw []byte, names ...string) (map[string]json.RawMessage, error) {
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return nil, errors.New("malformed JSON")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return nil, errors.New("a JSON object is expected")
+	}
+	members := map[string]json.RawMessage{}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := token.(string)
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("unknown member %q", name)
+		}
+		if _, twice := members[name]; twice {
+			return nil, fmt.Errorf("member %q is given twice", name)
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		members[name] = value
+	}
+	return members, nil
+}
+
+// readString reads a member that must be a JSON string.
+func readString(name string, raw json.RawMessage) (string, error) {
+	var text *string
+	if raw == nil {
+		return "", fmt.Errorf("%s is missing", name)
+	}
+	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
+		return "", fmt.Errorf("%s must be a string", name)
+	}
+	return *text, nil
+}
+
+// readArray reads a member that must be a JSON array.
+func readArray(name string, raw json.RawMessage) ([]json.RawMessage, error) {
+	var items []json.RawMessage
+	if raw == nil {
+		return nil, fmt.Errorf("%s is missing", name)
+	}
+	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
+		return nil, fmt.Errorf("%s must be an array", name)
+	}
+	return items, nil
+}

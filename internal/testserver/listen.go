@@ -1,0 +1,171 @@
+package testserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// network is how a server is reached: at most one listener, the connections it accepted, and what still runs.
+type network struct {
+	ctx    context.Context // ends with Close; contexts of requests come from it
+	cancel context.CancelFunc
+
+	closeOnce sync.Once
+
+	mu      sync.Mutex
+	closed  bool
+	url     string
+	memory  *memoryListener // nil when listening on TCP
+	http    *http.Server
+	serving chan struct{} // closed when http.Serve returned
+
+	running     sync.WaitGroup // connections, and handlers of hijacked ones
+	connections atomic.Int64
+	foreign     atomic.Int64
+}
+
+// ListenTCP starts to listen on a free loopback port and returns the base URL, BasePath included, without the customer.
+// A server listens once: a second call returns the address it has.
+func (s *Server) ListenTCP() (url string, err error) {
+	n := &s.network
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return "", net.ErrClosed
+	}
+	if n.http != nil {
+		return n.url, nil
+	}
+	listener, err := new(net.ListenConfig).Listen(n.ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("testserver: %w", err)
+	}
+	return s.serve(listener), nil
+}
+
+// ListenMemory starts to listen in memory and returns the base URL, BasePath included, without the customer. Its host
+// is a loopback address that no other server of the process has; only [Server.DialContext] reaches it. A server
+// listens once: a second call returns the address it has.
+func (s *Server) ListenMemory() (url string) {
+	n := &s.network
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.http != nil || n.closed {
+		return n.url
+	}
+	n.memory = newMemoryListener()
+	return s.serve(n.memory)
+}
+
+// serve accepts connections on the listener; s.network.mu is held.
+func (s *Server) serve(listener net.Listener) string {
+	n := &s.network
+	n.url = "http://" + listener.Addr().String() + s.cfg.BasePath
+	n.serving = make(chan struct{})
+	n.http = &http.Server{
+		Handler:     s,
+		ErrorLog:    log.New(io.Discard, "", 0), // clients that misbehave are what tests are about
+		BaseContext: func(net.Listener) context.Context { return n.ctx },
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, int(n.connections.Add(1)))
+		},
+		ConnState: n.track,
+	}
+	go func() {
+		defer close(n.serving)
+		_ = n.http.Serve(listener) // always an error: that the server was closed
+	}()
+	return n.url
+}
+
+func (n *network) track(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		n.running.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		n.running.Done()
+	case http.StateActive, http.StateIdle:
+	}
+}
+
+// enter counts a handler, so that Close also waits for one that has hijacked its connection.
+func (n *network) enter(r *http.Request) (leave func()) {
+	if connectionNumber(r.Context()) == 0 {
+		return func() {}
+	}
+	n.running.Add(1)
+	return n.running.Done
+}
+
+type connectionKey struct{}
+
+// connectionNumber is 0 for a request that did not come through a listener of the server.
+func connectionNumber(ctx context.Context) int {
+	number, _ := ctx.Value(connectionKey{}).(int)
+	return number
+}
+
+// Close stops listening, closes all connections and waits until every handler has returned. It may be called again.
+func (s *Server) Close() error {
+	s.network.closeOnce.Do(s.network.close)
+	return nil
+}
+
+func (n *network) close() {
+	n.mu.Lock()
+	n.closed = true
+	server := n.http
+	n.mu.Unlock() // a handler that still runs may ask for the URL
+	n.cancel()
+	if server == nil {
+		return
+	}
+	_ = server.Close() // what it reports is of listeners and connections that are gone anyway
+	<-n.serving
+	_ = server.Close() // a connection may have been accepted while the first Close ran
+	n.running.Wait()
+}
+
+// URL returns the base URL, BasePath included, without the customer; "" before the server listens.
+func (s *Server) URL() string {
+	s.network.mu.Lock()
+	defer s.network.mu.Unlock()
+	return s.network.url
+}
+
+// Connections returns how many connections were accepted so far.
+func (s *Server) Connections() int { return int(s.network.connections.Load()) }
+
+// ForeignDials returns how often DialContext was asked for an address that is not the server's.
+func (s *Server) ForeignDials() int { return int(s.network.foreign.Load()) }
+
+// DialContext connects to a server that listens in memory. Another address than the server's fails and is counted: a
+// client that was lured elsewhere shows in ForeignDials.
+func (s *Server) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	s.network.mu.Lock()
+	memory := s.network.memory
+	s.network.mu.Unlock()
+	if memory == nil || addr != memory.Addr().String() {
+		s.network.foreign.Add(1)
+		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("testserver: %s: %w", addr, syscall.EHOSTUNREACH)}
+	}
+	return memory.dial(ctx, network)
+}
+
+// Transport returns a new transport that reaches the server: over DialContext when it listens in memory, else a plain
+// one. It uses no proxy.
+func (s *Server) Transport() *http.Transport {
+	s.network.mu.Lock()
+	defer s.network.mu.Unlock()
+	if s.network.memory == nil {
+		return &http.Transport{}
+	}
+	return &http.Transport{DialContext: s.DialContext}
+}

@@ -1,0 +1,48 @@
+package testserver
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+const jsonType = "application/json"
+
+// jsonRanges are the media ranges that JSON falls into, by how specific they are.
+var jsonRanges = map[string]int{"*/*": 1, "application/*": 2, jsonType: 3}
+
+// negotiate answers 406 to a body that is not declared as JSON, and to a client that does not take JSON.
+func (c *call) negotiate() error {
+	if len(c.body) > 0 {
+		declared, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+		if err != nil || declared != jsonType {
+			return refuse(http.StatusNotAcceptable, "the body must be declared as %s", jsonType)
+		}
+	}
+	if !acceptsJSON(c.r.Header.Values("Accept")) {
+		return refuse(http.StatusNotAcceptable, "replies are %s", jsonType)
+	}
+	return nil
+}
+
+// acceptsJSON follows RFC 9110 section 12.5.1: the most specific range decides, and q=0 excludes.
+func acceptsJSON(fields []string) bool {
+	if len(fields) == 0 {
+		return true
+	}
+	best, accepted := 0, false
+	for part := range strings.SplitSeq(strings.Join(fields, ","), ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		rank := jsonRanges[media]
+		if rank == 0 || rank < best {
+			continue
+		}
+		quality, err := strconv.ParseFloat(params["q"], 64)
+		best, accepted = rank, err != nil || quality > 0
+	}
+	return accepted
+}

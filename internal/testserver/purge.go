@@ -1,0 +1,120 @@
+package testserver
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Purge is a purge request that was accepted.
+type Purge struct {
+	Time          time.Time // arrival, by the server's clock
+	User          string
+	Action        string
+	URIs          []PurgeURI
+	TransactionID int64
+}
+
+// PurgeURI is one uri object of a purge request (service-interface section 2.2).
+type PurgeURI struct {
+	MatchMode             string
+	URIPattern            string
+	CacheKeyModifierRegex string
+}
+
+// Purged returns the purge requests that were accepted, in order.
+func (s *Server) Purged() []Purge {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.purges)
+	for i := range all {
+		all[i].URIs = slices.Clone(all[i].URIs)
+	}
+	return all
+}
+
+func (s *Server) purgeRoutes() []route {
+	return []route{
+		{
+			method: http.MethodPost, path: "/cache/purge", body: true, limited: true,
+			denied: http.StatusForbidden, handle: submitPurge,
+		},
+		{
+			method: http.MethodGet, path: "/transactions/{transaction_id}",
+			denied: http.StatusForbidden, handle: getTransaction,
+		},
+	}
+}
+
+// submitPurge is POST /cache/purge (service-interface section 4.4).
+func submitPurge(c *call) (reply, error) {
+	action, uris, err := parsePurge(c.body)
+	if err != nil {
+		return reply{}, refuse(http.StatusBadRequest, "%v", err)
+	}
+	for _, uri := range uris {
+		if err := c.mayPurge(uri); err != nil {
+			return reply{}, refuse(http.StatusBadRequest, "%v: uri_pattern %q", err, uri.URIPattern)
+		}
+	}
+	id := c.s.newTransaction(c.now)
+	c.s.purges = append(c.s.purges, Purge{
+		Time: c.arrived, User: c.user.Name, Action: action, URIs: uris, TransactionID: id,
+	})
+	return c.purgeReply(id), nil
+}
+
+type purgeJSON struct {
+	Code          int               `json:"code"`
+	Description   string            `json:"description"`
+	PurgeResponse purgeResponseJSON `json:"purge_response"`
+	TransactionID int64             `json:"transaction_id"`
+}
+
+type purgeResponseJSON struct {
+	TransactionStatusURI string `json:"transaction_status_uri"`
+}
+
+// purgeReply is the purge response (service-interface section 2.3), 201 unless the dialect has another.
+func (c *call) purgeReply(id int64) reply {
+	relative := "/transactions/" + strconv.FormatInt(id, 10)
+	status := map[string]int{
+		"201": http.StatusCreated, "200": http.StatusOK,
+		"303-body": http.StatusSeeOther, "303-location": http.StatusSeeOther,
+	}[c.s.dialect.PurgeReply]
+	answer := jsonReply(status, purgeJSON{
+		Code: status, Description: "request submitted", TransactionID: id,
+		PurgeResponse: purgeResponseJSON{TransactionStatusURI: c.address(relative)},
+	})
+	if c.s.dialect.PurgeReply == "303-location" {
+		answer = reply{status: status, header: http.Header{}}
+	}
+	if status == http.StatusSeeOther {
+		answer.header.Set("Location", c.s.base.path()+relative)
+	}
+	return answer
+}
+
+// limit lets at most PurgeRate requests through in any window of PurgeWindow (service-interface section 8). Arrivals
+// count, whatever the request is answered with later; those refused here do not. The answer to one too many is open.
+func (s *Server) limit(arrived time.Time) error {
+	rate, window := s.cfg.PurgeRate, s.cfg.PurgeWindow
+	if rate < 0 {
+		return nil
+	}
+	// A delayed request may come here after one that arrived later, so its place is looked up.
+	at, _ := slices.BinarySearchFunc(s.admitted, arrived, time.Time.Compare)
+	first, last := max(0, at-rate), min(len(s.admitted), at+rate)
+	near := slices.Concat(s.admitted[first:at], []time.Time{arrived}, s.admitted[at:last])
+	for i := 0; i+rate < len(near); i++ {
+		if near[i+rate].Sub(near[i]) < window {
+			wait := near[i].Add(window).Sub(arrived)
+			seconds := max(1, (wait+time.Second-1)/time.Second) // rounded up
+			return refuse(http.StatusTooManyRequests, "more than %d purge requests in %s", rate, window).
+				with("Retry-After", strconv.Itoa(int(seconds)))
+		}
+	}
+	s.admitted = slices.Insert(s.admitted, at, arrived)
+	return nil
+}

@@ -1,0 +1,105 @@
+package testserver_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// Every request is recorded, whatever became of it.
+func TestRequestsAreRecorded(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	f.Fail(testserver.Fault{Path: "/tasks/cut", Cut: testserver.CutAfterRead})
+	f.get("/tasks?page=1&count=5", header("X-Test", "a", "b"))
+	f.Clock().Advance(time.Minute)
+	f.purge(`{"x":1}`, anonymous)
+	f.get(f.URL() + "/elsewhere")
+	_, err := f.try(http.MethodGet, "/tasks/cut", "")
+	require.Error(t, err)
+
+	seen := f.Requests()
+	type line struct {
+		at                        time.Duration
+		method, path, query, body string
+		user                      string
+		status                    int
+	}
+	var got []line
+	for _, r := range seen[:3] {
+		got = append(got, line{r.Time.Sub(noon), r.Method, r.Path, r.RawQuery, string(r.Body), r.User, r.Status})
+	}
+	assert.Equal(t, []line{
+		{0, "GET", "/acme/v1/tasks", "page=1&count=5", "", "alice", 200},
+		{time.Minute, "POST", "/acme/v1/cache/purge", "", `{"x":1}`, "", 403},
+		{time.Minute, "GET", "/elsewhere", "", "", "alice", 404},
+	}, got)
+	for _, r := range seen[3:] { // net/http repeats a GET by itself when a used connection breaks
+		assert.Equal(t, "/acme/v1/tasks/cut", r.Path)
+		assert.Zero(t, r.Status)
+	}
+	assert.Equal(t, []string{"a", "b"}, seen[0].Header["X-Test"])
+
+	seen[0].Header.Set("X-Test", "changed")
+	seen[1].Body[0] = 'X'
+	assert.Equal(t, []string{"a", "b"}, f.Requests()[0].Header["X-Test"], "copies are handed out")
+	assert.Equal(t, `{"x":1}`, string(f.Requests()[1].Body))
+}
+
+// A client that is cut off in the middle of its body leaves what did come, and nothing is executed.
+func TestHalfABodyIsRecorded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, testserver.Config{})
+		address, err := url.Parse(f.URL())
+		require.NoError(t, err)
+		conn, err := f.DialContext(t.Context(), "tcp", address.Host)
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "POST /acme/v1/sessions HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		synctest.Wait()
+		seen := f.Requests()
+		require.Len(t, seen, 1)
+		assert.Equal(t, "half", string(seen[0].Body))
+		assert.Zero(t, seen[0].Status)
+		assert.Zero(t, f.Logins())
+	})
+}
+
+// All of it may be used at once.
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{PurgeRate: -1})
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			remove := f.Fail(testserver.Fault{Path: "/tasks", Count: 1, Status: 503})
+			defer remove()
+			f.AddTask(testserver.TaskSpec{Duration: time.Second})
+			id := f.login()
+			assert.Equal(t, 201, f.purge(onePurge, session(id)).status)
+			f.Clock().Advance(time.Millisecond)
+			f.get("/tasks")
+			f.Requests()
+			f.Purged()
+		})
+	}
+	all.Wait()
+	assert.Equal(t, 20, f.Logins())
+	assert.Equal(t, 20, f.Count(http.MethodPost, "/cache/purge"))
+	ids := map[int64]bool{}
+	for _, p := range f.Purged() {
+		ids[p.TransactionID] = true
+	}
+	assert.Len(t, ids, 20)
+}

@@ -1,0 +1,177 @@
+package testserver
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// route is one method on one path of the service document, with the checks that are the same everywhere.
+type route struct {
+	method  string
+	path    string   // relative to /{customer}/v1; an element "{name}" stands for any one element
+	params  []string // query parameters it takes; every other is refused
+	body    bool     // takes a JSON body; otherwise a body is refused
+	basic   bool     // takes Basic credentials only
+	denied  int      // status when authentication fails; 0 means 401
+	limited bool     // counts towards the purge rate
+	handle  func(*call) (reply, error)
+}
+
+// allRoutes lists every endpoint of the service, area by area.
+func (s *Server) allRoutes() []route {
+	return slices.Concat(
+		s.sessionRoutes(),
+		s.taskRoutes(),
+		s.purgeRoutes(),
+	)
+}
+
+// place is a path in its elements, relative to {base_url}/{customer}/v1 for that of a request.
+type place struct {
+	inside   bool     // under {base_url}/{customer}/v1; otherwise there are no elements
+	escaped  []string // as received
+	elements []string // decoded one by one: an escaped slash does not split
+}
+
+// split takes an escaped path apart; one that cannot be decoded is nowhere.
+func split(path string) place {
+	p := place{inside: true, escaped: strings.Split(strings.TrimPrefix(path, "/"), "/")}
+	for _, e := range p.escaped {
+		decoded, err := url.PathUnescape(e)
+		if err != nil {
+			return place{}
+		}
+		p.elements = append(p.elements, decoded)
+	}
+	return p
+}
+
+func (p place) path() string { return "/" + strings.Join(p.escaped, "/") }
+
+func (s *Server) locate(u *url.URL) place {
+	at, depth := split(u.EscapedPath()), len(s.base.elements)
+	if len(at.elements) <= depth || !slices.Equal(at.elements[:depth], s.base.elements) {
+		return place{}
+	}
+	return place{inside: true, escaped: at.escaped[depth:], elements: at.elements[depth:]}
+}
+
+// match compares the path and returns the elements that stand for names.
+func (rt route) match(at place) (map[string]string, bool) {
+	pattern := strings.Split(strings.TrimPrefix(rt.path, "/"), "/")
+	if !at.inside || len(pattern) != len(at.elements) {
+		return nil, false
+	}
+	vars := map[string]string{}
+	for i, want := range pattern {
+		got := at.elements[i]
+		name, isVar := strings.CutPrefix(want, "{")
+		switch {
+		case isVar && got != "":
+			vars[strings.TrimSuffix(name, "}")] = got
+		case isVar || got != want:
+			return nil, false
+		}
+	}
+	return vars, true
+}
+
+// call is one request on its way through the service.
+type call struct {
+	s       *Server
+	r       *http.Request
+	at      place
+	vars    map[string]string // named path elements, decoded
+	query   url.Values        // known parameters only, each once and not empty
+	body    []byte
+	user    *User // nil: no valid credentials
+	basic   bool  // the credentials were Basic
+	arrived time.Time
+	now     time.Time
+}
+
+// execute runs the request against the service's state, as one step.
+func (s *Server) execute(c *call) reply {
+	if s.unusable != nil {
+		return s.errorReply(refuse(http.StatusNotImplemented, "%v", s.unusable))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.now = s.cfg.Clock.Now()
+	rt, err := s.find(c)
+	if err != nil {
+		return s.errorReply(err)
+	}
+	if err := c.admit(rt); err != nil {
+		return s.errorReply(err)
+	}
+	answer, err := rt.handle(c)
+	if err != nil {
+		return s.errorReply(err)
+	}
+	return answer
+}
+
+// find looks the endpoint up: 404 for an unknown path, 405 for a known one with another method.
+func (s *Server) find(c *call) (route, error) {
+	var allowed []string
+	for _, rt := range s.routes {
+		vars, ok := rt.match(c.at)
+		if !ok {
+			continue
+		}
+		if rt.method == c.r.Method {
+			c.vars = vars
+			return rt, nil
+		}
+		allowed = append(allowed, rt.method)
+	}
+	if allowed == nil {
+		return route{}, refuse(http.StatusNotFound, "no such resource")
+	}
+	slices.Sort(allowed)
+	return route{}, refuse(http.StatusMethodNotAllowed, "method %s is not allowed here", c.r.Method).
+		with("Allow", strings.Join(slices.Compact(allowed), ", "))
+}
+
+// admit makes the checks that come before an endpoint's own, in the order of the package comment.
+func (c *call) admit(rt route) error {
+	if err := c.authenticate(rt); err != nil {
+		return err
+	}
+	if rt.limited {
+		if err := c.s.limit(c.arrived); err != nil {
+			return err
+		}
+	}
+	if err := c.negotiate(); err != nil {
+		return err
+	}
+	if len(c.body) > 0 && !rt.body {
+		return refuse(http.StatusBadRequest, "this request takes no body")
+	}
+	return c.parseQuery(rt.params)
+}
+
+// parseQuery refuses parameters that the endpoint does not have, and those given twice or without a value.
+func (c *call) parseQuery(known []string) error {
+	query, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return refuse(http.StatusBadRequest, "malformed query string")
+	}
+	for name, values := range query {
+		switch {
+		case !slices.Contains(known, name):
+			return refuse(http.StatusBadRequest, "unknown query parameter %q", name)
+		case len(values) > 1:
+			return refuse(http.StatusBadRequest, "query parameter %q is given %d times", name, len(values))
+		case values[0] == "":
+			return refuse(http.StatusBadRequest, "query parameter %q is empty", name)
+		}
+	}
+	c.query = query
+	return nil
+}

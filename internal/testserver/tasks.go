@@ -1,0 +1,237 @@
+package testserver
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// Ref names the user or the target of a task (service-interface section 2.1).
+type Ref struct {
+	ID  string `json:"id,omitempty"`
+	URI string `json:"uri,omitempty"`
+}
+
+// TaskError is how a task ends badly: the members of error_info.
+type TaskError struct {
+	Message, Type string
+	Details       []string
+
+	Incomplete bool // the member complete stays false although the task ended
+}
+
+// TaskSpec describes a task that starts now.
+type TaskSpec struct {
+	ID         string        // "" means one that is not taken; an existing one is replaced
+	Operation  string        // operation
+	Status     string        // status at all times; "" means IN_PROGRESS, then COMPLETE or FAILED
+	Duration   time.Duration // until it ends; 0 means it has ended already, negative means never
+	Error      *TaskError    // how it ends; nil means well
+	User       Ref           // zero means without that member
+	Target     Ref           // zero means without that member
+	ForeignURI string        // in place of the task's own uri
+}
+
+// AddTask adds a task and returns its id.
+func (s *Server) AddTask(spec TaskSpec) (id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newTask(spec).ID
+}
+
+// newTask starts a task; s.mu is held. Endpoints whose change takes time answer with it.
+func (s *Server) newTask(spec TaskSpec) *task {
+	for spec.ID == "" {
+		s.taskNumber++
+		if id := fmt.Sprintf("task-%d", s.taskNumber); s.tasks[id] == nil {
+			spec.ID = id
+		}
+	}
+	t := &task{TaskSpec: spec, begin: s.cfg.Clock.Now().Truncate(time.Millisecond)}
+	s.tasks[spec.ID] = t
+	return t
+}
+
+// task is a task as it was started; how far it is follows from the clock alone.
+type task struct {
+	TaskSpec
+
+	begin time.Time
+}
+
+func (t *task) end() time.Time { return t.begin.Add(t.Duration).Truncate(time.Millisecond) }
+
+func (t *task) ended(now time.Time) bool {
+	return t.Duration >= 0 && !now.Before(t.end())
+}
+
+// progress is the percentage of the duration that has passed; it stays below 100 until the end.
+func (t *task) progress(now time.Time) int {
+	switch {
+	case t.ended(now):
+		return 100
+	case t.Duration < 0:
+		return 0
+	default:
+		return percent(now.Sub(t.begin), t.Duration)
+	}
+}
+
+// updated is when the progress last changed.
+func (t *task) updated(now time.Time) time.Time {
+	if t.ended(now) {
+		return t.end()
+	}
+	return t.begin.Add(t.Duration / 100 * time.Duration(t.progress(now))).Truncate(time.Millisecond)
+}
+
+func (t *task) status(now time.Time) string {
+	switch {
+	case t.Status != "":
+		return t.Status
+	case !t.ended(now):
+		return "IN_PROGRESS"
+	case t.Error != nil:
+		return "FAILED"
+	default:
+		return "COMPLETE"
+	}
+}
+
+// percent is rounded down, and below 100 for what has not ended.
+func percent(part, whole time.Duration) int {
+	return min(99, int(part/max(1, whole/100)))
+}
+
+type taskJSON struct {
+	ID          string     `json:"id"`
+	URI         string     `json:"uri"`
+	Operation   string     `json:"operation,omitempty"`
+	Status      string     `json:"status"`
+	Complete    bool       `json:"complete"`
+	Progress    int        `json:"progress"`
+	BeginTime   string     `json:"begin_time"`
+	EndTime     string     `json:"end_time,omitempty"`
+	LastUpdated string     `json:"last_updated"`
+	User        Ref        `json:"user,omitzero"`
+	Target      Ref        `json:"target,omitzero"`
+	ErrorInfo   *errorInfo `json:"error_info,omitempty"`
+}
+
+type errorInfo struct {
+	Details []detail `json:"details,omitempty"`
+	Message string   `json:"message"`
+	Type    string   `json:"type,omitempty"`
+}
+
+type detail struct {
+	Message string `json:"message"`
+}
+
+// taskJSON is the task as it stands now, with every field of service-interface section 2.1 that applies.
+func (c *call) taskJSON(t *task) taskJSON {
+	stamp := c.s.dialect.stamp
+	out := taskJSON{
+		ID: t.ID, URI: t.ForeignURI, Operation: t.Operation, Status: t.status(c.now),
+		Complete: t.ended(c.now), Progress: t.progress(c.now),
+		BeginTime: stamp(t.begin), LastUpdated: stamp(t.updated(c.now)),
+		User: t.User, Target: t.Target,
+	}
+	if out.URI == "" {
+		out.URI = c.address(c.s.dialect.TasksPrefix + "/tasks/" + url.PathEscape(t.ID))
+	}
+	if !t.ended(c.now) {
+		return out
+	}
+	out.EndTime = stamp(t.end())
+	if t.Error != nil {
+		out.Complete = !t.Error.Incomplete
+		out.ErrorInfo = &errorInfo{Message: t.Error.Message, Type: t.Error.Type}
+		for _, text := range t.Error.Details {
+			out.ErrorInfo.Details = append(out.ErrorInfo.Details, detail{text})
+		}
+	}
+	return out
+}
+
+func (s *Server) taskRoutes() []route {
+	path := s.dialect.TasksPrefix + "/tasks"
+	return []route{
+		{method: http.MethodGet, path: path, params: []string{"since", "page", "count", "status", "operation"}, handle: listTasks},
+		{method: http.MethodGet, path: path + "/{task_id}", handle: getTask},
+	}
+}
+
+// getTask is GET /tasks/{task_id} (service-interface section 4.1).
+func getTask(c *call) (reply, error) {
+	t := c.s.tasks[c.vars["task_id"]]
+	if t == nil {
+		return reply{}, refuse(http.StatusNotFound, "task %q does not exist", c.vars["task_id"])
+	}
+	return jsonReply(http.StatusOK, c.taskJSON(t)), nil
+}
+
+// listTasks is GET /tasks (service-interface section 4.1). The order and the defaults of page and count are open; the
+// latter are those of network lists (section 8).
+func listTasks(c *call) (reply, error) {
+	found, err := c.findTasks()
+	if err != nil {
+		return reply{}, err
+	}
+	p, err := paginate(c, found, 10)
+	if err != nil {
+		return reply{}, err
+	}
+	switch c.s.dialect.TaskPage {
+	case "array":
+		return jsonReply(http.StatusOK, p.Items), nil
+	case "tasks":
+		return jsonReply(http.StatusOK, map[string]any{"tasks": p.Items}), nil
+	default:
+		return jsonReply(http.StatusOK, p), nil
+	}
+}
+
+// findTasks returns the tasks that the filters leave, the one updated last first.
+func (c *call) findTasks() ([]taskJSON, error) {
+	since, err := parseSince(c.query.Get("since"))
+	if err != nil {
+		return nil, err
+	}
+	var found []*task
+	for _, t := range c.s.tasks {
+		if !t.updated(c.now).Before(since) && c.wanted("status", t.status(c.now)) && c.wanted("operation", t.Operation) {
+			found = append(found, t)
+		}
+	}
+	slices.SortFunc(found, func(a, b *task) int {
+		return cmp.Or(b.updated(c.now).Compare(a.updated(c.now)), cmp.Compare(a.ID, b.ID))
+	})
+	out := make([]taskJSON, len(found))
+	for i, t := range found {
+		out[i] = c.taskJSON(t)
+	}
+	return out, nil
+}
+
+// wanted compares a value with the query parameter that filters by it.
+func (c *call) wanted(param, value string) bool {
+	return !c.query.Has(param) || c.query.Get(param) == value
+}
+
+// parseSince reads yyyy-MM-dd'T'HH:mm:ss.SSSZ, its zone being +0000 or Z, or a date alone. Printing what was read and
+// comparing rules out the liberties that time.Parse takes.
+func parseSince(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05.000+0000", "2006-01-02T15:04:05.000Z", time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil && t.Format(layout) == text {
+			return t, nil
+		}
+	}
+	return time.Time{}, refuse(http.StatusBadRequest, "since must have the form yyyy-MM-dd'T'HH:mm:ss.SSSZ")
+}
