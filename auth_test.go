@@ -209,7 +209,7 @@ func TestARefusedLoginCoolsDown(t *testing.T) {
 	wrong := setup{auth: webdelivery.SessionAuth(username, "wrong-password")}
 	inService(t, wrong, func(f *fixture) {
 		logins := func() int { return f.requests(createSession) }
-		for i, cool := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		for i, cool := range []int{1, 2, 4, 8, 16, 30, 30} {
 			var wg sync.WaitGroup
 			for range 10 {
 				wg.Go(func() {
@@ -220,7 +220,7 @@ func TestARefusedLoginCoolsDown(t *testing.T) {
 			}
 			wg.Wait()
 			assert.Equal(f, i+1, logins())
-			time.Sleep(cool*time.Second - time.Millisecond)
+			time.Sleep(time.Duration(cool)*time.Second - time.Millisecond)
 			require.Error(f, getTask.call(f.Context(), f.client))
 			assert.Equal(f, i+1, logins(), "still cooling down")
 			time.Sleep(2 * time.Millisecond)

@@ -43,8 +43,10 @@ type Client struct {
 // information, query or fragment. What cannot be right is refused with a [*ValidationError] that names the parameter
 // or option.
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
-	s := settings{httpClient: &http.Client{Transport: defaultTransport()}, userAgent: "webdelivery-go/" + Version,
-		maxBody: defaultMaxBody, attemptTimeout: defaultAttempt}
+	s := settings{
+		httpClient: &http.Client{Transport: defaultTransport()}, userAgent: "webdelivery-go/" + Version,
+		maxBody: defaultMaxBody, attemptTimeout: defaultAttempt,
+	}
 	zero := []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}
 	for _, option := range append(zero, options...) {
 		if option == nil {

@@ -2,6 +2,7 @@ package webdelivery
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,7 +107,6 @@ func clip(body []byte) []byte { return body[:min(len(body), maxShown)] }
 
 // errorBody is every shape in which an error's text is read (open point 31).
 type errorBody struct {
-	Code        looseInt   `json:"code"`
 	Description string     `json:"description"`
 	Message     string     `json:"message"`
 	ErrorInfo   *ErrorInfo `json:"error_info"`
@@ -118,18 +118,11 @@ func describe(status int, h http.Header, body []byte) string {
 		return "redirect to " + h.Get("Location") + " not followed"
 	}
 	var e errorBody
-	if json.Unmarshal(body, &e) == nil {
-		if e.Description != "" {
-			return e.Description
-		}
-		if e.Message != "" {
-			return e.Message
-		}
-		if e.ErrorInfo != nil && e.ErrorInfo.Message != "" {
-			return e.ErrorInfo.Message
-		}
+	_ = json.Unmarshal(body, &e) // a member of another type than usual does not take the words away
+	if e.ErrorInfo == nil {
+		e.ErrorInfo = &ErrorInfo{}
 	}
-	return http.StatusText(status)
+	return cmp.Or(e.Description, e.Message, e.ErrorInfo.Message, http.StatusText(status))
 }
 
 // envelopeCode reads the code of a purge reply; 0 without one. It may contradict the HTTP status (open point 7).

@@ -22,9 +22,9 @@ var (
 	ErrRedirect     = errors.New("webdelivery: redirected")     // 300 to 399: no redirect is ever followed
 	ErrBadReply     = errors.New("webdelivery: unusable reply") // a reply that is not what the service document says
 
-	// ErrResponseTooLarge: the reply is longer than [WithMaxResponseBytes] allows.
+	// ErrResponseTooLarge means that the reply is longer than [WithMaxResponseBytes] allows.
 	ErrResponseTooLarge = errors.New("webdelivery: response too large")
-	// ErrInvalid: the request was refused here, by an [*ValidationError]; nothing was sent.
+	// ErrInvalid means that the request was refused here, by an [*ValidationError]; nothing was sent.
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )
 
@@ -32,11 +32,11 @@ var (
 type Outcome int
 
 const (
-	// Unknown: the service may have carried out the write, or not. The zero value.
+	// Unknown means that the service may have carried out the write, or not. The zero value.
 	Unknown Outcome = iota
-	// NotApplied: the service certainly did not carry out the write.
+	// NotApplied means that the service certainly did not carry out the write.
 	NotApplied
-	// Applied: the service carried out the write.
+	// Applied means that the service carried out the write.
 	Applied
 )
 

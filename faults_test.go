@@ -214,11 +214,17 @@ func TestOutcomeOfAFailedWrite(t *testing.T) {
 		{"cut after the service read it", postWrite, []testserver.Fault{{Cut: testserver.CutAfterRead}}, webdelivery.Unknown},
 		{"500", postWrite, []testserver.Fault{{Status: 500}}, webdelivery.Unknown},
 		{"503 with Retry-After, for ever", postWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.NotApplied},
-		{"a purge cut, and then refused: the first may have been taken", submit,
-			[]testserver.Fault{{Count: 1, Cut: testserver.CutAfterRead}, {Status: 400}}, webdelivery.Unknown},
+		{
+			"a purge cut, and then refused: the first may have been taken", submit,
+			[]testserver.Fault{{Count: 1, Cut: testserver.CutAfterRead}, {Status: 400}},
+			webdelivery.Unknown,
+		},
 		{"a purge refused", submit, []testserver.Fault{{Status: 400}}, webdelivery.NotApplied},
-		{"a success that is an HTML page", submit,
-			[]testserver.Fault{{Status: 201, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}}}, webdelivery.Unknown},
+		{
+			"a success that is an HTML page", submit,
+			[]testserver.Fault{{Status: 201, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}}},
+			webdelivery.Unknown,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

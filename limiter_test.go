@@ -98,8 +98,10 @@ func TestWhatTakesPermits(t *testing.T) {
 		{"a purge", false, submit.call, 1},
 		{"a purge of an expired session", true, submit.call, 2},
 		{"a purge by Do", false, func(ctx context.Context, c *webdelivery.Client) error {
-			body := map[string]any{"purge_request": map[string]any{"action": "PURGE",
-				"uris": []map[string]string{{"match_mode": "EXACT_LITERAL", "uri_pattern": anObject}}}}
+			body := map[string]any{"purge_request": map[string]any{
+				"action": "PURGE",
+				"uris":   []map[string]string{{"match_mode": "EXACT_LITERAL", "uri_pattern": anObject}},
+			}}
 			return c.Do(ctx, http.MethodPost, "/cache/purge", body, nil)
 		}, 1},
 		{"an invalid purge", false, func(ctx context.Context, c *webdelivery.Client) error {

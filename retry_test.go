@@ -31,7 +31,8 @@ func TestRetryAfter(t *testing.T) {
 		{"date of RFC 850", http.Header{"Retry-After": {"Saturday, 01-Jan-00 00:00:05 GMT"}}, 5 * time.Second},
 		{"date of asctime", http.Header{"Retry-After": {"Sat Jan  1 00:00:05 2000"}}, 5 * time.Second},
 		{"date by a clock a day ahead", http.Header{
-			"Date": {"Sun, 02 Jan 2000 00:00:00 GMT"}, "Retry-After": {"Sun, 02 Jan 2000 00:00:05 GMT"}}, 5 * time.Second},
+			"Date": {"Sun, 02 Jan 2000 00:00:00 GMT"}, "Retry-After": {"Sun, 02 Jan 2000 00:00:05 GMT"},
+		}, 5 * time.Second},
 		{"two headers: the longer", http.Header{"Retry-After": {"3", "9"}}, 9 * time.Second},
 		{"at the cap", http.Header{"Retry-After": {"20"}}, 20 * time.Second},
 		{"none", nil, 0},
@@ -144,8 +145,10 @@ func TestCancelledAnywhere(t *testing.T) {
 		{name: "waiting for headers", op: submit, faults: []testserver.Fault{{Delay: time.Hour}}},
 		{name: "reading the body", op: submit, faults: []testserver.Fault{{Dribble: time.Minute, Status: 201, Body: "{}"}}, status: 201},
 		{name: "during a backoff", op: getTask, faults: []testserver.Fault{{Status: 503, Header: busy}}, status: 503, outcome: webdelivery.NotApplied},
-		{name: "during a login", op: submit, auth: webdelivery.SessionAuth(username, password),
-			faults: []testserver.Fault{{Path: "/sessions", Delay: time.Hour}}, outcome: webdelivery.NotApplied},
+		{
+			name: "during a login", op: submit, auth: webdelivery.SessionAuth(username, password),
+			faults: []testserver.Fault{{Path: "/sessions", Delay: time.Hour}}, outcome: webdelivery.NotApplied,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

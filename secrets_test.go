@@ -86,9 +86,15 @@ func TestNothingShowsASecret(t *testing.T) {
 				shown = append(shown, everyPrint(page), everyPrint(err))
 				call()
 				for _, fault := range []testserver.Fault{
-					{Handler: echo(200)}, {Handler: echo(400)}, {Handler: echo(401)}, {Handler: echo(500)},
-					{Path: "/sessions", Handler: echo(401)}, {Path: "/sessions", Status: 200, Body: `{"secret":"` + encoded + `"}`},
-					{Cut: testserver.CutAfterRead}, {Cut: testserver.CutBody}, {Status: 302, Header: http.Header{"Location": {"http://x/" + encoded}}},
+					{Handler: echo(200)},
+					{Handler: echo(400)},
+					{Handler: echo(401)},
+					{Handler: echo(500)},
+					{Path: "/sessions", Handler: echo(401)},
+					{Path: "/sessions", Status: 200, Body: `{"secret":"` + encoded + `"}`},
+					{Cut: testserver.CutAfterRead},
+					{Cut: testserver.CutBody},
+					{Status: 302, Header: http.Header{"Location": {"http://x/" + encoded}}},
 					{Status: 400, Header: http.Header{"Set-Cookie": {"authtoken=" + encoded}}},
 				} {
 					remove := f.srv.Fail(fault)

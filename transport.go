@@ -268,7 +268,7 @@ func (t *transport) attempt(req *http.Request, x *exchange) {
 	})
 	out := req.Clone(ctx)
 	out.Header.Set(shown.name, shown.value)
-	resp, err := c.next.RoundTrip(out)
+	resp, err := c.next.RoundTrip(out) //nolint:bodyclose // readBody closes it
 	if err == nil {
 		a.status, a.header = resp.StatusCode, resp.Header
 		a.body, err = c.readBody(resp)

@@ -12,9 +12,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-func (f fake) login(edits ...edit) string {
+func (f fake) login() string {
 	f.t.Helper()
-	r := f.do(http.MethodPost, "/sessions", "", edits...)
+	r := f.do(http.MethodPost, "/sessions", "")
 	require.Equal(f.t, http.StatusCreated, r.status, r.body)
 	id, _ := r.object(f.t)["id"].(string)
 	require.NotEmpty(f.t, id)

@@ -33,8 +33,10 @@ var spellings = []struct {
 	values []string
 }{
 	{"TaskPage", func(d *Dialect) *string { return &d.TaskPage }, []string{"envelope", "array", "tasks"}},
-	{"SessionReply", func(d *Dialect) *string { return &d.SessionReply },
-		[]string{"id", "session_id", "sessionid", "authtoken", "token", "string", "cookie", "text"}},
+	{
+		"SessionReply", func(d *Dialect) *string { return &d.SessionReply },
+		[]string{"id", "session_id", "sessionid", "authtoken", "token", "string", "cookie", "text"},
+	},
 	{"PurgeReply", func(d *Dialect) *string { return &d.PurgeReply }, []string{"201", "200", "303-body", "303-location"}},
 	{"NextURI", func(d *Dialect) *string { return &d.NextURI }, []string{"relative", "prefixed", "absolute"}},
 	{"Timestamps", func(d *Dialect) *string { return &d.Timestamps }, []string{"Z", "+0000", "none"}},

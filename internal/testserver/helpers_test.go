@@ -66,6 +66,7 @@ func anonymous(r *http.Request) { r.Header.Del("Authorization") }
 func basic(name, password string) edit {
 	return func(r *http.Request) { r.SetBasicAuth(name, password) }
 }
+
 func header(name string, vals ...string) edit { return func(r *http.Request) { r.Header[name] = vals } }
 
 func session(id string) edit {

@@ -127,7 +127,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		f := start(t, testserver.Config{})
 		f.Fail(testserver.Fault{Path: "/tasks", Delay: time.Hour})
 		f.Fail(testserver.Fault{Path: "/cache/purge", Dribble: time.Hour})
-		f.Fail(testserver.Fault{Path: "/sessions", Handler: func(w http.ResponseWriter, r *http.Request) {
+		f.Fail(testserver.Fault{Path: "/sessions", Handler: func(_ http.ResponseWriter, r *http.Request) {
 			assert.NotEmpty(t, f.URL(), "the server may be used meanwhile")
 			<-r.Context().Done()
 		}})

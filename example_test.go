@@ -1,0 +1,215 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// exampleService starts a fake service with a few tasks. Its purges are done at once.
+func exampleService() (client *webdelivery.Client, stop func()) {
+	service := testserver.New(testserver.Config{PurgeDuration: -1})
+	url, err := service.ListenTCP()
+	if err != nil {
+		panic(err)
+	}
+	service.AddTask(testserver.TaskSpec{ID: "task-1", Operation: "deploy"})
+	service.AddTask(testserver.TaskSpec{ID: "task-2", Operation: "deploy", Error: &testserver.TaskError{
+		Type: "ConfigError", Message: "origin unknown",
+	}})
+	client, err = webdelivery.NewClient(url, "acme", webdelivery.SessionAuth("alice", "correct-horse-battery"))
+	if err != nil {
+		panic(err)
+	}
+	return client, func() { _ = service.Close() }
+}
+
+func ExampleNewClient() {
+	client, err := webdelivery.NewClient("https://api.example.com", "acme",
+		webdelivery.BasicAuth("alice", "correct-horse-battery"), // or SessionAuth, or SessionToken
+		webdelivery.WithLogger(slog.Default()),
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 6, MaxWait: time.Minute}))
+
+	fmt.Println(client != nil, err)
+	// Output: true <nil>
+}
+
+func ExampleWithPurgeLimiter() {
+	// Half of the customer's budget, because another machine uses the other half.
+	limiter := rate.NewLimiter(rate.Every(1100*time.Millisecond), 1)
+	client, err := webdelivery.NewClient("https://api.example.com", "acme",
+		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithPurgeLimiter(limiter))
+
+	fmt.Println(client != nil, err)
+	// Output: true <nil>
+}
+
+func ExamplePurgeService_Submit() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	receipt, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
+		Action: webdelivery.ActionPurge, // or ActionExpire: stale content may still be served when the origin is down
+		URIs: []webdelivery.PurgeURI{
+			webdelivery.Exact("https://www.example.com/app.css"),
+			webdelivery.Prefix("www.example.com/img/").WithCacheKeyModifier("v1*"),
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(receipt.StatusURI)
+	// Output: /transactions/9007199254740993
+}
+
+func ExamplePurgeService_Wait() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+	receipt, err := client.Purge.Submit(ctx, purgeOf("https://www.example.com/app.css"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID,
+		webdelivery.WaitTimeout(10*time.Minute),
+		webdelivery.OnProgress(func(p webdelivery.Progress) {
+			fmt.Printf("%s, %d %% of the caches\n", p.Status, p.Percent)
+		}))
+	var failed *webdelivery.TransactionError
+	if errors.As(err, &failed) {
+		fmt.Println("some caches did not purge:", failed.Transaction.TransactionStatusDescription)
+	}
+	if err != nil {
+		return
+	}
+	fmt.Println(transaction.TransactionStatusDescription)
+	// Output:
+	// COMPLETE, 100 % of the caches
+	// all caches have answered
+}
+
+func ExampleTasksService_All() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	options := webdelivery.TaskListOptions{Since: time.Now().Add(-time.Hour), Operation: "deploy"}
+	for task, err := range client.Tasks.All(ctx, options) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(task.ID, task.Complete)
+	}
+	// Output:
+	// task-1 true
+	// task-2 true
+}
+
+func ExampleTasksService_Wait() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	_, err := client.Tasks.Wait(ctx, "task-2", webdelivery.PollEvery(2*time.Second))
+	var failed *webdelivery.TaskError
+	if errors.As(err, &failed) {
+		fmt.Println("the task failed:", failed.Task.ErrorInfo.Message)
+	}
+	// Output: the task failed: origin unknown
+}
+
+func ExampleSessionsService_Create() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	session, err := client.Sessions.Create(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(session) // never shows the id; session.ID does
+	auth := webdelivery.SessionToken(session.ID)
+	fmt.Println(auth)
+	// Output:
+	// session [redacted]
+	// token
+}
+
+func ExampleError() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	_, err := client.Tasks.Get(ctx, "no-such-task")
+	if errors.Is(err, webdelivery.ErrNotFound) {
+		fmt.Println("there is no such task")
+	}
+	var e *webdelivery.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.Method, e.Path, e.StatusCode, e.Attempts)
+	}
+	// Output:
+	// there is no such task
+	// GET /acme/v1/tasks/no-such-task 404 1
+}
+
+func ExampleValidationError() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	_, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
+		Action: webdelivery.ActionPurge,
+		URIs:   []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/a").WithCacheKeyModifier("v1*")},
+	})
+	var invalid *webdelivery.ValidationError
+	if errors.As(err, &invalid) { // nothing was sent
+		fmt.Println(invalid.Field, invalid.Reason)
+	}
+	// Output: uris[0].cache_key_modifier_regex is only valid with PREFIX_LITERAL
+}
+
+func ExampleOutcomeOf() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+	request := purgeOf("https://www.example.org/not-ours.css")
+
+	_, err := client.Purge.Submit(ctx, request)
+	switch webdelivery.OutcomeOf(err) {
+	case webdelivery.Applied:
+		fmt.Println("purged")
+	case webdelivery.NotApplied:
+		fmt.Println("nothing was purged")
+	case webdelivery.Unknown:
+		fmt.Println("perhaps purged; purging again does no harm")
+	}
+	// Output: nothing was purged
+}
+
+func ExampleClient_Do() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	var reply json.RawMessage
+	err := client.Do(ctx, http.MethodGet, "/tasks/task-1", nil, &reply)
+
+	fmt.Println(json.Valid(reply), err)
+	// Output: true <nil>
+}

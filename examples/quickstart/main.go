@@ -1,0 +1,122 @@
+// Quickstart does the main job of the SDK: it logs in, purges an object, waits until the caches have carried it out,
+// lists the tasks of the service and waits for one of them.
+//
+// Without settings it runs against a fake service that it starts itself. With WEBDELIVERY_BASE_URL,
+// WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD it does the same against that service; -uri says
+// which of your objects to purge.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+func main() {
+	uri := flag.String("uri", "https://www.example.com/app.css", "object to purge")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, os.Stdout, *uri)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, uri string) error {
+	client, stop, err := connect(out)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if _, err := client.Sessions.Create(ctx); err != nil {
+		return fmt.Errorf("log in: %w", err)
+	}
+	fmt.Fprintln(out, "Logged in.")
+	if err := purge(ctx, out, client, uri); err != nil {
+		return err
+	}
+	return watchTasks(ctx, out, client)
+}
+
+// connect makes a client from the environment, or one for a fake service of this process.
+func connect(out io.Writer) (client *webdelivery.Client, stop func(), err error) {
+	if os.Getenv("WEBDELIVERY_BASE_URL") != "" {
+		fmt.Fprintln(out, "Using the service of WEBDELIVERY_BASE_URL.")
+		client, err = webdelivery.NewClientFromEnv()
+		return client, func() {}, err
+	}
+	service := testserver.New(testserver.Config{})
+	url, err := service.ListenTCP()
+	if err != nil {
+		return nil, nil, err
+	}
+	service.AddTask(testserver.TaskSpec{ID: "task-1", Operation: "deploy-property"})
+	service.AddTask(testserver.TaskSpec{ID: "task-2", Operation: "update-networklist", Duration: 3 * time.Second})
+	fmt.Fprintln(out, "Started a fake service at", url+".")
+	client, err = webdelivery.NewClient(url, "acme", webdelivery.SessionAuth("alice", "correct-horse-battery"))
+	return client, func() { _ = service.Close() }, err
+}
+
+func purge(ctx context.Context, out io.Writer, client *webdelivery.Client, uri string) error {
+	receipt, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
+		Action: webdelivery.ActionPurge,
+		URIs:   []webdelivery.PurgeURI{webdelivery.Exact(uri)},
+	})
+	if err != nil {
+		return fmt.Errorf("purge %s: %w", uri, err)
+	}
+	fmt.Fprintf(out, "Submitted a purge of %s; it is transaction %d.\n", uri, receipt.TransactionID)
+	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID, showProgress(out))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "The purge is done: %s.\n", transaction.TransactionStatus)
+	return nil
+}
+
+func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client) error {
+	var running string
+	count := 0
+	for task, err := range client.Tasks.All(ctx, webdelivery.TaskListOptions{Since: time.Now().AddDate(0, 0, -1)}) {
+		if err != nil {
+			return fmt.Errorf("list tasks: %w", err)
+		}
+		count++
+		fmt.Fprintf(out, "Task %s (%s) is %s.\n", task.ID, task.Operation, task.Status)
+		if !task.Complete {
+			running = task.ID
+		}
+	}
+	fmt.Fprintf(out, "%d tasks changed since yesterday.\n", count)
+	if running == "" {
+		fmt.Fprintln(out, "None of them is running.")
+		return nil
+	}
+	task, err := client.Tasks.Wait(ctx, running, showProgress(out))
+	var failed *webdelivery.TaskError
+	switch {
+	case errors.As(err, &failed):
+		fmt.Fprintf(out, "Task %s failed: %s\n", running, failed.Task.ErrorInfo.Message)
+	case err != nil:
+		return err
+	default:
+		fmt.Fprintf(out, "Task %s is done: %s.\n", task.ID, task.Status)
+	}
+	return nil
+}
+
+func showProgress(out io.Writer) webdelivery.WaitOption {
+	return webdelivery.OnProgress(func(p webdelivery.Progress) {
+		fmt.Fprintf(out, "  %s %s: %s, %d %%\n", p.Kind, p.ID, p.Status, p.Percent)
+	})
+}

@@ -1,0 +1,41 @@
+package webdelivery_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Every Go block of the README stands in an Example function, so it compiles and runs; every test it names exists.
+func TestREADMEIsTrue(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	examples, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
+	unindented := strings.ReplaceAll(string(examples), "\n\t", "\n")
+
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
+	assert.GreaterOrEqual(t, len(blocks), 10)
+	for _, block := range blocks {
+		assert.Contains(t, unindented, block[1])
+	}
+
+	files, err := os.ReadDir(".")
+	require.NoError(t, err)
+	var tests strings.Builder
+	for _, file := range files {
+		if strings.HasSuffix(file.Name(), "_test.go") {
+			text, err := os.ReadFile(file.Name())
+			require.NoError(t, err)
+			tests.WriteString(file.Name() + "\n" + string(text))
+		}
+	}
+	for _, name := range regexp.MustCompile("`((?:Test|Fuzz)\\w+|\\w+_test\\.go)`").FindAllStringSubmatch(string(readme), -1) {
+		assert.Contains(t, tests.String(), name[1])
+	}
+}

@@ -1,0 +1,15 @@
+module example.com/consumer
+
+go 1.26.0
+
+require github.com/webdelivery/webdelivery-go v0.0.0
+
+require (
+	github.com/google/go-querystring v1.2.0 // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
+)
+
+replace github.com/webdelivery/webdelivery-go => ../..
