@@ -165,6 +165,28 @@ func TestSessionsThatExpireByAge(t *testing.T) {
 	})
 }
 
+// 401 in the middle of a collection: one login, the same page again, and no item is lost or comes twice.
+func TestASessionThatEndsBetweenPages(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, bySession, func(f *fixture) {
+		for range 25 {
+			f.srv.AddTask(testserver.TaskSpec{})
+		}
+		f.fail(testserver.Fault{Path: "/tasks", Skip: 2, Count: 1, Status: 401})
+		seen := map[string]int{}
+		for task, err := range f.client.Tasks.All(f.Context(), webdelivery.TaskListOptions{Count: 5}) {
+			require.NoError(f, err)
+			seen[task.ID]++
+		}
+		assert.Len(f, seen, 25)
+		for id, times := range seen {
+			assert.Equal(f, 1, times, id)
+		}
+		assert.Equal(f, 2, f.srv.Logins())
+		assert.Equal(f, 6, f.srv.Count("", "/tasks"))
+	})
+}
+
 // The login has a context of its own: the caller who began it may give up, the others get the session.
 func TestGivingUpDoesNotCancelTheLoginOfOthers(t *testing.T) {
 	t.Parallel()

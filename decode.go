@@ -94,7 +94,9 @@ func decodeReason(err error) string {
 	case err == nil:
 		return ""
 	case errors.As(err, &typed):
-		return fmt.Sprintf("%s: %s does not fit %v", typed.Field, typed.Value, typed.Type)
+		// The path names the embedded struct by which Task reads its timestamps.
+		field := strings.ReplaceAll(typed.Field, "plain.", "")
+		return fmt.Sprintf("%s: %s does not fit %v", field, typed.Value, typed.Type)
 	default:
 		return err.Error()
 	}
@@ -125,15 +127,32 @@ func describe(status int, h http.Header, body []byte) string {
 	return cmp.Or(e.Description, e.Message, e.ErrorInfo.Message, http.StatusText(status))
 }
 
-// envelopeCode reads the code of a purge reply; 0 without one. It may contradict the HTTP status (open point 7).
+// maxEnvelope bounds a body that is taken for an envelope: a refusal is short, and what is long is not read twice.
+const maxEnvelope = 4 << 10
+
+// envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7).
 func envelopeCode(body []byte) int {
+	if len(body) > maxEnvelope || !bytes.Contains(body, []byte(`"code"`)) {
+		return 0
+	}
 	var e struct {
-		Code looseInt `json:"code"`
+		Code looseCode `json:"code"`
 	}
 	if json.Unmarshal(body, &e) != nil {
 		return 0
 	}
 	return int(e.Code)
+}
+
+// looseCode reads a code that should be a number; of a word it is 0, as the HTTP status tells the same.
+type looseCode int
+
+func (c *looseCode) UnmarshalJSON(b []byte) error {
+	var n looseInt
+	if n.UnmarshalJSON(b) == nil {
+		*c = looseCode(n)
+	}
+	return nil
 }
 
 // looseInt reads a whole number that may stand in quotes; all its digits are kept.

@@ -214,11 +214,12 @@ type TaskError struct {
 
 func (e *TaskError) Error() string {
 	info := e.Task.ErrorInfo
-	text := info.Message
+	texts := []string{info.Message}
 	for _, d := range info.Details {
-		text += "; " + d.Message
+		texts = append(texts, d.Message)
 	}
-	return fmt.Sprintf("webdelivery: task %s failed: %s", printable(e.Task.ID), printable(joinNonEmpty(": ", info.Type, text)))
+	text := joinNonEmpty(": ", info.Type, joinNonEmpty("; ", texts...))
+	return fmt.Sprintf("webdelivery: task %s failed: %s", printable(e.Task.ID), printable(text))
 }
 
 // LogValue gives id, operation and error_info of the task.

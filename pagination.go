@@ -1,8 +1,8 @@
 package webdelivery
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -27,7 +27,7 @@ type wirePage[T any] struct {
 	Items     []*T    `json:"items"`
 	Tasks     []*T    `json:"tasks"` // also read, open point 2
 	Total     int64   `json:"total"`
-	HasMore   bool    `json:"has_more"`
+	HasMore   *bool   `json:"has_more"`
 	PageCount int     `json:"page_count"`
 	PageIndex int     `json:"page_index"`
 	PrevURI   *string `json:"prev_uri"`
@@ -49,7 +49,7 @@ func (e *PaginationError) Error() string {
 
 func (e *PaginationError) outcomeOfWrite() Outcome { return NotApplied }
 
-// fetchPage reads one page: the envelope, or a bare array (open point 2).
+// fetchPage reads one page: the envelope, or a bare array (open point 2). Where has_more is missing, next_uri tells.
 func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error) {
 	r, err := c.send(ctx, cl)
 	if err != nil {
@@ -59,16 +59,22 @@ func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error)
 		return nil, err
 	}
 	var w wirePage[T]
-	if err := json.Unmarshal(r.body, &w.Items); err != nil {
-		if err := r.decodeObject(&w); err != nil {
-			return nil, err
-		}
-	} else {
+	if bytes.TrimSpace(r.body)[0] == '[' {
+		err = r.unmarshal(&w.Items)
 		w.Total, w.PageCount, w.PageIndex = int64(len(w.Items)), 1, 1
+	} else {
+		err = r.decodeObject(&w)
+	}
+	if err != nil {
+		return nil, err
 	}
 	p := &Page[T]{
-		URI: w.URI, Total: w.Total, HasMore: w.HasMore, PageCount: w.PageCount, PageIndex: w.PageIndex,
+		URI: w.URI, Total: w.Total, PageCount: w.PageCount, PageIndex: w.PageIndex,
 		PrevURI: deref(w.PrevURI), NextURI: deref(w.NextURI), Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
+	}
+	p.HasMore = p.NextURI != ""
+	if w.HasMore != nil {
+		p.HasMore = *w.HasMore
 	}
 	for i, item := range append(w.Items, w.Tasks...) {
 		if item == nil {
@@ -92,11 +98,21 @@ const maxEmptyPages = 3
 // eachItem reads a collection from its first page to its last, following next_uri. It ends with the first error.
 func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		trail := trail{client: c, path: first.path}
-		trail.visit(first.path, first.query)
+		path, err := cleanPath("path", first.path) // as resolve spells it; a dialect may spell it otherwise
+		if err != nil {
+			yield(*new(T), err)
+			return
+		}
+		trail := trail{client: c, path: path}
+		trail.visit(path, first.query)
 		for cl, more := first, true; more; {
 			page, err := fetchPage[T](ctx, c, cl)
 			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			here := position{page.URI, page.NextURI, page.HasMore, page.PageIndex, len(page.Items)}
+			if err := trail.arrive(here); err != nil {
 				yield(*new(T), err)
 				return
 			}
@@ -105,8 +121,7 @@ func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) i
 					return
 				}
 			}
-			next := nextPage{page.NextURI, page.HasMore, page.PageIndex, len(page.Items)}
-			if cl.query, more, err = trail.follow(next, maxPages); err != nil {
+			if cl.query, more, err = trail.follow(here, maxPages); err != nil {
 				yield(*new(T), err)
 				return
 			}
@@ -124,29 +139,41 @@ type trail struct {
 	empty  int // pages without an item in a row
 }
 
-// nextPage is what a page says of the one after it.
-type nextPage struct {
-	uri     string
-	hasMore bool
-	index   int
-	items   int
+// position is what a page says of itself and of the one after it.
+type position struct {
+	uri, next string
+	hasMore   bool
+	index     int
+	items     int
+}
+
+// arrive notes a page, also by the address it gives for itself, and refuses one that should have come before.
+func (t *trail) arrive(here position) error {
+	t.pages++
+	if here.index != 0 && here.index <= t.index {
+		return t.broken("page_index %d follows %d", here.index, t.index)
+	}
+	t.index = here.index
+	if path, query, err := t.client.base.resolve("uri", here.uri); err == nil {
+		t.visit(path, query)
+	}
+	return nil
 }
 
 // follow gives the query of the next page, or false at the end of the collection. Only the query may differ from page
 // to page: an address of another path, let alone another origin, is never asked for.
-func (t *trail) follow(n nextPage, maxPages int) (query string, more bool, err error) {
-	t.pages++
-	if !n.hasMore {
+func (t *trail) follow(here position, maxPages int) (query string, more bool, err error) {
+	if !here.hasMore {
 		return "", false, nil
 	}
-	if n.uri == "" {
+	if here.next == "" {
 		return "", false, t.broken("has_more is true, but there is no next_uri")
 	}
-	path, query, err := t.client.base.resolve("next_uri", n.uri)
+	path, query, err := t.client.base.resolve("next_uri", here.next)
 	if err != nil {
 		return "", false, t.broken("%v", err)
 	}
-	if n.items > 0 {
+	if here.items > 0 {
 		t.empty = 0
 	} else {
 		t.empty++
@@ -154,8 +181,6 @@ func (t *trail) follow(n nextPage, maxPages int) (query string, more bool, err e
 	switch {
 	case path != t.path:
 		return "", false, t.broken("next_uri leads to another collection, %s", path)
-	case n.index != 0 && n.index <= t.index:
-		return "", false, t.broken("page_index %d follows %d", n.index, t.index)
 	case t.empty == maxEmptyPages:
 		return "", false, t.broken("%d pages in a row are empty, and more are announced", t.empty)
 	case maxPages > 0 && t.pages >= maxPages:
@@ -163,17 +188,15 @@ func (t *trail) follow(n nextPage, maxPages int) (query string, more bool, err e
 	case !t.visit(path, query):
 		return "", false, t.broken("next_uri leads in a circle, to %s", path)
 	}
-	t.index = n.index
 	return query, true, nil
 }
 
 // visit notes an address; false when it was visited before, whatever the order of its parameters.
 func (t *trail) visit(path, query string) bool {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return false
+	key := path + "?" + query
+	if values, err := url.ParseQuery(query); err == nil {
+		key = path + "?" + values.Encode()
 	}
-	key := path + "?" + values.Encode()
 	if t.seen[key] {
 		return false
 	}
@@ -201,4 +224,6 @@ func checkPaging(p *problems, page, count, maxPages int) {
 }
 
 // getCall is a read of one address.
-func getCall(path, query string) call { return call{method: http.MethodGet, path: path, query: query} }
+func getCall(path, query string) call {
+	return call{method: http.MethodGet, path: path, query: query, enveloped: true}
+}

@@ -108,9 +108,9 @@ func (t *Transaction) failed() bool {
 // UnmarshalJSON reads the status as the service sends it: epoch seconds, negative while there is no end yet.
 func (t *Transaction) UnmarshalJSON(b []byte) error {
 	var w struct {
-		Code                looseInt `json:"code"`
-		Description         string   `json:"description"`
-		TransactionID       looseInt `json:"transaction_id"`
+		Code                looseCode `json:"code"`
+		Description         string    `json:"description"`
+		TransactionID       looseInt  `json:"transaction_id"`
 		TransactionResponse struct {
 			BeginTS                      looseInt `json:"begin_ts"`
 			EndTS                        looseInt `json:"end_ts"`
@@ -205,33 +205,34 @@ func (u PurgeURI) problem() (field, reason string) {
 	}
 }
 
-// receipt reads the answer to a purge. A 303 without a body names the transaction in Location (open point 7); its
+// receipt reads the answer to a purge. A 303 whose body names no transaction names it in Location (open point 7); that
 // address is read, never followed.
 func (r *reply) receipt() (*PurgeReceipt, error) {
 	var w struct {
-		Code          looseInt `json:"code"`
-		Description   string   `json:"description"`
-		TransactionID looseInt `json:"transaction_id"`
+		Code          looseCode `json:"code"`
+		Description   string    `json:"description"`
+		TransactionID looseInt  `json:"transaction_id"`
 		PurgeResponse struct {
 			TransactionStatusURI string `json:"transaction_status_uri"`
 		} `json:"purge_response"`
 	}
-	location := r.header.Get("Location")
-	if r.status == http.StatusSeeOther && len(strings.TrimSpace(string(r.body))) == 0 {
-		w.PurgeResponse.TransactionStatusURI = location
-	} else if err := r.decodeObject(&w); err != nil {
+	err := r.decodeObject(&w)
+	seeOther := r.status == http.StatusSeeOther
+	if seeOther && (err != nil || w.TransactionID <= 0 && w.PurgeResponse.TransactionStatusURI == "") {
+		w.PurgeResponse.TransactionStatusURI = r.header.Get("Location")
+	} else if err != nil {
 		return nil, err
 	}
 	receipt := &PurgeReceipt{
 		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
 		StatusURI: w.PurgeResponse.TransactionStatusURI,
 	}
-	if receipt.TransactionID == 0 {
+	if receipt.TransactionID <= 0 {
 		receipt.TransactionID = r.exchange.client.transactionOf(receipt.StatusURI)
 	}
-	if receipt.TransactionID == 0 {
+	if receipt.TransactionID <= 0 {
 		e := r.bad("no transaction id", nil)
-		if r.status != http.StatusSeeOther {
+		if !seeOther {
 			e.outcome = Applied // the service says that it took the purge
 		}
 		return nil, e
@@ -267,7 +268,8 @@ func transactionCall(id int64) (call, error) {
 	if id <= 0 {
 		return call{}, invalid("transaction_id", "%d is not above 0", id)
 	}
-	return getCall(transactionsPath+strconv.FormatInt(id, 10), ""), nil
+	// No envelope: the code tells how the transaction ended, not whether it could be read.
+	return call{method: http.MethodGet, path: transactionsPath + strconv.FormatInt(id, 10)}, nil
 }
 
 // Wait looks at a purge until it has ended, at once and then at growing intervals. One that ended badly is a

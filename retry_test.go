@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -176,6 +177,21 @@ func TestCancelledAnywhere(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestCancelledWhileDialling(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		err := submit.call(ctx, f.client)
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+	})
 }
 
 func TestCancelledWithACause(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 // SessionsService makes sessions (service-interface section 4.5).
 type SessionsService struct{ client *Client }
 
-// Session is a session of the service. Its ID is a credential: whoever has it can act as the user. Printed or encoded
-// in any way, a Session shows it as [redacted]; only the field itself gives it.
+// Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
+// printed, logged or encoded as text does not show it; only the field itself does. (No type can hide a value from fmt
+// inside an unexported field of another struct.)
 type Session struct {
 	ID string
 }
@@ -25,7 +26,7 @@ type Session struct {
 // A wrong user name or password is [ErrUnauthorized]; it is never tried twice. A reply in which no session id can be
 // found is [ErrBadReply].
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.client.send(ctx, call{method: http.MethodPost, path: sessionsPath})
+	r, err := s.client.send(ctx, call{method: http.MethodPost, path: sessionsPath, enveloped: true})
 	if err != nil {
 		return nil, err
 	}
@@ -53,18 +54,18 @@ func sessionID(r *reply) string {
 		}
 	}
 	body := bytes.TrimSpace(r.body)
-	if len(body) > 0 && body[0] == '"' {
-		return scalarText(body)
+	if id := scalarText(body); id != "" {
+		return id
 	}
 	for _, cookie := range (&http.Response{Header: r.header}).Cookies() {
 		if cookie.Name == authCookieName && cookie.Value != "" {
 			return cookie.Value
 		}
 	}
-	if object == nil && !isHTML(r.header) && !bytes.ContainsAny(body, "{}[]<>") && string(body) != "null" {
-		return string(body)
+	if isHTML(r.header) || json.Valid(body) || bytes.ContainsAny(body, "{}[]<>") {
+		return ""
 	}
-	return ""
+	return string(body)
 }
 
 // scalarText gives the text of a JSON string or the digits of a JSON number.
@@ -89,7 +90,5 @@ func (s Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String
 // LogValue hides the ID.
 func (s Session) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalJSON hides the ID.
-func (s Session) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]string{"id": redacted})
-}
+// MarshalText hides the ID from JSON, XML and other encodings.
+func (s Session) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -39,6 +39,8 @@ type call struct {
 	path   string // below the base, escaped
 	query  string // encoded
 	body   []byte // JSON, nil for none
+
+	enveloped bool // a code of 400 or more in the reply is a refusal, whatever its HTTP status
 }
 
 // exchange is one call on its way: what is asked, and what came of it so far. Its attempts follow one another, so
@@ -64,7 +66,7 @@ type attempt struct {
 	status     int
 	header     http.Header
 	body       []byte
-	code       int    // code of a purge's envelope
+	code       int    // code of the reply's envelope, where it has one
 	err        error  // no whole reply arrived
 	unsent     bool   // certainly nothing reached the service
 	generation uint64 // of the session that was used
@@ -111,10 +113,9 @@ func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 }
 
 // check is the hook that decides about another attempt.
-func (x *exchange) check(_ context.Context, resp *http.Response, err error) (bool, error) {
-	if err != nil && x.last.err == nil {
-		// The http.Client itself refused, before or behind the RoundTripper.
-		x.last = attempt{err: err, unsent: resp == nil && x.attempts == 0}
+func (x *exchange) check(_ context.Context, _ *http.Response, err error) (bool, error) {
+	if x.last.err == nil {
+		x.last.err = err // the http.Client's own, if it finds something wrong
 	}
 	again, wait := x.decide()
 	if x.last.processed() == Unknown {
@@ -162,7 +163,7 @@ func (x *exchange) newError(cause error) *Error {
 	}
 	e.Body = x.client.auth.redactBytes(a.body[:min(len(a.body), maxErrorBody)])
 	e.Header = x.client.safeHeader(a.header)
-	e.Description = string(x.client.auth.redactBytes([]byte(describe(a.status, e.Header, e.Body))))
+	e.Description = string(x.client.auth.redactBytes([]byte(describe(a.severity(), e.Header, e.Body))))
 	if cause != nil {
 		e.cause = x.client.auth.redactError(cause)
 	}
@@ -284,7 +285,7 @@ func (t *transport) attempt(req *http.Request, x *exchange) {
 		}
 		return
 	}
-	if x.kind == purge {
+	if x.enveloped || x.kind == purge {
 		a.code = envelopeCode(a.body)
 	}
 }

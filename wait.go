@@ -84,6 +84,9 @@ func growing() func() time.Duration {
 func poll(ctx context.Context, kind, id string, options []WaitOption, look func(context.Context) (Progress, error)) error {
 	w := waiter{interval: growing(), report: func(Progress) {}}
 	for _, option := range options {
+		if option == nil {
+			return invalid("options", "one is nil")
+		}
 		if err := option(&w); err != nil {
 			return err
 		}

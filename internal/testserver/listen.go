@@ -76,8 +76,12 @@ func (s *Server) serve(listener net.Listener) string {
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, int(n.connections.Add(1)))
 		},
-		ConnState: n.track,
+		ConnState:   n.track,
+		IdleTimeout: s.cfg.IdleTimeout,
+		Protocols:   new(http.Protocols),
 	}
+	n.http.Protocols.SetHTTP1(true)
+	n.http.Protocols.SetUnencryptedHTTP2(true) // for clients that begin with it
 	go func() {
 		defer close(n.serving)
 		_ = n.http.Serve(listener) // always an error: that the server was closed

@@ -32,6 +32,7 @@ type Config struct {
 	PurgeRate       int           // purge requests per PurgeWindow; 0 means 2, negative means unlimited
 	PurgeWindow     time.Duration // 0 means one second
 	PurgeDuration   time.Duration // how long a transaction is PENDING; 0 means two seconds, negative means not at all
+	IdleTimeout     time.Duration // after which an idle connection is closed; 0 means never
 	HostPatterns    []string      // host patterns of the customer's properties; nil means example.com and example.net
 	Dialect         Dialect       // wire spellings that the service document leaves open
 }

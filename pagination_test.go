@@ -1,0 +1,383 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// readAll reads a sequence to its end and tells what came and how it ended. It goes on after an error, so that a
+// sequence that does so too is found out.
+func readAll(f *fixture, options webdelivery.TaskListOptions) (ids []string, err error) {
+	f.Helper()
+	for task, e := range f.client.Tasks.All(f.Context(), options) {
+		require.NoError(f, err, "the sequence goes on after its error")
+		if err = e; e != nil {
+			assert.Zero(f, task)
+			continue
+		}
+		ids = append(ids, task.ID)
+	}
+	return ids, err
+}
+
+// pageOf is a page with these tasks and, unless next is "", another one at that address. An index of 0 is left out.
+func pageOf(index int, next string, ids ...string) string {
+	page := map[string]any{"items": []any{}, "has_more": next != "", "next_uri": next}
+	if index != 0 {
+		page["page_index"] = index
+	}
+	for _, id := range ids {
+		page["items"] = append(page["items"].([]any), map[string]string{"id": id})
+	}
+	body, _ := json.Marshal(page)
+	return string(body)
+}
+
+// assertBroken checks that a sequence ended because its collection cannot be read on, after so many pages, and that
+// nothing else was asked for.
+func assertBroken(f *fixture, err error, pages int) {
+	f.Helper()
+	var broken *webdelivery.PaginationError
+	if assert.ErrorAs(f, err, &broken) {
+		assert.Equal(f, "/acme/v1/tasks", broken.Path)
+		assert.Equal(f, pages, broken.Page)
+		assert.NotEmpty(f, broken.Reason)
+	}
+	assert.Len(f, f.srv.Requests(), pages)
+	assert.Zero(f, f.srv.ForeignDials())
+}
+
+func TestAllTasksFollowNextURIInEveryForm(t *testing.T) {
+	t.Parallel()
+	for _, basePath := range []string{"", "/root"} {
+		for _, form := range []string{"relative", "prefixed", "absolute"} {
+			t.Run(basePath+" "+form, func(t *testing.T) {
+				t.Parallel()
+				server := testserver.Config{BasePath: basePath, Dialect: testserver.Dialect{NextURI: form}}
+				inFakeTime(t, setup{server: server}, func(f *fixture) {
+					for i := range 7 {
+						f.srv.AddTask(testserver.TaskSpec{ID: fmt.Sprint("t", i), Operation: "a&b ü"})
+					}
+					f.srv.AddTask(testserver.TaskSpec{ID: "other"})
+					ids, err := readAll(f, webdelivery.TaskListOptions{Operation: "a&b ü", Count: 3})
+					require.NoError(f, err)
+					assert.Equal(f, []string{"t0", "t1", "t2", "t3", "t4", "t5", "t6"}, ids)
+					assert.Equal(f, 3, f.srv.Count(http.MethodGet, "/tasks"))
+					assert.Len(f, f.srv.Requests(), 3)
+
+					ids, err = readAll(f, webdelivery.TaskListOptions{Operation: "a&b ü", Count: 3, Page: 2})
+					require.NoError(f, err)
+					assert.Equal(f, []string{"t3", "t4", "t5", "t6"}, ids, "begins at the page asked for")
+				})
+			})
+		}
+	}
+}
+
+func TestAllTasksNeverFollowNextURIAstray(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]string{
+		"itself":                         "/tasks?page=1&count=1",
+		"itself, in another order":       "/tasks?count=1&page=1",
+		"itself, prefixed":               "/acme/v1/tasks?count=1&page=1",
+		"itself, escaped":                "/t%61sks?p%61ge=1&count=%31",
+		"foreign host":                   "http://evil.example.com/acme/v1/tasks?page=2",
+		"foreign host over https":        "https://evil.example.com/acme/v1/tasks?page=2",
+		"foreign host, this one's port":  "http://evil.example.com:8080/acme/v1/tasks?page=2",
+		"foreign host behind slashes":    "//evil.example.com/acme/v1/tasks?page=2",
+		"foreign host, three slashes":    "///evil.example.com/acme/v1/tasks?page=2",
+		"foreign host behind backslash":  `/\evil.example.com/acme/v1/tasks?page=2`,
+		"foreign host behind an at sign": "@evil.example.com/tasks?page=2",
+		"other port":                     "http://{ip}:9/acme/v1/tasks?page=2",
+		"default port":                   "http://{ip}/acme/v1/tasks?page=2",
+		"https in place of http":         "https://{ip}:8080/acme/v1/tasks?page=2",
+		"host without scheme":            "//{ip}:8080/acme/v1/tasks?page=2",
+		"host and a dot":                 "http://{ip}.:8080/acme/v1/tasks?page=2",
+		"userinfo":                       "http://user:secret@{ip}:8080/acme/v1/tasks?page=2",
+		"user name":                      "http://user@{ip}:8080/acme/v1/tasks?page=2",
+		"this host as userinfo":          "http://{ip}:8080@evil.example.com/acme/v1/tasks?page=2",
+		"scheme without host":            "http:/acme/v1/tasks?page=2",
+		"opaque":                         "http:tasks?page=2",
+		"other scheme":                   "file:///acme/v1/tasks?page=2",
+		"dots":                           "/config/../tasks?page=2",
+		"dots at the front":              "/../v1/tasks?page=2",
+		"dots behind the prefix":         "/acme/v1/../v1/tasks?page=2",
+		"encoded dots":                   "/config/%2e%2e/tasks?page=2",
+		"half encoded dots":              "/config/.%2E/tasks?page=2",
+		"one dot":                        "/./tasks?page=2",
+		"encoded dot":                    "/%2e/tasks?page=2",
+		"empty element":                  "/acme/v1//tasks?page=2",
+		"backslash":                      `/config\..\tasks?page=2`,
+		"encoded backslash":              "/tasks%5C?page=2",
+		"other collection":               "/config/networklists?page=2",
+		"one task":                       "/tasks/a?page=2",
+		"slash at the end":               "/tasks/?page=2",
+		"encoded slash at the end":       "/tasks%2F?page=2",
+		"letter case":                    "/Tasks?page=2",
+		"other customer":                 "/other/v1/tasks?page=2",
+		"other customer, absolute":       "http://{ip}:8080/other/v1/tasks?page=2",
+		"prefix twice":                   "/acme/v1/acme/v1/tasks?page=2",
+		"prefix missing, absolute":       "http://{ip}:8080/tasks?page=2",
+		"fragment":                       "/tasks?page=2#top",
+		"no slash":                       "tasks?page=2",
+		"query alone":                    "?page=2",
+		"line break":                     "/tasks?page=2\r\nX-Evil: yes",
+		"bad escape":                     "/tasks%zz?page=2",
+		"blank":                          " ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				ip := strings.TrimSuffix(strings.TrimPrefix(f.srv.URL(), "http://"), ":8080")
+				replyWith(f, "/tasks", pageOf(1, strings.ReplaceAll(next, "{ip}", ip), "a"))
+				ids, err := readAll(f, webdelivery.TaskListOptions{Page: 1, Count: 1})
+				assert.Equal(f, []string{"a"}, ids)
+				assertBroken(f, err, 1)
+				assert.NotContains(f, fmt.Sprint(err), "secret")
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
+}
+
+func TestAllTasksNeedNextURIForMore(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{``, `,"next_uri":null`, `,"next_uri":""`} {
+		t.Run(next, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/tasks", `{"items":[{"id":"a"}],"has_more":true`+next+`}`)
+				ids, err := readAll(f, webdelivery.TaskListOptions{})
+				assert.Equal(f, []string{"a"}, ids)
+				assertBroken(f, err, 1)
+			})
+		})
+	}
+}
+
+// A page tells its own address (section 2.6, uri), with the count and page that the caller left to the service. Another
+// request to it would bring its items a second time.
+func TestAllTasksKnowAPageByItsOwnURI(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"/tasks?count=10&page=1", "/tasks?page=1&count=10", "/acme/v1/tasks?count=10&page=1"} {
+		t.Run(next, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				body := `{"uri":"/tasks?count=10&page=1","items":[{"id":"a"}],"has_more":true,"next_uri":"` + next + `"}`
+				replyWith(f, "/tasks", body, body)
+				ids, err := readAll(f, webdelivery.TaskListOptions{})
+				assert.Equal(f, []string{"a"}, ids)
+				assertBroken(f, err, 1)
+			})
+		})
+	}
+}
+
+// RFC 3986 section 3.4 lets all of this stand in a query, so a service may leave it as it is in next_uri.
+func TestAllTasksFollowAnyQueryThatIsOne(t *testing.T) {
+	t.Parallel()
+	for _, query := range []string{"operation=a;b&page=2", "operation=a/b?c:d@e!$'()*,&page=2", "page=2&page=2", "2", "operation=%C3%BC+%2B&page=2"} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/tasks", pageOf(1, "/tasks?"+query, "a"), pageOf(2, "", "b"))
+				ids, err := readAll(f, webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				assert.Equal(f, []string{"a", "b"}, ids)
+				assert.Equal(f, query, f.srv.Requests()[1].RawQuery, "the address is the service's, byte for byte")
+			})
+		})
+	}
+}
+
+func TestAllTasksEndWhereTheServiceLeadsInACircle(t *testing.T) {
+	t.Parallel()
+	two, three := "/tasks?page=2&count=1", "/tasks?page=3&count=1"
+	tests := []struct {
+		name  string
+		pages []string
+		want  []string
+	}{
+		{"A B A", []string{pageOf(0, two, "a"), pageOf(0, "/tasks?count=1", "b")}, []string{"a", "b"}},
+		{"A B B", []string{pageOf(0, two, "a"), pageOf(0, two, "b")}, []string{"a", "b"}},
+		{"A B B in another order", []string{pageOf(0, two, "a"), pageOf(0, "/tasks?count=1&page=2", "b")}, []string{"a", "b"}},
+		{"A B B in another form", []string{pageOf(0, two, "a"), pageOf(0, "/acme/v1"+two, "b")}, []string{"a", "b"}},
+		{"A B C B", []string{pageOf(1, two, "a"), pageOf(2, three, "b"), pageOf(3, two, "c")}, []string{"a", "b", "c"}},
+		{"page_index stays", []string{pageOf(1, two, "a"), pageOf(1, three, "b")}, []string{"a"}},
+		{"page_index falls", []string{pageOf(5, two, "a"), pageOf(4, three, "b")}, []string{"a"}},
+		{"three empty pages", []string{pageOf(1, two), pageOf(2, three), pageOf(3, "/tasks?page=4")}, nil},
+		{"three empty pages after others", []string{
+			pageOf(1, "/tasks?page=2"), pageOf(2, "/tasks?page=3", "a"), pageOf(3, "/tasks?page=4"),
+			pageOf(4, "/tasks?page=5"), pageOf(5, "/tasks?page=6"),
+		}, []string{"a"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/tasks", tt.pages...)
+				ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1})
+				assert.Equal(f, tt.want, ids)
+				assertBroken(f, err, len(tt.pages))
+			})
+		})
+	}
+}
+
+// An empty page is a page: the ones behind it are read, whatever the spelling of nothing.
+func TestAllTasksReadOnAfterEmptyPages(t *testing.T) {
+	t.Parallel()
+	for _, items := range []string{`"items":[]`, `"items":null`, `"total":2`} {
+		t.Run(items, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				empty := `{` + items + `,"has_more":true,"next_uri":"/tasks?page=%d"}`
+				replyWith(f, "/tasks", fmt.Sprintf(empty, 2), fmt.Sprintf(empty, 3), pageOf(3, "/tasks?page=4", "a"),
+					fmt.Sprintf(empty, 5), fmt.Sprintf(empty, 6), pageOf(6, "", "b"))
+				ids, err := readAll(f, webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				assert.Equal(f, []string{"a", "b"}, ids)
+				assert.Len(f, f.srv.Requests(), 6)
+			})
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/tasks", `{`+items+`,"has_more":false}`)
+				page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				assert.NotNil(f, page.Items)
+				assert.Empty(f, page.Items)
+			})
+		})
+	}
+}
+
+func TestAllTasksEndWhereHasMoreIsFalse(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		replyWith(f, "/tasks", `{"items":[{"id":"a"}],"has_more":false,"next_uri":"/tasks?page=2"}`)
+		ids, err := readAll(f, webdelivery.TaskListOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"a"}, ids)
+		assert.Len(f, f.srv.Requests(), 1)
+	})
+}
+
+func TestAllTasksKeepToMaxPages(t *testing.T) {
+	t.Parallel()
+	for maxPages, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3, 0: 3} {
+		t.Run(fmt.Sprint(maxPages), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				for _, id := range []string{"a", "b", "c"} {
+					f.srv.AddTask(testserver.TaskSpec{ID: id})
+				}
+				ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1, MaxPages: maxPages})
+				assert.Equal(f, []string{"a", "b", "c"}[:want], ids)
+				assert.Len(f, f.srv.Requests(), want)
+				if want < 3 {
+					assertBroken(f, err, want)
+				} else {
+					assert.NoError(f, err)
+				}
+			})
+		})
+	}
+}
+
+func TestAllTasksRefuseANullItem(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []string{`{"items":[{"id":"b"},null],"has_more":false}`, `{"tasks":[{"id":"b"},null]}`, `[{"id":"b"},null]`} {
+		t.Run(broken, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/tasks", pageOf(1, "/tasks?page=2", "a"), broken)
+				ids, err := readAll(f, webdelivery.TaskListOptions{})
+				require.NotEmpty(f, ids)
+				assert.Equal(f, "a", ids[0])
+				assert.NotContains(f, ids, "", "null is no task")
+				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.ErrorContains(f, err, "[1]")
+			})
+		})
+	}
+}
+
+func TestAllTasksSendNothingAfterABreak(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		for _, id := range []string{"a", "b", "c", "d"} {
+			f.srv.AddTask(testserver.TaskSpec{ID: id})
+		}
+		all := f.client.Tasks.All(f.Context(), webdelivery.TaskListOptions{Count: 2})
+		assert.Empty(f, f.srv.Requests(), "nothing is sent before the loop")
+		for task, err := range all {
+			require.NoError(f, err)
+			if task.ID == "b" { // the last of its page
+				break
+			}
+		}
+		assert.Len(f, f.srv.Requests(), 1)
+
+		var ids []string
+		for task, err := range all { // a second loop begins anew
+			require.NoError(f, err)
+			ids = append(ids, task.ID)
+		}
+		assert.Equal(f, []string{"a", "b", "c", "d"}, ids)
+	})
+}
+
+func TestAllTasksEndWithTheContext(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		for _, id := range []string{"a", "b"} {
+			f.srv.AddTask(testserver.TaskSpec{ID: id})
+		}
+		ctx, cancel := context.WithCancel(f.Context())
+		defer cancel()
+		var ids []string
+		var last error
+		for task, err := range f.client.Tasks.All(ctx, webdelivery.TaskListOptions{Count: 1}) {
+			if last = err; err == nil {
+				ids = append(ids, task.ID)
+			}
+			cancel()
+		}
+		assert.Equal(f, []string{"a"}, ids)
+		assert.ErrorIs(f, last, context.Canceled)
+		assert.Len(f, f.srv.Requests(), 1)
+	})
+}
+
+// A page that fails in passing is read again: nothing is lost and nothing comes twice. One that fails for good ends the
+// sequence after what came before it.
+func TestAllTasksMeetAFaultInTheMiddle(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		for _, id := range []string{"a", "b", "c"} {
+			f.srv.AddTask(testserver.TaskSpec{ID: id})
+		}
+		f.fail(testserver.Fault{Path: "/tasks", Skip: 1, Count: 1, Status: http.StatusServiceUnavailable})
+		f.fail(testserver.Fault{Path: "/tasks", Skip: 1, Count: 1, Cut: testserver.CutBody})
+		ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"a", "b", "c"}, ids)
+		assert.Len(f, f.srv.Requests(), 5)
+
+		f.fail(testserver.Fault{Path: "/tasks", Skip: 2, Count: 1, Status: http.StatusNotFound})
+		ids, err = readAll(f, webdelivery.TaskListOptions{Count: 1})
+		assert.Equal(f, []string{"a", "b"}, ids)
+		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.NotErrorAs(f, err, new(*webdelivery.PaginationError))
+		assert.Len(f, f.srv.Requests(), 8)
+	})
+}

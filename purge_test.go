@@ -1,0 +1,529 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// permits is a Limiter that gives every permit at once and counts them.
+type permits struct{ taken atomic.Int32 }
+
+func (p *permits) Wait(context.Context) error {
+	p.taken.Add(1)
+	return nil
+}
+
+// countingPermits is a setup whose purges take their permits from p, so that their number can be told.
+func countingPermits(p *permits) setup {
+	return setup{
+		server:  testserver.Config{PurgeRate: -1},
+		options: []webdelivery.Option{webdelivery.WithPurgeLimiter(p)},
+	}
+}
+
+func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		request webdelivery.PurgeRequest
+		want    string
+	}{
+		{
+			"exact",
+			webdelivery.PurgeRequest{
+				Action: webdelivery.ActionPurge,
+				URIs:   []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")},
+			},
+			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"https://www.example.com/app.css"}]}}`,
+		},
+		{
+			"expire prefix",
+			webdelivery.PurgeRequest{
+				Action: webdelivery.ActionExpire,
+				URIs:   []webdelivery.PurgeURI{webdelivery.Prefix("www.example.com/img/")},
+			},
+			`{"purge_request":{"action":"EXPIRE","uris":[{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/img/"}]}}`,
+		},
+		{
+			"modifiers, in order",
+			webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{
+				webdelivery.Prefix("www.example.com/b").WithCacheKeyModifier("v1*"),
+				webdelivery.Prefix("www.example.com/a").WithCacheKeyModifier("*"),
+				webdelivery.Prefix("www.example.com/a").WithCacheKeyModifier(`a.b?<c>&\d+`),
+				webdelivery.Prefix("www.example.com/c").WithCacheKeyModifier(""),
+			}},
+			`{"purge_request":{"action":"PURGE","uris":[` +
+				`{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/b","cache_key_modifier_regex":"v1*"},` +
+				`{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/a","cache_key_modifier_regex":"*"},` +
+				`{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/a","cache_key_modifier_regex":"a.b?<c>&\\d+"},` +
+				`{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/c"}]}}`,
+		},
+		{
+			"HTML characters and quotes", purgeOf(`http://www.example.com/?a=<b>&c="d"'`),
+			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"http://www.example.com/?a=<b>&c=\"d\"'"}]}}`,
+		},
+		{
+			"backslash", purgeOf(`http://www.example.com/a\b\\c`),
+			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"http://www.example.com/a\\b\\\\c"}]}}`,
+		},
+		{
+			"unicode", purgeOf("http://www.example.com/ü/日本/😀e\u0301"),
+			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"http://www.example.com/ü/日本/😀e` + "\u0301" + `"}]}}`,
+		},
+		{
+			"escapes", purgeOf("HTTP://WWW.Example.com/%2f%2F%zz/a/../b//c/."),
+			`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"HTTP://WWW.Example.com/%2f%2F%zz/a/../b//c/."}]}}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				_, err := f.client.Purge.Submit(f.Context(), tt.request)
+				require.NoError(f, err)
+				require.Len(f, f.srv.Requests(), 1)
+				sent := f.srv.Requests()[0]
+				assert.Equal(f, "POST /acme/v1/cache/purge", sent.Method+" "+sent.Path)
+				assert.Equal(f, tt.want, string(sent.Body))
+				assert.Equal(f, "application/json", sent.Header.Get("Content-Type"))
+			})
+		})
+	}
+}
+
+// What the service reads out of the JSON is the pattern, whatever JSON does to write it down.
+func TestPurgePatternArrivesAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{
+		"www.example.com", "www.example.com/a b ", "www.example.com/\t\r\n\x00\x7f", "www.example.com/\u2028\u2029\ufeff\ufffd",
+		"*.example.com/img/*", "www.example.com/*/a?*", "https://example.com/?q=a+b&r=%20;s", "www.example.com/" + strings.Repeat("a", 20000),
+	} {
+		t.Run(fmt.Sprintf("%.40q", pattern), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				request := purgeOf(pattern)
+				request.URIs = append(request.URIs, webdelivery.Prefix(pattern).WithCacheKeyModifier("a\u2028<b*"))
+				_, err := f.client.Purge.Submit(f.Context(), request)
+				require.NoError(f, err)
+				require.Len(f, f.srv.Purged(), 1)
+				assert.Equal(f, []testserver.PurgeURI{
+					{MatchMode: "EXACT_LITERAL", URIPattern: pattern},
+					{MatchMode: "PREFIX_LITERAL", URIPattern: pattern, CacheKeyModifierRegex: "a\u2028<b*"},
+				}, f.srv.Purged()[0].URIs)
+			})
+		})
+	}
+}
+
+func TestPurgeHasNoLimitOnURIs(t *testing.T) {
+	t.Parallel()
+	p := new(permits)
+	inFakeTime(t, countingPermits(p), func(f *fixture) {
+		var patterns []string
+		for i := range 5000 {
+			patterns = append(patterns, fmt.Sprintf("www.example.com/%d", i))
+		}
+		request := purgeOf(patterns...)
+		before := slices.Clone(request.URIs)
+		_, err := f.client.Purge.Submit(f.Context(), request)
+		require.NoError(f, err)
+		require.Len(f, f.srv.Purged(), 1)
+		for i, uri := range f.srv.Purged()[0].URIs {
+			require.Equal(f, patterns[i], uri.URIPattern)
+		}
+		assert.Len(f, f.srv.Purged()[0].URIs, 5000)
+		assert.Equal(f, before, request.URIs, "the slice is the caller's")
+		assert.EqualValues(f, 1, p.taken.Load())
+	})
+}
+
+func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
+	t.Parallel()
+	ok := webdelivery.Exact(anObject)
+	with := func(uris ...webdelivery.PurgeURI) webdelivery.PurgeRequest {
+		return webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: uris}
+	}
+	modified := func(regex string) webdelivery.PurgeRequest {
+		return with(ok, webdelivery.Prefix("www.example.com/").WithCacheKeyModifier(regex))
+	}
+	one := []webdelivery.PurgeURI{ok}
+	const regex1 = "uris[1].cache_key_modifier_regex"
+	tests := []struct {
+		name    string
+		request webdelivery.PurgeRequest
+		fields  []string
+	}{
+		{"nothing", webdelivery.PurgeRequest{}, []string{"action", "uris"}},
+		{"no action", webdelivery.PurgeRequest{URIs: one}, []string{"action"}},
+		{"action in lower case", webdelivery.PurgeRequest{Action: "purge", URIs: one}, []string{"action"}},
+		{"action with a blank", webdelivery.PurgeRequest{Action: "EXPIRE ", URIs: one}, []string{"action"}},
+		{"unknown action", webdelivery.PurgeRequest{Action: "DELETE", URIs: one}, []string{"action"}},
+		{"no uris", with(), []string{"uris"}},
+		{"empty uris", with([]webdelivery.PurgeURI{}...), []string{"uris"}},
+		{"no mode", with(webdelivery.PurgeURI{URIPattern: anObject}), []string{"uris[0].match_mode"}},
+		{"mode in lower case", with(ok, webdelivery.PurgeURI{MatchMode: "exact_literal", URIPattern: anObject}), []string{"uris[1].match_mode"}},
+		{"unknown mode", with(webdelivery.PurgeURI{MatchMode: "REGEX", URIPattern: anObject}), []string{"uris[0].match_mode"}},
+		{"no pattern", with(ok, ok, webdelivery.Exact("")), []string{"uris[2].uri_pattern"}},
+		{"no prefix", with(webdelivery.Prefix("")), []string{"uris[0].uri_pattern"}},
+		{"pattern that is no text", with(webdelivery.Exact("www.example.com/\xff")), []string{"uris[0].uri_pattern"}},
+		{"exact with modifier", with(ok, ok, ok, ok.WithCacheKeyModifier("v1")), []string{"uris[3].cache_key_modifier_regex"}},
+		{"exact with wildcard modifier", with(ok.WithCacheKeyModifier("*")), []string{"uris[0].cache_key_modifier_regex"}},
+		{"* in front", modified("*v1"), []string{regex1}},
+		{"* in the middle", modified("v*1"), []string{regex1}},
+		{"* in front and at the end", modified("*v1*"), []string{regex1}},
+		{"two at the end", modified("v1**"), []string{regex1}},
+		{"two alone", modified("**"), []string{regex1}},
+		{"modifier that is no text", modified("\xff"), []string{regex1}},
+		{
+			"all at once",
+			webdelivery.PurgeRequest{Action: "X", URIs: []webdelivery.PurgeURI{
+				webdelivery.Exact(""), ok, ok.WithCacheKeyModifier("v1"), {URIPattern: "a"},
+			}},
+			[]string{"action", "uris[0].uri_pattern", "uris[2].cache_key_modifier_regex", "uris[3].match_mode"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := new(permits)
+			inFakeTime(t, countingPermits(p), func(f *fixture) {
+				before := slices.Clone(tt.request.URIs)
+				receipt, err := f.client.Purge.Submit(f.Context(), tt.request)
+				assert.Nil(f, receipt)
+				assertRefusedHere(f, err, tt.fields...)
+				for _, field := range tt.fields {
+					assert.ErrorContains(f, err, field)
+				}
+				assert.Zero(f, p.taken.Load())
+				assert.Equal(f, before, tt.request.URIs)
+			})
+		})
+	}
+}
+
+// An error that lists thousands of problems is of no use, but it must say that it leaves some out.
+func TestPurgeWithManyProblemsTellsHowManyItLeavesOut(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		_, err := f.client.Purge.Submit(f.Context(), purgeOf(make([]string, 5000)...))
+		assert.ErrorIs(f, err, webdelivery.ErrInvalid)
+		fields := invalidFields(err)
+		require.Len(f, fields, 100)
+		assert.Equal(f, "uris[99].uri_pattern", fields[99])
+		assert.ErrorContains(f, err, "4900 more")
+		assert.Empty(f, f.srv.Requests())
+	})
+}
+
+func TestPurgeThatTheServiceRefusesIsABadRequest(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, uri, want string }{
+		{"unknown host", "https://www.example.org/", "no configuration for a specified path"},
+		{"forbidden domain", "https://www.example.net/", "user is not allowed to purge the domain"},
+		{"wildcard of no property", "https://*.www.example.com/", "no configuration for a specified path"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := new(permits)
+			s := countingPermits(p)
+			s.server.Users = []testserver.User{{Name: username, Password: password, Domains: []string{"*.example.com"}}}
+			inFakeTime(t, s, func(f *fixture) {
+				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject, tt.uri))
+				assert.Nil(f, receipt)
+				assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, []any{400, 400, "POST", "/acme/v1/cache/purge", 1}, []any{e.StatusCode, e.Code, e.Method, e.Path, e.Attempts})
+				assert.Contains(f, e.Description, tt.want)
+				assert.Contains(f, e.Description, tt.uri)
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Len(f, f.srv.Requests(), 1)
+				assert.Empty(f, f.srv.Purged())
+				assert.EqualValues(f, 1, p.taken.Load())
+			})
+		})
+	}
+}
+
+// 2^53 + 1, the fake's first transaction: a float64 makes another number of it.
+const firstTransaction = 9007199254740993
+
+func TestPurgeReadsEveryReply(t *testing.T) {
+	t.Parallel()
+	for reply, want := range map[string]webdelivery.PurgeReceipt{
+		"201":          {Code: 201, Description: "request submitted"},
+		"200":          {Code: 200, Description: "request submitted"},
+		"303-body":     {Code: 303, Description: "request submitted"},
+		"303-location": {Code: 303},
+	} {
+		for _, form := range []string{"relative", "prefixed", "absolute"} {
+			t.Run(reply+" "+form, func(t *testing.T) {
+				t.Parallel()
+				dialect := testserver.Dialect{PurgeReply: reply, NextURI: form}
+				inFakeTime(t, setup{server: testserver.Config{Dialect: dialect}}, func(f *fixture) {
+					receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+					require.NoError(f, err)
+					assert.Regexp(f, "/transactions/9007199254740993$", receipt.StatusURI)
+					if reply != "303-location" && form == "relative" {
+						assert.Equal(f, "/transactions/9007199254740993", receipt.StatusURI)
+					}
+					assert.Equal(f, webdelivery.PurgeReceipt{
+						Code: want.Code, Description: want.Description, TransactionID: firstTransaction, StatusURI: receipt.StatusURI,
+					}, *receipt)
+					assert.Len(f, f.srv.Requests(), 1, "a 303 is not followed")
+
+					_, err = f.client.Purge.Wait(f.Context(), receipt.TransactionID)
+					require.NoError(f, err)
+					assert.Equal(f, "/acme/v1/transactions/9007199254740993", f.srv.Requests()[1].Path)
+				})
+			})
+		}
+	}
+}
+
+func TestPurgeReadsTheTransactionFromLocation(t *testing.T) {
+	t.Parallel()
+	for _, location := range []string{
+		"/acme/v1/transactions/9223372036854775807", "/transactions/9223372036854775807", "{url}/acme/v1/transactions/9223372036854775807",
+	} {
+		t.Run(location, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{
+					Path: "/cache/purge", Status: http.StatusSeeOther,
+					Header: http.Header{"Location": {strings.ReplaceAll(location, "{url}", f.srv.URL())}},
+				})
+				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				require.NoError(f, err)
+				assert.EqualValues(f, 9223372036854775807, receipt.TransactionID)
+				assert.Len(f, f.srv.Requests(), 1)
+			})
+		})
+	}
+}
+
+func TestPurgeKeepsEveryDigitOfTheTransaction(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{
+		`1`: 1, `9007199254740993`: firstTransaction, `9223372036854775807`: 9223372036854775807, `"9007199254740993"`: firstTransaction,
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				const status = `{"code":200,"transaction_id":%s,"transaction_response":{"transaction_status":"COMPLETE"}}`
+				f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusCreated, Body: `{"code":201,"transaction_id":` + text + `}`})
+				replyWith(f, fmt.Sprint("/transactions/", want), fmt.Sprintf(status, text))
+				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				require.NoError(f, err)
+				assert.Equal(f, want, receipt.TransactionID)
+				tx, err := f.client.Purge.Status(f.Context(), receipt.TransactionID)
+				require.NoError(f, err)
+				assert.Equal(f, want, tx.TransactionID)
+			})
+		})
+	}
+}
+
+// The service took the purge, so the error must not invite to do it again.
+func TestPurgeWithoutTransactionIsApplied(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
+		for _, body := range []string{
+			`{"code":201,"description":"request submitted"}`, `{"code":201,"transaction_id":null}`, `{}`,
+			`{"purge_response":{"transaction_status_uri":"/transactions/"}}`, `{"purge_response":{"transaction_status_uri":"/transactions/x"}}`,
+			`{"purge_response":null,"transaction_id":0}`,
+		} {
+			t.Run(fmt.Sprint(status, " ", body), func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{}, func(f *fixture) {
+					f.fail(testserver.Fault{Path: "/cache/purge", Status: status, Body: body})
+					receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+					assert.Nil(f, receipt)
+					assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+					assert.Equal(f, webdelivery.Applied, webdelivery.OutcomeOf(err))
+					assert.Len(f, f.srv.Requests(), 1)
+				})
+			})
+		}
+	}
+}
+
+func TestPurgeRefusesWhatIsNoReceipt(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		``, `null`, `[]`, `7`, `{"transaction_id":9223372036854775808}`, `{"transaction_id":7.5}`, `{"transaction_id":true}`,
+		`{"transaction_id":7}{}`, `<html></html>`,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusCreated, Body: body})
+				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				assert.Nil(f, receipt)
+				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.NotEqual(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Len(f, f.srv.Requests(), 1)
+			})
+		})
+	}
+}
+
+// The status says that the purge was taken, and the id is there: a code in words is no reason to send it again.
+func TestPurgeToleratesACodeThatIsNoNumber(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{`"code":"CREATED",`, `"code":"",`, `"code":null,`, ``} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusCreated, Body: `{` + code + `"transaction_id":7}`})
+				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				require.NoError(f, err)
+				assert.EqualValues(f, 7, receipt.TransactionID)
+			})
+		})
+	}
+}
+
+func TestPurgeRefusedInItsEnvelopeIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusSeeOther} {
+		for _, code := range []string{"400", `"400"`} {
+			t.Run(fmt.Sprint(status, " ", code), func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{}, func(f *fixture) {
+					f.fail(testserver.Fault{
+						Path: "/cache/purge", Status: status, Header: http.Header{"Location": {"/transactions/7"}},
+						Body: `{"code":` + code + `,"description":"not yours","transaction_id":7}`,
+					})
+					receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+					assert.Nil(f, receipt)
+					assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+					var e *webdelivery.Error
+					require.ErrorAs(f, err, &e)
+					assert.Equal(f, []int{status, 400}, []int{e.StatusCode, e.Code})
+					assert.Equal(f, "not yours", e.Description)
+					assert.ErrorContains(f, err, fmt.Sprint(status))
+					assert.ErrorContains(f, err, "400")
+					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					assert.Len(f, f.srv.Requests(), 1)
+				})
+			})
+		}
+	}
+}
+
+// The graver of the two codes decides: 403 is a refused login here, 500 passes and is tried again.
+func TestPurgeIsJudgedByTheGraverCode(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: http.StatusOK, Body: `{"code":403,"description":"who are you"}`})
+		_, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+		assert.ErrorIs(f, err, webdelivery.ErrForbidden)
+		assert.Len(f, f.srv.Requests(), 1)
+
+		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: http.StatusOK, Body: `{"code":500,"description":"fault"}`})
+		_, err = f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+		require.NoError(f, err)
+		assert.Len(f, f.srv.Requests(), 3)
+
+		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: http.StatusBadRequest, Body: `{"code":201,"transaction_id":7}`})
+		_, err = f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+		assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+	})
+}
+
+func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, body string
+		want       webdelivery.Transaction
+	}{
+		{
+			"ended", `{"code":200,"description":"d","transaction_id":9007199254740993,"new":{},"transaction_response":{"begin_ts":1795163400,
+			"end_ts":1795163460,"percent_received_responses":100,"transaction_status":"COMPLETE","transaction_status_description":"s","new":1}}`,
+			webdelivery.Transaction{
+				Code: 200, Description: "d", TransactionID: firstTransaction, // 2026-11-20T08:30:00Z
+				BeginTS: time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC), EndTS: time.Date(2026, 11, 20, 8, 31, 0, 0, time.UTC),
+				PercentReceivedResponses: 100, TransactionStatus: "COMPLETE", TransactionStatusDescription: "s",
+			},
+		},
+		{
+			"pending", `{"code":200,"transaction_id":7,"transaction_response":{"begin_ts":1795163400,"end_ts":-1,
+			"percent_received_responses":33,"transaction_status":"PENDING"}}`,
+			webdelivery.Transaction{
+				Code: 200, TransactionID: 7, BeginTS: time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC),
+				PercentReceivedResponses: 33, TransactionStatus: "PENDING",
+			},
+		},
+		{
+			"another placeholder", `{"transaction_response":{"end_ts":-62135596800000,"transaction_status":"x"}}`,
+			webdelivery.Transaction{TransactionStatus: "x"},
+		},
+		{
+			"null", `{"code":null,"description":null,"transaction_id":null,"transaction_response":{"begin_ts":null,"end_ts":null,
+			"percent_received_responses":null,"transaction_status":"x","transaction_status_description":null}}`,
+			webdelivery.Transaction{TransactionStatus: "x"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/transactions/7", tt.body)
+				tx, err := f.client.Purge.Status(f.Context(), 7)
+				require.NoError(f, err)
+				assert.Equal(f, tt.want, *tx)
+				assert.Equal(f, tt.name == "pending", tx.Pending())
+				encoded, err := json.Marshal(tx)
+				require.NoError(f, err)
+				assert.Equal(f, tt.want.EndTS.IsZero(), !bytes.Contains(encoded, []byte("end_ts")), "%s", encoded)
+			})
+		})
+	}
+}
+
+func TestTransactionIDIsAboveZero(t *testing.T) {
+	t.Parallel()
+	for _, id := range []int64{0, -1, -9223372036854775808} {
+		t.Run(fmt.Sprint(id), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				_, err := f.client.Purge.Status(f.Context(), id)
+				assertRefusedHere(f, err, "transaction_id")
+				_, err = f.client.Purge.Wait(f.Context(), id)
+				assertRefusedHere(f, err, "transaction_id")
+			})
+		})
+	}
+}
+
+func TestTransactionErrorsOfTheService(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		_, err := f.client.Purge.Status(f.Context(), 7)
+		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
+		// Here it is 403 that means failed authentication (open point 6), for the purge as for its transaction.
+		stranger := f.newClient(f.srv.URL(), setup{auth: webdelivery.BasicAuth(username, "wrong-password")})
+		_, err = stranger.Purge.Status(f.Context(), 7)
+		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+		_, err = stranger.Purge.Submit(f.Context(), purgeOf(anObject))
+		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+		assert.ErrorIs(f, err, webdelivery.ErrForbidden)
+		assert.Len(f, f.srv.Requests(), 3)
+	})
+}

@@ -1,0 +1,458 @@
+package webdelivery_test
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// replyWith makes the service answer the next requests of one path with these bodies, one after the other.
+func replyWith(f *fixture, path string, bodies ...string) {
+	for _, body := range bodies {
+		f.fail(testserver.Fault{Path: path, Count: 1, Status: http.StatusOK, Body: body})
+	}
+}
+
+// invalidFields gathers the fields that an error calls invalid, in order.
+func invalidFields(err error) []string {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		var fields []string
+		for _, e := range joined.Unwrap() {
+			fields = append(fields, invalidFields(e)...)
+		}
+		return fields
+	}
+	var invalid *webdelivery.ValidationError
+	if errors.As(err, &invalid) {
+		return []string{invalid.Field}
+	}
+	return nil
+}
+
+// assertRefusedHere checks that a request was refused because of these fields and never left the process.
+func assertRefusedHere(f *fixture, err error, fields ...string) {
+	f.Helper()
+	assert.ErrorIs(f, err, webdelivery.ErrInvalid)
+	assert.Equal(f, fields, invalidFields(err))
+	assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+	assert.Empty(f, f.srv.Requests())
+}
+
+func TestTaskFieldsAreThoseOfTheDocument(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, body string
+		want       webdelivery.Task
+	}{
+		{
+			"all", `{"id":"t-1","uri":"/tasks/t-1","operation":"deploy","status":"done with faults","complete":true,
+			"progress":42,"begin_time":"2026-11-20T08:30:00.250Z","end_time":"2026-11-20T08:31:00Z",
+			"last_updated":"2026-11-20T08:30:59Z","user":{"id":"u-1","uri":"/users/u-1"},
+			"target":{"id":"n-1","uri":"/config/networklists/n-1"},
+			"error_info":{"details":[{"message":"first"},{"message":"second"}],"message":"it broke","type":"BROKEN"}}`,
+			webdelivery.Task{
+				ID: "t-1", URI: "/tasks/t-1", Operation: "deploy", Status: "done with faults", Complete: true, Progress: 42,
+				BeginTime:   time.Date(2026, 11, 20, 8, 30, 0, 250e6, time.UTC),
+				EndTime:     time.Date(2026, 11, 20, 8, 31, 0, 0, time.UTC),
+				LastUpdated: time.Date(2026, 11, 20, 8, 30, 59, 0, time.UTC),
+				User:        webdelivery.Reference{ID: "u-1", URI: "/users/u-1"},
+				Target:      webdelivery.Reference{ID: "n-1", URI: "/config/networklists/n-1"},
+				ErrorInfo: &webdelivery.ErrorInfo{
+					Message: "it broke", Type: "BROKEN",
+					Details: []webdelivery.ErrorDetail{{Message: "first"}, {Message: "second"}},
+				},
+			},
+		},
+		{"absent", `{"id":"t-1"}`, webdelivery.Task{ID: "t-1"}},
+		{"null", `{"id":"t-1","uri":null,"operation":null,"status":null,"complete":null,"progress":null,"begin_time":null,
+			"end_time":null,"last_updated":null,"user":null,"target":null,"error_info":null}`, webdelivery.Task{ID: "t-1"}},
+		{
+			"null inside", `{"id":"t-1","user":{"id":"u-1","uri":null},"error_info":{"details":null,"message":null,"type":null}}`,
+			webdelivery.Task{ID: "t-1", User: webdelivery.Reference{ID: "u-1"}, ErrorInfo: &webdelivery.ErrorInfo{}},
+		},
+		{
+			"unknown members", `{"id":"t-1","status":"NEVER_HEARD_OF","new":{"id":"x"},"user":{"id":"u-1","name":"Alice"},"list":[1]}`,
+			webdelivery.Task{ID: "t-1", Status: "NEVER_HEARD_OF", User: webdelivery.Reference{ID: "u-1"}},
+		},
+		{
+			"not running any more, without an end", `{"id":"t-1","complete":true,"end_time":""}`,
+			webdelivery.Task{ID: "t-1", Complete: true},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/tasks/t-1", tt.body)
+				task, err := f.client.Tasks.Get(f.Context(), "t-1")
+				require.NoError(f, err)
+				assert.Equal(f, tt.want, *task)
+			})
+		})
+	}
+}
+
+func TestTaskTimestampsAreReadInEverySpelling(t *testing.T) {
+	t.Parallel()
+	for _, spelling := range []string{"Z", "+0000", "none"} {
+		t.Run(spelling, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{Timestamps: spelling}}}, func(f *fixture) {
+				time.Sleep(90*time.Minute + 7*time.Millisecond)
+				began := time.Now().UTC()
+				id := f.srv.AddTask(testserver.TaskSpec{Duration: time.Second})
+				time.Sleep(time.Minute)
+				task, err := f.client.Tasks.Get(f.Context(), id)
+				require.NoError(f, err)
+				assert.Equal(f, began.Round(0), task.BeginTime)
+				assert.Equal(f, began.Round(0).Add(time.Second), task.EndTime)
+				assert.Equal(f, task.EndTime, task.LastUpdated)
+			})
+		})
+	}
+}
+
+func TestTaskIDIsOnePathElement(t *testing.T) {
+	t.Parallel()
+	for id, element := range map[string]string{
+		"t-1": "t-1", "a/b": "a%2Fb", "/": "%2F", "a b": "a%20b", "ü": "%C3%BC", "%2e": "%252e", "%2e%2e": "%252e%252e",
+		"...": "...", "a?b=c": "a%3Fb=c", "a#b": "a%23b", "../b": "..%2Fb", `a\b`: "a%5Cb", "100%": "100%25",
+	} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.srv.AddTask(testserver.TaskSpec{ID: id})
+				task, err := f.client.Tasks.Get(f.Context(), id)
+				require.NoError(f, err)
+				assert.Equal(f, id, task.ID)
+				_, err = f.client.Tasks.Wait(f.Context(), id)
+				require.NoError(f, err)
+				for _, r := range f.srv.Requests() {
+					assert.Equal(f, "GET /acme/v1/tasks/"+element, r.Method+" "+r.Path)
+					assert.Empty(f, r.RawQuery)
+				}
+				assert.Len(f, f.srv.Requests(), 2)
+			})
+		})
+	}
+}
+
+func TestTaskIDThatLeavesItsPlaceIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"", ".", "..", "a\nb", "a\r\nX-Evil: b", "a\x00", "\x1f", "a\x7f", "\t"} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				_, err := f.client.Tasks.Get(f.Context(), id)
+				assertRefusedHere(f, err, "task_id")
+				_, err = f.client.Tasks.Wait(f.Context(), id)
+				assertRefusedHere(f, err, "task_id")
+			})
+		})
+	}
+}
+
+func TestTaskListSendsExactlyWhatIsSet(t *testing.T) {
+	t.Parallel()
+	east := time.FixedZone("east", 2*60*60)
+	tests := []struct {
+		name    string
+		options webdelivery.TaskListOptions
+		want    url.Values
+	}{
+		{"nothing", webdelivery.TaskListOptions{}, url.Values{}},
+		{"MaxPages is not the service's", webdelivery.TaskListOptions{MaxPages: 3}, url.Values{}},
+		{"page", webdelivery.TaskListOptions{Page: 3}, url.Values{"page": {"3"}}},
+		{"count", webdelivery.TaskListOptions{Count: 50}, url.Values{"count": {"50"}}},
+		{
+			"since in another zone",
+			webdelivery.TaskListOptions{Since: time.Date(2026, 11, 20, 10, 30, 0, 0, east)},
+			url.Values{"since": {"2026-11-20T08:30:00.000+0000"}},
+		},
+		{
+			"since on the day before in UTC",
+			webdelivery.TaskListOptions{Since: time.Date(2026, 11, 20, 1, 0, 0, 0, east)},
+			url.Values{"since": {"2026-11-19T23:00:00.000+0000"}},
+		},
+		// More digits than the pattern has are cut off: rounding up would lose tasks.
+		{
+			"since with nanoseconds",
+			webdelivery.TaskListOptions{Since: time.Date(2026, 11, 20, 8, 30, 0, 123999999, time.UTC)},
+			url.Values{"since": {"2026-11-20T08:30:00.123+0000"}},
+		},
+		{"all", webdelivery.TaskListOptions{
+			Since: time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), Status: "a&b=c ü+%",
+			Operation: "o;p", Page: 1, Count: 1,
+		}, url.Values{
+			"since": {"2026-01-02T03:04:05.006+0000"}, "status": {"a&b=c ü+%"},
+			"operation": {"o;p"}, "page": {"1"}, "count": {"1"},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				_, err := f.client.Tasks.List(f.Context(), tt.options)
+				require.NoError(f, err)
+				for range f.client.Tasks.All(f.Context(), tt.options) {
+					assert.Fail(f, "there is no task")
+				}
+				require.Len(f, f.srv.Requests(), 2)
+				for _, r := range f.srv.Requests() {
+					got, err := url.ParseQuery(r.RawQuery)
+					require.NoError(f, err)
+					assert.Equal(f, tt.want, got)
+					assert.Equal(f, "GET /acme/v1/tasks", r.Method+" "+r.Path)
+				}
+			})
+		})
+	}
+}
+
+func TestTaskListRefusesNegativeNumbers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		options webdelivery.TaskListOptions
+		fields  []string
+	}{
+		{webdelivery.TaskListOptions{Page: -1}, []string{"page"}},
+		{webdelivery.TaskListOptions{Count: -1}, []string{"count"}},
+		{webdelivery.TaskListOptions{MaxPages: -1}, []string{"MaxPages"}},
+		{webdelivery.TaskListOptions{Page: -2, Count: -3}, []string{"page", "count"}},
+	}
+	for _, tt := range tests {
+		t.Run(strings.Join(tt.fields, " "), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				_, err := f.client.Tasks.List(f.Context(), tt.options)
+				assertRefusedHere(f, err, tt.fields...)
+				ids, err := readAll(f, tt.options)
+				assert.Empty(f, ids)
+				assertRefusedHere(f, err, tt.fields...)
+			})
+		})
+	}
+}
+
+func TestTaskListReadsTheEnvelope(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		for _, id := range []string{"a", "b", "c"} {
+			f.srv.AddTask(testserver.TaskSpec{ID: id, Operation: "deploy"})
+		}
+		f.srv.AddTask(testserver.TaskSpec{ID: "other", Operation: "purge"})
+		page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{Operation: "deploy", Page: 2, Count: 1})
+		require.NoError(f, err)
+		require.Len(f, page.Items, 1)
+		assert.Equal(f, "b", page.Items[0].ID)
+		page.Items = nil
+		assert.Equal(f, &webdelivery.Page[webdelivery.Task]{
+			URI: "/tasks?count=1&operation=deploy&page=2", Total: 3, HasMore: true, PageCount: 3, PageIndex: 2,
+			PrevURI: "/tasks?count=1&operation=deploy&page=1", NextURI: "/tasks?count=1&operation=deploy&page=3",
+		}, page)
+
+		last, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []any{int64(4), false, 1, 1, "", ""}, // prev_uri and next_uri are null
+			[]any{last.Total, last.HasMore, last.PageCount, last.PageIndex, last.PrevURI, last.NextURI})
+	})
+}
+
+func TestTaskListReadsEveryShape(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []string{"envelope", "array", "tasks"} {
+		t.Run(shape, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{TaskPage: shape}}}, func(f *fixture) {
+				empty, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				assert.NotNil(f, empty.Items)
+				assert.Empty(f, empty.Items)
+
+				for _, id := range []string{"a", "b", "c"} {
+					f.srv.AddTask(testserver.TaskSpec{ID: id})
+				}
+				page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				require.Len(f, page.Items, 3)
+				for i, id := range []string{"a", "b", "c"} {
+					assert.Equal(f, id, page.Items[i].ID)
+					assert.True(f, page.Items[i].Complete)
+				}
+				ids, err := readAll(f, webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				assert.Equal(f, []string{"a", "b", "c"}, ids)
+				assert.Equal(f, 3, f.srv.Count(http.MethodGet, "/tasks"))
+			})
+		})
+	}
+}
+
+// What is not a list must not pass for an empty one.
+func TestTaskListRefusesWhatIsNoList(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		``, ` `, `null`, `"x"`, `5`, `true`, `[1]`, `["a"]`, `{"items":5}`, `{"items":{"id":"a"}}`, `{"items":["a"]}`, `[] []`,
+		`{"items":[]}x`, `[{"id":"a"}`, `{"items":[{"id":"a"`, "\ufeff[]", "[{\"id\":\"a\xff\"}]", `{"has_more":"yes"}`,
+		`<html><body>sign in</body></html>`, `{"items":[{"begin_time":"yesterday"}]}`,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/tasks", body)
+				page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.Nil(f, page)
+				assert.Len(f, f.srv.Requests(), 1)
+			})
+		})
+	}
+}
+
+func TestTaskGetRefusesWhatIsNoTask(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		``, `null`, `[]`, `"x"`, `[{"id":"t"}]`, `{"id":5}`, `{"id":"t"} {}`, `{"progress":"half"}`, `{"progress":1.5}`,
+		`{"progress":9223372036854775808}`, `{"complete":"yes"}`, `{"error_info":"broke"}`, `{"end_time":"soon"}`,
+		"{\"id\":\"\xff\"}", `<html></html>`,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/tasks/t", body)
+				task, err := f.client.Tasks.Get(f.Context(), "t")
+				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.Nil(f, task)
+				assert.Len(f, f.srv.Requests(), 1)
+			})
+		})
+	}
+}
+
+// A refusal under HTTP 200 must pass neither for a task nor for the end of the tasks.
+func TestTasksRefusedInAnEnvelopeAreAnError(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: http.StatusOK, Body: `{"code":400,"description":"the service's words"}`})
+		task, err := f.client.Tasks.Get(f.Context(), "t")
+		assert.ErrorContains(f, err, "the service's words")
+		assert.Nil(f, task)
+		page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+		assert.ErrorContains(f, err, "the service's words")
+		assert.Nil(f, page)
+		_, err = readAll(f, webdelivery.TaskListOptions{})
+		assert.ErrorContains(f, err, "the service's words")
+	})
+}
+
+// The prefix stands escaped in the SDK's dialect, as in a path; the fake has it plain.
+func TestTaskPathsFollowTheDialect(t *testing.T) {
+	t.Parallel()
+	for prefix, plain := range map[string]string{
+		"/ops": "/ops", "/ops/v2": "/ops/v2", "/long%20running": "/long running", "/a,b": "/a,b",
+	} {
+		t.Run(plain, func(t *testing.T) {
+			t.Parallel()
+			s := setup{
+				server:  testserver.Config{Dialect: testserver.Dialect{TasksPrefix: plain}},
+				options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: prefix})},
+			}
+			inFakeTime(t, s, func(f *fixture) {
+				for _, id := range []string{"a", "b"} {
+					f.srv.AddTask(testserver.TaskSpec{ID: id})
+				}
+				_, err := f.client.Tasks.Get(f.Context(), "a")
+				require.NoError(f, err)
+				_, err = f.client.Tasks.Wait(f.Context(), "a")
+				require.NoError(f, err)
+				_, err = f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1})
+				require.NoError(f, err)
+				assert.Equal(f, []string{"a", "b"}, ids)
+				for _, r := range f.srv.Requests() {
+					assert.Regexp(f, "^/acme/v1"+prefix+"/tasks(/a)?$", r.Path)
+				}
+			})
+		})
+	}
+}
+
+func TestTaskErrorsMatchTheirStatus(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		status   int
+		sentinel error
+	}{
+		{http.StatusBadRequest, webdelivery.ErrBadRequest},
+		{http.StatusUnauthorized, webdelivery.ErrUnauthorized},
+		{http.StatusForbidden, webdelivery.ErrForbidden},
+		{http.StatusNotFound, webdelivery.ErrNotFound},
+	}
+	for _, tt := range tests {
+		t.Run(http.StatusText(tt.status), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Status: tt.status, Body: `{"code":0,"description":"the service's words"}`})
+				_, getErr := f.client.Tasks.Get(f.Context(), "a/b")
+				_, listErr := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{Status: "s"})
+				ids, allErr := readAll(f, webdelivery.TaskListOptions{Status: "s"})
+				assert.Empty(f, ids)
+				for path, err := range map[string]error{"/acme/v1/tasks/a%2Fb": getErr, "/acme/v1/tasks": listErr} {
+					var e *webdelivery.Error
+					require.ErrorAs(f, err, &e)
+					assert.Equal(f, []any{tt.status, "GET", path, "the service's words", 1},
+						[]any{e.StatusCode, e.Method, e.Path, e.Description, e.Attempts})
+				}
+				for _, err := range []error{getErr, listErr, allErr} {
+					for _, other := range tests {
+						assert.Equal(f, other.status == tt.status, errors.Is(err, other.sentinel), "%v", other.sentinel)
+					}
+				}
+				assert.Len(f, f.srv.Requests(), 3)
+			})
+		})
+	}
+}
+
+// The refusals here are the fake's own, so the sentinels hold for real requests too.
+func TestTaskErrorsOfTheService(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		_, err := f.client.Tasks.Get(f.Context(), "nobody")
+		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
+		stranger := f.newClient(f.srv.URL(), setup{auth: webdelivery.BasicAuth(username, "wrong-password")})
+		_, err = stranger.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+		assert.Len(f, f.srv.Requests(), 2)
+	})
+}
+
+func TestErrorTextIsReadInEveryShape(t *testing.T) {
+	t.Parallel()
+	for shape, want := range map[string]string{
+		"code": `task "t" does not exist`, "message": `task "t" does not exist`, "error_info": `task "t" does not exist`,
+		"html": "Not Found", "empty": "Not Found",
+	} {
+		t.Run(shape, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{Errors: shape}}}, func(f *fixture) {
+				_, err := f.client.Tasks.Get(f.Context(), "t")
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, want, e.Description)
+				assert.ErrorIs(f, err, webdelivery.ErrNotFound)
+			})
+		})
+	}
+}

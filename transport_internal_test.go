@@ -1,0 +1,160 @@
+package webdelivery
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// The transport that a client has by default, in fake time, on the fake service in memory.
+
+// withDefaultTransport gives the test a client that sends through defaultTransport, and the transport, to bend it.
+func withDefaultTransport(t *testing.T, cfg testserver.Config, test func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		srv := testserver.New(cfg)
+		url := srv.ListenMemory()
+		tr := defaultTransport()
+		tr.DialContext = srv.DialContext
+		c, err := NewClient(url, "acme", BasicAuth("alice", "correct-horse-battery"), WithHTTPClient(&http.Client{Transport: tr}))
+		require.NoError(t, err)
+		defer func() {
+			tr.CloseIdleConnections()
+			require.NoError(t, srv.Close())
+		}()
+		test(t, srv, c, tr)
+	})
+}
+
+func overHTTP2(tr *http.Transport) {
+	tr.Protocols = new(http.Protocols)
+	tr.Protocols.SetUnencryptedHTTP2(true)
+}
+
+// post is a write that is only repeated when it certainly was not processed.
+func post(ctx context.Context, c *Client) error {
+	return c.Do(ctx, http.MethodPost, "/config/things", map[string]int{"n": 1}, nil)
+}
+
+// blackHole is a connection that swallows what is written once it is closed off: nothing comes back any more.
+type blackHole struct {
+	net.Conn
+	off *atomic.Bool
+}
+
+func (c blackHole) Write(p []byte) (int, error) {
+	if c.off.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// A connection of HTTP/2 that went dead is found out by a ping, within the time of the attempt, and not used again.
+func TestHTTP2BlackHole(t *testing.T) {
+	t.Parallel()
+	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
+		srv.AddTask(testserver.TaskSpec{ID: "7"})
+		overHTTP2(tr)
+		var off atomic.Bool
+		var dials atomic.Int32
+		tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := srv.DialContext(ctx, network, addr)
+			if dials.Add(1) == 1 {
+				conn = blackHole{conn, &off}
+			}
+			return conn, err
+		}
+		_, err := c.Tasks.Get(t.Context(), "7")
+		require.NoError(t, err)
+		off.Store(true)
+		began := time.Now()
+		_, err = c.Tasks.Get(t.Context(), "7")
+		require.NoError(t, err)
+		assert.Less(t, time.Since(began), defaultAttempt)
+		assert.Equal(t, int32(2), dials.Load())
+	})
+}
+
+// A stream that the server resets may have been processed: a GET is repeated, a POST is not.
+func TestHTTP2StreamReset(t *testing.T) {
+	t.Parallel()
+	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
+		srv.AddTask(testserver.TaskSpec{ID: "7"})
+		overHTTP2(tr)
+		srv.Fail(testserver.Fault{Method: http.MethodGet, Count: 1, Cut: testserver.CutAfterRead})
+		_, err := c.Tasks.Get(t.Context(), "7")
+		require.NoError(t, err)
+		assert.Equal(t, 2, srv.Count(http.MethodGet, ""))
+
+		srv.Fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterRead})
+		err = post(t.Context(), c)
+		require.Error(t, err)
+		assert.Equal(t, Unknown, OutcomeOf(err))
+		assert.Equal(t, 1, srv.Count(http.MethodPost, ""))
+	})
+}
+
+// A server that closes idle connections after 20 s never closes one under a request of ours: we give it up earlier.
+func TestServerClosesIdleConnectionAsPOSTIsSent(t *testing.T) {
+	t.Parallel()
+	cfg := testserver.Config{IdleTimeout: 20 * time.Second}
+	withDefaultTransport(t, cfg, func(t *testing.T, srv *testserver.Server, c *Client, _ *http.Transport) {
+		for range 20 {
+			_ = post(t.Context(), c)
+			time.Sleep(20 * time.Second)
+		}
+		for _, r := range srv.Requests() {
+			assert.Equal(t, http.StatusNotFound, r.Status)
+		}
+		assert.Equal(t, 20, srv.Connections())
+	})
+}
+
+// A TLS handshake that never ends was no request: even a POST is tried again.
+func TestTLSHandshakeTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tr := defaultTransport()
+		var silent []net.Conn
+		tr.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			silent = append(silent, far)
+			return near, nil
+		}
+		c, err := NewClient("https://192.0.2.1", "acme", BasicAuth("alice", "correct-horse-battery"),
+			WithHTTPClient(&http.Client{Transport: tr}))
+		require.NoError(t, err)
+		err = post(t.Context(), c)
+		var e *Error
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, 3, e.Attempts)
+		assert.Equal(t, NotApplied, OutcomeOf(err))
+		for _, conn := range silent {
+			require.NoError(t, conn.Close())
+		}
+	})
+}
+
+// 64 goroutines keep their connections: the second round dials nothing.
+func TestIdleConnectionsForManyGoroutines(t *testing.T) {
+	t.Parallel()
+	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, _ *http.Transport) {
+		srv.Fail(testserver.Fault{Delay: time.Second}) // so that all are under way at once
+		for range 2 {
+			for range 64 {
+				go func() { _, _ = c.Tasks.Get(t.Context(), "7") }()
+			}
+			time.Sleep(2 * time.Second)
+		}
+		assert.Equal(t, 64, srv.Connections())
+	})
+}

@@ -1,0 +1,443 @@
+package webdelivery_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// waitable is something that can be waited for, so that one test holds for tasks and transactions alike.
+type waitable struct {
+	kind, id, path string
+	pending, done  string // the fake's words
+	began          time.Time
+	wait           func(context.Context, ...webdelivery.WaitOption) error
+}
+
+// looks tells when the service was asked, counted from the start.
+func (w waitable) looks(f *fixture) []time.Duration {
+	var all []time.Duration
+	for _, r := range f.srv.Requests() {
+		if r.Method == http.MethodGet {
+			all = append(all, r.Time.Sub(w.began))
+		}
+	}
+	return all
+}
+
+// forTaskAndTransaction runs a test with a task and with a purge transaction that end after so long; 0 is at once.
+func forTaskAndTransaction(t *testing.T, after time.Duration, test func(f *fixture, w waitable)) {
+	t.Helper()
+	t.Run("task", func(t *testing.T) {
+		t.Parallel()
+		inFakeTime(t, setup{}, func(f *fixture) {
+			id := f.srv.AddTask(testserver.TaskSpec{Duration: after})
+			test(f, waitable{
+				"task", id, "/tasks/" + id, "IN_PROGRESS", "COMPLETE", time.Now(),
+				func(ctx context.Context, options ...webdelivery.WaitOption) error {
+					task, err := f.client.Tasks.Wait(ctx, id, options...)
+					assert.Equal(f, err == nil, task != nil && task.Complete)
+					return err
+				},
+			})
+		})
+	})
+	t.Run("transaction", func(t *testing.T) {
+		t.Parallel()
+		lasts := after
+		if lasts == 0 {
+			lasts = -1 // the fake's word for not at all
+		}
+		inFakeTime(t, setup{server: testserver.Config{PurgeDuration: lasts}}, func(f *fixture) {
+			receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+			require.NoError(f, err)
+			id := strconv.FormatInt(receipt.TransactionID, 10)
+			test(f, waitable{
+				"transaction", id, "/transactions/" + id, "PENDING", "COMPLETE", time.Now(),
+				func(ctx context.Context, options ...webdelivery.WaitOption) error {
+					tx, err := f.client.Purge.Wait(ctx, receipt.TransactionID, options...)
+					assert.Equal(f, err == nil, tx != nil && !tx.Pending())
+					return err
+				},
+			})
+		})
+	})
+}
+
+func TestWaitLooksAtOnce(t *testing.T) {
+	t.Parallel()
+	forTaskAndTransaction(t, 0, func(f *fixture, w waitable) {
+		require.NoError(f, w.wait(f.Context()))
+		assert.Equal(f, []time.Duration{0}, w.looks(f))
+		assert.Zero(f, time.Since(w.began))
+	})
+}
+
+func TestWaitLooksAtGrowingIntervals(t *testing.T) {
+	t.Parallel()
+	forTaskAndTransaction(t, time.Minute, func(f *fixture, w waitable) {
+		require.NoError(f, w.wait(f.Context()))
+		looks, uneven := w.looks(f), false
+		require.Greater(f, len(looks), 12) // at the slowest, 7 looks in 12.5 s and then one every 6 s
+		nominal := 500 * time.Millisecond
+		for i, gap := range gaps(looks) {
+			assert.InDelta(f, nominal, gap, float64(nominal)/5, "interval %d", i)
+			uneven = uneven || gap != nominal
+			nominal = min(nominal*3/2, 5*time.Second)
+		}
+		assert.True(f, uneven, "no jitter")
+		assert.GreaterOrEqual(f, time.Since(w.began), time.Minute)
+		assert.LessOrEqual(f, time.Since(w.began), time.Minute+6*time.Second)
+	})
+}
+
+func gaps(times []time.Duration) []time.Duration {
+	out := make([]time.Duration, 0, len(times))
+	for i := 1; i < len(times); i++ {
+		out = append(out, times[i]-times[i-1])
+	}
+	return out
+}
+
+func TestWaitLooksAtTheIntervalAskedFor(t *testing.T) {
+	t.Parallel()
+	forTaskAndTransaction(t, 2*time.Second, func(f *fixture, w waitable) {
+		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(700*time.Millisecond)))
+		const ms = time.Millisecond
+		assert.Equal(f, []time.Duration{0, 700 * ms, 1400 * ms, 2100 * ms}, w.looks(f))
+		assert.Equal(f, 2100*ms, time.Since(w.began))
+	})
+}
+
+func TestWaitReportsEveryLook(t *testing.T) {
+	t.Parallel()
+	forTaskAndTransaction(t, 2*time.Second, func(f *fixture, w waitable) {
+		var seen []webdelivery.Progress
+		report := webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p) })
+		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(time.Second), report))
+		assert.Equal(f, []webdelivery.Progress{
+			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 0, Looks: 1},
+			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 50, Looks: 2, Elapsed: time.Second},
+			{Kind: w.kind, ID: w.id, Status: w.done, Percent: 100, Looks: 3, Elapsed: 2 * time.Second, Complete: true},
+		}, seen)
+	})
+}
+
+func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
+	t.Parallel()
+	const patience = 2500 * time.Millisecond
+	unbounded := context.WithCancel
+	tests := []struct {
+		name    string
+		bound   func(context.Context) (context.Context, context.CancelFunc)
+		options []webdelivery.WaitOption
+		want    error
+	}{
+		{"WaitTimeout", unbounded, []webdelivery.WaitOption{webdelivery.WaitTimeout(patience)}, context.DeadlineExceeded},
+		{"deadline", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, patience)
+		}, nil, context.DeadlineExceeded},
+		{"deadline before WaitTimeout", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, patience)
+		}, []webdelivery.WaitOption{webdelivery.WaitTimeout(time.Hour)}, context.DeadlineExceeded},
+		{"cancelled", func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(patience, cancel)
+			return ctx, cancel
+		}, nil, context.Canceled},
+	}
+	for _, tt := range tests {
+		for hung, looks := range map[bool]int{false: 3, true: 2} {
+			t.Run(fmt.Sprintf("%s, hung %t", tt.name, hung), func(t *testing.T) {
+				t.Parallel()
+				forTaskAndTransaction(t, 1000*time.Hour, func(f *fixture, w waitable) {
+					if hung { // then the end comes in the middle of the second look
+						f.fail(testserver.Fault{Path: w.path, Skip: 1, Count: 1, Delay: time.Minute})
+					}
+					ctx, cancel := tt.bound(f.Context())
+					defer cancel()
+					err := w.wait(ctx, append(tt.options, webdelivery.PollEvery(time.Second))...)
+					assert.Equal(f, patience, time.Since(w.began))
+					assert.ErrorIs(f, err, tt.want)
+					assert.ErrorContains(f, err, w.kind)
+					assert.ErrorContains(f, err, w.id)
+					assert.ErrorContains(f, err, w.pending)
+					assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+					assert.Len(f, w.looks(f), looks)
+				})
+			})
+		}
+	}
+}
+
+func TestWaitThatNeverBeganNamesWhatIsPending(t *testing.T) {
+	t.Parallel()
+	forTaskAndTransaction(t, 0, func(f *fixture, w waitable) {
+		ctx, cancel := context.WithCancel(f.Context())
+		cancel()
+		err := w.wait(ctx)
+		assert.ErrorIs(f, err, context.Canceled)
+		assert.ErrorContains(f, err, w.id)
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Empty(f, w.looks(f))
+	})
+}
+
+func TestWaitRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	for name, option := range map[string]webdelivery.WaitOption{
+		"PollEvery 0": webdelivery.PollEvery(0), "PollEvery -1": webdelivery.PollEvery(-1),
+		"WaitTimeout 0": webdelivery.WaitTimeout(0), "WaitTimeout -1": webdelivery.WaitTimeout(-1),
+		"OnProgress nil": webdelivery.OnProgress(nil), "nil": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				assert.NotPanics(f, func() {
+					_, err := f.client.Tasks.Wait(f.Context(), "t", option)
+					assert.ErrorIs(f, err, webdelivery.ErrInvalid)
+				})
+				assert.NotPanics(f, func() {
+					_, err := f.client.Purge.Wait(f.Context(), 7, option)
+					assert.ErrorIs(f, err, webdelivery.ErrInvalid)
+				})
+				assert.Empty(f, f.srv.Requests())
+			})
+		})
+	}
+}
+
+func TestWaitSurvivesAPassingFault(t *testing.T) {
+	t.Parallel()
+	forTaskAndTransaction(t, 3*time.Second, func(f *fixture, w waitable) {
+		f.fail(testserver.Fault{Path: w.path, Skip: 1, Count: 2, Status: http.StatusServiceUnavailable})
+		f.fail(testserver.Fault{Path: w.path, Skip: 2, Count: 1, Cut: testserver.CutAfterRead})
+		looks := 0
+		report := webdelivery.OnProgress(func(webdelivery.Progress) { looks++ })
+		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(time.Second), report))
+		assert.Len(f, w.looks(f), looks+3)
+	})
+}
+
+func TestWaitEndsWithARefusal(t *testing.T) {
+	t.Parallel()
+	forTaskAndTransaction(t, time.Hour, func(f *fixture, w waitable) {
+		f.fail(testserver.Fault{Path: w.path, Skip: 2, Status: http.StatusNotFound})
+		err := w.wait(f.Context(), webdelivery.PollEvery(time.Second))
+		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.ErrorContains(f, err, w.kind+" "+w.id)
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err), "what the task does is not undone by a look that fails")
+		assert.Len(f, w.looks(f), 3)
+		var e *webdelivery.Error
+		require.ErrorAs(f, err, &e)
+		assert.Equal(f, "/acme/v1"+w.path, e.Path)
+	})
+}
+
+func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
+	t.Parallel()
+	for _, incomplete := range []bool{false, true} { // error_info ends a task also without complete
+		t.Run(fmt.Sprint(incomplete), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				id := f.srv.AddTask(testserver.TaskSpec{
+					ID: "t-17", Operation: "deploy", Duration: time.Second,
+					Error: &testserver.TaskError{
+						Message: "it broke", Type: "BROKEN", Details: []string{"first", "second"},
+						Incomplete: incomplete,
+					},
+				})
+				var last webdelivery.Progress
+				task, err := f.client.Tasks.Wait(f.Context(), id, webdelivery.PollEvery(time.Second),
+					webdelivery.OnProgress(func(p webdelivery.Progress) { last = p }))
+				assert.Nil(f, task)
+				var failed *webdelivery.TaskError
+				require.ErrorAs(f, err, &failed)
+				assert.Equal(f, "t-17", failed.Task.ID)
+				assert.Equal(f, "FAILED", failed.Task.Status)
+				assert.Equal(f, !incomplete, failed.Task.Complete)
+				assert.Equal(f, &webdelivery.ErrorInfo{
+					Message: "it broke", Type: "BROKEN",
+					Details: []webdelivery.ErrorDetail{{Message: "first"}, {Message: "second"}},
+				}, failed.Task.ErrorInfo)
+				for _, text := range []string{"t-17", "BROKEN", "it broke", "first", "second"} {
+					assert.ErrorContains(f, err, text)
+				}
+				assert.True(f, last.Complete)
+				assert.Equal(f, 2, last.Looks)
+				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.NotErrorIs(f, err, webdelivery.ErrServer)
+			})
+		})
+	}
+}
+
+// An error_info without a word is still one: the task did not end well.
+func TestTaskWithEmptyErrorInfoIsATaskError(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		replyWith(f, "/tasks/t", `{"id":"t","complete":true,"error_info":{}}`)
+		_, err := f.client.Tasks.Wait(f.Context(), "t")
+		assert.ErrorAs(f, err, new(*webdelivery.TaskError))
+	})
+}
+
+func TestTaskIsPolledAtItsOwnAddress(t *testing.T) {
+	t.Parallel()
+	for name, uri := range map[string]string{
+		"relative": "/tasks/moved", "prefixed": "/acme/v1/tasks/moved", "absolute": "{url}/acme/v1/tasks/moved",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				if name == "absolute" {
+					uri = f.srv.URL() + "/acme/v1/tasks/moved"
+				}
+				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: uri})
+				f.srv.AddTask(testserver.TaskSpec{ID: "moved", Duration: time.Second})
+				_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(time.Minute))
+				require.NoError(f, err)
+				assert.Equal(f, []string{"/acme/v1/tasks/t", "/acme/v1/tasks/moved"}, paths(f))
+			})
+		})
+	}
+}
+
+func paths(f *fixture) []string {
+	var all []string
+	for _, r := range f.srv.Requests() {
+		all = append(all, r.Path)
+	}
+	return slices.Compact(all)
+}
+
+func TestTaskIsNeverPolledElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, uri := range []string{
+		"https://evil.example.com/acme/v1/tasks/t", "http://evil.example.com:8080/acme/v1/tasks/t",
+		"//evil.example.com/acme/v1/tasks/t", `/\evil.example.com/tasks/t`, "http://127.0.0.1:9/acme/v1/tasks/t",
+		"/../../other/v1/tasks/t", "/tasks/%2e%2e/t", "tasks/t", "urn:task:t", "@evil.example.com/tasks/t", "/tasks/t#x",
+	} {
+		t.Run(uri, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 3 * time.Second, ForeignURI: uri})
+				task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
+				require.NoError(f, err)
+				assert.Equal(f, uri, task.URI, "it is still the caller's to see")
+				assert.Equal(f, []string{"/acme/v1/tasks/t"}, paths(f))
+				assert.Len(f, f.srv.Requests(), 4)
+				assert.Zero(f, f.srv.ForeignDials())
+			})
+		})
+	}
+}
+
+func TestTransactionEndsByItsWord(t *testing.T) {
+	t.Parallel()
+	type end struct {
+		status string
+		code   int
+	}
+	tests := map[end]bool{ // whether it ended well
+		{"COMPLETE", 0}: true, {"complete", 0}: true, {"DONE", 0}: true, {"Success", 0}: true, {"NEVER_HEARD_OF", 0}: true,
+		{"COMPLETE", 201}: true, {"COMPLETE", 399}: true, {"PENDING_NO_MORE", 0}: true,
+		{"COMPLETE", 400}: false, {"DONE", 404}: false, {"Success", 500}: false,
+		{"FAILED", 0}: false, {"failed", 0}: false, {"Partial_Failure", 0}: false, {"ERROR", 0}: false, {"completed with errors", 0}: false,
+		{"ABORTED", 0}: false, {"Abort", 0}: false, {"CANCELLED", 0}: false, {"canceled", 0}: false,
+		{"REJECTED", 0}: false, {"Rejected", 0}: false, {"FAILED", 503}: false,
+	}
+	for tt, well := range tests {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.srv.FailTransactions(1, tt.status, "what became of it", tt.code)
+				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+				require.NoError(f, err)
+				tx, err := f.client.Purge.Wait(f.Context(), receipt.TransactionID)
+				var failed *webdelivery.TransactionError
+				if well {
+					require.NoError(f, err)
+				} else {
+					require.ErrorAs(f, err, &failed)
+					assert.Nil(f, tx)
+					tx = failed.Transaction
+					assert.ErrorContains(f, err, tt.status)
+					assert.ErrorContains(f, err, "what became of it")
+					assert.ErrorContains(f, err, strconv.FormatInt(receipt.TransactionID, 10))
+					assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				}
+				assert.Equal(f, tt.status, tx.TransactionStatus)
+				assert.Equal(f, "what became of it", tx.TransactionStatusDescription)
+				assert.Equal(f, receipt.TransactionID, tx.TransactionID)
+
+				tx, err = f.client.Purge.Status(f.Context(), receipt.TransactionID)
+				require.NoError(f, err, "to have ended badly is no error of Status")
+				assert.Equal(f, tt.status, tx.TransactionStatus)
+			})
+		})
+	}
+}
+
+// PENDING is pending in any letter case, whatever the code beside it.
+func TestTransactionIsPendingInAnyLetterCase(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		const body = `{"code":%d,"transaction_id":7,"transaction_response":{"end_ts":-1,"transaction_status":%q}}`
+		for _, word := range []string{"PENDING", "pending", "Pending", "pEnDiNg"} {
+			replyWith(f, "/transactions/7", fmt.Sprintf(body, 200, word))
+		}
+		replyWith(f, "/transactions/7", fmt.Sprintf(body, 500, "PENDING"), fmt.Sprintf(body, 200, "COMPLETE"))
+		_, err := f.client.Purge.Wait(f.Context(), 7)
+		require.NoError(f, err)
+		assert.Len(f, f.srv.Requests(), 6)
+	})
+}
+
+// A reply that does not say how the purge stands must not pass for one that says it went well.
+func TestTransactionWithoutStatusIsAnError(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		`{}`, `{"code":200,"transaction_id":7}`, `{"code":200,"transaction_id":7,"transaction_response":null}`,
+		`{"code":200,"transaction_id":7,"transaction_response":{}}`, `{"code":"200","transaction_response":{"end_ts":5}}`,
+		`{"transaction_response":{"transaction_status":null}}`, `{"transaction_response":{"transaction_status":""}}`,
+		`{"transaction_status":"COMPLETE"}`, `null`, `[]`, ``, `"COMPLETE"`,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replyWith(f, "/transactions/7", body, body)
+				tx, err := f.client.Purge.Status(f.Context(), 7)
+				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.Nil(f, tx)
+				tx, err = f.client.Purge.Wait(f.Context(), 7)
+				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.Nil(f, tx)
+				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.Len(f, f.srv.Requests(), 2)
+			})
+		})
+	}
+}
+
+// A refusal in the envelope, under HTTP 200 and without a transaction, is no success either.
+func TestTransactionRefusedInItsEnvelopeIsAnError(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		replyWith(f, "/transactions/7", `{"code":404,"description":"no such transaction"}`)
+		tx, err := f.client.Purge.Wait(f.Context(), 7)
+		assert.Nil(f, tx)
+		assert.ErrorContains(f, err, "no such transaction")
+		assert.Len(f, f.srv.Requests(), 1)
+	})
+}
