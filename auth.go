@@ -89,11 +89,6 @@ func (s secret) reveal() string {
 
 const redacted = "[redacted]"
 
-func (s secret) String() string               { return redacted }
-func (s secret) GoString() string             { return redacted }
-func (s secret) LogValue() slog.Value         { return slog.StringValue(redacted) }
-func (s secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
 // authenticator puts credentials on requests.
 type authenticator struct {
 	basic   secret   // value of the Authorization header, empty with a fixed token

@@ -227,7 +227,7 @@ func (e *TaskError) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("task", printable(e.Task.ID)),
 		slog.String("operation", printable(e.Task.Operation)),
-		slog.String("error", printable(e.Error())))
+		slog.String("error", e.Error()))
 }
 
 // TransactionError is a purge transaction that ended badly (open point 9). Some of its URIs may be purged, so its

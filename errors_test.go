@@ -1,0 +1,87 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// logged is how a text log shows an error.
+func logged(err error) string {
+	var b bytes.Buffer
+	slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) == 0 && a.Key != "err" {
+			return slog.Attr{}
+		}
+		return a
+	}})).Error("x", "err", err)
+	return b.String()
+}
+
+// Every error is a group of plain facts in a log, on one line.
+func TestErrorsInALog(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "bad", Operation: "deploy", Error: &testserver.TaskError{
+			Type: "ConfigError", Message: "origin\nunknown", Details: []string{"first", "second"},
+		}})
+		f.srv.FailTransactions(1, "FAILED", "two caches are down", 0)
+		receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+		require.NoError(f, err)
+		_, transactionErr := f.client.Purge.Wait(f.Context(), receipt.TransactionID)
+		_, taskErr := f.client.Tasks.Wait(f.Context(), "bad")
+		_, invalidErr := f.client.Tasks.Get(f.Context(), "")
+		f.fail(testserver.Fault{Status: 404, Body: `{"description":"no such task","code":404}`})
+		missingErr := getTask.call(f.Context(), f.client)
+
+		assert.Equal(f, "err.transaction_id=9007199254740993 err.transaction_status=FAILED\n", logged(transactionErr))
+		assert.Equal(f, `err.task=bad err.operation=deploy err.error="webdelivery: task bad failed: \"ConfigError: origin\\nunknown; first; second\""`+"\n",
+			logged(taskErr))
+		assert.Equal(f, "err.field=task_id err.reason=\"is empty\"\n", logged(invalidErr))
+		assert.Equal(f, "err.method=GET err.path=/acme/v1/tasks/task-1 err.status=404 err.attempts=1 err.outcome=\"not applied\""+
+			" err.description=\"no such task\"\n", logged(missingErr))
+		assert.EqualError(f, transactionErr, "webdelivery: transaction 9007199254740993 ended as FAILED: two caches are down: transaction status")
+		assert.EqualError(f, missingErr, "webdelivery: GET /acme/v1/tasks/task-1: 404 Not Found: no such task")
+	})
+}
+
+// A failed task or transaction may have changed something; a foreign error tells nothing; no error means done.
+func TestOutcomeOfOtherErrors(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, webdelivery.Applied, webdelivery.OutcomeOf(nil))
+	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(assert.AnError))
+	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(&webdelivery.TaskError{Task: &webdelivery.Task{}}))
+	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{}}))
+	wrapped := fmt.Errorf("deploy: %w", &webdelivery.ValidationError{Field: "uris", Reason: "is empty"})
+	assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(wrapped))
+	assert.Equal(t, "unknown not applied applied",
+		fmt.Sprint(webdelivery.Unknown, " ", webdelivery.NotApplied, " ", webdelivery.Applied))
+}
+
+// Each sentinel matches its own status and no other.
+func TestSentinels(t *testing.T) {
+	t.Parallel()
+	sentinels := map[error][]int{
+		webdelivery.ErrBadRequest:   {400},
+		webdelivery.ErrUnauthorized: {401},
+		webdelivery.ErrForbidden:    {403},
+		webdelivery.ErrNotFound:     {404},
+		webdelivery.ErrRateLimited:  {429},
+		webdelivery.ErrServer:       {500, 501, 502, 503, 504, 599},
+		webdelivery.ErrRedirect:     {300, 301, 304, 308},
+	}
+	for sentinel, statuses := range sentinels {
+		for _, status := range []int{200, 300, 301, 304, 308, 400, 401, 403, 404, 405, 409, 429, 500, 501, 502, 503, 504, 599} {
+			assert.Equal(t, slices.Contains(statuses, status), errors.Is(&webdelivery.Error{StatusCode: status}, sentinel), "%d %v", status, sentinel)
+		}
+	}
+}
