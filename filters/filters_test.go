@@ -1,0 +1,219 @@
+package filters_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/filters"
+)
+
+// What is printed for what is built, and that it is read back as the same: <dimension><operator><value>, a comma for
+// OR, a semicolon for AND, both escaped in a value by a backslash (section 4.2).
+func TestPrintAndParse(t *testing.T) {
+	t.Parallel()
+	eq, ne := filters.Eq, filters.Ne
+	tests := []struct {
+		expr filters.Expr
+		want string
+	}{
+		{eq("client_country_code", "CN"), "client_country_code==CN"},
+		{ne("event_action", "WARN"), "event_action!=WARN"},
+		{filters.And(eq("a", "1"), ne("b", "2")), "a==1;b!=2"},
+		{filters.Or(eq("a", "1"), eq("a", "2"), eq("a", "3")), "a==1,a==2,a==3"},
+		{filters.And(eq("a", "1")), "a==1"},
+		{filters.Or(ne("a", "1")), "a!=1"},
+		{eq("browser", "Mozilla/5.0 (X11; Linux, x86)"), `browser==Mozilla/5.0 (X11\; Linux\, x86)`},
+		{filters.Or(eq("a", ","), eq("b", ";;")), `a==\,,b==\;\;`},
+		{eq("a", ""), "a=="},
+		{filters.And(eq("a", ""), eq("b", "")), "a==;b=="},
+		{eq("path", `C:\temp`), `path==C:\temp`},
+		{eq("path", `\\host\n`), `path==\\host\n`},
+		{eq("a", "=b"), "a===b"},
+		{ne("a", "=b"), "a!==b"},
+		{eq("a", "b!=c==d"), "a==b!=c==d"},
+		{eq("a", "!"), "a==!"},
+		{eq("a", " blank\n"), "a== blank\n"},
+		{eq("a", "\xff\x00"), "a==\xff\x00"},
+		{eq("größe", "ü"), "größe==ü"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.want, func(t *testing.T) {
+			t.Parallel()
+			require.NoError(t, tt.expr.Validate())
+			assert.Equal(t, tt.want, tt.expr.String())
+			parsed, err := filters.Parse(tt.want)
+			require.NoError(t, err)
+			assert.True(t, tt.expr == parsed, "%#v", parsed)
+		})
+	}
+}
+
+// What cannot be said to the service, with the words that name it.
+func TestWhatCannotBeSaid(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		expr filters.Expr
+		says string
+	}{
+		{"no dimension", filters.Eq("", "x"), "dimension is empty"},
+		{"an operator in the dimension", filters.Eq("a==b", "x"), "a==b"},
+		{"half an operator in the dimension", filters.Eq("a!", "x"), "a!"},
+		{"a separator in the dimension", filters.Ne("a,b", "x"), "a,b"},
+		{"a blank in the dimension", filters.Eq("a b", "x"), "a b"},
+		{"a newline in the dimension", filters.Eq("a\n", "x"), `a\n`},
+		{"no operator", filters.Filter{Dimension: "a", Value: "x"}, "operator"},
+		{"another operator", filters.Filter{Dimension: "a", Operator: ">=", Value: "x"}, "operator"},
+		{"a backslash at the end", filters.Eq("a", `x\`), `x\\`},
+		{"a backslash before a comma", filters.Eq("a", `x\,y`), `x\\,y`},
+		{"a backslash before a semicolon", filters.Eq("a", `x\;y`), `x\\;y`},
+		{"one of several", filters.And(filters.Eq("a", "1"), filters.Eq("b", `x\`)), `"b" == "x\\"`},
+		{"And of nothing", filters.And(), "no filters"},
+		{"Or of nothing", filters.Or(), "no filters"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := tt.expr.Validate()
+			var invalid *filters.InvalidError
+			require.ErrorAs(t, err, &invalid)
+			assert.Contains(t, err.Error(), tt.says)
+		})
+	}
+}
+
+// Where a text is wrong, in bytes.
+func TestSyntaxErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		text   string
+		offset int
+	}{
+		{"", 0},
+		{"a", 0},
+		{"a=b", 0},
+		{"==b", 0},
+		{"a b==c", 0},
+		{"a==b;", 5},
+		{"a==b;;c==d", 5},
+		{",a==b", 0},
+		{"ü==1;b", 6},
+		{"a==b;c==d,e==f", 9},
+		{"a==b,c==d;e==f", 9},
+		{`a==b\`, 0},
+		{`a==b;c==d\`, 5},
+		{`a==\\,b`, 0},
+		{`a==b;c==\\;d==e`, 5},
+		{`a\,b==c`, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.text, func(t *testing.T) {
+			t.Parallel()
+			expr, err := filters.Parse(tt.text)
+			var syntax *filters.SyntaxError
+			require.ErrorAs(t, err, &syntax)
+			assert.Nil(t, expr)
+			assert.Equal(t, tt.offset, syntax.Offset)
+		})
+	}
+}
+
+// The service appends a filter on the customer by AND, even to an OR list (section 2.4, open point 18).
+func TestParseEcho(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		echo     string
+		supplied filters.Expr
+		customer string
+	}{
+		{"customer==acme", nil, "acme"},
+		{"a==1;customer==acme", filters.Eq("a", "1"), "acme"},
+		{"a==1;b!=2;customer==acme", filters.And(filters.Eq("a", "1"), filters.Ne("b", "2")), "acme"},
+		{"a==1,b!=2;customer==acme", filters.Or(filters.Eq("a", "1"), filters.Ne("b", "2")), "acme"},
+		{"customer==me;customer==acme", filters.Eq("customer", "me"), "acme"},
+		{`a==x\;y;customer==a\,b`, filters.Eq("a", "x;y"), "a,b"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.echo, func(t *testing.T) {
+			t.Parallel()
+			supplied, customer, err := filters.ParseEcho(tt.echo)
+			require.NoError(t, err)
+			assert.Equal(t, tt.supplied, supplied)
+			assert.Equal(t, tt.customer, customer)
+		})
+	}
+	for text, offset := range map[string]int{
+		"": 0, "a==1": 0, "a==1,customer==acme": 5, "customer!=acme": 0, "customer==acme;": 15, "a==1,b==2;c==3;customer==acme": 9, ";customer==acme": 0,
+	} {
+		_, _, err := filters.ParseEcho(text)
+		var syntax *filters.SyntaxError
+		require.ErrorAs(t, err, &syntax, text)
+		assert.Equal(t, offset, syntax.Offset, text)
+	}
+}
+
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	a, b := filters.Eq("a", "x,y"), filters.Ne("b", ";")
+	assert.Equal(t, []filters.Filter{a, b}, filters.And(a, b).Filters())
+	assert.Equal(t, []filters.Filter{a, b}, filters.Or(a, b).Filters())
+	assert.Equal(t, []filters.Filter{a}, a.Filters())
+	assert.Empty(t, filters.And().Filters())
+	assert.NotEqual(t, filters.And(a, b), filters.Or(a, b))
+}
+
+// What the caller passed is the caller's: changing the slice afterwards changes nothing.
+func TestTheSliceIsTheCallers(t *testing.T) {
+	t.Parallel()
+	parts := []filters.Filter{filters.Eq("a", "1"), filters.Eq("b", "2")}
+	expr := filters.And(parts...)
+	parts[0] = filters.Eq("c", "3")
+	assert.Equal(t, "a==1;b==2", expr.String())
+}
+
+// Every expression that can be built and is valid is read back as itself.
+func FuzzBuild(f *testing.F) {
+	f.Add("a", "1", true, "b", `\x,;`, false)
+	f.Add("a!", "=", false, "", `\`, true)
+	f.Fuzz(func(t *testing.T, d1, v1 string, or bool, d2, v2 string, ne bool) {
+		second := filters.Eq(d2, v2)
+		if ne {
+			second = filters.Ne(d2, v2)
+		}
+		expr := filters.And(filters.Eq(d1, v1), second)
+		if or {
+			expr = filters.Or(filters.Eq(d1, v1), second, second)
+		}
+		if expr.Validate() != nil {
+			return
+		}
+		parsed, err := filters.Parse(expr.String())
+		require.NoError(t, err)
+		require.True(t, parsed == expr)
+		echoed, customer, err := filters.ParseEcho(expr.String() + ";customer==acme")
+		require.NoError(t, err)
+		require.True(t, echoed == expr)
+		require.Equal(t, "acme", customer)
+	})
+}
+
+// Parse never panics, and what it accepts prints back to the same bytes.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"a==1;b!=2", `a==\,,b==\;`, `a==\\,`, "a===b", "==", ";", `\`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		_, _, _ = filters.ParseEcho(s)
+		expr, err := filters.Parse(s)
+		if err != nil {
+			return
+		}
+		require.NoError(t, expr.Validate())
+		require.Equal(t, s, expr.String())
+		require.Len(t, expr.Filters(), 1+strings.Count(strings.NewReplacer(`\,`, "", `\;`, "").Replace(s), ",")+
+			strings.Count(strings.NewReplacer(`\,`, "", `\;`, "").Replace(s), ";"))
+	})
+}
