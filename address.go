@@ -27,7 +27,7 @@ func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 		return nil, invalid("base URL", "not a URL")
 	}
 	switch {
-	case u.Opaque != "" || u.Hostname() == "":
+	case u.Hostname() == "":
 		return nil, invalid("base URL", "needs a scheme and a host, as in https://api.example.com")
 	case u.User != nil:
 		return nil, invalid("base URL", "must not hold user information")
@@ -144,9 +144,6 @@ func cleanPath(field, path string) (string, error) {
 // the base. Open point 29: addresses are relative to {base_url}/<customer>/v1; also read are those with that prefix in
 // front, and absolute ones of the same origin. url.URL.Parse would drop the prefix, or follow the address elsewhere.
 func (b *base) resolve(field, address string) (path, query string, err error) {
-	if strings.ContainsRune(address, '\\') || strings.IndexFunc(address, isControl) >= 0 {
-		return "", "", invalid(field, "holds a backslash or a control character")
-	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return "", "", invalid(field, "not an address")

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -112,15 +114,21 @@ func newAuthenticator(a Auth, create func(context.Context) (*Session, error)) *a
 	return n
 }
 
-// hiddenForms lists the forms in which a secret can come back in a text: with what stands before it in a header,
-// alone, and as JSON writes it.
+// hiddenForms lists the forms in which a secret can come back in a text: with what stands before it in a header, alone,
+// as JSON writes it (with or without escapes for HTML and for slashes), and as a query does.
 func hiddenForms(before, text string) []secret {
 	if len(text) < minHidden {
 		return nil
 	}
-	forms := []secret{newSecret(before + text), newSecret(text)}
-	if quoted, err := marshalJSON(text); err == nil {
-		forms = append(forms, newSecret(strings.Trim(string(quoted), `"`)))
+	written := []string{text, url.QueryEscape(text)}
+	if plain, err := marshalJSON(text); err == nil {
+		var escaped bytes.Buffer
+		json.HTMLEscape(&escaped, plain)
+		written = append(written, strings.Trim(string(plain), `"`), strings.Trim(escaped.String(), `"`))
+	}
+	var forms []secret
+	for _, form := range written {
+		forms = append(forms, newSecret(before+form), newSecret(form), newSecret(strings.ReplaceAll(form, "/", `\/`)))
 	}
 	return forms
 }
@@ -128,10 +136,9 @@ func hiddenForms(before, text string) []secret {
 // errNoCredentials: a login needs a user name and a password.
 var errNoCredentials = errors.New("SessionToken gives no user name and password to log in with")
 
-// ready makes sure that there is a session, where one is needed.
-func (n *authenticator) ready(ctx context.Context, k kind) error {
-	_, err := n.credential(ctx, k)
-	return err
+// holds tells whether a credential is still good, without waiting for anything.
+func (n *authenticator) holds(generation uint64) bool {
+	return n.session == nil || n.session.holds(generation)
 }
 
 // credential is a header to set.
@@ -188,6 +195,16 @@ func (n *authenticator) redactBytes(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// redactMargin is how much of a text past its end is looked at before it is clipped, so that no piece of a secret is
+// left at the end.
+const redactMargin = 8 << 10
+
+// excerpt is the beginning of a text, without secrets.
+func (n *authenticator) excerpt(b []byte, most int) []byte {
+	b = n.redactBytes(b[:min(len(b), most+redactMargin)])
+	return b[:min(len(b), most)]
 }
 
 // redactError gives err itself, or when its text holds a secret one that says the same without.

@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -103,20 +104,130 @@ func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
 	}
 }
 
-// A session that is refused again after the login is an authentication error, not a loop.
+// A session that is refused again after the login is an authentication error, not a loop, and retrying does not matter
+// to it.
 func TestOneResendPerCall(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		operation
-		status int
-	}{{getTask, 401}, {submit, 403}, {submit, 401}} {
-		inService(t, bySession, func(f *fixture) {
+		status, attempts int
+	}{{getTask, 401, 0}, {submit, 403, 0}, {submit, 401, 0}, {getTask, 401, 1}} {
+		s := bySession
+		s.options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: tt.attempts})}
+		inService(t, s, func(f *fixture) {
+			require.NoError(f, tt.call(f.Context(), f.client)) // the session works
 			f.fail(testserver.Fault{Path: tt.path, Status: tt.status})
 			require.ErrorIs(f, tt.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
-			assert.Equal(f, 2, f.requests(tt.operation))
+			assert.Equal(f, 3, f.requests(tt.operation))
 			assert.Equal(f, 2, f.srv.Logins())
 		})
 	}
+}
+
+// The free re-send comes on top of the attempts of the policy.
+func TestTheResendIsNoRetry(t *testing.T) {
+	t.Parallel()
+	s := bySession
+	s.options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}
+	inService(t, s, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.srv.ExpireSessions()
+		require.NoError(f, getTask.call(f.Context(), f.client))
+	})
+}
+
+// A refusal that was mended by a login does not stand on the error of what came after it.
+func TestAMendedRefusalIsForgotten(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.srv.ExpireSessions()
+		f.fail(testserver.Fault{Path: getTask.path, Skip: 1, Cut: testserver.CutAfterRead})
+		err := getTask.call(f.Context(), f.client)
+		require.Error(f, err)
+		require.NotErrorIs(f, err, webdelivery.ErrUnauthorized)
+	})
+}
+
+// When the session ends while purges wait for their permits, none of them leaves with the others after the login.
+func TestALoginWhilePurgesWait(t *testing.T) {
+	t.Parallel()
+	s := bySession
+	s.server.PurgeRate = -1
+	inService(t, s, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.srv.ExpireSessions()
+		f.fail(testserver.Fault{Path: "/sessions", Delay: 3 * time.Second})
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		}
+		wg.Wait()
+		times := f.arrivals()
+		assert.Len(f, f.srv.Purged(), 10)
+		for i := 1; i < len(times); i++ {
+			assert.GreaterOrEqual(f, times[i]-times[i-1], permitEvery, "%v", times)
+		}
+	})
+}
+
+// Who comes while an abandoned login ends waits for its end and makes a new one; its cancellation is not his.
+func TestJoiningAnAbandonedLogin(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		release := make(chan struct{})
+		slow := f.http.Transport
+		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/sessions") {
+				select {
+				case <-r.Context().Done():
+					<-release // a transport that takes its time to give up
+					return nil, r.Context().Err()
+				case <-release:
+				}
+			}
+			return slow.RoundTrip(r)
+		})
+		client := f.newClient(f.srv.URL(), bySession)
+		ctx, cancel := context.WithCancel(f.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { assert.ErrorIs(f, getTask.call(ctx, client), context.Canceled) })
+		synctest.Wait()
+		cancel()
+		synctest.Wait() // the login is abandoned, and not over
+		wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), client)) })
+		synctest.Wait()
+		close(release)
+		wg.Wait()
+		assert.Equal(f, 1, f.srv.Logins())
+	})
+}
+
+// A session that works forgives what was before it: the next refusal begins to count anew.
+func TestASessionThatWorksEndsTheCoolDown(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		for range 3 {
+			remove := f.srv.Fail(testserver.Fault{Path: "/sessions", Status: 401})
+			f.srv.ExpireSessions()
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			remove()
+			time.Sleep(time.Second) // the first cool-down, each time
+			require.NoError(f, getTask.call(f.Context(), f.client))
+		}
+	})
+}
+
+// A login that brings no usable session is not tried again by every call.
+func TestAnUnusableLoginReplyCoolsDown(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/sessions", Status: 200, Body: "{}"})
+		for range 5 {
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadReply)
+		}
+		assert.Equal(f, 1, f.requests(createSession))
+	})
 }
 
 // 403 elsewhere means that the user may not; a new login would change nothing (open point 6).

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -19,6 +21,8 @@ type Client struct {
 	Tasks *TasksService
 	// Purge submits purges and reads their transactions (service-interface section 4.4).
 	Purge *PurgeService
+	// Stats reads security statistics (service-interface section 4.3).
+	Stats *StatsService
 	// Sessions makes sessions (service-interface section 4.5).
 	Sessions *SessionsService
 
@@ -27,6 +31,7 @@ type Client struct {
 	http           *http.Client      // ours: the transport of this package, no redirects, no jar
 	next           http.RoundTripper // what our transport sends through
 	attemptTimeout time.Duration
+	idleTimeout    time.Duration // of a stream
 	maxBody        int64
 	retry          RetryPolicy
 	budget         *budget
@@ -45,7 +50,7 @@ type Client struct {
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
 	s := settings{
 		httpClient: &http.Client{Transport: defaultTransport()}, userAgent: "webdelivery-go/" + Version,
-		maxBody: defaultMaxBody, attemptTimeout: defaultAttempt,
+		maxBody: defaultMaxBody, attemptTimeout: defaultAttempt, idleTimeout: defaultIdle,
 	}
 	zero := []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}
 	for _, option := range append(zero, options...) {
@@ -64,7 +69,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 		return nil, err
 	}
 	c := &Client{
-		base: b, next: s.httpClient.Transport, attemptTimeout: s.attemptTimeout, maxBody: s.maxBody, budget: newBudget(),
+		base: b, next: s.httpClient.Transport, attemptTimeout: s.attemptTimeout, idleTimeout: s.idleTimeout, maxBody: s.maxBody, budget: newBudget(),
 		limiter: s.limiter, logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
 	}
 	if c.next == nil {
@@ -78,6 +83,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	c.Tasks, c.Purge, c.Sessions = &TasksService{c}, &PurgeService{c}, &SessionsService{c}
+	c.Stats = newStatsService(c)
 	c.auth = newAuthenticator(auth, c.Sessions.Create)
 	return c, nil
 }
@@ -115,7 +121,7 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 // JSON body, nil sends none; the JSON reply is read into out, nil drops it. A *json.RawMessage as out takes the body as
 // it is, also an empty one.
 //
-// GET, HEAD, DELETE and a POST to /cache/purge are retried after faults; every other write only when it certainly was
+// A reply whose code is 400 or more is an error, whatever its HTTP status. GET, HEAD, DELETE and a POST to /cache/purge are retried after faults; every other write only when it certainly was
 // not processed. A POST to /cache/purge waits for a purge permit.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
@@ -125,14 +131,18 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err
 	}
-	cl := call{method: method, path: path, query: query}
+	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
+		return invalid("out", "is no pointer to read the reply into")
+	}
+	// The code of a transaction tells how it ended, not whether it could be read.
+	cl := call{method: method, path: path, query: query, enveloped: !strings.HasPrefix(path, transactionsPath)}
 	if in != nil {
 		if cl.body, err = marshalJSON(in); err != nil {
 			return err
 		}
 	}
 	r, err := c.send(ctx, cl)
-	if err != nil || out == nil {
+	if err != nil || out == nil || r.gone {
 		return err
 	}
 	if raw, ok := out.(*json.RawMessage); ok {

@@ -50,6 +50,7 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 		{"empty customer", good, "", basic, nil, "customer"},
 		{"dot", good, ".", basic, nil, "customer"},
 		{"dots", good, "..", basic, nil, "customer"},
+		{"control byte in the password", good, customer, webdelivery.BasicAuth(username, "a\nb"), nil, "password"},
 		{"control byte", good, "ac\nme", basic, nil, "customer"},
 		{"no auth", good, customer, webdelivery.Auth{}, nil, "auth"},
 		{"empty user name", good, customer, webdelivery.BasicAuth("", password), nil, "user name"},
@@ -60,7 +61,7 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 		{"token with a newline", good, customer, webdelivery.SessionToken("a\r\nb"), nil, "SessionToken"},
 		{"nil option", good, customer, basic, one(nil), "options"},
 		{"nil http client", good, customer, basic, one(webdelivery.WithHTTPClient(nil)), "WithHTTPClient"},
-		{"negative timeout of the http client", good, customer, basic, one(webdelivery.WithHTTPClient(&http.Client{Timeout: -1})), "WithAttemptTimeout"},
+		{"negative timeout of the http client", good, customer, basic, one(webdelivery.WithHTTPClient(&http.Client{Timeout: -1})), "WithHTTPClient"},
 		{"attempt timeout 0", good, customer, basic, one(webdelivery.WithAttemptTimeout(0)), "WithAttemptTimeout"},
 		{"nil logger", good, customer, basic, one(webdelivery.WithLogger(nil)), "WithLogger"},
 		{"empty user agent", good, customer, basic, one(webdelivery.WithUserAgent(" ")), "WithUserAgent"},
@@ -205,6 +206,32 @@ func TestDoAndEmptyReplies(t *testing.T) {
 		assert.Empty(f, raw)
 		var out map[string]any
 		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodGet, "/config/things/1", nil, &out), webdelivery.ErrBadReply)
+	})
+}
+
+// A refusal under a 200 is one for Do too; the code of a transaction is none.
+func TestDoAndEnvelopes(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 200, Body: `{"code":403,"description":"not yours"}`})
+		err := f.client.Do(f.Context(), http.MethodDelete, "/config/things/1", nil, nil)
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		require.ErrorContains(f, err, "not yours")
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil))
+	})
+}
+
+// What a reply cannot be read into is told before anything is sent.
+func TestDoRefusesWhatIsNoPointer(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		var none *webdelivery.Task
+		for _, out := range []any{webdelivery.Task{}, none, 7} {
+			err := f.client.Do(f.Context(), http.MethodPost, "/config/things", nil, out)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		}
+		assert.Empty(f, f.srv.Requests())
 	})
 }
 

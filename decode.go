@@ -20,6 +20,8 @@ type reply struct {
 	status   int
 	header   http.Header
 	body     []byte
+	stream   *stream // instead of body, for a call that streams
+	gone     bool    // a DELETE that found nothing left to do
 	exchange *exchange
 }
 
@@ -78,13 +80,44 @@ func isHTML(h http.Header) bool {
 // bad is the error for a reply that cannot be used. Whether the service carried out a write before it sent such a
 // thing, nobody knows.
 func (r *reply) bad(what string, cause error) *Error {
-	detail := joinNonEmpty(": ", what, decodeReason(cause))
-	e := r.exchange.newError(fmt.Errorf("%w: %s (Content-Type %q): %q", ErrBadReply, detail,
-		r.header.Get("Content-Type"), clip(r.body)))
+	beginning := r.exchange.client.auth.excerpt(r.body, maxShown)
+	e := r.exchange.newError(&badReply{what, r.header.Get("Content-Type"), beginning, cause})
 	if r.exchange.kind != read {
 		e.outcome = Unknown
 	}
 	return e
+}
+
+// badReply tells what is wrong with a reply, and shows its beginning.
+type badReply struct {
+	what, contentType string
+	body              []byte
+	cause             error
+}
+
+func (e *badReply) Error() string {
+	text := "unusable reply (Content-Type " + strconv.Quote(e.contentType) + "): " +
+		joinNonEmpty(": ", e.what, decodeReason(e.cause))
+	if len(e.body) > 0 {
+		text += ": " + strconv.Quote(string(e.body))
+	}
+	return text
+}
+
+func (e *badReply) Is(target error) bool { return target == ErrBadReply }
+func (e *badReply) Unwrap() error        { return e.cause }
+
+// broken is the error for a stream that cannot be read to its end: cut short by the connection or the caller, or not
+// what the service document says.
+func (r *reply) broken(err error) *Error {
+	switch ended := r.exchange.ctx.Err(); {
+	case ended != nil:
+		return r.exchange.newError(ended)
+	case r.stream.err != nil:
+		return r.exchange.newError(r.stream.err)
+	default:
+		return r.bad("", err)
+	}
 }
 
 // decodeReason tells a JSON error with the field it is about.
@@ -127,12 +160,9 @@ func describe(status int, h http.Header, body []byte) string {
 	return cmp.Or(e.Description, e.Message, e.ErrorInfo.Message, http.StatusText(status))
 }
 
-// maxEnvelope bounds a body that is taken for an envelope: a refusal is short, and what is long is not read twice.
-const maxEnvelope = 4 << 10
-
 // envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7).
 func envelopeCode(body []byte) int {
-	if len(body) > maxEnvelope || !bytes.Contains(body, []byte(`"code"`)) {
+	if !bytes.Contains(body, []byte(`"code"`)) {
 		return 0
 	}
 	var e struct {
@@ -192,13 +222,19 @@ func (t *timestamp) UnmarshalJSON(b []byte) error {
 	if text == "" {
 		return nil
 	}
+	at, err := parseTimestamp(text)
+	t.Time = at
+	return err
+}
+
+// parseTimestamp reads one of the layouts, as UTC.
+func parseTimestamp(text string) (time.Time, error) {
 	for _, layout := range timestampLayouts {
 		if at, err := time.Parse(layout, text); err == nil {
-			t.Time = at.UTC()
-			return nil
+			return at.UTC(), nil
 		}
 	}
-	return fmt.Errorf("%q is not an ISO 8601 timestamp", clip([]byte(text)))
+	return time.Time{}, fmt.Errorf("%q is not an ISO 8601 timestamp", clip([]byte(text)))
 }
 
 // marshalJSON encodes a request body. Characters that only matter in HTML stay as they are.

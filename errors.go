@@ -52,9 +52,9 @@ func (o Outcome) String() string {
 	}
 }
 
-// OutcomeOf tells what became of the write that returned err. It is [Applied] for a nil error, [NotApplied] for one
-// that never left the process or that the service refused, and [Unknown] for all else, errors of other packages
-// included. For the error of a call that only reads it is [NotApplied].
+// OutcomeOf tells what became of the write that returned err. It is [Applied] for a nil error, and for a write that the
+// service accepted in a reply that lacks what was wanted of it; [NotApplied] for one that never left the process or that
+// the service refused, and for a call that only reads; [Unknown] for all else, errors of other packages included.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return Applied
@@ -74,7 +74,7 @@ type Error struct {
 	Method      string      // HTTP method of the request
 	Path        string      // escaped path of the request, without its query
 	Description string      // the service's own words, or those of the status
-	Body        []byte      // the first 64 KiB of the last reply
+	Body        []byte      // the first 64 KiB of the last reply; none of a login's, which may hold a session
 	Header      http.Header // header of the last reply; of Location only scheme and host
 	Attempts    int         // requests sent or tried, the first included
 
@@ -248,6 +248,19 @@ func (e *TransactionError) LogValue() slog.Value {
 		slog.Int64("transaction_id", e.Transaction.TransactionID),
 		slog.String("transaction_status", printable(e.Transaction.TransactionStatus)))
 }
+
+// IncompleteError is a statistics reply with fewer rows than match the query, up to its limit. The rows before it are
+// good.
+type IncompleteError struct {
+	Got   int64 // rows that arrived
+	Total int64 // total_results of the reply
+}
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("webdelivery: %d rows arrived, and %d match", e.Got, e.Total)
+}
+
+func (e *IncompleteError) outcomeOfWrite() Outcome { return NotApplied }
 
 // maxPrinted bounds how much of a foreign text one message repeats, in bytes.
 const maxPrinted = 512

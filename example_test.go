@@ -114,7 +114,7 @@ func ExampleTasksService_All() {
 		}
 		fmt.Println(task.ID, task.Complete)
 	}
-	// Output:
+	// Unordered output:
 	// task-1 true
 	// task-2 true
 }

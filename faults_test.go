@@ -256,6 +256,24 @@ func TestDelete404(t *testing.T) {
 		{"after 429", testserver.Fault{Status: 429}, false},
 		{"at once", testserver.Fault{Status: 404}, false},
 	}
+	t.Run("with something to read into", func(t *testing.T) {
+		t.Parallel()
+		inService(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Status: 502, Count: 1})
+			f.fail(testserver.Fault{Status: 404})
+			var task webdelivery.Task
+			require.NoError(f, f.client.Do(f.Context(), http.MethodDelete, deleteOne.path, nil, &task))
+			assert.Zero(f, task)
+		})
+	})
+	t.Run("of a read", func(t *testing.T) {
+		t.Parallel()
+		inService(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Status: 502, Count: 1})
+			f.fail(testserver.Fault{Status: 404})
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrNotFound)
+		})
+	})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -474,6 +492,56 @@ func TestRepliesAreCapped(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A status that is none is no success.
+func TestStatusesBelow200(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"000", "099", "101"} {
+		for _, op := range []operation{deleteOne, getTask, submit} {
+			inService(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					conn, _, err := w.(http.Hijacker).Hijack()
+					if err == nil {
+						_, _ = io.WriteString(conn, "HTTP/1.1 "+status+" Odd\r\nContent-Length: 0\r\n\r\n")
+						_ = conn.Close()
+					}
+				}})
+				require.Error(f, op.call(f.Context(), f.client))
+			})
+		}
+	}
+}
+
+// What a transport of the user's may leave out, and what a service may claim, is no reason to panic.
+func TestOddTransports(t *testing.T) {
+	t.Parallel()
+	reply := func(r *http.Response) roundTripper {
+		return func(*http.Request) (*http.Response, error) { return r, nil }
+	}
+	noLimit := webdelivery.WithMaxResponseBytes(1<<63 - 1)
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.http.Transport = reply(&http.Response{StatusCode: 200})
+		require.ErrorIs(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{})), webdelivery.ErrBadReply)
+		f.http.Transport = reply(&http.Response{StatusCode: 200, ContentLength: 1<<63 - 1, Body: io.NopCloser(strings.NewReader(`{"id":"a"}`))})
+		require.NoError(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{noLimit}})))
+	})
+}
+
+// The request that a transport gets is a clone: what it does to the header stays out of the next attempt.
+func TestEachAttemptHasARequestOfItsOwn(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		var marks []string
+		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			marks = append(marks, r.Header.Get("X-Mark")+r.Header.Get("Accept"))
+			r.Header.Set("X-Mark", "was here ")
+			return &http.Response{StatusCode: 503}, nil
+		})
+		require.Error(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{})))
+		assert.Equal(f, []string{"application/json", "application/json", "application/json", "application/json"}, marks)
+	})
 }
 
 func TestAReplyOfExactlyTheLimitIsRead(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,9 +94,9 @@ func (l *purgeLimiter) resumeAt() time.Time {
 }
 
 // permitError makes rate.Limiter's refusal of a deadline that is too near match context.DeadlineExceeded: the limiter
-// returns at once with a text only.
+// returns at once, with a text only.
 func permitError(ctx context.Context, err error) error {
-	if _, bounded := ctx.Deadline(); bounded && ctx.Err() == nil {
+	if ctx.Err() == nil && strings.Contains(err.Error(), "exceed context deadline") {
 		return fmt.Errorf("no permit before the deadline: %w", errors.Join(err, context.DeadlineExceeded))
 	}
 	return err

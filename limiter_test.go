@@ -58,9 +58,16 @@ func TestPurgesAreSpaced(t *testing.T) {
 	})
 }
 
-// Two clients of one process draw from one budget when origin and customer are the same.
+// Two clients of one process draw from one budget when origin and customer are the same, whatever else is not.
 func TestClientsOfOneProcessShareTheBudget(t *testing.T) {
 	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		elsewhere := f.newClient(f.srv.URL()+"/root", setup{})
+		require.ErrorIs(f, submit.call(f.Context(), elsewhere), webdelivery.ErrNotFound) // takes the first permit
+		began := time.Now()
+		require.NoError(f, submit.call(f.Context(), f.client))
+		require.Equal(f, permitEvery, time.Since(began))
+	})
 	inFakeTime(t, setup{}, func(f *fixture) {
 		other := f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionAuth(username, password)})
 		var wg sync.WaitGroup
@@ -239,6 +246,46 @@ func TestADeadlineBeforeTheNextPermit(t *testing.T) {
 		began := time.Now()
 		require.ErrorIs(f, submit.call(ctx, f.client), context.DeadlineExceeded)
 		assert.Zero(f, time.Since(began))
+	})
+}
+
+// A longer pause that is under way is not cut short by another; a 429 on a read pauses nothing.
+func TestPausesDoNotShorten(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 600 * time.Millisecond, Header: http.Header{"Retry-After": {"10"}}})
+		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 600 * time.Millisecond, Header: http.Header{"Retry-After": {"2"}}})
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		}
+		wg.Wait()
+		times := f.arrivals()
+		require.Len(f, times, 5)
+		assert.Equal(f, permitEvery, times[1])
+		assert.Equal(f, 10600*time.Millisecond, times[2])
+
+		f.fail(testserver.Fault{Path: "/tasks/**", Count: 1, Status: 429, Header: http.Header{"Retry-After": {"10"}}})
+		time.Sleep(time.Second)
+		wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), f.client)) })
+		synctest.Wait()
+		began := time.Now()
+		require.NoError(f, submit.call(f.Context(), f.client))
+		assert.Zero(f, time.Since(began))
+		wg.Wait()
+	})
+}
+
+// A *rate.Limiter that never gives a permit is not mistaken for a deadline that is too near.
+func TestALimiterWithoutPermits(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(rate.NewLimiter(1, 0))}})
+		ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
+		defer cancel()
+		err := submit.call(ctx, client)
+		require.ErrorContains(f, err, "burst")
+		require.NotErrorIs(f, err, context.DeadlineExceeded)
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 
 // A log record names what is known to be harmless; a header, a body or a query value is never in it.
 
-// logAttempt writes one record an attempt, at Debug.
-func (x *exchange) logAttempt(took, permitAfter time.Duration) {
+// logAttempt writes one record an attempt, at Debug; of a stream when it is closed.
+func (x *exchange) logAttempt(took, permitAfter time.Duration, bytes int64) {
 	logger := x.client.logger
 	if logger == nil || !logger.Enabled(x.ctx, slog.LevelDebug) {
 		return
@@ -20,7 +20,7 @@ func (x *exchange) logAttempt(took, permitAfter time.Duration) {
 		slog.Duration("duration", took-permitAfter),
 		slog.Int("attempt", x.attempts),
 		slog.Duration("wait", permitAfter),
-		slog.Int("bytes", len(x.last.body)),
+		slog.Int64("bytes", bytes),
 	}
 	if x.last.err != nil {
 		attrs = append(attrs, slog.String("error", x.client.printableError(x.last.err)))

@@ -16,6 +16,7 @@ type Option func(*settings) error
 type settings struct {
 	httpClient     *http.Client
 	attemptTimeout time.Duration
+	idleTimeout    time.Duration
 	logger         *slog.Logger
 	userAgent      string
 	retry          RetryPolicy
@@ -26,7 +27,8 @@ type settings struct {
 }
 
 // WithHTTPClient sends through the Transport of client (a nil one is http.DefaultTransport), for a proxy, a client
-// certificate, or tracing. Its Timeout, when set, becomes the time of one attempt. Its cookie jar and its CheckRedirect
+// certificate, or tracing. Its Timeout, when set, becomes the time of one attempt, as by [WithAttemptTimeout]; the later
+// of the two options holds. Its cookie jar and its CheckRedirect
 // are not used. The client itself is neither changed nor kept.
 func WithHTTPClient(client *http.Client) Option {
 	return func(s *settings) error {
@@ -34,8 +36,11 @@ func WithHTTPClient(client *http.Client) Option {
 			return invalid("WithHTTPClient", "is nil")
 		}
 		s.httpClient = &http.Client{Transport: client.Transport}
-		if client.Timeout != 0 {
-			return WithAttemptTimeout(client.Timeout)(s)
+		if client.Timeout < 0 {
+			return invalid("WithHTTPClient", "its Timeout %v is below 0", client.Timeout)
+		}
+		if client.Timeout > 0 {
+			s.attemptTimeout = client.Timeout
 		}
 		return nil
 	}
@@ -49,6 +54,18 @@ func WithAttemptTimeout(d time.Duration) Option {
 			return invalid("WithAttemptTimeout", "%v is not above 0", d)
 		}
 		s.attemptTimeout = d
+		return nil
+	}
+}
+
+// WithIdleTimeout bounds how long a streamed reply may stand still; a stream that goes on arriving has no time limit of
+// its own. Default 60 s.
+func WithIdleTimeout(d time.Duration) Option {
+	return func(s *settings) error {
+		if d <= 0 {
+			return invalid("WithIdleTimeout", "%v is not above 0", d)
+		}
+		s.idleTimeout = d
 		return nil
 	}
 }

@@ -49,7 +49,7 @@ func (e *PaginationError) Error() string {
 
 func (e *PaginationError) outcomeOfWrite() Outcome { return NotApplied }
 
-// fetchPage reads one page: the envelope, or a bare array (open point 2). Where has_more is missing, next_uri tells.
+// fetchPage reads one page: the envelope, or a bare array (open point 2). Where has_more is missing, the rest tells.
 func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error) {
 	r, err := c.send(ctx, cl)
 	if err != nil {
@@ -72,7 +72,7 @@ func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error)
 		URI: w.URI, Total: w.Total, PageCount: w.PageCount, PageIndex: w.PageIndex,
 		PrevURI: deref(w.PrevURI), NextURI: deref(w.NextURI), Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
 	}
-	p.HasMore = p.NextURI != ""
+	p.HasMore = p.NextURI != "" || p.PageIndex < p.PageCount
 	if w.HasMore != nil {
 		p.HasMore = *w.HasMore
 	}

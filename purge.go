@@ -2,8 +2,6 @@ package webdelivery
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -88,11 +86,8 @@ type Transaction struct {
 // Pending tells whether the purge is still in progress.
 func (t *Transaction) Pending() bool { return strings.EqualFold(t.TransactionStatus, "PENDING") }
 
-// failed: ended, and not well (open point 9).
-func (t *Transaction) failed() bool {
-	if t.Pending() {
-		return false
-	}
+// endedBadly judges a transaction that is no longer pending (open point 9).
+func (t *Transaction) endedBadly() bool {
 	if t.Code >= http.StatusBadRequest {
 		return true
 	}
@@ -105,33 +100,39 @@ func (t *Transaction) failed() bool {
 	return false
 }
 
-// UnmarshalJSON reads the status as the service sends it: epoch seconds, negative while there is no end yet.
-func (t *Transaction) UnmarshalJSON(b []byte) error {
-	var w struct {
-		Code                looseCode `json:"code"`
-		Description         string    `json:"description"`
-		TransactionID       looseInt  `json:"transaction_id"`
-		TransactionResponse struct {
-			BeginTS                      looseInt `json:"begin_ts"`
-			EndTS                        looseInt `json:"end_ts"`
-			PercentReceivedResponses     looseInt `json:"percent_received_responses"`
-			TransactionStatus            string   `json:"transaction_status"`
-			TransactionStatusDescription string   `json:"transaction_status_description"`
-		} `json:"transaction_response"`
+// wireTransaction is the status as the service sends it: epoch seconds, negative while there is no end yet.
+type wireTransaction struct {
+	Code                looseCode `json:"code"`
+	Description         string    `json:"description"`
+	TransactionID       looseInt  `json:"transaction_id"`
+	TransactionResponse struct {
+		BeginTS                      looseInt `json:"begin_ts"`
+		EndTS                        looseInt `json:"end_ts"`
+		PercentReceivedResponses     looseInt `json:"percent_received_responses"`
+		TransactionStatus            string   `json:"transaction_status"`
+		TransactionStatusDescription string   `json:"transaction_status_description"`
+	} `json:"transaction_response"`
+}
+
+// fetchTransaction reads one status.
+func (c *Client) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
+	reply, err := c.send(ctx, cl)
+	if err != nil {
+		return nil, err
 	}
-	if err := json.Unmarshal(b, &w); err != nil {
-		return err
+	var w wireTransaction
+	if err := reply.decodeObject(&w); err != nil {
+		return nil, err
 	}
 	r := w.TransactionResponse
 	if r.TransactionStatus == "" && w.Code < http.StatusBadRequest {
-		return errors.New("no transaction_status") // not to be taken for an end that went well
+		return nil, reply.bad("no transaction_status", nil) // not to be taken for an end that went well
 	}
-	*t = Transaction{
+	return &Transaction{
 		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
 		BeginTS: epoch(r.BeginTS), EndTS: epoch(r.EndTS), PercentReceivedResponses: int(r.PercentReceivedResponses),
 		TransactionStatus: r.TransactionStatus, TransactionStatusDescription: r.TransactionStatusDescription,
-	}
-	return nil
+	}, nil
 }
 
 // epoch makes a time of epoch seconds; 0 and the negative placeholder are no time.
@@ -248,7 +249,8 @@ func (c *Client) transactionOf(address string) int64 {
 	if err != nil {
 		return 0
 	}
-	id, err := strconv.ParseInt(path[strings.LastIndex(path, "/")+1:], 10, 64)
+	digits, _ := strings.CutPrefix(path, transactionsPath)
+	id, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
 		return 0
 	}
@@ -261,7 +263,7 @@ func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transa
 	if err != nil {
 		return nil, err
 	}
-	return fetch[Transaction](ctx, s.client, cl)
+	return s.client.fetchTransaction(ctx, cl)
 }
 
 func transactionCall(id int64) (call, error) {
@@ -272,7 +274,7 @@ func transactionCall(id int64) (call, error) {
 	return call{method: http.MethodGet, path: transactionsPath + strconv.FormatInt(id, 10)}, nil
 }
 
-// Wait looks at a purge until it has ended, at once and then at growing intervals. One that ended badly is a
+// Wait looks at a purge until it has ended (service-interface section 3), at once and then at growing intervals. One that ended badly is a
 // [*TransactionError].
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	cl, err := transactionCall(transactionID)
@@ -282,7 +284,7 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 	var tx *Transaction
 	err = poll(ctx, "transaction", strconv.FormatInt(transactionID, 10), options,
 		func(ctx context.Context) (Progress, error) {
-			if tx, err = fetch[Transaction](ctx, s.client, cl); err != nil {
+			if tx, err = s.client.fetchTransaction(ctx, cl); err != nil {
 				return Progress{}, err
 			}
 			return Progress{Status: tx.TransactionStatus, Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
@@ -290,7 +292,7 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 	switch {
 	case err != nil:
 		return nil, err
-	case tx.failed():
+	case tx.endedBadly():
 		return nil, &TransactionError{tx}
 	default:
 		return tx, nil

@@ -62,7 +62,7 @@ func (p RetryPolicy) backoff(n int) time.Duration {
 		}
 		ceiling *= 2
 	}
-	return rand.N(ceiling + 1) //nolint:gosec // jitter is no secret
+	return rand.N(ceiling) //nolint:gosec // jitter is no secret
 }
 
 // kind sorts calls by what repeating them does.
@@ -134,7 +134,7 @@ func lasting(err error) bool {
 		name    x509.HostnameError
 	)
 	switch {
-	case errors.As(err, &unsent), errors.Is(err, ErrResponseTooLarge), errors.Is(err, ErrBadReply):
+	case errors.As(err, &unsent), errors.Is(err, ErrResponseTooLarge), errors.Is(err, ErrBadReply): // the status is none
 		return true
 	case errors.As(err, &dns):
 		return dns.IsNotFound
@@ -218,12 +218,13 @@ func (x *exchange) decide() (again bool, wait time.Duration) {
 	if x.ctx.Err() != nil {
 		return false, 0
 	}
-	if x.authFailed() {
+	if x.sessionRefused() {
 		// The service refused the session before it did anything else, so even a write is sent again: once.
 		if x.resent || !x.client.auth.renew(a.generation) {
 			return false, 0
 		}
 		x.resent = true
+		x.answered = attempt{} // what comes next has nothing to do with this refusal
 		return true, 0
 	}
 	asked := retryAfter(a.header)

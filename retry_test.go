@@ -35,6 +35,8 @@ func TestRetryAfter(t *testing.T) {
 			"Date": {"Sun, 02 Jan 2000 00:00:00 GMT"}, "Retry-After": {"Sun, 02 Jan 2000 00:00:05 GMT"},
 		}, 5 * time.Second},
 		{"two headers: the longer", http.Header{"Retry-After": {"3", "9"}}, 9 * time.Second},
+		{"two headers, the longer first", http.Header{"Retry-After": {"9", "3"}}, 9 * time.Second},
+		{"a date and a shorter one", http.Header{"Retry-After": {"9", "Sat, 01 Jan 2000 00:00:05 GMT"}}, 9 * time.Second},
 		{"at the cap", http.Header{"Retry-After": {"20"}}, 20 * time.Second},
 		{"none", nil, 0},
 		{"zero", http.Header{"Retry-After": {"0"}}, 0},
@@ -99,6 +101,18 @@ func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 	}
 }
 
+// A MaxWait below the default of MinWait takes that along.
+func TestAShortMaxWaitAlone(t *testing.T) {
+	t.Parallel()
+	short := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxWait: 100 * time.Millisecond})
+	inService(t, setup{options: []webdelivery.Option{short}}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 503, Count: 3})
+		began := time.Now()
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		assert.LessOrEqual(f, time.Since(began), 300*time.Millisecond)
+	})
+}
+
 func TestMaxWaitBoundsTheBackoff(t *testing.T) {
 	t.Parallel()
 	policy := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 10, MinWait: time.Second, MaxWait: 3 * time.Second})
@@ -138,6 +152,7 @@ func TestCancelledAnywhere(t *testing.T) {
 		op      operation
 		auth    webdelivery.Auth
 		faults  []testserver.Fault
+		options []webdelivery.Option
 		before  bool // cancelled before the call
 		status  int
 		outcome webdelivery.Outcome
@@ -147,6 +162,15 @@ func TestCancelledAnywhere(t *testing.T) {
 		{name: "reading the body", op: submit, faults: []testserver.Fault{{Dribble: time.Minute, Status: 201, Body: "{}"}}, status: 201},
 		{name: "during a backoff", op: getTask, faults: []testserver.Fault{{Status: 503, Header: busy}}, status: 503, outcome: webdelivery.NotApplied},
 		{
+			name: "during a backoff after a cut connection", op: getTask, faults: []testserver.Fault{{Cut: testserver.CutAfterRead}},
+			options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1 << 40, MinWait: 1 << 62, MaxWait: 1<<63 - 1})},
+			outcome: webdelivery.NotApplied,
+		},
+		{
+			name: "reading the body of an error", op: getTask, faults: []testserver.Fault{{Dribble: time.Minute, Status: 503, Body: "{}"}},
+			status: 503, outcome: webdelivery.NotApplied,
+		},
+		{
 			name: "during a login", op: submit, auth: webdelivery.SessionAuth(username, password),
 			faults: []testserver.Fault{{Path: "/sessions", Delay: time.Hour}}, outcome: webdelivery.NotApplied,
 		},
@@ -154,7 +178,7 @@ func TestCancelledAnywhere(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			inService(t, setup{auth: tt.auth}, func(f *fixture) {
+			inService(t, setup{auth: tt.auth, options: tt.options}, func(f *fixture) {
 				for _, fault := range tt.faults {
 					f.fail(fault)
 				}
@@ -204,17 +228,32 @@ func TestCancelledWithACause(t *testing.T) {
 	})
 }
 
-// A service that is down for everybody is not asked four times as often: 500 tokens pay for 100 retries.
+// A service that is down for everybody is not asked four times as often: 500 tokens pay for 100 retries after a
+// refusal, or 50 after a timeout.
 func TestRetryBudget(t *testing.T) {
 	t.Parallel()
+	for _, cost := range []struct {
+		fault   testserver.Fault
+		retries int
+	}{{testserver.Fault{Status: 503}, 100}, {testserver.Fault{Delay: time.Hour}, 50}} {
+		testRetryBudget(t, cost.fault, cost.retries)
+	}
+}
+
+func testRetryBudget(t *testing.T, fault testserver.Fault, retries int) {
+	t.Helper()
 	inService(t, setup{}, func(f *fixture) {
-		down := f.srv.Fail(testserver.Fault{Status: 503})
+		// However many successes come before, the budget is not above 500.
+		for range 10 {
+			require.NoError(f, getTask.call(f.Context(), f.client))
+		}
+		down := f.srv.Fail(fault)
 		for range 200 {
 			go func() { _ = getTask.call(f.Context(), f.client) }()
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Equal(f, 200+100, f.requests(getTask))
+		assert.Equal(f, 10+200+retries, f.requests(getTask))
 
 		// A service that works again fills the budget, by one a call.
 		down()
@@ -222,8 +261,10 @@ func TestRetryBudget(t *testing.T) {
 			require.NoError(f, getTask.call(f.Context(), f.client))
 		}
 		before := f.requests(getTask)
-		f.fail(testserver.Fault{Status: 503, Count: 1})
-		require.NoError(f, getTask.call(f.Context(), f.client))
-		assert.Equal(f, before+2, f.requests(getTask))
+		for range 3 { // a retry that helps gives back what it cost
+			f.fail(testserver.Fault{Status: 503, Count: 1})
+			require.NoError(f, getTask.call(f.Context(), f.client))
+		}
+		assert.Equal(f, before+6, f.requests(getTask))
 	})
 }

@@ -127,6 +127,75 @@ func TestNothingShowsASecret(t *testing.T) {
 	}
 }
 
+// What is clipped is clipped after the secrets are out of it: no beginning of one is left at the end.
+func TestClippingLeavesNoPieceOfASecret(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		for _, place := range []int{180, 190, 505, 64<<10 - 10} {
+			remove := f.srv.Fail(testserver.Fault{Status: 400, Body: strings.Repeat("x", place) + password})
+			shown := everyPrint(getTask.call(f.Context(), f.client))
+			remove()
+			remove = f.srv.Fail(testserver.Fault{Status: 200, Body: strings.Repeat("x", place) + password})
+			shown += everyPrint(getTask.call(f.Context(), f.client))
+			remove()
+			assert.NotContains(f, shown, password[:8])
+			var e *webdelivery.Error
+			require.ErrorAs(f, getTask.call(f.Context(), f.newClient(f.srv.URL()+"/elsewhere", setup{})), &e)
+			assert.NotContains(f, string(e.Body), password[:8])
+		}
+	})
+}
+
+// Each form in which a secret can come back is taken out of the body of an error.
+func TestEveryFormOfASecretIsHidden(t *testing.T) {
+	t.Parallel()
+	const hard = `p&ss<wo"rd>/4 2`
+	inFakeTime(t, setup{}, func(f *fixture) {
+		client := f.newClient(f.srv.URL(), setup{auth: webdelivery.BasicAuth(username, hard)})
+		for _, form := range []string{
+			hard, `p\u0026ss\u003cwo\"rd\u003e/4 2`, `p&ss<wo\"rd>\/4 2`, `p&ss<wo\"rd>/4 2`, "p%26ss%3Cwo%22rd%3E%2F4+2",
+		} {
+			remove := f.srv.Fail(testserver.Fault{Status: 400, Body: "before " + form + " after"})
+			var e *webdelivery.Error
+			require.ErrorAs(f, getTask.call(f.Context(), client), &e)
+			assert.Equal(f, "before [redacted] after", string(e.Body))
+			remove()
+		}
+	})
+}
+
+// The reply to a login may hold a session in any shape, so an error keeps nothing of it but its words and a few headers.
+func TestErrorsOfALoginKeepNoBody(t *testing.T) {
+	t.Parallel()
+	const token = "SESSIONTOKEN123456"
+	for _, status := range []int{200, 303, 401, 500} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Status: status, Body: `{"code":400,"id":"` + token + `"}`, Header: http.Header{"X-Authtoken": {token}}})
+			err := createSession.call(f.Context(), f.client)
+			var e *webdelivery.Error
+			require.ErrorAs(f, err, &e)
+			assert.Empty(f, e.Body)
+			assert.Equal(f, "application/json", e.Header.Get("Content-Type"))
+			assert.NotContains(f, everyPrint(err), token)
+		})
+	}
+}
+
+// A session that was renewed is hidden as well: late replies may still speak of it.
+func TestTheSessionBeforeIsHiddenToo(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		old := strings.TrimPrefix(f.sent(getTask)[0].Get("Cookie"), "authtoken=")
+		f.srv.ExpireSessions()
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.fail(testserver.Fault{Status: 400, Body: "session " + old + " is over"})
+		var e *webdelivery.Error
+		require.ErrorAs(f, getTask.call(f.Context(), f.client), &e)
+		assert.Equal(f, "session [redacted] is over", string(e.Body))
+	})
+}
+
 // A transport of the user's that puts the request into its error.
 func TestATransportThatTellsTooMuch(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ func (t *Task) UnmarshalJSON(b []byte) error {
 // Ended: complete, or with an error condition (open point 4).
 func (t *Task) ended() bool { return t.Complete || t.ErrorInfo != nil }
 
-// TaskListOptions selects tasks. A zero field is not sent: the service's defaults hold.
+// TaskListOptions selects tasks (service-interface section 4.1). A zero field is not sent: the service's defaults hold.
 type TaskListOptions struct {
 	Since     time.Time `url:"since,omitempty" layout:"2006-01-02T15:04:05.000-0700"` // updated at or after; sent in UTC with milliseconds
 	Status    string    `url:"status,omitempty"`
@@ -76,7 +76,7 @@ type TaskListOptions struct {
 	MaxPages  int       `url:"-"`               // All ends with a *PaginationError when more pages follow; 0: no bound
 }
 
-// Get reads one task. A task that does not exist is [ErrNotFound].
+// Get reads one task (service-interface section 4.1). A task that does not exist is [ErrNotFound].
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
@@ -85,7 +85,8 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	return fetch[Task](ctx, s.client, getCall(path, ""))
 }
 
-// List reads one page of the tasks updated since a time.
+// List reads one page of the tasks updated since a time (service-interface section 4.1). Parameters that the service
+// does not take are [ErrBadRequest].
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	cl, err := s.listCall(options)
 	if err != nil {
@@ -94,13 +95,13 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 	return fetchPage[Task](ctx, s.client, cl)
 }
 
-// All reads every task from the first page asked for to the last. It ends with the first error, which is yielded with
+// All reads every task from the first page asked for to the last (service-interface section 4.1). It ends with the first error, which is yielded with
 // a zero Task; a page that is announced and cannot be had is a [*PaginationError]. Tasks that begin or change while it
 // reads may be missed or come twice.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	cl, err := s.listCall(options)
 	if err != nil {
-		return failed[Task](err)
+		return failing[Task](err)
 	}
 	return eachItem[Task](ctx, s.client, cl, options.MaxPages)
 }
@@ -119,7 +120,7 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 	return getCall(s.client.dialect.TasksPrefix+"/tasks", values.Encode()), nil
 }
 
-// Wait looks at a task until it has ended, at once and then at growing intervals. A task that ended with an error
+// Wait looks at a task until it has ended (service-interface section 2.1), at once and then at growing intervals. A task that ended with an error
 // condition is a [*TaskError]. A task that never completes is waited for until the context ends, or [WaitTimeout].
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
@@ -148,7 +149,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 }
 
-// failed is a sequence of one error.
-func failed[T any](err error) iter.Seq2[T, error] {
+// failing is a sequence of one error.
+func failing[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) { yield(*new(T), err) }
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,9 +26,12 @@ import (
 
 const (
 	maxErrorBody     = 64 << 10  // what an Error keeps of a reply
+	maxTrusted       = 4 << 20   // of a Content-Length: more memory is taken when the bytes are there
 	maxDrained       = 256 << 10 // what is read past that, so that the connection can be used again
+	maxEnvelope      = 4 << 10   // of a refusal under a 200, except a purge's
 	defaultMaxBody   = 32 << 20
 	defaultAttempt   = 30 * time.Second
+	defaultIdle      = 60 * time.Second
 	contentTypeJSON  = "application/json"
 	authCookieName   = "authtoken"
 	purgePath        = "/cache/purge"
@@ -40,6 +46,7 @@ type call struct {
 	query  string // encoded
 	body   []byte // JSON, nil for none
 
+	stream    bool // a success is not read, but handed on as it arrives
 	enveloped bool // a code of 400 or more in the reply is a refusal, whatever its HTTP status
 }
 
@@ -66,6 +73,7 @@ type attempt struct {
 	status     int
 	header     http.Header
 	body       []byte
+	stream     *stream
 	code       int    // code of the reply's envelope, where it has one
 	err        error  // no whole reply arrived
 	unsent     bool   // certainly nothing reached the service
@@ -96,7 +104,7 @@ func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 	}
 	loop := retryablehttp.Client{
 		HTTPClient: c.http,
-		RetryMax:   c.retry.MaxAttempts + 1, // never reached: decide counts, and one re-send after a login is free
+		RetryMax:   math.MaxInt, // decide counts
 		CheckRetry: x.check,
 		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration {
 			return x.wait
@@ -105,11 +113,9 @@ func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 			return nil, err
 		},
 	}
-	resp, err := loop.Do(req)
-	if err == nil {
-		err = resp.Body.Close() // an empty one: the attempt has read the body
-	}
-	return x.finish(err)
+	// What came of it is in x; the loop's own reply has an empty body, and its error is the last attempt's.
+	_, _ = loop.Do(req) //nolint:bodyclose // as said
+	return x.finish()
 }
 
 // check is the hook that decides about another attempt.
@@ -128,24 +134,31 @@ func (x *exchange) check(_ context.Context, _ *http.Response, err error) (bool, 
 	return again, nil
 }
 
-// finish turns the last attempt into a reply or an error. loopErr is the loop's: the context's when it ended during a
-// wait.
-func (x *exchange) finish(loopErr error) (*reply, error) {
+// finish turns the last attempt into a reply or an error.
+func (x *exchange) finish() (*reply, error) {
 	a := &x.last
-	done := a.err == nil && (a.severity() < http.StatusMultipleChoices ||
+	done := a.err == nil && a.status >= http.StatusOK && (a.severity() < http.StatusMultipleChoices ||
 		x.kind == purge && a.severity() == http.StatusSeeOther)
 	if x.kind == remove && x.ambiguous && a.status == http.StatusNotFound {
 		// An earlier attempt of this very call has most likely removed it.
-		return &reply{status: a.status, header: a.header, exchange: x}, nil
+		return &reply{status: a.status, header: a.header, gone: true, exchange: x}, nil
 	}
 	if done {
-		return &reply{status: a.status, header: a.header, body: a.body, exchange: x}, nil
+		return &reply{status: a.status, header: a.header, body: a.body, stream: a.stream, exchange: x}, nil
 	}
-	e := x.newError(a.err)
-	if loopErr != nil && a.err == nil {
-		e.cause = loopErr // cancelled while it waited after a reply: that reply's facts stay on the error
+	cause := a.err
+	if ended := x.ctx.Err(); ended != nil && !errors.Is(cause, ended) {
+		cause = joinCause(ended, cause) // wherever it ended; the facts of the last reply stay on the error
 	}
-	return nil, e
+	return nil, x.newError(cause)
+}
+
+// joinCause puts a context's error before what it brought about.
+func joinCause(ended, err error) error {
+	if err == nil {
+		return ended
+	}
+	return fmt.Errorf("%w: %w", ended, err)
 }
 
 // newError describes the exchange as it stands.
@@ -161,9 +174,14 @@ func (x *exchange) newError(cause error) *Error {
 	if x.kind == read {
 		e.outcome = NotApplied
 	}
-	e.Body = x.client.auth.redactBytes(a.body[:min(len(a.body), maxErrorBody)])
+	e.Body = x.client.auth.excerpt(a.body, maxErrorBody)
 	e.Header = x.client.safeHeader(a.header)
 	e.Description = string(x.client.auth.redactBytes([]byte(describe(a.severity(), e.Header, e.Body))))
+	if x.kind == login {
+		// Whatever a login is answered with may hold a session, in a shape that is not known.
+		e.Body = nil
+		maps.DeleteFunc(e.Header, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
+	}
 	if cause != nil {
 		e.cause = x.client.auth.redactError(cause)
 	}
@@ -175,14 +193,17 @@ func (x *exchange) newError(cause error) *Error {
 	return e
 }
 
+// loginHeaders are what an error keeps of the reply to a login.
+var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
+
 // authRefused: the status means that the service does not take the credentials (open point 6).
 func (x *exchange) authRefused() bool {
 	return x.last.status == http.StatusUnauthorized || x.last.status == http.StatusForbidden &&
 		(x.kind == purge || x.kind == login || strings.HasPrefix(x.path, transactionsPath))
 }
 
-// authFailed: refused, and a new login may help.
-func (x *exchange) authFailed() bool {
+// sessionRefused: the same, and a new login may help.
+func (x *exchange) sessionRefused() bool {
 	return x.last.err == nil && x.kind != login && x.client.auth.session != nil && x.authRefused()
 }
 
@@ -195,11 +216,11 @@ type unsentError struct {
 func (e *unsentError) Error() string { return e.what + ": " + e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
-// attemptTimeout is an attempt that got no whole reply in time. The caller's context has not ended.
-type attemptTimeout struct{ after time.Duration }
+// attemptExpired is an attempt that got no whole reply in time. The caller's context has not ended.
+type attemptExpired struct{ after time.Duration }
 
-func (e *attemptTimeout) Error() string { return fmt.Sprintf("no whole reply within %v", e.after) }
-func (e *attemptTimeout) Timeout() bool { return true }
+func (e *attemptExpired) Error() string { return fmt.Sprintf("no whole reply within %v", e.after) }
+func (e *attemptExpired) Timeout() bool { return true }
 
 // transport is the RoundTripper that every attempt passes. It has no CloseIdleConnections method on purpose: the retry
 // loop would call it after each failure and empty the pool for everybody.
@@ -210,15 +231,21 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.attempts++
 	x.last = attempt{}
 	started := time.Now()
-	permitAfter, err := t.prepare(req.Context(), x)
+	shown, permitAfter, err := t.prepare(req.Context(), x)
 	if err != nil {
 		x.last.err, x.last.unsent = err, true
-		closeBody(req)
+		if req.Body != nil {
+			_ = req.Body.Close() // a RoundTripper closes the body also of a request that it does not send
+		}
 	} else {
-		t.attempt(req, x)
+		t.attempt(req, x, shown)
 	}
 	t.settle(x)
-	x.logAttempt(time.Since(started), permitAfter)
+	if s := x.last.stream; s != nil {
+		s.closed = func(bytes int64) { x.logAttempt(time.Since(started), permitAfter, bytes) }
+	} else {
+		x.logAttempt(time.Since(started), permitAfter, int64(len(x.last.body)))
+	}
 	if x.last.err != nil {
 		return nil, x.last.err
 	}
@@ -229,39 +256,33 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// closeBody: a RoundTripper closes the body also of a request that it does not send.
-func closeBody(req *http.Request) {
-	if req.Body != nil {
-		_ = req.Body.Close()
+// prepare gets what an attempt needs before its time runs: credentials, and a permit for a purge. A login never comes
+// between a permit and its request, as then several requests could leave together: when the session ends while a purge
+// waits for its permit, that permit is given up and another one taken after the login.
+func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential, waited time.Duration, err error) {
+	for {
+		if shown, err = t.client.auth.credential(ctx, x.kind); err != nil || x.kind != purge {
+			return shown, waited, err
+		}
+		began := time.Now()
+		err = takePermit(ctx, t.client.limiter)
+		waited += time.Since(began)
+		if err != nil || t.client.auth.holds(shown.generation) {
+			return shown, waited, err
+		}
 	}
-}
-
-// prepare gets what an attempt needs before its time runs: a session, and a permit for a purge. The session comes
-// first, because a login between permit and request would let two requests leave close together.
-func (t *transport) prepare(ctx context.Context, x *exchange) (waited time.Duration, err error) {
-	if err := t.client.auth.ready(ctx, x.kind); err != nil {
-		return 0, err
-	}
-	if x.kind != purge {
-		return 0, nil
-	}
-	began := time.Now()
-	err = takePermit(ctx, t.client.limiter)
-	return time.Since(began), err
 }
 
 // attempt sends the request once and reads the reply whole, within the time of one attempt.
-func (t *transport) attempt(req *http.Request, x *exchange) {
+func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	c, a := t.client, &x.last
-	shown, err := c.auth.credential(req.Context(), x.kind)
-	if err != nil {
-		a.err, a.unsent = err, true
-		closeBody(req)
-		return
-	}
 	a.generation = shown.generation
-	ctx, cancel := context.WithTimeout(req.Context(), c.attemptTimeout)
-	defer cancel()
+	ctx, dog := guard(req.Context(), c.attemptTimeout)
+	defer func() {
+		if a.stream == nil {
+			dog.stop()
+		}
+	}()
 	var asked, connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { asked.Store(true) },
@@ -269,23 +290,36 @@ func (t *transport) attempt(req *http.Request, x *exchange) {
 	})
 	out := req.Clone(ctx)
 	out.Header.Set(shown.name, shown.value)
-	resp, err := c.next.RoundTrip(out) //nolint:bodyclose // readBody closes it
+	resp, err := c.next.RoundTrip(out) //nolint:bodyclose // readBody closes it, or the stream
 	if err == nil {
 		a.status, a.header = resp.StatusCode, resp.Header
+		if resp.Body == nil {
+			resp.Body = http.NoBody // as http.Client does for transports that leave it out
+		}
+		if x.stream && a.status >= http.StatusOK && a.status < http.StatusMultipleChoices {
+			dog.timer.Stop()
+			a.stream = &stream{body: resp.Body, dog: dog, idle: c.idleTimeout}
+			return
+		}
 		a.body, err = c.readBody(resp)
+		if err == nil && a.status < http.StatusOK {
+			err = fmt.Errorf("%w: status %d", ErrBadReply, a.status)
+		}
 	}
 	if err != nil {
 		a.err = err
 		// Only a transport that reports its connections can prove that it never had one.
 		a.unsent = asked.Load() && !connected.Load()
-		if ctx.Err() != nil && req.Context().Err() == nil {
-			a.err = &attemptTimeout{c.attemptTimeout}
+		if dog.expired.Load() && req.Context().Err() == nil {
+			a.err = &attemptExpired{c.attemptTimeout}
 		} else if ended := req.Context().Err(); ended != nil && !errors.Is(err, ended) {
-			a.err = fmt.Errorf("%w: %w", ended, err)
+			a.err = joinCause(ended, err)
 		}
 		return
 	}
-	if x.enveloped || x.kind == purge {
+	// The reply to a purge is an envelope, however long; other replies have one only in place of what was asked for,
+	// and a long one is not read twice.
+	if x.kind == purge || x.enveloped && len(a.body) <= maxEnvelope {
 		a.code = envelopeCode(a.body)
 	}
 }
@@ -309,8 +343,8 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 	}
 	limit := c.maxBody
 	var buf bytes.Buffer
-	if n := resp.ContentLength; n > 0 && n <= limit {
-		buf.Grow(int(n) + bytes.MinRead)
+	if n := resp.ContentLength; n > 0 && resp.Body != http.NoBody {
+		buf.Grow(int(min(n, limit, maxTrusted)) + bytes.MinRead)
 	}
 	if _, err := buf.ReadFrom(io.LimitReader(resp.Body, limit)); err != nil {
 		return nil, err
@@ -329,7 +363,7 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 // The status has arrived, so a body cut short or slow is no error of its own.
 func readErrorBody(body io.Reader) []byte {
 	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(io.LimitReader(body, maxErrorBody)); err == nil {
+	if _, err := buf.ReadFrom(io.LimitReader(body, maxErrorBody+redactMargin)); err == nil {
 		_, _ = io.CopyN(io.Discard, body, maxDrained)
 	}
 	return buf.Bytes()

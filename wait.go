@@ -34,8 +34,8 @@ func PollEvery(interval time.Duration) WaitOption {
 	}
 }
 
-// WaitTimeout ends the wait after d with an error that matches context.DeadlineExceeded. Default: only the context ends
-// it. What is waited for goes on at the service.
+// WaitTimeout ends the wait after d with an error that matches context.DeadlineExceeded. Default: no limit but the
+// context's. What is waited for goes on at the service. A look that fails ends the wait earlier, with its own error.
 func WaitTimeout(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d <= 0 {

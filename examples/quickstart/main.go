@@ -102,7 +102,7 @@ func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client) 
 		fmt.Fprintln(out, "None of them is running.")
 		return nil
 	}
-	task, err := client.Tasks.Wait(ctx, running, showProgress(out))
+	task, err := client.Tasks.Wait(ctx, running, showProgress(out), webdelivery.WaitTimeout(time.Minute))
 	var failed *webdelivery.TaskError
 	switch {
 	case errors.As(err, &failed):

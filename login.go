@@ -143,6 +143,13 @@ func (s *session) renew(generation uint64) bool {
 	return s.valid || s.flight != nil || s.coolingDown() == nil
 }
 
+// holds tells whether a token is the newest, and not refused.
+func (s *session) holds(generation uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.valid && generation == s.generation
+}
+
 // accepted notes that a session works.
 func (s *session) accepted(generation uint64) {
 	s.mu.Lock()

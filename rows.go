@@ -1,0 +1,176 @@
+package webdelivery
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A row is kept as the bytes in which it arrived, with the place of each cell in them. A cell is read when somebody asks
+// for it, into the type he asks for; nothing is made of those that nobody asks for.
+
+// Row is one result of a statistics query: values in the order of the columns (service-interface section 2.4). A Row
+// that is streamed is valid until the next step of its sequence; keep a Clone.
+type Row struct {
+	table *table
+	first int // of its cells, in table.cells
+}
+
+// table holds the cells of one or more rows.
+type table struct {
+	columns *columns
+	text    []byte
+	cells   []cell
+}
+
+// cell is the place of one JSON scalar in the text.
+type cell struct{ begin, end uint32 }
+
+// columns are the names of a reply's columns, in row order.
+type columns struct {
+	names []string
+	index map[string]int // by name
+}
+
+// Len is the number of values.
+func (r Row) Len() int {
+	if r.table == nil {
+		return 0
+	}
+	return len(r.table.columns.names)
+}
+
+// Columns lists the names of the values, in order.
+func (r Row) Columns() []string {
+	if r.table == nil {
+		return nil
+	}
+	return slices.Clone(r.table.columns.names)
+}
+
+// At is the i-th value, from 0. Like an index of a slice it panics outside of 0 to Len()-1.
+func (r Row) At(i int) Value {
+	c := r.table.cells[r.first : r.first+r.Len()][i]
+	return Value{r.table.text[c.begin:c.end]}
+}
+
+// Get is the value of a column; false when there is no such column.
+func (r Row) Get(column string) (Value, bool) {
+	if r.table == nil {
+		return Value{}, false
+	}
+	i, ok := r.table.columns.index[column]
+	if !ok {
+		return Value{}, false
+	}
+	return r.At(i), true
+}
+
+// Clone is a copy that stays valid.
+func (r Row) Clone() Row {
+	if r.Len() == 0 {
+		return r
+	}
+	cells := slices.Clone(r.table.cells[r.first : r.first+r.Len()])
+	begin, end := cells[0].begin, cells[len(cells)-1].end
+	for i := range cells {
+		cells[i].begin -= begin
+		cells[i].end -= begin
+	}
+	return Row{table: &table{r.table.columns, bytes.Clone(r.table.text[begin:end]), cells}}
+}
+
+// MarshalJSON gives the row as an array of its values.
+func (r Row) MarshalJSON() ([]byte, error) {
+	values := make([]Value, r.Len())
+	for i := range values {
+		values[i] = r.At(i)
+	}
+	return json.Marshal(values)
+}
+
+// Value is one value of a row: a text, a number, true, false or null. The zero value is null.
+type Value struct{ raw []byte }
+
+// Raw is the value as it stands in the reply, in JSON. It is valid as long as its row.
+func (v Value) Raw() json.RawMessage {
+	if v.raw == nil {
+		return json.RawMessage("null")
+	}
+	return v.raw
+}
+
+// MarshalJSON gives the value as it stands in the reply.
+func (v Value) MarshalJSON() ([]byte, error) { return v.Raw(), nil }
+
+// IsNull tells whether the value is null.
+func (v Value) IsNull() bool { return v.raw == nil || v.raw[0] == 'n' }
+
+// isText tells whether the value is a JSON string.
+func (v Value) isText() bool { return len(v.raw) > 0 && v.raw[0] == '"' }
+
+// text is the value without quotes and escapes. Where nothing is escaped it is a part of the reply, not a copy.
+func (v Value) text() []byte {
+	switch {
+	case v.IsNull():
+		return nil
+	case !v.isText():
+		return v.raw
+	case bytes.IndexByte(v.raw, '\\') < 0:
+		return v.raw[1 : len(v.raw)-1]
+	default:
+		text, _ := jsontext.AppendUnquote(nil, v.raw) // the reader has checked that it is a JSON string
+		return text
+	}
+}
+
+// String is the text of a text value, the digits of a number, "true", "false", or "" for null.
+func (v Value) String() string { return string(v.text()) }
+
+// Int64 reads a whole number, also one in quotes. All 64 bits are kept; a fraction or an exponent is an error, and so is
+// null.
+func (v Value) Int64() (int64, error) {
+	n, err := strconv.ParseInt(string(v.text()), 10, 64)
+	if err != nil {
+		return 0, v.isNo("whole number of 64 bits")
+	}
+	return n, nil
+}
+
+// Float64 reads a number, also one in quotes. One out of range is an error, and so is null.
+func (v Value) Float64() (float64, error) {
+	f, err := strconv.ParseFloat(string(v.text()), 64)
+	if err != nil {
+		return 0, v.isNo("number in the range of a float64")
+	}
+	return f, nil
+}
+
+// Time reads a timestamp; without a zone designator, as the service sends it, it is UTC (service-interface section 2.4).
+// A fraction, and a blank in place of the T, are read too. The time is in UTC.
+func (v Value) Time() (time.Time, error) {
+	if v.isText() {
+		if at, err := parseTimestamp(string(v.text())); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, v.isNo("timestamp")
+}
+
+// Addr reads an IP address.
+func (v Value) Addr() (netip.Addr, error) {
+	if v.isText() {
+		if addr, err := netip.ParseAddr(string(v.text())); err == nil {
+			return addr, nil
+		}
+	}
+	return netip.Addr{}, v.isNo("IP address")
+}
+
+func (v Value) isNo(what string) error { return fmt.Errorf("%s is no %s", clip(v.Raw()), what) }

@@ -1,0 +1,524 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// aDay is a query that is valid; the replies of these tests do not depend on it.
+var aDay = webdelivery.EventsQuery{
+	Dimensions: []string{webdelivery.DimClientIP},
+	Start:      time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC),
+	End:        time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+}
+
+const eventsData = "/stats/security/events/data"
+
+// answers makes the service answer a statistics query with this body.
+func (f *fixture) answers(body string) {
+	f.fail(testserver.Fault{Path: eventsData, Status: 200, Body: body})
+}
+
+// replyOf is a reply with these columns and rows; all of them match.
+func replyOf(columns []string, rows ...string) string {
+	var c []string
+	for _, name := range columns {
+		c = append(c, fmt.Sprintf(`{"name":%q}`, name))
+	}
+	return fmt.Sprintf(`{"query":{},"columns":[%s],"rows":[%s],"total_results":%d}`,
+		strings.Join(c, ","), strings.Join(rows, ","), len(rows))
+}
+
+// collect reads a sequence of rows into texts, as JSON.
+func collect(rows iter.Seq2[webdelivery.Row, error]) (texts []string, err error) {
+	for row, err := range rows {
+		if err != nil {
+			return texts, err
+		}
+		text, err := json.Marshal(row)
+		if err != nil {
+			return texts, err
+		}
+		texts = append(texts, string(text))
+	}
+	return texts, nil
+}
+
+// Query and Rows read the same; each test of a reply runs on both.
+var ways = map[string]func(context.Context, *webdelivery.Client) ([]string, error){
+	"Rows": func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
+		return collect(c.Stats.Events.Rows(ctx, aDay))
+	},
+	"Query": func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
+		result, err := c.Stats.Events.Query(ctx, aDay)
+		if err != nil {
+			return nil, err
+		}
+		var texts []string
+		for _, row := range result.Rows {
+			text, err := json.Marshal(row)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, string(text))
+		}
+		return texts, nil
+	},
+}
+
+// Replies that are right, in every order of their members (open point 30).
+func TestRepliesThatAreRead(t *testing.T) {
+	t.Parallel()
+	const (
+		columns = `"columns":[{"name":"a"},{"name":"b"}]`
+		rows    = `"rows":[["x",1],["y",2]]`
+		total   = `"total_results":2`
+		query   = `"query":{"limit":10}`
+	)
+	want := []string{`["x",1]`, `["y",2]`}
+	tests := []struct {
+		name, body string
+		want       []string
+	}{
+		{"as documented", "{" + query + "," + columns + "," + rows + "," + total + "}", want},
+		{"rows first", "{" + rows + "," + columns + "," + total + "," + query + "}", want},
+		{"total first", "{" + total + "," + columns + "," + rows + "}", want},
+		{"columns last", "{" + total + "," + rows + "," + columns + "}", want},
+		{"unknown members", `{"a":{"rows":[1,[2]]},` + columns + `,"b":[{}],` + rows + `,"c":null,` + total + "}", want},
+		{"blanks everywhere", " {\n\"columns\" : [ {\"name\" : \"a\"} , {\"name\":\"b\",\"type\":\"int\"} ] ,\r\n\t\"rows\" : [ [ \"x\" , 1 ] ,[\n\"y\"\t,2\n]\n] , \"total_results\" : 2 } \n", want},
+		{"no row", `{"columns":[{"name":"a"}],"rows":[],"total_results":0}`, nil},
+		{"no row and no column", `{"columns":[],"rows":[],"total_results":0}`, nil},
+		{"every kind of value", replyOf([]string{"a", "b", "c", "d", "e"}, `["",-0.5e3,true,false,null]`), []string{`["",-0.5e3,true,false,null]`}},
+		{"escapes", replyOf([]string{"a", "b"}, `["\"\\,]","\u00fc\n"]`), []string{`["\"\\,]","\u00fc\n"]`}},
+		{"more than 53 bits", replyOf([]string{"a"}, `[9223372036854775807]`), []string{`[9223372036854775807]`}},
+	}
+	for _, tt := range tests {
+		for name, way := range ways {
+			t.Run(tt.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{}, func(f *fixture) {
+					f.answers(tt.body)
+					got, err := way(f.Context(), f.client)
+					require.NoError(f, err)
+					assert.Equal(f, tt.want, got)
+				})
+			})
+		}
+	}
+}
+
+// Replies that are wrong: an error that says where, never a panic, and never a short result without one.
+func TestRepliesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, body, says string
+	}{
+		{"a short row", replyOf([]string{"a", "b"}, `["x",1]`, `["y"]`), "row 2 has 1 values, and there are 2 columns"},
+		{"a long row", replyOf([]string{"a"}, `["x",1]`), "row 1 has 2 values"},
+		{"an empty row", replyOf([]string{"a"}, `[]`), "row 1 has 0 values"},
+		{"a null row", replyOf([]string{"a"}, `null`), "row 1 is no array"},
+		{"an object for a row", replyOf([]string{"a"}, `{"a":1}`), "row 1 is no array"},
+		{"a nested row", replyOf([]string{"a"}, `[["x"]]`), "row 1 holds a value"},
+		{"an object in a row", replyOf([]string{"a"}, `[{"x":1}]`), "row 1 holds a value"},
+		{"a column that comes twice", replyOf([]string{"a", "a"}, `[1,2]`), `"a" comes twice`},
+		{"a column without a name", `{"columns":[{}],"rows":[],"total_results":0}`, "no name"},
+		{"columns that are none", `{"columns":{"a":1},"rows":[],"total_results":0}`, "columns"},
+		{"rows that are none", `{"columns":[],"rows":null,"total_results":0}`, "rows is no array"},
+		{"no columns", `{"rows":[],"total_results":0}`, "no columns"},
+		{"no rows", `{"columns":[],"total_results":0}`, "no rows"},
+		{"no total_results", `{"columns":[],"rows":[]}`, "no total_results"},
+		{"a negative total", `{"columns":[],"rows":[],"total_results":-1}`, "total_results is -1"},
+		{"a total of null", `{"columns":[],"rows":[],"total_results":null}`, "total_results is null"},
+		{"a total that is a text", `{"columns":[],"rows":[],"total_results":"5"}`, "total_results"},
+		{"a member that comes twice", `{"columns":[],"columns":[],"rows":[],"total_results":0}`, "duplicate"},
+		{"rows twice", `{"columns":[{"name":"a"}],"rows":[],"rows":[],"total_results":0}`, "duplicate"},
+		{"bytes after the reply", replyOf([]string{"a"}, `[1]`) + "x", "bytes after the reply"},
+		{"a second reply", replyOf([]string{"a"}, `[1]`) + replyOf([]string{"a"}), "bytes after the reply"},
+		{"cut short", `{"columns":[{"name":"a"}],"rows":[[1],[2`, "unexpected EOF"},
+		{"cut short between rows", `{"columns":[{"name":"a"}],"rows":[[1],`, "unexpected EOF"},
+		{"an array", `[]`, "{"},
+		{"invalid UTF-8", replyOf([]string{"a"}, "[\"\xff\"]"), "UTF-8"},
+		{"broken JSON in a row", replyOf([]string{"a"}, `[01]`), "invalid character"},
+		{"too deep", replyOf([]string{"a"}, strings.Repeat("[", 20000)+strings.Repeat("]", 20000)), "depth"},
+		{"an HTML page", "<html>", "invalid character"},
+	}
+	for _, tt := range tests {
+		for name, way := range ways {
+			t.Run(tt.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{}, func(f *fixture) {
+					f.answers(tt.body)
+					_, err := way(f.Context(), f.client)
+					require.ErrorIs(f, err, webdelivery.ErrBadReply)
+					assert.ErrorContains(f, err, tt.says)
+					var e *webdelivery.Error
+					require.ErrorAs(f, err, &e)
+					assert.Equal(f, 200, e.StatusCode)
+					assert.Equal(f, "/acme/v1"+eventsData, e.Path)
+				})
+			})
+		}
+	}
+}
+
+// The rows before the place where a stream goes wrong are delivered.
+func TestRowsBeforeAnErrorAreDelivered(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(replyOf([]string{"a"}, `[1]`, `[2]`, `[]`))
+		got, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
+		require.ErrorIs(f, err, webdelivery.ErrBadReply)
+		assert.Equal(f, []string{"[1]", "[2]"}, got)
+	})
+}
+
+// Fewer rows than match, up to the limit: an error that tells both.
+func TestFewerRowsThanMatch(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		limit, rows int
+		total       int64
+		incomplete  bool
+	}{
+		{0, 10, 99, false},
+		{0, 9, 99, true},
+		{0, 9, 9, false},
+		{5, 5, 99, false},
+		{5, 4, 99, true},
+		{5, 4, 4, false},
+		{500, 99, 99, false},
+		{500, 98, 99, true},
+		{500, 0, 1, true},
+		{1, 3, 3, false}, // more than asked for is no loss
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				rows := strings.TrimSuffix(strings.Repeat("[1],", tt.rows), ",")
+				f.answers(fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, tt.total))
+				q := aDay
+				q.Limit = tt.limit
+				got, rowsErr := collect(f.client.Stats.Events.Rows(f.Context(), q))
+				assert.Len(f, got, tt.rows)
+				_, queryErr := f.client.Stats.Events.Query(f.Context(), q)
+				for _, err := range []error{rowsErr, queryErr} {
+					if !tt.incomplete {
+						require.NoError(f, err)
+						continue
+					}
+					var incomplete *webdelivery.IncompleteError
+					require.ErrorAs(f, err, &incomplete)
+					assert.Equal(f, webdelivery.IncompleteError{Got: int64(tt.rows), Total: tt.total}, *incomplete)
+				}
+			})
+		})
+	}
+}
+
+// Each value in every type that it can be read as.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)
+	tests := []struct {
+		raw, text string
+		integer   any
+		float     any
+		time      any
+		addr      any
+	}{
+		{`"2026-11-20T08:30:00"`, "2026-11-20T08:30:00", nil, nil, at, nil},
+		{`"2026-11-20 08:30:00"`, "2026-11-20 08:30:00", nil, nil, at, nil},
+		{`"2026-11-20T08:30:00.123"`, "2026-11-20T08:30:00.123", nil, nil, at.Add(123 * time.Millisecond), nil},
+		{`"2026-11-20 08:30:00.5"`, "2026-11-20 08:30:00.5", nil, nil, at.Add(500 * time.Millisecond), nil},
+		{`"192.0.2.1"`, "192.0.2.1", nil, nil, nil, netip.MustParseAddr("192.0.2.1")},
+		{`"2001:db8::1"`, "2001:db8::1", nil, nil, nil, netip.MustParseAddr("2001:db8::1")},
+		{`"\u0031\u0030"`, "10", int64(10), 10.0, nil, nil},
+		{`9007199254740993`, "9007199254740993", int64(9007199254740993), 9007199254740992.0, nil, nil},
+		{`-9223372036854775808`, "-9223372036854775808", int64(math.MinInt64), -9223372036854775808.0, nil, nil},
+		{`9223372036854775808`, "9223372036854775808", nil, 9223372036854775808.0, nil, nil},
+		{`1.5`, "1.5", nil, 1.5, nil, nil},
+		{`1e3`, "1e3", nil, 1000.0, nil, nil},
+		{`1e400`, "1e400", nil, nil, nil, nil},
+		{`true`, "true", nil, nil, nil, nil},
+		{`null`, "", nil, nil, nil, nil},
+		{`""`, "", nil, nil, nil, nil},
+		{`"ü\"\\\n"`, "ü\"\\\n", nil, nil, nil, nil},
+	}
+	check := func(t *testing.T, want, got any, err error) {
+		t.Helper()
+		if want == nil {
+			assert.Error(t, err)
+		} else {
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+		}
+	}
+	for _, tt := range tests {
+		t.Run(tt.raw, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.answers(replyOf([]string{"a"}, "["+tt.raw+"]"))
+				result, err := f.client.Stats.Events.Query(f.Context(), aDay)
+				require.NoError(f, err)
+				v, ok := result.Rows[0].Get("a")
+				require.True(f, ok)
+				assert.Equal(f, tt.text, v.String())
+				assert.Equal(f, tt.raw, string(v.Raw()))
+				assert.Equal(f, tt.raw == "null", v.IsNull())
+				n, err := v.Int64()
+				check(f.T, tt.integer, n, err)
+				x, err := v.Float64()
+				check(f.T, tt.float, x, err)
+				when, err := v.Time()
+				check(f.T, tt.time, when, err)
+				addr, err := v.Addr()
+				check(f.T, tt.addr, addr, err)
+			})
+		})
+	}
+}
+
+func TestRow(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(replyOf([]string{"a", "b"}, `["x", 1]`, `["y" ,2]`))
+		var kept []webdelivery.Row
+		for row, err := range f.client.Stats.Events.Rows(f.Context(), aDay) {
+			require.NoError(f, err)
+			assert.Equal(f, 2, row.Len())
+			assert.Equal(f, []string{"a", "b"}, row.Columns())
+			_, ok := row.Get("c")
+			assert.False(f, ok)
+			row.Columns()[0] = "changed" // a copy
+			kept = append(kept, row.Clone())
+		}
+		require.Len(f, kept, 2)
+		assert.Equal(f, "x", kept[0].At(0).String())
+		assert.Equal(f, "1", kept[0].At(1).String())
+		assert.Equal(f, "y", kept[1].At(0).String())
+		v, ok := kept[1].Get("b")
+		assert.True(f, ok)
+		assert.Equal(f, "2", v.String())
+		assert.Panics(f, func() { kept[0].At(2) })
+		assert.Panics(f, func() { kept[0].At(-1) })
+
+		var zero webdelivery.Row
+		assert.Zero(f, zero.Len())
+		assert.Empty(f, zero.Columns())
+		assert.Zero(f, zero.Clone().Len())
+		_, ok = zero.Get("a")
+		assert.False(f, ok)
+		assert.True(f, webdelivery.Value{}.IsNull())
+		assert.Empty(f, webdelivery.Value{}.String())
+	})
+}
+
+// A stream that stands still is an error after the idle time; one that goes on arriving has no limit.
+func TestStreamsThatStandStill(t *testing.T) {
+	t.Parallel()
+	body := replyOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)
+	tests := []struct {
+		name    string
+		every   time.Duration // between two bytes
+		options []webdelivery.Option
+		err     bool
+	}{
+		{"slow but healthy", 59 * time.Second, nil, false},
+		{"stalled", 61 * time.Second, nil, true},
+		{"stalled by the option", 3 * time.Second, []webdelivery.Option{webdelivery.WithIdleTimeout(2 * time.Second)}, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{options: tt.options}, func(f *fixture) {
+				f.fail(testserver.Fault{Status: 200, Body: body, Dribble: tt.every})
+				_, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
+				if !tt.err {
+					require.NoError(f, err)
+					return
+				}
+				var timeout interface{ Timeout() bool }
+				require.ErrorAs(f, err, &timeout)
+				assert.True(f, timeout.Timeout())
+				require.NotErrorIs(f, err, webdelivery.ErrBadReply)
+			})
+		})
+	}
+}
+
+// The idle time runs while the SDK waits for the service, not while the caller is busy with a row.
+func TestASlowReaderIsNoStalledStream(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 200, Body: replyOf([]string{"a"}, `["x"]`, `["y"]`), Dribble: time.Second})
+		rows := 0
+		for _, err := range f.client.Stats.Events.Rows(f.Context(), aDay) {
+			require.NoError(f, err)
+			time.Sleep(time.Hour)
+			rows++
+		}
+		assert.Equal(f, 2, rows)
+	})
+}
+
+// A stream that is cut, or whose context ends, ends with that error and not as a bad reply.
+func TestStreamsThatAreCut(t *testing.T) {
+	t.Parallel()
+	body := replyOf([]string{"a"}, strings.TrimSuffix(strings.Repeat(`["some text"],`, 1000), ","))
+	t.Run("by the connection", func(t *testing.T) {
+		t.Parallel()
+		for _, cut := range []testserver.Cut{testserver.CutBody, testserver.CutChunked} {
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Path: eventsData, Handler: func(w http.ResponseWriter, _ *http.Request) {
+					if cut == testserver.CutBody {
+						w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+					}
+					_, _ = io.WriteString(w, body[:len(body)/2])
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}})
+				rows, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
+				require.ErrorIs(f, err, io.ErrUnexpectedEOF)
+				require.NotErrorIs(f, err, webdelivery.ErrBadReply)
+				assert.NotEmpty(f, rows)
+				assert.Equal(f, 1, f.srv.Count("", eventsData), "rows that were given cannot be taken back")
+			})
+		}
+	})
+	t.Run("by the caller", func(t *testing.T) {
+		t.Parallel()
+		inFakeTime(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Status: 200, Body: body, Dribble: time.Millisecond})
+			ctx, cancel := context.WithCancel(f.Context())
+			defer cancel()
+			rows := 0
+			var last error
+			for _, err := range f.client.Stats.Events.Rows(ctx, aDay) {
+				if last = err; err == nil {
+					rows++
+					cancel()
+				}
+			}
+			require.ErrorIs(f, last, context.Canceled)
+			assert.Equal(f, 1, rows)
+		})
+	})
+}
+
+// Faults before the first byte are repeated like those of any other read.
+func TestAStreamIsRepeatedBeforeItBegins(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{auth: webdelivery.SessionAuth(username, password)}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: eventsData, Count: 1, Status: 503})
+		f.fail(testserver.Fault{Path: eventsData, Count: 1, Cut: testserver.CutAfterRead})
+		f.fail(testserver.Fault{Path: eventsData, Count: 1, Delay: time.Hour})
+		f.answers(replyOf([]string{"a"}, "[1]"))
+		rows, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
+		require.NoError(f, err)
+		assert.Len(f, rows, 1)
+		assert.Equal(f, 4, f.srv.Count("", eventsData))
+	})
+}
+
+// Stopping early closes the body: nothing is left behind in the bubble, and the service is free again.
+func TestStoppingEarly(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: eventsData, Handler: func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, `{"columns":[{"name":"a"}],"rows":[[0]`)
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, ",[1]")
+			}
+		}})
+		rows := 0
+		for _, err := range f.client.Stats.Events.Rows(f.Context(), aDay) {
+			require.NoError(f, err)
+			if rows++; rows == 1000 {
+				break
+			}
+		}
+		assert.Equal(f, 1000, rows)
+	})
+}
+
+// A whole stream leaves its connection for the next call.
+func TestAStreamReadToItsEndLeavesItsConnection(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(replyOf([]string{"a"}, "[1]"))
+		for range 10 {
+			_, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
+			require.NoError(f, err)
+		}
+		assert.Equal(f, 1, f.srv.Connections())
+	})
+}
+
+// One value is bounded, the stream is not: rows that wait for their columns, and a single row, may take no more than
+// MaxResponseBytes; all rows together may.
+func TestStreamsAreBoundedByTheValue(t *testing.T) {
+	t.Parallel()
+	long := strings.TrimSuffix(strings.Repeat(`["some text"],`, 1000), ",")
+	tests := []struct {
+		name, body string
+		tooLarge   bool
+	}{
+		{"many rows", replyOf([]string{"a"}, strings.Split(long, ",")...), false},
+		{"a long unknown member", `{"new":[` + long + `],` + replyOf([]string{"a"})[1:], false},
+		{"a long row", replyOf([]string{"a"}, `["`+strings.Repeat("x", 10_000)+`"]`), true},
+		{"rows before columns", `{"rows":[` + long + `],"columns":[{"name":"a"}],"total_results":1000}`, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			small := webdelivery.WithMaxResponseBytes(8 << 10)
+			inFakeTime(t, setup{options: []webdelivery.Option{small}}, func(f *fixture) {
+				f.answers(tt.body)
+				_, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
+				_, queryErr := f.client.Stats.Events.Query(f.Context(), aDay)
+				require.ErrorIs(f, queryErr, webdelivery.ErrResponseTooLarge)
+				if tt.tooLarge {
+					require.ErrorIs(f, err, webdelivery.ErrResponseTooLarge)
+				} else {
+					require.NotErrorIs(f, err, webdelivery.ErrResponseTooLarge)
+				}
+			})
+		})
+	}
+}
+
+// Breaking out of the error itself, or going on after it, does no harm.
+func TestTheErrorComesLast(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(replyOf([]string{"a"}, "[]"))
+		errs := 0
+		for _, err := range f.client.Stats.Events.Rows(f.Context(), aDay) {
+			if errors.Is(err, webdelivery.ErrBadReply) {
+				errs++
+			}
+		}
+		assert.Equal(f, 1, errs)
+	})
+}
+
+func faultFor(path, body string) testserver.Fault {
+	return testserver.Fault{Path: path, Status: 200, Body: body}
+}

@@ -1,0 +1,298 @@
+package webdelivery_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// scanned reads a reply of these columns and rows into structs.
+func scanned[T any](f *fixture, columns []string, rows ...string) (all []T, err error) {
+	f.answers(replyOf(columns, rows...))
+	for value, err := range webdelivery.Scan[T](f.client.Stats.Events.Rows(f.Context(), aDay)) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, value)
+	}
+	return all, nil
+}
+
+type severity string
+
+type network struct {
+	ASN     uint32 `stats:"client_asn"`
+	Country string `stats:"client_country_code"`
+}
+
+type everything struct {
+	Time   time.Time         `stats:"event_timestamp_ms"`
+	IP     netip.Addr        `stats:"client_ip"`
+	Net    netip.Prefix      `stats:"net"`
+	Rule   severity          `stats:"event_severity"`
+	Big    int64             `stats:"big"`
+	Small  int8              `stats:"small"`
+	Count  uint64            `stats:"count"`
+	Ratio  float32           `stats:"ratio"`
+	Yes    bool              `stats:"yes"`
+	Number json.Number       `stats:"number"`
+	Any    webdelivery.Value `stats:"any"`
+	Gone   *string           `stats:"gone"`
+	There  *netip.Addr       `stats:"there"`
+	Also   *int              `stats:"also"`
+	Left   string
+	network
+}
+
+var everyColumn = []string{
+	"event_timestamp_ms", "client_ip", "net", "event_severity", "big", "small", "count", "ratio", "yes", "number", "any", "gone",
+	"there", "also", "client_asn", "client_country_code", "unasked",
+}
+
+func TestScanIntoEveryType(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		row := `["2026-11-20 08:30:00.25","192.0.2.1","2001:db8::/32","high",9007199254740993,-128,18446744073709551615,0.5,true,` +
+			`1.50,{"any"},null,"192.0.2.7",5,64500,"DE","x"]`
+		row2 := `["2026-11-20T08:30:01","2001:db8::1","192.0.2.0/24","low",-1,127,"0",1e1,false,"1",null,"here",null,null,"1","AT",null]`
+		got, err := scanned[everything](f, everyColumn, replaceAny(row, `"any"`), replaceAny(row2, "null"))
+		require.ErrorContains(f, err, "number", `a json.Number takes no text`)
+		require.Len(f, got, 1)
+		first := got[0]
+		assert.Equal(f, time.Date(2026, 11, 20, 8, 30, 0, 250_000_000, time.UTC), first.Time)
+		assert.Equal(f, netip.MustParseAddr("192.0.2.1"), first.IP)
+		assert.Equal(f, netip.MustParsePrefix("2001:db8::/32"), first.Net)
+		assert.Equal(f, severity("high"), first.Rule)
+		assert.Equal(f, int64(9007199254740993), first.Big)
+		assert.Equal(f, int8(-128), first.Small)
+		assert.Equal(f, uint64(18446744073709551615), first.Count)
+		assert.InDelta(f, 0.5, first.Ratio, 0)
+		assert.True(f, first.Yes)
+		assert.Equal(f, json.Number("1.50"), first.Number)
+		assert.Equal(f, "any", first.Any.String())
+		assert.Nil(f, first.Gone)
+		assert.Equal(f, netip.MustParseAddr("192.0.2.7"), *first.There)
+		assert.Equal(f, 5, *first.Also)
+		assert.Equal(f, uint32(64500), first.ASN)
+		assert.Equal(f, "DE", first.Country)
+		assert.Empty(f, first.Left)
+	})
+}
+
+// replaceAny puts the value of the column any into a row written with {"any"} in its place.
+func replaceAny(row, value string) string {
+	const mark = `{"any"}`
+	for i := range len(row) - len(mark) {
+		if row[i:i+len(mark)] == mark {
+			return row[:i] + value + row[i+len(mark):]
+		}
+	}
+	return row
+}
+
+// What is handed out stays as it is when the next row comes: texts, pointers and Values are not shared.
+func TestScannedValuesAreKept(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		S string            `stats:"a"`
+		P *string           `stats:"b"`
+		V webdelivery.Value `stats:"c"`
+		N *int              `stats:"d"`
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		got, err := scanned[row](f, []string{"a", "b", "c", "d"}, `["a1","b1","c1",1]`, `["a2","b2","c2",null]`, `["a3",null,"c3",3]`)
+		require.NoError(f, err)
+		require.Len(f, got, 3)
+		assert.Equal(f, []string{"a1", "a2", "a3"}, []string{got[0].S, got[1].S, got[2].S})
+		assert.Equal(f, []string{"b1", "b2"}, []string{*got[0].P, *got[1].P})
+		assert.Nil(f, got[2].P)
+		assert.Equal(f, []string{"c1", "c2", "c3"}, []string{got[0].V.String(), got[1].V.String(), got[2].V.String()})
+		assert.Equal(f, []int{1, 3}, []int{*got[0].N, *got[2].N})
+		assert.Nil(f, got[1].N)
+	})
+}
+
+// A value that does not fit its field: an error with row, column and value; the rows before it are delivered.
+func TestScanErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		scan  func(f *fixture, columns []string, rows ...string) (int, error)
+		value string
+		says  string
+	}{
+		{"overflow", scanOne[int8], "128", "out of range"},
+		{"underflow", scanOne[int16], "-32769", "out of range"},
+		{"negative into unsigned", scanOne[uint], "-1", "invalid syntax"},
+		{"fraction into an integer", scanOne[int], "1.5", "invalid syntax"},
+		{"exponent into an integer", scanOne[int64], "1e3", "invalid syntax"},
+		{"float overflow", scanOne[float64], "1e400", "out of range"},
+		{"float32 overflow", scanOne[float32], "1e39", "out of range"},
+		{"text into a number", scanOne[int], `"many"`, "invalid syntax"},
+		{"number into a time", scanOne[time.Time], "1700000000", "timestamp"},
+		{"text that is no time", scanOne[time.Time], `"yesterday"`, "timestamp"},
+		{"text that is no address", scanOne[netip.Addr], `"192.0.2.256"`, "IP address"},
+		{"text that is no prefix", scanOne[netip.Prefix], `"192.0.2.1"`, "ParsePrefix"},
+		{"text into a bool", scanOne[bool], `"maybe"`, "invalid syntax"},
+		{"text into a json.Number", scanOne[json.Number], `"1"`, "number"},
+		{"null into a string", scanOne[string], "null", "null"},
+		{"null into an integer", scanOne[int], "null", "null"},
+		{"null into a time", scanOne[time.Time], "null", "null"},
+		{"null into an address", scanOne[netip.Addr], "null", "null"},
+		{"null into a TextUnmarshaler", scanOne[netip.Prefix], "null", "null"},
+		{"overflow behind a pointer", scanOne[*int8], "128", "out of range"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				_, err := tt.scan(f, []string{"x", "a"}, `[1,`+tt.value+`]`)
+				var scanning *webdelivery.ScanError
+				require.ErrorAs(f, err, &scanning)
+				assert.Equal(f, int64(1), scanning.Row)
+				assert.Equal(f, "a", scanning.Column)
+				assert.Equal(f, tt.value, scanning.Value)
+				assert.ErrorContains(f, err, tt.says)
+			})
+		})
+	}
+}
+
+// scanOne reads into a struct with one field of type T.
+func scanOne[T any](f *fixture, columns []string, rows ...string) (int, error) {
+	type row struct {
+		A T `stats:"a"`
+	}
+	got, err := scanned[row](f, columns, rows...)
+	return len(got), err
+}
+
+func TestScanErrorsNameTheRow(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		n, err := scanOne[int](f, []string{"a"}, "[1]", "[2]", "[null]", "[4]")
+		assert.Equal(f, 2, n)
+		require.ErrorContains(f, err, "row 3, column a, value null")
+	})
+}
+
+// What cannot be scanned into is told at the first row.
+func TestScanRefuses(t *testing.T) {
+	t.Parallel()
+	type missing struct {
+		A int `stats:"b"`
+	}
+	type hidden struct {
+		a int `stats:"a"` //nolint:unused // that it cannot be set is what is tested
+	}
+	type strange struct {
+		A chan int `stats:"a"`
+	}
+	type untagged struct{ A int }
+	inFakeTime(t, setup{}, func(f *fixture) {
+		_, err := scanned[missing](f, []string{"a"}, "[1]")
+		var scanning *webdelivery.ScanError
+		require.ErrorAs(f, err, &scanning)
+		assert.Equal(f, "b", scanning.Column)
+		_, err = scanned[hidden](f, []string{"a"}, "[1]")
+		require.ErrorContains(f, err, "field a")
+		_, err = scanned[strange](f, []string{"a"}, "[1]")
+		require.ErrorContains(f, err, "chan int")
+		_, err = scanned[untagged](f, []string{"a"}, "[1]")
+		require.ErrorContains(f, err, "no struct with stats tags")
+		_, err = scanned[int](f, []string{"a"}, "[1]")
+		require.ErrorContains(f, err, "no struct with stats tags")
+	})
+}
+
+// The error of the rows comes through, and stopping the scan stops the rows.
+func TestScanPassesOn(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		A int `stats:"a"`
+	}
+	var broken iter.Seq2[webdelivery.Row, error] = func(yield func(webdelivery.Row, error) bool) {
+		yield(webdelivery.Row{}, assert.AnError)
+	}
+	for _, err := range webdelivery.Scan[row](broken) {
+		require.ErrorIs(t, err, assert.AnError)
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(replyOf([]string{"a"}, "[1]", "[2]", "[3]"))
+		for value, err := range webdelivery.Scan[row](f.client.Stats.Events.Rows(f.Context(), aDay)) {
+			require.NoError(f, err)
+			assert.Equal(f, 1, value.A)
+			break
+		}
+	})
+}
+
+// One scan over several replies: the columns may change places in between.
+func TestScanOverRepliesWithOtherColumns(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		A string `stats:"a"`
+		B int    `stats:"b"`
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(replyOf([]string{"a", "b"}, `["x",1]`))
+		first, err := f.client.Stats.Events.Query(f.Context(), aDay)
+		require.NoError(f, err)
+		second := webdelivery.Row{}
+		f2 := replyOf([]string{"b", "c", "a"}, `[2,null,"y"]`)
+		inSecond(f, f2, &second)
+		var got []string
+		for value, err := range webdelivery.Scan[row](func(yield func(webdelivery.Row, error) bool) {
+			_ = yield(first.Rows[0], nil) && yield(second, nil)
+		}) {
+			require.NoError(f, err)
+			got = append(got, fmt.Sprint(value))
+		}
+		assert.Equal(f, []string{"{x 1}", "{y 2}"}, got)
+	})
+}
+
+// inSecond reads the one row of another reply.
+func inSecond(f *fixture, body string, into *webdelivery.Row) {
+	q := webdelivery.TrendsQuery{
+		Dimensions: aDay.Dimensions, Metrics: []string{webdelivery.MetricHits}, Start: aDay.Start, End: aDay.End,
+		Granularity: webdelivery.GranularityDay,
+	}
+	f.srv.Fail(faultFor("/stats/security/waf/trends/data", body))
+	result, err := f.client.Stats.WAFTrends.Query(f.Context(), q)
+	require.NoError(f, err)
+	*into = result.Rows[0]
+}
+
+// The tags of a struct are the dimensions of its query; hits is the metric.
+func TestDimensionsOf(t *testing.T) {
+	t.Parallel()
+	type trend struct {
+		Time    time.Time `stats:"event_timestamp_ms"`
+		Note    string
+		Country string `stats:"client_country_code"`
+		Hits    int64  `stats:"hits"`
+		network
+	}
+	assert.Equal(t, []string{"event_timestamp_ms", "client_country_code", "client_asn"}, webdelivery.DimensionsOf[struct {
+		Time    time.Time `stats:"event_timestamp_ms"`
+		Country string    `stats:"client_country_code"`
+		Hits    int64     `stats:"hits"`
+		ASN     int       `stats:"client_asn"`
+	}]())
+	assert.Equal(t, []string{"event_timestamp_ms", "client_country_code", "client_asn"}, webdelivery.DimensionsOf[trend](),
+		"the embedded one is shadowed, and not asked for twice")
+	assert.Equal(t, []string{"client_ip"}, webdelivery.DimensionsOf[struct {
+		Addr netip.Addr `stats:"client_ip"`
+		Text string     `stats:"client_ip"`
+	}]())
+	assert.Empty(t, webdelivery.DimensionsOf[int]())
+}

@@ -1,0 +1,415 @@
+package webdelivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// StatsService reads security statistics (service-interface section 4.3).
+type StatsService struct {
+	client *Client
+
+	// Events reads raw events. They exist for the previous three days and the elapsed part of today.
+	Events *StatsFamily[EventsQuery]
+	// WAFTrends reads hits over time of what the WAF saw.
+	WAFTrends *AggregatedFamily[TrendsQuery]
+	// RequestTrends reads hits over time of requests.
+	RequestTrends *AggregatedFamily[TrendsQuery]
+	// TrafficShapingTrends reads hits over time of blocking and rate limiting.
+	TrafficShapingTrends *AggregatedFamily[TrendsQuery]
+}
+
+// WAFCategory is by what a WAF top-K groups (service-interface section 4.3).
+type WAFCategory string
+
+// The categories of the WAF top-K.
+const (
+	WAFByBrowser     WAFCategory = "browser"
+	WAFByClientIP    WAFCategory = "clientip"
+	WAFByCountry     WAFCategory = "country"
+	WAFByRequestPath WAFCategory = "requestpath"
+	WAFByRuleID      WAFCategory = "ruleid"
+	WAFBySeverity    WAFCategory = "severity"
+)
+
+// ShapingCategory is by what a traffic shaping top-K groups (service-interface section 4.3).
+type ShapingCategory string
+
+// The categories of the traffic shaping top-K.
+const (
+	ShapingByBrowser           ShapingCategory = "browser"
+	ShapingByClientIP          ShapingCategory = "clientip"
+	ShapingByCountry           ShapingCategory = "country"
+	ShapingByRateLimitClientIP ShapingCategory = "ratelimitclientip"
+	ShapingByRateLimitCountry  ShapingCategory = "ratelimitcountry"
+	ShapingByRequestPath       ShapingCategory = "requestpath"
+)
+
+var (
+	wafCategories = []WAFCategory{
+		WAFByBrowser, WAFByClientIP, WAFByCountry, WAFByRequestPath, WAFByRuleID, WAFBySeverity,
+	}
+	shapingCategories = []ShapingCategory{
+		ShapingByBrowser, ShapingByClientIP, ShapingByCountry, ShapingByRateLimitClientIP, ShapingByRateLimitCountry,
+		ShapingByRequestPath,
+	}
+)
+
+// How many rows a top-K has at most (service-interface section 8), and how many any other reply has without a limit.
+const (
+	wafTopK      = 20
+	shapingTopK  = 1000
+	defaultLimit = 10
+
+	everything = math.MaxInt64 // a limit that is none
+)
+
+func newStatsService(c *Client) *StatsService {
+	return &StatsService{
+		client:               c,
+		Events:               &StatsFamily[EventsQuery]{c, familyRules{path: "/stats/security/events"}},
+		WAFTrends:            aggregated[TrendsQuery](c, familyRules{path: "/stats/security/waf/trends", granularity: true}),
+		RequestTrends:        aggregated[TrendsQuery](c, familyRules{path: "/stats/security/request/trends"}),
+		TrafficShapingTrends: aggregated[TrendsQuery](c, familyRules{path: "/stats/security/trafficshaping/trends", granularity: true}),
+	}
+}
+
+// WAFTopK reads the 20 largest groups of what the WAF saw. A category that is not one of the constants is refused by the
+// calls of the family.
+func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
+	rules := familyRules{path: "/stats/security/waf/topk/" + string(category), top: wafTopK, unlimited: true}
+	if !slices.Contains(wafCategories, category) {
+		rules.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
+	}
+	return aggregated[WAFTopKQuery](s.client, rules)
+}
+
+// TrafficShapingTopK reads the largest groups of blocking and rate limiting, 1,000 at most. A category that is not one
+// of the constants is refused by the calls of the family.
+func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
+	rules := familyRules{path: "/stats/security/trafficshaping/topk/" + string(category), top: shapingTopK}
+	if !slices.Contains(shapingCategories, category) {
+		rules.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
+	}
+	return aggregated[ShapingTopKQuery](s.client, rules)
+}
+
+// StatsFamily reads one family of statistics; Q is its query, with just the parameters that the family takes.
+type StatsFamily[Q StatsQuery] struct {
+	client *Client
+	rules  familyRules
+}
+
+// AggregatedFamily is a family whose rows are groups with their hits.
+type AggregatedFamily[Q StatsQuery] struct{ StatsFamily[Q] }
+
+func aggregated[Q StatsQuery](c *Client, rules familyRules) *AggregatedFamily[Q] {
+	rules.aggregated = true
+	return &AggregatedFamily[Q]{StatsFamily[Q]{c, rules}}
+}
+
+// familyRules is what the families differ in.
+type familyRules struct {
+	path        string // base path
+	refused     error  // of a category that the service does not have
+	aggregated  bool   // takes metrics
+	granularity bool   // requires one
+	unlimited   bool   // takes no limit
+	top         int64  // rows at most; 0: no bound
+}
+
+// Result is a reply that is kept whole, in compact form (service-interface section 2.4).
+type Result struct {
+	Query        QueryEcho `json:"query"`
+	Columns      []string  `json:"columns"`       // names, in the order of the values of a row
+	Rows         []Row     `json:"rows"`          // valid as long as the Result
+	TotalResults int64     `json:"total_results"` // that match, whatever the limit
+}
+
+// QueryEcho is the query as the service understood it (service-interface section 2.4).
+type QueryEcho struct {
+	StartTime  string   `json:"starttime"` // as sent
+	EndTime    string   `json:"endtime"`   // as sent
+	Start      int64    `json:"start"`
+	Limit      int64    `json:"limit"`
+	Dimensions []string `json:"dimensions"`
+	// Filters is what was supplied with the service's filter on the customer; filters.ParseEcho splits it.
+	Filters string `json:"filters"`
+}
+
+// Query reads a reply whole, up to [WithMaxResponseBytes]. Without a limit in the query the service gives 10 rows. Fewer
+// rows than it should have are an [*IncompleteError].
+func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
+	p := query.params()
+	cl, err := f.dataCall(&p)
+	if err != nil {
+		return nil, err
+	}
+	r, err := f.client.send(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkJSON(); err != nil {
+		return nil, err
+	}
+	in := newBufferReader(r.body)
+	all := &table{text: r.body}
+	err = in.read(func(row []byte, at int64) error {
+		all.columns = in.columns
+		return in.rowError(all.cut(row, at))
+	})
+	if err != nil {
+		return nil, r.bad("", err)
+	}
+	if in.held != nil {
+		all.text = in.held
+	}
+	result := &Result{Query: in.echo, Columns: in.columns.names, TotalResults: in.total, Rows: make([]Row, in.rows)}
+	for i := range result.Rows {
+		result.Rows[i] = Row{all, i * len(in.columns.names)}
+	}
+	return result, f.complete(in, p.Limit)
+}
+
+// Rows streams a reply: each row as it arrives, in constant memory, however many there are. It ends with the first
+// error; a reply that is cut short, or has fewer rows than it should have, never ends without one. A row is valid until
+// the next step. Stopping early closes the connection.
+func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error] {
+	p := query.params()
+	cl, err := f.dataCall(&p)
+	if err != nil {
+		return failing[Row](err)
+	}
+	return func(yield func(Row, error) bool) {
+		if err := f.stream(ctx, cl, p.Limit, yield); err != nil {
+			yield(Row{}, err)
+		}
+	}
+}
+
+// All streams every row of the span, whatever the Limit of the query: it reads total_results first, then asks for as
+// many rows (service-interface section 4.3). When rows come or go between the two so that some are missing, it ends with
+// an [*IncompleteError]. Of a top-K it gives all rows that the service has of it.
+func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error] {
+	if f.rules.unlimited {
+		return f.Rows(ctx, query)
+	}
+	p := query.params()
+	p.Limit = 1
+	first, err := f.dataCall(&p)
+	if err != nil {
+		return failing[Row](err)
+	}
+	return func(yield func(Row, error) bool) {
+		total, err := f.total(ctx, first)
+		if err == nil && total > 0 {
+			p.Limit = total
+			if f.rules.top > 0 {
+				p.Limit = min(total, f.rules.top)
+			}
+			var cl call
+			if cl, err = f.dataCall(&p); err == nil {
+				err = f.stream(ctx, cl, everything, yield)
+			}
+		}
+		if err != nil {
+			yield(Row{}, err)
+		}
+	}
+}
+
+// stream sends a call and yields its rows. It returns nil when the user has stopped. wanted is the limit by which the
+// reply is judged complete.
+func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, wanted int64, yield func(Row, error) bool) error {
+	cl.stream = true
+	r, err := f.client.send(ctx, cl)
+	if err != nil {
+		return err
+	}
+	defer r.stream.close()
+	if isHTML(r.header) {
+		return r.bad("an HTML page", nil)
+	}
+	in := newStreamReader(r.stream, f.client.maxBody)
+	one := &table{}
+	err = in.read(func(row []byte, _ int64) error {
+		one.columns, one.text, one.cells = in.columns, row, one.cells[:0]
+		if err := one.cut(row, 0); err != nil {
+			return in.rowError(err)
+		}
+		if !yield(Row{table: one}, nil) {
+			return errStopped
+		}
+		return nil
+	})
+	switch {
+	case err == errStopped: //nolint:errorlint // it is never wrapped
+		return nil
+	case err != nil:
+		return r.broken(err)
+	default:
+		return f.complete(in, wanted)
+	}
+}
+
+// total asks for one row and reads how many there are.
+func (f *StatsFamily[Q]) total(ctx context.Context, cl call) (int64, error) {
+	r, err := f.client.send(ctx, cl)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.checkJSON(); err != nil {
+		return 0, err
+	}
+	in := newBufferReader(r.body)
+	if err := in.read(func([]byte, int64) error { return nil }); err != nil {
+		return 0, r.bad("", err)
+	}
+	return in.total, nil
+}
+
+// complete checks that no row is missing: there are as many as match, up to the limit, and up to what a top-K gives.
+func (f *StatsFamily[Q]) complete(in *resultReader, limit int64) error {
+	want := in.total
+	switch {
+	case f.rules.unlimited:
+	case limit > 0:
+		want = min(want, limit)
+	default:
+		want = min(want, defaultLimit)
+	}
+	if f.rules.top > 0 {
+		want = min(want, f.rules.top)
+	}
+	if in.rows < want {
+		return &IncompleteError{Got: in.rows, Total: in.total}
+	}
+	return nil
+}
+
+// dataCall validates the parameters and describes the request.
+func (f *StatsFamily[Q]) dataCall(p *statsParams) (call, error) {
+	if f.rules.refused != nil {
+		return call{}, f.rules.refused
+	}
+	if err := p.validate(f.rules); err != nil {
+		return call{}, err
+	}
+	query, err := p.encode(f.client.dialect)
+	return getCall(f.rules.path+"/data", query), err
+}
+
+// Head asks for the headers of the family's base path (service-interface section 4.3). Cookies are left out.
+func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
+	if f.rules.refused != nil {
+		return nil, f.rules.refused
+	}
+	r, err := f.client.send(ctx, call{method: http.MethodHead, path: f.rules.path})
+	if err != nil {
+		return nil, err
+	}
+	return f.client.safeHeader(r.header), nil
+}
+
+// Names is a list of dimensions or metrics.
+type Names struct {
+	Names []string        `json:"names"`
+	Raw   json.RawMessage `json:"raw"` // the reply as it came; the service document does not show its shape
+}
+
+// Groupings is a list of valid grouping sets.
+type Groupings struct {
+	Groupings [][]string      `json:"groupings"` // each a set of dimensions that can be asked for together
+	Raw       json.RawMessage `json:"raw"`       // the reply as it came; the service document does not show its shape
+}
+
+// Dimensions lists the dimensions of the family.
+func (f *StatsFamily[Q]) Dimensions(ctx context.Context) (*Names, error) {
+	return f.names(ctx, "dimensions")
+}
+
+// Metrics lists the metrics of the family.
+func (f *AggregatedFamily[Q]) Metrics(ctx context.Context) (*Names, error) {
+	return f.names(ctx, "metrics")
+}
+
+// Groupings lists the sets of dimensions that the family can group by.
+func (f *AggregatedFamily[Q]) Groupings(ctx context.Context) (*Groupings, error) {
+	items, raw, err := f.list(ctx, "groupings")
+	if err != nil {
+		return nil, err
+	}
+	g := &Groupings{Raw: raw, Groupings: make([][]string, len(items))}
+	for i, item := range items {
+		g.Groupings[i] = item
+	}
+	return g, nil
+}
+
+func (f *StatsFamily[Q]) names(ctx context.Context, what string) (*Names, error) {
+	items, raw, err := f.list(ctx, what)
+	if err != nil {
+		return nil, err
+	}
+	n := &Names{Raw: raw, Names: make([]string, len(items))}
+	for i, item := range items {
+		n.Names[i] = strings.Join(item, ",")
+	}
+	return n, nil
+}
+
+// list reads one of the lists of open point 14, in each of its shapes: an array, or an object that holds it under its
+// own name or as items; of strings, of objects with a name, or of arrays of strings.
+func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, json.RawMessage, error) {
+	if f.rules.refused != nil {
+		return nil, nil, f.rules.refused
+	}
+	r, err := f.client.send(ctx, getCall(f.rules.path+"/"+what, ""))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.checkJSON(); err != nil {
+		return nil, nil, err
+	}
+	raw := json.RawMessage(r.body)
+	var object map[string]json.RawMessage
+	if json.Unmarshal(raw, &object) == nil {
+		raw = object["items"]
+		if named, ok := object[what]; ok {
+			raw = named
+		}
+	}
+	var items []nameList
+	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
+		return nil, nil, r.bad("a list of "+what+" in a shape that is not known", err)
+	}
+	return items, r.body, nil
+}
+
+// nameList is one item of such a list: one name, or several.
+type nameList []string
+
+func (n *nameList) UnmarshalJSON(b []byte) error {
+	var one string
+	var several []string
+	var object struct {
+		Name *string `json:"name"`
+	}
+	switch {
+	case json.Unmarshal(b, &one) == nil && string(b) != "null":
+		*n = strings.Split(one, ",")
+	case json.Unmarshal(b, &several) == nil && several != nil:
+		*n = several
+	case json.Unmarshal(b, &object) == nil && object.Name != nil:
+		*n = strings.Split(*object.Name, ",")
+	default:
+		return fmt.Errorf("%s is no name", clip(b))
+	}
+	return nil
+}

@@ -1,0 +1,445 @@
+package webdelivery_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// berlin is a zone that is never UTC.
+var berlin = time.FixedZone("", 3600)
+
+var (
+	spanStart = time.Date(2026, 11, 20, 9, 30, 0, 999, berlin)
+	spanEnd   = time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+)
+
+func trends() webdelivery.TrendsQuery {
+	return webdelivery.TrendsQuery{
+		Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits},
+		Start: spanStart, End: spanEnd, Granularity: webdelivery.GranularityHour,
+	}
+}
+
+// What each family sends: its path, and just the parameters it takes (section 4.3), times in UTC without a designator
+// (section 4.2).
+func TestWhatAQuerySends(t *testing.T) {
+	t.Parallel()
+	and := filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("client_browser", "a,b"))
+	full := trends()
+	full.Filter, full.Limit = and, 500
+	full.SortBy = []webdelivery.Sort{webdelivery.Desc("hits"), webdelivery.Asc("client_country_code")}
+	open := trends()
+	open.Granularity = ""
+	base := url.Values{
+		"dimensions": {"client_country_code"}, "metrics": {"hits"},
+		"starttime": {"2026-11-20T08:30:00"}, "endtime": {"2026-11-21T00:00:00"},
+	}
+	with := func(pairs ...string) url.Values {
+		v := url.Values{}
+		for name, values := range base {
+			v[name] = values
+		}
+		for i := 0; i < len(pairs); i += 2 {
+			v.Set(pairs[i], pairs[i+1])
+		}
+		return v
+	}
+	tests := []struct {
+		name string
+		call func(context.Context, *webdelivery.StatsService) error
+		path string
+		want url.Values
+	}{
+		{"events", func(ctx context.Context, s *webdelivery.StatsService) error {
+			_, err := s.Events.Query(ctx, webdelivery.EventsQuery{
+				Dimensions: []string{"client_ip", "rule_id"}, Start: spanStart, End: spanEnd, Filter: filters.Or(filters.Eq("a", "1"), filters.Eq("b", "")),
+				SortBy: []webdelivery.Sort{webdelivery.Desc("event_timestamp_ms")}, Limit: 1,
+			})
+			return err
+		}, "/stats/security/events/data", url.Values{
+			"dimensions": {"client_ip,rule_id"}, "starttime": {"2026-11-20T08:30:00"}, "endtime": {"2026-11-21T00:00:00"},
+			"filters": {"a==1,b=="}, "sortby": {"-event_timestamp_ms"}, "limit": {"1"},
+		}},
+		{"WAF trends", func(ctx context.Context, s *webdelivery.StatsService) error {
+			_, err := s.WAFTrends.Query(ctx, full)
+			return err
+		}, "/stats/security/waf/trends/data", with("granularity", "hour", "limit", "500", "sortby", "-hits,client_country_code",
+			"filters", `client_country_code==CN;client_browser!=a\,b`)},
+		{"request trends without granularity", func(ctx context.Context, s *webdelivery.StatsService) error {
+			_, err := s.RequestTrends.Query(ctx, open)
+			return err
+		}, "/stats/security/request/trends/data", base},
+		{"traffic shaping trends", func(ctx context.Context, s *webdelivery.StatsService) error {
+			_, err := s.TrafficShapingTrends.Query(ctx, trends())
+			return err
+		}, "/stats/security/trafficshaping/trends/data", with("granularity", "hour")},
+		{"WAF top-K", func(ctx context.Context, s *webdelivery.StatsService) error {
+			_, err := s.WAFTopK(webdelivery.WAFByClientIP).Query(ctx, webdelivery.WAFTopKQuery{
+				Dimensions: full.Dimensions, Metrics: full.Metrics, Start: spanStart, End: spanEnd, Filter: filters.Eq("a", "1"),
+			})
+			return err
+		}, "/stats/security/waf/topk/clientip/data", with("filters", "a==1")},
+		{"traffic shaping top-K", func(ctx context.Context, s *webdelivery.StatsService) error {
+			_, err := s.TrafficShapingTopK(webdelivery.ShapingByRateLimitCountry).Query(ctx, webdelivery.ShapingTopKQuery{
+				Dimensions: full.Dimensions, Metrics: full.Metrics, Start: spanStart, End: spanEnd,
+				SortBy: []webdelivery.Sort{webdelivery.Asc("hits")}, Limit: 7,
+			})
+			return err
+		}, "/stats/security/trafficshaping/topk/ratelimitcountry/data", with("sortby", "hits", "limit", "7")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+				require.NoError(f, tt.call(f.Context(), f.client.Stats))
+				seen := f.srv.Requests()
+				require.Len(f, seen, 1)
+				assert.Equal(f, http.MethodGet, seen[0].Method)
+				assert.Equal(f, "/acme/v1"+tt.path, seen[0].Path)
+				got, err := url.ParseQuery(seen[0].RawQuery)
+				require.NoError(f, err)
+				assert.Equal(f, tt.want, got)
+			})
+		})
+	}
+}
+
+// Each category has a path of its own (section 4.3), and no other category can be asked for.
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	span := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
+	shaping := webdelivery.ShapingTopKQuery{Dimensions: span.Dimensions, Metrics: span.Metrics, Start: spanStart, End: spanEnd}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+		var want []string
+		for category, name := range map[webdelivery.WAFCategory]string{
+			webdelivery.WAFByBrowser: "browser", webdelivery.WAFByClientIP: "clientip", webdelivery.WAFByCountry: "country",
+			webdelivery.WAFByRequestPath: "requestpath", webdelivery.WAFByRuleID: "ruleid", webdelivery.WAFBySeverity: "severity",
+		} {
+			_, err := f.client.Stats.WAFTopK(category).Query(f.Context(), span)
+			require.NoError(f, err)
+			want = append(want, "/acme/v1/stats/security/waf/topk/"+name+"/data")
+		}
+		for category, name := range map[webdelivery.ShapingCategory]string{
+			webdelivery.ShapingByBrowser: "browser", webdelivery.ShapingByClientIP: "clientip", webdelivery.ShapingByCountry: "country",
+			webdelivery.ShapingByRateLimitClientIP: "ratelimitclientip", webdelivery.ShapingByRateLimitCountry: "ratelimitcountry",
+			webdelivery.ShapingByRequestPath: "requestpath",
+		} {
+			_, err := f.client.Stats.TrafficShapingTopK(category).Query(f.Context(), shaping)
+			require.NoError(f, err)
+			want = append(want, "/acme/v1/stats/security/trafficshaping/topk/"+name+"/data")
+		}
+		var got []string
+		for _, r := range f.srv.Requests() {
+			got = append(got, r.Path)
+		}
+		assert.Equal(f, want, got)
+
+		for _, unknown := range []string{"", "asn", "../../events", "Browser"} {
+			waf, shape := f.client.Stats.WAFTopK(webdelivery.WAFCategory(unknown)), f.client.Stats.TrafficShapingTopK(webdelivery.ShapingCategory(unknown))
+			_, err1 := waf.Query(f.Context(), span)
+			_, err2 := shape.Query(f.Context(), shaping)
+			_, err3 := waf.Head(f.Context())
+			_, err4 := shape.Groupings(f.Context())
+			_, err5 := collect(waf.All(f.Context(), span))
+			for _, err := range []error{err1, err2, err3, err4, err5} {
+				var invalid *webdelivery.ValidationError
+				require.ErrorAs(f, err, &invalid, unknown)
+				assert.Equal(f, "category", invalid.Field)
+			}
+		}
+		assert.Len(f, f.srv.Requests(), len(want))
+	})
+}
+
+// Sections 4.2 and 7: what would be rejected is refused here, with the parameter's name, and nothing is sent.
+func TestQueriesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(*webdelivery.TrendsQuery)
+		field  string
+	}{
+		{"no dimensions", func(q *webdelivery.TrendsQuery) { q.Dimensions = nil }, "dimensions"},
+		{"an empty dimension", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"client_ip", ""} }, "dimensions[1]"},
+		{"two dimensions in one", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"a,b"} }, "dimensions[0]"},
+		{"a dimension twice", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"a", "b", "a"} }, "dimensions[2]"},
+		{"no metrics", func(q *webdelivery.TrendsQuery) { q.Metrics = nil }, "metrics"},
+		{"another metric", func(q *webdelivery.TrendsQuery) { q.Metrics = []string{"bytes"} }, "metrics[0]"},
+		{"no start", func(q *webdelivery.TrendsQuery) { q.Start = time.Time{} }, "starttime"},
+		{"no end", func(q *webdelivery.TrendsQuery) { q.End = time.Time{} }, "endtime"},
+		{"end before start", func(q *webdelivery.TrendsQuery) { q.End = q.Start.Add(-time.Second) }, "endtime"},
+		{"end is start", func(q *webdelivery.TrendsQuery) { q.End = q.Start.In(time.UTC) }, "endtime"},
+		{"end in the same second", func(q *webdelivery.TrendsQuery) { q.End = q.Start.Truncate(time.Second).Add(999 * time.Millisecond) }, "endtime"},
+		{"no granularity", func(q *webdelivery.TrendsQuery) { q.Granularity = "" }, "granularity"},
+		{"another granularity", func(q *webdelivery.TrendsQuery) { q.Granularity = "minute" }, "granularity"},
+		{"a filter that cannot be said", func(q *webdelivery.TrendsQuery) { q.Filter = filters.Eq("a b", "") }, "filters"},
+		{"no filters to join", func(q *webdelivery.TrendsQuery) { q.Filter = filters.And() }, "filters"},
+		{"sorted by what is not asked for", func(q *webdelivery.TrendsQuery) {
+			q.SortBy = []webdelivery.Sort{webdelivery.Asc("hits"), webdelivery.Desc("client_ip")}
+		}, "sortby[1]"},
+		{"sorted by nothing", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{{}} }, "sortby[0]"},
+		{"a limit below 0", func(q *webdelivery.TrendsQuery) { q.Limit = -1 }, "limit"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				q := trends()
+				tt.change(&q)
+				_, err1 := f.client.Stats.WAFTrends.Query(f.Context(), q)
+				_, err2 := collect(f.client.Stats.TrafficShapingTrends.Rows(f.Context(), q))
+				errs := []error{err1, err2}
+				if tt.field != "limit" { // of which All makes its own
+					_, err := collect(f.client.Stats.WAFTrends.All(f.Context(), q))
+					errs = append(errs, err)
+				}
+				for _, err := range errs {
+					var invalid *webdelivery.ValidationError
+					require.ErrorAs(f, err, &invalid)
+					assert.Equal(f, tt.field, invalid.Field)
+					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				}
+				assert.Empty(f, f.srv.Requests())
+			})
+		})
+	}
+}
+
+func TestTheQueryIsTheCallers(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+		q := trends()
+		q.SortBy = []webdelivery.Sort{webdelivery.Desc("hits")}
+		want := fmt.Sprintf("%+v", q)
+		_, err := f.client.Stats.WAFTrends.Query(f.Context(), q)
+		require.NoError(f, err)
+		_, err = collect(f.client.Stats.WAFTrends.All(f.Context(), q))
+		require.NoError(f, err)
+		assert.Equal(f, want, fmt.Sprintf("%+v", q))
+	})
+}
+
+// Open point 14: every shape of the lists is read, the raw reply is kept, and an unknown shape is an error that shows it.
+func TestListsOfNames(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, body string
+		names      []string
+		groupings  [][]string
+	}{
+		{"strings", `["a","b"]`, []string{"a", "b"}, [][]string{{"a"}, {"b"}}},
+		{"objects", `[{"name":"a","type":"x"},{"name":"b"}]`, []string{"a", "b"}, [][]string{{"a"}, {"b"}}},
+		{"member", `{"dimensions":["a"],"groupings":["a"],"metrics":["a"],"items":["z"]}`, []string{"a"}, [][]string{{"a"}}},
+		{"items", `{"items":[{"name":"a"},{"name":"b"}]}`, []string{"a", "b"}, [][]string{{"a"}, {"b"}}},
+		{"none", `[]`, []string{}, [][]string{}},
+		{"arrays", `[["a","b"],["c"],[]]`, []string{"a,b", "c", ""}, [][]string{{"a", "b"}, {"c"}, {}}},
+		{"sets as texts", `["a,b","c"]`, []string{"a,b", "c"}, [][]string{{"a", "b"}, {"c"}}},
+		{"null", `null`, nil, nil},
+		{"a number", `7`, nil, nil},
+		{"numbers", `[1,2]`, nil, nil},
+		{"a null in it", `["a",null]`, nil, nil},
+		{"an object without a name", `[{"id":"a"}]`, nil, nil},
+		{"another member", `{"names":["a"]}`, nil, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.srv.Fail(faultFor("", tt.body))
+				dimensions, err1 := f.client.Stats.Events.Dimensions(f.Context())
+				metrics, err2 := f.client.Stats.RequestTrends.Metrics(f.Context())
+				groupings, err3 := f.client.Stats.WAFTopK(webdelivery.WAFByCountry).Groupings(f.Context())
+				var paths []string
+				for _, r := range f.srv.Requests() {
+					paths = append(paths, r.Path)
+				}
+				assert.Equal(f, []string{
+					"/acme/v1/stats/security/events/dimensions", "/acme/v1/stats/security/request/trends/metrics",
+					"/acme/v1/stats/security/waf/topk/country/groupings",
+				}, paths)
+				if tt.names == nil {
+					for _, err := range []error{err1, err2, err3} {
+						require.ErrorIs(f, err, webdelivery.ErrBadReply)
+						var e *webdelivery.Error
+						require.ErrorAs(f, err, &e)
+						assert.Equal(f, tt.body, string(e.Body))
+					}
+					return
+				}
+				require.NoError(f, err1)
+				require.NoError(f, err2)
+				require.NoError(f, err3)
+				assert.Equal(f, tt.names, dimensions.Names)
+				assert.Equal(f, tt.names, metrics.Names)
+				assert.Equal(f, tt.groupings, groupings.Groupings)
+				for _, raw := range [][]byte{dimensions.Raw, metrics.Raw, groupings.Raw} {
+					assert.Equal(f, tt.body, string(raw))
+				}
+			})
+		})
+	}
+}
+
+// HEAD on the base path gives headers and no body (section 4.3); cookies are kept out of them.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Method: http.MethodHead, Status: 200, Header: http.Header{"X-Total": {"7"}, "Set-Cookie": {"authtoken=x"}}})
+		for path, head := range map[string]func(context.Context) (http.Header, error){
+			"/stats/security/events":                       f.client.Stats.Events.Head,
+			"/stats/security/waf/trends":                   f.client.Stats.WAFTrends.Head,
+			"/stats/security/request/trends":               f.client.Stats.RequestTrends.Head,
+			"/stats/security/trafficshaping/trends":        f.client.Stats.TrafficShapingTrends.Head,
+			"/stats/security/waf/topk/ruleid":              f.client.Stats.WAFTopK(webdelivery.WAFByRuleID).Head,
+			"/stats/security/trafficshaping/topk/clientip": f.client.Stats.TrafficShapingTopK(webdelivery.ShapingByClientIP).Head,
+		} {
+			h, err := head(f.Context())
+			require.NoError(f, err)
+			assert.Equal(f, "7", h.Get("X-Total"))
+			assert.Empty(f, h.Values("Set-Cookie"))
+			assert.Equal(f, 1, f.srv.Count(http.MethodHead, path))
+		}
+	})
+}
+
+// All asks for one row to learn total_results, then for as many. What changes in between is told (design section 3.1).
+func TestAll(t *testing.T) {
+	t.Parallel()
+	reply := func(total int, rows string) string {
+		return fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, total)
+	}
+	tests := []struct {
+		name, first, second string
+		rows                int
+		limits              []string
+		incomplete          *webdelivery.IncompleteError
+	}{
+		{"all of them", reply(3, "[1]"), reply(3, "[1],[2],[3]"), 3, []string{"1", "3"}, nil},
+		{"none", reply(0, ""), "", 0, []string{"1"}, nil},
+		{"one", reply(1, "[1]"), reply(1, "[1]"), 1, []string{"1", "1"}, nil},
+		{"more have come", reply(2, "[1]"), reply(3, "[1],[2]"), 2, []string{"1", "2"}, &webdelivery.IncompleteError{Got: 2, Total: 3}},
+		{"fewer arrive", reply(3, "[1]"), reply(3, "[1],[2]"), 2, []string{"1", "3"}, &webdelivery.IncompleteError{Got: 2, Total: 3}},
+		{"some have gone", reply(3, "[1]"), reply(2, "[1],[2]"), 2, []string{"1", "3"}, nil},
+		{"the first is incomplete", reply(3, ""), reply(3, "[1],[2],[3]"), 3, []string{"1", "3"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				first := faultFor(eventsData, tt.first)
+				first.Count = 1
+				f.fail(first)
+				f.answers(tt.second)
+				q := aDay
+				q.Limit = 2 // is not used
+				rows, err := collect(f.client.Stats.Events.All(f.Context(), q))
+				assert.Len(f, rows, tt.rows)
+				var limits []string
+				for _, r := range f.srv.Requests() {
+					values, err := url.ParseQuery(r.RawQuery)
+					require.NoError(f, err)
+					limits = append(limits, values.Get("limit"))
+				}
+				assert.Equal(f, tt.limits, limits)
+				if tt.incomplete == nil {
+					require.NoError(f, err)
+					return
+				}
+				var incomplete *webdelivery.IncompleteError
+				require.ErrorAs(f, err, &incomplete)
+				assert.Equal(f, tt.incomplete, incomplete)
+			})
+		})
+	}
+}
+
+// A top-K has no more than its K (section 8): that the rest is missing is no error, that some of the K are is one.
+func TestTopKIsComplete(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rows, total int
+		incomplete  bool
+	}{{20, 5000, false}, {19, 5000, true}, {7, 7, false}} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			rows := make([]string, tt.rows)
+			for i := range rows {
+				rows[i] = "[1]"
+			}
+			body := replyOf([]string{"a"}, rows...)
+			f.srv.Fail(faultFor("", body[:len(body)-len(fmt.Sprint(tt.rows))-1]+fmt.Sprint(tt.total)+"}"))
+			q := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
+			family := f.client.Stats.WAFTopK(webdelivery.WAFByBrowser)
+			_, err1 := family.Query(f.Context(), q)
+			got, err2 := collect(family.All(f.Context(), q))
+			assert.Len(f, got, tt.rows)
+			for _, err := range []error{err1, err2} {
+				var incomplete *webdelivery.IncompleteError
+				if tt.incomplete {
+					require.ErrorAs(f, err, &incomplete)
+				} else {
+					require.NoError(f, err)
+				}
+			}
+		})
+	}
+}
+
+// The finest granularity that the service has for a span (section 8, open point 13).
+func TestGranularityFor(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	day := 24 * time.Hour
+	tests := []struct {
+		start, end time.Time
+		want       webdelivery.Granularity
+	}{
+		{now.Add(-time.Hour), now, webdelivery.Granularity5Minute},
+		{now.Add(-7 * day), now, webdelivery.Granularity5Minute},
+		{now.Add(-7*day - time.Second), now, webdelivery.GranularityHour},
+		{now.AddDate(0, -1, 0), now, webdelivery.GranularityHour},
+		{now.AddDate(0, -1, 0).Add(-time.Second), now, webdelivery.GranularityDay},
+		{now.AddDate(-1, 0, 0), now.AddDate(-1, 0, 1), webdelivery.GranularityDay},
+		{now, now.AddDate(-1, 0, 0), webdelivery.GranularityDay},
+	}
+	for _, tt := range tests {
+		assert.Equal(t, tt.want, webdelivery.GranularityFor(tt.start, tt.end, now), "%v", tt.start)
+	}
+}
+
+// Raw events exist for the previous three days plus the elapsed part of the current day, in UTC (section 6).
+func TestEventsRetention(t *testing.T) {
+	t.Parallel()
+	want := time.Date(2026, 11, 17, 0, 0, 0, 0, time.UTC)
+	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)))
+	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 20, 23, 59, 59, 0, time.UTC)))
+	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 21, 0, 30, 0, 0, berlin)))
+}
+
+// The spelling of the start parameter is a matter of the dialect (open point 10).
+func TestStartTimeParam(t *testing.T) {
+	t.Parallel()
+	other := webdelivery.WithDialect(webdelivery.Dialect{StartTimeParam: "startime"})
+	inFakeTime(t, setup{options: []webdelivery.Option{other}}, func(f *fixture) {
+		f.answers(replyOf([]string{"a"}))
+		_, err := f.client.Stats.Events.Query(f.Context(), aDay)
+		require.NoError(f, err)
+		values, err := url.ParseQuery(f.srv.Requests()[0].RawQuery)
+		require.NoError(f, err)
+		assert.Equal(f, "1999-12-31T00:00:00", values.Get("startime"))
+		assert.NotContains(f, values, "starttime")
+	})
+}

@@ -1,0 +1,251 @@
+package webdelivery
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-querystring/query"
+
+	"github.com/webdelivery/webdelivery-go/filters"
+)
+
+// Names of dimensions (service-interface section 2.5). The service may have others: any string can be asked for.
+const (
+	DimEventTimestamp           = "event_timestamp_ms"
+	DimEventSeverity            = "event_severity"
+	DimEventType                = "event_type"
+	DimEventAction              = "event_action"
+	DimClientConnectionRemoteIP = "client_connection_remote_ip"
+	DimClientIP                 = "client_ip"
+	DimClientBrowser            = "client_browser"
+	DimClientCountryCode        = "client_country_code"
+	DimClientASN                = "client_asn"
+	DimRuleID                   = "rule_id"
+	DimDomain                   = "domain"
+	DimProperty                 = "property"
+	DimWAFAction                = "waf_action"
+)
+
+// MetricHits is the only metric (service-interface section 2.5).
+const MetricHits = "hits"
+
+// Granularity is the width of the time buckets of a trend (service-interface section 4.2).
+type Granularity string
+
+// The granularities of the service. How long each is kept is in service-interface section 8; see [GranularityFor].
+const (
+	Granularity5Minute Granularity = "5minute"
+	GranularityHour    Granularity = "hour"
+	GranularityDay     Granularity = "day"
+)
+
+// GranularityFor gives the finest granularity for which the service has data of the whole span, by both of the accounts
+// in service-interface section 8: 5minute when the span begins within the last week, hour within the last month, else day.
+func GranularityFor(start, end, now time.Time) Granularity {
+	if end.Before(start) {
+		start = end
+	}
+	switch {
+	case !start.Before(now.AddDate(0, 0, -7)):
+		return Granularity5Minute
+	case !start.Before(now.AddDate(0, -1, 0)):
+		return GranularityHour
+	default:
+		return GranularityDay
+	}
+}
+
+// EventsRetention is the earliest time for which raw events exist: the beginning of the UTC day three days before now
+// (service-interface section 6).
+func EventsRetention(now time.Time) time.Time {
+	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
+}
+
+// Sort is one key of an order. Make it with [Asc] or [Desc].
+type Sort struct {
+	Name       string // of a dimension or metric of the query
+	Descending bool
+}
+
+// Asc sorts by a dimension or metric, smallest first.
+func Asc(name string) Sort { return Sort{Name: name} }
+
+// Desc sorts by a dimension or metric, largest first.
+func Desc(name string) Sort { return Sort{Name: name, Descending: true} }
+
+// EventsQuery asks for raw events (service-interface section 4.3).
+type EventsQuery struct {
+	Dimensions []string     // columns wanted; event_timestamp_ms comes first even when it is not among them
+	Start, End time.Time    // Start <= time of the request < End; sent in whole seconds of UTC, a fraction is cut off
+	Filter     filters.Expr // nil: no filter
+	SortBy     []Sort       // by dimensions asked for, and event_timestamp_ms; none: the service's order
+	Limit      int          // most rows; 0: the service's default of 10
+}
+
+// TrendsQuery asks for hits over time (service-interface section 4.3).
+type TrendsQuery struct {
+	Dimensions  []string     // must form a valid grouping set; see Groupings
+	Metrics     []string     // MetricHits
+	Start, End  time.Time    // as in EventsQuery
+	Granularity Granularity  // required on WAF and traffic shaping trends, optional on request trends
+	Filter      filters.Expr // nil: no filter
+	SortBy      []Sort       // by dimensions and metrics asked for; none: the service's order
+	Limit       int          // most rows; 0: the service's default of 10
+}
+
+// WAFTopKQuery asks for the 20 largest groups of a WAF top-K (service-interface section 4.3), which takes neither an
+// order nor a limit.
+type WAFTopKQuery struct {
+	Dimensions []string
+	Metrics    []string // MetricHits
+	Start, End time.Time
+	Filter     filters.Expr // nil: no filter
+}
+
+// ShapingTopKQuery asks for the largest groups of a traffic shaping top-K, 1,000 at most (service-interface section 4.3).
+type ShapingTopKQuery struct {
+	Dimensions []string
+	Metrics    []string // MetricHits
+	Start, End time.Time
+	Filter     filters.Expr // nil: no filter
+	SortBy     []Sort       // by dimensions and metrics asked for; none: the service's order
+	Limit      int          // most rows; 0: the service's default of 10
+}
+
+// StatsQuery is the query of one family.
+type StatsQuery interface {
+	EventsQuery | TrendsQuery | WAFTopKQuery | ShapingTopKQuery
+
+	params() statsParams
+}
+
+// statsParams are the parameters of all families (service-interface section 4.2).
+type statsParams struct {
+	Dimensions  []string     `url:"dimensions,comma"`
+	Metrics     []string     `url:"metrics,comma,omitempty"`
+	Start       time.Time    `url:"-"` // its name is a matter of the dialect
+	End         time.Time    `url:"-"`
+	Granularity Granularity  `url:"granularity,omitempty"`
+	Filter      filters.Expr `url:"-"`
+	SortBy      []string     `url:"sortby,comma,omitempty"`
+	Limit       int64        `url:"limit,omitempty"`
+
+	sort []Sort
+}
+
+func (q EventsQuery) params() statsParams {
+	return statsParams{Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, sort: q.SortBy, Limit: int64(q.Limit)}
+}
+
+func (q TrendsQuery) params() statsParams {
+	return statsParams{
+		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Granularity: q.Granularity, Filter: q.Filter,
+		sort: q.SortBy, Limit: int64(q.Limit),
+	}
+}
+
+func (q WAFTopKQuery) params() statsParams {
+	return statsParams{Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter}
+}
+
+func (q ShapingTopKQuery) params() statsParams {
+	return statsParams{
+		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter,
+		sort: q.SortBy, Limit: int64(q.Limit),
+	}
+}
+
+// validate states section 4.2 of the service document, with what the family adds to it.
+func (p *statsParams) validate(rules familyRules) error {
+	var bad problems
+	checkNames(&bad, "dimensions", p.Dimensions)
+	if rules.aggregated {
+		checkNames(&bad, "metrics", p.Metrics)
+		for i, m := range p.Metrics {
+			if m != MetricHits {
+				bad.add(fmt.Sprintf("metrics[%d]", i), "%q is not hits, the only metric", m)
+			}
+		}
+	}
+	p.checkSpan(&bad)
+	switch p.Granularity {
+	case Granularity5Minute, GranularityHour, GranularityDay:
+	case "":
+		if rules.granularity {
+			bad.add("granularity", "is required here")
+		}
+	default:
+		bad.add("granularity", "%q is none of 5minute, hour and day", string(p.Granularity))
+	}
+	if p.Filter != nil {
+		if err := p.Filter.Validate(); err != nil {
+			bad.add("filters", "%v", err)
+		}
+	}
+	for i, s := range p.sort {
+		asked := slices.Contains(p.Dimensions, s.Name) || slices.Contains(p.Metrics, s.Name) ||
+			!rules.aggregated && s.Name == DimEventTimestamp
+		if !asked {
+			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not among the dimensions and metrics asked for", s.Name)
+		}
+	}
+	if p.Limit < 0 {
+		bad.add("limit", "%d is below 0", p.Limit)
+	}
+	return bad.err()
+}
+
+// checkNames refuses lists of names that the comma-separated parameter cannot carry.
+func checkNames(bad *problems, field string, names []string) {
+	if len(names) == 0 {
+		bad.add(field, "is empty")
+	}
+	for i, name := range names {
+		switch {
+		case name == "" || strings.ContainsAny(name, ", "):
+			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is no name", name)
+		case slices.Contains(names[:i], name):
+			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q comes twice", name)
+		}
+	}
+}
+
+// checkSpan compares the times as they are sent, in whole seconds of UTC.
+func (p *statsParams) checkSpan(bad *problems) {
+	if p.Start.IsZero() {
+		bad.add("starttime", "is not set")
+	}
+	if p.End.IsZero() {
+		bad.add("endtime", "is not set")
+	}
+	p.Start, p.End = p.Start.UTC().Truncate(time.Second), p.End.UTC().Truncate(time.Second)
+	if !p.Start.IsZero() && !p.End.IsZero() && !p.End.After(p.Start) {
+		bad.add("endtime", "%s is not after starttime %s, in whole seconds", p.End.Format(statsTime), p.Start.Format(statsTime))
+	}
+}
+
+// statsTime is the pattern of service-interface section 4.2; a zone designator would be refused.
+const statsTime = "2006-01-02T15:04:05"
+
+// encode makes the query string.
+func (p *statsParams) encode(d Dialect) (string, error) {
+	p.SortBy = nil
+	for _, s := range p.sort {
+		if s.Descending {
+			s.Name = "-" + s.Name
+		}
+		p.SortBy = append(p.SortBy, s.Name)
+	}
+	values, err := query.Values(p)
+	if err != nil {
+		return "", invalid("query", "%v", err)
+	}
+	values.Set(d.StartTimeParam, p.Start.Format(statsTime))
+	values.Set("endtime", p.End.Format(statsTime))
+	if p.Filter != nil {
+		values.Set("filters", p.Filter.String())
+	}
+	return values.Encode(), nil
+}
