@@ -191,7 +191,14 @@ func TestJoiningAnAbandonedLogin(t *testing.T) {
 		client := f.newClient(f.srv.URL(), bySession)
 		ctx, cancel := context.WithCancel(f.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { assert.ErrorIs(f, getTask.call(ctx, client), context.Canceled) })
+		wg.Go(func() {
+			assert.ErrorIs(f, getTask.call(ctx, client), context.Canceled)
+			select {
+			case <-release:
+			default:
+				f.Error("the call returned before the login that it began had ended")
+			}
+		})
 		synctest.Wait()
 		cancel()
 		synctest.Wait() // the login is abandoned, and not over

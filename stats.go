@@ -365,7 +365,7 @@ func (f *StatsFamily[Q]) names(ctx context.Context, what string) (*Names, error)
 }
 
 // list reads one of the lists of open point 14, in each of its shapes: an array, or an object that holds it under its
-// own name or as items; of strings, of objects with a name, or of arrays of strings.
+// own name or as items; of strings, of objects with a name, or of arrays of these.
 func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, json.RawMessage, error) {
 	if f.rules.refused != nil {
 		return nil, nil, f.rules.refused
@@ -397,7 +397,7 @@ type nameList []string
 
 func (n *nameList) UnmarshalJSON(b []byte) error {
 	var one string
-	var several []string
+	var several []nameList
 	var object struct {
 		Name *string `json:"name"`
 	}
@@ -405,7 +405,7 @@ func (n *nameList) UnmarshalJSON(b []byte) error {
 	case json.Unmarshal(b, &one) == nil && string(b) != "null":
 		*n = strings.Split(one, ",")
 	case json.Unmarshal(b, &several) == nil && several != nil:
-		*n = several
+		*n = slices.Concat(several...)
 	case json.Unmarshal(b, &object) == nil && object.Name != nil:
 		*n = strings.Split(*object.Name, ",")
 	default:

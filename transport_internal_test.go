@@ -103,6 +103,22 @@ func TestHTTP2StreamReset(t *testing.T) {
 	})
 }
 
+// A server that says GOAWAY after a reply loses no request: the next one goes over a new connection, a POST too.
+func TestHTTP2GOAWAY(t *testing.T) {
+	t.Parallel()
+	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
+		overHTTP2(tr)
+		srv.Fail(testserver.Fault{Header: http.Header{"Connection": {"close"}}, Status: http.StatusOK, Body: "{}"})
+		for i := range 5 {
+			require.NoError(t, post(t.Context(), c))
+			_, err := c.Tasks.Get(t.Context(), "7")
+			require.NoError(t, err)
+			assert.Equal(t, 2*(i+1), srv.Connections())
+		}
+		assert.Len(t, srv.Requests(), 10)
+	})
+}
+
 // A server that closes idle connections after 20 s never closes one under a request of ours: we give it up earlier.
 func TestServerClosesIdleConnectionAsPOSTIsSent(t *testing.T) {
 	t.Parallel()

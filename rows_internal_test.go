@@ -1,0 +1,97 @@
+package webdelivery
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// readAll reads a reply and gives each row as JSON.
+func readAll(r *resultReader) (rows []string, err error) {
+	one := &table{}
+	err = r.read(func(row []byte, _ int64) error {
+		one.columns, one.text, one.cells = r.columns, row, one.cells[:0]
+		if err := one.cut(row, 0); err != nil {
+			return r.rowError(err)
+		}
+		text, err := json.Marshal(Row{table: one})
+		rows = append(rows, string(text))
+		return err
+	})
+	return rows, err
+}
+
+// oneByOne gives its bytes one at a time, as a slow network does.
+type oneByOne struct{ *bytes.Reader }
+
+func (r oneByOne) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(1, len(p))]) }
+
+// Whatever bytes come: no panic; the reader in memory and the streaming one, also byte by byte, read the same; and what
+// they accept is what encoding/json reads.
+func FuzzRows(f *testing.F) {
+	for _, seed := range []string{
+		`{"query":{"limit":1},"columns":[{"name":"a"},{"name":"b"}],"rows":[["x",1],[null,-1.5e3]],"total_results":2}`,
+		`{"rows":[["x"]],"columns":[{"name":"a"}],"total_results":1}`,
+		`{"columns":[{"name":"a"}],"rows":[[[1]]],"total_results":1}`,
+		`{"columns":[{"name":"a"},{"name":"a"}],"rows":[null],"total_results":1e400}`,
+		`{"columns":[{"name":"a"}],"rows":[["\ud800\"\\"]],"total_results":1,"x":{}} `,
+		`{"columns":[],"rows":[[]],"total_results":0}x`,
+		"{\"columns\":[{\"name\":\"\xff\"}]}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		inMemory, memoryErr := readAll(newBufferReader(bytes.Clone(body)))
+		streamed, streamErr := readAll(newStreamReader(oneByOne{bytes.NewReader(body)}, 1<<20))
+		assert.Equal(t, memoryErr == nil, streamErr == nil, "%v, %v", memoryErr, streamErr)
+		if memoryErr != nil {
+			return
+		}
+		require.Equal(t, inMemory, streamed)
+
+		var want struct {
+			Columns []struct{ Name string }
+			Rows    [][]json.RawMessage
+		}
+		dec := json.NewDecoder(bytes.NewReader(body))
+		require.NoError(t, dec.Decode(&want))
+		if len(want.Rows) != len(inMemory) {
+			return // encoding/json takes Rows for rows; the reader does not
+		}
+		for i, row := range want.Rows {
+			text, err := json.Marshal(row)
+			require.NoError(t, err)
+			assert.Equal(t, string(text), inMemory[i])
+			for j, cell := range row {
+				checkValue(t, cell, j, inMemory[i])
+			}
+		}
+	})
+}
+
+// checkValue reads a cell in every way; as a text and as a number it is what encoding/json makes of it.
+func checkValue(t *testing.T, cell json.RawMessage, _ int, row string) {
+	t.Helper()
+	v := Value{cell}
+	_, _ = v.Time()
+	_, _ = v.Addr()
+	var text string
+	if !v.IsNull() && json.Unmarshal(cell, &text) == nil {
+		assert.Equal(t, text, v.String(), row)
+	}
+	var n int64
+	if !v.IsNull() && json.Unmarshal(cell, &n) == nil {
+		got, err := v.Int64()
+		require.NoError(t, err, row)
+		assert.Equal(t, n, got)
+	}
+	var f float64
+	if !v.IsNull() && json.Unmarshal(cell, &f) == nil {
+		got, err := v.Float64()
+		require.NoError(t, err, row)
+		assert.InDelta(t, f, got, 0)
+	}
+}
