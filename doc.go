@@ -1,5 +1,5 @@
-// Package webdelivery drives a web-delivery management service: it watches tasks and purges caches, from deploy
-// pipelines and security automation.
+// Package webdelivery drives a web-delivery management service: it watches tasks, purges caches and queries security
+// statistics, from deploy pipelines, security automation and reports.
 //
 // A [Client] is made once, for one customer, and is safe for concurrent use:
 //
@@ -15,6 +15,21 @@
 //	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID)
 //
 //	for task, err := range client.Tasks.All(ctx, webdelivery.TaskListOptions{Since: yesterday}) {
+//		...
+//	}
+//
+// Statistics are read whole (Query), or streamed row by row in constant memory (Rows, All), into the caller's own
+// structs with [Scan]:
+//
+//	type Event struct {
+//		Time time.Time  `stats:"event_timestamp_ms"`
+//		IP   netip.Addr `stats:"client_ip"`
+//	}
+//	query := webdelivery.EventsQuery{
+//		Dimensions: webdelivery.DimensionsOf[Event](), Start: start, End: end,
+//		Filter: filters.Eq("client_country_code", "CN"),
+//	}
+//	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) {
 //		...
 //	}
 //
@@ -48,7 +63,8 @@
 // budget, which successes fill again, so that a service in trouble is not asked four times as often by everybody.
 //
 // Each attempt has 30 s ([WithAttemptTimeout]), from its connection to the last byte of the reply; the call as a whole
-// has what its context gives.
+// has what its context gives. A statistics reply that is streamed has no time limit as long as it goes on arriving
+// ([WithIdleTimeout]); it is repeated until its first byte, and not after it.
 //
 // # Purge limit
 //
@@ -65,6 +81,7 @@
 // # Guarantees
 //
 // Credentials go to the origin of the base URL only: no redirect is followed, and an address in a reply that leads
-// elsewhere is refused. Replies are read whole or not at all: a page, an item or a byte that is missing is an error.
+// elsewhere is refused. Replies are read whole or not at all: a page, an item, a row or a byte that is missing is an
+// error.
 // Nothing runs after the call that started it has returned.
 package webdelivery

@@ -15,9 +15,12 @@ func TestREADMEIsTrue(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
-	examples, err := os.ReadFile("example_test.go")
-	require.NoError(t, err)
-	unindented := strings.ReplaceAll(string(examples), "\n\t", "\n")
+	unindented := ""
+	for _, name := range []string{"example_test.go", "example_stats_test.go"} {
+		examples, err := os.ReadFile(name)
+		require.NoError(t, err)
+		unindented += strings.ReplaceAll(string(examples), "\n\t", "\n")
+	}
 
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
 	assert.GreaterOrEqual(t, len(blocks), 10)

@@ -53,8 +53,7 @@ func FuzzRows(f *testing.F) {
 		require.Equal(t, inMemory, streamed)
 
 		var want struct {
-			Columns []struct{ Name string }
-			Rows    [][]json.RawMessage
+			Rows [][]json.RawMessage `json:"rows"`
 		}
 		dec := json.NewDecoder(bytes.NewReader(body))
 		require.NoError(t, dec.Decode(&want))

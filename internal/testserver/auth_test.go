@@ -33,6 +33,9 @@ func TestSection5Authentication(t *testing.T) {
 		{http.MethodPost, "/sessions", "", 201, 401},
 		{http.MethodPost, "/cache/purge", onePurge, 201, 403},
 		{http.MethodGet, "/transactions/1", "", 404, 403},
+		{http.MethodGet, "/stats/security/events/data", "", 400, 401},
+		{http.MethodGet, "/stats/security/waf/topk/ruleid/groupings", "", 200, 401},
+		{http.MethodHead, "/stats/security/request/trends", "", 200, 401},
 	}
 	for name, tc := range map[string]struct {
 		edits []edit

@@ -14,7 +14,7 @@ type Dialect struct {
 	TasksPrefix         string // path in front of /tasks; ""
 	StartTimeParam      string // query parameter of statistics; "starttime"
 	EntryKey            string // key of an entry in the body of POST entries; "entry"
-	EntryDeletePath     string // "/config/networklists/{list}/{entry}"
+	EntryDeletePath     string // its path elements {list} and {entry} stand for the ids; "/config/networklists/{list}/{entry}"
 	BatchDeletionMethod string // method on entries_batch_deletion_uri; "POST"
 
 	// What the server answers with.
@@ -25,6 +25,16 @@ type Dialect struct {
 	Timestamps   string // "Z", "+0000", "none" (no zone designator)
 	Final        string // transaction_status of a transaction that ended well; "COMPLETE"
 	Errors       string // "code", "message", "error_info" (JSON objects), "html", "empty"
+
+	// What changes of network lists answer with.
+	EntriesReply    string // to POST entries: "task", "task_id", "id" (objects with the task's id), "entries" (an array), "empty" (204)
+	ListDeleteReply string // to DELETE of a list: "empty" (204), "task", "task_id"
+
+	// What statistics answer with.
+	MemberOrder string // of a result: "documented" (section 2.4), "rows-first" (columns after rows), "total-first"
+	Names       string // dimensions, groupings, metrics: "strings", "objects" (each {name}), "member" (an object with strings in dimensions etc.), "items" (an object with {name} in items)
+	Groupings   string // a grouping set: "arrays" (of names as Names has them), "joined" (one name, commas between)
+	TopKTotal   string // total_results of a top-K: "rows" (at most k), "groups" (all there are)
 }
 
 var spellings = []struct {
@@ -41,6 +51,12 @@ var spellings = []struct {
 	{"NextURI", func(d *Dialect) *string { return &d.NextURI }, []string{"relative", "prefixed", "absolute"}},
 	{"Timestamps", func(d *Dialect) *string { return &d.Timestamps }, []string{"Z", "+0000", "none"}},
 	{"Errors", func(d *Dialect) *string { return &d.Errors }, []string{"code", "message", "error_info", "html", "empty"}},
+	{"EntriesReply", func(d *Dialect) *string { return &d.EntriesReply }, []string{"task", "task_id", "id", "entries", "empty"}},
+	{"ListDeleteReply", func(d *Dialect) *string { return &d.ListDeleteReply }, []string{"empty", "task", "task_id"}},
+	{"MemberOrder", func(d *Dialect) *string { return &d.MemberOrder }, []string{"documented", "rows-first", "total-first"}},
+	{"Names", func(d *Dialect) *string { return &d.Names }, []string{"strings", "objects", "member", "items"}},
+	{"Groupings", func(d *Dialect) *string { return &d.Groupings }, []string{"arrays", "joined"}},
+	{"TopKTotal", func(d *Dialect) *string { return &d.TopKTotal }, []string{"rows", "groups"}},
 }
 
 func (d Dialect) withDefaults() Dialect {
@@ -63,7 +79,7 @@ func (d Dialect) check() error {
 			return fmt.Errorf("testserver: unknown Dialect.%s %q", s.name, value)
 		}
 	}
-	return nil
+	return checkEntryPath(d.EntryDeletePath)
 }
 
 // stamp prints an ISO 8601 UTC timestamp as replies carry it.

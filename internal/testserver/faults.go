@@ -23,22 +23,24 @@ const (
 )
 
 // Fault makes requests go wrong. What it matches comes first, then what it does; the zero value of a field leaves that
-// part alone, so that Fault{Path: "/tasks", Header: h} executes requests and adds h to the replies. Delay and Dribble
-// pass in the time of the process (the fake one inside a testing/synctest bubble), not on the server's Clock.
+// part alone, so that Fault{Path: "/tasks", Header: h} executes requests and adds h to the replies. Delay, Stall and
+// Dribble pass in the time of the process (the fake one inside a testing/synctest bubble), not on the server's Clock.
 type Fault struct {
 	Method string // "" means any
 	Path   string // relative to /{customer}/v1, escaped; "*" is one element, a last "**" any rest, also none; "" any address at all
 	Skip   int    // so many matching requests pass first
 	Count  int    // so many are hit; 0 means every one until the rule is removed
 
-	Delay   time.Duration    // before anything else; a client that goes away ends it, and nothing is executed
-	Status  int              // answered instead of executing the request
-	Header  http.Header      // set in the reply; nil values remove a header (Content-Type above all)
-	Body    string           // body for Status; with Status 0 the request is executed and, unless this is "", its reply's body replaced
-	Execute bool             // with Status: the request is executed first
-	Cut     Cut              // closes the connection
-	Dribble time.Duration    // the reply's body comes byte by byte, each after so long
-	Handler http.HandlerFunc // answers in place of all of the above but Delay; the request is not executed
+	Delay    time.Duration    // before anything else; a client that goes away ends it, and nothing is executed
+	Status   int              // answered instead of executing the request
+	Header   http.Header      // set in the reply; nil values remove a header (Content-Type above all)
+	Body     string           // body for Status; with Status 0 the request is executed and, unless this is "", its reply's body replaced
+	Execute  bool             // with Status: the request is executed first
+	Cut      Cut              // closes the connection
+	CutAfter int              // for CutBody, CutChunked and Stall: bytes of the body before it, at most all; 0 means half, of a stream 500
+	Stall    time.Duration    // the reply's body pauses once for so long, at CutAfter; a cut comes after the pause
+	Dribble  time.Duration    // the reply's body comes byte by byte, each after so long
+	Handler  http.HandlerFunc // answers in place of all of the above but Delay; the request is not executed
 }
 
 // Fail adds a rule. A request is hit by the first rule, in order of registration, that matches and has hits left.
@@ -119,7 +121,7 @@ func (f Fault) rewrite(execute func() reply) reply {
 		answer = reply{status: f.Status, header: http.Header{}}
 	}
 	if f.Body != "" {
-		answer.body = []byte(f.Body)
+		answer.body, answer.stream = []byte(f.Body), nil
 	}
 	if f.Status != 0 && f.Body != "" {
 		answer.header.Set("Content-Type", contentTypeOf(answer.body))

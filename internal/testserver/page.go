@@ -47,6 +47,22 @@ func paginate[T any](c *call, all []T, defaultCount int) (page[T], error) {
 	return p, nil
 }
 
+// pageReply answers with the page that the query parameters ask for, each of its items as show has it.
+func pageReply[T, U any](c *call, all []T, defaultCount int, show func(T) U) (reply, error) {
+	cut, err := paginate(c, all, defaultCount)
+	if err != nil {
+		return reply{}, err
+	}
+	shown := page[U]{
+		URI: cut.URI, Items: make([]U, len(cut.Items)), Total: cut.Total, HasMore: cut.HasMore,
+		PageCount: cut.PageCount, PageIndex: cut.PageIndex, PrevURI: cut.PrevURI, NextURI: cut.NextURI,
+	}
+	for i, item := range cut.Items {
+		shown.Items[i] = show(item)
+	}
+	return jsonReply(http.StatusOK, shown), nil
+}
+
 // pageAddress is the request's own address, filters included, with its count and page parameters.
 func (c *call) pageAddress(index, count int) string {
 	query := maps.Clone(c.query)

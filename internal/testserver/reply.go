@@ -2,18 +2,24 @@ package testserver
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
-	"time"
 )
 
-// reply is a whole answer, held back until faults had their say.
+// reply is an answer, held back until faults had their say.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
+
+	// stream, if not nil, writes the body piece by piece in place of body. It runs without the server's lock, ends when
+	// the context does, and may run more than once, always with the same result.
+	stream func(context.Context, io.Writer) error
 }
 
 func jsonReply(status int, value any) reply {
@@ -37,50 +43,74 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, answer reply, faul
 	}
 	header := w.Header()
 	header.Set("Date", s.cfg.Clock.Now().UTC().Format(http.TimeFormat))
-	if fault.Cut != CutChunked && mayHaveBody(answer.status) {
-		// A cut must show in an empty body as well, so at least one byte is announced.
-		announced := len(answer.body)
-		if fault.Cut == CutBody {
-			announced = max(announced, 1)
-		}
-		header.Set("Content-Length", strconv.Itoa(announced))
+	if length, ok := answer.announced(r, fault); ok && mayHaveBody(answer.status) {
+		header.Set("Content-Length", strconv.Itoa(length))
 	}
 	for name, values := range answer.header {
 		header[http.CanonicalHeaderKey(name)] = values
 	}
 	s.log.status(seen, answer.status)
 	w.WriteHeader(answer.status)
-
-	body := answer.body
-	cut := fault.Cut == CutBody || fault.Cut == CutChunked
-	if cut {
-		body = body[:len(body)/2]
-	}
-	if !write(w, r, body, fault.Dribble) {
-		abort()
-	}
-	if cut {
-		_ = http.NewResponseController(w).Flush() // without it the half body could stay behind in a buffer
-		abort()
+	if r.Method != http.MethodHead {
+		answer.write(newOutlet(w, r, answer, fault))
 	}
 }
 
-// write tells whether all of the body went out before the client was gone.
-func write(w http.ResponseWriter, r *http.Request, body []byte, dribble time.Duration) bool {
-	if dribble <= 0 {
-		_, _ = w.Write(body) // an error here means that nobody listens any more
-		return true
-	}
-	control := http.NewResponseController(w)
-	_ = control.Flush()
-	for i := range body {
-		if !pause(r.Context(), dribble) {
-			return false
+// announced is the Content-Length, if the reply has one: a stream has none, unless the fault wants one to fall short of.
+func (answer reply) announced(r *http.Request, fault Fault) (length int, ok bool) {
+	length = len(answer.body)
+	switch {
+	case fault.Cut == CutChunked:
+		return 0, false
+	case fault.Cut != CutBody:
+		return length, answer.stream == nil
+	case answer.stream != nil:
+		var counted counter
+		if answer.stream(r.Context(), &counted) != nil {
+			abort()
 		}
-		_, _ = w.Write(body[i : i+1])
-		_ = control.Flush()
+		length = int(counted)
 	}
-	return true
+	// A cut must show in an empty body as well, so at least one byte more is announced than goes out.
+	return max(length, answer.breach(fault)+1), true
+}
+
+// breach is after how many bytes of the body a fault cuts or stalls. Nobody notices a stall behind an announced length.
+func (answer reply) breach(fault Fault) int {
+	switch {
+	case answer.stream != nil:
+		return cmp.Or(fault.CutAfter, streamBreach)
+	case fault.CutAfter > 0 && fault.Cut == CutNone:
+		return max(0, min(fault.CutAfter, len(answer.body)-1))
+	case fault.CutAfter > 0:
+		return min(fault.CutAfter, len(answer.body))
+	default:
+		return len(answer.body) / 2
+	}
+}
+
+// streamBreach is where a stream is cut or stalls when the fault does not say; the middle of it is not known.
+const streamBreach = 500
+
+// write puts the body out. It does not return if the fault cuts it or the client goes away in the middle of a stream.
+func (answer reply) write(out *outlet) {
+	if answer.stream == nil {
+		_, _ = out.Write(answer.body) // an error here means that nobody listens any more
+	} else if answer.stream(out.ctx, out) != nil {
+		abort()
+	}
+	if out.breaks {
+		out.breach() // the body was shorter
+	}
+}
+
+// counter counts what is written to it.
+type counter int
+
+// Write implements [io.Writer].
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
 }
 
 func mayHaveBody(status int) bool {

@@ -16,6 +16,7 @@ type route struct {
 	body    bool     // takes a JSON body; otherwise a body is refused
 	basic   bool     // takes Basic credentials only
 	denied  int      // status when authentication fails; 0 means 401
+	config  bool     // reads the configuration: for users who may view it
 	limited bool     // counts towards the purge rate
 	handle  func(*call) (reply, error)
 }
@@ -26,6 +27,8 @@ func (s *Server) allRoutes() []route {
 		s.sessionRoutes(),
 		s.taskRoutes(),
 		s.purgeRoutes(),
+		s.statsRoutes(),
+		s.networkListRoutes(),
 	)
 }
 
@@ -118,13 +121,9 @@ func (s *Server) execute(c *call) reply {
 // find looks the endpoint up: 404 for an unknown path, 405 for a known one with another method.
 func (s *Server) find(c *call) (route, error) {
 	var allowed []string
-	for _, rt := range s.routes {
-		vars, ok := rt.match(c.at)
-		if !ok {
-			continue
-		}
+	for _, rt := range s.nearest(c.at) {
 		if rt.method == c.r.Method {
-			c.vars = vars
+			c.vars, _ = rt.match(c.at)
 			return rt, nil
 		}
 		allowed = append(allowed, rt.method)
@@ -137,10 +136,31 @@ func (s *Server) find(c *call) (route, error) {
 		with("Allow", strings.Join(slices.Compact(allowed), ", "))
 }
 
+// nearest returns the routes of a path. Where one path spells out what another has a name for, it is the only one meant:
+// "entries" is no entry of /config/networklists/{list}/{entry}.
+func (s *Server) nearest(at place) []route {
+	var found []route
+	fewest := 0
+	for _, rt := range s.routes {
+		vars, ok := rt.match(at)
+		switch {
+		case !ok || found != nil && len(vars) > fewest:
+		case found == nil || len(vars) < fewest:
+			found, fewest = []route{rt}, len(vars)
+		default:
+			found = append(found, rt)
+		}
+	}
+	return found
+}
+
 // admit makes the checks that come before an endpoint's own, in the order of the package comment.
 func (c *call) admit(rt route) error {
 	if err := c.authenticate(rt); err != nil {
 		return err
+	}
+	if rt.config && c.user.MayNotViewConfig {
+		return refuse(http.StatusForbidden, "not authorized to view configuration")
 	}
 	if rt.limited {
 		if err := c.s.limit(c.arrived); err != nil {

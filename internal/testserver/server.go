@@ -3,16 +3,20 @@
 // It is written from the service document (service-interface) alone and knows nothing of the SDK that is tested on it:
 // what the document rules out is refused, what it leaves open follows [Dialect], and whatever arrives is recorded.
 // A server is an [http.Handler]; [Server.ListenTCP] and [Server.ListenMemory] give it an address. Nothing in it runs
-// by itself: tasks, transactions and sessions age by looking at its [Clock] when a request comes.
+// by itself: tasks, transactions and sessions age by looking at its [Clock] when a request comes, and security events are
+// made up, or found among those of [Server.AddEvents], when somebody asks for them.
 //
 // Every request passes these steps, and the first that refuses it answers: address (404), method (405),
-// authentication (401, or 403 in the purge area), purge rate (429), content types (406), query and body (400).
+// authentication (401, or 403 in the purge area), right to view configuration (403), purge rate (429), content types
+// (406), query and body (400). That a list, an entry or a task does not exist (404) comes after the names of parameters
+// and before their values.
 //
 // Inside a testing/synctest bubble a server is made, used and closed within the bubble, and listens in memory.
 package testserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -35,6 +39,12 @@ type Config struct {
 	IdleTimeout     time.Duration // after which an idle connection is closed; 0 means never
 	HostPatterns    []string      // host patterns of the customer's properties; nil means example.com and example.net
 	Dialect         Dialect       // wire spellings that the service document leaves open
+
+	DeployDuration time.Duration // how long the task of a changed network list takes; 0 means two seconds, negative means at once
+
+	EventsPerSecond float64   // generated security events, on average; 0 means none, more than a million is too many
+	EventSeed       uint64    // which stream of them; an event depends on the seed, the rate and its time alone
+	EventsSince     time.Time // there are none before; zero means 35 days before the Clock's time in New
 }
 
 // User is somebody who may log in.
@@ -52,6 +62,7 @@ type Server struct {
 	unusable error // a Dialect value that nobody knows; every request is answered with it
 	base     place // {base_url}/{customer}/v1
 	routes   []route
+	traffic  generator
 
 	log     recorder
 	faults  faultRules
@@ -66,6 +77,9 @@ type Server struct {
 	purges       []Purge
 	transactions map[int64]*transaction
 	failures     []ending
+	lists        []*networkList // in order of creation
+	uuids        uint64         // made so far
+	added        []Event        // ascending in time; replaced as a whole, so that a reply under way keeps what it began with
 }
 
 // New makes a server that does not listen yet.
@@ -80,6 +94,7 @@ func New(cfg Config) *Server {
 		tasks:        map[string]*task{},
 		transactions: map[int64]*transaction{},
 	}
+	s.traffic, s.unusable = newGenerator(cfg), errors.Join(s.unusable, checkRate(cfg.EventsPerSecond))
 	if !s.base.inside {
 		s.unusable = fmt.Errorf("testserver: Config.BasePath %q is not an escaped path", cfg.BasePath)
 	}
@@ -104,6 +119,8 @@ func (cfg Config) withDefaults() Config {
 	setDefault(&cfg.PurgeRate, 2) // service-interface section 8
 	setDefault(&cfg.PurgeWindow, time.Second)
 	setDefault(&cfg.PurgeDuration, 2*time.Second)
+	setDefault(&cfg.DeployDuration, 2*time.Second)
+	setDefault(&cfg.EventsSince, cfg.Clock.Now().AddDate(0, 0, -35))
 	cfg.Dialect = cfg.Dialect.withDefaults()
 	return cfg
 }

@@ -1,0 +1,113 @@
+package webdelivery_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// exampleStatistics starts a fake service at noon of 2026-11-20 with a few security events of that morning.
+func exampleStatistics() (client *webdelivery.Client, stop func()) {
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	service := testserver.New(testserver.Config{Clock: testserver.NewClock(func() time.Time { return noon })})
+	url, err := service.ListenTCP()
+	if err != nil {
+		panic(err)
+	}
+	for i, country := range []string{"CN", "DE", "CN", "US", "CN"} {
+		service.AddEvents(testserver.Event{
+			Time: noon.Add(time.Duration(i-5) * time.Minute), Type: testserver.TypeWAF, Action: "BLOCK", RuleID: "942100",
+			ClientIP: netip.AddrFrom4([4]byte{192, 0, 2, byte(i + 1)}), CountryCode: country, ASN: 64500,
+		})
+	}
+	client, err = webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"))
+	if err != nil {
+		panic(err)
+	}
+	return client, func() { _ = service.Close() }
+}
+
+func ExampleStatsFamily_Query() {
+	client, stop := exampleStatistics()
+	defer stop()
+	ctx := context.Background()
+	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+	result, err := client.Stats.Events.Query(ctx, webdelivery.EventsQuery{
+		Dimensions: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientIP},
+		Start:      end.Add(-time.Hour), End: end,
+		Filter: filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("event_action", "WARN")),
+		SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: 2,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.TotalResults, "match; the latest:")
+	for _, row := range result.Rows {
+		fmt.Println(row.At(0), row.At(1))
+	}
+	// Output:
+	// 3 match; the latest:
+	// 2026-11-20T11:59:00.000 192.0.2.5
+	// 2026-11-20T11:57:00.000 192.0.2.3
+}
+
+func ExampleScan() {
+	client, stop := exampleStatistics()
+	defer stop()
+	ctx := context.Background()
+	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+	type Event struct {
+		Time time.Time  `stats:"event_timestamp_ms"`
+		IP   netip.Addr `stats:"client_ip"`
+		ASN  int64      `stats:"client_asn"`
+	}
+	query := webdelivery.EventsQuery{
+		Dimensions: webdelivery.DimensionsOf[Event](), Start: webdelivery.EventsRetention(end), End: end,
+	}
+	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(event.Time.Format(time.TimeOnly), event.IP, event.ASN)
+	}
+	// Output:
+	// 11:55:00 192.0.2.1 64500
+	// 11:56:00 192.0.2.2 64500
+	// 11:57:00 192.0.2.3 64500
+	// 11:58:00 192.0.2.4 64500
+	// 11:59:00 192.0.2.5 64500
+}
+
+func ExampleStatsService_WAFTopK() {
+	client, stop := exampleStatistics()
+	defer stop()
+	ctx := context.Background()
+	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+	query := webdelivery.WAFTopKQuery{
+		Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits},
+		Start: end.Add(-time.Hour), End: end,
+	}
+	for row, err := range client.Stats.WAFTopK(webdelivery.WAFByCountry).Rows(ctx, query) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		country, _ := row.Get(webdelivery.DimClientCountryCode)
+		hits, _ := row.Get(webdelivery.MetricHits)
+		fmt.Println(country, hits)
+	}
+	// Output:
+	// CN 3
+	// DE 1
+	// US 1
+}

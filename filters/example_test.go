@@ -1,0 +1,41 @@
+package filters_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/webdelivery/webdelivery-go/filters"
+)
+
+func ExampleAnd() {
+	expr := filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("client_browser", "Mozilla, like Gecko"))
+	fmt.Println(expr)
+	// Output: client_country_code==CN;client_browser!=Mozilla\, like Gecko
+}
+
+func ExampleParse() {
+	expr, err := filters.Parse("client_country_code==CN,client_country_code==DE")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range expr.Filters() {
+		fmt.Println(f.Dimension, f.Operator, f.Value)
+	}
+
+	_, err = filters.Parse("client_country_code==CN,event_action!=WARN;rule_id==1")
+	var syntax *filters.SyntaxError
+	if errors.As(err, &syntax) {
+		fmt.Println("wrong at byte", syntax.Offset)
+	}
+	// Output:
+	// client_country_code == CN
+	// client_country_code == DE
+	// wrong at byte 42
+}
+
+func ExampleParseEcho() {
+	supplied, customer, err := filters.ParseEcho("client_country_code==CN,client_country_code==DE;customer==acme")
+	fmt.Println(supplied, customer, err)
+	// Output: client_country_code==CN,client_country_code==DE acme <nil>
+}

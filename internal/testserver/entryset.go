@@ -1,0 +1,84 @@
+package testserver
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// maxEntries is how many entries a list may have (service-interface section 8).
+const maxEntries = 50_000
+
+// listEntry is an entry of a network list.
+type listEntry struct {
+	entryValue
+
+	id      string
+	addedBy string
+	created time.Time
+	gone    bool // removed
+}
+
+// entrySet is what a network list holds: at most one entry of a value, in order of addition. Nothing but reading a list
+// that changed takes time in proportion to its size: a removed entry is only marked and swept out later.
+type entrySet struct {
+	ordered []*listEntry // also those that are gone
+	byID    map[string]*listEntry
+	byKey   map[string]*listEntry
+}
+
+func newEntrySet() entrySet {
+	return entrySet{byID: map[string]*listEntry{}, byKey: map[string]*listEntry{}}
+}
+
+// missing returns those of distinct values that the set does not hold.
+func (s *entrySet) missing(values []entryValue) []entryValue {
+	var fresh []entryValue
+	for _, v := range values {
+		if s.byKey[v.key] == nil {
+			fresh = append(fresh, v)
+		}
+	}
+	return fresh
+}
+
+func (s *entrySet) mayGrow(by int) error {
+	if size := len(s.byID) + by; size > maxEntries {
+		return fmt.Errorf("the list would have %d entries, more than %d", size, maxEntries)
+	}
+	return nil
+}
+
+func (s *entrySet) put(e *listEntry) {
+	s.ordered = append(s.ordered, e)
+	s.byID[e.id], s.byKey[e.key] = e, e
+}
+
+func (s *entrySet) remove(e *listEntry) {
+	e.gone = true
+	delete(s.byID, e.id)
+	delete(s.byKey, e.key)
+	if len(s.ordered) > 2*len(s.byID)+64 { // nobody reads; what is gone must not pile up
+		s.sweep()
+	}
+}
+
+// all returns the entries in order. The slice is valid until the next change.
+func (s *entrySet) all() []*listEntry {
+	if len(s.ordered) > len(s.byID) {
+		s.sweep()
+	}
+	return s.ordered
+}
+
+func (s *entrySet) sweep() {
+	s.ordered = slices.DeleteFunc(s.ordered, func(e *listEntry) bool { return e.gone })
+}
+
+func (s *entrySet) texts() []string {
+	texts := make([]string, 0, len(s.byID))
+	for _, e := range s.all() {
+		texts = append(texts, e.text)
+	}
+	return texts
+}

@@ -1,0 +1,225 @@
+package testserver_test
+
+import (
+	"encoding/json"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+const everything = "event_severity,event_type,event_action,client_connection_remote_ip,client_ip,client_browser," +
+	"client_country_code,client_asn,rule_id,domain,property,waf_action,request_path"
+
+// rowsOf are the rows of a query of raw events, each as it came.
+func (f fake) rowsOf(start, end string) []string {
+	f.t.Helper()
+	var rows []json.RawMessage
+	got := f.result(events, "starttime", start, "endtime", end, "dimensions", everything, "limit", "100000000")
+	require.NoError(f.t, json.Unmarshal(got.Rows, &rows))
+	require.Len(f.t, rows, got.Total)
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		out[i] = string(row)
+	}
+	return out
+}
+
+// times are the beginnings of rows, up to the end of their first value.
+func times(rows []string) []string {
+	out := make([]string, len(rows))
+	for i, row := range rows {
+		out[i] = row[:len(`["2026-11-20T11:00:00.000"`)]
+	}
+	return out
+}
+
+// The generated events are a function of seed, rate and time: the same for any server, span and moment of asking.
+func TestGeneratorIsDeterministic(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []float64{0.003, 0.7, 1, 33.3, 120} {
+		cfg := testserver.Config{EventsPerSecond: rate, EventSeed: 7}
+		f := start(t, cfg)
+		whole := f.rowsOf("2026-11-20T09:58:20", "2026-11-20T10:00:00")
+		assert.InDelta(t, rate*100, len(whole), 1.01)
+		assert.True(t, slices.IsSorted(times(whole)))
+		assert.True(t, slices.Equal(whole, f.rowsOf("2026-11-20T09:58:20", "2026-11-20T10:00:00")), "asked again")
+
+		var parts []string
+		cuts := []string{"2026-11-20T09:58:20", "2026-11-20T09:58:21", "2026-11-20T09:59:07", "2026-11-20T09:59:59", "2026-11-20T10:00:00"}
+		for i := range cuts[1:] {
+			parts = append(parts, f.rowsOf(cuts[i], cuts[i+1])...)
+		}
+		assert.True(t, slices.Equal(whole, parts), "in parts")
+
+		cfg.Clock = testserver.NewClock(func() time.Time { return noon.Add(50 * time.Hour) })
+		assert.True(t, slices.Equal(whole, start(t, cfg).rowsOf("2026-11-20T09:58:20", "2026-11-20T10:00:00")), "two days later")
+		cfg.EventSeed = 8
+		if rate > 0.5 {
+			assert.False(t, slices.Equal(whole, start(t, cfg).rowsOf("2026-11-20T09:58:20", "2026-11-20T10:00:00")), "another seed")
+		}
+	}
+}
+
+// EventCount counts what a query of raw events has in total_results, to the millisecond.
+func TestEventCount(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{EventsPerSecond: 10})
+	f.AddEvents(testserver.Event{Time: noon.Add(-time.Minute)}, testserver.Event{Time: noon.Add(time.Minute)})
+	from := noon.Add(-time.Hour)
+	got := f.result(events, "starttime", "2026-11-20T11:00:00", "endtime", "2026-11-20T12:00:00")
+	assert.Equal(t, got.Total, f.EventCount(from, noon))
+	assert.InDelta(t, 36001, got.Total, 1.01)
+	sum := 0
+	for _, cut := range []time.Duration{time.Nanosecond, time.Millisecond, 1234567 * time.Microsecond, time.Hour - time.Nanosecond, time.Hour} {
+		sum += f.EventCount(from, noon.Add(-time.Hour+cut))
+		from = noon.Add(-time.Hour + cut)
+	}
+	assert.Equal(t, got.Total, sum)
+	f, from = start(t, testserver.Config{}), noon.Add(-time.Hour)
+	f.AddEvents(testserver.Event{Time: from})
+	assert.Equal(t, 1, f.EventCount(from.Add(-1), from.Add(1)))
+	assert.Equal(t, 1, f.EventCount(from, noon))
+	assert.Zero(t, f.EventCount(from.Add(1), noon))
+	assert.Zero(t, f.EventCount(from.Add(-time.Hour), from))
+	assert.Zero(t, f.EventCount(noon, noon))
+	assert.Zero(t, f.EventCount(noon, noon.Add(-time.Hour)))
+}
+
+// There are no events in the future of the clock, and none before EventsSince, which is 35 days ago at first.
+func TestEventsEndNow(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{EventsPerSecond: 100})
+	forever := noon.AddDate(1, 0, 0)
+	assert.InDelta(t, 0, f.EventCount(noon, forever), 1)
+	f.Clock().Advance(10 * time.Second)
+	assert.InDelta(t, 1000, f.EventCount(noon, forever), 1.01)
+	rows := f.rowsOf("2026-11-20T12:00:00", "2027-01-01T00:00:00")
+	assert.Less(t, rows[len(rows)-1], `["2026-11-20T12:00:10.001"`)
+
+	f = start(t, testserver.Config{EventsPerSecond: 100, EventsSince: noon.Add(-time.Second)})
+	assert.InDelta(t, 100, f.EventCount(time.Time{}, forever), 1.01)
+
+	f = start(t, testserver.Config{EventsPerSecond: 0.01})
+	var days [][]any
+	got := f.result(requests, "starttime", "0001-01-01T00:00:00", "dimensions", "event_timestamp_ms", "granularity", "day", "limit", "99")
+	days = decodeRows(t, got)
+	assert.Len(t, days, 36)
+	assert.Equal(t, "2026-10-16T00:00:00.000", days[0][0])
+	assert.Equal(t, json.Number("864"), days[1][1])
+}
+
+// Generated and added events are merged in order of time.
+func TestEventsAreMerged(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{EventsPerSecond: 50})
+	generated := f.rowsOf("2026-11-20T11:00:00", "2026-11-20T11:00:10")
+	var added []testserver.Event
+	for i := range 200 {
+		added = append(added, testserver.Event{
+			Time: at("2026-11-20T11:00:09.95").Add(-time.Duration(i) * 51 * time.Millisecond), Type: "ADDED",
+		})
+	}
+	f.AddEvents(added...)
+	rows := f.rowsOf("2026-11-20T11:00:00", "2026-11-20T11:00:10")
+	assert.True(t, slices.IsSorted(times(rows)))
+	isAdded := func(row string) bool { return strings.Contains(row, `"ADDED"`) }
+	ties := 0
+	for i, now := range times(rows)[1:] {
+		if now == times(rows[i : i+1])[0] && isAdded(rows[i]) != isAdded(rows[i+1]) {
+			assert.True(t, isAdded(rows[i]), "the added ones first")
+			ties++
+		}
+	}
+	assert.Positive(t, ties)
+	assert.Len(t, rows, len(generated)+196, "9.95 s are 195 steps of 51 ms; the rest is before the span")
+	assert.True(t, slices.Equal(generated, slices.DeleteFunc(slices.Clone(rows), isAdded)))
+	f.AddEvents(testserver.Event{Time: noon, Type: "ADDED"})
+	assert.True(t, slices.Equal(rows, f.rowsOf("2026-11-20T11:00:00", "2026-11-20T11:00:10")), "the span has not changed")
+}
+
+// The events that AddEvents was given may be changed afterwards.
+func TestAddEventsCopies(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	given := []testserver.Event{{Time: noon.In(time.FixedZone("", 3600)), Type: "B"}, {Time: noon.Add(-1), Type: "A"}}
+	f.AddEvents(given...)
+	assert.Equal(t, "B", given[0].Type)
+	assert.Equal(t, time.Hour, given[0].Time.Sub(noon)+time.Hour)
+	given[0].Type = "C"
+	got := f.result(events)
+	assert.Equal(t, `[["2026-11-20T11:59:59.999","A"],["2026-11-20T12:00:00.000","B"]]`, string(got.Rows))
+}
+
+// The stream has something for every family and category, is skewed, and has values that are awkward to handle.
+func TestGeneratedTraffic(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{EventsPerSecond: 0.5})
+	for _, family := range allFamilies() {
+		got := f.result(family)
+		assert.NotEmpty(t, decodeRows(t, got), family)
+	}
+	for dimension, values := range map[string]int{
+		"event_type": 7, "event_action": 3, "event_severity": 5, "client_browser": 7, "client_country_code": 12, "client_asn": 14,
+		"domain": 4, "property": 3,
+	} {
+		got := f.result(requests, "dimensions", dimension, "sortby", "-hits", "limit", "100")
+		rows := decodeRows(t, got)
+		assert.Len(t, rows, values, dimension)
+		most, _ := rows[0][1].(json.Number).Int64()
+		least, _ := rows[len(rows)-1][1].(json.Number).Int64()
+		assert.Greater(t, 4*most, 5*least, dimension)
+	}
+	rows := strings.Join(f.rowsOf("2026-11-20T11:00:00", "2026-11-20T12:00:00"), "\n")
+	for _, awkward := range []string{`"/report;v=2,final"`, `"2001:db8:`, `null`, `"Opera, mini; \"old\""`, `4200000017`, `/café/menü`, `\\etc`} {
+		assert.Contains(t, rows, awkward)
+	}
+	for _, network := range decodeRows(t, f.result(requests, "dimensions", "client_country_code,client_asn", "limit", "100")) {
+		assert.Equal(t, network[0] == nil, network[1] == nil)
+	}
+	var ips []string
+	for _, row := range decodeRows(t, f.result(wafTop+"clientip")) {
+		ip, _ := row[0].(string)
+		assert.True(t, netip.MustParseAddr(ip).IsValid())
+		ips = append(ips, ip)
+	}
+	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(ips))), 20)
+}
+
+// Now and then a single client makes half of all requests for ten minutes.
+func TestGeneratedAttacks(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{EventsPerSecond: 0.5}) // 300 in ten minutes
+	attacks, calm := 0, 0
+	for window := range 60 {
+		from := noon.Add(-time.Duration(window+1) * 10 * time.Minute)
+		top := decodeRows(t, f.result(wafTop+"clientip",
+			"starttime", from.Format("2006-01-02T15:04:05"), "endtime", from.Add(10*time.Minute).Format("2006-01-02T15:04:05")))
+		switch most, _ := top[0][1].(json.Number).Int64(); {
+		case most > 100:
+			attacks++
+		case most < 30:
+			calm++
+		}
+	}
+	assert.Greater(t, attacks, 3)
+	assert.Greater(t, calm, 30)
+}
+
+// A rate that cannot be generated exactly must not pass for another.
+func TestEventRateIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []float64{-1, 1e7, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		r := start(t, testserver.Config{EventsPerSecond: rate}).get("/tasks")
+		assert.Equal(t, 501, r.status)
+		assert.Contains(t, r.body, "Config.EventsPerSecond")
+	}
+	assert.Equal(t, 200, start(t, testserver.Config{EventsPerSecond: 1e6}).get("/tasks").status)
+}

@@ -1,0 +1,257 @@
+package testserver
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// NetworkListSpec describes a network list that is created now (service-interface section 2.6).
+type NetworkListSpec struct {
+	ID          string // "" makes a UUID; an existing list is replaced
+	Type        string // "IP" or "GEO"; "" means "IP"
+	Name        string // name
+	Description string // description, always there when one list is read
+
+	NoDescription bool // collection items lack the member description
+	Deprecated    bool // hidden from collections that do not ask for it
+
+	// Entries is what the list holds at first, at most 50,000, by the set semantics of POST entries. The rules of entry
+	// values are not applied, so that a client can be shown what it does not expect: an entry that breaks them is told
+	// from others by its text.
+	Entries []string
+}
+
+// networkList is a list as it is now.
+type networkList struct {
+	NetworkListSpec
+	entrySet
+
+	created, modified time.Time // modified is zero until the contents change
+}
+
+// AddNetworkList adds a list, whose entries carry the added_by "operator". It panics if the type is none or there are
+// more than 50,000 entries.
+func (s *Server) AddNetworkList(spec NetworkListSpec) (id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	setDefault(&spec.Type, typeIP)
+	if spec.Type != typeIP && spec.Type != typeGEO {
+		panic(fmt.Sprintf("testserver: type %q of a network list is neither IP nor GEO", spec.Type))
+	}
+	if spec.ID == "" {
+		spec.ID = s.newUUID()
+	}
+	l := &networkList{NetworkListSpec: spec, entrySet: newEntrySet(), created: s.cfg.Clock.Now()}
+	l.Entries = nil
+	if err := s.addTo(l, l.values(spec.Entries), "operator"); err != nil {
+		panic("testserver: " + err.Error())
+	}
+	l.modified = time.Time{}
+	s.removeList(spec.ID)
+	s.lists = append(s.lists, l)
+	return spec.ID
+}
+
+// Entries returns what a list holds now, in order of addition; nil when the list does not exist.
+func (s *Server) Entries(id string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.list(id); l != nil {
+		return l.texts()
+	}
+	return nil
+}
+
+// ChangeEntries changes a list as somebody else would, called "somebody-else" in added_by: at once, without a task, first
+// removing and then adding. Values are compared as everywhere and, like those of AddNetworkList, not checked. It panics
+// if the list does not exist or would pass 50,000 entries.
+func (s *Server) ChangeEntries(id string, add, remove []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.list(id)
+	if l == nil {
+		panic(fmt.Sprintf("testserver: network list %q does not exist", id))
+	}
+	for _, v := range l.values(remove) {
+		if e := l.byKey[v.key]; e != nil {
+			s.removeFrom(l, e)
+		}
+	}
+	if err := s.addTo(l, l.values(add), "somebody-else"); err != nil {
+		panic("testserver: " + err.Error())
+	}
+}
+
+// list finds a list; nil when there is none.
+func (s *Server) list(id string) *networkList {
+	for _, l := range s.lists {
+		if l.ID == id {
+			return l
+		}
+	}
+	return nil
+}
+
+func (s *Server) removeList(id string) {
+	s.lists = slices.DeleteFunc(s.lists, func(l *networkList) bool { return l.ID == id })
+}
+
+// newUUID makes an id that nothing else has and that the next run makes again (RFC 9562: version 8 is up to its maker).
+func (s *Server) newUUID() string {
+	s.uuids++
+	noise := mix(s.uuids)
+	return fmt.Sprintf("%08x-%04x-8%03x-a%03x-%012x", noise>>32, noise>>16&0xffff, noise>>4&0xfff, noise&0xf, s.uuids)
+}
+
+func (s *Server) networkListRoutes() []route {
+	const all, one = "/config/networklists", "/config/networklists/{list}"
+	const entries, oneEntry = one + "/entries", one + "/entries/{entry}"
+	return []route{
+		{method: http.MethodGet, path: all, config: true, params: []string{"page", "count", "type", "deprecated"}, handle: listNetworkLists},
+		{method: http.MethodGet, path: one, config: true, params: []string{"includelist"}, handle: getNetworkList},
+		{method: http.MethodDelete, path: one, handle: deleteNetworkList},
+		{method: http.MethodGet, path: entries, config: true, params: []string{"page", "count"}, handle: listEntries},
+		{method: http.MethodPost, path: entries, body: true, handle: addEntries},
+		{method: http.MethodGet, path: oneEntry, config: true, handle: getEntry},
+		{method: http.MethodDelete, path: s.dialect.EntryDeletePath, handle: deleteEntry},
+		{method: s.dialect.BatchDeletionMethod, path: entries + "/deletions", handle: clearEntries},
+	}
+}
+
+// checkEntryPath refuses a template of Dialect.EntryDeletePath that routes cannot match.
+func checkEntryPath(template string) error {
+	elements := strings.Split(template, "/")
+	for _, name := range []string{"{list}", "{entry}"} {
+		if !slices.Contains(elements, name) || strings.Count(template, "{") != 2 {
+			return fmt.Errorf("testserver: Dialect.EntryDeletePath %q needs the path elements {list} and {entry} once each", template)
+		}
+	}
+	return nil
+}
+
+type networkListJSON struct {
+	URI         string   `json:"uri"`
+	ID          string   `json:"id"`
+	Type        string   `json:"type"`
+	List        []string `json:"list,omitzero"` // nil: without that member
+	Name        string   `json:"name"`
+	Description *string  `json:"description,omitempty"`
+	Deprecated  bool     `json:"deprecated"`
+	EntriesURI  string   `json:"entries_uri"`
+	DeletionURI string   `json:"entries_batch_deletion_uri"`
+	Created     string   `json:"creation_timestamp"`
+	Modified    string   `json:"modified_timestamp,omitempty"`
+}
+
+// networkListJSON is a list without the member list.
+func (c *call) networkListJSON(l *networkList) networkListJSON {
+	uri := l.path()
+	out := networkListJSON{
+		URI: c.address(uri), ID: l.ID, Type: l.Type, Name: l.Name, Description: &l.Description, Deprecated: l.Deprecated,
+		EntriesURI: c.address(uri + "/entries"), DeletionURI: c.address(uri + "/entries/deletions"),
+		Created: c.s.dialect.stamp(l.created),
+	}
+	if !l.modified.IsZero() {
+		out.Modified = c.s.dialect.stamp(l.modified)
+	}
+	return out
+}
+
+func (l *networkList) path() string { return "/config/networklists/" + url.PathEscape(l.ID) }
+
+// listNetworkLists is GET /config/networklists (service-interface section 4.6). The order is that of creation.
+func listNetworkLists(c *call) (reply, error) {
+	deprecated, err := c.boolean("deprecated", false)
+	if err != nil {
+		return reply{}, err
+	}
+	if kind := c.query.Get("type"); c.query.Has("type") && kind != typeIP && kind != typeGEO {
+		return reply{}, refuse(http.StatusBadRequest, "type %q is neither IP nor GEO", kind)
+	}
+	var found []*networkList
+	for _, l := range c.s.lists {
+		if c.wanted("type", l.Type) && (deprecated || !l.Deprecated) {
+			found = append(found, l)
+		}
+	}
+	return pageReply(c, found, 10, func(l *networkList) networkListJSON {
+		item := c.networkListJSON(l)
+		if l.NoDescription {
+			item.Description = nil
+		}
+		return item
+	})
+}
+
+// getNetworkList is GET /config/networklists/{networklist_id} (service-interface section 4.6).
+func getNetworkList(c *call) (reply, error) {
+	l, err := c.namedList()
+	if err != nil {
+		return reply{}, err
+	}
+	include, err := c.boolean("includelist", true)
+	if err != nil {
+		return reply{}, err
+	}
+	out := c.networkListJSON(l)
+	if include {
+		out.List = l.texts()
+	}
+	return jsonReply(http.StatusOK, out), nil
+}
+
+// deleteNetworkList is DELETE /config/networklists/{networklist_id}: it removes the list and all its data (service-interface
+// section 4.6). The change is deployed, and so has a task, whether the reply shows it or not.
+func deleteNetworkList(c *call) (reply, error) {
+	l, err := c.namedList()
+	if err != nil {
+		return reply{}, err
+	}
+	c.s.removeList(l.ID)
+	return c.taskReply(c.s.dialect.ListDeleteReply, c.deploy("networklist-delete", l)), nil
+}
+
+// namedList is the list that the path names.
+func (c *call) namedList() (*networkList, error) {
+	if l := c.s.list(c.vars["list"]); l != nil {
+		return l, nil
+	}
+	return nil, refuse(http.StatusNotFound, "network list %q does not exist", c.vars["list"])
+}
+
+// deploy starts the task that brings a changed list to where it is used. What operation is called is open.
+func (c *call) deploy(operation string, l *networkList) *task {
+	return c.s.newTask(TaskSpec{
+		Operation: operation, Duration: max(0, c.s.cfg.DeployDuration),
+		User:   Ref{ID: c.user.Name, URI: c.address("/users/" + url.PathEscape(c.user.Name))},
+		Target: Ref{ID: l.ID, URI: c.address(l.path())},
+	})
+}
+
+// taskReply shows a task in one of the forms that the document leaves open.
+func (c *call) taskReply(form string, t *task) reply {
+	switch form {
+	case "empty":
+		return reply{status: http.StatusNoContent, header: http.Header{}}
+	case "task_id", "id":
+		return jsonReply(http.StatusOK, map[string]string{form: t.ID})
+	default:
+		return jsonReply(http.StatusOK, c.taskJSON(t))
+	}
+}
+
+// boolean reads a query parameter that is true or false.
+func (c *call) boolean(name string, fallback bool) (bool, error) {
+	switch value := c.query.Get(name); {
+	case !c.query.Has(name):
+		return fallback, nil
+	case value != "true" && value != "false":
+		return false, refuse(http.StatusBadRequest, "%s must be true or false", name)
+	default:
+		return value == "true", nil
+	}
+}

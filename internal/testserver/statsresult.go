@@ -1,0 +1,255 @@
+package testserver
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"io"
+	"iter"
+	"slices"
+)
+
+// memberOrders are the orders in which the members of a result come (open point 30), by Dialect.MemberOrder.
+var memberOrders = map[string][]string{
+	"documented":  {"query", "columns", "rows", "total_results"},
+	"rows-first":  {"rows", "columns", "total_results", "query"},
+	"total-first": {"total_results", "query", "columns", "rows"},
+}
+
+// write writes the result (service-interface section 2.4) as the rows are found: it can be longer than memory.
+func (q *statsQuery) write(ctx context.Context, w io.Writer) error {
+	out := bufio.NewWriterSize(w, 32<<10)
+	total := -1
+	separator := "{"
+	for _, member := range memberOrders[q.dialect.MemberOrder] {
+		_, _ = out.WriteString(separator + `"` + member + `":`)
+		separator = ","
+		var err error
+		switch member {
+		case "query":
+			_, err = out.Write(appendJSON(out.AvailableBuffer(), q.echo))
+		case "columns":
+			_, err = out.Write(appendJSON(out.AvailableBuffer(), q.columnNames()))
+		case "rows":
+			total, err = q.writeRows(ctx, out)
+		case "total_results":
+			if total < 0 {
+				total, err = q.results(ctx, func([]byte) error { return nil })
+			}
+			_, _ = out.Write(appendJSON(out.AvailableBuffer(), total))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, _ = out.WriteString("}\n")
+	return out.Flush()
+}
+
+type nameJSON struct {
+	Name string `json:"name"`
+}
+
+func (q *statsQuery) columnNames() []nameJSON {
+	names := make([]nameJSON, len(q.columns))
+	for i, c := range q.columns {
+		names[i].Name = c.name
+	}
+	return names
+}
+
+func (q *statsQuery) writeRows(ctx context.Context, out *bufio.Writer) (total int, err error) {
+	separator := byte('[')
+	total, err = q.results(ctx, func(row []byte) error {
+		_ = out.WriteByte(separator)
+		separator = ','
+		_, err := out.Write(row)
+		return err
+	})
+	if separator == '[' {
+		_ = out.WriteByte('[')
+	}
+	return total, cmp.Or(err, out.WriteByte(']'))
+}
+
+// results hands over the rows up to the limit, each valid until the next, and returns how many there are without it.
+func (q *statsQuery) results(ctx context.Context, row func([]byte) error) (total int, err error) {
+	if q.family.raw() {
+		total, err = q.rawRows(ctx, row)
+	} else {
+		total, err = q.groupRows(ctx, row)
+	}
+	return total, cmp.Or(err, ctx.Err())
+}
+
+// matching goes through the events that the query is about, until the context ends. What is yielded is valid until the
+// next.
+func (q *statsQuery) matching(ctx context.Context) iter.Seq[*Event] {
+	return func(yield func(*Event) bool) {
+		looked := 0
+		for e := range q.history.between(q.start, q.end) {
+			if looked++; looked%1024 == 0 && ctx.Err() != nil {
+				return
+			}
+			if q.family.belongs(e) && q.filter.matches(e) && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// rawRows shows each event as it comes if it comes in the order asked for, which by default is that of time.
+func (q *statsQuery) rawRows(ctx context.Context, row func([]byte) error) (total int, err error) {
+	var buf []byte
+	show := func(e *Event) error {
+		buf = append(buf[:0], '[')
+		for i, c := range q.columns {
+			if i > 0 {
+				buf = append(buf, ',')
+			}
+			buf = c.of(e).appendJSON(buf)
+		}
+		buf = append(buf, ']')
+		return row(buf)
+	}
+	first := ranking[*Event]{limit: q.limit, compare: q.compareEvents}
+	for e := range q.matching(ctx) {
+		total++
+		switch {
+		case !q.inOrderOfTime():
+			first.add(new(*e))
+		case total <= q.limit:
+			err = show(e)
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+	for _, e := range first.all() {
+		if err := show(e); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (q *statsQuery) inOrderOfTime() bool {
+	return len(q.order) == 0 ||
+		len(q.order) == 1 && q.columns[q.order[0].column].name == timeDimension && !q.order[0].descending
+}
+
+func (q *statsQuery) compareEvents(a, b *Event) int {
+	for _, key := range q.order {
+		of := q.columns[key.column].of
+		if c := of(a).compare(of(b)); c != 0 {
+			return key.direct(c)
+		}
+	}
+	return 0
+}
+
+func (k sortKey) direct(c int) int {
+	if k.descending {
+		return -c
+	}
+	return c
+}
+
+// group is one row of aggregated data: a value for each column, hits last.
+type group []value
+
+// groupRows counts the events of each group, and shows the groups in the order asked for. A top-K is cut before that.
+func (q *statsQuery) groupRows(ctx context.Context, row func([]byte) error) (total int, err error) {
+	groups := q.countGroups(ctx)
+	slices.SortFunc(groups, func(a, b group) int { return slices.CompareFunc(a, b, value.compare) })
+	total = len(groups)
+	if top := q.family.top; top > 0 {
+		count := len(q.columns) - 1
+		slices.SortStableFunc(groups, func(a, b group) int { return b[count].compare(a[count]) })
+		groups = groups[:min(top, total)]
+		if q.dialect.TopKTotal == "rows" {
+			total = len(groups)
+		}
+	}
+	slices.SortStableFunc(groups, q.compareGroups)
+	var buf []byte
+	for _, g := range groups[:min(q.limit, len(groups))] {
+		buf = g.appendJSON(buf[:0])
+		if err := row(buf); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+func (q *statsQuery) countGroups(ctx context.Context) []group {
+	hit := len(q.columns) - 1
+	var groups []group
+	known := map[string]int{} // index into groups by the values in JSON
+	var key []byte
+	for e := range q.matching(ctx) {
+		key = key[:0]
+		for _, c := range q.columns[:hit] {
+			key = append(c.of(e).appendJSON(key), ',')
+		}
+		at, ok := known[string(key)]
+		if !ok {
+			at = len(groups)
+			known[string(key)] = at
+			groups = append(groups, q.newGroup(e))
+		}
+		groups[at][hit].number++
+	}
+	return groups
+}
+
+func (q *statsQuery) newGroup(e *Event) group {
+	g := make(group, len(q.columns))
+	for i, c := range q.columns {
+		if g[i] = (value{kind: number}); c.of != nil {
+			g[i] = c.of(e)
+		}
+	}
+	return g
+}
+
+func (q *statsQuery) compareGroups(a, b group) int {
+	for _, key := range q.order {
+		if c := a[key.column].compare(b[key.column]); c != 0 {
+			return key.direct(c)
+		}
+	}
+	return 0
+}
+
+func (g group) appendJSON(b []byte) []byte {
+	b = append(b, '[')
+	for i, v := range g {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = v.appendJSON(b)
+	}
+	return append(b, ']')
+}
+
+// ranking keeps the first of the items added, in an order and up to a limit, without keeping all of them. Items that are
+// alike stay in the order in which they came.
+type ranking[T any] struct {
+	limit   int
+	compare func(a, b T) int
+	kept    []T
+}
+
+func (r *ranking[T]) add(item T) {
+	r.kept = append(r.kept, item)
+	if len(r.kept) > 1024 && len(r.kept)/2 > r.limit {
+		r.all()
+	}
+}
+
+func (r *ranking[T]) all() []T {
+	slices.SortStableFunc(r.kept, r.compare)
+	r.kept = r.kept[:min(r.limit, len(r.kept))]
+	return r.kept
+}

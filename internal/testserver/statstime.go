@@ -1,0 +1,56 @@
+package testserver
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// parseStatsTime reads yyyy-MM-ddTHH:mm:ss in UTC, without any zone designator. 24:00:00 is 00:00:00 of the next day
+// (service-interface section 4.2, open point 11). Printing what was read and comparing rules out the liberties that
+// time.Parse takes.
+func parseStatsTime(name, value string) (time.Time, error) {
+	const layout = "2006-01-02T15:04:05"
+	var more time.Duration
+	text := value
+	if day, ok := strings.CutSuffix(value, "T24:00:00"); ok {
+		text, more = day+"T00:00:00", 24*time.Hour
+	}
+	t, err := time.Parse(layout, text)
+	if err != nil || t.Format(layout) != text {
+		return time.Time{}, refuse(http.StatusBadRequest, "%s must have the form yyyy-MM-ddTHH:mm:ss, without time zone designator", name)
+	}
+	return t.Add(more), nil
+}
+
+// granularity is what trends are aggregated by, and how long that is kept (section 8). A bucket is kept whole until all
+// of it is too old; from then on its events are in no row.
+type granularity struct {
+	name string
+	size time.Duration
+	kept func(now time.Time) (since time.Time)
+}
+
+var granularities = []granularity{
+	{"day", 24 * time.Hour, always},
+	{"hour", time.Hour, func(now time.Time) time.Time { return now.AddDate(0, -1, 0) }},
+	{"5minute", 5 * time.Minute, func(now time.Time) time.Time { return now.AddDate(0, 0, -7) }},
+}
+
+func always(time.Time) time.Time { return time.Time{} }
+
+// since is the start of the earliest bucket that exists.
+func (g granularity) since(now time.Time) time.Time {
+	return g.kept(now.UTC()).Truncate(g.size)
+}
+
+// bucket is the start of the bucket that an event falls into.
+func (g granularity) bucket(e *Event) value {
+	return timeValue(e.Time.Truncate(g.size).UnixMilli())
+}
+
+// rawSince is the time of the earliest raw events: the previous three days plus the elapsed part of the current day
+// (section 6).
+func rawSince(now time.Time) time.Time {
+	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
+}

@@ -1,0 +1,418 @@
+package webdelivery_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// Properties that hold for every stream of events and every query, checked over random ones: what the SDK reads of raw
+// events is counted here by hand and compared with what it reads of aggregated ones.
+
+// record is a raw event; all but its time and type may be null.
+type record struct {
+	Time    time.Time `stats:"event_timestamp_ms"`
+	Country *string   `stats:"client_country_code"`
+	ASN     *int64    `stats:"client_asn"`
+	Browser *string   `stats:"client_browser"`
+	Type    string    `stats:"event_type"`
+	Action  *string   `stats:"event_action"`
+	Rule    *string   `stats:"rule_id"`
+}
+
+// field is the text of a dimension as a filter sees it; null has none.
+func (r record) field(dimension string) (string, bool) {
+	deref := func(s *string) (string, bool) {
+		if s == nil {
+			return "", false
+		}
+		return *s, true
+	}
+	switch dimension {
+	case "client_country_code":
+		return deref(r.Country)
+	case "client_asn":
+		if r.ASN == nil {
+			return "", false
+		}
+		return strconv.FormatInt(*r.ASN, 10), true
+	case "client_browser":
+		return deref(r.Browser)
+	case "event_type":
+		return r.Type, true
+	case "event_action":
+		return deref(r.Action)
+	default:
+		return deref(r.Rule)
+	}
+}
+
+// eventsPeriod is what the fake generates for these tests: about 2,500 events.
+func withEvents(t *testing.T, seed uint64, test func(f *fixture, all []record, r *rand.Rand)) {
+	t.Helper()
+	inFakeTime(t, setup{server: testserver.Config{EventsPerSecond: 0.01, EventSeed: seed}}, func(f *fixture) {
+		all, err := f.records(nil)
+		require.NoError(f, err)
+		require.Greater(f, len(all), 1000)
+		test(f, all, rand.New(rand.NewPCG(seed, seed)))
+	})
+}
+
+// whole is the span in which raw events exist when the bubble's clock stands at its beginning.
+func whole() (start, end time.Time) {
+	now := time.Now()
+	return webdelivery.EventsRetention(now), now
+}
+
+func (f *fixture) records(filter filters.Expr) (all []record, err error) {
+	start, end := whole()
+	q := webdelivery.EventsQuery{
+		Dimensions: webdelivery.DimensionsOf[record](), Start: start, End: end, Filter: filter,
+		SortBy: []webdelivery.Sort{webdelivery.Asc(webdelivery.DimEventTimestamp)},
+	}
+	for event, err := range webdelivery.Scan[record](f.client.Stats.Events.All(f.Context(), q)) {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, event)
+	}
+	return all, nil
+}
+
+// condition is a random comparison with a value that occurs, or one that needs escapes.
+func condition(all []record, r *rand.Rand) filters.Filter {
+	dimensions := []string{"client_country_code", "client_asn", "client_browser", "event_type", "event_action", "rule_id"}
+	dimension := dimensions[r.IntN(len(dimensions))]
+	value, ok := all[r.IntN(len(all))].field(dimension)
+	if !ok {
+		value = "a,b;c"
+	}
+	if r.IntN(2) == 0 {
+		return filters.Eq(dimension, value)
+	}
+	return filters.Ne(dimension, value)
+}
+
+func holds(f filters.Filter, r record) bool {
+	value, ok := r.field(f.Dimension)
+	equal := ok && value == f.Value
+	return equal == (f.Operator == filters.Equal)
+}
+
+// A AND B and A OR B give just the events for which that is true, each once, in order of time.
+func TestFiltersGiveWhatTheySay(t *testing.T) {
+	t.Parallel()
+	withEvents(t, 1, func(f *fixture, all []record, r *rand.Rand) {
+		start, end := whole()
+		assert.Len(f, all, f.srv.EventCount(start, end))
+		for range 10 {
+			conditions := []filters.Filter{condition(all, r), condition(all, r), condition(all, r)}[:1+r.IntN(3)]
+			var both, either []record
+			for _, event := range all {
+				n := 0
+				for _, c := range conditions {
+					if holds(c, event) {
+						n++
+					}
+				}
+				if n == len(conditions) {
+					both = append(both, event)
+				}
+				if n > 0 {
+					either = append(either, event)
+				}
+			}
+			got, err := f.records(filters.And(conditions...))
+			require.NoError(f, err)
+			require.Equal(f, both, got, "%v", filters.And(conditions...))
+			got, err = f.records(filters.Or(conditions...))
+			require.NoError(f, err)
+			require.Equal(f, either, got, "%v", filters.Or(conditions...))
+		}
+	})
+}
+
+// Hits over all groups are the number of matching events, whatever the grouping set, the granularity and the filter;
+// and each group has those that are its own.
+func TestHitsAddUp(t *testing.T) {
+	t.Parallel()
+	type group struct {
+		Country *string `stats:"client_country_code"`
+		Hits    int64   `stats:"hits"`
+	}
+	const none = "no country"
+	nameOf := func(country *string) string {
+		if country == nil {
+			return none
+		}
+		return *country
+	}
+	withEvents(t, 2, func(f *fixture, all []record, r *rand.Rand) {
+		start, end := whole()
+		dimensions, err := f.client.Stats.RequestTrends.Dimensions(f.Context())
+		require.NoError(f, err)
+		for range 30 {
+			c := condition(all, r)
+			if !slices.Contains(dimensions.Names, c.Dimension) {
+				continue
+			}
+			want := map[string]int64{}
+			for _, event := range all {
+				if holds(c, event) {
+					want[nameOf(event.Country)]++
+				}
+			}
+			got := map[string]int64{}
+			q := webdelivery.TrendsQuery{
+				Dimensions: webdelivery.DimensionsOf[group](), Metrics: []string{webdelivery.MetricHits},
+				Start: start, End: end, Filter: c,
+				Granularity: []webdelivery.Granularity{"", webdelivery.GranularityHour, webdelivery.GranularityDay}[r.IntN(3)],
+			}
+			for g, err := range webdelivery.Scan[group](f.client.Stats.RequestTrends.All(f.Context(), q)) {
+				require.NoError(f, err)
+				got[nameOf(g.Country)] += g.Hits
+			}
+			require.Equal(f, want, got, "%v by %q", c, q.Granularity)
+		}
+	})
+}
+
+// Each valid grouping set that the service names can be asked for, and its hits add up.
+func TestGroupingSets(t *testing.T) {
+	t.Parallel()
+	withEvents(t, 3, func(f *fixture, all []record, _ *rand.Rand) {
+		start, end := whole()
+		groupings, err := f.client.Stats.RequestTrends.Groupings(f.Context())
+		require.NoError(f, err)
+		require.NotEmpty(f, groupings.Groupings)
+		for _, set := range groupings.Groupings {
+			q := webdelivery.TrendsQuery{
+				Dimensions: set, Metrics: []string{webdelivery.MetricHits}, Start: start, End: end,
+				Granularity: webdelivery.GranularityDay,
+			}
+			total := int64(0)
+			for row, err := range f.client.Stats.RequestTrends.All(f.Context(), q) {
+				require.NoError(f, err)
+				assert.Equal(f, append(slices.Clone(set), "hits"), row.Columns())
+				hits, err := row.At(len(set)).Int64()
+				require.NoError(f, err)
+				total += hits
+			}
+			assert.Equal(f, int64(len(all)), total, "%v", set)
+		}
+		_, err = f.client.Stats.RequestTrends.Query(f.Context(), webdelivery.TrendsQuery{
+			Dimensions: []string{"no_such_dimension"}, Metrics: []string{webdelivery.MetricHits}, Start: start, End: end,
+		})
+		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
+	})
+}
+
+// Several keys, with and without minus, sort as comparing the keys one after the other does; a limit takes the first
+// and leaves total_results as it is.
+func TestSortingAndLimits(t *testing.T) {
+	t.Parallel()
+	keys := map[string]func(a, b record) int{
+		"event_timestamp_ms":  func(a, b record) int { return a.Time.Compare(b.Time) },
+		"client_country_code": func(a, b record) int { return nullsFirst(a.Country, b.Country) },
+		"client_asn":          func(a, b record) int { return nullsFirst(a.ASN, b.ASN) },
+		"event_type":          func(a, b record) int { return cmp.Compare(a.Type, b.Type) },
+	}
+	names := slices.Sorted(maps.Keys(keys))
+	withEvents(t, 4, func(f *fixture, all []record, r *rand.Rand) {
+		start, end := whole()
+		for range 5 {
+			r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+			var sorts []webdelivery.Sort
+			for _, name := range names[:1+r.IntN(3)] {
+				sorts = append(sorts, webdelivery.Sort{Name: name, Descending: r.IntN(2) == 0})
+			}
+			order := func(a, b record) int {
+				for _, s := range sorts {
+					if n := keys[s.Name](a, b); n != 0 {
+						if s.Descending {
+							return -n
+						}
+						return n
+					}
+				}
+				return 0
+			}
+			q := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[record](), Start: start, End: end, SortBy: sorts}
+			for _, limit := range []int{0, 1, 100, len(all), 10 * len(all)} {
+				q.Limit = limit
+				result, err := f.client.Stats.Events.Query(f.Context(), q)
+				require.NoError(f, err)
+				require.Equal(f, int64(len(all)), result.TotalResults)
+				want := limit
+				if want == 0 {
+					want = 10
+				}
+				var got []record
+				for event, err := range webdelivery.Scan[record](rowsOf(result)) {
+					require.NoError(f, err)
+					got = append(got, event)
+				}
+				require.Len(f, got, min(want, len(all)))
+				require.True(f, slices.IsSortedFunc(got, order), "%v", sorts)
+			}
+		}
+	})
+}
+
+// nullsFirst compares as the fake does; the service document does not say where null stands.
+func nullsFirst[T cmp.Ordered](a, b *T) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	default:
+		return cmp.Compare(*a, *b)
+	}
+}
+
+// rowsOf makes a sequence of the rows of a result.
+func rowsOf(result *webdelivery.Result) func(func(webdelivery.Row, error) bool) {
+	return func(yield func(webdelivery.Row, error) bool) {
+		for _, row := range result.Rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A top-K has its 20 or 1,000 largest groups, largest first; every category answers.
+func TestTopK(t *testing.T) {
+	t.Parallel()
+	withEvents(t, 5, func(f *fixture, _ []record, _ *rand.Rand) {
+		start, end := whole()
+		falling := func(what string, rows []webdelivery.Row, most int) {
+			assert.NotEmpty(f, rows, what)
+			assert.LessOrEqual(f, len(rows), most, what)
+			last := int64(1 << 62)
+			for _, row := range rows {
+				v, ok := row.Get("hits")
+				require.True(f, ok)
+				hits, err := v.Int64()
+				require.NoError(f, err)
+				assert.LessOrEqual(f, hits, last, what)
+				last = hits
+			}
+		}
+		for _, category := range []webdelivery.WAFCategory{
+			webdelivery.WAFByBrowser, webdelivery.WAFByClientIP, webdelivery.WAFByCountry, webdelivery.WAFByRequestPath,
+			webdelivery.WAFByRuleID, webdelivery.WAFBySeverity,
+		} {
+			family := f.client.Stats.WAFTopK(category)
+			groupings, err := family.Groupings(f.Context())
+			require.NoError(f, err)
+			result, err := family.Query(f.Context(), webdelivery.WAFTopKQuery{
+				Dimensions: groupings.Groupings[0], Metrics: []string{webdelivery.MetricHits}, Start: start, End: end,
+			})
+			require.NoError(f, err)
+			falling(string(category), result.Rows, 20)
+		}
+		for _, category := range []webdelivery.ShapingCategory{
+			webdelivery.ShapingByBrowser, webdelivery.ShapingByClientIP, webdelivery.ShapingByCountry,
+			webdelivery.ShapingByRateLimitClientIP, webdelivery.ShapingByRateLimitCountry, webdelivery.ShapingByRequestPath,
+		} {
+			family := f.client.Stats.TrafficShapingTopK(category)
+			names, err := family.Dimensions(f.Context())
+			require.NoError(f, err)
+			q := webdelivery.ShapingTopKQuery{
+				Dimensions: names.Names[:1], Metrics: []string{webdelivery.MetricHits}, Start: start, End: end,
+			}
+			var rows []webdelivery.Row
+			for row, err := range family.All(f.Context(), q) {
+				require.NoError(f, err)
+				rows = append(rows, row.Clone())
+			}
+			falling(string(category), rows, 1000)
+		}
+	})
+}
+
+// The other methods of every family answer, and the echo splits into what was supplied and the customer.
+func TestEveryMethodOfTheFamilies(t *testing.T) {
+	t.Parallel()
+	withEvents(t, 6, func(f *fixture, _ []record, _ *rand.Rand) {
+		stats, ctx := f.client.Stats, f.Context()
+		for _, family := range []*webdelivery.AggregatedFamily[webdelivery.TrendsQuery]{stats.WAFTrends, stats.RequestTrends, stats.TrafficShapingTrends} {
+			metrics, err := family.Metrics(ctx)
+			require.NoError(f, err)
+			assert.Equal(f, []string{"hits"}, metrics.Names)
+			dimensions, err := family.Dimensions(ctx)
+			require.NoError(f, err)
+			assert.NotEmpty(f, dimensions.Names)
+			header, err := family.Head(ctx)
+			require.NoError(f, err)
+			assert.NotEmpty(f, header)
+		}
+		dimensions, err := stats.Events.Dimensions(ctx)
+		require.NoError(f, err)
+		for _, name := range []string{
+			webdelivery.DimEventTimestamp, webdelivery.DimEventSeverity, webdelivery.DimEventType, webdelivery.DimEventAction,
+			webdelivery.DimClientConnectionRemoteIP, webdelivery.DimClientIP, webdelivery.DimClientBrowser,
+			webdelivery.DimClientCountryCode, webdelivery.DimClientASN, webdelivery.DimRuleID, webdelivery.DimDomain,
+			webdelivery.DimProperty, webdelivery.DimWAFAction,
+		} {
+			assert.Contains(f, dimensions.Names, name)
+		}
+		_, err = stats.Events.Head(ctx)
+		require.NoError(f, err)
+
+		start, end := whole()
+		or := filters.Or(filters.Eq("client_country_code", "CN"), filters.Eq("client_country_code", "DE"))
+		result, err := stats.Events.Query(ctx, webdelivery.EventsQuery{
+			Dimensions: []string{"client_ip"}, Start: start, End: end, Filter: or, Limit: 3,
+		})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"event_timestamp_ms", "client_ip"}, result.Columns)
+		supplied, name, err := filters.ParseEcho(result.Query.Filters)
+		require.NoError(f, err)
+		assert.Equal(f, filters.Expr(or), supplied)
+		assert.Equal(f, customer, name)
+		assert.Equal(f, int64(3), result.Query.Limit)
+		assert.Equal(f, start.Format("2006-01-02T15:04:05"), result.Query.StartTime)
+		assert.Equal(f, fmt.Sprint(end.Format("2006-01-02T15:04:05")), result.Query.EndTime)
+	})
+}
+
+// However the service spells its lists and orders its members, the same is read (open points 14 and 30).
+func TestStatisticsInEveryDialect(t *testing.T) {
+	t.Parallel()
+	for _, d := range []testserver.Dialect{
+		{MemberOrder: "rows-first"}, {MemberOrder: "total-first"}, {Names: "objects"}, {Names: "member"}, {Names: "items"},
+	} {
+		t.Run(fmt.Sprint(d), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{server: testserver.Config{EventsPerSecond: 0.001, EventSeed: 7, Dialect: d}}, func(f *fixture) {
+				start, end := whole()
+				all, err := f.records(nil)
+				require.NoError(f, err)
+				assert.Len(f, all, f.srv.EventCount(start, end))
+				groupings, err := f.client.Stats.WAFTrends.Groupings(f.Context())
+				require.NoError(f, err)
+				assert.NotEmpty(f, groupings.Groupings)
+				metrics, err := f.client.Stats.WAFTrends.Metrics(f.Context())
+				require.NoError(f, err)
+				assert.Equal(f, []string{"hits"}, metrics.Names)
+			})
+		})
+	}
+}
