@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/filters"
 )
 
 // permit is a Limiter of the user's.
@@ -43,6 +45,9 @@ func run(ctx context.Context) error {
 	if err := purges(ctx, client); err != nil {
 		return err
 	}
+	if err := statistics(ctx, client); err != nil {
+		return err
+	}
 	session, err := client.Sessions.Create(ctx)
 	if err != nil {
 		return err
@@ -64,6 +69,8 @@ func clients(ctx context.Context) error {
 			EntryDeletePath: "/config/networklists/{list}/entries/{entry}", BatchDeletionMethod: http.MethodDelete,
 		}),
 		webdelivery.WithMaxResponseBytes(1 << 20),
+		webdelivery.WithAttemptTimeout(time.Minute),
+		webdelivery.WithIdleTimeout(time.Minute),
 		webdelivery.WithPlainHTTP(),
 	}
 	var auth webdelivery.Auth = webdelivery.SessionAuth("user", "password")
@@ -142,12 +149,103 @@ func purges(ctx context.Context, client *webdelivery.Client) error {
 	return nil
 }
 
+// event is a struct of the user's.
+type event struct {
+	Time time.Time  `stats:"event_timestamp_ms"`
+	IP   netip.Addr `stats:"client_ip"`
+}
+
+func statistics(ctx context.Context, client *webdelivery.Client) error {
+	start, end := webdelivery.EventsRetention(time.Now()), time.Now()
+	q := webdelivery.EventsQuery{
+		Dimensions: []string{
+			webdelivery.DimEventTimestamp, webdelivery.DimEventSeverity, webdelivery.DimEventType, webdelivery.DimEventAction,
+			webdelivery.DimClientConnectionRemoteIP, webdelivery.DimClientIP, webdelivery.DimClientBrowser,
+			webdelivery.DimClientCountryCode, webdelivery.DimClientASN, webdelivery.DimRuleID, webdelivery.DimDomain,
+			webdelivery.DimProperty, webdelivery.DimWAFAction,
+		},
+		Start: start, End: end,
+		Filter: filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("event_action", "WARN")),
+		SortBy: []webdelivery.Sort{webdelivery.Desc("event_timestamp_ms"), webdelivery.Asc("client_ip")}, Limit: 500,
+	}
+	result, err := client.Stats.Events.Query(ctx, q)
+	if err != nil {
+		return err
+	}
+	fmt.Println(result.Query, result.Columns, result.Rows, result.TotalResults)
+	for row, err := range client.Stats.Events.Rows(ctx, q) {
+		if err != nil {
+			return err
+		}
+		var kept webdelivery.Row = row.Clone()
+		v, ok := kept.Get("client_ip")
+		fmt.Println(kept.Len(), kept.Columns(), kept.At(0).String(), ok, v.IsNull(), v.Raw())
+		n, err := v.Int64()
+		f, err2 := v.Float64()
+		at, err3 := v.Time()
+		addr, err4 := v.Addr()
+		fmt.Println(n, f, at, addr, err, err2, err3, err4)
+	}
+	q.Dimensions = webdelivery.DimensionsOf[event]()
+	for ev, err := range webdelivery.Scan[event](client.Stats.Events.All(ctx, q)) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(ev.Time, ev.IP)
+	}
+	dims, err := client.Stats.Events.Dimensions(ctx)
+	if err != nil {
+		return err
+	}
+	var names []string = dims.Names
+	var raw json.RawMessage = dims.Raw
+	var hdr http.Header
+	hdr, err = client.Stats.Events.Head(ctx)
+	fmt.Println(names, raw, hdr, err)
+	return aggregated(ctx, client, start, end)
+}
+
+func aggregated(ctx context.Context, client *webdelivery.Client, start, end time.Time) error {
+	trends := webdelivery.TrendsQuery{
+		Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits}, Start: start, End: end,
+		Granularity: webdelivery.GranularityFor(start, end, time.Now()),
+	}
+	fmt.Println(webdelivery.Granularity5Minute, webdelivery.GranularityHour, webdelivery.GranularityDay)
+	stats := client.Stats
+	_, err1 := stats.WAFTrends.Query(ctx, trends)
+	_, err2 := stats.RequestTrends.Groupings(ctx)
+	_, err3 := stats.TrafficShapingTrends.Metrics(ctx)
+	for _, category := range []webdelivery.WAFCategory{
+		webdelivery.WAFByBrowser, webdelivery.WAFByClientIP, webdelivery.WAFByCountry, webdelivery.WAFByRequestPath,
+		webdelivery.WAFByRuleID, webdelivery.WAFBySeverity,
+	} {
+		top := webdelivery.WAFTopKQuery{Dimensions: trends.Dimensions, Metrics: trends.Metrics, Start: start, End: end}
+		if _, err := stats.WAFTopK(category).Query(ctx, top); err != nil {
+			return err
+		}
+	}
+	for _, category := range []webdelivery.ShapingCategory{
+		webdelivery.ShapingByBrowser, webdelivery.ShapingByClientIP, webdelivery.ShapingByCountry,
+		webdelivery.ShapingByRateLimitClientIP, webdelivery.ShapingByRateLimitCountry, webdelivery.ShapingByRequestPath,
+	} {
+		top := webdelivery.ShapingTopKQuery{Dimensions: trends.Dimensions, Metrics: trends.Metrics, Start: start, End: end, Limit: 7}
+		if _, err := stats.TrafficShapingTopK(category).Query(ctx, top); err != nil {
+			return err
+		}
+	}
+	var expr filters.Expr
+	expr, err4 := filters.Parse("a==1,b!=2")
+	fmt.Println(expr.String(), filters.Or(filters.Eq("a", "1")))
+	return errors.Join(err1, err2, err3, err4)
+}
+
 func explain(err error) string {
 	var (
 		call        *webdelivery.Error
 		invalid     *webdelivery.ValidationError
 		task        *webdelivery.TaskError
 		transaction *webdelivery.TransactionError
+		incomplete  *webdelivery.IncompleteError
 	)
 	for _, sentinel := range []error{
 		webdelivery.ErrBadRequest, webdelivery.ErrUnauthorized, webdelivery.ErrForbidden, webdelivery.ErrNotFound,
@@ -162,6 +260,8 @@ func explain(err error) string {
 		return invalid.Field + invalid.Reason
 	case errors.As(err, &task):
 		return task.Task.ID
+	case errors.As(err, &incomplete):
+		return fmt.Sprint(incomplete.Got, incomplete.Total)
 	case errors.As(err, &transaction):
 		return transaction.Transaction.TransactionStatus
 	case errors.As(err, &call):
