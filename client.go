@@ -23,6 +23,8 @@ type Client struct {
 	Purge *PurgeService
 	// Stats reads security statistics (service-interface section 4.3).
 	Stats *StatsService
+	// NetworkLists keeps lists of IP addresses and countries (service-interface section 4.6).
+	NetworkLists *NetworkListsService
 	// Sessions makes sessions (service-interface section 4.5).
 	Sessions *SessionsService
 
@@ -83,7 +85,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	c.Tasks, c.Purge, c.Sessions = &TasksService{c}, &PurgeService{c}, &SessionsService{c}
-	c.Stats = newStatsService(c)
+	c.Stats, c.NetworkLists = newStatsService(c), &NetworkListsService{c}
 	c.auth = newAuthenticator(auth, c.Sessions.Create)
 	return c, nil
 }

@@ -262,6 +262,45 @@ func (e *IncompleteError) Error() string {
 
 func (e *IncompleteError) outcomeOfWrite() Outcome { return NotApplied }
 
+// PartialError is a change of many entries that stopped on its way (AddEntries). Each entry is in one of its lists.
+type PartialError struct {
+	Accepted    []string // the service has taken these
+	NotAccepted []string // the service has not taken these
+	Unknown     []string // the service may have taken these, or not
+	Err         error    // what went wrong
+}
+
+// newPartialError sorts entries of which those before at were accepted, and count from there failed with err.
+func newPartialError(entries []string, at, count int, err error) *PartialError {
+	e := &PartialError{Accepted: entries[:at], NotAccepted: entries[at:], Err: err}
+	if OutcomeOf(err) != NotApplied {
+		e.Unknown, e.NotAccepted = entries[at:at+count], entries[at+count:]
+	}
+	return e
+}
+
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %v",
+		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), e.Err)
+}
+
+// Unwrap gives what went wrong.
+func (e *PartialError) Unwrap() error { return e.Err }
+
+// LogValue gives the numbers and what went wrong.
+func (e *PartialError) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("accepted", len(e.Accepted)), slog.Int("not_accepted", len(e.NotAccepted)),
+		slog.Int("unknown", len(e.Unknown)), slog.Any("error", e.Err))
+}
+
+// A change of which a part is done is neither applied nor not.
+func (e *PartialError) outcomeOfWrite() Outcome {
+	if len(e.Accepted)+len(e.Unknown) == 0 {
+		return NotApplied
+	}
+	return Unknown
+}
+
 // maxPrinted bounds how much of a foreign text one message repeats, in bytes.
 const maxPrinted = 512
 

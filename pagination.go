@@ -7,6 +7,8 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+
+	"github.com/google/go-querystring/query"
 )
 
 // Page is one page of a collection (service-interface section 2.6, paged collection envelope).
@@ -226,4 +228,16 @@ func checkPaging(p *problems, page, count, maxPages int) {
 // getCall is a read of one address.
 func getCall(path, query string) call {
 	return call{method: http.MethodGet, path: path, query: query, enveloped: true}
+}
+
+// pagedCall is a read of a collection, unless there are problems.
+func pagedCall(p *problems, path string, options any) (call, error) {
+	if err := p.err(); err != nil {
+		return call{}, err
+	}
+	values, err := query.Values(options)
+	if err != nil {
+		return call{}, invalid("options", "%v", err)
+	}
+	return getCall(path, values.Encode()), nil
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 	"time"
-
-	"github.com/google/go-querystring/query"
 )
 
 // TasksService reads the records of long-running operations (service-interface section 4.1).
@@ -109,15 +107,8 @@ func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Se
 func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 	var p problems
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
-	if err := p.err(); err != nil {
-		return call{}, err
-	}
 	options.Since = options.Since.UTC()
-	values, err := query.Values(options)
-	if err != nil {
-		return call{}, invalid("options", "%v", err)
-	}
-	return getCall(s.client.dialect.TasksPrefix+"/tasks", values.Encode()), nil
+	return pagedCall(&p, s.client.dialect.TasksPrefix+"/tasks", options)
 }
 
 // Wait looks at a task until it has ended (service-interface section 2.1), at once and then at growing intervals. A task that ended with an error

@@ -10,10 +10,10 @@ import (
 
 // Progress is what a wait has seen at its last look. It is given to the function of [OnProgress].
 type Progress struct {
-	Kind     string        // "task" or "transaction"
-	ID       string        // of the task or transaction
-	Status   string        // the service's word for it
-	Percent  int           // the service's figure: progress of a task, percent_received_responses of a transaction
+	Kind     string        // "task", "transaction" or "networklist"
+	ID       string        // of the task, transaction or list
+	Status   string        // the service's word for it; of a list that is changed, "adding", "removing" or "done"
+	Percent  int           // progress of a task, percent_received_responses of a transaction, part done of a change
 	Complete bool          // this was the last look
 	Looks    int           // so far, this one included
 	Elapsed  time.Duration // since the wait began
@@ -79,17 +79,25 @@ func growing() func() time.Duration {
 	}
 }
 
+func newWaiter(options []WaitOption) (*waiter, error) {
+	w := &waiter{interval: growing(), report: func(Progress) {}}
+	for _, option := range options {
+		if option == nil {
+			return nil, invalid("options", "one is nil")
+		}
+		if err := option(w); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
 // poll looks until a look is complete. It looks at once, then after each interval. An error of look ends it; one that
 // comes from the context tells what is still pending.
 func poll(ctx context.Context, kind, id string, options []WaitOption, look func(context.Context) (Progress, error)) error {
-	w := waiter{interval: growing(), report: func(Progress) {}}
-	for _, option := range options {
-		if option == nil {
-			return invalid("options", "one is nil")
-		}
-		if err := option(&w); err != nil {
-			return err
-		}
+	w, err := newWaiter(options)
+	if err != nil {
+		return err
 	}
 	if w.timeout > 0 {
 		var cancel context.CancelFunc

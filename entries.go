@@ -1,0 +1,122 @@
+package webdelivery
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/text/language"
+)
+
+// entry is one entry of a network list: the text that is sent, and what it means. Two entries with the same meaning are
+// the same (open point 27): 192.0.2.1 and 192.0.2.1/32, 192.0.2.7/24 and 192.0.2.0/24, ::ffff:192.0.2.1 and 192.0.2.1,
+// de and DE.
+type entry struct {
+	text string
+	meaning
+}
+
+// meaning is the canonical form of an entry. It can be compared.
+type meaning struct {
+	prefix  netip.Prefix // of an IP list: masked, not mapped; an address is the prefix of its full length
+	country string       // of a GEO list: in upper case
+	other   string       // an entry that the service holds and that is neither
+}
+
+// listType is the type of list that an entry belongs to.
+func (m meaning) listType() ListType {
+	if m.prefix.IsValid() {
+		return ListTypeIP
+	}
+	return ListTypeGEO
+}
+
+// parseEntry reads an address, a range or a country code.
+func parseEntry(text string) (entry, error) {
+	if code := strings.ToUpper(text); len(text) == 2 && isCountry(code) {
+		return entry{text: code, meaning: meaning{country: code}}, nil
+	}
+	if addr, err := netip.ParseAddr(text); err == nil {
+		if addr.Zone() != "" {
+			return entry{}, fmt.Errorf("%q has a zone, which means nothing outside of one machine", text)
+		}
+		addr = addr.Unmap()
+		return entry{text: text, meaning: meaning{prefix: netip.PrefixFrom(addr, addr.BitLen())}}, nil
+	}
+	if prefix, err := netip.ParsePrefix(text); err == nil {
+		return entry{text: text, meaning: meaning{prefix: unmapPrefix(prefix).Masked()}}, nil
+	}
+	return entry{}, fmt.Errorf("%q is neither an IP address, a CIDR range nor an ISO 3166-1 country code", text)
+}
+
+// unmapPrefix makes an IPv4 range of one that is written as IPv4 in IPv6.
+func unmapPrefix(p netip.Prefix) netip.Prefix {
+	const mapped = 96
+	if p.Addr().Is4In6() && p.Bits() >= mapped {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mapped)
+	}
+	return p
+}
+
+// withdrawn are codes of countries that are no more (ISO 3166-3), which the library still knows as countries.
+const withdrawn = "AN CS NT SU YU"
+
+// isCountry: an assigned code of ISO 3166-1 alpha-2. The library also knows reserved codes, which have no number of
+// UN M.49, and private ones.
+func isCountry(code string) bool {
+	region, err := language.ParseRegion(code)
+	return err == nil && region.IsCountry() && region.String() == code && region.Canonicalize() == region &&
+		region.M49() != 0 && !region.IsPrivateUse() && !strings.Contains(withdrawn, code)
+}
+
+// parseEntries reads entries for a list of one type; of any when want is "", and then the first decides. Everything that
+// is wrong is in one error, each with its place.
+func parseEntries(field string, want ListType, texts []string) ([]entry, error) {
+	var bad problems
+	parsed := make([]entry, 0, len(texts))
+	for i, text := range texts {
+		e, err := parseEntry(text)
+		if err == nil {
+			setDefault(&want, e.listType())
+			if e.listType() != want {
+				err = fmt.Errorf("%q does not belong to a list of type %s", text, want)
+			}
+		}
+		if err != nil {
+			bad.add(fmt.Sprintf("%s[%d]", field, i), "%v", err)
+			continue
+		}
+		parsed = append(parsed, e)
+	}
+	return parsed, bad.err()
+}
+
+// heldEntry reads an entry that a list holds, whatever it is.
+func heldEntry(text string) entry {
+	e, err := parseEntry(text)
+	if err != nil {
+		return entry{text: text, meaning: meaning{other: text}}
+	}
+	return e
+}
+
+// withoutDuplicates keeps the first of those that mean the same.
+func withoutDuplicates(entries []entry) []entry {
+	seen := make(map[meaning]bool, len(entries))
+	kept := make([]entry, 0, len(entries))
+	for _, e := range entries {
+		if !seen[e.meaning] {
+			seen[e.meaning] = true
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+func textsOf(entries []entry) []string {
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = e.text
+	}
+	return texts
+}

@@ -1,0 +1,133 @@
+package webdelivery
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What is the same entry (open point 27): each row is one meaning in several spellings.
+func TestEntriesThatAreTheSame(t *testing.T) {
+	t.Parallel()
+	rows := [][]string{
+		{"192.0.2.1", "192.0.2.1/32", "::ffff:192.0.2.1", "::ffff:c000:201", "::ffff:192.0.2.1/128"},
+		{"192.0.2.0/24", "192.0.2.77/24", "::ffff:192.0.2.0/120"},
+		{"2001:db8::1", "2001:DB8:0:0::1", "2001:db8::1/128"},
+		{"2001:db8::/32", "2001:db8:ffff::/32"},
+		{"0.0.0.0/0", "203.0.113.9/0"},
+		{"::/0", "2001:db8::/0"},
+		{"DE", "de", "De"},
+		{"US"},
+	}
+	seen := map[meaning]int{}
+	for i, row := range rows {
+		for _, text := range row {
+			e, err := parseEntry(text)
+			require.NoError(t, err, text)
+			if before, ok := seen[e.meaning]; ok {
+				assert.Equal(t, before, i, text)
+			}
+			seen[e.meaning] = i
+		}
+	}
+	assert.Len(t, seen, len(rows))
+}
+
+// What is sent is the caller's text, a country in upper case (open points 27 and 28).
+func TestWhatIsSentOfAnEntry(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"192.0.2.77/24": "192.0.2.77/24", "2001:DB8::1": "2001:DB8::1", "de": "DE"} {
+		e, err := parseEntry(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, e.text)
+	}
+}
+
+// What is no entry of any list.
+func TestEntriesThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", " ", "192.0.2.1 ", "192.0.2", "192.0.2.256", "192.0.02.1", "192.0.2.1/33", "192.0.2.1/-1", "192.0.2.1/", "2001:db8::/129",
+		"2001:db8::g", "fe80::1%eth0", "fe80::%eth0/64", "192.0.2.1-192.0.2.9", "www.example.com", "D", "DEU", "276", "D1", "ÄÖ",
+		"XX", "ZZ", "AA", "QQ", "EU", "UK", "AC", "XK", "AN", "CS", "SU", "YU", "NT", "UN",
+	} {
+		_, err := parseEntry(text)
+		require.Error(t, err, text)
+	}
+}
+
+// ISO 3166-1 has 249 officially assigned codes.
+func TestCountries(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			if isCountry(string(a) + string(b)) {
+				count++
+			}
+		}
+	}
+	assert.Equal(t, 249, count)
+	for _, code := range []string{"AQ", "BQ", "CW", "GB", "HK", "PS", "SS", "SX", "TL", "TW", "UM", "VA", "ZW"} {
+		assert.True(t, isCountry(code), code)
+	}
+}
+
+// Merging covers the same addresses, no more and no less, in as few ranges as can be: compared with a bitmap of a space
+// of 256 addresses, of either family.
+func FuzzAggregate(f *testing.F) {
+	f.Add([]byte{0, 32, 1, 32, 2, 31, 128, 25, 0, 24}, false)
+	f.Add([]byte{7, 30, 5, 29, 255, 32}, true)
+	f.Fuzz(func(t *testing.T, data []byte, v6 bool) {
+		var texts []string
+		var want [256]bool
+		for i := 0; i+1 < len(data) && i < 60; i += 2 {
+			bits := 24 + int(data[i+1])%9
+			addr := netip.AddrFrom4([4]byte{192, 0, 2, data[i]})
+			if v6 {
+				addr = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: data[i]})
+				bits += 96
+			}
+			texts = append(texts, netip.PrefixFrom(addr, bits).String())
+			for n := range want {
+				if covers(netip.PrefixFrom(addr, bits), n) {
+					want[n] = true
+				}
+			}
+		}
+		parsed, err := parseEntries("desired", ListTypeIP, texts)
+		require.NoError(t, err)
+		merged, err := aggregate(parsed)
+		require.NoError(t, err)
+		var got [256]bool
+		for i, e := range merged {
+			require.Equal(t, e.prefix.IsSingleIP(), !strings.Contains(e.text, "/"), e.text)
+			again, err := parseEntry(e.text)
+			require.NoError(t, err)
+			require.Equal(t, e.meaning, again.meaning)
+			for n := range got {
+				if covers(e.prefix, n) {
+					require.False(t, got[n], "covered twice")
+					got[n] = true
+				}
+			}
+			for _, other := range merged[:i] {
+				sibling := other.prefix.Bits() == e.prefix.Bits() && e.prefix.Bits() > 0 &&
+					netip.PrefixFrom(other.prefix.Addr(), e.prefix.Bits()-1).Masked() == netip.PrefixFrom(e.prefix.Addr(), e.prefix.Bits()-1).Masked()
+				require.False(t, sibling, "%v and %v could be one", other.prefix, e.prefix)
+			}
+		}
+		require.Equal(t, want, got)
+	})
+}
+
+// covers tells whether a prefix covers the n-th address of the space.
+func covers(p netip.Prefix, n int) bool {
+	if p.Addr().Is4() {
+		return p.Contains(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}))
+	}
+	return p.Contains(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: byte(n)}))
+}

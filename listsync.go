@@ -1,0 +1,343 @@
+package webdelivery
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+)
+
+// Plan compares a desired set of entries with a network list as it is; Apply carries the plan out. Apply adds before it
+// removes, so that what is protected before and after stays protected in between, except as far as room must be made in
+// a full list. Each step can be repeated without harm, so an Apply that was interrupted anywhere is mended by planning
+// and applying again.
+
+// ErrPlanStale means that somebody else changed the list: it is not what it was when the plan was made, or not what the
+// plan should have made of it.
+var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
+
+// PlanOptions say how a plan is made.
+type PlanOptions struct {
+	// MaxRemove is the largest part of the list that the plan may remove, from 0 to 1; a larger one is refused, so that
+	// an empty feed cannot open a firewall. 0 means 0.2, and 1 allows all of it.
+	MaxRemove float64
+	// Aggregate merges addresses and ranges into the fewest ranges that cover exactly the same addresses.
+	Aggregate bool
+}
+
+// Plan is what would change in a network list. It can be stored as JSON and applied later, by another process too.
+type Plan struct {
+	ListID string             `json:"list_id"`
+	Type   ListType           `json:"type"`
+	Name   string             `json:"name"`
+	Add    []string           `json:"add"`    // in the order in which they are added
+	Remove []NetworkListEntry `json:"remove"` // in the order in which they are removed
+	Keep   int                `json:"keep"`   // entries that stay
+	// Largest is the most entries that the list holds on the way.
+	Largest int `json:"largest"`
+	// Calls is how many calls Apply makes to change the list; reading it comes on top.
+	Calls int `json:"calls"`
+	// Unprotected is how many entries must be removed before the added ones that cover their addresses, because the list
+	// has no room for both.
+	Unprotected int `json:"unprotected"`
+	// Before is a fingerprint of the list that was compared, by which Apply knows it again.
+	Before string `json:"before"`
+}
+
+// Empty tells whether the list is as desired.
+func (p *Plan) Empty() bool { return len(p.Add) == 0 && len(p.Remove) == 0 }
+
+// Size is how many entries the list holds when the plan has been applied.
+func (p *Plan) Size() int { return p.Keep + len(p.Add) }
+
+// shownEntries bounds how many entries of a kind String lists.
+const shownEntries = 20
+
+// String tells people what would change.
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, printable(p.Name), printable(p.ListID))
+	if p.Empty() {
+		fmt.Fprintf(&b, "nothing to change, %d entries\n", p.Keep)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %d entries become %d, %d at most on the way; %d calls\n",
+		len(p.Add), len(p.Remove), p.Keep, p.Keep+len(p.Remove), p.Size(), p.Largest, p.Calls)
+	if p.Unprotected > 0 {
+		fmt.Fprintf(&b, "the list is full: the addresses of %d entries are not covered for a moment\n", p.Unprotected)
+	}
+	for i, e := range p.Add {
+		if i == shownEntries {
+			fmt.Fprintf(&b, "+ and %d more\n", len(p.Add)-i)
+			break
+		}
+		b.WriteString("+ " + printable(e) + "\n")
+	}
+	for i, e := range p.Remove {
+		if i == shownEntries {
+			fmt.Fprintf(&b, "- and %d more\n", len(p.Remove)-i)
+			break
+		}
+		b.WriteString("- " + printable(e.Entry) + "\n")
+	}
+	return b.String()
+}
+
+// held is an entry of the list with its meaning.
+type held struct {
+	NetworkListEntry
+	meaning
+}
+
+// snapshot reads a list: all entries, a thousand a call, four calls ahead.
+func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, error) {
+	var entries []held
+	for e, err := range s.AllEntries(ctx, id, EntryOptions{Count: 1000}, ReadAhead(bulkConcurrency)) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, held{e, heldEntry(e.Entry).meaning})
+	}
+	return entries, nil
+}
+
+// bulkConcurrency is how many calls run at once where the SDK makes many by itself (open point 32).
+const bulkConcurrency = 4
+
+// fingerprint knows a list again: the same entries under the same ids.
+func fingerprint(entries []held) string {
+	lines := make([]string, len(entries))
+	for i, e := range entries {
+		lines[i] = e.ID + " " + e.Entry + "\n"
+	}
+	slices.Sort(lines)
+	sum := sha256.New()
+	for _, line := range lines {
+		_, _ = sum.Write([]byte(line))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Plan compares the desired entries with a list (service-interface section 4.6), by what they mean (open point 27):
+// 192.0.2.1 and 192.0.2.1/32 are the same. It reads and changes nothing.
+//
+// It refuses, as [*ValidationError], entries that do not belong to the type of the list, a result of more than 50,000
+// entries, and a removal of more than MaxRemove of the list.
+func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
+	if !(options.MaxRemove >= 0 && options.MaxRemove <= 1) {
+		return nil, invalid("MaxRemove", "%v is not between 0 and 1", options.MaxRemove)
+	}
+	setDefault(&options.MaxRemove, 0.2)
+	list, err := s.GetSummary(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := parseEntries("desired", list.Type, desired)
+	if err != nil {
+		return nil, err
+	}
+	wanted = withoutDuplicates(wanted)
+	if options.Aggregate && list.Type == ListTypeIP {
+		if wanted, err = aggregate(wanted); err != nil {
+			return nil, err
+		}
+	}
+	current, err := s.snapshot(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := newPlan(list, current, wanted)
+	if err != nil {
+		return nil, err
+	}
+	const rounding = 1e-9 // 0.29 of 100 is a little less than 29
+	if n := len(plan.Remove); float64(n) > options.MaxRemove*float64(len(current))+rounding {
+		return nil, invalid("MaxRemove", "%d of %d entries would be removed, and at most %.4g of them may be", n, len(current), options.MaxRemove)
+	}
+	return plan, nil
+}
+
+// newPlan compares sorted meanings, so that 50,000 entries take no time.
+func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
+	p := &Plan{ListID: list.ID, Type: list.Type, Name: list.Name, Before: fingerprint(current)}
+	has := meanings(current)
+	wants := make(map[meaning]bool, len(wanted))
+	var add []entry
+	for _, e := range wanted {
+		wants[e.meaning] = true
+		if !has[e.meaning] {
+			add = append(add, e)
+		}
+	}
+	var remove, keep []held
+	for _, e := range current {
+		if wants[e.meaning] {
+			keep = append(keep, e)
+		} else {
+			remove = append(remove, e)
+		}
+	}
+	p.Keep = len(keep)
+	if p.Keep+len(add) > maxListEntries {
+		return nil, invalid("desired", "the list would hold %d entries, and %d are the most", p.Keep+len(add), maxListEntries)
+	}
+	if err := p.order(keep, add, remove); err != nil {
+		return nil, err
+	}
+	for _, step := range p.steps() {
+		p.Largest = max(p.Largest, step.size)
+		p.Calls += step.calls()
+	}
+	p.Largest = max(p.Largest, len(current))
+	return p, nil
+}
+
+// order puts first what may go first: of the removals those whose addresses nobody will miss while the additions are
+// under way, of the additions those that cover what will be removed.
+func (p *Plan) order(keep []held, add []entry, remove []held) error {
+	kept, err := covered(keep, heldPrefix)
+	if err != nil {
+		return err
+	}
+	added, err := covered(add, entryPrefix)
+	if err != nil {
+		return err
+	}
+	removed, err := covered(remove, heldPrefix)
+	if err != nil {
+		return err
+	}
+	remove = falseFirst(remove, func(e held) bool { return missed(e.prefix, added, kept) })
+	add = falseFirst(add, func(e entry) bool { return !e.prefix.IsValid() || !removed.OverlapsPrefix(e.prefix) })
+	p.Add = textsOf(add)
+	p.Remove = make([]NetworkListEntry, len(remove))
+	for i, e := range remove {
+		p.Remove[i] = e.NetworkListEntry
+	}
+	return p.countUnprotected(keep)
+}
+
+// missed: while the later additions are not there, removing this uncovers addresses that are to stay covered. Rather
+// too often true than not often enough.
+func missed(p netip.Prefix, later, there *netipx.IPSet) bool {
+	return p.IsValid() && later.OverlapsPrefix(p) && !there.ContainsPrefix(p)
+}
+
+// countUnprotected goes through the steps that make room in a full list.
+func (p *Plan) countUnprotected(keep []held) error {
+	var there []string
+	for _, e := range keep {
+		there = append(there, e.Entry)
+	}
+	there = append(there, p.Add...)
+	here := len(keep) // of these the list holds so many
+	for _, step := range p.steps() {
+		if step.add != nil {
+			here += len(step.add)
+			continue
+		}
+		if !step.makesRoom {
+			return nil
+		}
+		now, err := covered(there[:here], textPrefix)
+		if err != nil {
+			return err
+		}
+		later, err := covered(there[here:], textPrefix)
+		if err != nil {
+			return err
+		}
+		for _, e := range step.remove {
+			if missed(textPrefix(e.Entry), later, now) {
+				p.Unprotected++
+			}
+		}
+	}
+	return nil
+}
+
+// falseFirst keeps the order otherwise.
+func falseFirst[T any](all []T, last func(T) bool) []T {
+	var first, rest []T
+	for _, e := range all {
+		if last(e) {
+			rest = append(rest, e)
+		} else {
+			first = append(first, e)
+		}
+	}
+	return append(first, rest...)
+}
+
+func heldPrefix(e held) netip.Prefix      { return e.prefix }
+func entryPrefix(e entry) netip.Prefix    { return e.prefix }
+func textPrefix(text string) netip.Prefix { return heldEntry(text).prefix }
+
+// covered is the set of addresses of some entries.
+func covered[T any](entries []T, prefix func(T) netip.Prefix) (*netipx.IPSet, error) {
+	var b netipx.IPSetBuilder
+	for _, e := range entries {
+		if p := prefix(e); p.IsValid() {
+			b.AddPrefix(p)
+		}
+	}
+	return b.IPSet()
+}
+
+// aggregate merges ranges into the fewest that cover the same addresses, no more and no less.
+func aggregate(entries []entry) ([]entry, error) {
+	set, err := covered(entries, func(e entry) netip.Prefix { return e.prefix })
+	if err != nil {
+		return nil, err
+	}
+	var merged []entry
+	for _, p := range set.Prefixes() {
+		text := p.String()
+		if p.IsSingleIP() {
+			text = p.Addr().String()
+		}
+		merged = append(merged, entry{text, meaning{prefix: p}})
+	}
+	return merged, nil
+}
+
+// step is one part of carrying out a plan: a call that adds, or some removals that may run side by side.
+type step struct {
+	add       []string
+	remove    []NetworkListEntry
+	makesRoom bool // removals that come before additions
+	size      int  // of the list afterwards
+}
+
+func (s step) calls() int {
+	if s.add != nil {
+		return 1
+	}
+	return len(s.remove)
+}
+
+// steps puts the plan into the order in which it is carried out: additions of 5,000, before each of them as many
+// removals as room must be made for, and the other removals last.
+func (p *Plan) steps() []step {
+	var steps []step
+	size, remove := p.Keep+len(p.Remove), p.Remove
+	for part := range slices.Chunk(p.Add, maxCallEntries) {
+		if room := size + len(part) - maxListEntries; room > 0 {
+			size -= room
+			steps = append(steps, step{remove: remove[:room], makesRoom: true, size: size})
+			remove = remove[room:]
+		}
+		size += len(part)
+		steps = append(steps, step{add: part, size: size})
+	}
+	if len(remove) > 0 {
+		steps = append(steps, step{remove: remove, size: size - len(remove)})
+	}
+	return steps
+}

@@ -1,0 +1,354 @@
+package webdelivery
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"time"
+)
+
+// NetworkListsService keeps named lists of IP addresses or countries, to which WAF rules, blocking and throttling refer
+// (service-interface section 4.6).
+type NetworkListsService struct{ client *Client }
+
+// ListType is what a network list holds (service-interface section 2.6).
+type ListType string
+
+const (
+	// ListTypeIP is a list of IPv4 addresses, IPv6 addresses and CIDR ranges.
+	ListTypeIP ListType = "IP"
+	// ListTypeGEO is a list of ISO 3166-1 two-letter country codes.
+	ListTypeGEO ListType = "GEO"
+)
+
+// Limits of network lists (service-interface section 8).
+const (
+	maxListEntries = 50_000
+	maxCallEntries = 5_000
+)
+
+// NetworkList is a named list (service-interface section 2.6).
+type NetworkList struct {
+	URI         string   `json:"uri"`
+	ID          string   `json:"id"` // UUID
+	Type        ListType `json:"type"`
+	List        []string `json:"list,omitempty"` // entries; nil when the service left them out, empty when there are none
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Deprecated  bool     `json:"deprecated"`
+	EntriesURI  string   `json:"entries_uri"`
+	// EntriesBatchDeletionURI is where all entries are removed at once; ClearEntries does it.
+	EntriesBatchDeletionURI string    `json:"entries_batch_deletion_uri"`
+	CreationTimestamp       time.Time `json:"creation_timestamp,omitzero"`
+	ModifiedTimestamp       time.Time `json:"modified_timestamp,omitzero"` // zero when it was never modified
+}
+
+// UnmarshalJSON reads a list as the service sends it.
+func (l *NetworkList) UnmarshalJSON(b []byte) error {
+	type plain NetworkList
+	w := struct {
+		*plain
+		CreationTimestamp timestamp `json:"creation_timestamp"`
+		ModifiedTimestamp timestamp `json:"modified_timestamp"`
+	}{plain: (*plain)(l)}
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	l.CreationTimestamp, l.ModifiedTimestamp = w.CreationTimestamp.Time, w.ModifiedTimestamp.Time
+	return nil
+}
+
+// NetworkListEntry is one entry of a list, as the entries collection gives it (service-interface section 2.6).
+type NetworkListEntry struct {
+	URI               string    `json:"uri"`
+	ID                string    `json:"id"`    // UUID
+	Entry             string    `json:"entry"` // IP address, CIDR range or country code
+	AddedBy           string    `json:"added_by"`
+	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"`
+}
+
+// UnmarshalJSON reads an entry as the service sends it.
+func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
+	type plain NetworkListEntry
+	w := struct {
+		*plain
+		CreationTimestamp timestamp `json:"creation_timestamp"`
+	}{plain: (*plain)(e)}
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	e.CreationTimestamp = w.CreationTimestamp.Time
+	return nil
+}
+
+// NetworkListEntryInfo is what the service tells of one entry by its id: not the entry itself, but where it belongs
+// (service-interface section 2.6).
+type NetworkListEntryInfo struct {
+	URI            string   `json:"uri"`
+	ID             string   `json:"id"`
+	Type           ListType `json:"type"`
+	NetworkListURI string   `json:"network_list_uri"`
+}
+
+// NetworkListOptions selects lists (service-interface section 4.6). A zero field is not sent: the service's defaults
+// hold.
+type NetworkListOptions struct {
+	Type       ListType `url:"type,omitempty"`       // zero: both
+	Deprecated bool     `url:"deprecated,omitempty"` // true includes deprecated lists
+	Page       int      `url:"page,omitempty"`       // from 1; All begins there
+	Count      int      `url:"count,omitempty"`      // lists a page; the service's default is 10
+	MaxPages   int      `url:"-"`                    // All ends with a *PaginationError when more pages follow; 0: no bound
+}
+
+// EntryOptions selects pages of entries (service-interface section 4.6). A zero field is not sent: the service's
+// defaults hold.
+type EntryOptions struct {
+	Page     int `url:"page,omitempty"`  // from 1; AllEntries begins there
+	Count    int `url:"count,omitempty"` // entries a page; the service's default is 100
+	MaxPages int `url:"-"`               // AllEntries ends with a *PaginationError when more pages follow; 0: no bound
+}
+
+// The paths of service-interface section 4.6.
+const (
+	listsPath   = "/config/networklists"
+	listPath    = listsPath + "/{networklist_id}"
+	entriesPath = listPath + "/entries"
+	entryPath   = entriesPath + "/{entry_id}"
+)
+
+// List reads one page of the lists, without their entries (service-interface section 4.6).
+func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
+	cl, err := options.call()
+	if err != nil {
+		return nil, err
+	}
+	return fetchPage[NetworkList](ctx, s.client, cl)
+}
+
+// All reads every list, without its entries, from the first page asked for to the last (service-interface section 4.6).
+// It ends with the first error; a page that is announced and cannot be had is a [*PaginationError].
+func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
+	cl, err := options.call()
+	if err != nil {
+		return failing[NetworkList](err)
+	}
+	return eachItem[NetworkList](ctx, s.client, cl, options.MaxPages)
+}
+
+func (o NetworkListOptions) call() (call, error) {
+	var p problems
+	if o.Type != "" && o.Type != ListTypeIP && o.Type != ListTypeGEO {
+		p.add("type", "%q is neither IP nor GEO", string(o.Type))
+	}
+	checkPaging(&p, o.Page, o.Count, o.MaxPages)
+	return pagedCall(&p, listsPath, o)
+}
+
+// Get reads one list with its entries (service-interface section 4.6). A list that does not exist is [ErrNotFound].
+func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
+	return s.get(ctx, id, "")
+}
+
+// GetSummary reads one list without its entries (service-interface section 4.6, includelist=false).
+func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*NetworkList, error) {
+	return s.get(ctx, id, "includelist=false")
+}
+
+func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
+	path, err := expand(listPath, id)
+	if err != nil {
+		return nil, err
+	}
+	return fetch[NetworkList](ctx, s.client, getCall(path, query))
+}
+
+// Entries reads one page of a list's entries (service-interface section 4.6).
+func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
+	cl, err := options.call(id)
+	if err != nil {
+		return nil, err
+	}
+	return fetchPage[NetworkListEntry](ctx, s.client, cl)
+}
+
+// AllEntries reads every entry of a list, from the first page asked for to the last (service-interface section 4.6). It
+// ends with the first error; a page that is announced and cannot be had is a [*PaginationError]. A list that changes
+// while it is read may give an entry twice or not at all; with [ReadAhead] most such changes are found out and end it
+// with an error.
+func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
+	cl, err := options.call(id)
+	if err != nil {
+		return failing[NetworkListEntry](err)
+	}
+	ahead, err := pagesAhead(read)
+	if err != nil {
+		return failing[NetworkListEntry](err)
+	}
+	if ahead == 0 {
+		return eachItem[NetworkListEntry](ctx, s.client, cl, options.MaxPages)
+	}
+	return eachItemAhead[NetworkListEntry](ctx, s.client, cl, options.MaxPages, ahead)
+}
+
+func (o EntryOptions) call(id string) (call, error) {
+	path, err := expand(entriesPath, id)
+	if err != nil {
+		return call{}, err
+	}
+	var p problems
+	checkPaging(&p, o.Page, o.Count, o.MaxPages)
+	return pagedCall(&p, path, o)
+}
+
+// GetEntry reads one entry by its id (service-interface section 4.6).
+func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
+	path, err := expand(entryPath, id, entryID)
+	if err != nil {
+		return nil, err
+	}
+	return fetch[NetworkListEntryInfo](ctx, s.client, getCall(path, ""))
+}
+
+// AddEntriesReply is what the service answers to one call that adds entries. The service document does not show it, so
+// all but Raw may be nil (open point 21).
+type AddEntriesReply struct {
+	Task    *Task              `json:"task,omitempty"` // with no more than its ID when the service gives no more
+	Entries []NetworkListEntry `json:"entries,omitempty"`
+	Raw     json.RawMessage    `json:"raw,omitempty"` // the reply as it came; empty when there was none
+}
+
+// AddEntriesResult is what became of adding entries.
+type AddEntriesResult struct {
+	Added   []string          `json:"added"`   // what was sent: without duplicates, countries in upper case
+	Replies []AddEntriesReply `json:"replies"` // one a call
+}
+
+// AddEntries adds up to 50,000 entries to a list, 5,000 a call, in order (service-interface sections 4.6 and 8): IP
+// addresses and CIDR ranges, or country codes, which are sent in upper case. An entry that comes twice is sent once
+// (open point 27 says what is the same); one that the list has already stays one (open point 26).
+//
+// Entries that are neither, or not all of one kind, are refused as [*ValidationError]s that name their places, and
+// nothing is sent. A call that fails ends it with a [*PartialError] that says which entries were accepted, which not,
+// and of which that is unknown. Repeating it with all of them does no harm.
+func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
+	path, err := expand(entriesPath, id)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := parseEntries("entries", "", entries)
+	if err != nil {
+		return nil, err
+	}
+	texts := textsOf(withoutDuplicates(parsed))
+	if len(texts) > maxListEntries {
+		return nil, invalid("entries", "%d are more than the %d that a list can hold", len(texts), maxListEntries)
+	}
+	result := &AddEntriesResult{}
+	for at := 0; at < len(texts); at += maxCallEntries {
+		part := texts[at:min(at+maxCallEntries, len(texts))]
+		reply, err := s.addPart(ctx, path, part)
+		if err != nil {
+			return nil, newPartialError(texts, at, len(part), err)
+		}
+		result.Added = texts[:at+len(part)]
+		result.Replies = append(result.Replies, *reply)
+	}
+	return result, nil
+}
+
+// addPart adds what fits into one call.
+func (s *NetworkListsService) addPart(ctx context.Context, path string, texts []string) (*AddEntriesReply, error) {
+	items := make([]map[string]string, len(texts))
+	for i, text := range texts {
+		items[i] = map[string]string{s.client.dialect.EntryKey: text}
+	}
+	body, err := marshalJSON(items)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.client.send(ctx, call{method: http.MethodPost, path: path, body: body, enveloped: true})
+	if err != nil {
+		return nil, err
+	}
+	reply := &AddEntriesReply{Raw: r.body}
+	if reply.Task, err = r.optionalTask(); err != nil {
+		return nil, err
+	}
+	if json.Unmarshal(r.body, &reply.Entries) != nil {
+		reply.Entries = nil
+	}
+	return reply, nil
+}
+
+// DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the changed
+// list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry already.
+func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
+	path, err := expand(s.client.dialect.EntryDeletePath, id, entryID)
+	if err != nil {
+		return nil, err
+	}
+	return s.change(ctx, http.MethodDelete, path)
+}
+
+// ClearEntries removes all entries and keeps the list, by the address that the list gives for it (service-interface
+// section 2.6, open point 24). The task is nil when the service gives none.
+func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
+	list, err := s.GetSummary(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	path, _, err := s.client.base.resolve("entries_batch_deletion_uri", list.EntriesBatchDeletionURI)
+	if err != nil {
+		return nil, err
+	}
+	return s.change(ctx, s.client.dialect.BatchDeletionMethod, path)
+}
+
+// Delete removes a list and all its data (service-interface section 4.6). The task is nil when the service gives none
+// (open point 23), and when an earlier attempt of the call had removed the list already.
+func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
+	path, err := expand(listPath, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.change(ctx, http.MethodDelete, path)
+}
+
+// change sends a change without a body, which may be answered with a task.
+func (s *NetworkListsService) change(ctx context.Context, method, path string) (*Task, error) {
+	r, err := s.client.send(ctx, call{method: method, path: path, enveloped: true})
+	if err != nil {
+		return nil, err
+	}
+	return r.optionalTask()
+}
+
+// optionalTask reads a reply that may hold a task, or no more than its id; nil when it holds none.
+func (r *reply) optionalTask() (*Task, error) {
+	if r.gone || len(bytes.TrimSpace(r.body)) == 0 {
+		return nil, nil //nolint:nilnil // said in the comments of the methods
+	}
+	if err := r.checkJSON(); err != nil {
+		return nil, err
+	}
+	if bytes.TrimSpace(r.body)[0] != '{' {
+		return nil, nil //nolint:nilnil // as above
+	}
+	var task Task
+	var alias struct {
+		TaskID json.RawMessage `json:"task_id"`
+	}
+	if err := r.unmarshal(&task); err != nil {
+		return nil, err
+	}
+	if err := r.unmarshal(&alias); err != nil {
+		return nil, err
+	}
+	setDefault(&task.ID, scalarText(alias.TaskID))
+	if task.ID == "" {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return &task, nil
+}
