@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -151,19 +152,23 @@ func (a *applying) missing(ctx context.Context, texts []string) ([]string, error
 func (a *applying) remove(ctx context.Context, entries []NetworkListEntry) error {
 	tasks := make([]*Task, len(entries))
 	done := make([]bool, len(entries))
-	group, ctx := errgroup.WithContext(ctx)
+	var group errgroup.Group // without a context of its own: what is under way is seen through
+	var failed atomic.Bool
 	group.SetLimit(a.options.Concurrency)
 	for i, e := range entries {
-		if ctx.Err() != nil {
-			break
-		}
 		group.Go(func() error {
+			if failed.Load() {
+				return nil
+			}
 			var err error
 			tasks[i], err = a.service.DeleteEntry(ctx, a.plan.ListID, e.ID)
 			if errors.Is(err, ErrNotFound) {
 				err = nil
 			}
 			done[i] = err == nil
+			if err != nil {
+				failed.Store(true)
+			}
 			return err
 		})
 	}

@@ -111,9 +111,10 @@ func (s *Server) addTo(l *networkList, values []entryValue, by string) error {
 	if err := l.mayGrow(len(fresh)); err != nil {
 		return err
 	}
+	now := s.cfg.Clock.Now()
 	for _, v := range fresh {
-		l.put(&listEntry{entryValue: v, id: s.newUUID(), addedBy: by, created: s.cfg.Clock.Now()})
-		l.modified = s.cfg.Clock.Now()
+		l.put(&listEntry{entryValue: v, id: s.newUUID(), addedBy: by, created: now})
+		l.modified = now
 	}
 	return nil
 }

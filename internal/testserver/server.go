@@ -8,8 +8,8 @@
 //
 // Every request passes these steps, and the first that refuses it answers: address (404), method (405),
 // authentication (401, or 403 in the purge area), right to view configuration (403), purge rate (429), content types
-// (406), query and body (400). That a list, an entry or a task does not exist (404) comes after the names of parameters
-// and before their values.
+// (406), query and body (400). That a list, an entry or a task does not exist (404) comes after what is wrong with the
+// names of parameters, and before what is wrong with their values and inside a body.
 //
 // Inside a testing/synctest bubble a server is made, used and closed within the bubble, and listens in memory.
 package testserver

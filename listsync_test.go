@@ -1,0 +1,495 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// anything allows a plan to remove all of the list.
+var anything = webdelivery.PlanOptions{MaxRemove: 1}
+
+// What a plan says of a list and a desired set, compared by meaning (open point 27).
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2/32", "198.51.100.0/24", "2001:db8::1"}, func(f *fixture) {
+		desired := []string{"192.0.2.1/32", "203.0.113.7", "198.51.100.99/24", "::ffff:192.0.2.2", "203.0.113.7/32"}
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+		require.NoError(f, err)
+		assert.Equal(f, []string{"203.0.113.7"}, plan.Add)
+		require.Len(f, plan.Remove, 1)
+		assert.Equal(f, "2001:db8::1", plan.Remove[0].Entry)
+		assert.NotEmpty(f, plan.Remove[0].ID)
+		assert.Equal(f, 3, plan.Keep)
+		assert.Equal(f, 4, plan.Size())
+		assert.Equal(f, 5, plan.Largest, "added before removed")
+		assert.Equal(f, 2, plan.Calls)
+		assert.False(f, plan.Empty())
+		assert.Equal(f, `IP list blocklist (`+listID+`): add 1, remove 1, keep 3; 4 entries become 4, 5 at most on the way; 2 calls
++ 203.0.113.7
+- 2001:db8::1
+`, plan.String())
+		assert.Equal(f, 0, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""), "a plan changes nothing")
+
+		same, err := f.client.NetworkLists.Plan(f.Context(), listID, f.srv.Entries(listID), webdelivery.PlanOptions{})
+		require.NoError(f, err)
+		assert.True(f, same.Empty())
+		assert.Equal(f, "IP list blocklist ("+listID+"): nothing to change, 4 entries\n", same.String())
+		result, err := f.client.NetworkLists.Apply(f.Context(), same, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, 4, result.Size)
+		assert.Equal(f, 0, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""))
+	})
+}
+
+// A long plan shows the first twenty of each kind.
+func TestALongPlanIsShownInPart(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, addresses(30), func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(60)[30:], anything)
+		require.NoError(f, err)
+		assert.Contains(f, plan.String(), "+ and 10 more\n")
+		assert.Contains(f, plan.String(), "- and 10 more\n")
+	})
+}
+
+// What is refused before any change: a removal of more than MaxRemove, an empty feed, too many entries, entries that do
+// not belong to the type of the list, options that make no sense.
+func TestPlansThatAreRefused(t *testing.T) {
+	t.Parallel()
+	list := addresses(100)
+	tests := []struct {
+		name    string
+		desired []string
+		options webdelivery.PlanOptions
+		field   string // "" not refused
+	}{
+		{"20 of 100 by default", list[20:], webdelivery.PlanOptions{}, ""},
+		{"21 of 100 by default", list[21:], webdelivery.PlanOptions{}, "MaxRemove"},
+		{"an empty feed", nil, webdelivery.PlanOptions{}, "MaxRemove"},
+		{"an empty feed, told to go on", nil, anything, ""},
+		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: 0.29}, ""},
+		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: 0.29}, "MaxRemove"},
+		{"MaxRemove below 0", list, webdelivery.PlanOptions{MaxRemove: -0.1}, "MaxRemove"},
+		{"MaxRemove above 1", list, webdelivery.PlanOptions{MaxRemove: 20}, "MaxRemove"},
+		{"50,000", append(addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, ""},
+		{"50,001", addresses(50_001), webdelivery.PlanOptions{}, "desired"},
+		{"a country", []string{list[0], "DE"}, anything, "desired[1]"},
+		{"no entry", []string{"www.example.com"}, anything, "desired[0]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, list, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, tt.options)
+				if tt.field == "" {
+					require.NoError(f, err)
+					return
+				}
+				var invalid *webdelivery.ValidationError
+				require.ErrorAs(f, err, &invalid)
+				assert.Equal(f, tt.field, invalid.Field)
+				assert.Nil(f, plan)
+			})
+		})
+	}
+}
+
+// A plan that is stored as JSON is the same plan, and can be applied later.
+func TestAStoredPlan(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		stored, err := json.Marshal(plan)
+		require.NoError(f, err)
+		var read webdelivery.Plan
+		require.NoError(f, json.Unmarshal(stored, &read))
+		assert.Equal(f, *plan, read)
+		time.Sleep(time.Hour)
+		result, err := f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3"}, f.srv.Entries(listID))
+		assert.Equal(f, 1, result.Added)
+		assert.Equal(f, 1, result.Removed)
+		assert.Equal(f, 2, result.Size)
+	})
+}
+
+// A plan that was changed by hand, or made for another list, is refused before any change.
+func TestPlansThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*webdelivery.Plan){
+		"keeps more than there is":    func(p *webdelivery.Plan) { p.Keep = 40_000 },
+		"keeps less than nothing":     func(p *webdelivery.Plan) { p.Keep = -5 },
+		"removes less":                func(p *webdelivery.Plan) { p.Remove = nil },
+		"adds what is no entry":       func(p *webdelivery.Plan) { p.Add = append(p.Add, "www.example.com") },
+		"adds more than there may be": func(p *webdelivery.Plan) { p.Add = addresses(50_000) },
+		"another list":                func(p *webdelivery.Plan) { p.Before = "0" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+				require.NoError(f, err)
+				change(plan)
+				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.Error(f, err)
+				assert.Equal(f, []string{"192.0.2.1", "192.0.2.2"}, f.srv.Entries(listID))
+			})
+		})
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		_, err := f.client.NetworkLists.Apply(f.Context(), nil, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		_, err = f.client.NetworkLists.Apply(f.Context(), &webdelivery.Plan{}, webdelivery.ApplyOptions{Concurrency: -1})
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		_, err = f.client.NetworkLists.Apply(f.Context(), &webdelivery.Plan{ListID: listID}, webdelivery.ApplyOptions{}, nil)
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+	})
+}
+
+// Somebody else changed the list: before Apply nothing is done; while it runs, it is found out at the end.
+func TestPlansThatAreStale(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		f.srv.ChangeEntries(listID, []string{"203.0.113.1"}, nil)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+		assert.Equal(f, []string{"192.0.2.1", "192.0.2.2", "203.0.113.1"}, f.srv.Entries(listID))
+
+		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		f.srv.ChangeEntries(listID, nil, []string{"192.0.2.1"})
+		f.srv.ChangeEntries(listID, []string{"192.0.2.1"}, nil) // the same again, under another id
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+
+		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		between := webdelivery.OnProgress(func(p webdelivery.Progress) {
+			if p.Status == "adding" {
+				f.srv.ChangeEntries(listID, []string{"203.0.113.9"}, []string{"192.0.2.2"})
+			}
+		})
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{}, between)
+		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+		require.ErrorContains(f, err, "1 entries are missing, and 1 are there that should not be")
+	})
+}
+
+// Removals run 4 at a time, or as many as asked for; tasks are waited for when asked; progress goes up to 100.
+func TestApply(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		options webdelivery.ApplyOptions
+		took    time.Duration
+	}{
+		// Two pages are read before and after, each takes 100 ms; one call adds; 40 removals follow.
+		{webdelivery.ApplyOptions{}, (1 + 1 + 10 + 1) * 100 * time.Millisecond},
+		{webdelivery.ApplyOptions{Concurrency: 20}, (1 + 1 + 2 + 1) * 100 * time.Millisecond},
+	} {
+		withList(t, setup{}, addresses(60)[:50], func(f *fixture) {
+			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(60)[40:], anything)
+			require.NoError(f, err)
+			f.fail(testserver.Fault{Delay: 100 * time.Millisecond})
+			var steps []string
+			began := time.Now()
+			result, err := f.client.NetworkLists.Apply(f.Context(), plan, tt.options, webdelivery.OnProgress(func(p webdelivery.Progress) {
+				assert.Equal(f, listID, p.ID)
+				steps = append(steps, fmt.Sprint(p.Kind, " ", p.Status, " ", p.Percent, " ", p.Complete))
+			}))
+			require.NoError(f, err)
+			assert.Equal(f, tt.took, time.Since(began))
+			assert.Equal(f, []string{"networklist adding 20 false", "networklist removing 100 false", "networklist done 100 true"}, steps)
+			assert.Equal(f, 10, result.Added)
+			assert.Equal(f, 40, result.Removed)
+			assert.Len(f, result.Tasks, 41)
+			assert.Equal(f, addresses(60)[40:], f.srv.Entries(listID))
+		})
+	}
+}
+
+func TestApplyWaitsForTasks(t *testing.T) {
+	t.Parallel()
+	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
+	withList(t, s, []string{"192.0.2.1"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2"}, anything)
+		require.NoError(f, err)
+		began := time.Now()
+		reports := 0
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true},
+			webdelivery.PollEvery(time.Second), webdelivery.OnProgress(func(p webdelivery.Progress) {
+				assert.Equal(f, "networklist", p.Kind)
+				reports++
+			}))
+		require.NoError(f, err)
+		assert.Equal(f, time.Minute, time.Since(began))
+		assert.Equal(f, 3, reports)
+		for _, id := range result.Tasks {
+			task, err := f.client.Tasks.Get(f.Context(), id)
+			require.NoError(f, err)
+			assert.True(f, task.Complete)
+		}
+	})
+}
+
+// Merging keeps what is covered as it is, and sends ranges.
+func TestPlanAggregates(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture) {
+		desired := []string{"192.0.2.0/25", "192.0.2.128/26", "192.0.2.192/26", "192.0.2.7", "203.0.113.9/32"}
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxRemove: 1, Aggregate: true})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.0/24"}, plan.Add)
+		require.Len(f, plan.Remove, 1)
+		assert.Equal(f, "192.0.2.0/25", plan.Remove[0].Entry)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"203.0.113.9", "192.0.2.0/24"}, f.srv.Entries(listID))
+	})
+	inFakeTime(t, setup{}, func(f *fixture) {
+		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE", "FR"}})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"de", "AT"}, webdelivery.PlanOptions{MaxRemove: 1, Aggregate: true})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"AT"}, plan.Add)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"DE", "AT"}, f.srv.Entries(id))
+	})
+}
+
+// In a full list room is made first, by entries whose addresses nobody misses; the list never holds more than 50,000.
+func TestAFullList(t *testing.T) {
+	t.Parallel()
+	all := addresses(60_000)
+	withList(t, setup{}, all[:50_000], func(f *fixture) {
+		desired := append(slices.Clone(all[6_000:50_000]), all[50_000:55_500]...)
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+		require.NoError(f, err)
+		assert.Equal(f, 50_000, plan.Largest)
+		assert.Equal(f, 2+6_000, plan.Calls)
+		assert.Zero(f, plan.Unprotected)
+		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: 32})
+		require.NoError(f, err)
+		got, want := f.srv.Entries(listID), slices.Clone(desired)
+		slices.Sort(got)
+		slices.Sort(want)
+		assert.Equal(f, want, got)
+	})
+}
+
+// Where there is nothing else to remove, the plan says what is uncovered for a moment.
+func TestAFullListWithNothingToSpare(t *testing.T) {
+	t.Parallel()
+	pairs := addresses(50_000)
+	withList(t, setup{}, pairs, func(f *fixture) {
+		desired := append([]string{"198.18.0.0/31"}, pairs[2:]...)
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, 1, plan.Unprotected)
+		assert.Contains(f, plan.String(), "the addresses of 1 entries are not covered for a moment")
+
+		desired = append([]string{"198.18.0.0/31"}, pairs[2:49_999]...)
+		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
+		require.NoError(f, err)
+		assert.Zero(f, plan.Unprotected, "the last one can go first")
+		assert.Equal(f, pairs[49_999], plan.Remove[0].Entry)
+	})
+}
+
+// An addition that covers what will be removed goes first, however late it was asked for, so that room for the others
+// can be made by what it covers.
+func TestAdditionsThatCoverGoFirst(t *testing.T) {
+	t.Parallel()
+	all := addresses(60_000)
+	withList(t, setup{}, all[:50_000], func(f *fixture) {
+		desired := append(slices.Clone(all[1:45_000]), all[50_000:55_000]...)
+		desired = append(desired, "198.18.0.0/31") // covers the first, which goes
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
+		require.NoError(f, err)
+		require.Len(f, plan.Add, 5_001)
+		require.Len(f, plan.Remove, 5_001)
+		assert.Equal(f, "198.18.0.0/31", plan.Add[0])
+		assert.Zero(f, plan.Unprotected)
+	})
+}
+
+// watch fails the test when the list ever holds more than it may.
+func watch(f *fixture) *webdelivery.Client {
+	next := f.http.Transport
+	f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if r.Method == http.MethodPost {
+			assert.LessOrEqual(f, len(f.srv.Entries(listID)), 50_000)
+		}
+		return resp, err
+	})
+	return f.newClient(f.srv.URL(), setup{})
+}
+
+// Random lists, desired sets and faults at any call: planning and applying again ends with the desired set, and what is
+// protected before and after is protected all the time.
+func TestPlanAndApplyConverge(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(25) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 1))
+			before, desired := randomEntries(r), randomEntries(r)
+			s := setup{options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 2})}}
+			withList(t, s, before, func(f *fixture) {
+				both := covering(before)
+				for i, covered := range covering(desired) {
+					both[i] = both[i] && covered
+				}
+				client := f.newClient(f.srv.URL(), setup{options: append(s.options, webdelivery.WithHTTPClient(&http.Client{
+					Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+						resp, err := f.http.Transport.RoundTrip(r)
+						now := covering(f.srv.Entries(listID))
+						for i, must := range both {
+							assert.False(f, must && !now[i], "address %d is uncovered", i)
+						}
+						return resp, err
+					}),
+				}))})
+				options := webdelivery.PlanOptions{MaxRemove: 1, Aggregate: r.IntN(2) == 0}
+				for round := 0; ; round++ {
+					require.Less(f, round, 40, "it does not converge")
+					f.randomFault(r)
+					if f.attemptToApply(client, desired, options, r) {
+						break
+					}
+				}
+				assert.Equal(f, covering(desired), covering(f.srv.Entries(listID)))
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, options)
+				require.NoError(f, err)
+				assert.True(f, plan.Empty(), "%v", plan)
+			})
+		})
+	}
+}
+
+// attemptToApply plans and applies once; a context that ends at some moment stands for a crash.
+func (f *fixture) attemptToApply(client *webdelivery.Client, desired []string, options webdelivery.PlanOptions, r *rand.Rand) bool {
+	ctx, cancel := context.WithCancel(f.Context())
+	defer cancel()
+	if r.IntN(3) == 0 {
+		defer time.AfterFunc(time.Duration(r.IntN(2000))*time.Millisecond, cancel).Stop()
+	}
+	plan, err := client.NetworkLists.Plan(ctx, listID, desired, options)
+	if err != nil {
+		return false
+	}
+	result, err := client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{})
+	if err == nil {
+		assert.Equal(f, len(plan.Add), result.Added)
+		assert.Equal(f, len(plan.Remove), result.Removed)
+		assert.Equal(f, plan.Size(), result.Size)
+		return true
+	}
+	return false
+}
+
+// randomFault hits one of the next calls.
+func (f *fixture) randomFault(r *rand.Rand) {
+	faults := []testserver.Fault{
+		{}, {Status: 500}, {Status: 400}, {Status: 429}, {Cut: testserver.CutAfterRead}, {Cut: testserver.CutAfterExecute},
+		{Cut: testserver.CutBody}, {Status: 502, Execute: true}, {Delay: 10 * time.Minute},
+	}
+	fault := faults[r.IntN(len(faults))]
+	fault.Method = []string{"", http.MethodPost, http.MethodDelete, http.MethodGet}[r.IntN(4)]
+	fault.Skip, fault.Count = r.IntN(30), 1+r.IntN(3)
+	f.fail(fault)
+}
+
+// randomEntries are addresses and ranges of 192.0.2.0/24.
+func randomEntries(r *rand.Rand) []string {
+	var entries []string
+	seen := map[netip.Prefix]bool{}
+	for range r.IntN(60) {
+		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(r.IntN(256))}), 26+r.IntN(7)).Masked()
+		if !seen[p] {
+			seen[p] = true
+			entries = append(entries, p.String())
+		}
+	}
+	return entries
+}
+
+// covering tells for each address of 192.0.2.0/24 whether an entry covers it.
+func covering(entries []string) (covered [256]bool) {
+	for _, e := range entries {
+		p, err := netip.ParsePrefix(e)
+		if err != nil {
+			addr := netip.MustParseAddr(e)
+			p = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		for i := range covered {
+			if p.Contains(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})) {
+				covered[i] = true
+			}
+		}
+	}
+	return covered
+}
+
+// When nobody can know whether entries were added, Apply reads the list and goes on with what is missing.
+func TestApplySettlesWhatIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]testserver.Cut{"taken": testserver.CutAfterExecute, "not taken": testserver.CutAfterRead} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, nil, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1", "192.0.2.2"}, anything)
+				require.NoError(f, err)
+				f.fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: cut})
+				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.NoError(f, err)
+				assert.Equal(f, 2, result.Added)
+				assert.Equal(f, []string{"192.0.2.1", "192.0.2.2"}, f.srv.Entries(listID))
+			})
+		})
+	}
+	t.Run("for ever", func(t *testing.T) {
+		t.Parallel()
+		withList(t, setup{}, nil, func(f *fixture) {
+			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+			require.NoError(f, err)
+			f.fail(testserver.Fault{Method: http.MethodPost, Cut: testserver.CutAfterRead})
+			result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+			require.Error(f, err)
+			assert.Zero(f, result.Added)
+			assert.Equal(f, 3, f.srv.Count(http.MethodPost, ""))
+		})
+	})
+}
+
+// An entry that is gone already is removed; a removal that fails stops the rest, and the result says how far it came.
+func TestRemovalsThatFail(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, addresses(40), func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Method: http.MethodDelete, Count: 1, Status: 404})
+		f.fail(testserver.Fault{Method: http.MethodDelete, Skip: 19, Status: 403})
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		assert.Equal(f, 20, result.Removed)
+		assert.LessOrEqual(f, f.srv.Count(http.MethodDelete, ""), 24)
+	})
+}

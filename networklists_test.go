@@ -1,0 +1,569 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+const listID = "5e1f0d2c-0000-4000-8000-000000000001"
+
+// addresses makes n different addresses of 198.18.0.0/15, which is for tests of devices.
+func addresses(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("198.%d.%d.%d", 18+i>>16, i>>8&255, i&255)
+	}
+	return all
+}
+
+// withList runs a test with one list of these entries.
+func withList(t *testing.T, s setup, entries []string, test func(f *fixture)) {
+	t.Helper()
+	inFakeTime(t, s, func(f *fixture) {
+		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listID, Name: "blocklist", Description: "feeds", Entries: entries})
+		test(f)
+	})
+}
+
+// Every field of section 2.6, from the three methods that read lists.
+func TestNetworkListFields(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "2001:db8::/32"}, func(f *fixture) {
+		want := webdelivery.NetworkList{
+			URI: "/config/networklists/" + listID, ID: listID, Type: webdelivery.ListTypeIP, Name: "blocklist", Description: "feeds",
+			EntriesURI:              "/config/networklists/" + listID + "/entries",
+			EntriesBatchDeletionURI: "/config/networklists/" + listID + "/entries/deletions",
+			CreationTimestamp:       time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+		}
+		summary, err := f.client.NetworkLists.GetSummary(f.Context(), listID)
+		require.NoError(f, err)
+		assert.Equal(f, want, *summary)
+		assert.Nil(f, summary.List)
+		assert.Equal(f, "includelist=false", f.srv.Requests()[0].RawQuery)
+
+		page, err := f.client.NetworkLists.List(f.Context(), webdelivery.NetworkListOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []webdelivery.NetworkList{want}, page.Items)
+		assert.Empty(f, f.srv.Requests()[1].RawQuery)
+
+		want.List = []string{"192.0.2.1", "2001:db8::/32"}
+		list, err := f.client.NetworkLists.Get(f.Context(), listID)
+		require.NoError(f, err)
+		assert.Equal(f, want, *list)
+
+		time.Sleep(time.Minute)
+		f.srv.ChangeEntries(listID, nil, []string{"192.0.2.1", "2001:db8::/32"})
+		list, err = f.client.NetworkLists.Get(f.Context(), listID)
+		require.NoError(f, err)
+		assert.NotNil(f, list.List, "no entries are not the same as entries left out")
+		assert.Empty(f, list.List)
+		assert.Equal(f, want.CreationTimestamp.Add(time.Minute), list.ModifiedTimestamp)
+
+		_, err = f.client.NetworkLists.Get(f.Context(), "5e1f0d2c-0000-4000-8000-00000000dead")
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+	})
+}
+
+// Lists are selected by type, and deprecated ones are hidden unless asked for (sections 4.6 and 9); All follows the
+// pages.
+func TestListsAreSelected(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		for i := range 25 {
+			spec := testserver.NetworkListSpec{Name: fmt.Sprint("list-", i), Deprecated: i%5 == 0, Entries: []string{"192.0.2.1"}}
+			if i%2 == 0 {
+				spec.Type, spec.Entries = "GEO", []string{"DE"}
+			}
+			f.srv.AddNetworkList(spec)
+		}
+		count := func(o webdelivery.NetworkListOptions) (n int) {
+			for list, err := range f.client.NetworkLists.All(f.Context(), o) {
+				require.NoError(f, err)
+				assert.Nil(f, list.List)
+				assert.True(f, o.Type == "" || list.Type == o.Type)
+				assert.True(f, o.Deprecated || !list.Deprecated)
+				n++
+			}
+			return n
+		}
+		assert.Equal(f, 20, count(webdelivery.NetworkListOptions{}))
+		assert.Equal(f, 25, count(webdelivery.NetworkListOptions{Deprecated: true, Count: 4}))
+		assert.Equal(f, 10, count(webdelivery.NetworkListOptions{Type: webdelivery.ListTypeIP, Count: 100}))
+		assert.Equal(f, 13, count(webdelivery.NetworkListOptions{Type: webdelivery.ListTypeGEO, Deprecated: true}))
+		_, err := f.client.NetworkLists.List(f.Context(), webdelivery.NetworkListOptions{Type: "ASN", Page: -1})
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		require.ErrorContains(f, err, "type")
+		require.ErrorContains(f, err, "page")
+	})
+}
+
+// The entries collection and the single entry have fields of their own (section 2.6).
+func TestEntryFields(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture) {
+		_, err := f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"2001:db8::1"})
+		require.NoError(f, err)
+		page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{Page: 2, Count: 3})
+		require.NoError(f, err)
+		assert.Equal(f, int64(4), page.Total)
+		require.Len(f, page.Items, 1)
+		e := page.Items[0]
+		assert.Equal(f, "2001:db8::1", e.Entry)
+		assert.Equal(f, username, e.AddedBy)
+		assert.Equal(f, "/config/networklists/"+listID+"/entries/"+e.ID, e.URI)
+		assert.Equal(f, time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), e.CreationTimestamp)
+
+		info, err := f.client.NetworkLists.GetEntry(f.Context(), listID, e.ID)
+		require.NoError(f, err)
+		assert.Equal(f, webdelivery.NetworkListEntryInfo{
+			URI: e.URI, ID: e.ID, Type: webdelivery.ListTypeIP, NetworkListURI: "/config/networklists/" + listID,
+		}, *info)
+		_, err = f.client.NetworkLists.GetEntry(f.Context(), listID, "5e1f0d2c-0000-4000-8000-00000000dead")
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+	})
+}
+
+// Ids are one path element each and named when they are wrong; nothing is sent.
+func TestIdsOfListsAndEntries(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		lists, ctx := f.client.NetworkLists, f.Context()
+		for _, bad := range []string{"", ".", "..", "a\n"} {
+			calls := map[string]func() error{
+				"get":     func() error { _, err := lists.Get(ctx, bad); return err },
+				"summary": func() error { _, err := lists.GetSummary(ctx, bad); return err },
+				"entries": func() error { _, err := lists.Entries(ctx, bad, webdelivery.EntryOptions{}); return err },
+				"entry":   func() error { _, err := lists.GetEntry(ctx, listID, bad); return err },
+				"add":     func() error { _, err := lists.AddEntries(ctx, bad, []string{"192.0.2.1"}); return err },
+				"delete":  func() error { _, err := lists.DeleteEntry(ctx, listID, bad); return err },
+				"clear":   func() error { _, err := lists.ClearEntries(ctx, bad); return err },
+				"remove":  func() error { _, err := lists.Delete(ctx, bad); return err },
+				"plan":    func() error { _, err := lists.Plan(ctx, bad, nil, webdelivery.PlanOptions{}); return err },
+				"all": func() (last error) {
+					for _, err := range lists.AllEntries(ctx, bad, webdelivery.EntryOptions{}) {
+						last = err
+					}
+					return last
+				},
+			}
+			for name, call := range calls {
+				require.ErrorIs(f, call(), webdelivery.ErrInvalid, "%s %q", name, bad)
+			}
+		}
+		assert.Empty(f, f.srv.Requests())
+		_, err := lists.Get(ctx, "a/b")
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.Equal(f, "/acme/v1/config/networklists/a%2Fb", f.srv.Requests()[0].Path)
+	})
+}
+
+// 12,000 entries go in three calls, in order, duplicates once (sections 4.6 and 8, open point 26).
+func TestAddEntriesInParts(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		all := addresses(12_000)
+		given := append([]string{}, all...)
+		given = append(given, all[7]+"/32", "::ffff:"+all[8]) // the same again
+		result, err := f.client.NetworkLists.AddEntries(f.Context(), listID, given)
+		require.NoError(f, err)
+		assert.Equal(f, all, result.Added)
+		assert.Equal(f, all, f.srv.Entries(listID))
+		assert.Len(f, given, 12_002, "what the caller passed is the caller's")
+		var sizes []int
+		for _, r := range f.srv.Requests() {
+			var items []map[string]string
+			require.NoError(f, json.Unmarshal(r.Body, &items))
+			sizes = append(sizes, len(items))
+			assert.Equal(f, "entry", onlyKey(items[0]))
+		}
+		assert.Equal(f, []int{5000, 5000, 2000}, sizes)
+		require.Len(f, result.Replies, 3)
+		for _, reply := range result.Replies {
+			require.NotNil(f, reply.Task)
+			assert.NotEmpty(f, reply.Task.ID)
+			assert.NotEmpty(f, reply.Raw)
+		}
+	})
+}
+
+func onlyKey(m map[string]string) string {
+	for key := range m {
+		return key
+	}
+	return ""
+}
+
+// What the service answers to added entries is kept, whatever it is (open point 21).
+func TestRepliesToAddedEntries(t *testing.T) {
+	t.Parallel()
+	for reply, check := range map[string]func(*fixture, webdelivery.AddEntriesReply){
+		"task":    func(f *fixture, r webdelivery.AddEntriesReply) { assert.NotEmpty(f, r.Task.Operation) },
+		"task_id": func(f *fixture, r webdelivery.AddEntriesReply) { assert.NotEmpty(f, r.Task.ID) },
+		"id":      func(f *fixture, r webdelivery.AddEntriesReply) { assert.NotEmpty(f, r.Task.ID) },
+		"entries": func(f *fixture, r webdelivery.AddEntriesReply) {
+			assert.Nil(f, r.Task)
+			require.Len(f, r.Entries, 2)
+			assert.Equal(f, "192.0.2.1", r.Entries[0].Entry)
+		},
+		"empty": func(f *fixture, r webdelivery.AddEntriesReply) {
+			assert.Nil(f, r.Task)
+			assert.Empty(f, r.Raw)
+		},
+	} {
+		t.Run(reply, func(t *testing.T) {
+			t.Parallel()
+			s := setup{server: testserver.Config{Dialect: testserver.Dialect{EntriesReply: reply}}}
+			withList(t, s, nil, func(f *fixture) {
+				result, err := f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"192.0.2.1", "192.0.2.2"})
+				require.NoError(f, err)
+				require.Len(f, result.Replies, 1)
+				check(f, result.Replies[0])
+			})
+		})
+	}
+}
+
+// What is no entry, or of another kind than the first, is told with its place and text, all in one error; nothing is
+// sent.
+func TestEntriesAreRefused(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		entries := []string{"192.0.2.1", "198.51.100.0/33", "de", "", "2001:db8::/32", "XX"}
+		_, err := f.client.NetworkLists.AddEntries(f.Context(), listID, entries)
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		for _, says := range []string{`entries[1]: "198.51.100.0/33"`, `entries[2]: "de"`, `entries[3]: ""`, `entries[5]: "XX"`} {
+			assert.ErrorContains(f, err, says)
+		}
+		assert.NotContains(f, err.Error(), "entries[0]")
+		assert.NotContains(f, err.Error(), "entries[4]")
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+
+		_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, addresses(50_001))
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		require.ErrorContains(f, err, "50001")
+		assert.Empty(f, f.srv.Requests())
+		_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, nil)
+		require.NoError(f, err)
+		assert.Empty(f, f.srv.Requests())
+	})
+}
+
+func TestCountriesAreSentInUpperCase(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO"})
+		_, err := f.client.NetworkLists.AddEntries(f.Context(), id, []string{"de", "DE", "Fr"})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"DE", "FR"}, f.srv.Entries(id))
+	})
+}
+
+// A call that fails sorts the entries into accepted, not accepted and unknown, by what the service can have done.
+func TestPartialErrors(t *testing.T) {
+	t.Parallel()
+	all := addresses(12_000)
+	tests := []struct {
+		name                   string
+		fault                  testserver.Fault
+		accepted, not, unknown int
+		outcome                webdelivery.Outcome
+	}{
+		{"the second is refused", testserver.Fault{Skip: 1, Status: 400}, 5000, 7000, 0, webdelivery.Unknown},
+		{"the second is cut", testserver.Fault{Skip: 1, Cut: testserver.CutAfterExecute}, 5000, 2000, 5000, webdelivery.Unknown},
+		{"the third fails", testserver.Fault{Skip: 2, Status: 500}, 10000, 0, 2000, webdelivery.Unknown},
+		{"the first is refused", testserver.Fault{Status: 403}, 0, 12000, 0, webdelivery.NotApplied},
+		{"the first is cut", testserver.Fault{Cut: testserver.CutBeforeRead}, 0, 7000, 5000, webdelivery.Unknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, nil, func(f *fixture) {
+				tt.fault.Method = http.MethodPost
+				f.fail(tt.fault)
+				_, err := f.client.NetworkLists.AddEntries(f.Context(), listID, all)
+				var partial *webdelivery.PartialError
+				require.ErrorAs(f, err, &partial)
+				assert.Equal(f, all[:tt.accepted], partial.Accepted)
+				assert.Equal(f, all[tt.accepted:tt.accepted+tt.unknown], append([]string{}, partial.Unknown...))
+				assert.Equal(f, all[tt.accepted+tt.unknown:], partial.NotAccepted)
+				assert.Len(f, partial.NotAccepted, tt.not)
+				assert.Equal(f, tt.outcome, webdelivery.OutcomeOf(err))
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.NotContains(f, logged(err), "198.18")
+			})
+		})
+	}
+}
+
+// Deleting one entry, all entries, and the list itself; the tasks they give, or none (open points 22 to 24).
+func TestDeletions(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture) {
+		lists, ctx := f.client.NetworkLists, f.Context()
+		page, err := lists.Entries(ctx, listID, webdelivery.EntryOptions{})
+		require.NoError(f, err)
+		task, err := lists.DeleteEntry(ctx, listID, page.Items[1].ID)
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.1", "192.0.2.3"}, f.srv.Entries(listID))
+		assert.False(f, task.Complete)
+		task, err = f.client.Tasks.Wait(ctx, task.ID)
+		require.NoError(f, err)
+		assert.True(f, task.Complete)
+		_, err = lists.DeleteEntry(ctx, listID, page.Items[1].ID)
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+
+		_, err = lists.ClearEntries(ctx, listID)
+		require.NoError(f, err)
+		assert.Empty(f, f.srv.Entries(listID))
+		_, err = lists.Get(ctx, listID)
+		require.NoError(f, err, "the list is still there")
+
+		task, err = lists.Delete(ctx, listID)
+		require.NoError(f, err)
+		assert.Nil(f, task)
+		_, err = lists.Get(ctx, listID)
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+	})
+}
+
+// A deletion that is repeated because nobody knows whether it worked is done when the entry is gone.
+func TestADeletionThatWorkedTheFirstTime(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{})
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Method: http.MethodDelete, Count: 1, Cut: testserver.CutAfterExecute})
+		task, err := f.client.NetworkLists.DeleteEntry(f.Context(), listID, page.Items[0].ID)
+		require.NoError(f, err)
+		assert.Nil(f, task)
+	})
+}
+
+// A batch deletion address that leads elsewhere is not asked (rule 2).
+func TestABatchDeletionAddressThatLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"https://evil.example.com/x", "//evil.example.com/x", "", "deletions"} {
+		withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+			body := fmt.Sprintf(`{"id":%q,"entries_batch_deletion_uri":%q}`, listID, address)
+			f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: body})
+			_, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			assert.Zero(f, f.srv.ForeignDials())
+			assert.Len(f, f.srv.Requests(), 1)
+		})
+	}
+}
+
+// Every spelling that the document leaves open can be met by the dialect (open points 19, 22, 23, 24).
+func TestNetworkListDialects(t *testing.T) {
+	t.Parallel()
+	const deletePath = "/config/networklists/{list}/entries/{entry}"
+	s := setup{
+		server: testserver.Config{Dialect: testserver.Dialect{
+			EntryKey: "value", EntryDeletePath: deletePath, BatchDeletionMethod: http.MethodDelete, ListDeleteReply: "task",
+		}},
+		options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{
+			EntryKey: "value", EntryDeletePath: deletePath, BatchDeletionMethod: http.MethodDelete,
+		})},
+	}
+	withList(t, s, []string{"192.0.2.1"}, func(f *fixture) {
+		lists, ctx := f.client.NetworkLists, f.Context()
+		_, err := lists.AddEntries(ctx, listID, []string{"192.0.2.2", "192.0.2.3"})
+		require.NoError(f, err)
+		page, err := lists.Entries(ctx, listID, webdelivery.EntryOptions{})
+		require.NoError(f, err)
+		require.Len(f, page.Items, 3)
+		_, err = lists.DeleteEntry(ctx, listID, page.Items[0].ID)
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3"}, f.srv.Entries(listID))
+		_, err = lists.ClearEntries(ctx, listID)
+		require.NoError(f, err)
+		assert.Empty(f, f.srv.Entries(listID))
+		task, err := lists.Delete(ctx, listID)
+		require.NoError(f, err)
+		require.NotNil(f, task)
+	})
+}
+
+// A user who may not view the configuration gets 403, and no new login (section 5, open point 6).
+func TestAUserWhoMayNotViewConfiguration(t *testing.T) {
+	t.Parallel()
+	s := bySession
+	s.server.Users = []testserver.User{{Name: username, Password: password, MayNotViewConfig: true}}
+	withList(t, s, nil, func(f *fixture) {
+		_, err := f.client.NetworkLists.Get(f.Context(), listID)
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		require.NotErrorIs(f, err, webdelivery.ErrUnauthorized)
+		assert.Equal(f, 1, f.srv.Logins())
+	})
+}
+
+// entriesRead reads all entries.
+func entriesRead(ctx context.Context, f *fixture, o webdelivery.EntryOptions, read ...webdelivery.ReadOption) (texts []string, err error) {
+	for e, err := range f.client.NetworkLists.AllEntries(ctx, listID, o, read...) {
+		if err != nil {
+			return texts, err
+		}
+		texts = append(texts, e.Entry)
+	}
+	return texts, nil
+}
+
+// Reading ahead gives the same as reading page by page, in order, with no more requests under way than asked for, and
+// faster by as much.
+func TestReadAhead(t *testing.T) {
+	t.Parallel()
+	all := addresses(2_500)
+	const delay = 50 * time.Millisecond
+	for _, tt := range []struct {
+		ahead int
+		took  time.Duration // 25 pages of 100
+	}{{0, 25 * delay}, {1, 25 * delay}, {4, 7 * delay}, {8, 4 * delay}, {100, 2 * delay}} {
+		t.Run(fmt.Sprint(tt.ahead), func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, all, func(f *fixture) {
+				f.fail(testserver.Fault{Delay: delay})
+				var options []webdelivery.ReadOption
+				if tt.ahead > 0 {
+					options = append(options, webdelivery.ReadAhead(tt.ahead))
+				}
+				began := time.Now()
+				got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, options...)
+				require.NoError(f, err)
+				assert.Equal(f, all, got)
+				assert.Equal(f, tt.took, time.Since(began))
+				assert.Len(f, f.srv.Requests(), 25)
+			})
+		})
+	}
+}
+
+// From a later page on, over one page, over none, with MaxPages, and stopping early.
+func TestReadAheadEdges(t *testing.T) {
+	t.Parallel()
+	all := addresses(250)
+	ahead := webdelivery.ReadAhead(3)
+	withList(t, setup{}, all, func(f *fixture) {
+		got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{Page: 3, Count: 50}, ahead)
+		require.NoError(f, err)
+		assert.Equal(f, all[100:], got)
+		got, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{Count: 1000}, ahead)
+		require.NoError(f, err)
+		assert.Equal(f, all, got)
+		got, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{Count: 50, MaxPages: 2}, ahead)
+		var broken *webdelivery.PaginationError
+		require.ErrorAs(f, err, &broken)
+		assert.Equal(f, all[:100], got)
+		for e, err := range f.client.NetworkLists.AllEntries(f.Context(), listID, webdelivery.EntryOptions{Count: 10}, ahead) {
+			require.NoError(f, err)
+			if e.Entry == all[42] {
+				break
+			}
+		}
+		// Who stops does not wait for the pages that are under way.
+		remove := f.srv.Fail(testserver.Fault{Skip: 1, Delay: time.Hour})
+		began := time.Now()
+		for _, err := range f.client.NetworkLists.AllEntries(f.Context(), listID, webdelivery.EntryOptions{}, ahead) {
+			require.NoError(f, err)
+			break
+		}
+		assert.Zero(f, time.Since(began))
+		remove()
+		_, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(0))
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		_, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{}, nil)
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		f.srv.ChangeEntries(listID, nil, all)
+		got, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{}, ahead)
+		require.NoError(f, err)
+		assert.Empty(f, got)
+	})
+}
+
+// The guards of all collections hold for entries: a next_uri that leads elsewhere, in a circle, or that is missing is an
+// error after the items so far, and nobody else is asked.
+func TestEntriesGuards(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{
+		`"https://evil.example.com/acme/v1/config/networklists/x/entries?page=2"`, `"//evil.example.com/x"`, `"/config/networklists/other/entries?page=2"`,
+		`"/config/networklists/` + listID + `/entries"`, "null",
+	} {
+		withList(t, setup{}, nil, func(f *fixture) {
+			f.fail(testserver.Fault{Status: 200, Body: `{"items":[{"entry":"192.0.2.1"}],"has_more":true,"next_uri":` + next + `}`})
+			got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{})
+			var broken *webdelivery.PaginationError
+			require.ErrorAs(f, err, &broken, next)
+			assert.Equal(f, []string{"192.0.2.1"}, got)
+			assert.Zero(f, f.srv.ForeignDials())
+			assert.Len(f, f.srv.Requests(), 1)
+		})
+	}
+}
+
+// A page that disagrees with the first, that fails, or that says there are more than were counted, ends the reading; the
+// items before it are delivered.
+func TestReadAheadPagesThatDisagree(t *testing.T) {
+	t.Parallel()
+	page := func(index, count, total int, more bool, entries ...string) testserver.Fault {
+		items := make([]string, len(entries))
+		for i, e := range entries {
+			items[i] = fmt.Sprintf(`{"id":"x","entry":%q}`, e)
+		}
+		return testserver.Fault{Path: "/config/networklists/*/entries", Count: 1, Status: 200, Body: fmt.Sprintf(
+			`{"items":[%s],"total":%d,"page_count":%d,"page_index":%d,"has_more":%t,"next_uri":null}`,
+			strings.Join(items, ","), total, count, index, more)}
+	}
+	tests := []struct {
+		name   string
+		second testserver.Fault
+		says   string
+	}{
+		{"another total", page(2, 2, 3, false, "b"), "changed while it was read"},
+		{"another number of pages", page(2, 3, 2, true, "b"), "changed while it was read"},
+		{"another page", page(1, 2, 2, true, "a"), "page 2 was asked for, and page 1 came"},
+		{"no page at all", testserver.Fault{Status: 404}, "404"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, nil, func(f *fixture) {
+				f.fail(page(1, 2, 2, true, "a"))
+				f.fail(tt.second)
+				got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(1))
+				require.ErrorContains(f, err, tt.says)
+				assert.Equal(f, []string{"a"}, got)
+			})
+		})
+	}
+	t.Run("more than were counted", func(t *testing.T) {
+		t.Parallel()
+		withList(t, setup{}, nil, func(f *fixture) {
+			f.fail(page(1, 1, 1, true, "a"))
+			got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(1))
+			var broken *webdelivery.PaginationError
+			require.ErrorAs(f, err, &broken)
+			assert.Equal(f, []string{"a"}, got)
+		})
+	})
+	t.Run("a service that does not count", func(t *testing.T) {
+		t.Parallel()
+		withList(t, setup{}, nil, func(f *fixture) {
+			f.fail(testserver.Fault{Status: 200, Body: `{"items":[{"entry":"a"}]}`})
+			got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(4))
+			require.NoError(f, err)
+			assert.Equal(f, []string{"a"}, got)
+		})
+	})
+}
