@@ -408,8 +408,15 @@ func (f *fixture) attemptToApply(client *webdelivery.Client, desired []string, o
 // randomFault hits one of the next calls.
 func (f *fixture) randomFault(r *rand.Rand) {
 	faults := []testserver.Fault{
-		{}, {Status: 500}, {Status: 400}, {Status: 429}, {Cut: testserver.CutAfterRead}, {Cut: testserver.CutAfterExecute},
-		{Cut: testserver.CutBody}, {Status: 502, Execute: true}, {Delay: 10 * time.Minute},
+		{},
+		{Status: 500},
+		{Status: 400},
+		{Status: 429},
+		{Cut: testserver.CutAfterRead},
+		{Cut: testserver.CutAfterExecute},
+		{Cut: testserver.CutBody},
+		{Status: 502, Execute: true},
+		{Delay: 10 * time.Minute},
 	}
 	fault := faults[r.IntN(len(faults))]
 	fault.Method = []string{"", http.MethodPost, http.MethodDelete, http.MethodGet}[r.IntN(4)]

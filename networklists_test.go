@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -473,6 +474,7 @@ func TestReadAheadEdges(t *testing.T) {
 			}
 		}
 		// Who stops does not wait for the pages that are under way.
+		synctest.Wait() // what was given up above has left the service
 		remove := f.srv.Fail(testserver.Fault{Skip: 1, Delay: time.Hour})
 		began := time.Now()
 		for _, err := range f.client.NetworkLists.AllEntries(f.Context(), listID, webdelivery.EntryOptions{}, ahead) {
