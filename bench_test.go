@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // peakMemoryOf names the address that a child process of a benchmark is to stream from.
@@ -113,6 +114,27 @@ func BenchmarkPeakMemory(b *testing.B) {
 				require.NoError(b, err)
 				require.Equal(b, n, rows)
 				b.ReportMetric(peak/1024, "peak-MiB")
+			}
+		})
+	}
+}
+
+// Comparing 50,000 desired entries with a list of as many, half of which are the same; reading the list included.
+func BenchmarkPlan(b *testing.B) {
+	srv := testserver.New(testserver.Config{})
+	url, err := srv.ListenTCP()
+	require.NoError(b, err)
+	defer func() { require.NoError(b, srv.Close()) }()
+	all := addresses(75_000)
+	id := srv.AddNetworkList(testserver.NetworkListSpec{Entries: all[:50_000]})
+	client, err := webdelivery.NewClient(url, customer, webdelivery.BasicAuth(username, password))
+	require.NoError(b, err)
+	for _, aggregated := range []bool{false, true} {
+		b.Run(fmt.Sprintf("aggregate=%t", aggregated), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := client.NetworkLists.Plan(b.Context(), id, all[25_000:], webdelivery.PlanOptions{MaxRemove: 1, Aggregate: aggregated})
+				require.NoError(b, err)
 			}
 		})
 	}

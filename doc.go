@@ -1,5 +1,5 @@
-// Package webdelivery drives a web-delivery management service: it watches tasks, purges caches and queries security
-// statistics, from deploy pipelines, security automation and reports.
+// Package webdelivery drives a web-delivery management service: it watches tasks, purges caches, queries security
+// statistics and keeps network lists, from deploy pipelines, security automation and reports.
 //
 // A [Client] is made once, for one customer, and is safe for concurrent use:
 //
@@ -32,6 +32,12 @@
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) {
 //		...
 //	}
+//
+// A network list is brought to a desired set by a plan that can be read before it runs, stored, and run again:
+//
+//	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{})
+//	fmt.Print(plan)
+//	result, err := client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{})
 //
 // What has no method is in reach of [Client.Do]. Comments name the section of the service document that they come from
 // (docs/service-interface.md in the repository), or the open point that decides what it leaves open

@@ -175,8 +175,9 @@ func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
 			add = append(add, e)
 		}
 	}
-	var remove, keep []held
-	for _, e := range current {
+	var remove, keep []*held
+	for i := range current {
+		e := &current[i]
 		if wants[e.meaning] {
 			keep = append(keep, e)
 		} else {
@@ -200,7 +201,7 @@ func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
 
 // order puts first what may go first: of the removals those whose addresses nobody will miss while the additions are
 // under way, of the additions those that cover what will be removed.
-func (p *Plan) order(keep []held, add []entry, remove []held) error {
+func (p *Plan) order(keep []*held, add []entry, remove []*held) error {
 	kept, err := covered(keep, heldPrefix)
 	if err != nil {
 		return err
@@ -213,7 +214,7 @@ func (p *Plan) order(keep []held, add []entry, remove []held) error {
 	if err != nil {
 		return err
 	}
-	remove = falseFirst(remove, func(e held) bool { return missed(e.prefix, added, kept) })
+	remove = falseFirst(remove, func(e *held) bool { return missed(e.prefix, added, kept) })
 	add = falseFirst(add, func(e entry) bool { return !e.prefix.IsValid() || !removed.OverlapsPrefix(e.prefix) })
 	p.Add = textsOf(add)
 	p.Remove = make([]NetworkListEntry, len(remove))
@@ -230,8 +231,8 @@ func missed(p netip.Prefix, later, there *netipx.IPSet) bool {
 }
 
 // countUnprotected goes through the steps that make room in a full list.
-func (p *Plan) countUnprotected(keep []held) error {
-	var there []string
+func (p *Plan) countUnprotected(keep []*held) error {
+	there := make([]string, 0, len(keep)+len(p.Add))
 	for _, e := range keep {
 		there = append(there, e.Entry)
 	}
@@ -275,7 +276,7 @@ func falseFirst[T any](all []T, last func(T) bool) []T {
 	return append(first, rest...)
 }
 
-func heldPrefix(e held) netip.Prefix      { return e.prefix }
+func heldPrefix(e *held) netip.Prefix     { return e.prefix }
 func entryPrefix(e entry) netip.Prefix    { return e.prefix }
 func textPrefix(text string) netip.Prefix { return heldEntry(text).prefix }
 

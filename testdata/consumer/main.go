@@ -48,6 +48,9 @@ func run(ctx context.Context) error {
 	if err := statistics(ctx, client); err != nil {
 		return err
 	}
+	if err := networkLists(ctx, client); err != nil {
+		return err
+	}
 	session, err := client.Sessions.Create(ctx)
 	if err != nil {
 		return err
@@ -239,6 +242,66 @@ func aggregated(ctx context.Context, client *webdelivery.Client, start, end time
 	return errors.Join(err1, err2, err3, err4)
 }
 
+func networkLists(ctx context.Context, client *webdelivery.Client) error {
+	lists := client.NetworkLists
+	page, err := lists.List(ctx, webdelivery.NetworkListOptions{Type: webdelivery.ListTypeIP, Deprecated: true, Page: 1, Count: 100})
+	if err != nil {
+		return err
+	}
+	var id string
+	for list, err := range lists.All(ctx, webdelivery.NetworkListOptions{Type: webdelivery.ListTypeGEO}) {
+		if err != nil {
+			return err
+		}
+		id = list.ID
+	}
+	list, err := lists.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	list, err = lists.GetSummary(ctx, list.ID)
+	fmt.Println(page.Total, list.URI, list.Type, list.List, list.Name, list.Description, list.Deprecated, list.EntriesURI,
+		list.EntriesBatchDeletionURI, list.CreationTimestamp, list.ModifiedTimestamp, err)
+	entries, err := lists.Entries(ctx, id, webdelivery.EntryOptions{Page: 1, Count: 1000})
+	if err != nil {
+		return err
+	}
+	var first webdelivery.NetworkListEntry = entries.Items[0]
+	fmt.Println(first.URI, first.ID, first.Entry, first.AddedBy, first.CreationTimestamp)
+	for entry, err := range lists.AllEntries(ctx, id, webdelivery.EntryOptions{}) {
+		fmt.Println(entry.Entry, err)
+	}
+	for entry, err := range lists.AllEntries(ctx, id, webdelivery.EntryOptions{}, webdelivery.ReadAhead(8)) {
+		fmt.Println(entry.Entry, err)
+	}
+	info, err := lists.GetEntry(ctx, id, first.ID)
+	if err != nil {
+		return err
+	}
+	fmt.Println(info.URI, info.ID, info.Type, info.NetworkListURI)
+	if _, err := lists.AddEntries(ctx, id, []string{"203.0.113.0/24"}); err != nil {
+		return err
+	}
+	var task *webdelivery.Task
+	task, err = lists.DeleteEntry(ctx, id, first.ID)
+	fmt.Println(task == nil, err)
+	task, err = lists.ClearEntries(ctx, id)
+	fmt.Println(task == nil, err)
+	plan, err := lists.Plan(ctx, id, []string{"203.0.113.0/24"}, webdelivery.PlanOptions{MaxRemove: 0.2, Aggregate: true})
+	if err != nil {
+		return err
+	}
+	var add []string = plan.Add
+	var remove []webdelivery.NetworkListEntry = plan.Remove
+	var keep int = plan.Keep
+	fmt.Println(add, remove, keep, plan.String())
+	result, err := lists.Apply(ctx, plan, webdelivery.ApplyOptions{})
+	fmt.Println(result, err)
+	task, err = lists.Delete(ctx, id)
+	fmt.Println(task == nil)
+	return err
+}
+
 func explain(err error) string {
 	var (
 		call        *webdelivery.Error
@@ -246,6 +309,7 @@ func explain(err error) string {
 		task        *webdelivery.TaskError
 		transaction *webdelivery.TransactionError
 		incomplete  *webdelivery.IncompleteError
+		partial     *webdelivery.PartialError
 	)
 	for _, sentinel := range []error{
 		webdelivery.ErrBadRequest, webdelivery.ErrUnauthorized, webdelivery.ErrForbidden, webdelivery.ErrNotFound,
@@ -260,6 +324,10 @@ func explain(err error) string {
 		return invalid.Field + invalid.Reason
 	case errors.As(err, &task):
 		return task.Task.ID
+	case errors.Is(err, webdelivery.ErrPlanStale):
+		return "plan again"
+	case errors.As(err, &partial):
+		return fmt.Sprint(partial.Accepted, partial.NotAccepted, partial.Unknown)
 	case errors.As(err, &incomplete):
 		return fmt.Sprint(incomplete.Got, incomplete.Total)
 	case errors.As(err, &transaction):

@@ -1,0 +1,124 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// exampleLists starts a fake service with two network lists.
+func exampleLists() (client *webdelivery.Client, stop func()) {
+	service := testserver.New(testserver.Config{DeployDuration: -1})
+	url, err := service.ListenTCP()
+	if err != nil {
+		panic(err)
+	}
+	service.AddNetworkList(testserver.NetworkListSpec{
+		ID: "2f0c51b2-0000-4000-8000-000000000001", Name: "blocklist",
+		Entries: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "198.51.100.0/24", "2001:db8:1::/48"},
+	})
+	service.AddNetworkList(testserver.NetworkListSpec{
+		ID: "2f0c51b2-0000-4000-8000-000000000002", Type: "GEO", Name: "countries", Entries: []string{"AQ"},
+	})
+	client, err = webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"))
+	if err != nil {
+		panic(err)
+	}
+	return client, func() { _ = service.Close() }
+}
+
+func ExampleNetworkListsService_All() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx := context.Background()
+
+	for list, err := range client.NetworkLists.All(ctx, webdelivery.NetworkListOptions{}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(list.Type, list.Name)
+	}
+	// Output:
+	// IP blocklist
+	// GEO countries
+}
+
+func ExampleNetworkListsService_AllEntries() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	options := webdelivery.EntryOptions{Count: 1000}
+	for entry, err := range client.NetworkLists.AllEntries(ctx, id, options, webdelivery.ReadAhead(8)) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(entry.Entry, "by", entry.AddedBy)
+	}
+	// Output:
+	// 192.0.2.1 by operator
+	// 192.0.2.2 by operator
+	// 192.0.2.3 by operator
+	// 198.51.100.0/24 by operator
+	// 2001:db8:1::/48 by operator
+}
+
+func ExampleNetworkListsService_AddEntries() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	result, err := client.NetworkLists.AddEntries(ctx, id, []string{"203.0.113.0/24", "203.0.113.7", "203.0.113.7/32"})
+	var partial *webdelivery.PartialError
+	if errors.As(err, &partial) {
+		fmt.Println("go on with", partial.NotAccepted, "and", partial.Unknown)
+	}
+	if err != nil {
+		return
+	}
+	fmt.Println("added", result.Added)
+	// Output: added [203.0.113.0/24 203.0.113.7]
+}
+
+func ExampleNetworkListsService_Plan() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	feed := []string{"192.0.2.1/32", "192.0.2.2", "192.0.2.3", "198.51.100.0/24", "203.0.113.9"}
+	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{}) // refuses to remove more than a fifth
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(plan)
+
+	result, err := client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: true})
+	if errors.Is(err, webdelivery.ErrPlanStale) {
+		fmt.Println("somebody else changed the list; plan again")
+	}
+	if err != nil {
+		return
+	}
+	fmt.Println("added", result.Added, "removed", result.Removed)
+	// Output:
+	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5, 6 at most on the way; 2 calls
+	// + 203.0.113.9
+	// - 2001:db8:1::/48
+	// added 1 removed 1
+}
+
+func ExampleNetworkListsService_Plan_emptyFeed() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	_, err := client.NetworkLists.Plan(ctx, id, nil, webdelivery.PlanOptions{})
+	fmt.Println(err)
+	// Output: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, and at most 0.2 of them may be
+}
