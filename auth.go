@@ -141,6 +141,11 @@ func (n *authenticator) holds(generation uint64) bool {
 	return n.session == nil || n.session.holds(generation)
 }
 
+// loggedIn tells whether a credential can be had without a login.
+func (n *authenticator) loggedIn() bool {
+	return n.session == nil || n.session.loggedIn()
+}
+
 // credential is a header to set.
 type credential struct {
 	name, value string

@@ -150,6 +150,13 @@ func (s *session) holds(generation uint64) bool {
 	return s.valid && generation == s.generation
 }
 
+// loggedIn tells whether there is a token that was not refused.
+func (s *session) loggedIn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.valid
+}
+
 // accepted notes that a session works.
 func (s *session) accepted(generation uint64) {
 	s.mu.Lock()

@@ -47,6 +47,7 @@ type call struct {
 	body   []byte // JSON, nil for none
 
 	stream    bool // a success is not read, but handed on as it arrives
+	permitted bool // the first attempt has its purge permit already
 	enveloped bool // a code of 400 or more in the reply is a refusal, whatever its HTTP status
 }
 
@@ -260,8 +261,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // between a permit and its request, as then several requests could leave together: when the session ends while a purge
 // waits for its permit, that permit is given up and another one taken after the login.
 func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential, waited time.Duration, err error) {
+	permitted := x.permitted && x.attempts == 1 && t.client.auth.loggedIn()
 	for {
-		if shown, err = t.client.auth.credential(ctx, x.kind); err != nil || x.kind != purge {
+		if shown, err = t.client.auth.credential(ctx, x.kind); err != nil || x.kind != purge || permitted {
 			return shown, waited, err
 		}
 		began := time.Now()

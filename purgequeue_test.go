@@ -1,0 +1,590 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// object is the i-th of many.
+func object(i int) string { return fmt.Sprintf("https://www.example.com/%d", i) }
+
+// inQueue runs a test with a queue that is closed afterwards; a goroutine it leaves behind fails the test.
+func inQueue(t *testing.T, s setup, options webdelivery.QueueOptions, test func(f *fixture, q *webdelivery.PurgeQueue)) {
+	t.Helper()
+	inFakeTime(t, s, func(f *fixture) {
+		q := f.client.Purge.NewQueue(options)
+		test(f, q)
+		require.NoError(f, q.Close(f.Context()))
+	})
+}
+
+// purgedURIs are the patterns that the service took, with how often.
+func (f *fixture) purgedURIs() map[string]int {
+	all := map[string]int{}
+	for _, p := range f.srv.Purged() {
+		for _, u := range p.URIs {
+			all[u.URIPattern]++
+		}
+	}
+	return all
+}
+
+// 10,000 callers with one URI each: seconds, and a few requests; each has the receipt of the request that carried his.
+func TestTenThousandCallers(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		const callers = 10_000
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		receipts := map[string]int64{}
+		began := time.Now()
+		for i := range callers {
+			wg.Go(func() {
+				receipt, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				if assert.NoError(f, err) {
+					mu.Lock()
+					defer mu.Unlock()
+					receipts[object(i)] = receipt.TransactionID
+				}
+			})
+		}
+		wg.Wait()
+		assert.Less(f, time.Since(began), 4*time.Second)
+		assert.LessOrEqual(f, len(f.arrivals()), 6)
+		carried := map[string]int64{}
+		for _, p := range f.srv.Purged() {
+			for _, u := range p.URIs {
+				carried[u.URIPattern] = p.TransactionID
+			}
+		}
+		assert.Len(f, carried, callers)
+		assert.True(f, maps.Equal(carried, receipts))
+	})
+}
+
+// What waits goes out with the next permit: 550 ms between requests, identical URIs once, at most MaxURIs and
+// MaxBodyBytes in one, and all of one caller together, oldest first.
+func TestRequestsOfAQueue(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		options webdelivery.QueueOptions
+		calls   [][]int // objects
+		want    [][]int
+	}{
+		{"together", webdelivery.QueueOptions{}, [][]int{{1}, {2, 3}, {4}}, [][]int{{1, 2, 3, 4}}},
+		{"identical once", webdelivery.QueueOptions{}, [][]int{{1}, {1, 2}, {2, 2}}, [][]int{{1, 2}}},
+		{"at most MaxURIs", webdelivery.QueueOptions{MaxURIs: 3}, [][]int{{1, 2}, {3, 4}, {5}}, [][]int{{1, 2}, {3, 4, 5}}},
+		{"identical ones take no room", webdelivery.QueueOptions{MaxURIs: 2}, [][]int{{1, 2}, {2, 1}, {3}}, [][]int{{1, 2}, {3}}},
+		// One URI takes 74 bytes and a comma; 100 are kept for the rest.
+		{"at most MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 250}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
+		{"a long one alone", webdelivery.QueueOptions{MaxBodyBytes: 1}, [][]int{{1}, {2}}, [][]int{{1}, {2}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
+				var wg sync.WaitGroup
+				for _, objects := range tt.calls {
+					var uris []webdelivery.PurgeURI
+					for _, i := range objects {
+						uris = append(uris, webdelivery.Exact(object(i)))
+					}
+					wg.Go(func() {
+						_, err := q.Purge(f.Context(), uris...)
+						assert.NoError(f, err)
+					})
+					synctest.Wait() // so that they come in this order
+				}
+				wg.Wait()
+				var got [][]string
+				for _, p := range f.srv.Purged() {
+					var patterns []string
+					for _, u := range p.URIs {
+						patterns = append(patterns, u.URIPattern)
+					}
+					got = append(got, patterns)
+				}
+				var want [][]string
+				for _, objects := range tt.want {
+					var patterns []string
+					for _, i := range objects {
+						patterns = append(patterns, object(i))
+					}
+					want = append(want, patterns)
+				}
+				assert.Equal(f, want, got)
+				assert.Equal(f, every(len(want)), f.arrivals())
+			})
+		})
+	}
+}
+
+// What Submit refuses is refused here too, and what would not fit into one request; nothing is sent.
+func TestPurgesThatAQueueRefuses(t *testing.T) {
+	t.Parallel()
+	three := []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact(object(2)), webdelivery.Exact(object(3))}
+	tests := []struct {
+		name    string
+		options webdelivery.QueueOptions
+		uris    []webdelivery.PurgeURI
+		field   string
+	}{
+		{"no URI", webdelivery.QueueOptions{}, nil, "uris"},
+		{"an empty one", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact("")}, "uris[1].uri_pattern"},
+		{"a modifier with an exact one", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact("a").WithCacheKeyModifier("b")}, "uris[0].cache_key_modifier_regex"},
+		{"another action", webdelivery.QueueOptions{Action: "DROP"}, three, "action"},
+		{"more than MaxURIs", webdelivery.QueueOptions{MaxURIs: 2}, three, "uris"},
+		{"more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 200}, three, "uris"},
+		{"more than MaxPending", webdelivery.QueueOptions{MaxPending: 2}, three, "uris"},
+		{"limits below 0", webdelivery.QueueOptions{MaxURIs: -1}, three, "QueueOptions"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
+				_, err := q.Purge(f.Context(), tt.uris...)
+				var invalid *webdelivery.ValidationError
+				require.ErrorAs(f, err, &invalid)
+				assert.Equal(f, tt.field, invalid.Field)
+				assert.Empty(f, f.srv.Requests())
+			})
+		})
+	}
+}
+
+// 1 forbidden URI among 1,000 callers: 999 succeed, 1 fails naming his, and few requests find him, wherever he stands.
+func TestOneForbiddenAmongThousand(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []int{0, 1, 499, 500, 777, 999} {
+		t.Run(fmt.Sprint(bad), func(t *testing.T) {
+			t.Parallel()
+			inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+				const forbidden = "https://www.example.org/not-ours"
+				var wg sync.WaitGroup
+				for i := range 1000 {
+					wg.Go(func() {
+						if i != bad {
+							_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+							assert.NoError(f, err)
+							return
+						}
+						receipt, err := q.Purge(f.Context(), webdelivery.Exact(forbidden))
+						assert.Nil(f, receipt)
+						assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+						assert.ErrorContains(f, err, forbidden)
+						assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+						var e *webdelivery.QueueError
+						if assert.ErrorAs(f, err, &e) {
+							assert.Equal(f, []webdelivery.PurgeURI{webdelivery.Exact(forbidden)}, e.URIs)
+						}
+					})
+					if i%100 == 99 {
+						synctest.Wait()
+					}
+				}
+				wg.Wait()
+				assert.Len(f, f.purgedURIs(), 999)
+				assert.LessOrEqual(f, len(f.arrivals()), 21, "2 + 2*log2(1000)")
+				assert.Equal(f, every(len(f.arrivals())), f.arrivals(), "splitting waits for permits too")
+			})
+		})
+	}
+}
+
+// A caller with several URIs of which one is refused: the others are purged, the error names the one.
+func TestACallerWithOneForbiddenURI(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		receipt, err := q.Purge(f.Context(), webdelivery.Exact(object(1)), webdelivery.Exact("https://www.example.org/x"), webdelivery.Exact(object(2)))
+		var e *webdelivery.QueueError
+		require.ErrorAs(f, err, &e)
+		assert.Equal(f, []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.org/x")}, e.URIs)
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.NotNil(f, receipt)
+		assert.Equal(f, map[string]int{object(1): 1, object(2): 1}, f.purgedURIs())
+	})
+}
+
+// When nearly all URIs are refused, splitting stops before it takes the permits of everybody for hours.
+func TestSplittingIsBounded(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		var wg sync.WaitGroup
+		for i := range 1000 {
+			wg.Go(func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(fmt.Sprint("https://www.example.org/", i)))
+				assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			})
+		}
+		wg.Wait()
+		assert.LessOrEqual(f, len(f.arrivals()), 61)
+	})
+}
+
+// A caller who gives up before his URIs are sent takes them out, and nobody else's; afterwards nobody can know, except
+// by the receipt.
+func TestGivingUpInAQueue(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		_, err := q.Purge(f.Context(), webdelivery.Exact(object(0))) // takes the first permit
+		require.NoError(f, err)
+		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		for i := range 10 {
+			wg.Go(func() {
+				if i%2 == 0 {
+					_, err := q.Purge(ctx, webdelivery.Exact(object(100+i)))
+					assert.ErrorIs(f, err, context.DeadlineExceeded)
+					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					return
+				}
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				assert.NoError(f, err)
+			})
+		}
+		wg.Wait()
+		assert.Equal(f, []string{object(0), object(1), object(3), object(5), object(7), object(9)}, slices.Sorted(maps.Keys(f.purgedURIs())))
+
+		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Delay: time.Second})
+		short, cancelShort := context.WithTimeout(f.Context(), 800*time.Millisecond)
+		defer cancelShort()
+		wg.Go(func() {
+			_, err := q.Purge(short, webdelivery.Exact(object(50)))
+			assert.ErrorIs(f, err, context.DeadlineExceeded)
+			assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		})
+		wg.Go(func() {
+			_, err := q.Purge(f.Context(), webdelivery.Exact(object(51)))
+			assert.NoError(f, err)
+		})
+		wg.Wait()
+		assert.Contains(f, f.purgedURIs(), object(50), "what was sent is sent")
+	})
+}
+
+// When all who wait have left, no permit is taken for nobody.
+func TestAQueueThatEverybodyLeft(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		_, err := q.Purge(f.Context(), webdelivery.Exact(object(0)))
+		require.NoError(f, err)
+		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = q.Purge(ctx, webdelivery.Exact(object(1)))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		time.Sleep(time.Minute)
+		assert.Len(f, f.arrivals(), 1)
+		_, err = q.Purge(f.Context(), webdelivery.Exact(object(2)))
+		require.NoError(f, err)
+	})
+}
+
+// Past MaxPending callers wait for room, and give up waiting with their context or when the queue closes.
+func TestAQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{MaxPending: 2, MaxURIs: 2}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		_, err := q.Purge(f.Context(), webdelivery.Exact(object(0)))
+		require.NoError(f, err)
+		var wg sync.WaitGroup
+		for i := range 6 {
+			wg.Go(func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(1+i)))
+				assert.NoError(f, err)
+			})
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(f.Context(), 10*time.Millisecond)
+		defer cancel()
+		_, err = q.Purge(ctx, webdelivery.Exact(object(99)))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		wg.Wait()
+		assert.Len(f, f.purgedURIs(), 7)
+		assert.Len(f, f.srv.Purged(), 4)
+	})
+}
+
+// With Wait a caller waits for his transaction, with one poll for all who share it.
+func TestAQueueThatWaits(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		f.srv.FailTransactions(1, "FAILED", "two caches are down", 0)
+		var wg sync.WaitGroup
+		for i := range 100 {
+			wg.Go(func() {
+				receipt, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				var failed *webdelivery.TransactionError
+				assert.ErrorAs(f, err, &failed)
+				assert.NotNil(f, receipt)
+				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+			})
+		}
+		wg.Wait()
+		polls := f.srv.Count(http.MethodGet, "/transactions/*")
+		assert.LessOrEqual(f, polls, 6)
+
+		began := time.Now()
+		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
+		require.NoError(f, err)
+		assert.GreaterOrEqual(f, time.Since(began), 2*time.Second)
+
+		// When all who share it have left, nobody looks any more; the receipt is with the error.
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		receipt, err := q.Purge(ctx, webdelivery.Exact(object(2)))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		require.NotNil(f, receipt)
+		assert.Equal(f, webdelivery.Applied, webdelivery.OutcomeOf(err))
+		before := f.srv.Count(http.MethodGet, "/transactions/*")
+		time.Sleep(time.Minute)
+		assert.Equal(f, before, f.srv.Count(http.MethodGet, "/transactions/*"))
+	})
+}
+
+// A caller whose URIs were spread over several requests by splitting waits for all their transactions.
+func TestAQueueThatWaitsForSplitRequests(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)), webdelivery.Exact(object(2)), webdelivery.Exact(object(3)))
+			assert.NoError(f, err)
+			for _, p := range f.srv.Purged() {
+				assert.GreaterOrEqual(f, time.Since(p.Time), 2*time.Second, "all transactions have ended")
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			_, err := q.Purge(f.Context(), webdelivery.Exact("https://www.example.org/x"))
+			assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+		})
+		wg.Wait()
+		assert.Greater(f, len(f.srv.Purged()), 1)
+	})
+}
+
+// A permit that cannot be had is told to all who wait, and nothing is sent.
+func TestAQueueWithoutPermits(t *testing.T) {
+	t.Parallel()
+	broken := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return assert.AnError }})
+	inQueue(t, setup{options: []webdelivery.Option{broken}}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		var wg sync.WaitGroup
+		for i := range 10 {
+			wg.Go(func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				assert.ErrorIs(f, err, assert.AnError)
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			})
+		}
+		wg.Wait()
+		assert.Empty(f, f.srv.Requests())
+	})
+	wrong := setup{auth: webdelivery.SessionAuth(username, "wrong-password")}
+	inQueue(t, wrong, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
+		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+	})
+}
+
+// Close refuses new work and drains the rest.
+func TestCloseDrains(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		q := f.client.Purge.NewQueue(webdelivery.QueueOptions{MaxURIs: 2, MaxPending: 8})
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				assert.NoError(f, err)
+			})
+		}
+		synctest.Wait()
+		wg.Go(func() { // waits for room
+			_, err := q.Purge(f.Context(), webdelivery.Exact(object(8)), webdelivery.Exact(object(9)))
+			assert.ErrorIs(f, err, webdelivery.ErrQueueClosed)
+		})
+		synctest.Wait()
+		require.NoError(f, q.Close(f.Context()))
+		wg.Wait()
+		assert.Len(f, f.purgedURIs(), 8)
+		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
+		require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		require.NoError(f, q.Close(f.Context()), "again")
+	})
+}
+
+// Close whose context ends first gives up: the unsent are told so, what is under way ends too, and nothing runs on.
+func TestCloseGivesUp(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []bool{false, true} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: "/cache/purge", Skip: 1, Count: 1, Delay: time.Hour})
+			f.fail(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
+			q := f.client.Purge.NewQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: wait})
+			var wg sync.WaitGroup
+			outcomes := make([]webdelivery.Outcome, 4)
+			for i := range 4 {
+				wg.Go(func() {
+					_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+					outcomes[i] = webdelivery.OutcomeOf(err)
+					if i > 0 || wait {
+						assert.ErrorIs(f, err, webdelivery.ErrQueueClosed)
+					}
+				})
+				synctest.Wait()
+			}
+			time.Sleep(600 * time.Millisecond) // the first was accepted, the second is under way
+			ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+			defer cancel()
+			require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
+			wg.Wait()
+			first := webdelivery.Applied
+			if wait {
+				first = webdelivery.Unknown
+			}
+			assert.Equal(f, []webdelivery.Outcome{first, webdelivery.Unknown, webdelivery.NotApplied, webdelivery.NotApplied}, outcomes)
+		})
+	}
+}
+
+// OnStats tells after each request what waits, what was sent, and how old the oldest is.
+func TestQueueStats(t *testing.T) {
+	t.Parallel()
+	var told []webdelivery.QueueStats
+	options := webdelivery.QueueOptions{MaxURIs: 2, OnStats: func(s webdelivery.QueueStats) { told = append(told, s) }}
+	inQueue(t, setup{}, options, func(f *fixture, q *webdelivery.PurgeQueue) {
+		var wg sync.WaitGroup
+		for i := range 5 {
+			wg.Go(func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				assert.NoError(f, err)
+			})
+		}
+		wg.Wait()
+		const at = 10 * time.Millisecond // the queue lets callers gather
+		assert.Equal(f, []webdelivery.QueueStats{
+			{Pending: 3, Sent: 2, Requests: 1, Oldest: at},
+			{Pending: 1, Sent: 4, Requests: 2, Oldest: at + permitEvery},
+			{Pending: 0, Sent: 5, Requests: 3},
+		}, told)
+	})
+}
+
+// Sessions that end while a queue works: it logs in and goes on, and its requests stay apart.
+func TestAQueueOverSessions(t *testing.T) {
+	t.Parallel()
+	s := bySession
+	s.server.SessionLifetime = 4 * time.Second
+	s.server.PurgeRate = -1
+	inQueue(t, s, webdelivery.QueueOptions{MaxURIs: 1}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		f.fail(testserver.Fault{Path: "/sessions", Delay: 700 * time.Millisecond})
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				assert.NoError(f, err)
+			})
+		}
+		wg.Wait()
+		assert.Len(f, f.purgedURIs(), 20)
+		times := f.arrivals()
+		for i := 2; i < len(times); i++ {
+			assert.Greater(f, times[i]-times[i-2], time.Second, "%v", times)
+		}
+	})
+}
+
+// Random cancels, refusals, faults and cuts: each accepted URI reached the service, and each error has the right outcome.
+func TestQueueOutcomesAreTrue(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 7))
+			options := webdelivery.QueueOptions{MaxURIs: 1 + r.IntN(40), Wait: r.IntN(2) == 0}
+			inQueue(t, setup{}, options, func(f *fixture, q *webdelivery.PurgeQueue) {
+				faults := []testserver.Fault{
+					{Status: 503},
+					{Status: 400},
+					{Status: 429},
+					{Cut: testserver.CutAfterRead},
+					{Cut: testserver.CutAfterExecute},
+					{Cut: testserver.CutBody},
+					{Status: 500, Execute: true},
+				}
+				for range 10 {
+					fault := faults[r.IntN(len(faults))]
+					fault.Path, fault.Skip, fault.Count = "/cache/purge", r.IntN(20), 1+r.IntN(2)
+					f.fail(fault)
+				}
+				type result struct {
+					uri string
+					err error
+				}
+				results := make([]result, 150)
+				var wg sync.WaitGroup
+				for i := range results {
+					uri, patience, pause := object(i), time.Duration(0), time.Duration(r.IntN(5000))*time.Millisecond
+					if r.IntN(20) == 0 {
+						uri = fmt.Sprint("https://www.example.org/", i)
+					}
+					if r.IntN(4) == 0 {
+						patience = time.Duration(1+r.IntN(3000)) * time.Millisecond
+					}
+					wg.Go(func() {
+						time.Sleep(pause)
+						ctx := f.Context()
+						if patience > 0 {
+							var cancel context.CancelFunc
+							ctx, cancel = context.WithTimeout(ctx, patience)
+							defer cancel()
+						}
+						_, err := q.Purge(ctx, webdelivery.Exact(uri))
+						results[i] = result{uri, err}
+					})
+				}
+				wg.Wait()
+				require.NoError(f, q.Close(f.Context()))
+				purged := f.purgedURIs()
+				for _, got := range results {
+					switch outcome := webdelivery.OutcomeOf(got.err); {
+					case outcome == webdelivery.Applied:
+						assert.Contains(f, purged, got.uri)
+					case outcome == webdelivery.NotApplied:
+						assert.NotContains(f, purged, got.uri, "%v", got.err)
+					case strings.Contains(got.uri, "example.org"):
+						assert.NotContains(f, purged, got.uri)
+					}
+					if got.err != nil && !errors.Is(got.err, context.DeadlineExceeded) {
+						assert.ErrorContains(f, got.err, got.uri)
+					}
+				}
+				times := f.arrivals()
+				for i := 2; i < len(times); i++ {
+					assert.Greater(f, times[i]-times[i-2], time.Second)
+				}
+			})
+		})
+	}
+}
