@@ -14,10 +14,12 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -117,6 +119,57 @@ func BenchmarkPeakMemory(b *testing.B) {
 			}
 		})
 	}
+}
+
+// 10,000 goroutines with one URI each through the queue, against the fake with its limit enforced; and the time that as
+// many submissions one by one take, extrapolated from 20.
+func BenchmarkPurgeQueue(b *testing.B) {
+	const callers, sample = 10_000, 20
+	newClient := func(b *testing.B) (*testserver.Server, *webdelivery.Client) {
+		srv := testserver.New(testserver.Config{})
+		url, err := srv.ListenTCP()
+		require.NoError(b, err)
+		b.Cleanup(func() { require.NoError(b, srv.Close()) })
+		client, err := webdelivery.NewClient(url, customer, webdelivery.BasicAuth(username, password))
+		require.NoError(b, err)
+		return srv, client
+	}
+	var queued, alone time.Duration
+	b.Run("queue", func(b *testing.B) {
+		for b.Loop() {
+			srv, client := newClient(b)
+			queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+			began := time.Now()
+			var wg sync.WaitGroup
+			for i := range callers {
+				wg.Go(func() {
+					_, err := queue.Purge(b.Context(), webdelivery.Exact(object(i)))
+					assert.NoError(b, err)
+				})
+			}
+			wg.Wait()
+			queued = time.Since(began)
+			require.NoError(b, queue.Close(b.Context()))
+			for _, r := range srv.Requests() {
+				require.Equal(b, http.StatusCreated, r.Status)
+			}
+			b.ReportMetric(float64(len(srv.Requests())), "requests")
+			b.ReportMetric(queued.Seconds(), "s/10000")
+		}
+	})
+	b.Run("one-by-one", func(b *testing.B) {
+		for b.Loop() {
+			_, client := newClient(b)
+			began := time.Now()
+			for i := range sample {
+				_, err := client.Purge.Submit(b.Context(), purgeOf(object(i)))
+				require.NoError(b, err)
+			}
+			alone = time.Since(began) * callers / sample
+			b.ReportMetric(alone.Seconds(), "s/10000")
+			b.ReportMetric(alone.Seconds()/queued.Seconds(), "times-the-queue")
+		}
+	})
 }
 
 // Comparing 50,000 desired entries with a list of as many, half of which are the same; reading the list included.

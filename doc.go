@@ -14,6 +14,12 @@
 //	})
 //	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID)
 //
+// Many purges go through a [PurgeQueue], which sends what is waiting as one request whenever the service takes one:
+//
+//	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+//	receipt, err := queue.Purge(ctx, webdelivery.Exact(uri)) // from any number of goroutines
+//	err = queue.Close(ctx)
+//
 //	for task, err := range client.Tasks.All(ctx, webdelivery.TaskListOptions{Since: yesterday}) {
 //		...
 //	}

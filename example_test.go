@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -51,6 +52,46 @@ func ExampleWithPurgeLimiter() {
 
 	fmt.Println(client != nil, err)
 	// Output: true <nil>
+}
+
+func ExamplePurgeService_NewQueue() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	queue := client.Purge.NewQueue(webdelivery.QueueOptions{Action: webdelivery.ActionPurge})
+	var deploys sync.WaitGroup
+	for i := range 100 { // from any number of goroutines: they share requests
+		deploys.Go(func() {
+			_, err := queue.Purge(ctx, webdelivery.Exact(fmt.Sprintf("https://www.example.com/page/%d", i)))
+			if err != nil {
+				fmt.Println(err)
+			}
+		})
+	}
+	deploys.Wait()
+	if err := queue.Close(ctx); err != nil { // sends what is left
+		fmt.Println(err)
+	}
+	fmt.Println("purged")
+	// Output: purged
+}
+
+func ExampleQueueError() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+	defer func() { _ = queue.Close(ctx) }()
+
+	_, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Exact("https://www.example.org/not-ours"))
+	var failed *webdelivery.QueueError
+	if errors.As(err, &failed) {
+		for _, uri := range failed.URIs {
+			fmt.Println("refused:", uri.URIPattern)
+		}
+	}
+	// Output: refused: https://www.example.org/not-ours
 }
 
 func ExamplePurgeService_Submit() {

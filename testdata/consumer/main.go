@@ -147,6 +147,16 @@ func purges(ctx context.Context, client *webdelivery.Client) error {
 	if err != nil {
 		return err
 	}
+	queue := client.Purge.NewQueue(webdelivery.QueueOptions{
+		Action: webdelivery.ActionPurge, Wait: true, MaxURIs: 10_000, MaxBodyBytes: 4 << 20, MaxPending: 1_000_000,
+		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Pending, s.Sent, s.Requests, s.Oldest) },
+	})
+	if receipt, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/")); err != nil {
+		return err
+	}
+	if err := queue.Close(ctx); err != nil {
+		return err
+	}
 	fmt.Println(tx.Code, tx.Description, tx.BeginTS, tx.EndTS, tx.PercentReceivedResponses, tx.TransactionStatus,
 		tx.TransactionStatusDescription)
 	return nil
@@ -324,6 +334,8 @@ func explain(err error) string {
 		return invalid.Field + invalid.Reason
 	case errors.As(err, &task):
 		return task.Task.ID
+	case errors.Is(err, webdelivery.ErrQueueClosed):
+		return "closed"
 	case errors.Is(err, webdelivery.ErrPlanStale):
 		return "plan again"
 	case errors.As(err, &partial):
