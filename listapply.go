@@ -5,30 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// check refuses a plan that was not made for this list, or not made by Plan.
-func (p *Plan) check(current []held) error {
+// check refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
+// have made it. It gives the plan as it is carried out.
+func (stored *Plan) check(current []held) (*Plan, error) {
+	p := *stored
 	if fingerprint(current) != p.Before {
-		return fmt.Errorf("%w: it was changed after the plan was made", ErrPlanStale)
+		return nil, &changeError{fmt.Errorf("%w: it was changed after the plan was made", ErrPlanStale), NotApplied}
 	}
-	if _, err := parseEntries("add", p.Type, p.Add); err != nil {
-		return err
+	add, err := parseEntries("add", p.Type, p.Add)
+	if err != nil {
+		return nil, err
 	}
-	if p.Keep < 0 || p.Keep+len(p.Remove) != len(current) || p.Size() > maxListEntries {
-		return invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
+	p.Add = textsOf(add)
+	there := make(map[string]string, len(current))
+	for _, e := range current {
+		there[e.ID] = e.Entry
+	}
+	for i, e := range p.Remove {
+		if entry, ok := there[e.ID]; !ok || entry != e.Entry {
+			return nil, invalid(fmt.Sprintf("remove[%d]", i), "is not in the list, or comes twice")
+		}
+		delete(there, e.ID)
+	}
+	if p.Keep != len(there) || p.Size() > maxListEntries || p.Covering < 0 || p.Covering > len(p.Add) {
+		return nil, invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
 			p.Keep, len(p.Remove), len(p.Add), len(current))
 	}
-	return nil
+	return &p, p.checkRemoval(len(current))
 }
+
+// changeError is the error of a change of many parts, with what became of the whole.
+type changeError struct {
+	err     error
+	outcome Outcome
+}
+
+func (e *changeError) Error() string           { return e.err.Error() }
+func (e *changeError) Unwrap() error           { return e.err }
+func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
 
 // ApplyOptions say how a plan is carried out.
 type ApplyOptions struct {
-	// Wait waits for the tasks that the service gives for the changes, until all of them have ended.
+	// Wait waits for the tasks that the service gives for the changes, one after the other. The first that failed ends it.
 	Wait bool
 	// Concurrency is how many removals run at once. 0 means 4.
 	Concurrency int
@@ -46,10 +71,11 @@ type ApplyResult struct {
 // any change if it is not what the plan was made for; and it reads it again at the end, and ends with ErrPlanStale if it
 // is not what it should be.
 //
-// When a change fails, what was done stays done, and the error's outcome is that of the change; the result says how far
-// it came. Planning and applying again mends it, whatever happened.
+// When a change fails, what was done stays done; the result says how far it came, and the outcome of the error is
+// [Unknown] as soon as anything was changed. Planning and applying again mends it, whatever happened.
 //
-// The wait options are those of tasks; [OnProgress] is called after each step, with the part done in percent.
+// The wait options are those of tasks; WaitTimeout bounds the waits for all of them together. [OnProgress] is called
+// after each call that changes the list, one call at a time, with the part done in percent.
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
 	if plan == nil {
 		return nil, invalid("plan", "is nil")
@@ -62,27 +88,58 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if err != nil {
 		return nil, err
 	}
-	a := &applying{service: s, plan: plan, options: options, waiter: w, began: time.Now(), result: &ApplyResult{}}
 	current, err := s.snapshot(ctx, plan.ListID)
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.check(current); err != nil {
+	if plan, err = plan.check(current); err != nil {
 		return nil, err
 	}
-	for _, step := range plan.steps() {
-		if err := a.run(ctx, step); err != nil {
-			return a.result, err
+	a := &applying{service: s, plan: plan, options: options, waiter: w, began: time.Now(), result: &ApplyResult{}}
+	if err := a.carryOut(ctx, current, wait); err != nil {
+		outcome := NotApplied
+		if a.uncertain || a.result.Added+a.result.Removed > 0 {
+			outcome = Unknown
+		}
+		return a.result, &changeError{err, outcome}
+	}
+	return a.result, nil
+}
+
+func (a *applying) carryOut(ctx context.Context, before []held, wait []WaitOption) error {
+	for _, step := range a.plan.steps() {
+		var err error
+		if step.add != nil {
+			err = a.add(ctx, step.add)
+		} else {
+			err = a.remove(ctx, step.remove)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if options.Wait {
-		for _, id := range a.result.Tasks {
-			if _, err := s.client.Tasks.Wait(ctx, id, a.quietly(wait)...); err != nil {
-				return a.result, err
-			}
+	if a.options.Wait {
+		if err := a.awaitTasks(ctx, wait); err != nil {
+			return err
 		}
 	}
-	return a.result, a.verify(ctx, current)
+	return a.verify(ctx, before)
+}
+
+// awaitTasks waits for all tasks, whose progress is no progress of the whole.
+func (a *applying) awaitTasks(ctx context.Context, wait []WaitOption) error {
+	if a.waiter.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, a.waiter.timeout)
+		defer cancel()
+	}
+	quiet := append(slices.Clone(wait), OnProgress(func(Progress) {}))
+	for _, id := range a.result.Tasks {
+		if _, err := a.service.client.Tasks.Wait(ctx, id, quiet...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // applying is an Apply under way.
@@ -92,21 +149,11 @@ type applying struct {
 	options ApplyOptions
 	waiter  *waiter
 	began   time.Time
-	steps   int
-	result  *ApplyResult
-}
 
-func (a *applying) run(ctx context.Context, s step) error {
-	var err error
-	status := "removing"
-	if s.add != nil {
-		status = "adding"
-		err = a.add(ctx, s.add)
-	} else {
-		err = a.remove(ctx, s.remove)
-	}
-	a.report(status, false)
-	return err
+	mu        sync.Mutex // for the removals that run side by side
+	calls     int
+	result    *ApplyResult
+	uncertain bool // a change failed of which nobody knows whether it was made
 }
 
 // add adds one part. When nobody can know whether the service took it, the list is read to find out.
@@ -119,18 +166,21 @@ func (a *applying) add(ctx context.Context, texts []string) error {
 	for try := 1; ; try++ {
 		reply, err := a.service.addPart(ctx, path, texts)
 		if err == nil {
-			a.result.Added += len(texts)
-			a.task(reply.Task)
+			a.done("adding", &a.result.Added, len(texts), reply.Task)
 			return nil
 		}
-		if OutcomeOf(err) != Unknown || ctx.Err() != nil || try == settlements {
+		if OutcomeOf(err) == NotApplied {
+			return err
+		}
+		a.uncertain = true
+		if ctx.Err() != nil || try == settlements {
 			return err
 		}
 		missing, readErr := a.missing(ctx, texts)
 		if readErr != nil {
 			return errors.Join(err, readErr)
 		}
-		a.result.Added += len(texts) - len(missing)
+		a.done("adding", &a.result.Added, len(texts)-len(missing), nil)
 		if texts = missing; len(texts) == 0 {
 			return nil
 		}
@@ -147,45 +197,52 @@ func (a *applying) missing(ctx context.Context, texts []string) ([]string, error
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return has[heldEntry(text).meaning] }), nil
 }
 
-// remove removes entries, some at once. An entry that is gone already is removed. The first failure stops the others
-// that have not begun.
+// remove removes entries, some at once. The first failure stops those that have not begun; what is under way is seen
+// through.
 func (a *applying) remove(ctx context.Context, entries []NetworkListEntry) error {
-	tasks := make([]*Task, len(entries))
-	done := make([]bool, len(entries))
-	var group errgroup.Group // without a context of its own: what is under way is seen through
+	var group errgroup.Group
 	var failed atomic.Bool
 	group.SetLimit(a.options.Concurrency)
-	for i, e := range entries {
+	for _, e := range entries {
 		group.Go(func() error {
 			if failed.Load() {
 				return nil
 			}
-			var err error
-			tasks[i], err = a.service.DeleteEntry(ctx, a.plan.ListID, e.ID)
-			if errors.Is(err, ErrNotFound) {
-				err = nil
-			}
-			done[i] = err == nil
+			task, err := a.removeOne(ctx, e.ID)
+			a.mu.Lock()
+			defer a.mu.Unlock()
 			if err != nil {
 				failed.Store(true)
+				a.uncertain = a.uncertain || OutcomeOf(err) != NotApplied
+				return err
 			}
-			return err
+			a.done("removing", &a.result.Removed, 1, task)
+			return nil
 		})
 	}
-	err := group.Wait()
-	for i, t := range tasks {
-		if done[i] {
-			a.result.Removed++
-			a.task(t)
-		}
-	}
-	return err
+	return group.Wait()
 }
 
-func (a *applying) task(t *Task) {
-	if t != nil {
-		a.result.Tasks = append(a.result.Tasks, t.ID)
+// removeOne removes an entry. One that cannot be found is gone already, if it cannot be read either; else the address
+// for deletions is wrong (open point 22).
+func (a *applying) removeOne(ctx context.Context, id string) (*Task, error) {
+	task, err := a.service.DeleteEntry(ctx, a.plan.ListID, id)
+	if !errors.Is(err, ErrNotFound) {
+		return task, err
 	}
+	if _, readErr := a.service.GetEntry(ctx, a.plan.ListID, id); errors.Is(readErr, ErrNotFound) {
+		return nil, nil //nolint:nilnil // no task, as DeleteEntry says
+	}
+	return nil, err
+}
+
+// done counts what a call has done, and tells how far it is, in percent of the entries that change.
+func (a *applying) done(status string, counter *int, n int, task *Task) {
+	*counter += n
+	if task != nil {
+		a.result.Tasks = append(a.result.Tasks, task.ID)
+	}
+	a.report(status, false)
 }
 
 // verify reads the list and compares it with what the plan should have made of it.
@@ -229,20 +286,14 @@ func without(a, b map[meaning]bool) (n int) {
 	return n
 }
 
-// report tells how far it is, in percent of the entries that change.
 func (a *applying) report(status string, complete bool) {
-	a.steps++
+	a.calls++
 	percent := 100
 	if total := len(a.plan.Add) + len(a.plan.Remove); total > 0 {
 		percent = 100 * (a.result.Added + a.result.Removed) / total
 	}
 	a.waiter.report(Progress{
-		Kind: "networklist", ID: a.plan.ListID, Status: status, Percent: percent, Complete: complete, Looks: a.steps,
+		Kind: "networklist", ID: a.plan.ListID, Status: status, Percent: percent, Complete: complete, Looks: a.calls,
 		Elapsed: time.Since(a.began),
 	})
-}
-
-// quietly are the wait options for a task of a change, whose progress is no progress of the whole.
-func (a *applying) quietly(wait []WaitOption) []WaitOption {
-	return append(slices.Clone(wait), OnProgress(func(Progress) {}))
 }

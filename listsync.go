@@ -43,6 +43,10 @@ type Plan struct {
 	Largest int `json:"largest"`
 	// Calls is how many calls Apply makes to change the list; reading it comes on top.
 	Calls int `json:"calls"`
+	// Covering is how many of Add, from the first, cover addresses of entries that are removed.
+	Covering int `json:"covering"`
+	// MaxRemove is that of the options.
+	MaxRemove float64 `json:"max_remove"`
 	// Unprotected is how many entries must be removed before the added ones that cover their addresses, because the list
 	// has no room for both.
 	Unprotected int `json:"unprotected"`
@@ -98,10 +102,15 @@ type held struct {
 // snapshot reads a list: all entries, a thousand a call, four calls ahead.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, error) {
 	var entries []held
+	seen := map[string]bool{}
 	for e, err := range s.AllEntries(ctx, id, EntryOptions{Count: 1000}, ReadAhead(bulkConcurrency)) {
 		if err != nil {
 			return nil, err
 		}
+		if e.ID == "" || seen[e.ID] {
+			return nil, fmt.Errorf("%w: entry %q has no id of its own", ErrBadReply, e.Entry)
+		}
+		seen[e.ID] = true
 		entries = append(entries, held{e, heldEntry(e.Entry).meaning})
 	}
 	return entries, nil
@@ -134,19 +143,18 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, invalid("MaxRemove", "%v is not between 0 and 1", options.MaxRemove)
 	}
 	setDefault(&options.MaxRemove, 0.2)
+	wanted, err := desiredEntries(desired, options)
+	if err != nil {
+		return nil, err
+	}
 	list, err := s.GetSummary(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := parseEntries("desired", list.Type, desired)
-	if err != nil {
+	list.ID = id
+	if len(wanted) > 0 && wanted[0].listType() != list.Type {
+		_, err := parseEntries("desired", list.Type, desired)
 		return nil, err
-	}
-	wanted = withoutDuplicates(wanted)
-	if options.Aggregate && list.Type == ListTypeIP {
-		if wanted, err = aggregate(wanted); err != nil {
-			return nil, err
-		}
 	}
 	current, err := s.snapshot(ctx, id)
 	if err != nil {
@@ -156,11 +164,38 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if err != nil {
 		return nil, err
 	}
-	const rounding = 1e-9 // 0.29 of 100 is a little less than 29
-	if n := len(plan.Remove); float64(n) > options.MaxRemove*float64(len(current))+rounding {
-		return nil, invalid("MaxRemove", "%d of %d entries would be removed, and at most %.4g of them may be", n, len(current), options.MaxRemove)
+	plan.MaxRemove = options.MaxRemove
+	if err := plan.checkRemoval(len(current)); err != nil {
+		return nil, err
 	}
 	return plan, nil
+}
+
+// desiredEntries are what is left to be compared; what no list can hold is refused before anything is sent.
+func desiredEntries(desired []string, options PlanOptions) ([]entry, error) {
+	wanted, err := parseEntries("desired", "", desired)
+	if err != nil {
+		return nil, err
+	}
+	wanted = withoutDuplicates(wanted)
+	if options.Aggregate && len(wanted) > 0 && wanted[0].listType() == ListTypeIP {
+		if wanted, err = aggregate(wanted); err != nil {
+			return nil, err
+		}
+	}
+	if len(wanted) > maxListEntries {
+		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", len(wanted), maxListEntries)
+	}
+	return wanted, nil
+}
+
+// checkRemoval refuses to remove too much of a list.
+func (p *Plan) checkRemoval(size int) error {
+	const rounding = 1e-9 // 0.29 of 100 is a little less than 29
+	if n := len(p.Remove); float64(n) > p.MaxRemove*float64(size)+rounding {
+		return invalid("MaxRemove", "%d of %d entries would be removed, and at most %.4g of them may be", n, size, p.MaxRemove)
+	}
+	return nil
 }
 
 // newPlan compares sorted meanings, so that 50,000 entries take no time.
@@ -215,7 +250,12 @@ func (p *Plan) order(keep []*held, add []entry, remove []*held) error {
 		return err
 	}
 	remove = falseFirst(remove, func(e *held) bool { return missed(e.prefix, added, kept) })
-	add = falseFirst(add, func(e entry) bool { return !e.prefix.IsValid() || !removed.OverlapsPrefix(e.prefix) })
+	for _, e := range add {
+		if removed.OverlapsPrefix(e.prefix) {
+			p.Covering++
+		}
+	}
+	add = falseFirst(add, func(e entry) bool { return !removed.OverlapsPrefix(e.prefix) })
 	p.Add = textsOf(add)
 	p.Remove = make([]NetworkListEntry, len(remove))
 	for i, e := range remove {
@@ -293,7 +333,7 @@ func covered[T any](entries []T, prefix func(T) netip.Prefix) (*netipx.IPSet, er
 
 // aggregate merges ranges into the fewest that cover the same addresses, no more and no less.
 func aggregate(entries []entry) ([]entry, error) {
-	set, err := covered(entries, func(e entry) netip.Prefix { return e.prefix })
+	set, err := covered(entries, entryPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -323,19 +363,28 @@ func (s step) calls() int {
 	return len(s.remove)
 }
 
-// steps puts the plan into the order in which it is carried out: additions of 5,000, before each of them as many
-// removals as room must be made for, and the other removals last.
+// steps puts the plan into the order in which it is carried out: additions as far as there is room, 5,000 a call; when
+// there is none, as many removals as the next additions need, those that cover what is removed by themselves; and the
+// other removals last.
 func (p *Plan) steps() []step {
 	var steps []step
-	size, remove := p.Keep+len(p.Remove), p.Remove
-	for part := range slices.Chunk(p.Add, maxCallEntries) {
-		if room := size + len(part) - maxListEntries; room > 0 {
-			size -= room
-			steps = append(steps, step{remove: remove[:room], makesRoom: true, size: size})
-			remove = remove[room:]
+	size, add, remove, covering := p.Keep+len(p.Remove), p.Add, p.Remove, p.Covering
+	for len(add) > 0 {
+		n := min(len(add), maxCallEntries)
+		if room := max(0, maxListEntries-size); room > 0 {
+			n = min(n, room)
+			size += n
+			steps = append(steps, step{add: add[:n], size: size})
+			add, covering = add[n:], max(0, covering-n)
+			continue
 		}
-		size += len(part)
-		steps = append(steps, step{add: part, size: size})
+		if covering > 0 {
+			n = min(n, covering)
+		}
+		n = min(max(n, size-maxListEntries+1), len(remove))
+		size -= n
+		steps = append(steps, step{remove: remove[:n], makesRoom: true, size: size})
+		remove = remove[n:]
 	}
 	if len(remove) > 0 {
 		steps = append(steps, step{remove: remove, size: size - len(remove)})

@@ -215,7 +215,10 @@ func TestApply(t *testing.T) {
 			}))
 			require.NoError(f, err)
 			assert.Equal(f, tt.took, time.Since(began))
-			assert.Equal(f, []string{"networklist adding 20 false", "networklist removing 100 false", "networklist done 100 true"}, steps)
+			require.Len(f, steps, 1+40+1)
+			assert.Equal(f, "networklist adding 20 false", steps[0])
+			assert.Equal(f, "networklist removing 22 false", steps[1])
+			assert.Equal(f, []string{"networklist removing 100 false", "networklist done 100 true"}, steps[40:])
 			assert.Equal(f, 10, result.Added)
 			assert.Equal(f, 40, result.Removed)
 			assert.Len(f, result.Tasks, 41)
@@ -492,11 +495,169 @@ func TestRemovalsThatFail(t *testing.T) {
 	withList(t, setup{}, addresses(40), func(f *fixture) {
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
 		require.NoError(f, err)
-		f.fail(testserver.Fault{Method: http.MethodDelete, Count: 1, Status: 404})
+		f.fail(testserver.Fault{Method: http.MethodDelete, Count: 1, Status: 404, Execute: true})
 		f.fail(testserver.Fault{Method: http.MethodDelete, Skip: 19, Status: 403})
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
 		assert.Equal(f, 20, result.Removed)
 		assert.LessOrEqual(f, f.srv.Count(http.MethodDelete, ""), 24)
+	})
+}
+
+// Free places are filled before anything is removed, those that cover first; in a full list as little is removed as the
+// covering additions need.
+func TestRoomIsMadeOnlyAsFarAsItMust(t *testing.T) {
+	t.Parallel()
+	all := addresses(60_000) // the first 4,096 are 198.18.0.0/20
+	for _, tt := range []struct{ size, unprotected int }{{49_900, 0}, {50_000, 1}} {
+		withList(t, setup{}, all[:tt.size], func(f *fixture) {
+			desired := append([]string{"198.18.0.0/20"}, all[4_096:tt.size]...)
+			desired = append(desired, all[50_000:54_000]...)
+			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
+			require.NoError(f, err)
+			assert.Equal(f, tt.unprotected, plan.Unprotected)
+			assert.Equal(f, 50_000, plan.Largest)
+			assert.Equal(f, 1, plan.Covering)
+		})
+	}
+}
+
+// A plan that was stored and changed by hand: what it removes must be in the list, once, and no more than MaxRemove; a
+// country in lower case is sent in upper case.
+func TestStoredPlansAreCheckedAgain(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*webdelivery.Plan, []webdelivery.NetworkListEntry){
+		"everything":        func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove, p.Keep = all, 0 },
+		"the id of another": func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove[0].ID = all[5].ID },
+		"one twice": func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
+			p.Remove, p.Keep = append(p.Remove, p.Remove[0]), p.Keep-1
+		},
+		"no id":                 func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = "" },
+		"more covering than is": func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Covering = 7 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, addresses(10), func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(10)[1:], webdelivery.PlanOptions{})
+				require.NoError(f, err)
+				page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{})
+				require.NoError(f, err)
+				change(plan, page.Items)
+				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.ErrorIs(f, err, webdelivery.ErrInvalid)
+				assert.Equal(f, addresses(10), f.srv.Entries(listID))
+			})
+		})
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO"})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"DE"}, anything)
+		require.NoError(f, err)
+		plan.Add[0] = "de"
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"DE"}, f.srv.Entries(id))
+		assert.Equal(f, "de", plan.Add[0], "the plan is the caller's")
+	})
+}
+
+// What became of the list when Apply fails: nothing as long as nothing was changed, unknown from then on.
+func TestOutcomeOfAFailedApply(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		fault testserver.Fault
+		want  webdelivery.Outcome
+	}{
+		{"the first addition is refused", testserver.Fault{Method: http.MethodPost, Status: 403}, webdelivery.NotApplied},
+		{"an addition is cut for ever", testserver.Fault{Method: http.MethodPost, Cut: testserver.CutAfterRead}, webdelivery.Unknown},
+		{"a removal is refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.Unknown},
+		{"the last reading is refused", testserver.Fault{Method: http.MethodGet, Skip: 3, Status: 403}, webdelivery.Unknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+				f.fail(tt.fault)
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2"}, anything)
+				require.NoError(f, err)
+				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.Error(f, err)
+				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+		require.NoError(f, err)
+		f.srv.ChangeEntries(listID, []string{"192.0.2.9"}, nil)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+	})
+}
+
+// A wrong address for deletions (open point 22) is found out by the first of them, and is not taken for a deletion.
+func TestAWrongDeletionAddress(t *testing.T) {
+	t.Parallel()
+	wrong := webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/config/networklists/{list}/entries/{entry}/x"})
+	withList(t, setup{options: []webdelivery.Option{wrong}}, addresses(40), func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+		require.NoError(f, err)
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.Zero(f, result.Removed)
+		assert.LessOrEqual(f, f.srv.Count(http.MethodDelete, ""), 4)
+	})
+}
+
+// What no list can hold is refused before anything is sent; the plan is for the list that was asked for.
+func TestPlanRefusesBeforeItReads(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		for _, desired := range [][]string{addresses(50_001), {"www.example.com"}, {"DE", "192.0.2.1"}} {
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		}
+		assert.Empty(f, f.srv.Requests())
+		f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+		require.NoError(f, err)
+		assert.Equal(f, listID, plan.ListID)
+	})
+}
+
+// Entries without ids of their own cannot be planned with.
+func TestPlanNeedsIds(t *testing.T) {
+	t.Parallel()
+	for _, items := range []string{`{"entry":"192.0.2.1"}`, `{"id":"a","entry":"192.0.2.1"},{"id":"a","entry":"192.0.2.2"}`} {
+		withList(t, setup{}, nil, func(f *fixture) {
+			body := fmt.Sprintf(`{"items":[%s],"total":%d,"page_count":1,"page_index":1,"has_more":false}`, items, 1+len(items)/40)
+			f.fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: body})
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+			require.ErrorIs(f, err, webdelivery.ErrBadReply)
+		})
+	}
+}
+
+// WaitTimeout bounds the waits for all tasks together, and a task that failed ends them.
+func TestApplyWaitsNoLonger(t *testing.T) {
+	t.Parallel()
+	s := setup{server: testserver.Config{DeployDuration: time.Hour}}
+	withList(t, s, addresses(10), func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+		require.NoError(f, err)
+		began := time.Now()
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(5*time.Second))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		assert.Equal(f, 5*time.Second, time.Since(began))
+	})
+	withList(t, setup{}, addresses(2), func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Path: "/tasks/*", Status: 200, Body: `{"id":"t","error_info":{"message":"no route"}}`})
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+		var failed *webdelivery.TaskError
+		require.ErrorAs(f, err, &failed)
 	})
 }

@@ -1,11 +1,12 @@
 package webdelivery
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -34,7 +35,7 @@ type NetworkList struct {
 	URI         string   `json:"uri"`
 	ID          string   `json:"id"` // UUID
 	Type        ListType `json:"type"`
-	List        []string `json:"list,omitempty"` // entries; nil when the service left them out, empty when there are none
+	List        []string `json:"list,omitzero"` // entries; nil when the service left them out, empty when there are none
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	Deprecated  bool     `json:"deprecated"`
@@ -231,7 +232,7 @@ type AddEntriesResult struct {
 //
 // Entries that are neither, or not all of one kind, are refused as [*ValidationError]s that name their places, and
 // nothing is sent. A call that fails ends it with a [*PartialError] that says which entries were accepted, which not,
-// and of which that is unknown. Repeating it with all of them does no harm.
+// and of which that is unknown. The result has the replies so far. Repeating it with all of them does no harm.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
 	path, err := expand(entriesPath, id)
 	if err != nil {
@@ -250,7 +251,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 		part := texts[at:min(at+maxCallEntries, len(texts))]
 		reply, err := s.addPart(ctx, path, part)
 		if err != nil {
-			return nil, newPartialError(texts, at, len(part), err)
+			return result, newPartialError(texts, at, len(part), err)
 		}
 		result.Added = texts[:at+len(part)]
 		result.Replies = append(result.Replies, *reply)
@@ -289,7 +290,7 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 	if err != nil {
 		return nil, err
 	}
-	return s.change(ctx, http.MethodDelete, path)
+	return s.change(ctx, http.MethodDelete, path, "")
 }
 
 // ClearEntries removes all entries and keeps the list, by the address that the list gives for it (service-interface
@@ -299,11 +300,19 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	if err != nil {
 		return nil, err
 	}
-	path, _, err := s.client.base.resolve("entries_batch_deletion_uri", list.EntriesBatchDeletionURI)
+	const field = "entries_batch_deletion_uri"
+	path, query, err := s.client.base.resolve(field, list.EntriesBatchDeletionURI)
 	if err != nil {
 		return nil, err
 	}
-	return s.change(ctx, s.client.dialect.BatchDeletionMethod, path)
+	own, err := expand(listPath, id)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(path, own+"/") {
+		return nil, invalid(field, "%s is not below %s", path, own)
+	}
+	return s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query)
 }
 
 // Delete removes a list and all its data (service-interface section 4.6). The task is nil when the service gives none
@@ -313,42 +322,33 @@ func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, err
 	if err != nil {
 		return nil, err
 	}
-	return s.change(ctx, http.MethodDelete, path)
+	return s.change(ctx, http.MethodDelete, path, "")
 }
 
 // change sends a change without a body, which may be answered with a task.
-func (s *NetworkListsService) change(ctx context.Context, method, path string) (*Task, error) {
-	r, err := s.client.send(ctx, call{method: method, path: path, enveloped: true})
+func (s *NetworkListsService) change(ctx context.Context, method, path, query string) (*Task, error) {
+	r, err := s.client.send(ctx, call{method: method, path: path, query: query, enveloped: true})
 	if err != nil {
 		return nil, err
 	}
 	return r.optionalTask()
 }
 
-// optionalTask reads a reply that may hold a task, or no more than its id; nil when it holds none.
+// optionalTask reads a reply that may hold a task, or no more than its id; nil when it holds none. The change was
+// accepted, so a reply of a shape that is not known is no error: only a page for people is, which no service sends.
 func (r *reply) optionalTask() (*Task, error) {
-	if r.gone || len(bytes.TrimSpace(r.body)) == 0 {
-		return nil, nil //nolint:nilnil // said in the comments of the methods
-	}
-	if err := r.checkJSON(); err != nil {
-		return nil, err
-	}
-	if bytes.TrimSpace(r.body)[0] != '{' {
-		return nil, nil //nolint:nilnil // as above
+	if isHTML(r.header) {
+		return nil, r.bad("an HTML page", nil)
 	}
 	var task Task
-	var alias struct {
-		TaskID json.RawMessage `json:"task_id"`
+	if json.Unmarshal(r.body, &task) != nil {
+		task = Task{}
 	}
-	if err := r.unmarshal(&task); err != nil {
-		return nil, err
-	}
-	if err := r.unmarshal(&alias); err != nil {
-		return nil, err
-	}
-	setDefault(&task.ID, scalarText(alias.TaskID))
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(r.body, &members) // without members there is no id
+	task.ID = cmp.Or(task.ID, scalarText(members["id"]), scalarText(members["task_id"]))
 	if task.ID == "" {
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil //nolint:nilnil // said in the comments of the methods
 	}
 	return &task, nil
 }

@@ -569,3 +569,114 @@ func TestReadAheadPagesThatDisagree(t *testing.T) {
 		})
 	})
 }
+
+// A change that the service accepted is accepted, in whatever shape it says so; the task is what can be read of it.
+func TestRepliesToChangesInOtherShapes(t *testing.T) {
+	t.Parallel()
+	for body, id := range map[string]string{
+		`{"id":4711}`: "4711", `{"id":"x","status":202}`: "x", `{"task_id":"t","progress":"0"}`: "t", `{"task_id":9}`: "9",
+		`{}`: "", `[]`: "", `null`: "", `"ok"`: "", `OK`: "", ``: "",
+	} {
+		withList(t, setup{}, nil, func(f *fixture) {
+			f.fail(testserver.Fault{Status: 200, Body: body})
+			task, err := f.client.NetworkLists.Delete(f.Context(), listID)
+			require.NoError(f, err, body)
+			if id == "" {
+				assert.Nil(f, task, body)
+			} else if assert.NotNil(f, task, body) {
+				assert.Equal(f, id, task.ID)
+			}
+			_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"192.0.2.1"})
+			require.NoError(f, err, body)
+		})
+	}
+}
+
+// A batch deletion address of another list is not followed.
+func TestABatchDeletionAddressOfAnotherList(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		other := f.srv.AddNetworkList(testserver.NetworkListSpec{Entries: []string{"192.0.2.2"}})
+		f.fail(testserver.Fault{Path: "/config/networklists/" + listID, Status: 200, Body: fmt.Sprintf(
+			`{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, listID, other)})
+		_, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		assert.NotEmpty(f, f.srv.Entries(other))
+	})
+}
+
+// The replies of the calls that were accepted come with a partial error.
+func TestPartialErrorsKeepTheReplies(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		f.fail(testserver.Fault{Method: http.MethodPost, Skip: 1, Status: 400})
+		result, err := f.client.NetworkLists.AddEntries(f.Context(), listID, addresses(7_000))
+		require.Error(f, err)
+		require.NotNil(f, result)
+		assert.Len(f, result.Added, 5_000)
+		require.Len(f, result.Replies, 1)
+		assert.NotNil(f, result.Replies[0].Task)
+	})
+}
+
+// An empty list is not the same as one without its entries, in JSON too.
+func TestAnEmptyListInJSON(t *testing.T) {
+	t.Parallel()
+	for _, list := range []webdelivery.NetworkList{{ID: "a", List: []string{}}, {ID: "a"}} {
+		text, err := json.Marshal(list)
+		require.NoError(t, err)
+		var read webdelivery.NetworkList
+		require.NoError(t, json.Unmarshal(text, &read))
+		assert.Equal(t, list, read)
+	}
+}
+
+// Pages that do not follow one another, and collections that end before their end, are told.
+func TestPagesThatDoNotFollow(t *testing.T) {
+	t.Parallel()
+	page := func(index, count int, more bool, next string) testserver.Fault {
+		return testserver.Fault{Path: "/config/networklists/*/entries", Count: 1, Status: 200, Body: fmt.Sprintf(
+			`{"items":[{"id":"x","entry":"192.0.2.%d"}],"total":%d,"page_count":%d,"page_index":%d,"has_more":%t,"next_uri":%s}`,
+			index, count, count, index, more, next)}
+	}
+	second := `"/config/networklists/` + listID + `/entries?page=2"`
+	ahead := []webdelivery.ReadOption{webdelivery.ReadAhead(2)}
+	tests := []struct {
+		name   string
+		faults []testserver.Fault
+		read   []webdelivery.ReadOption
+	}{
+		{"from 1 to 3", []testserver.Fault{page(1, 3, true, second), page(3, 3, false, "null")}, nil},
+		{"the end on page 1 of 3", []testserver.Fault{page(1, 3, false, "null")}, nil},
+		{"another page first", []testserver.Fault{page(3, 5, true, second)}, ahead},
+		{"fewer items than the total", []testserver.Fault{{Status: 200, Body: `{"items":[],"total":10,"page_count":1,"page_index":1,"has_more":false}`}}, ahead},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, nil, func(f *fixture) {
+				for _, fault := range tt.faults {
+					f.fail(fault)
+				}
+				_, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, tt.read...)
+				var broken *webdelivery.PaginationError
+				require.ErrorAs(f, err, &broken)
+			})
+		})
+	}
+}
+
+// However far is read ahead, no more than there is: a list without entries takes one request.
+func TestReadAheadOfMoreThanThereIs(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, addresses(250), func(f *fixture) {
+		got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(1<<62))
+		require.NoError(f, err)
+		assert.Len(f, got, 250)
+		assert.Len(f, f.srv.Requests(), 3)
+		f.srv.ChangeEntries(listID, nil, addresses(250))
+		_, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(8))
+		require.NoError(f, err)
+		assert.Len(f, f.srv.Requests(), 4)
+	})
+}

@@ -113,7 +113,7 @@ func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) i
 				yield(*new(T), err)
 				return
 			}
-			here := position{page.URI, page.NextURI, page.HasMore, page.PageIndex, len(page.Items)}
+			here := position{page.URI, page.NextURI, page.HasMore, page.PageIndex, page.PageCount, len(page.Items)}
 			if err := trail.arrive(here); err != nil {
 				yield(*new(T), err)
 				return
@@ -146,13 +146,14 @@ type position struct {
 	uri, next string
 	hasMore   bool
 	index     int
+	count     int // pages of the collection
 	items     int
 }
 
 // arrive notes a page, also by the address it gives for itself, and refuses one that should have come before.
 func (t *trail) arrive(here position) error {
 	t.pages++
-	if here.index != 0 && here.index <= t.index {
+	if here.index != 0 && t.index != 0 && here.index != t.index+1 {
 		return t.broken("page_index %d follows %d", here.index, t.index)
 	}
 	t.index = here.index
@@ -166,6 +167,9 @@ func (t *trail) arrive(here position) error {
 // to page: an address of another path, let alone another origin, is never asked for.
 func (t *trail) follow(here position, maxPages int) (query string, more bool, err error) {
 	if !here.hasMore {
+		if here.index != 0 && here.index < here.count {
+			return "", false, t.broken("has_more is false on page %d of %d", here.index, here.count)
+		}
 		return "", false, nil
 	}
 	if here.next == "" {

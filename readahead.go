@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -53,10 +54,15 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			yield(*new(T), err)
 			return
 		}
-		if head.PageIndex == 0 || head.PageCount == 0 {
+		if head.PageIndex == 0 || head.PageCount == 0 && (head.HasMore || len(head.Items) > 0) {
 			eachItem[T](ctx, c, first, maxPages)(yield)
 			return
 		}
+		if err := rightPage(c, first, head); err != nil {
+			yield(*new(T), err)
+			return
+		}
+		ahead = max(0, min(ahead, head.PageCount-head.PageIndex))
 		ctx, cancel := context.WithCancel(ctx)
 		var underWay sync.WaitGroup
 		defer underWay.Wait()
@@ -77,7 +83,9 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 		for i := range ahead {
 			fetch(head.PageIndex + 1 + i)
 		}
+		items := int64(0)
 		for page, index := head, head.PageIndex; ; {
+			items += int64(len(page.Items))
 			for _, item := range page.Items {
 				if !yield(item, nil) {
 					return
@@ -86,7 +94,7 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			index++
 			next, more := ready[index]
 			if !more {
-				if err := endedEarly(c, first, head, page, index-1); err != nil {
+				if err := endedEarly(c, first, head, page, index-1, items); err != nil {
 					yield(*new(T), err)
 				}
 				return
@@ -101,6 +109,19 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			fetch(index + ahead)
 		}
 	}
+}
+
+// rightPage: the first page must be the one that was asked for, as the others are counted from it.
+func rightPage[T any](c *Client, first call, head *Page[T]) error {
+	values, err := url.ParseQuery(first.query)
+	if err != nil {
+		return err
+	}
+	asked, err := strconv.Atoi(cmp.Or(values.Get("page"), "1"))
+	if err != nil || asked != head.PageIndex {
+		return brokenPage(c, first, 0, "page %d was asked for, and page %d came", asked, head.PageIndex)
+	}
+	return nil
 }
 
 // fetchNumbered reads one page by its number and compares it with the first.
@@ -125,12 +146,14 @@ func fetchNumbered[T any](ctx context.Context, c *Client, first call, head *Page
 }
 
 // endedEarly is the error for a last page that is not the end.
-func endedEarly[T any](c *Client, first call, head, last *Page[T], index int) error {
+func endedEarly[T any](c *Client, first call, head, last *Page[T], index int, items int64) error {
 	switch {
 	case index < head.PageCount:
 		return brokenPage(c, first, index-head.PageIndex+1, "more pages follow than MaxPages allows")
 	case last.HasMore:
 		return brokenPage(c, first, index-head.PageIndex+1, "the last of %d pages says that there are more", head.PageCount)
+	case head.PageIndex == 1 && items != head.Total:
+		return brokenPage(c, first, index, "%d items came, and the collection has %d", items, head.Total)
 	default:
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// This is the one file that knows the tokenizer. It validates every byte (UTF-8 and duplicate names included); a row is
+// This is the one file that knows the tokenizer. It validates every byte (UTF-8 included); a row is
 // taken from it whole, and cut into cells here, which is easy once it is known to be good JSON.
 
 // resultReader reads one statistics reply (service-interface section 2.4). Its members may come in any order (open point
@@ -21,23 +21,27 @@ type resultReader struct {
 	meter *meter // nil when the whole reply is in memory
 
 	columns *columns
+	known   map[string]bool // members that have come
 	echo    QueryEcho
 	total   int64 // -1 until total_results has come
 	rows    int64 // read so far
 	held    []byte
-	seen    bool // rows has come
 }
 
 // newStreamReader reads a reply as it arrives; no single value may be longer than limit.
 func newStreamReader(body io.Reader, limit int64) *resultReader {
 	m := &meter{from: body, limit: limit, left: limit}
-	return &resultReader{dec: jsontext.NewDecoder(m), meter: m, total: -1}
+	return &resultReader{dec: jsontext.NewDecoder(m, unboundedNames), meter: m, total: -1}
 }
 
 // newBufferReader reads a reply that is in memory. Rows are slices of it.
 func newBufferReader(body []byte) *resultReader {
-	return &resultReader{dec: jsontext.NewDecoder(bytes.NewBuffer(body)), total: -1}
+	return &resultReader{dec: jsontext.NewDecoder(bytes.NewBuffer(body), unboundedNames), total: -1}
 }
+
+// unboundedNames keeps the tokenizer from remembering every name of an object, to tell one that comes twice: a member
+// that is skipped may have millions. Those that matter are told apart in member.
+var unboundedNames = jsontext.AllowDuplicateNames(true)
 
 // errStopped ends a reading that its user does not want to go on.
 var errStopped = errors.New("stopped")
@@ -66,7 +70,7 @@ func (r *resultReader) read(each func(row []byte, at int64) error) error {
 	switch {
 	case r.columns == nil:
 		return errors.New("no columns")
-	case !r.seen:
+	case !r.known["rows"]:
 		return errors.New("no rows")
 	case r.total < 0:
 		return errors.New("no total_results")
@@ -79,10 +83,19 @@ func (r *resultReader) read(each func(row []byte, at int64) error) error {
 
 func (r *resultReader) member(name string, each func([]byte, int64) error) error {
 	switch name {
+	case "columns", "rows", "total_results", "query":
+		if r.known[name] {
+			return fmt.Errorf("duplicate member %s", name)
+		}
+		if r.known == nil {
+			r.known = map[string]bool{}
+		}
+		r.known[name] = true
+	}
+	switch name {
 	case "columns":
 		return r.readColumns()
 	case "rows":
-		r.seen = true
 		if r.columns != nil {
 			return r.readRows(r.dec, each)
 		}

@@ -145,9 +145,18 @@ func (v Value) Int64() (int64, error) {
 
 // Float64 reads a number, also one in quotes. One out of range is an error, and so is null.
 func (v Value) Float64() (float64, error) {
-	f, err := strconv.ParseFloat(string(v.text()), 64)
+	return v.float(64)
+}
+
+// float reads the numbers of JSON alone: ParseFloat also takes "nan" and hexadecimal ones.
+func (v Value) float(bits int) (float64, error) {
+	text := jsontext.Value(v.text())
+	if text.Kind() != '0' || !text.IsValid() {
+		return 0, v.isNo("number")
+	}
+	f, err := strconv.ParseFloat(string(text), bits)
 	if err != nil {
-		return 0, v.isNo("number in the range of a float64")
+		return 0, fmt.Errorf("%s is out of range of a float%d", clip(v.Raw()), bits)
 	}
 	return f, nil
 }

@@ -100,6 +100,7 @@ func TestRepliesThatAreRead(t *testing.T) {
 		{"rows first", "{" + rows + "," + columns + "," + total + "," + query + "}", want},
 		{"total first", "{" + total + "," + columns + "," + rows + "}", want},
 		{"columns last", "{" + total + "," + rows + "," + columns + "}", want},
+		{"unknown members with names that come twice", `{"x":{"a":1,"a":2},` + columns + "," + rows + "," + total + "}", want},
 		{"unknown members", `{"a":{"rows":[1,[2]]},` + columns + `,"b":[{}],` + rows + `,"c":null,` + total + "}", want},
 		{"blanks everywhere", " {\n\"columns\" : [ {\"name\" : \"a\"} , {\"name\":\"b\",\"type\":\"int\"} ] ,\r\n\t\"rows\" : [ [ \"x\" , 1 ] ,[\n\"y\"\t,2\n]\n] , \"total_results\" : 2 } \n", want},
 		{"no row", `{"columns":[{"name":"a"}],"rows":[],"total_results":0}`, nil},

@@ -170,8 +170,13 @@ func storeFor(field reflect.Value) func(Value) error {
 		return notNull(func(v Value) (err error) { *p, err = v.Time(); return err })
 	case *netip.Addr:
 		return notNull(func(v Value) (err error) { *p, err = v.Addr(); return err })
+	case *netip.Prefix:
+		return notNull(func(v Value) (err error) { *p, err = netip.ParsePrefix(v.String()); return err })
 	case encoding.TextUnmarshaler:
-		return notNull(func(v Value) error { return p.UnmarshalText(v.text()) })
+		return notNull(func(v Value) error {
+			field.SetZero() // it may keep parts of the value before, which was handed out
+			return p.UnmarshalText(v.text())
+		})
 	}
 	switch field.Kind() {
 	case reflect.Pointer:
@@ -196,7 +201,7 @@ func storeFor(field reflect.Value) func(Value) error {
 		})
 	case reflect.Float32, reflect.Float64:
 		return notNull(func(v Value) error {
-			f, err := strconv.ParseFloat(string(v.text()), field.Type().Bits())
+			f, err := v.float(field.Type().Bits())
 			field.SetFloat(f)
 			return err
 		})
@@ -239,6 +244,7 @@ func storePointer(field reflect.Value) func(Value) error {
 			field.SetZero()
 			return nil
 		}
+		target.SetZero()
 		if err := store(v); err != nil {
 			return err
 		}

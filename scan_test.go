@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math/big"
 	"net/netip"
 	"testing"
 	"time"
@@ -295,4 +296,37 @@ func TestDimensionsOf(t *testing.T) {
 		Text string     `stats:"client_ip"`
 	}]())
 	assert.Empty(t, webdelivery.DimensionsOf[int]())
+}
+
+// A TextUnmarshaler that keeps its memory does not change rows that were handed out before.
+func TestScannedBigNumbersAreKept(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		N big.Int  `stats:"a"`
+		P *big.Int `stats:"b"`
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		got, err := scanned[row](f, []string{"a", "b"}, "[11111111,11111111]", "[22222222,22222222]", "[3,3]")
+		require.NoError(f, err)
+		var texts []string
+		for i := range got {
+			texts = append(texts, got[i].N.String(), got[i].P.String())
+		}
+		assert.Equal(f, []string{"11111111", "11111111", "22222222", "22222222", "3", "3"}, texts)
+	})
+}
+
+// A text is a number only when JSON would take it for one.
+func TestTextsThatAreNoNumbers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`"nan"`, `"inf"`, `"0x1p-2"`, `"1_0"`, `""`, `" 1"`, `true`} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			_, err := scanOne[float64](f, []string{"a"}, "["+text+"]")
+			require.Error(f, err, text)
+			_, err = scanOne[json.Number](f, []string{"a"}, "["+text+"]")
+			require.Error(f, err, text)
+			_, err = scanOne[netip.Prefix](f, []string{"a"}, "["+text+"]")
+			require.Error(f, err, text)
+		})
+	}
 }

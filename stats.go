@@ -187,7 +187,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error
 		return failing[Row](err)
 	}
 	return func(yield func(Row, error) bool) {
-		if err := f.stream(ctx, cl, p.Limit, yield); err != nil {
+		if err := f.stream(ctx, cl, p.Limit, 0, yield); err != nil {
 			yield(Row{}, err)
 		}
 	}
@@ -201,7 +201,8 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 		return f.Rows(ctx, query)
 	}
 	p := query.params()
-	p.Limit = 1
+	p.Limit = min(p.Limit, 1) // a limit below 0 is refused as everywhere
+	setDefault(&p.Limit, 1)
 	first, err := f.dataCall(&p)
 	if err != nil {
 		return failing[Row](err)
@@ -215,7 +216,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 			}
 			var cl call
 			if cl, err = f.dataCall(&p); err == nil {
-				err = f.stream(ctx, cl, everything, yield)
+				err = f.stream(ctx, cl, everything, total, yield)
 			}
 		}
 		if err != nil {
@@ -224,9 +225,9 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 }
 
-// stream sends a call and yields its rows. It returns nil when the user has stopped. wanted is the limit by which the
-// reply is judged complete.
-func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, wanted int64, yield func(Row, error) bool) error {
+// stream sends a call and yields its rows. It returns nil when the user has stopped. The reply is complete when it has
+// as many rows as match up to the limit, and no fewer than least.
+func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64, yield func(Row, error) bool) error {
 	cl.stream = true
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
@@ -254,7 +255,8 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, wanted int64, yiel
 	case err != nil:
 		return r.broken(err)
 	default:
-		return f.complete(in, wanted)
+		in.total = max(in.total, least)
+		return f.complete(in, limit)
 	}
 }
 
@@ -396,20 +398,33 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, jso
 type nameList []string
 
 func (n *nameList) UnmarshalJSON(b []byte) error {
-	var one string
-	var several []nameList
+	var items []json.RawMessage
+	if b[0] != '[' {
+		items = append(items, b)
+	} else if err := json.Unmarshal(b, &items); err != nil {
+		return err
+	}
+	for _, item := range items {
+		name, err := nameIn(item)
+		if err != nil {
+			return err
+		}
+		*n = append(*n, strings.Split(name, ",")...)
+	}
+	return nil
+}
+
+// nameIn reads a name, or an object that has one.
+func nameIn(item json.RawMessage) (string, error) {
+	var name *string
 	var object struct {
 		Name *string `json:"name"`
 	}
-	switch {
-	case json.Unmarshal(b, &one) == nil && string(b) != "null":
-		*n = strings.Split(one, ",")
-	case json.Unmarshal(b, &several) == nil && several != nil:
-		*n = slices.Concat(several...)
-	case json.Unmarshal(b, &object) == nil && object.Name != nil:
-		*n = strings.Split(*object.Name, ",")
-	default:
-		return fmt.Errorf("%s is no name", clip(b))
+	if json.Unmarshal(item, &name) == nil && name != nil {
+		return *name, nil
 	}
-	return nil
+	if json.Unmarshal(item, &object) == nil && object.Name != nil {
+		return *object.Name, nil
+	}
+	return "", fmt.Errorf("%s is no name", clip(item))
 }
