@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// check refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
+// checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
 // have made it. It gives the plan as it is carried out.
-func (stored *Plan) check(current []held) (*Plan, error) {
-	p := *stored
+func checkPlan(p Plan, current []held) (*Plan, error) {
 	if fingerprint(current) != p.Before {
 		return nil, &changeError{fmt.Errorf("%w: it was changed after the plan was made", ErrPlanStale), NotApplied}
 	}
@@ -92,7 +91,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if err != nil {
 		return nil, err
 	}
-	if plan, err = plan.check(current); err != nil {
+	if plan, err = checkPlan(*plan, current); err != nil {
 		return nil, err
 	}
 	a := &applying{service: s, plan: plan, options: options, waiter: w, began: time.Now(), result: &ApplyResult{}}
