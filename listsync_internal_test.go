@@ -1,0 +1,64 @@
+package webdelivery
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Whatever is kept, added and removed: the list never holds more than 50,000 on the way (one that is above already only
+// shrinks to it), no call adds more than 5,000, everything is done once and in order, and nothing is removed before an
+// addition for which there is room.
+func TestStepsNeverPassTheLimit(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		keep := r.IntN(maxListEntries + 1)
+		if r.IntN(3) == 0 {
+			keep = maxListEntries - r.IntN(100)
+		}
+		add := r.IntN(maxListEntries - keep + 1)
+		remove := r.IntN(maxListEntries - keep + 1)
+		if r.IntN(2) == 0 {
+			remove = maxListEntries - keep
+		}
+		p := &Plan{Keep: keep, Covering: 0}
+		for i := range add {
+			p.Add = append(p.Add, strconv.Itoa(i))
+		}
+		for i := range remove {
+			p.Remove = append(p.Remove, NetworkListEntry{ID: strconv.Itoa(i)})
+		}
+		if add > 0 {
+			p.Covering = r.IntN(add + 1)
+		}
+		size, added, removed := keep+remove, 0, 0
+		for _, step := range p.steps() {
+			if step.add != nil {
+				require.LessOrEqual(t, len(step.add), maxCallEntries)
+				for _, text := range step.add {
+					require.Equal(t, strconv.Itoa(added), text)
+					added++
+				}
+				size += len(step.add)
+			} else {
+				require.NotEmpty(t, step.remove)
+				for _, e := range step.remove {
+					require.Equal(t, strconv.Itoa(removed), e.ID)
+					removed++
+				}
+				if added < add {
+					require.GreaterOrEqual(t, size, maxListEntries, "there was room")
+				}
+				size -= len(step.remove)
+			}
+			require.LessOrEqual(t, size, maxListEntries)
+			require.Equal(t, size, step.size)
+		}
+		assert.Equal(t, add, added)
+		assert.Equal(t, remove, removed)
+	}
+}
