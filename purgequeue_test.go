@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -587,4 +588,56 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A limiter that gives its permit in the instant in which the last caller leaves: nothing is sent for nobody, and the
+// queue goes on.
+func TestPermitsThatComeTooLate(t *testing.T) {
+	t.Parallel()
+	var leave context.CancelFunc
+	late := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error {
+		if leave != nil {
+			leave()
+			time.Sleep(time.Millisecond) // the caller takes his URIs out
+		}
+		return nil
+	}})
+	inQueue(t, setup{options: []webdelivery.Option{late}}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		for range 10 {
+			var ctx context.Context
+			ctx, leave = context.WithCancel(f.Context())
+			_, err := q.Purge(ctx, webdelivery.Exact(object(1)))
+			require.ErrorIs(f, err, context.Canceled)
+			assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			synctest.Wait()
+			time.Sleep(time.Second)
+		}
+		assert.Empty(f, f.srv.Requests())
+		leave = nil
+		_, err := q.Purge(f.Context(), webdelivery.Exact(object(2)))
+		require.NoError(f, err)
+	})
+}
+
+// When everybody has left, the wait for a permit ends too: a shared budget loses nothing to nobody.
+func TestNoPermitIsTakenForNobody(t *testing.T) {
+	t.Parallel()
+	var given atomic.Int32
+	slow := webdelivery.WithPurgeLimiter(limiter{wait: func(ctx context.Context) error {
+		select {
+		case <-time.After(time.Second):
+			given.Add(1)
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}})
+	inQueue(t, setup{options: []webdelivery.Option{slow}}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := q.Purge(ctx, webdelivery.Exact(object(1)))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		time.Sleep(time.Minute)
+		assert.Zero(f, given.Load())
+	})
 }
