@@ -71,7 +71,7 @@ type UnavailableError struct{ cause error }
 
 // Error gives the cause on one line.
 func (e *UnavailableError) Error() string {
-	return "redislimit: no permit without Redis: " + e.cause.Error()
+	return fmt.Sprint("redislimit: no permit without Redis: ", e.cause)
 }
 
 // Unwrap gives the error of go-redis. One that would match the error of a context is there by its words only: it was
