@@ -294,6 +294,7 @@ func TestPause(t *testing.T) {
 		began, err := s.client(t).Time(t.Context()).Result()
 		require.NoError(t, err)
 		require.NoError(t, one.Pause(t.Context(), time.Hour))
+		assert.Zero(t, one.owed, "Redis knows")
 		for _, l := range []*Limiter{one, other} {
 			ctx := within(t, time.Minute)
 			refused(ctx, t, l.Wait(ctx))

@@ -235,3 +235,51 @@ func TestFallbackOfAHungServer(t *testing.T) {
 		}, time.Minute, time.Millisecond)
 	})
 }
+
+// The share counts what the process had of Redis, and keeps its pauses.
+func TestTheShareBeginsWhereRedisLeftOff(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		granted, paused := s.limiter(t, FallbackLocal(2)), s.limiter(t, FallbackLocal(2))
+		require.NoError(t, granted.Wait(t.Context()))
+		s.kill()
+		failsClosed(t, paused.Pause(t.Context(), time.Hour))
+		for _, l := range []*Limiter{granted, paused} {
+			ctx := within(t, time.Minute)
+			refused(ctx, t, l.Wait(ctx))
+			assert.True(t, l.fallback.rules())
+		}
+	})
+}
+
+// And Redis begins where the share left off.
+func TestRedisBeginsWhereTheShareLeftOff(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t, FallbackLocal(2))
+		s.kill()
+		require.NoError(t, l.Wait(t.Context()))
+		require.NoError(t, s.start())
+		require.Eventually(t, func() bool {
+			ctx := within(t, time.Minute)
+			refused(ctx, t, l.Wait(ctx))
+			return !l.fallback.rules()
+		}, time.Minute, 10*time.Millisecond)
+		assert.NotEmpty(t, s.state(t))
+	})
+}
+
+// A caller who had no time to hear from Redis has not found that it is back.
+func TestTheImpatientLearnNothing(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t, FallbackLocal(2))
+		s.hang(t)
+		l.fallback.takeOver()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := l.permit(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.True(t, l.fallback.rules())
+	})
+}
