@@ -3,11 +3,9 @@ package webdelivery_test
 import (
 	"compress/gzip"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,126 +68,6 @@ func (f *fixture) answerThings() {
 
 // requests is how many arrived for the operation.
 func (f *fixture) requests(op operation) int { return f.srv.Count("", op.path) }
-
-// The faults after which a call is repeated, and those after which it is not, for each kind of operation. One fault
-// comes once; then the service works.
-func TestWhatIsRepeated(t *testing.T) {
-	t.Parallel()
-	const (
-		yes    = true
-		no     = false
-		garble = "HTTP/1.1 what\r\n\r\n"
-	)
-	raw := func(text string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			conn, _, err := w.(http.Hijacker).Hijack()
-			if err == nil {
-				_, _ = io.WriteString(conn, text)
-				_ = conn.Close()
-			}
-		}
-	}
-	status := func(code int, header ...string) testserver.Fault {
-		fault := testserver.Fault{Status: code, Header: http.Header{}}
-		for i := 0; i < len(header); i += 2 {
-			fault.Header.Add(header[i], header[i+1])
-		}
-		return fault
-	}
-	tests := []struct {
-		name                             string
-		fault                            testserver.Fault
-		get, delete, purge, write, login bool
-	}{
-		{"408", status(408), yes, yes, yes, no, yes},
-		{"429 without Retry-After", status(429), yes, yes, yes, yes, yes},
-		{"429 with Retry-After", status(429, "Retry-After", "1"), yes, yes, yes, yes, yes},
-		{"500", status(500), yes, yes, yes, no, yes},
-		{"501", status(501), no, no, no, no, no},
-		{"502", status(502), yes, yes, yes, no, yes},
-		{"503", status(503), yes, yes, yes, no, yes},
-		{"503 with Retry-After", status(503, "Retry-After", "1"), yes, yes, yes, yes, yes},
-		{"504", status(504), yes, yes, yes, no, yes},
-		{"400", status(400), no, no, no, no, no},
-		{"401 with Basic authentication", status(401), no, no, no, no, no},
-		{"403", status(403), no, no, no, no, no},
-		{"404", status(404), no, no, no, no, no},
-		{"409", status(409), no, no, no, no, no},
-		{"422", status(422), no, no, no, no, no},
-		{"304 without a conditional request", status(304), no, no, no, no, no},
-		{"307 to another host", status(307, "Location", "http://198.51.100.7/"), no, no, no, no, no},
-		{"connection cut before the request is read", testserver.Fault{Cut: testserver.CutBeforeRead}, yes, yes, yes, no, yes},
-		{"connection cut after the request is read", testserver.Fault{Cut: testserver.CutAfterRead}, yes, yes, yes, no, yes},
-		{"malformed status line", testserver.Fault{Handler: raw(garble)}, yes, yes, yes, no, yes},
-		{"not HTTP", testserver.Fault{Handler: raw("220 mail.example.com ESMTP\r\n")}, yes, yes, yes, no, yes},
-		{"body shorter than Content-Length", testserver.Fault{Handler: raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\"")}, yes, yes, yes, no, yes},
-		{"chunked body cut", testserver.Fault{Handler: raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"id\"\r\n")}, yes, yes, yes, no, yes},
-		{"slow headers", testserver.Fault{Delay: time.Hour}, yes, yes, yes, no, yes},
-	}
-	for _, tt := range tests {
-		for _, op := range []struct {
-			operation
-			repeated bool
-		}{{getTask, tt.get}, {deleteOne, tt.delete}, {submit, tt.purge}, {postWrite, tt.write}, {createSession, tt.login}} {
-			t.Run(tt.name+"/"+op.name, func(t *testing.T) {
-				t.Parallel()
-				inService(t, setup{}, func(f *fixture) {
-					fault := tt.fault
-					fault.Path, fault.Count = op.path, 1
-					f.fail(fault)
-					f.answerThings()
-
-					err := op.call(f.Context(), f.client)
-
-					if op.repeated {
-						require.NoError(f, err)
-						assert.Equal(f, 2, f.requests(op.operation))
-					} else {
-						require.Error(f, err)
-						assert.Equal(f, 1, f.requests(op.operation))
-					}
-				})
-			})
-		}
-	}
-}
-
-// A fault that stays ends in an error that tells the last reply and how often it was tried (pitfalls: GET, DELETE and
-// purge 4 attempts, logins 2, other writes 3).
-func TestAttemptsAreBounded(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		operation
-		status, attempts int
-		outcome          webdelivery.Outcome
-	}{
-		{getTask, 503, 4, webdelivery.NotApplied},
-		{deleteOne, 503, 4, webdelivery.Unknown},
-		{submit, 503, 4, webdelivery.Unknown},
-		{createSession, 503, 2, webdelivery.Unknown},
-		{postWrite, 429, 3, webdelivery.NotApplied},
-		{postWrite, 503, 1, webdelivery.Unknown},
-	}
-	for _, tt := range tests {
-		t.Run(fmt.Sprint(tt.name, tt.status), func(t *testing.T) {
-			t.Parallel()
-			inService(t, setup{}, func(f *fixture) {
-				f.fail(testserver.Fault{Path: tt.path, Status: tt.status, Body: `{"description":"down for now"}`})
-
-				err := tt.call(f.Context(), f.client)
-
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e)
-				assert.Equal(f, tt.status, e.StatusCode)
-				assert.Equal(f, "down for now", e.Description)
-				assert.Equal(f, tt.attempts, e.Attempts)
-				assert.Equal(f, tt.attempts, f.requests(tt.operation))
-				assert.Equal(f, tt.outcome, webdelivery.OutcomeOf(err))
-			})
-		})
-	}
-}
 
 func TestMaxAttemptsOneTurnsRetryingOff(t *testing.T) {
 	t.Parallel()
@@ -287,39 +165,6 @@ func TestDelete404(t *testing.T) {
 				} else {
 					assert.ErrorIs(f, err, webdelivery.ErrNotFound)
 				}
-			})
-		})
-	}
-}
-
-// Certain faults never leave this machine, so that even a POST is tried again; others will not pass, so nothing is.
-func TestConnectionFaults(t *testing.T) {
-	t.Parallel()
-	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-	tests := []struct {
-		name     string
-		dialErr  error
-		attempts int
-	}{
-		{"connection refused", refused, 3},
-		{"DNS that does not answer", &net.DNSError{Err: "i/o timeout", IsTimeout: true}, 3},
-		{"a host that does not exist", &net.DNSError{Err: "no such host", IsNotFound: true}, 1},
-		{"a certificate that is not trusted", x509.UnknownAuthorityError{}, 1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) {
-					return nil, tt.dialErr
-				}
-				err := postWrite.call(f.Context(), f.client)
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e)
-				assert.Equal(f, tt.attempts, e.Attempts)
-				assert.Zero(f, e.StatusCode)
-				assert.ErrorIs(f, err, tt.dialErr)
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
 			})
 		})
 	}

@@ -233,6 +233,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x.last = attempt{}
 	started := time.Now()
 	shown, permitAfter, err := t.prepare(req.Context(), x)
+	if err == nil {
+		err = req.Context().Err() // net/http would not send it either, but would not say so
+	}
 	if err != nil {
 		x.last.err, x.last.unsent = err, true
 		if req.Body != nil {

@@ -1,0 +1,633 @@
+package webdelivery_test
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// This file is the matrix of faults: one table says what each fault does to each kind of operation, the tests are made
+// from it (operation x fault x moment), and docs/reliability.md shows it.
+
+// promise is what a fault does to one kind of operation: how often it is tried while the fault stays, and what is known
+// of a write then. A fault that passes is survived by everything that is tried more than once. The zero value: such an
+// operation cannot meet the fault.
+type promise struct {
+	attempts int
+	outcome  webdelivery.Outcome
+}
+
+func (p promise) text(c column) string {
+	switch {
+	case p.attempts == 0:
+		return "–"
+	case c == colRead || c == colPages || c == colRows:
+		return fmt.Sprint(p.attempts)
+	default:
+		return fmt.Sprintf("%d, %v", p.attempts, p.outcome)
+	}
+}
+
+// promises has one for each column.
+type promises [columns]promise
+
+const (
+	unknown = webdelivery.Unknown
+	not     = webdelivery.NotApplied
+	applied = webdelivery.Applied
+)
+
+var (
+	// It may pass, and the service may have done what was asked.
+	passing = promises{
+		colRead: {4, not}, colPages: {4, not}, colRows: {4, not}, colDelete: {4, unknown}, colPurge: {4, unknown},
+		colWrite: {1, unknown}, colLogin: {2, unknown},
+	}
+	// It may pass, and the service certainly has done nothing.
+	unprocessed = promises{
+		colRead: {4, not}, colPages: {4, not}, colRows: {4, not}, colDelete: {4, not}, colPurge: {4, not},
+		colWrite: {3, not}, colLogin: {2, not},
+	}
+	// It will not pass, and the service certainly has done nothing.
+	refused = promises{
+		colRead: {1, not}, colPages: {1, not}, colRows: {1, not}, colDelete: {1, not}, colPurge: {1, not},
+		colWrite: {1, not}, colLogin: {1, not},
+	}
+	// It will not pass, and who knows what the service has done.
+	unclear = promises{
+		colRead: {1, not}, colPages: {1, not}, colRows: {1, not}, colDelete: {1, unknown}, colPurge: {1, unknown},
+		colWrite: {1, unknown}, colLogin: {1, unknown},
+	}
+)
+
+// but changes one column.
+func (p promises) but(c column, is promise) promises {
+	p[c] = is
+	return p
+}
+
+// faultRow is one row of the matrix.
+type faultRow struct {
+	fault    string    // in the words of the page
+	becomes  string    // the error, in the words of the page
+	is       error     // what errors.Is holds of it; nil for none
+	promises promises  // by column
+	variants []variant // the ways it comes
+	session  bool      // met with SessionAuth
+}
+
+// variant is one way for a fault to come.
+type variant struct {
+	name    string
+	fault   testserver.Fault
+	dial    error // every new connection fails like this
+	timeout bool  // the error says that it is one
+	applied bool  // the service has carried out the request although it does not look like it
+	body    bool  // it needs a reply with a body
+}
+
+func status(code int, header ...string) testserver.Fault {
+	fault := testserver.Fault{Status: code, Header: http.Header{}}
+	for i := 0; i < len(header); i += 2 {
+		fault.Header.Add(header[i], header[i+1])
+	}
+	return fault
+}
+
+// statuses are variants that answer with these.
+func statuses(codes ...int) (all []variant) {
+	for _, code := range codes {
+		all = append(all, variant{name: fmt.Sprint(code), fault: status(code)})
+	}
+	return all
+}
+
+// doneAll adds to each variant the one in which the service has carried out the request before.
+func doneAll(variants []variant) (all []variant) {
+	for _, v := range variants {
+		done := v
+		done.name, done.applied, done.fault.Execute = v.name+" after it was done", true, true
+		all = append(all, v, done)
+	}
+	return all
+}
+
+// wire answers with this on the wire, and closes the connection.
+func wire(text string) testserver.Fault {
+	return testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, _ = io.WriteString(conn, text)
+			_ = conn.Close()
+		}
+	}}
+}
+
+// replying is a success with this body.
+func replying(body string) testserver.Fault { return testserver.Fault{Status: 200, Body: body} }
+
+var errRefused = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+
+func matrix() []faultRow {
+	const elsewhere = "http://198.51.100.7/v1"
+	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
+	return []faultRow{
+		{
+			fault: "429", becomes: "`ErrRateLimited`", is: webdelivery.ErrRateLimited, promises: unprocessed,
+			variants: append(statuses(429), variant{name: "with Retry-After", fault: status(429, "Retry-After", "1")},
+				variant{name: "with Retry-After as a date", fault: status(429, "Retry-After", "Sat, 01 Jan 2000 00:00:03 GMT", "Date", "Sat, 01 Jan 2000 00:00:01 GMT")},
+				variant{name: "with a Retry-After that is none", fault: status(429, "Retry-After", "soon")}),
+		},
+		{
+			fault: "429 or 503 with a Retry-After above MaxWait", becomes: "`*Error`", promises: refused,
+			variants: []variant{{name: "429", fault: status(429, "Retry-After", "21")}, {name: "503", fault: status(503, "Retry-After", "86400")}},
+		},
+		{
+			fault: "503 with Retry-After", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: unprocessed,
+			variants: []variant{{name: "503", fault: status(503, "Retry-After", "1")}},
+		},
+		{
+			fault: "500, 502, 503, 504", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: passing,
+			variants: doneAll(statuses(500, 502, 503, 504)),
+		},
+		{
+			fault: "408", becomes: "`*Error`", promises: passing,
+			variants: doneAll(statuses(408)),
+		},
+		{
+			fault: "501", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: unclear,
+			variants: statuses(501),
+		},
+		{
+			fault: "400", becomes: "`ErrBadRequest`", is: webdelivery.ErrBadRequest, promises: refused,
+			variants: statuses(400),
+		},
+		{
+			fault: "401 with Basic authentication", becomes: "`ErrUnauthorized`", is: webdelivery.ErrUnauthorized, promises: refused,
+			variants: statuses(401),
+		},
+		{
+			fault: "403", becomes: "`ErrForbidden`", is: webdelivery.ErrForbidden, promises: refused,
+			variants: statuses(403),
+		},
+		{
+			fault: "404", becomes: "`ErrNotFound`", is: webdelivery.ErrNotFound, promises: refused,
+			variants: statuses(404),
+		},
+		{
+			fault: "405, 406, 409, 410, 413, 422", becomes: "`*Error`", promises: refused,
+			variants: statuses(405, 406, 409, 410, 413, 422),
+		},
+		{
+			fault: "A redirect, wherever it leads", becomes: "`ErrRedirect`", is: webdelivery.ErrRedirect, promises: unclear,
+			variants: []variant{
+				{name: "300", fault: status(300, "Location", elsewhere)},
+				{name: "301", fault: status(301, "Location", elsewhere)},
+				{name: "302", fault: status(302, "Location", "/elsewhere")},
+				{name: "303", fault: status(303, "Location", elsewhere)},
+				{name: "307", fault: status(307, "Location", elsewhere)},
+				{name: "308", fault: status(308, "Location", "//198.51.100.7/")},
+			},
+		},
+		{
+			fault: "304 to a request without a condition", becomes: "`ErrRedirect`", is: webdelivery.ErrRedirect, promises: unclear,
+			variants: statuses(304),
+		},
+		{
+			fault: "No connection: refused, or a name server that does not answer", becomes: "`*Error`, no status", is: errRefused, promises: unprocessed,
+			variants: []variant{{name: "refused", dial: errRefused}, {name: "DNS timeout", dial: &net.DNSError{Err: errRefused.Error(), UnwrapErr: errRefused, IsTimeout: true}, timeout: true}},
+		},
+		{
+			fault: "No connection: a host that does not exist", becomes: "`*Error`, no status", promises: refused,
+			variants: []variant{{name: "NXDOMAIN", dial: &net.DNSError{Err: "no such host", IsNotFound: true}}},
+		},
+		{
+			fault: "No connection: a certificate that is not trusted", becomes: "`*Error`, no status", promises: refused,
+			variants: []variant{{name: "unknown authority", dial: x509.UnknownAuthorityError{}}},
+		},
+		{
+			fault: "The connection is lost before a reply", becomes: "`*Error`, no status", promises: passing,
+			variants: []variant{
+				{name: "before it is read", fault: testserver.Fault{Cut: testserver.CutBeforeRead}},
+				{name: "after it is read", fault: testserver.Fault{Cut: testserver.CutAfterRead}},
+				{name: "after it is done", fault: testserver.Fault{Cut: testserver.CutAfterExecute}, applied: true},
+			},
+		},
+		{
+			fault: "What answers is not HTTP", becomes: "`*Error`, no status", promises: passing,
+			variants: []variant{
+				{name: "status line", fault: wire("HTTP/1.1 what\r\n\r\n")},
+				{name: "another protocol", fault: wire("220 mail.example.com ESMTP\r\n")},
+				{name: "header", fault: wire("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")},
+			},
+		},
+		{
+			fault: "Nothing arrives within the time of an attempt", becomes: "`*Error`, `Timeout()`", promises: passing,
+			variants: []variant{{name: "no header", fault: testserver.Fault{Delay: time.Hour}, timeout: true}},
+		},
+		{
+			fault: "The body is cut short", becomes: "`*Error`, `io.ErrUnexpectedEOF`", is: io.ErrUnexpectedEOF, promises: passing.but(colRows, promise{1, not}),
+			variants: []variant{
+				{name: "with a length", fault: testserver.Fault{Cut: testserver.CutBody}, applied: true, body: true},
+				{name: "chunked", fault: testserver.Fault{Cut: testserver.CutChunked}, applied: true, body: true},
+			},
+		},
+		{
+			fault: "The body stands still", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{1, not}),
+			variants: []variant{{name: "stall", fault: testserver.Fault{Stall: time.Hour}, timeout: true, applied: true, body: true}},
+		},
+		{
+			fault: "The body comes a byte a second", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{}),
+			variants: []variant{{name: "dribble", fault: testserver.Fault{Dribble: time.Second}, timeout: true, applied: true, body: true}},
+		},
+		{
+			fault: "A success that is an HTML page", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply, promises: unclear,
+			variants: []variant{
+				{name: "HTML", fault: testserver.Fault{Status: 200, Header: html, Body: "<html>"}, body: true},
+				{name: "what says that it is", fault: testserver.Fault{Status: 200, Header: html, Body: "{}"}, body: true},
+			},
+		},
+		{
+			fault: "A success that is not JSON", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply,
+			promises: unclear.but(colDelete, promise{}).but(colWrite, promise{}),
+			variants: []variant{
+				{name: "trailing garbage", fault: replying(`{"id":"a"} x`), body: true},
+				{name: "two values", fault: replying(`{}{}`), body: true},
+				{name: "byte order mark", fault: replying("\ufeff{}"), body: true},
+				{name: "invalid UTF-8", fault: replying("{\"id\":\"\xff\"}"), body: true},
+				{name: "too deep", fault: replying(`{"x":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}"), body: true},
+			},
+		},
+		{
+			fault: "401 with a session: one new login, one more try", becomes: "`ErrUnauthorized`", is: webdelivery.ErrUnauthorized,
+			promises: promises{
+				colRead: {2, not}, colPages: {2, not}, colRows: {2, not}, colDelete: {2, not}, colPurge: {2, not}, colWrite: {2, not},
+			},
+			variants: statuses(401), session: true,
+		},
+	}
+}
+
+// moment says which of an operation's requests meets the fault, and for how long.
+type moment struct {
+	name  string
+	skip  int
+	stays bool
+}
+
+func (o operationOf) moments() []moment {
+	all := []moment{{"once", 0, false}, {"always", 0, true}}
+	if o.inOrder {
+		all = append(all, moment{"in the middle", 1, false}, moment{"from the middle on", 1, true})
+	}
+	return all
+}
+
+// Every fault, in every way it comes, at every moment, for every operation that can meet it.
+func TestFaultMatrix(t *testing.T) {
+	t.Parallel()
+	for _, row := range matrix() {
+		for _, v := range row.variants {
+			for _, op := range operationsOf() {
+				is := row.promises[op.column]
+				if is.attempts == 0 || v.body && op.bodiless || op.session && row.session {
+					continue
+				}
+				for _, when := range op.moments() {
+					t.Run(strings.Join([]string{row.fault, v.name, op.name, when.name}, "/"), func(t *testing.T) {
+						t.Parallel()
+						var s setup
+						if op.session || row.session {
+							s.auth = webdelivery.SessionAuth(username, password)
+						}
+						inReliableService(t, s, func(f *fixture) { f.disturb(row, v, op, is, when) })
+					})
+				}
+			}
+		}
+	}
+}
+
+// disturb makes one call while a fault is about, and checks what was promised.
+func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, when moment) {
+	prepared := op.prepare(f)
+	before := f.srv.Count(op.method, op.path)
+	dials := f.addFault(v, op, when)
+
+	items, err := prepared.call(f.Context(), f.client)
+	if prepared.end != nil {
+		require.NoError(f, prepared.end(f.Context()))
+	}
+
+	sent := f.srv.Count(op.method, op.path) - before
+	// A DELETE that was done although its reply was lost meets 404 when it is repeated, and that is a success.
+	gone := op.column == colDelete && v.body && v.applied
+	if is.attempts > 1 && (!when.stays || gone) {
+		require.NoError(f, err)
+		assert.Equal(f, op.items, items, "nothing is missing, nothing came twice")
+		if op.requests > 0 && v.dial == nil {
+			assert.Equal(f, op.requests+1, sent, "one was repeated")
+		}
+		assert.True(f, prepared.done == nil || prepared.done())
+		return
+	}
+
+	e := innermost(err)
+	require.NotNil(f, e)
+	if row.is != nil {
+		assert.ErrorIs(f, err, row.is)
+	}
+	var timeout interface{ Timeout() bool }
+	assert.Equal(f, v.timeout, errors.As(err, &timeout) && timeout.Timeout())
+	assert.NotErrorIs(f, err, context.DeadlineExceeded, "the caller's context has no deadline")
+	assert.Equal(f, is.attempts, e.Attempts)
+	if v.dial != nil || v.fault.Status != 0 {
+		assert.Equal(f, v.fault.Status, e.StatusCode)
+	}
+	if v.dial == nil && (op.inOrder || op.requests == 1) {
+		assert.Equal(f, when.skip+is.attempts, sent)
+	}
+	if v.dial != nil && op.requests == 1 {
+		assert.Equal(f, int64(op.before+is.attempts), dials.Load())
+	}
+	if op.column == colPages && op.inOrder {
+		assert.Equal(f, when.skip, items, "what was read before is handed out")
+	}
+	switch outcome := webdelivery.OutcomeOf(err); {
+	case op.waits:
+		assert.Equal(f, webdelivery.Unknown, outcome)
+	case prepared.done == nil:
+		assert.Equal(f, webdelivery.NotApplied, outcome, "a reading changes nothing")
+	default:
+		assert.Equal(f, is.outcome, outcome)
+		assert.False(f, outcome == webdelivery.NotApplied && prepared.done())
+		assert.True(f, !v.applied || prepared.done(), "the fault was to come after the request was done")
+	}
+	assert.Zero(f, f.srv.ForeignDials())
+}
+
+// innermost is the error of the request that failed: that of a login stands inside that of the call it was made for.
+func innermost(err error) (last *webdelivery.Error) {
+	for e := last; errors.As(err, &e); err = e.Unwrap() {
+		last = e
+	}
+	return last
+}
+
+// addFault makes the requests of an operation meet a fault. It counts what it does to connections.
+func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomic.Int64) {
+	dials = new(atomic.Int64)
+	// On a connection that was used before, net/http sends a reading once more by itself; here nothing but the SDK counts.
+	transport := f.http.Transport.(*http.Transport)
+	transport.CloseIdleConnections()
+	transport.DisableKeepAlives = true
+	if v.dial != nil {
+		first := op.before + when.skip
+		reach := transport.DialContext
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			n := int(dials.Add(1))
+			if n <= first || !when.stays && n > first+1 {
+				return reach(ctx, network, address)
+			}
+			return nil, v.dial
+		}
+		return dials
+	}
+	fault := v.fault
+	fault.Method, fault.Path, fault.Skip = op.method, op.path, when.skip
+	if !when.stays {
+		fault.Count = 1
+	}
+	f.fail(fault)
+	return dials
+}
+
+// pageFault is a page of a collection from which there is no way on.
+type pageFault struct{ fault, next string }
+
+func pageFaults() []pageFault {
+	return []pageFault{
+		{"no next_uri, although has_more is true", `null`},
+		{"next_uri leads to the page it stands on", `"{path}?count=1&page=2"`},
+		{"next_uri leads to the page before", `"{path}?count=1"`},
+		{"next_uri leads to another host", `"http://198.51.100.7/acme/v1{path}?page=3"`},
+		{"next_uri leads to another host without a scheme", `"//198.51.100.7/acme/v1{path}?page=3"`},
+		{"next_uri has another scheme", `"https://{host}/acme/v1{path}?page=3"`},
+		{"next_uri has dots in its path", `"/config/..{path}?page=3"`},
+		{"next_uri leads to another collection", `"/elsewhere?page=3"`},
+		{"next_uri leads to another customer", `"http://{host}/other/v1{path}?page=3"`},
+	}
+}
+
+// What was read is handed out, the error says what is wrong, and nothing else is asked for.
+func TestPagesWithoutAWayOn(t *testing.T) {
+	t.Parallel()
+	for _, fault := range pageFaults() {
+		for _, op := range operationsOf() {
+			if op.column != colPages || !op.inOrder { // read-ahead counts pages and follows nothing
+				continue
+			}
+			t.Run(fault.fault+"/"+op.name, func(t *testing.T) {
+				t.Parallel()
+				inReliableService(t, setup{}, func(f *fixture) {
+					prepared := op.prepare(f)
+					host := strings.TrimPrefix(f.srv.URL(), "http://")
+					next := strings.NewReplacer("{path}", op.path, "{host}", host).Replace(fault.next)
+					body := `{"items":[{"id":"b","entry":"192.0.2.9"}],"total":3,"has_more":true,"page_count":3,"page_index":2,"next_uri":` + next + `}`
+					f.fail(testserver.Fault{Path: op.path, Skip: 1, Count: 1, Body: body})
+
+					items, err := prepared.call(f.Context(), f.client)
+
+					var broken *webdelivery.PaginationError
+					require.ErrorAs(f, err, &broken)
+					assert.Equal(f, "/acme/v1"+op.path, broken.Path)
+					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					assert.Zero(f, f.srv.ForeignDials())
+					assert.Equal(f, 2, items)
+					assert.Len(f, f.srv.Requests(), 2)
+				})
+			})
+		}
+	}
+}
+
+// cancellation is a moment at which the caller gives up.
+type cancellation struct {
+	moment  string
+	outcome webdelivery.Outcome // of a write
+	fault   testserver.Fault    // that makes the moment last
+	blocked func(f *fixture)    // or this does
+	before  bool                // the context is done before the call
+	begun   bool                // the request has begun its way
+	body    bool                // replies need a body
+	session bool
+	only    func(c column) bool // nil: every operation
+}
+
+func cancellations() []cancellation {
+	purging := func(c column) bool { return c == colPurge }
+	return []cancellation{
+		{moment: "before the call", outcome: not, before: true},
+		{moment: "waiting for a permit to purge", outcome: not, only: purging, blocked: func(f *fixture) {
+			f.client = f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(noPermits{})}})
+		}},
+		{moment: "during a login", outcome: not, session: true, fault: testserver.Fault{Path: "/sessions", Delay: time.Hour}},
+		{moment: "while a connection is made", outcome: not, begun: true, blocked: func(f *fixture) {
+			f.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+		}},
+		{moment: "waiting for the reply", outcome: unknown, begun: true, fault: testserver.Fault{Delay: time.Hour}},
+		{moment: "while the body arrives", outcome: unknown, begun: true, fault: testserver.Fault{Stall: time.Hour}, body: true},
+		{moment: "between two attempts, the first of which was refused", outcome: not, begun: true, fault: status(503, "Retry-After", "15")},
+	}
+}
+
+// noPermits is a limiter without any.
+type noPermits struct{}
+
+func (noPermits) Wait(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Whoever gives up has the call back at once, whatever it waited for, and nothing is sent after that.
+func TestGivingUp(t *testing.T) {
+	t.Parallel()
+	for _, c := range cancellations() {
+		for _, op := range operationsOf() {
+			if c.only != nil && !c.only(op.column) || c.body && op.bodiless || c.session && op.column == colLogin {
+				continue
+			}
+			t.Run(c.moment+"/"+op.name, func(t *testing.T) {
+				t.Parallel()
+				var s setup
+				if op.session {
+					s.auth = webdelivery.SessionAuth(username, password)
+				}
+				inReliableService(t, s, func(f *fixture) { f.giveUp(c, op) })
+			})
+		}
+	}
+}
+
+func (f *fixture) giveUp(c cancellation, op operationOf) {
+	prepared := op.prepare(f)
+	transport := f.http.Transport.(*http.Transport)
+	transport.CloseIdleConnections()
+	if c.session {
+		f.client = f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionAuth(username, password)})
+	}
+	if c.blocked != nil {
+		c.blocked(f)
+	}
+	if fault := c.fault; fault.Path == "" {
+		fault.Method, fault.Path = op.method, op.path
+		f.fail(fault)
+	} else {
+		f.fail(fault)
+	}
+	const patience = 3 * time.Second
+	ctx, cancel := context.WithCancel(f.Context())
+	defer cancel()
+	want := patience
+	if c.before {
+		want = 0
+		cancel()
+	} else {
+		time.AfterFunc(patience, cancel)
+	}
+	sent, began := len(f.srv.Requests()), time.Now()
+
+	_, err := prepared.call(ctx, f.client)
+	if op.shared {
+		defer func() { _ = prepared.end(ctx) }()
+	}
+
+	assert.Equal(f, want, time.Since(began))
+	require.ErrorIs(f, err, context.Canceled)
+	require.NotErrorIs(f, err, context.DeadlineExceeded)
+	outcome := webdelivery.OutcomeOf(err)
+	if c.before {
+		assert.Len(f, f.srv.Requests(), sent)
+	}
+	switch {
+	case op.waits:
+		assert.Equal(f, webdelivery.Unknown, outcome)
+	case prepared.done == nil:
+		assert.Equal(f, webdelivery.NotApplied, outcome)
+	case op.shared && c.begun:
+		assert.Equal(f, webdelivery.Unknown, outcome)
+	default:
+		assert.Equal(f, c.outcome, outcome)
+		assert.False(f, outcome == webdelivery.NotApplied && prepared.done())
+	}
+	if op.shared {
+		return
+	}
+	sent = len(f.srv.Requests())
+	time.Sleep(time.Minute)
+	assert.Len(f, f.srv.Requests(), sent, "nothing is sent afterwards")
+}
+
+// The page shows the tables as they are, and names tests that exist.
+func TestReliabilityPage(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("docs/reliability.md")
+	require.NoError(t, err)
+	page := string(b)
+
+	heads := []string{"Fault", "Error"}
+	for c := range columns {
+		heads = append(heads, c.String())
+	}
+	var rows [][]string
+	for _, row := range matrix() {
+		cells := []string{row.fault, row.becomes}
+		for c := range columns {
+			cells = append(cells, row.promises[c].text(c))
+		}
+		rows = append(rows, cells)
+	}
+	assert.Contains(t, page, markdown(heads, rows))
+
+	rows = nil
+	for _, fault := range pageFaults() {
+		rows = append(rows, []string{fault.fault})
+	}
+	assert.Contains(t, page, markdown([]string{"A page"}, rows))
+
+	rows = nil
+	for _, c := range cancellations() {
+		rows = append(rows, []string{c.moment, c.outcome.String()})
+	}
+	assert.Contains(t, page, markdown([]string{"The caller gives up", "What became of a write"}, rows))
+
+	assertTestsExist(t, page)
+}
+
+// markdown prints a table.
+func markdown(heads []string, rows [][]string) string {
+	lines := []string{"| " + strings.Join(heads, " | ") + " |", strings.Repeat("|---", len(heads)) + "|"}
+	for _, row := range rows {
+		lines = append(lines, "| "+strings.Join(row, " | ")+" |")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
