@@ -61,17 +61,18 @@ type entry struct {
 	at place
 }
 
-// arrive looks at the clock under the lock, so that times ascend like the entries.
-func (rec *recorder) arrive(r *http.Request, at place, clock *Clock) *entry {
+// arrive looks at the clock and at the faults under the lock, so that times ascend like the entries, and the order of
+// arrival by which faults choose is theirs.
+func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	e := &entry{at: at, Request: Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
 		Header: r.Header.Clone(), Conn: connectionNumber(r.Context()),
 	}}
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	e.Time = clock.Now()
-	rec.entries = append(rec.entries, e)
-	return e
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	e.Time = s.cfg.Clock.Now()
+	s.log.entries = append(s.log.entries, e)
+	return e, s.faults.take(r.Method, at)
 }
 
 // read takes the body in. A client that was cut off in the middle of it leaves an error and what did come.

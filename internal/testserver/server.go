@@ -147,8 +147,7 @@ func (s *Server) Clock() *Clock { return s.cfg.Clock }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.network.enter(r)()
 	at := s.locate(r.URL)
-	seen := s.log.arrive(r, at, s.cfg.Clock)
-	fault := s.faults.take(r.Method, at)
+	seen, fault := s.arrive(r, at)
 
 	// The body is read before a delay: only then does net/http notice that the client goes away.
 	if fault.Cut != CutBeforeRead {
