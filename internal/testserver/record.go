@@ -24,7 +24,7 @@ type Request struct {
 	Conn     int         // number of its connection, from 1; 0 when the handler was called without a listener
 }
 
-// Requests returns copies of all requests, in order of arrival.
+// Requests returns copies of all requests, in order of arrival; none with Config.RequestLog.
 func (s *Server) Requests() []Request {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Server) Requests() []Request {
 	return all
 }
 
-// Count returns how many requests match; method and path are those of [Fault].
+// Count returns how many requests match; method and path are those of [Fault]. It is 0 with Config.RequestLog.
 func (s *Server) Count(method, path string) int {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -71,7 +71,9 @@ func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	e.Time = s.cfg.Clock.Now()
-	s.log.entries = append(s.log.entries, e)
+	if s.cfg.RequestLog == nil {
+		s.log.entries = append(s.log.entries, e)
+	}
 	return e, s.faults.take(r.Method, at)
 }
 
@@ -102,6 +104,17 @@ func (rec *recorder) status(e *entry, status int) {
 	if e.Status == 0 && status >= http.StatusOK {
 		e.Status = status
 	}
+}
+
+// leave is called when all is done for a request.
+func (rec *recorder) leave(e *entry, log func(Request)) {
+	if log == nil {
+		return
+	}
+	rec.mu.Lock()
+	done := e.Request
+	rec.mu.Unlock()
+	log(done)
 }
 
 // serve runs a fault's own handler and records the status that it answers with.
