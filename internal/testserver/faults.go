@@ -52,6 +52,9 @@ type Fault struct {
 
 // Check tells what makes no sense in a fault.
 func (f Fault) Check() error {
+	if f.Status != 0 && (f.Status < http.StatusOK || f.Status > 999) {
+		return fmt.Errorf("testserver: Fault.Status %d ends no request", f.Status)
+	}
 	if f.Probability >= 0 && f.Probability <= 1 { // NaN is neither
 		return nil
 	}

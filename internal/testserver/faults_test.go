@@ -133,13 +133,18 @@ func TestFaultProbabilityLeavesTheRest(t *testing.T) {
 	assert.Equal(t, 100, statuses[502]+statuses[503])
 }
 
-// A probability that is none is not taken for one.
-func TestFaultProbabilityNonsense(t *testing.T) {
+// A probability that is none is not taken for one, nor a status that net/http would panic on or go on after.
+func TestFaultNonsense(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
 	for _, p := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Probability %v is not between 0 and 1", p), func() {
 			f.Fail(testserver.Fault{Probability: p})
+		})
+	}
+	for _, status := range []int{-1, 1, 100, 199, 1000} {
+		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Status %d ends no request", status), func() {
+			f.Fail(testserver.Fault{Status: status})
 		})
 	}
 	assert.Equal(t, 200, f.get("/tasks").status, "no rule is left behind")
