@@ -108,6 +108,9 @@ func New(cfg Config) *Server {
 // Err tells what makes no sense in the Config. A server that was made of it answers 501 to everything, with these words.
 func (s *Server) Err() error { return s.unusable }
 
+// Identity returns the customer and the first user.
+func (s *Server) Identity() (customer string, user User) { return s.cfg.Customer, s.cfg.Users[0] }
+
 func (cfg Config) withDefaults() Config {
 	setDefault(&cfg.Customer, "acme")
 	cfg.BasePath = prefix(cfg.BasePath)
