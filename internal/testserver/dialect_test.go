@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
@@ -53,6 +54,9 @@ func TestUnknownDialectIsNamed(t *testing.T) {
 		assert.Contains(t, r.body, `unknown Dialect.`+field+` \"x\"`)
 	}
 	w := httptest.NewRecorder()
-	testserver.New(testserver.Config{BasePath: "%zz"}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	s := testserver.New(testserver.Config{BasePath: "%zz"})
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	assert.Equal(t, 501, w.Code)
+	require.ErrorContains(t, s.Err(), `Config.BasePath "/%zz"`)
+	assert.NoError(t, testserver.New(testserver.Config{}).Err())
 }

@@ -2,6 +2,7 @@ package testserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"strings"
@@ -31,6 +32,12 @@ type Fault struct {
 	Skip   int    // so many matching requests pass first
 	Count  int    // so many are hit; 0 means every one until the rule is removed
 
+	// Probability is the part of the matching requests that is hit, chosen by Seed and their order of arrival alone, so
+	// that the same requests are hit in every run. Those that pass because of Skip, or met an earlier rule, are not
+	// counted. 0 means every one.
+	Probability float64
+	Seed        uint64
+
 	Delay    time.Duration    // before anything else; a client that goes away ends it, and nothing is executed
 	Status   int              // answered instead of executing the request
 	Header   http.Header      // set in the reply; nil values remove a header (Content-Type above all)
@@ -43,9 +50,24 @@ type Fault struct {
 	Handler  http.HandlerFunc // answers in place of all of the above but Delay; the request is not executed
 }
 
-// Fail adds a rule. A request is hit by the first rule, in order of registration, that matches and has hits left.
+// Check tells what makes no sense in a fault.
+func (f Fault) Check() error {
+	if f.Status != 0 && (f.Status < http.StatusOK || f.Status > 999) {
+		return fmt.Errorf("testserver: Fault.Status %d ends no request", f.Status)
+	}
+	if f.Probability >= 0 && f.Probability <= 1 { // NaN is neither
+		return nil
+	}
+	return fmt.Errorf("testserver: Fault.Probability %v is not between 0 and 1", f.Probability)
+}
+
+// Fail adds a rule. A request is hit by the first rule, in order of registration, that matches, has hits left, and whose
+// dice say so. It panics if the rule makes no sense.
 func (s *Server) Fail(f Fault) (remove func()) {
-	rule := &faultRule{Fault: f}
+	if err := f.Check(); err != nil {
+		panic(err.Error())
+	}
+	rule := &faultRule{Fault: f, dice: dice(mix(f.Seed))}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.rules = append(s.faults.rules, rule)
@@ -65,6 +87,7 @@ type faultRule struct {
 	Fault
 
 	passed, hits int
+	dice         dice
 	removed      bool
 }
 
@@ -79,6 +102,9 @@ func (f *faultRules) take(method string, at place) Fault {
 		}
 		if rule.passed < rule.Skip {
 			rule.passed++
+			continue
+		}
+		if rule.Probability > 0 && rule.dice.unit() >= rule.Probability {
 			continue
 		}
 		rule.hits++

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +70,84 @@ func TestFaultsInOrder(t *testing.T) {
 	remove()
 	got = append(got, f.get("/tasks").status)
 	assert.Equal(t, []int{502, 500, 500, 503, 503, 200}, got)
+}
+
+// A rule with a probability hits the same requests in every run, whoever sends them: which of those that match is
+// decided by their order of arrival.
+func TestFaultProbability(t *testing.T) {
+	t.Parallel()
+	const n = 400
+	// hits sends n requests from so many goroutines and returns which were hit, in order of arrival.
+	hits := func(senders int, fault testserver.Fault) (hit []bool) {
+		f := start(t, testserver.Config{})
+		fault.Path, fault.Status = "/tasks", 503
+		f.Fail(fault)
+		var all sync.WaitGroup
+		for range senders {
+			all.Go(func() {
+				for range n / senders {
+					_, err := f.try(http.MethodGet, "/tasks", "")
+					assert.NoError(t, err)
+					_, err = f.try(http.MethodGet, "/tasks/1", "") // matches no rule, and changes nothing
+					assert.NoError(t, err)
+				}
+			})
+		}
+		all.Wait()
+		for _, seen := range f.Requests() {
+			if seen.Path == "/acme/v1/tasks" {
+				hit = append(hit, seen.Status == 503)
+			}
+		}
+		return hit
+	}
+	count := func(hit []bool) (count int) {
+		for _, h := range hit {
+			if h {
+				count++
+			}
+		}
+		return count
+	}
+	alone := hits(1, testserver.Fault{Probability: 0.25, Seed: 7})
+	assert.InDelta(t, n/4, count(alone), 35, "four standard deviations of a binomial distribution")
+	assert.Equal(t, alone, hits(4, testserver.Fault{Probability: 0.25, Seed: 7}))
+	assert.NotEqual(t, alone, hits(1, testserver.Fault{Probability: 0.25, Seed: 8}))
+	assert.Equal(t, append(make([]bool, 10), alone[:n-10]...), hits(1, testserver.Fault{Probability: 0.25, Seed: 7, Skip: 10}))
+	assert.Equal(t, 3, count(hits(1, testserver.Fault{Probability: 0.25, Count: 3})))
+	assert.Equal(t, n, count(hits(1, testserver.Fault{Probability: 1})))
+	assert.Equal(t, n, count(hits(1, testserver.Fault{})))
+}
+
+// A request that one rule's dice spare is left to the next rule.
+func TestFaultProbabilityLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	f.Fail(testserver.Fault{Probability: 0.5, Seed: 1, Status: 502})
+	f.Fail(testserver.Fault{Status: 503})
+	statuses := map[int]int{}
+	for range 100 {
+		statuses[f.get("/tasks").status]++
+	}
+	assert.InDelta(t, 50, statuses[502], 20, "four standard deviations")
+	assert.Equal(t, 100, statuses[502]+statuses[503])
+}
+
+// A probability that is none is not taken for one, nor a status that net/http would panic on or go on after.
+func TestFaultNonsense(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	for _, p := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Probability %v is not between 0 and 1", p), func() {
+			f.Fail(testserver.Fault{Probability: p})
+		})
+	}
+	for _, status := range []int{-1, 1, 100, 199, 1000} {
+		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Status %d ends no request", status), func() {
+			f.Fail(testserver.Fault{Status: status})
+		})
+	}
+	assert.Equal(t, 200, f.get("/tasks").status, "no rule is left behind")
 }
 
 // What a fault answers, and whether the request was executed.

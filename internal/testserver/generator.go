@@ -57,7 +57,7 @@ func (g generator) between(from, until int64) iter.Seq[*Event] {
 // event is the time of an event in Unix milliseconds, which never decreases with the number, and its random numbers.
 func (g generator) event(number int64) (at int64, d dice) {
 	d = dice(g.seed + uint64(number)*golden)
-	within := float64(d.roll()>>11) / (1 << 53)
+	within := d.unit()
 	return int64(math.Floor((float64(number) + within) / g.rate * 1000)), d
 }
 
@@ -128,6 +128,9 @@ func (d *dice) roll() uint64 {
 	*d += golden
 	return mix(uint64(*d))
 }
+
+// unit is at least 0 and below 1.
+func (d *dice) unit() float64 { return float64(d.roll()>>11) / (1 << 53) }
 
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

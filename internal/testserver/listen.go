@@ -7,6 +7,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -31,9 +32,13 @@ type network struct {
 	foreign     atomic.Int64
 }
 
-// ListenTCP starts to listen on a free loopback port and returns the base URL, BasePath included, without the customer.
-// A server listens once: a second call returns the address it has.
-func (s *Server) ListenTCP() (url string, err error) {
+// ListenTCP is ListenOn a free loopback port.
+func (s *Server) ListenTCP() (url string, err error) { return s.ListenOn("127.0.0.1:0") }
+
+// ListenOn starts to listen on a TCP address and returns the base URL, BasePath included, without the customer. For all
+// addresses of the machine (":8080") the URL names the loopback one. A server listens once: a second call returns the
+// address it has.
+func (s *Server) ListenOn(address string) (url string, err error) {
 	n := &s.network
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -43,7 +48,7 @@ func (s *Server) ListenTCP() (url string, err error) {
 	if n.http != nil {
 		return n.url, nil
 	}
-	listener, err := new(net.ListenConfig).Listen(n.ctx, "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(n.ctx, "tcp", address)
 	if err != nil {
 		return "", fmt.Errorf("testserver: %w", err)
 	}
@@ -67,7 +72,7 @@ func (s *Server) ListenMemory() (url string) {
 // serve accepts connections on the listener; s.network.mu is held.
 func (s *Server) serve(listener net.Listener) string {
 	n := &s.network
-	n.url = "http://" + listener.Addr().String() + s.cfg.BasePath
+	n.url = "http://" + reachable(listener.Addr()) + s.cfg.BasePath
 	n.serving = make(chan struct{})
 	n.http = &http.Server{
 		Handler:     s,
@@ -87,6 +92,14 @@ func (s *Server) serve(listener net.Listener) string {
 		_ = n.http.Serve(listener) // always an error: that the server was closed
 	}()
 	return n.url
+}
+
+// reachable is where this machine finds a listener.
+func reachable(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return addr.String()
 }
 
 func (n *network) track(_ net.Conn, state http.ConnState) {

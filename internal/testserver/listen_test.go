@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -77,6 +78,32 @@ func TestListenTCP(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	_, err = s.ListenTCP()
 	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// It listens where it is told to.
+func TestListenOn(t *testing.T) {
+	t.Parallel()
+	for address, url := range map[string]string{
+		"127.0.0.2:0": `^http://127\.0\.0\.2:\d+$`, "localhost:0": `^http://(127\.0\.0\.1|\[::1\]):\d+$`,
+	} {
+		s := testserver.New(testserver.Config{})
+		got, err := s.ListenOn(address)
+		require.NoError(t, err)
+		assert.Regexp(t, url, got)
+		f := fake{Server: s, t: t, client: &http.Client{Transport: s.Transport()}}
+		assert.Equal(t, 200, f.get("/tasks").status)
+
+		second := testserver.New(testserver.Config{})
+		_, err = second.ListenOn(strings.TrimPrefix(got, "http://"))
+		require.ErrorIs(t, err, syscall.EADDRINUSE)
+		require.NoError(t, second.Close())
+		f.client.CloseIdleConnections()
+		require.NoError(t, s.Close())
+	}
+	s := testserver.New(testserver.Config{})
+	_, err := s.ListenOn("nonsense")
+	require.ErrorContains(t, err, "missing port")
+	require.NoError(t, s.Close())
 }
 
 // The handler works under any other server, also HTTP/2, where a cut resets the stream.

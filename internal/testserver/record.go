@@ -24,7 +24,7 @@ type Request struct {
 	Conn     int         // number of its connection, from 1; 0 when the handler was called without a listener
 }
 
-// Requests returns copies of all requests, in order of arrival.
+// Requests returns copies of all requests, in order of arrival; none with Config.RequestLog.
 func (s *Server) Requests() []Request {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Server) Requests() []Request {
 	return all
 }
 
-// Count returns how many requests match; method and path are those of [Fault].
+// Count returns how many requests match; method and path are those of [Fault]. It is 0 with Config.RequestLog.
 func (s *Server) Count(method, path string) int {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -61,17 +61,20 @@ type entry struct {
 	at place
 }
 
-// arrive looks at the clock under the lock, so that times ascend like the entries.
-func (rec *recorder) arrive(r *http.Request, at place, clock *Clock) *entry {
+// arrive looks at the clock and at the faults under the lock, so that times ascend like the entries, and the order of
+// arrival by which faults choose is theirs.
+func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	e := &entry{at: at, Request: Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
 		Header: r.Header.Clone(), Conn: connectionNumber(r.Context()),
 	}}
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	e.Time = clock.Now()
-	rec.entries = append(rec.entries, e)
-	return e
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	e.Time = s.cfg.Clock.Now()
+	if s.cfg.RequestLog == nil {
+		s.log.entries = append(s.log.entries, e)
+	}
+	return e, s.faults.take(r.Method, at)
 }
 
 // read takes the body in. A client that was cut off in the middle of it leaves an error and what did come.
@@ -101,6 +104,17 @@ func (rec *recorder) status(e *entry, status int) {
 	if e.Status == 0 && status >= http.StatusOK {
 		e.Status = status
 	}
+}
+
+// leave is called when all is done for a request.
+func (rec *recorder) leave(e *entry, log func(Request)) {
+	if log == nil {
+		return
+	}
+	rec.mu.Lock()
+	done := e.Request
+	rec.mu.Unlock()
+	log(done)
 }
 
 // serve runs a fault's own handler and records the status that it answers with.

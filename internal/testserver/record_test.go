@@ -55,6 +55,39 @@ func TestRequestsAreRecorded(t *testing.T) {
 	assert.Equal(t, `{"x":1}`, string(f.Requests()[1].Body))
 }
 
+// A log gets every request when it is over, whatever became of it, and nothing is kept.
+func TestRequestLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		logged := make(chan testserver.Request, 1)
+		f := start(t, testserver.Config{RequestLog: func(r testserver.Request) { logged <- r }})
+		f.Fail(testserver.Fault{Path: "/sessions", Cut: testserver.CutAfterRead})
+		f.Fail(testserver.Fault{Path: "/tasks/slow", Stall: time.Minute, Status: 200, Body: "12"})
+
+		assert.Equal(t, 403, f.purge(onePurge, anonymous).status)
+		refused := <-logged
+		assert.Equal(t, 403, refused.Status)
+		assert.Equal(t, "/acme/v1/cache/purge", refused.Path)
+		assert.Equal(t, onePurge, string(refused.Body))
+		assert.Empty(t, refused.User)
+
+		_, err := f.try(http.MethodPost, "/sessions", "")
+		require.Error(t, err)
+		cut := <-logged
+		assert.Zero(t, cut.Status)
+		assert.Equal(t, "alice", cut.User)
+
+		began := time.Now()
+		go func() { _, _ = f.try(http.MethodGet, "/tasks/slow", "") }()
+		slow := <-logged
+		assert.Equal(t, time.Minute, time.Since(began), "told when it is over")
+		assert.Equal(t, 200, slow.Status)
+
+		assert.Empty(t, f.Requests())
+		assert.Zero(t, f.Count("", ""))
+	})
+}
+
 // A client that is cut off in the middle of its body leaves what did come, and nothing is executed.
 func TestHalfABodyIsRecorded(t *testing.T) {
 	t.Parallel()

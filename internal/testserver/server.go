@@ -2,7 +2,7 @@
 //
 // It is written from the service document (service-interface) alone and knows nothing of the SDK that is tested on it:
 // what the document rules out is refused, what it leaves open follows [Dialect], and whatever arrives is recorded.
-// A server is an [http.Handler]; [Server.ListenTCP] and [Server.ListenMemory] give it an address. Nothing in it runs
+// A server is an [http.Handler]; [Server.ListenTCP], [Server.ListenOn] and [Server.ListenMemory] give it an address. Nothing in it runs
 // by itself: tasks, transactions and sessions age by looking at its [Clock] when a request comes, and security events are
 // made up, or found among those of [Server.AddEvents], when somebody asks for them.
 //
@@ -42,6 +42,8 @@ type Config struct {
 
 	DeployDuration time.Duration // how long the task of a changed network list takes; 0 means two seconds, negative means at once
 
+	RequestLog func(Request) // is given every request once it was answered or cut, from its own goroutine; they are not kept then
+
 	EventsPerSecond float64   // generated security events, on average; 0 means none, more than a million is too many
 	EventSeed       uint64    // which stream of them; an event depends on the seed, the rate and its time alone
 	EventsSince     time.Time // there are none before; zero means 35 days before the Clock's time in New
@@ -59,7 +61,7 @@ type User struct {
 type Server struct {
 	cfg      Config
 	dialect  Dialect
-	unusable error // a Dialect value that nobody knows; every request is answered with it
+	unusable error // what makes no sense in cfg; every request is answered with it
 	base     place // {base_url}/{customer}/v1
 	routes   []route
 	traffic  generator
@@ -102,6 +104,12 @@ func New(cfg Config) *Server {
 	s.routes = s.allRoutes()
 	return s
 }
+
+// Err tells what makes no sense in the Config. A server that was made of it answers 501 to everything, with these words.
+func (s *Server) Err() error { return s.unusable }
+
+// Identity returns the customer and the first user.
+func (s *Server) Identity() (customer string, user User) { return s.cfg.Customer, s.cfg.Users[0] }
 
 func (cfg Config) withDefaults() Config {
 	setDefault(&cfg.Customer, "acme")
@@ -147,8 +155,8 @@ func (s *Server) Clock() *Clock { return s.cfg.Clock }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.network.enter(r)()
 	at := s.locate(r.URL)
-	seen := s.log.arrive(r, at, s.cfg.Clock)
-	fault := s.faults.take(r.Method, at)
+	seen, fault := s.arrive(r, at)
+	defer s.log.leave(seen, s.cfg.RequestLog)
 
 	// The body is read before a delay: only then does net/http notice that the client goes away.
 	if fault.Cut != CutBeforeRead {

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// file is the file of -config.
+type file struct {
+	Faults  []fault
+	Dialect webdeliverytest.Dialect
+}
+
+// fault is webdeliverytest.FaultRule as it is written in the file.
+type fault struct {
+	Method, Path          string
+	Skip, Count           int
+	Probability           float64
+	Seed                  uint64
+	Delay, Stall, Dribble duration
+	Status                int
+	Header                http.Header
+	Body                  string
+	Execute               bool
+	Cut                   cut
+	CutAfter              int
+}
+
+func (f fault) rule() webdeliverytest.FaultRule {
+	return webdeliverytest.FaultRule{
+		Method: f.Method, Path: f.Path, Skip: f.Skip, Count: f.Count, Probability: f.Probability, Seed: f.Seed,
+		Delay: time.Duration(f.Delay), Stall: time.Duration(f.Stall), Dribble: time.Duration(f.Dribble),
+		Status: f.Status, Header: f.Header, Body: f.Body, Execute: f.Execute,
+		Cut: webdeliverytest.Cut(f.Cut), CutAfter: f.CutAfter,
+	}
+}
+
+// duration is written as in Go: "250ms".
+type duration time.Duration
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err == nil && parsed < 0 {
+		err = fmt.Errorf("%v is below 0", parsed)
+	}
+	*d = duration(parsed)
+	return err
+}
+
+type cut webdeliverytest.Cut
+
+var cuts = map[string]webdeliverytest.Cut{
+	"before-read": webdeliverytest.CutBeforeRead, "after-read": webdeliverytest.CutAfterRead,
+	"after-execute": webdeliverytest.CutAfterExecute, "body": webdeliverytest.CutBody, "chunked": webdeliverytest.CutChunked,
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (c *cut) UnmarshalText(text []byte) error {
+	found, known := cuts[string(text)]
+	if !known {
+		return fmt.Errorf("cut %q is none of before-read, after-read, after-execute, body, chunked", text)
+	}
+	*c = cut(found)
+	return nil
+}
+
+// readFile reads the file; what it does not know it refuses, with the place.
+func readFile(name string) (file, error) {
+	text, err := os.ReadFile(name) //nolint:gosec // the file that the user names
+	if err != nil {
+		return file{}, err
+	}
+	var f file
+	if err := json.Unmarshal(text, &f, json.RejectUnknownMembers(true), json.MatchCaseInsensitiveNames(true)); err != nil {
+		return file{}, fmt.Errorf("%s:%w", name, place(text, err))
+	}
+	for i, rule := range f.Faults {
+		if err := rule.rule().Check(); err != nil {
+			return file{}, fmt.Errorf("%s: /faults/%d: %w", name, i, err)
+		}
+	}
+	return f, nil
+}
+
+// place puts line, column and path in front of what is wrong with a text.
+func place(text []byte, err error) error {
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &semantic) && semantic.Err != nil:
+		return fmt.Errorf("%s: %s: %w", lineAndColumn(text, semantic.ByteOffset), semantic.JSONPointer, semantic.Err)
+	case errors.As(err, &semantic):
+		return fmt.Errorf("%s: %s: must not be a JSON %s", lineAndColumn(text, semantic.ByteOffset), semantic.JSONPointer, semantic.JSONKind)
+	case errors.As(err, &syntactic):
+		return fmt.Errorf("%s: %s: %w", lineAndColumn(text, syntactic.ByteOffset), syntactic.JSONPointer, syntactic.Err)
+	default:
+		return fmt.Errorf(" %w", err)
+	}
+}
+
+// lineAndColumn counts from 1, columns in bytes. The offset may lie before the blanks that precede a value.
+func lineAndColumn(text []byte, offset int64) string {
+	rest := text[min(int(offset), len(text)):]
+	offset += int64(len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,:")))
+	before := text[:min(int(offset), len(text))]
+	return fmt.Sprintf("%d:%d", bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n'))
+}

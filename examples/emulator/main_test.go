@@ -1,0 +1,371 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The binary of the tests is also the emulator, for what only a process can show, and a small curl, for machines that
+// have none.
+const role = "EMULATOR_TEST_ROLE"
+
+// quickExit takes away the second for which the race detector lets every process that ends wait.
+const quickExit = "GORACE=atexit_sleep_ms=0"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "emulator":
+		main()
+	case "curl":
+		os.Exit(curl(os.Args[1:]))
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// curl knows the flags of the lines that the emulator prints.
+func curl(args []string) int {
+	var user, method, body, address string
+	header, show := http.Header{}, false
+	for i := 0; i < len(args); i++ {
+		value := func() string { i++; return args[i] }
+		switch args[i] {
+		case "-sS":
+		case "-i":
+			show = true
+		case "-u":
+			user = value()
+		case "-X":
+			method = value()
+		case "-d":
+			method, body = http.MethodPost, value()
+		case "-H":
+			name, content, _ := strings.Cut(value(), ": ")
+			header.Set(name, content)
+		default:
+			address = args[i]
+		}
+	}
+	r, err := http.NewRequestWithContext(context.Background(), method, address, strings.NewReader(body))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	r.Header = header
+	if name, password, ok := strings.Cut(user, ":"); ok {
+		r.SetBasicAuth(name, password)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(r) // follows no redirect, as curl
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 7
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if show {
+		fmt.Println(resp.Proto, resp.Status)
+		_ = resp.Header.Write(os.Stdout)
+		fmt.Println()
+	}
+	_, _ = io.Copy(os.Stdout, resp.Body)
+	return 0
+}
+
+// output is a buffer that may be written and read at once.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// emulator is one that runs within the test.
+type emulator struct {
+	url   string
+	lines []string // the curl lines that it printed
+	log   *output
+	stop  func() // ends it and waits
+}
+
+// start runs the emulator on a free port until the test ends.
+func start(t *testing.T, args ...string) emulator {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	printed, stdout := io.Pipe()
+	e, ended := emulator{log: &output{}}, make(chan int, 1)
+	go func() {
+		code := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), stdout, e.log)
+		_ = stdout.Close()
+		ended <- code
+	}()
+	lines := bufio.NewScanner(printed)
+	for e.url == "" && lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "curl ") {
+			e.lines = append(e.lines, lines.Text())
+		}
+		e.url = urlIn(lines.Text())
+	}
+	require.NotEmpty(t, e.url, e.log)
+	go func() { _, _ = io.Copy(io.Discard, printed) }()
+	e.stop = sync.OnceFunc(func() {
+		cancel()
+		assert.Equal(t, done, <-ended)
+	})
+	t.Cleanup(e.stop)
+	return e
+}
+
+// urlIn finds the address in the emulator's last line of greeting.
+func urlIn(line string) string {
+	_, rest, _ := strings.Cut(line, "The fake service is at ")
+	url, _, _ := strings.Cut(rest, ",")
+	return url
+}
+
+// shell runs a line as it was printed.
+func shell(t *testing.T, env []string, line string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+	cmd.Env = append(os.Environ(), env...)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s\n%s", line, &problems)
+	assert.Empty(t, problems.String(), line)
+	return string(out)
+}
+
+const everythingElse = `{"dialect": {
+	"tasks_prefix": "/operations", "starttimeparam": "startime", "EntryKey": "value", "session_reply": "cookie",
+	"purge_reply": "303-location", "task_page": "array", "entries_reply": "empty", "names": "objects"
+}}`
+
+// Every line that is printed works when it is pasted into a shell, also where names need quoting and spellings differ.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, tool := range []string{"curl", "stand-in"} {
+		for name, args := range map[string][]string{
+			"as it is":       nil,
+			"different":      {"-customer", "O'Neil & sons", "-user", "bo b:it's:\"$HOME\"", "-config", write(t, everythingElse), "-events", "3"},
+			"other sessions": {"-config", write(t, `{"dialect": {"SessionReply": "text", "PurgeReply": "303-body", "NextURI": "absolute"}}`)},
+		} {
+			t.Run(tool+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				var env []string
+				if tool == "curl" {
+					if _, err := exec.LookPath("curl"); err != nil {
+						t.Skip("curl is not installed")
+					}
+				} else {
+					bin := t.TempDir()
+					require.NoError(t, os.Symlink(self, filepath.Join(bin, "curl")))
+					env = []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), role + "=curl", quickExit}
+				}
+				e := start(t, append([]string{"-purge-rate", "0"}, args...)...)
+				sent := 0
+				for _, line := range e.lines {
+					out := shell(t, env, line)
+					sent += strings.Count(line, "curl ")
+					assert.NotContains(t, out, `"total_results":0`, line)
+				}
+				e.stop()
+
+				log := e.log.String()
+				statuses := regexp.MustCompile(` status=(\d+) user=(.*)`).FindAllStringSubmatch(log, -1)
+				assert.Len(t, statuses, sent, "%s", log)
+				for _, s := range statuses {
+					assert.Contains(t, []string{"200", "201", "204", "303"}, s[1], "%s", log)
+					assert.NotEqual(t, `""`, s[2], "%s", log)
+				}
+				for _, path := range []string{
+					"/v1(/operations)?/tasks[ \"]", "/v1(/operations)?/tasks/", "/v1/stats/security/events/data", "/v1/stats/security/waf/topk/",
+					"/v1/cache/purge", `/v1/transactions/\d+`, "/v1/sessions", `/v1/config/networklists[ "]`, `/v1/config/networklists/[^/]+/entries`,
+				} {
+					assert.Regexp(t, path, log)
+				}
+				for _, secret := range []string{"correct-horse", "it's", "Basic", "authtoken"} {
+					assert.NotContains(t, log, secret)
+				}
+				assert.NotRegexp(t, `[A-Z2-7]{26}`, log, "the id of a session")
+			})
+		}
+	}
+}
+
+func write(t *testing.T, text string) (name string) {
+	t.Helper()
+	name = filepath.Join(t.TempDir(), "emulator.json")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
+}
+
+// Faults and limits are those that were asked for.
+func TestFaultsAndLimits(t *testing.T) {
+	t.Parallel()
+	e := start(t, "-user", "bob:secret", "-user", "eve:other", "-purge-rate", "1", "-events", "0", "-session-lifetime", "1ns", "-config", write(t, `{
+		"Faults": [
+			{"method": "GET", "path": "/tasks", "skip": 1, "count": 1, "status": 503, "header": {"Retry-After": ["9"]}, "body": "no"},
+			{"path": "/tasks/cut", "cut": "after-execute"},
+			{"path": "/tasks/never", "probability": 1e-9, "seed": 3, "delay": "1ms", "stall": "1ms", "dribble": "1us", "cut_after": 1, "execute": true, "status": 500}
+		]
+	}`))
+	do := func(method, path string, edits ...func(*http.Request)) (*http.Response, string) {
+		r, err := http.NewRequestWithContext(t.Context(), method, e.url+"/acme/v1"+path, nil)
+		require.NoError(t, err)
+		r.SetBasicAuth("bob", "secret")
+		for _, edit := range edits {
+			edit(r)
+		}
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			return nil, err.Error()
+		}
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp, string(body)
+	}
+	get := func(path string, edits ...func(*http.Request)) (int, string) {
+		resp, body := do(http.MethodGet, path, edits...)
+		if resp == nil {
+			return 0, body
+		}
+		return resp.StatusCode, body
+	}
+	status, _ := get("/tasks")
+	assert.Equal(t, 200, status)
+	resp, body := do(http.MethodGet, "/tasks")
+	assert.Equal(t, 503, resp.StatusCode)
+	assert.Equal(t, "9", resp.Header.Get("Retry-After"))
+	assert.Equal(t, "no", body)
+	status, _ = get("/tasks", func(r *http.Request) { r.SetBasicAuth("eve", "other") })
+	assert.Equal(t, 200, status)
+	status, _ = get("/tasks", func(r *http.Request) { r.SetBasicAuth("alice", "correct-horse-battery") })
+	assert.Equal(t, 401, status)
+	status, _ = get("/tasks/cut")
+	assert.Zero(t, status)
+	status, _ = get("/tasks/never")
+	assert.Equal(t, 404, status, "one in a thousand million")
+
+	_, reply := do(http.MethodPost, "/sessions")
+	id := regexp.MustCompile(`[A-Z2-7]{26}`).FindString(reply)
+	require.NotEmpty(t, id)
+	status, _ = get("/tasks", func(r *http.Request) {
+		r.Header = http.Header{"Cookie": {"authtoken=" + id}}
+	})
+	assert.Equal(t, 401, status, "the session has ended")
+
+	for resp.StatusCode != 429 { // the rate comes before the body, which is missing
+		resp, body = do(http.MethodPost, "/cache/purge")
+	}
+	assert.Contains(t, body, "more than 1 purge requests in 1s")
+	_, body = get("/stats/security/events/data?dimensions=client_ip&starttime=2026-01-01T00:00:00&endtime=2999-01-01T00:00:00")
+	assert.Contains(t, body, `"total_results":0`)
+}
+
+// A signal stops it, and that is a success.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), self, "-listen", "127.0.0.1:0")
+			cmd.Env = append(os.Environ(), role+"=emulator", quickExit)
+			stdout, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			lines, last := bufio.NewScanner(stdout), ""
+			for lines.Scan() {
+				last = lines.Text()
+				if urlIn(last) != "" {
+					require.NoError(t, cmd.Process.Signal(signal))
+				}
+			}
+			assert.Equal(t, "Stopped.", last)
+			require.NoError(t, cmd.Wait(), "exit code 0")
+		})
+	}
+}
+
+// What is wrong is said, with the exit code that -help promises; nothing is started.
+func TestUsedWrongly(t *testing.T) {
+	t.Parallel()
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, taken.Close()) }()
+	config := func(text string) []string { return []string{"-config", write(t, text)} }
+	for want, tc := range map[string]struct {
+		code int
+		args []string
+	}{
+		"Exit codes: 0 stopped, 1 cannot listen, 2 used wrongly": {done, []string{"-help"}},
+		"address already in use":                                 {failed, []string{"-listen", taken.Addr().String()}},
+		"-listen: address 127.0.0.1: missing port":               {misuse, []string{"-listen", "127.0.0.1"}},
+		"flag provided but not defined: -port":                   {misuse, []string{"-port", "1"}},
+		`unexpected argument "9000"`:                             {misuse, []string{"9000"}},
+		`user "bob" needs a name and a password`:                 {misuse, []string{"-user", "bob"}},
+		"WithEvents: -1":                                         {misuse, []string{"-events", "-1"}},
+		"WithPurgeRate: -1":                                      {misuse, []string{"-purge-rate", "-1"}},
+		"WithSessionLifetime: -1s":                               {misuse, []string{"-session-lifetime", "-1s"}},
+		"WithCustomer":                                           {misuse, []string{"-customer", ""}},
+		"no such file":                                           {misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
+		`unknown Dialect.Errors "xml"`:                           {misuse, config(`{"dialect": {"errors": "xml"}}`)},
+		// Line and column are those of the name or value that is wrong.
+		"emulator.json:3:15: /faults/0/pth: unknown":                  {misuse, config("{\"faults\": [\n  {\"count\": 1,\n   \"skip\": 2, \"pth\": \"/tasks\"}\n]}")},
+		"emulator.json:1:22: /faults/0/delay: time: ":                 {misuse, config(`{"faults":[{"delay": "soon"}]}`)},
+		"emulator.json:2:11: /faults/0/delay: JSON value must be str": {misuse, config("{\"faults\":[{\n\"delay\":  250}]}")},
+		"/faults/0/stall: -1s is below 0":                             {misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
+		`/faults/0/cut: cut "off" is none of before-read`:             {misuse, config(`{"faults":[{"cut": "off"}]}`)},
+		"emulator.json: /faults/1: ":                                  {misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
+		"emulator.json:1:12: ":                                        {misuse, config(`{"faults":[}`)},
+		"/faults/0/status: must not be a JSON string":                 {misuse, config(`{"faults":[{"status": "503"}]}`)},
+		"duplicate": {misuse, config(`{"faults":[{"path": "/a", "Path": "/b"}]}`)},
+	} {
+		var stdout, stderr bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // if it did start, it stops
+		assert.Equal(t, tc.code, run(ctx, tc.args, &stdout, &stderr), want)
+		assert.Contains(t, stderr.String(), want)
+		assert.Empty(t, stdout.String())
+	}
+}
+
+// Only an address of the machine itself passes without a warning.
+func TestIsLoopback(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{
+		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "localhost": true,
+		"": false, "0.0.0.0": false, "::": false, "192.0.2.1": false, "example.com": false,
+	} {
+		assert.Equal(t, want, isLoopback(host), host)
+	}
+}

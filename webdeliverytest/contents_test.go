@@ -1,0 +1,223 @@
+package webdeliverytest_test
+
+import (
+	"net/http"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// inMemory runs a test on a server in memory, in fake time.
+func inMemory(t *testing.T, test func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		test(t, srv, srv.Client(t))
+	})
+}
+
+// A task shows what it was given (service-interface section 2.1).
+func TestAddTask(t *testing.T) {
+	t.Parallel()
+	t.Run("fields", func(t *testing.T) {
+		t.Parallel()
+		inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+			id := srv.AddTask(webdeliverytest.TaskSpec{
+				ID: "t", Operation: "deploy", Duration: time.Minute,
+				User: webdelivery.Reference{ID: "u", URI: "/users/u"}, Target: webdelivery.Reference{ID: "p", URI: "/properties/p"},
+				Error: &webdeliverytest.TaskError{Message: "no origin", Type: "ConfigError", Details: []string{"a", "b"}},
+			})
+			_, err := client.Tasks.Wait(t.Context(), id)
+			var failed *webdelivery.TaskError
+			require.ErrorAs(t, err, &failed)
+			task := failed.Task
+			assert.Equal(t, "t", task.ID)
+			assert.Equal(t, "deploy", task.Operation)
+			assert.Equal(t, "FAILED", task.Status)
+			assert.True(t, task.Complete)
+			assert.Equal(t, time.Minute, task.EndTime.Sub(task.BeginTime))
+			assert.Equal(t, webdelivery.Reference{ID: "u", URI: "/users/u"}, task.User)
+			assert.Equal(t, webdelivery.Reference{ID: "p", URI: "/properties/p"}, task.Target)
+			assert.Equal(t, &webdelivery.ErrorInfo{
+				Message: "no origin", Type: "ConfigError", Details: []webdelivery.ErrorDetail{{Message: "a"}, {Message: "b"}},
+			}, task.ErrorInfo)
+		})
+	})
+	t.Run("other spellings", func(t *testing.T) {
+		t.Parallel()
+		inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+			task, err := client.Tasks.Get(t.Context(), srv.AddTask(webdeliverytest.TaskSpec{
+				Status: "ODD", ForeignURI: "/elsewhere", Error: &webdeliverytest.TaskError{Message: "m", Incomplete: true},
+			}))
+			require.NoError(t, err)
+			assert.Equal(t, "ODD", task.Status)
+			assert.Equal(t, "/elsewhere", task.URI)
+			assert.False(t, task.Complete)
+			assert.NotNil(t, task.ErrorInfo)
+		})
+	})
+}
+
+// A network list shows what it was given, and what the program and somebody else made of it (section 2.6).
+func TestAddNetworkList(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+		id := srv.AddNetworkList(webdeliverytest.NetworkListSpec{
+			Type: webdelivery.ListTypeGEO, Name: "embargo", Description: "why", Entries: []string{"KP", "IR", "KP"},
+		})
+		srv.AddNetworkList(webdeliverytest.NetworkListSpec{ID: "old", Name: "old", Description: "x", Deprecated: true, NoDescription: true})
+		list, err := client.NetworkLists.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.Equal(t, webdelivery.ListTypeGEO, list.Type)
+		assert.Equal(t, "embargo", list.Name)
+		assert.Equal(t, "why", list.Description)
+		assert.Equal(t, []string{"KP", "IR"}, list.List)
+
+		page, err := client.NetworkLists.List(t.Context(), webdelivery.NetworkListOptions{})
+		require.NoError(t, err)
+		assert.Len(t, page.Items, 1)
+		page, err = client.NetworkLists.List(t.Context(), webdelivery.NetworkListOptions{Deprecated: true})
+		require.NoError(t, err)
+		require.Len(t, page.Items, 2)
+		assert.Equal(t, webdelivery.ListTypeIP, page.Items[1].Type)
+		assert.True(t, page.Items[1].Deprecated)
+		assert.Empty(t, page.Items[1].Description)
+
+		_, err = client.NetworkLists.AddEntries(t.Context(), id, []string{"SY"})
+		require.NoError(t, err)
+		srv.ChangeEntries(id, []string{"CU"}, []string{"KP"})
+		assert.Equal(t, []string{"IR", "SY", "CU"}, srv.Entries(id))
+		assert.Nil(t, srv.Entries("no such list"))
+		assert.Panics(t, func() { srv.ChangeEntries("no such list", nil, nil) })
+		assert.Panics(t, func() { srv.AddNetworkList(webdeliverytest.NetworkListSpec{Type: "DNS"}) })
+	})
+}
+
+// Every field of an event is a dimension (section 2.5), and an event counts where its type belongs.
+func TestAddEvents(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+		now := srv.Clock.Now()
+		srv.AddEvents(
+			webdeliverytest.Event{
+				Time: now.Add(-time.Minute), Severity: "CRITICAL", Type: webdeliverytest.EventTypeWAF, Action: "BLOCK",
+				ConnectionRemoteIP: netip.MustParseAddr("192.0.2.1"), ClientIP: netip.MustParseAddr("2001:db8::1"),
+				Browser: "Firefox", CountryCode: "CH", ASN: 64500, RuleID: "942100", Domain: "www.example.com",
+				Property: "shop", WAFAction: "DENY", RequestPath: "/login",
+			},
+			webdeliverytest.Event{Time: now.Add(-time.Second), Type: webdeliverytest.EventTypeBlockCountry, CountryCode: "DE"},
+			webdeliverytest.Event{Time: now.Add(time.Hour), Type: webdeliverytest.EventTypeCustom, RuleID: "1"},
+		)
+		span := func(d time.Duration) (start, end time.Time) { return now.Add(-time.Hour), now.Add(d) }
+		start, end := span(time.Minute)
+		result, err := client.Stats.Events.Query(t.Context(), webdelivery.EventsQuery{
+			Dimensions: []string{
+				webdelivery.DimEventSeverity, webdelivery.DimEventType, webdelivery.DimEventAction,
+				webdelivery.DimClientConnectionRemoteIP, webdelivery.DimClientIP, webdelivery.DimClientBrowser,
+				webdelivery.DimClientCountryCode, webdelivery.DimClientASN, webdelivery.DimRuleID, webdelivery.DimDomain,
+				webdelivery.DimProperty, webdelivery.DimWAFAction,
+			},
+			Start: start, End: end,
+		})
+		require.NoError(t, err)
+		require.Len(t, result.Rows, 2)
+		var got []string
+		for i := 1; i < result.Rows[0].Len(); i++ { // the first is the time
+			got = append(got, result.Rows[0].At(i).String())
+		}
+		assert.Equal(t, []string{
+			"CRITICAL", "WAF", "BLOCK", "192.0.2.1", "2001:db8::1", "Firefox", "CH", "64500", "942100", "www.example.com", "shop", "DENY",
+		}, got)
+		assert.Equal(t, 2, srv.EventCount(start, end))
+		srv.Clock.Advance(2 * time.Hour)
+		assert.Equal(t, 3, srv.EventCount(span(2*time.Hour)))
+
+		day := webdelivery.TrendsQuery{
+			Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits},
+			Start: start, End: now.Add(2 * time.Hour), Granularity: webdelivery.GranularityDay,
+		}
+		shaping, err := client.Stats.TrafficShapingTrends.Query(t.Context(), day)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, shaping.TotalResults, "the blocked country")
+		paths, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Dimensions(t.Context())
+		require.NoError(t, err)
+		top, err := client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(t.Context(), webdelivery.WAFTopKQuery{
+			Dimensions: paths.Names[:1], Metrics: []string{webdelivery.MetricHits}, Start: start, End: now,
+		})
+		require.NoError(t, err)
+		require.Len(t, top.Rows, 1)
+		assert.Equal(t, "/login", top.Rows[0].At(0).String())
+	})
+}
+
+// What was purged compares with what was submitted, and a transaction ends as it was told to.
+func TestPurgedAndFailTransactions(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+		srv.FailTransactions(1, "FAILED", "two caches are down", 500)
+		began := srv.Clock.Now()
+		request := webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: []webdelivery.PurgeURI{
+			webdelivery.Exact("https://www.example.com/a"), webdelivery.Prefix("www.example.com/b/").WithCacheKeyModifier("v1*"),
+		}}
+		receipt, err := client.Purge.Submit(t.Context(), request)
+		require.NoError(t, err)
+		assert.Equal(t, []webdeliverytest.Purge{{
+			Time: began, User: "alice", Action: request.Action, URIs: request.URIs, TransactionID: receipt.TransactionID,
+		}}, srv.Purged())
+
+		_, err = client.Purge.Wait(t.Context(), receipt.TransactionID)
+		var failed *webdelivery.TransactionError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, "FAILED", failed.Transaction.TransactionStatus)
+		assert.Equal(t, "two caches are down", failed.Transaction.TransactionStatusDescription)
+		assert.Equal(t, 500, failed.Transaction.Code)
+		assert.NoError(t, deploy(t.Context(), client, "https://www.example.com/a"), "only one was to fail")
+	})
+}
+
+// Sessions end when they are told to.
+func TestExpireSessions(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+		session, err := client.Sessions.Create(t.Context())
+		require.NoError(t, err)
+		token := srv.ClientAs(t, webdelivery.SessionToken(session.ID))
+		again := srv.ClientAs(t, webdelivery.SessionAuth(srv.Username, srv.Password))
+		for _, c := range []*webdelivery.Client{token, again} {
+			_, err = c.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+			require.NoError(t, err)
+		}
+		srv.ExpireSessions()
+		_, err = token.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+		require.ErrorIs(t, err, webdelivery.ErrUnauthorized)
+		_, err = again.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, 3, srv.Logins())
+	})
+}
+
+// A request is told with all that it carried, and nobody else's copy is touched.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+		began := srv.Clock.Now()
+		err := client.Do(t.Context(), http.MethodPost, "/config/things?a=b", map[string]int{"n": 1}, nil)
+		require.ErrorIs(t, err, webdelivery.ErrNotFound)
+		srv.Requests()[0].Body[0] = 'X'
+		seen := srv.Requests()
+		require.Len(t, seen, 1)
+		assert.NotEmpty(t, seen[0].Header.Get("Authorization"))
+		seen[0].Header = nil
+		assert.Equal(t, webdeliverytest.Request{
+			Time: began, Method: "POST", Path: "/acme/v1/config/things", RawQuery: "a=b", Body: []byte(`{"n":1}`),
+			User: "alice", Status: 404, Conn: 1,
+		}, seen[0])
+	})
+}

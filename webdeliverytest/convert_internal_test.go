@@ -1,0 +1,71 @@
+package webdeliverytest
+
+import (
+	"net/http"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// Structs with the same fields are converted by the compiler, which so checks them. Those that are not, because a field
+// is of a type of the SDK, keep every field by name and value.
+func TestEveryFieldArrives(t *testing.T) {
+	t.Parallel()
+	task := TaskSpec{
+		ID: "a", Operation: "b", Status: "c", Duration: 1, Error: &TaskError{Message: "d"},
+		User: webdelivery.Reference{ID: "e"}, Target: webdelivery.Reference{ID: "f"}, ForeignURI: "g",
+	}
+	list := NetworkListSpec{
+		ID: "a", Type: "b", Name: "c", Description: "d", NoDescription: true, Deprecated: true, Entries: []string{"e"},
+	}
+	rule := FaultRule{
+		Method: "a", Path: "b", Skip: 1, Count: 2, Probability: 0.5, Seed: 3, Delay: time.Second, Status: 500,
+		Header: http.Header{"A": nil, "B": {"b"}}, Body: "c", Execute: true, Cut: CutBody, CutAfter: 4, Stall: time.Minute,
+		Dribble: time.Hour, Handler: func(http.ResponseWriter, *http.Request) {},
+	}
+	for _, pair := range [][2]any{{task, task.spec()}, {list, list.spec()}, {rule, rule.fault()}} {
+		public, internal := reflect.ValueOf(pair[0]), reflect.ValueOf(pair[1])
+		require.Equal(t, internal.NumField(), public.NumField())
+		for i := range internal.NumField() {
+			field := internal.Type().Field(i)
+			from, to := public.FieldByName(field.Name), internal.Field(i)
+			require.True(t, from.IsValid(), "%s is missing", field.Name)
+			require.False(t, from.IsZero(), "%s is not tried", field.Name)
+			if field.Type.Kind() == reflect.Func {
+				assert.Equal(t, from.Pointer(), to.Pointer())
+				continue
+			}
+			require.True(t, from.CanConvert(field.Type), "%s", field.Name)
+			assert.Equal(t, from.Convert(field.Type).Interface(), to.Interface(), "%s", field.Name)
+		}
+	}
+}
+
+// The constants of this package mean what those of the fake do.
+func TestConstants(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t,
+		[]testserver.Cut{
+			testserver.CutNone, testserver.CutBeforeRead, testserver.CutAfterRead, testserver.CutAfterExecute,
+			testserver.CutBody, testserver.CutChunked,
+		},
+		[]testserver.Cut{
+			testserver.Cut(CutNone), testserver.Cut(CutBeforeRead), testserver.Cut(CutAfterRead), testserver.Cut(CutAfterExecute),
+			testserver.Cut(CutBody), testserver.Cut(CutChunked),
+		})
+	assert.Equal(t,
+		[]string{
+			testserver.TypeRequest, testserver.TypeWAF, testserver.TypeCustom, testserver.TypeBlockIP,
+			testserver.TypeBlockCountry, testserver.TypeRateLimitIP, testserver.TypeRateLimitCountry,
+		},
+		[]string{
+			EventTypeRequest, EventTypeWAF, EventTypeCustom, EventTypeBlockIP,
+			EventTypeBlockCountry, EventTypeRateLimitIP, EventTypeRateLimitCountry,
+		})
+}

@@ -1,0 +1,115 @@
+package webdeliverytest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+// A purge takes its two seconds on a clock that only the program moves.
+func Example() {
+	srv, err := webdeliverytest.Start(webdeliverytest.WithNow(func() time.Time { return noon }))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+
+	receipt, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
+		Action: webdelivery.ActionPurge,
+		URIs:   []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Purge.Wait(ctx, receipt.TransactionID, webdelivery.PollEvery(time.Millisecond),
+		webdelivery.OnProgress(func(p webdelivery.Progress) {
+			fmt.Printf("%s, %d %% of the caches\n", p.Status, p.Percent)
+			srv.Clock.Advance(time.Second)
+		}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, purge := range srv.Purged() {
+		fmt.Println(purge.User, purge.Action, purge.URIs[0].URIPattern)
+	}
+	// Output:
+	// PENDING, 0 % of the caches
+	// PENDING, 50 % of the caches
+	// COMPLETE, 100 % of the caches
+	// alice PURGE https://www.example.com/app.css
+}
+
+// The connection breaks after a login was carried out; the client logs in again, and nobody notices.
+func ExampleServer_Fail() {
+	srv, err := webdeliverytest.Start()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+	srv.AddTask(webdeliverytest.TaskSpec{ID: "task-1", Operation: "deploy-property"})
+	srv.Fail(webdeliverytest.FaultRule{
+		Method: http.MethodPost, Path: "/sessions", Count: 1, Cut: webdeliverytest.CutAfterExecute,
+	})
+
+	client, err := srv.NewClient(webdelivery.SessionAuth(srv.Username, srv.Password),
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	task, err := client.Tasks.Get(context.Background(), "task-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(task.Operation, "is", task.Status, "after", srv.Logins(), "logins")
+	// Output: deploy-property is COMPLETE after 2 logins
+}
+
+// Somebody else changes a list between the plan and its use.
+func ExampleServer_ChangeEntries() {
+	srv, err := webdeliverytest.Start()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+	id := srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "office", Entries: []string{"192.0.2.1", "192.0.2.2"}})
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+
+	desired := []string{"192.0.2.1", "192.0.2.2", "198.51.100.0/24"}
+	plan, err := client.NetworkLists.Plan(ctx, id, desired, webdelivery.PlanOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	srv.ChangeEntries(id, []string{"203.0.113.9"}, []string{"192.0.2.2"})
+	_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{})
+	fmt.Println("stale:", errors.Is(err, webdelivery.ErrPlanStale))
+	fmt.Println(srv.Entries(id))
+	// Output:
+	// stale: true
+	// [192.0.2.1 203.0.113.9]
+}

@@ -1,0 +1,143 @@
+package webdeliverytest_test
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// A rule hits what it matches until it is spent or removed.
+func TestFail(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ *webdelivery.Client) {
+		client := srv.Client(t, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+		srv.AddTask(webdeliverytest.TaskSpec{ID: "t"})
+		get := func() int {
+			_, err := client.Tasks.Get(t.Context(), "t")
+			var e *webdelivery.Error
+			if errors.As(err, &e) {
+				return e.StatusCode
+			}
+			require.NoError(t, err)
+			return http.StatusOK
+		}
+		srv.Fail(webdeliverytest.FaultRule{Method: "GET", Path: "/tasks/*", Skip: 1, Count: 2, Status: 500})
+		remove := srv.Fail(webdeliverytest.FaultRule{Status: 502})
+		assert.Equal(t, []int{502, 500, 500, 502, 502}, []int{get(), get(), get(), get(), get()})
+		remove()
+		assert.Equal(t, http.StatusOK, get())
+	})
+}
+
+// An unsteady service: the same requests fail in every run, and the SDK gets everything through.
+func TestFailWithProbability(t *testing.T) {
+	t.Parallel()
+	run := func(seed uint64) (statuses []int) {
+		t.Run("", func(t *testing.T) {
+			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ *webdelivery.Client) {
+				client := srv.Client(t, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20}))
+				srv.AddTask(webdeliverytest.TaskSpec{ID: "t"})
+				srv.Fail(webdeliverytest.FaultRule{Probability: 0.3, Seed: seed, Status: 503})
+				for range 60 {
+					_, err := client.Tasks.Get(t.Context(), "t")
+					require.NoError(t, err)
+				}
+				for _, r := range srv.Requests() {
+					statuses = append(statuses, r.Status)
+				}
+			})
+		})
+		return statuses
+	}
+	first := run(2)
+	assert.Greater(t, len(first), 60)
+	assert.Equal(t, first, run(2))
+	assert.NotEqual(t, first, run(3))
+}
+
+// What a rule does is done; each act in turn, as the client meets it.
+func TestFailActs(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ *webdelivery.Client) {
+		client := srv.Client(t, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+		srv.AddTask(webdeliverytest.TaskSpec{ID: "t", Operation: "deploy"})
+		get := func(rule webdeliverytest.FaultRule) (*webdelivery.Task, time.Duration, error) {
+			defer srv.Fail(rule)()
+			began := time.Now()
+			task, err := client.Tasks.Get(t.Context(), "t")
+			return task, time.Since(began), err
+		}
+		task, took, err := get(webdeliverytest.FaultRule{Delay: 5 * time.Second})
+		require.NoError(t, err)
+		assert.Equal(t, 5*time.Second, took)
+		assert.Equal(t, "deploy", task.Operation)
+
+		task, took, err = get(webdeliverytest.FaultRule{Body: `{"id":"x"}`, Dribble: time.Second})
+		require.NoError(t, err)
+		assert.Equal(t, 10*time.Second, took, "ten bytes")
+		assert.Equal(t, "x", task.ID)
+
+		_, took, err = get(webdeliverytest.FaultRule{Stall: time.Second, CutAfter: 1})
+		require.NoError(t, err)
+		assert.Equal(t, time.Second, took)
+
+		var e *webdelivery.Error
+		_, _, err = get(webdeliverytest.FaultRule{Status: 404, Body: `{"message":"gone fishing"}`, Header: http.Header{"X-Why": {"fish"}}})
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, "gone fishing", e.Description)
+		assert.Equal(t, "fish", e.Header.Get("X-Why"))
+
+		for _, cut := range []webdeliverytest.Cut{
+			webdeliverytest.CutBeforeRead, webdeliverytest.CutAfterRead, webdeliverytest.CutAfterExecute,
+			webdeliverytest.CutBody, webdeliverytest.CutChunked,
+		} {
+			_, _, err = get(webdeliverytest.FaultRule{Cut: cut})
+			assert.Error(t, err, "cut %d", cut)
+		}
+		_, _, err = get(webdeliverytest.FaultRule{Handler: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(409) }})
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, 409, e.StatusCode)
+
+		defer srv.Fail(webdeliverytest.FaultRule{Status: 502, Execute: true})()
+		_, err = client.Sessions.Create(t.Context())
+		require.ErrorIs(t, err, webdelivery.ErrServer)
+		assert.Equal(t, 1, srv.Logins())
+	})
+}
+
+// What a rule holds is the caller's: a header that is changed afterwards changes no reply.
+func TestFailKeepsItsOwnHeader(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+		header := http.Header{"X-Test": {"before"}}
+		srv.Fail(webdeliverytest.FaultRule{Header: header})
+		header["X-Test"][0] = "after"
+		got, err := client.Stats.Events.Head(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, "before", got.Get("X-Test"))
+	})
+}
+
+// Nonsense is told, and never becomes a rule.
+func TestFailNonsense(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
+		for _, rule := range []webdeliverytest.FaultRule{
+			{Probability: -0.5}, {Probability: 1.5}, {Probability: math.NaN()}, {Status: 99}, {Status: 1000},
+		} {
+			require.Error(t, rule.Check())
+			assert.PanicsWithValue(t, rule.Check().Error(), func() { srv.Fail(rule) })
+		}
+		require.NoError(t, webdeliverytest.FaultRule{Probability: 1, Status: 999}.Check())
+		_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+		require.NoError(t, err)
+	})
+}

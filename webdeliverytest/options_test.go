@@ -1,0 +1,284 @@
+package webdeliverytest_test
+
+import (
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// wire is a client without the SDK, which answers with status and body.
+type wire struct {
+	t   *testing.T
+	srv *webdeliverytest.Server
+}
+
+func (w wire) do(method, path, body string, edits ...func(*http.Request)) (status int, reply string) {
+	w.t.Helper()
+	address := w.srv.URL + "/" + w.srv.Customer + "/v1" + path
+	r, err := http.NewRequestWithContext(w.t.Context(), method, address, strings.NewReader(body))
+	require.NoError(w.t, err)
+	r.SetBasicAuth(w.srv.Username, w.srv.Password)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for _, edit := range edits {
+		edit(r)
+	}
+	resp, err := w.srv.HTTPClient().Do(r)
+	require.NoError(w.t, err)
+	var text strings.Builder
+	require.NoError(w.t, resp.Write(&text)) // status line, header and body
+	require.NoError(w.t, resp.Body.Close())
+	return resp.StatusCode, text.String()
+}
+
+func (w wire) purge(uri string) (status int) {
+	w.t.Helper()
+	status, _ = w.do(http.MethodPost, "/cache/purge",
+		`{"purge_request":{"action":"PURGE","uris":[{"match_mode":"PREFIX_LITERAL","uri_pattern":"`+uri+`"}]}}`)
+	return status
+}
+
+func (w wire) get(path string, edits ...func(*http.Request)) (status int, reply string) {
+	w.t.Helper()
+	return w.do(http.MethodGet, path, "", edits...)
+}
+
+func as(name, password string) func(*http.Request) {
+	return func(r *http.Request) { r.SetBasicAuth(name, password) }
+}
+
+// Every option has an effect that a request meets.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	const css = "https://www.example.com/app.css"
+	start := time.Date(2026, time.March, 1, 8, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		options []webdeliverytest.Option
+		test    func(t *testing.T, w wire)
+	}{
+		"none": {nil, func(t *testing.T, w wire) {
+			assert.Regexp(t, `^http://127\.\d+\.\d+\.\d+:8080$`, w.srv.URL)
+			assert.Equal(t, []string{"acme", "alice", "correct-horse-battery"}, []string{w.srv.Customer, w.srv.Username, w.srv.Password})
+			assert.Equal(t, []int{201, 201, 429}, []int{w.purge(css), w.purge(css), w.purge(css)})
+		}},
+		"customer": {[]webdeliverytest.Option{webdeliverytest.WithCustomer("my shop")}, func(t *testing.T, w wire) {
+			assert.Equal(t, "my shop", w.srv.Customer)
+			_, err := w.srv.Client(t).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, "/my%20shop/v1/tasks", w.srv.Requests()[0].Path)
+		}},
+		"base path": {[]webdeliverytest.Option{webdeliverytest.WithBasePath("/root/a%20b")}, func(t *testing.T, w wire) {
+			assert.True(t, strings.HasSuffix(w.srv.URL, ":8080/root/a%20b"), w.srv.URL)
+			_, err := w.srv.Client(t).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+			require.NoError(t, err)
+		}},
+		"users": {[]webdeliverytest.Option{webdeliverytest.WithUsers(
+			webdeliverytest.User{Name: "bob", Password: "one:two", Domains: []string{"*.example.net"}},
+			webdeliverytest.User{Name: "eve", Password: "p", MayNotViewConfig: true},
+		)}, func(t *testing.T, w wire) {
+			assert.Equal(t, []int{400, 201}, []int{w.purge("www.example.com/"), w.purge("www.example.net/")})
+			status, _ := w.get("/config/networklists")
+			assert.Equal(t, 200, status)
+			status, _ = w.get("/config/networklists", as("eve", "p"))
+			assert.Equal(t, 403, status)
+			status, _ = w.get("/tasks", as("alice", "correct-horse-battery"))
+			assert.Equal(t, 401, status)
+		}},
+		"session lifetime": {[]webdeliverytest.Option{webdeliverytest.WithSessionLifetime(time.Minute)}, func(t *testing.T, w wire) {
+			client := w.srv.ClientAs(t, webdelivery.SessionAuth(w.srv.Username, w.srv.Password))
+			var logins []int
+			for _, while := range []time.Duration{0, time.Minute - 1, 1} {
+				w.srv.Clock.Advance(while)
+				_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+				require.NoError(t, err)
+				logins = append(logins, w.srv.Logins())
+			}
+			assert.Equal(t, []int{1, 1, 2}, logins)
+		}},
+		"purge rate": {[]webdeliverytest.Option{webdeliverytest.WithPurgeRate(1, time.Minute)}, func(t *testing.T, w wire) {
+			first, second := w.purge(css), w.purge(css)
+			w.srv.Clock.Advance(time.Minute)
+			assert.Equal(t, []int{201, 429, 201}, []int{first, second, w.purge(css)})
+		}},
+		"unlimited purges": {[]webdeliverytest.Option{webdeliverytest.WithUnlimitedPurges()}, func(t *testing.T, w wire) {
+			for range 10 {
+				assert.Equal(t, 201, w.purge(css))
+			}
+		}},
+		"purge duration": {[]webdeliverytest.Option{webdeliverytest.WithPurgeDuration(time.Hour)}, func(t *testing.T, w wire) {
+			assert.Equal(t, []bool{true, false}, pending(t, w, time.Hour-time.Second, time.Second))
+		}},
+		"no purge duration": {[]webdeliverytest.Option{webdeliverytest.WithPurgeDuration(0)}, func(t *testing.T, w wire) {
+			assert.Equal(t, []bool{false}, pending(t, w, 0))
+		}},
+		"deploy duration": {[]webdeliverytest.Option{webdeliverytest.WithDeployDuration(time.Hour)}, func(t *testing.T, w wire) {
+			assert.False(t, clearList(t, w).Complete)
+		}},
+		"no deploy duration": {[]webdeliverytest.Option{webdeliverytest.WithDeployDuration(0)}, func(t *testing.T, w wire) {
+			assert.True(t, clearList(t, w).Complete)
+		}},
+		"host patterns": {[]webdeliverytest.Option{
+			webdeliverytest.WithHostPatterns("shop.example.com", "*.example.net"), webdeliverytest.WithUnlimitedPurges(),
+		}, func(t *testing.T, w wire) {
+			assert.Equal(t, []int{400, 201, 201}, []int{w.purge("www.example.com/"), w.purge("shop.example.com/"), w.purge("*.example.net/")})
+		}},
+		"no host patterns": {[]webdeliverytest.Option{webdeliverytest.WithHostPatterns()}, func(t *testing.T, w wire) {
+			assert.Equal(t, 400, w.purge(css))
+		}},
+		"events": {[]webdeliverytest.Option{
+			webdeliverytest.WithNow(func() time.Time { return start }),
+			webdeliverytest.WithEvents(2, 7, start.Add(-time.Hour)),
+		}, func(t *testing.T, w wire) {
+			assert.Equal(t, start, w.srv.Clock.Now())
+			assert.InDelta(t, 7200, w.srv.EventCount(start.Add(-24*time.Hour), start), 2, "2 a second for an hour")
+			_, reply := w.get("/stats/security/events/data?dimensions=client_ip&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00&limit=1")
+			assert.Regexp(t, `"total_results":(3599|3600|3601)`, reply)
+		}},
+		"dialect": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
+			TasksPrefix: "/ops", SessionReply: "text", Errors: "empty",
+		})}, func(t *testing.T, w wire) {
+			status, reply := w.get("/tasks")
+			assert.Equal(t, 404, status)
+			assert.True(t, strings.HasSuffix(reply, "\r\n\r\n"), "no body")
+			client := w.srv.ClientAs(t, webdelivery.SessionAuth(w.srv.Username, w.srv.Password),
+				webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/ops"}))
+			_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+			require.NoError(t, err)
+		}},
+		"idle timeout": {[]webdeliverytest.Option{webdeliverytest.WithIdleTimeout(time.Minute)}, func(t *testing.T, w wire) {
+			w.get("/tasks")
+			time.Sleep(59 * time.Second) // fake time
+			w.get("/tasks")
+			assert.Equal(t, 1, w.srv.Connections())
+			time.Sleep(61 * time.Second)
+			w.get("/tasks")
+			assert.Equal(t, 2, w.srv.Connections())
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tc.test(t, wire{t, webdeliverytest.NewServer(t, append(tc.options, webdeliverytest.InMemory())...)})
+			})
+		})
+	}
+}
+
+// pending submits a purge and tells, after each further while, whether its transaction is pending.
+func pending(t *testing.T, w wire, whiles ...time.Duration) (states []bool) {
+	t.Helper()
+	require.Equal(t, 201, w.purge("www.example.com/"))
+	for _, while := range whiles {
+		w.srv.Clock.Advance(while)
+		tx, err := w.srv.Client(t).Purge.Status(t.Context(), w.srv.Purged()[0].TransactionID)
+		require.NoError(t, err)
+		states = append(states, tx.TransactionStatus == "PENDING")
+	}
+	return states
+}
+
+// clearList empties a list and returns the task of its deployment.
+func clearList(t *testing.T, w wire) *webdelivery.Task {
+	t.Helper()
+	client := w.srv.Client(t)
+	task, err := client.NetworkLists.ClearEntries(t.Context(), w.srv.AddNetworkList(webdeliverytest.NetworkListSpec{Entries: []string{"192.0.2.1"}}))
+	require.NoError(t, err)
+	require.NotNil(t, task)
+	return task
+}
+
+// A server with a log keeps no request; on an address of its own it is reached like any other.
+func TestWithRequestLogAndAddress(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var logged []webdeliverytest.Request
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithAddress("127.0.0.3:0"), webdeliverytest.WithRequestLog(func(r webdeliverytest.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		logged = append(logged, r)
+	}))
+	assert.Regexp(t, `^http://127\.0\.0\.3:\d+$`, srv.URL)
+	status, _ := wire{t, srv}.get("/tasks")
+	assert.Equal(t, 200, status)
+	srv.Close() // all is logged then
+	require.Len(t, logged, 1)
+	assert.Equal(t, "/acme/v1/tasks", logged[0].Path)
+	assert.Equal(t, 200, logged[0].Status)
+	assert.Empty(t, srv.Requests())
+	assert.Zero(t, srv.Count("", ""))
+}
+
+// An option that makes no sense starts nothing, and is named.
+func TestNonsense(t *testing.T) {
+	t.Parallel()
+	user := func(u webdeliverytest.User) webdeliverytest.Option { return webdeliverytest.WithUsers(u) }
+	twice := webdeliverytest.User{Name: "a", Password: "b"}
+	for want, options := range map[string][]webdeliverytest.Option{
+		"option is nil":      {nil},
+		"WithAddress":        {webdeliverytest.WithAddress("")},
+		"missing port":       {webdeliverytest.WithAddress("127.0.0.1")},
+		"exclude each other": {webdeliverytest.WithAddress("127.0.0.1:0"), webdeliverytest.InMemory()},
+		"WithNow":            {webdeliverytest.WithNow(nil)},
+		"WithRequestLog":     {webdeliverytest.WithRequestLog(nil)},
+		"WithUsers":          {webdeliverytest.WithUsers()},
+		"there twice":        {webdeliverytest.WithUsers(twice, twice)},
+		"a name":             {user(webdeliverytest.User{Password: "b"})},
+		"a password":         {user(webdeliverytest.User{Name: "a"})},
+		"a colon":            {user(webdeliverytest.User{Name: "a:b", Password: "c"})},
+		"control character":  {user(webdeliverytest.User{Name: "a", Password: "b\n"})},
+		`"http://x"`:         {user(webdeliverytest.User{Name: "a", Password: "b", Domains: []string{"http://x"}})},
+		"WithHostPatterns":   {webdeliverytest.WithHostPatterns("a.*.example.com")},
+		"WithSession":        {webdeliverytest.WithSessionLifetime(0)},
+		"WithPurgeRate: 0":   {webdeliverytest.WithPurgeRate(0, time.Second)},
+		"WithPurgeRate: -1s": {webdeliverytest.WithPurgeRate(1, -time.Second)},
+		"WithPurgeDuration":  {webdeliverytest.WithPurgeDuration(-1)},
+		"WithDeployDuration": {webdeliverytest.WithDeployDuration(-1)},
+		"WithIdleTimeout":    {webdeliverytest.WithIdleTimeout(0)},
+		"WithEvents: NaN":    {webdeliverytest.WithEvents(math.NaN(), 0, time.Time{})},
+		"WithEvents: 0":      {webdeliverytest.WithEvents(0, 0, time.Time{})},
+		"WithEvents: 2e+06":  {webdeliverytest.WithEvents(2e6, 0, time.Time{})},
+		"Dialect.TaskPage":   {webdeliverytest.WithDialect(webdeliverytest.Dialect{TaskPage: "scroll"})},
+		`Customer: ""`:       {webdeliverytest.WithCustomer("")},
+		`Customer: ".."`:     {webdeliverytest.WithCustomer("..")},
+		`Customer: "a\x00"`:  {webdeliverytest.WithCustomer("a\x00")},
+		`BasePath: "root"`:   {webdeliverytest.WithBasePath("root")},
+		`BasePath: "/a b"`:   {webdeliverytest.WithBasePath("/a b")},
+		`BasePath: "/a?b"`:   {webdeliverytest.WithBasePath("/a?b")},
+		`BasePath: "/a#b"`:   {webdeliverytest.WithBasePath("/a#b")},
+		`BasePath: "/%zz"`:   {webdeliverytest.WithBasePath("/%zz")},
+		`BasePath: "/a/"`:    {webdeliverytest.WithBasePath("/a/")},
+		`BasePath: "/a/.."`:  {webdeliverytest.WithBasePath("/a/..")},
+		`BasePath: "//x"`:    {webdeliverytest.WithBasePath("//x")},
+	} {
+		srv, err := webdeliverytest.Start(options...)
+		if srv != nil {
+			srv.Close()
+		}
+		require.ErrorContains(t, err, "webdeliverytest: ")
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// The slices of an option are copied.
+func TestOptionsKeepTheirOwn(t *testing.T) {
+	t.Parallel()
+	users := []webdeliverytest.User{{Name: "a", Password: "b", Domains: []string{"example.com"}}}
+	patterns := []string{"example.com"}
+	options := []webdeliverytest.Option{webdeliverytest.WithUsers(users...), webdeliverytest.WithHostPatterns(patterns...)}
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, append(options, webdeliverytest.InMemory())...)
+		users[0].Domains[0], patterns[0] = "example.net", "example.net"
+		assert.Equal(t, 201, wire{t, srv}.purge("example.com/"))
+	})
+}

@@ -1,0 +1,221 @@
+package webdeliverytest_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// Many servers run side by side, on TCP and in memory, and share nothing; each stops with its test.
+func TestServersSideBySide(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	servers := make([]*webdeliverytest.Server, n)
+	conns := make([]net.Conn, n) // to those on TCP; another server may get the port afterwards
+	t.Run("together", func(t *testing.T) {
+		for i := range n {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				var options []webdeliverytest.Option
+				if i%2 == 0 {
+					options = append(options, webdeliverytest.InMemory())
+				}
+				srv := webdeliverytest.NewServer(t, options...)
+				servers[i] = srv
+				client := srv.Client(t)
+				id := srv.AddTask(webdeliverytest.TaskSpec{Operation: fmt.Sprint("operation ", i)})
+				task, err := client.Tasks.Get(t.Context(), id)
+				require.NoError(t, err)
+				assert.Equal(t, fmt.Sprint("operation ", i), task.Operation)
+				assert.Equal(t, 1, srv.Count("", ""))
+				assert.Equal(t, 1, srv.Connections())
+				if i%2 != 0 {
+					conns[i], err = new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv.URL, "http://"))
+					require.NoError(t, err)
+				}
+			})
+		}
+	})
+	for i, srv := range servers {
+		if conns[i] == nil {
+			_, err := srv.HTTPClient().Get(srv.URL)
+			require.ErrorIs(t, err, syscall.ECONNREFUSED)
+			continue
+		}
+		_, err := conns[i].Read(make([]byte, 1))
+		require.Error(t, err, "closed by the server")
+		require.NoError(t, conns[i].Close())
+	}
+}
+
+// A server belongs to the bubble that it was started in: its cleanup runs there, and leaves nothing behind, whatever is
+// still under way.
+func TestInABubble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var srv *webdeliverytest.Server
+		t.Cleanup(func() { // runs after that of the server
+			_, err := srv.HTTPClient().Get(srv.URL)
+			assert.ErrorIs(t, err, syscall.ECONNREFUSED)
+		})
+		srv = webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		client := srv.Client(t)
+		srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/slow", Delay: time.Hour})
+		go func() {
+			_, err := client.Tasks.Get(t.Context(), "slow")
+			assert.Error(t, err)
+		}()
+		_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Equal(t, 2, srv.Count(http.MethodGet, "/tasks/**"))
+	})
+}
+
+// Without a test it is closed by hand, any number of times.
+func TestStartAndClose(t *testing.T) {
+	t.Parallel()
+	srv, err := webdeliverytest.Start(webdeliverytest.InMemory())
+	require.NoError(t, err)
+	resp, err := srv.HTTPClient().Get(srv.URL)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	assert.Equal(t, http.StatusNotFound, resp.StatusCode)
+	srv.Close()
+	srv.Close()
+	_, err = srv.HTTPClient().Get(srv.URL)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+
+	_, err = srv.NewClient(webdelivery.Auth{})
+	require.ErrorIs(t, err, webdelivery.ErrInvalid)
+}
+
+// Clients of every kind of user; the first is the default.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory(), webdeliverytest.WithUsers(
+			webdeliverytest.User{Name: "carol", Password: "secret-one"},
+			webdeliverytest.User{Name: "dave", Password: "secret-two"},
+		))
+		assert.Equal(t, "carol", srv.Username)
+		assert.Equal(t, "secret-one", srv.Password)
+		for _, client := range []*webdelivery.Client{
+			srv.Client(t, webdelivery.WithUserAgent("mine/1")),
+			srv.ClientAs(t, webdelivery.SessionAuth(srv.Username, srv.Password)),
+			srv.ClientAs(t, webdelivery.BasicAuth("dave", "secret-two")),
+		} {
+			_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+			require.NoError(t, err)
+		}
+		_, err := srv.ClientAs(t, webdelivery.BasicAuth("dave", "wrong")).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+		require.ErrorIs(t, err, webdelivery.ErrUnauthorized)
+
+		type line struct{ user, path, agent string }
+		var got []line
+		for _, r := range srv.Requests() {
+			got = append(got, line{r.User, r.Path, r.Header.Get("User-Agent")})
+		}
+		sdk := "webdelivery-go/" + webdelivery.Version
+		assert.Equal(t, []line{
+			{"carol", "/acme/v1/tasks", "mine/1"},
+			{"carol", "/acme/v1/sessions", sdk},
+			{"carol", "/acme/v1/tasks", sdk},
+			{"dave", "/acme/v1/tasks", sdk},
+			{"", "/acme/v1/tasks", sdk},
+		}, got)
+		assert.Equal(t, 1, srv.Logins())
+	})
+}
+
+// What the user's own http.Client does is the user's: the option of the SDK given last holds.
+func TestOwnHTTPClient(t *testing.T) {
+	t.Parallel()
+	srv := webdeliverytest.NewServer(t)
+	called := 0
+	client := srv.Client(t, webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		called++
+		return srv.HTTPClient().Transport.RoundTrip(r)
+	})}))
+	_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, called)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// deadTest is a test that Fatal ends, so that its end can be looked at.
+type deadTest struct {
+	testing.TB
+
+	said string
+}
+
+func (d *deadTest) Helper() {}
+
+func (d *deadTest) Fatal(args ...any) {
+	d.said = fmt.Sprint(args...)
+	runtime.Goexit()
+}
+
+// What cannot be started or made fails the test at once, with the reason.
+func TestNonsenseFailsTheTest(t *testing.T) {
+	t.Parallel()
+	srv := webdeliverytest.NewServer(t)
+	for want, f := range map[string]func(testing.TB){
+		"webdeliverytest: WithCustomer: \"\" is no path element": func(t testing.TB) {
+			webdeliverytest.NewServer(t, webdeliverytest.WithCustomer(""))
+		},
+		"WithUserAgent": func(t testing.TB) { srv.Client(t, webdelivery.WithUserAgent("")) },
+		"auth":          func(t testing.TB) { srv.ClientAs(t, webdelivery.Auth{}) },
+	} {
+		dead := &deadTest{TB: t}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f(dead)
+			t.Error("went on after Fatal")
+		}()
+		<-done
+		assert.Contains(t, dead.said, want)
+	}
+}
+
+// The clock of the server is the process's, and goes on by what is advanced.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		began := time.Now()
+		assert.Equal(t, began, srv.Clock.Now())
+		id := srv.AddTask(webdeliverytest.TaskSpec{Duration: time.Hour})
+		time.Sleep(20 * time.Minute) // fake time
+		srv.Clock.Advance(40*time.Minute - 1)
+		assert.Equal(t, began.Add(time.Hour-1), srv.Clock.Now())
+		client := srv.Client(t)
+		task, err := client.Tasks.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.False(t, task.Complete)
+		srv.Clock.Advance(1)
+		task, err = client.Tasks.Get(t.Context(), id)
+		require.NoError(t, err)
+		assert.True(t, task.Complete)
+	})
+}
