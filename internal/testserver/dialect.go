@@ -24,7 +24,7 @@ type Dialect struct {
 	NextURI      string // addresses in replies: "relative" to /{customer}/v1, "prefixed" with the whole path, "absolute"
 	Timestamps   string // "Z", "+0000", "none" (no zone designator)
 	Final        string // transaction_status of a transaction that ended well; "COMPLETE"
-	Errors       string // "code", "message", "error_info" (JSON objects), "html", "empty"
+	Errors       string // but those of a purge: "code", "message", "error_info" (JSON objects), "html", "empty"
 
 	// What changes of network lists answer with.
 	EntriesReply    string // to POST entries: "task", "task_id", "id" (objects with the task's id), "entries" (an array), "empty" (204)

@@ -1,8 +1,10 @@
 package testserver_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,6 +40,19 @@ func TestSection7ErrorBodies(t *testing.T) {
 				assert.Equal(t, status, f.get(path, anonymous).status)
 			}
 		})
+	}
+}
+
+// Sections 2.3 and 7: the body of a purge carries code and description; what is open is the others.
+func TestSection7PurgeErrorsHaveTheirEnvelopeInEveryDialect(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"code", "message", "error_info", "html", "empty"} {
+		f := start(t, testserver.Config{Dialect: testserver.Dialect{Errors: form}})
+		for _, r := range []response{f.purge(`{}`), f.purge(onePurge, anonymous)} {
+			body := r.object(t)
+			assert.Equal(t, json.Number(strconv.Itoa(r.status)), body["code"], form)
+			assert.NotEmpty(t, body["description"], form)
+		}
 	}
 }
 

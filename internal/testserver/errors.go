@@ -25,22 +25,31 @@ func (r *refusal) with(name, value string) *refusal {
 	return r
 }
 
-// errorReply words a refusal as the dialect has it. The document shows only the body of a purge (service-interface
-// sections 2.3 and 7: code and description), which is the default for all.
-func (s *Server) errorReply(err error) reply {
+// refusalOf words a refusal as the dialect has it. The document shows only the body of a purge (service-interface
+// sections 2.3 and 7: code and description), which is that of a purge in every dialect and the default for all.
+func (s *Server) refusalOf(rt route, err error) reply {
+	if rt.limited {
+		return errorReply(err, "code")
+	}
+	return s.errorReply(err)
+}
+
+func (s *Server) errorReply(err error) reply { return errorReply(err, s.dialect.Errors) }
+
+func errorReply(err error, form string) reply {
 	var refused *refusal
 	if !errors.As(err, &refused) {
 		refused = refuse(http.StatusInternalServerError, "%v", err)
 	}
-	answer := s.errorBody(refused)
+	answer := errorBody(refused, form)
 	for name, values := range refused.header {
 		answer.header[name] = values
 	}
 	return answer
 }
 
-func (s *Server) errorBody(r *refusal) reply {
-	switch s.dialect.Errors {
+func errorBody(r *refusal, form string) reply {
+	switch form {
 	case "message":
 		return jsonReply(r.status, map[string]any{"message": r.description})
 	case "error_info":

@@ -109,11 +109,11 @@ func (s *Server) execute(c *call) reply {
 		return s.errorReply(err)
 	}
 	if err := c.admit(rt); err != nil {
-		return s.errorReply(err)
+		return s.refusalOf(rt, err)
 	}
 	answer, err := rt.handle(c)
 	if err != nil {
-		return s.errorReply(err)
+		return s.refusalOf(rt, err)
 	}
 	return answer
 }

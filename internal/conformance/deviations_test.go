@@ -1,0 +1,385 @@
+package conformance_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/conformance"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// deviation makes a service differ from the document in one thing, which shows in certain requests only.
+type deviation struct {
+	meant func(*http.Request) bool
+	wrap  func(http.Handler) http.Handler
+}
+
+// A suite that cannot fail proves nothing: whatever a service does differently, the rules about it say so, and no other.
+func TestDeviationsAreFound(t *testing.T) {
+	t.Parallel()
+	const purged = "www.example.com/conformance"
+	sent := requests(t)
+	for name, c := range map[string]struct {
+		deviate deviation
+		differ  []string
+	}{
+		"has_more is always true": {
+			deviate: answer("GET", "/config/networklists/[^/]+/entries", func(b object) { b["has_more"] = true }),
+			differ:  []string{"2.6 has_more of entries is true before the last page and false on it"},
+		},
+		"next_uri is missing": {
+			deviate: answer("GET", "/config/networklists", func(b object) { delete(b, "next_uri") }),
+			differ: []string{
+				"2.6 members of a page of lists have their types",
+				"2.6 next_uri of lists is null on the last page and else the next page",
+			},
+		},
+		"next_uri leads elsewhere": {
+			deviate: answer("GET", "/config/networklists", func(b object) {
+				if b["next_uri"] != nil {
+					b["next_uri"] = "https://elsewhere.example.net" + fmt.Sprint(b["next_uri"])
+				}
+			}),
+			differ: []string{"2.6 next_uri of lists is null on the last page and else the next page"},
+		},
+		"pages are counted from 0": {
+			deviate: answer("GET", "/config/networklists", func(b object) { b["page_index"] = number(b["page_index"]) - 1 }),
+			differ: []string{
+				"2.6 page_index of lists is the current page, from 1 on",
+				"4.6 page of networklists is 1 by default",
+			},
+		},
+		"total is that of a full page": {
+			deviate: answer("GET", "/config/networklists/[^/]+/entries", func(b object) {
+				if items, _ := b["items"].([]any); len(items) > 99 {
+					b["total"] = len(items)
+				}
+			}),
+			differ: []string{
+				"8 paging of entries begins with page 1 and count 100",
+			},
+		},
+		"lists have their entries in the collection": {
+			deviate: answer("GET", "/config/networklists", func(b object) {
+				items, _ := b["items"].([]any)
+				for _, item := range items {
+					item.(object)["list"] = []string{}
+				}
+			}),
+			differ: []string{"4.6 items of networklists have no list"},
+		},
+		"includelist is not known": {
+			deviate: question("GET", "/config/networklists/[^/]+", parameter("includelist", "false", "true")),
+			differ:  []string{"4.6 includelist=false leaves the list out"},
+		},
+		"deprecated lists are shown": {
+			deviate: question("GET", "/config/networklists", parameter("deprecated", "", "true")),
+			differ:  []string{"9 deprecated lists are hidden unless deprecated=true is passed"},
+		},
+		"timestamps are local": {
+			deviate: answer("GET", "/config/networklists/[^/]+/entries", func(b object) {
+				items, _ := b["items"].([]any)
+				for _, item := range items {
+					item.(object)["creation_timestamp"] = "2026-11-20T13:00:00+01:00"
+				}
+			}),
+			differ: []string{"2.6 members of an entry have their types"},
+		},
+		"an entry has no type": {
+			deviate: answer("GET", "/config/networklists/[^/]+/entries/[^/]+", func(b object) { delete(b, "type") }),
+			differ:  []string{"2.6 an entry read by itself has uri, id, type and network_list_uri"},
+		},
+		"who may not view configuration gets 401": {
+			deviate: status("GET", "/config/.*", 403, 401),
+			differ:  []string{"5 who may not view configuration gets 403 of network lists"},
+		},
+		"an entry is deleted without a task": {
+			deviate: answer("DELETE", "/config/networklists/[^/]+/[^/]+", func(b object) { delete(b, "id") }),
+			differ:  []string{"4.6 DELETE of an entry returns a task"},
+		},
+
+		"a task that does not exist is gone": {
+			deviate: status("GET", "/tasks/conformance-absent", 404, 410),
+			differ:  []string{"4.1 a task that does not exist is answered with 404"},
+		},
+		"progress is a string": {
+			deviate: answer("GET", "/tasks", func(b object) {
+				items, _ := b["items"].([]any)
+				for _, item := range items {
+					item.(object)["progress"] = "done"
+				}
+			}),
+			differ: []string{"2.1 members of a task have their types"},
+		},
+		"status of tasks is not known": {
+			deviate: question("GET", "/tasks", parameter("status", "conformance-absent", "COMPLETE")),
+			differ:  []string{"4.1 status of tasks leaves tasks of that status"},
+		},
+
+		"code is absent from a purge": {
+			deviate: answer("POST", "/cache/purge", func(b object) {
+				if number(b["code"]) < 400 {
+					delete(b, "code")
+				}
+			}),
+			differ: []string{"2.3 members of a purge response have their types"},
+		},
+		"code is absent from a refused purge": {
+			deviate: answer("POST", "/cache/purge", func(b object) {
+				if number(b["code"]) >= 400 {
+					delete(b, "code")
+				}
+			}),
+			differ: []string{"7 the body of a refused purge has code, the HTTP status, and description"},
+		},
+		"purge does not answer 403 to an invalid authtoken": {
+			deviate: question("POST", "/cache/purge", func(r *http.Request) {
+				if r.Header.Get("Cookie") == "authtoken=conformance-absent" {
+					r.URL.Path = "/acme/v1/tasks" // which answers 405 to this one
+				}
+			}),
+			differ: []string{"7 an invalid authtoken is answered with 403 by purge"},
+		},
+		"EXACT_LITERAL with a modifier is taken": {
+			deviate: question("POST", "/cache/purge", content(
+				`"cache_key_modifier_regex":"conformance","match_mode":"EXACT_LITERAL"`, `"match_mode":"EXACT_LITERAL"`)),
+			differ: []string{"4.4 cache_key_modifier_regex with EXACT_LITERAL is refused with 400"},
+		},
+		"a pattern without protocol is refused": {
+			deviate: question("POST", "/cache/purge", content(
+				`"match_mode":"EXACT_LITERAL","uri_pattern":"`+purged, `"match_mode":"EXACT_LITERAL","uri_pattern":"unknown.example.org`)),
+			differ: []string{"4.4 EXACT_LITERAL without protocol is taken"},
+		},
+		"begin_ts is in milliseconds": {
+			deviate: answer("GET", "/transactions/.*", func(b object) {
+				if of, ok := b["transaction_response"].(object); ok {
+					of["begin_ts"] = number(of["begin_ts"]) * 1000
+				}
+			}),
+			differ: []string{"2.3 begin_ts is in epoch seconds"},
+		},
+		"end_ts is 0 while pending": {
+			deviate: answer("GET", "/transactions/.*", func(b object) {
+				if of, ok := b["transaction_response"].(object); ok && of["transaction_status"] == "PENDING" {
+					of["end_ts"] = 0
+				}
+			}),
+			differ: []string{"2.3 end_ts is negative while pending"},
+		},
+
+		"total_results is missing": {
+			deviate: answer("GET", "/stats/security/events/data", func(b object) { delete(b, "total_results") }),
+			differ:  []string{"2.4 total_results is an integer"},
+		},
+		"the customer filter is missing": {
+			deviate: answer("GET", "/stats/security/events/data", func(b object) {
+				if echo, ok := b["query"].(object); ok {
+					echo["filters"] = strings.TrimSuffix(fmt.Sprint(echo["filters"]), ";customer==acme")
+				}
+			}),
+			differ: []string{"2.4 a filter on the customer is appended to the supplied filters with AND"},
+		},
+		"client_asn is a string": {
+			deviate: answer("GET", "/stats/security/events/data", func(b object) {
+				columns := fmt.Sprint(b["columns"])
+				rows, _ := b["rows"].([]any)
+				for _, row := range rows {
+					if cells := row.([]any); strings.HasSuffix(columns, "client_asn]]") && cells[1] != nil {
+						cells[1] = fmt.Sprint(cells[1])
+					}
+				}
+			}),
+			differ: []string{"2.4 numeric dimensions are numbers"},
+		},
+		"a time in UTC by name is taken": {
+			deviate: question("GET", "/stats/.*", func(r *http.Request) { r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "00Z", "00") }),
+			differ:  []string{"4.2 a time with the zone designator Z is rejected"},
+		},
+		"granularity has a default": {
+			deviate: question("GET", "/stats/security/waf/trends/data", parameter("granularity", "", "day")),
+			differ:  []string{"4.3 granularity of WAF trends is required"},
+		},
+		"limit is 20 by default": {
+			deviate: question("GET", "/stats/security/events/data", parameter("limit", "", "20")),
+			differ:  []string{"4.2 limit is 10 by default"},
+		},
+		"a minus sign is not known": {
+			deviate: question("GET", "/stats/security/events/data", parameter("sortby", "-event_timestamp_ms", "event_timestamp_ms")),
+			differ:  []string{"4.2 sortby with a minus sign is descending"},
+		},
+		"filters are joined by OR whatever joins them": {
+			deviate: question("GET", "/stats/security/events/data", func(r *http.Request) {
+				if q := r.URL.Query(); strings.Count(q.Get("filters"), "event_action") == 2 {
+					r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "%3Bevent_action", "%2Cevent_action")
+				}
+			}),
+			differ: []string{"4.2 a semicolon joins filters by AND"},
+		},
+		"a top-K is longer": {
+			deviate: answer("GET", "/stats/security/waf/topk/severity/data", func(b object) {
+				rows, _ := b["rows"].([]any)
+				for len(rows) > 0 && len(rows) <= 20 {
+					rows = append(rows, rows...)
+				}
+				b["rows"] = rows
+			}),
+			differ: []string{"8 a WAF top-K by severity has at most 20 rows"},
+		},
+		"HEAD has a body": {
+			deviate: reply("HEAD", "/stats/security/waf/trends", func(answer *httptest.ResponseRecorder) {
+				_, _ = answer.WriteString("{}")
+			}),
+			differ: []string{"4.3 HEAD of WAF trends is answered like data, without a body"},
+		},
+		"a family is not there": {
+			deviate: status("(GET|HEAD)", "/stats/security/request/trends.*", 200, 503),
+			differ: []string{
+				"4.3 data of request trends is answered with 200 and a result",
+				"4.3 dimensions of request trends is answered with 200",
+				"4.3 groupings of request trends is answered with 200",
+				"4.3 metrics of request trends is answered with 200",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, target := fake(testserver.Dialect{}, little)
+			var rules []conformance.Rule // a rule that sends nothing of the kind cannot notice
+			for _, rule := range quickRules() {
+				if slices.ContainsFunc(sent[rule.Text], c.deviate.meant) {
+					rules = append(rules, rule)
+				}
+			}
+			differ, _ := try(t, target, c.deviate.wrap(server), rules)
+			assert.ElementsMatch(t, c.differ, differ)
+		})
+	}
+}
+
+// requests are what each rule sends to a service that differs in nothing.
+func requests(t *testing.T) map[string][]*http.Request {
+	t.Helper()
+	server, target := fake(testserver.Dialect{}, little)
+	sent := map[string][]*http.Request{}
+	of := ""
+	target.BaseURL = "http://127.0.0.1"
+	target.Transport = direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent[of] = append(sent[of], r)
+		server.ServeHTTP(w, r)
+	})}
+	service, err := conformance.NewService(target)
+	require.NoError(t, err)
+	for _, rule := range quickRules() {
+		of = rule.Text
+		require.NotEqual(t, conformance.Differs, service.Try(t.Context(), rule).Verdict, of)
+	}
+	return sent
+}
+
+type object = map[string]any
+
+func number(value any) int64 {
+	n, _ := strconv.ParseInt(fmt.Sprint(value), 10, 64)
+	return n
+}
+
+// about tells which requests are to a path relative to the base.
+func about(method, path string) func(*http.Request) bool {
+	pattern := regexp.MustCompile("^" + method + " /acme/v1" + path + "$")
+	return func(r *http.Request) bool { return pattern.MatchString(r.Method + " " + r.URL.Path) }
+}
+
+// question changes requests before they are answered.
+func question(method, path string, change func(*http.Request)) deviation {
+	meant := about(method, path)
+	return deviation{meant, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if meant(r) {
+				change(r)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}}
+}
+
+// parameter changes one value of a query parameter; that of an absent one is "".
+func parameter(name, from, to string) func(*http.Request) {
+	return func(r *http.Request) {
+		if q := r.URL.Query(); q.Get(name) == from && (from != "" || !q.Has(name)) {
+			q.Set(name, to)
+			r.URL.RawQuery = q.Encode()
+		}
+	}
+}
+
+// content changes the body.
+func content(from, to string) func(*http.Request) {
+	return func(r *http.Request) {
+		var body bytes.Buffer
+		_, _ = body.ReadFrom(r.Body)
+		r.Body = readCloser{strings.NewReader(strings.ReplaceAll(body.String(), from, to))}
+	}
+}
+
+type readCloser struct{ *strings.Reader }
+
+// Close implements [io.Closer].
+func (readCloser) Close() error { return nil }
+
+// reply changes answers.
+func reply(method, path string, change func(*httptest.ResponseRecorder)) deviation {
+	meant := about(method, path)
+	return deviation{meant, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !meant(r) {
+				h.ServeHTTP(w, r)
+				return
+			}
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, r)
+			change(answer)
+			for name, values := range answer.Header() {
+				w.Header()[name] = values
+			}
+			w.Header().Del("Content-Length")
+			w.WriteHeader(answer.Code)
+			_, _ = w.Write(answer.Body.Bytes())
+		})
+	}}
+}
+
+func status(method, path string, from, to int) deviation {
+	return reply(method, path, func(answer *httptest.ResponseRecorder) {
+		if answer.Code == from {
+			answer.Code = to
+		}
+	})
+}
+
+// answer changes bodies that are JSON objects.
+func answer(method, path string, change func(object)) deviation {
+	return reply(method, path, func(answer *httptest.ResponseRecorder) {
+		whole := answer.Body.Bytes()
+		dec := json.NewDecoder(bytes.NewReader(whole))
+		dec.UseNumber()
+		var body object
+		if dec.Decode(&body) != nil {
+			answer.Body = bytes.NewBuffer(whole)
+			return
+		}
+		change(body)
+		text, _ := json.Marshal(body)
+		answer.Body = bytes.NewBuffer(text)
+	})
+}

@@ -1,0 +1,160 @@
+package conformance_test
+
+import (
+	"encoding/base64"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/conformance"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// Unless something is named that may be changed, a service is read only, but for one session.
+func TestNothingIsChangedUnlessNamed(t *testing.T) {
+	t.Parallel()
+	server, target := fake(testserver.Dialect{}, little)
+	try(t, conformance.Target{
+		Customer: target.Customer, User: target.User, Now: target.Now, Wait: target.Wait,
+	}, server, conformance.Rules())
+	sessions := 0
+	for _, r := range server.Requests() {
+		if r.Method == http.MethodPost && r.Path == "/acme/v1/sessions" {
+			sessions++
+			continue
+		}
+		assert.Contains(t, []string{http.MethodGet, http.MethodHead}, r.Method, r.Path)
+	}
+	assert.Equal(t, 2, sessions, "one by the user, one by a stranger")
+	assert.Equal(t, 1, server.Logins())
+}
+
+// What may be written is left as it was found, and a list that holds something is not touched.
+func TestWrittenListIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
+	server, target := fake(testserver.Dialect{}, little)
+	try(t, target, server, conformance.Rules())
+	assert.Empty(t, server.Entries(target.WriteList))
+
+	server, target = fake(testserver.Dialect{}, little)
+	server.ChangeEntries(target.WriteList, []string{"192.0.2.99"}, nil)
+	_, all := try(t, target, server, quickRules())
+	assert.Equal(t, []string{"192.0.2.99"}, server.Entries(target.WriteList))
+	assert.Equal(t, conformance.NotTried, all["4.6 POST of entries adds them"].Verdict)
+	assert.Zero(t, server.Count(http.MethodPost, "/config/**"))
+}
+
+// Section 8: two purge requests a second. The suite keeps to it.
+func TestPurgeRateIsKept(t *testing.T) {
+	t.Parallel()
+	server, target := fake(testserver.Dialect{}, little)
+	target.ExceedPurgeRate = false
+	try(t, target, server, quickRules())
+	var times []time.Time
+	for _, r := range server.Requests() {
+		if r.Path == "/acme/v1/cache/purge" {
+			times = append(times, r.Time)
+			assert.NotEqual(t, http.StatusTooManyRequests, r.Status)
+		}
+	}
+	require.Greater(t, len(times), 30)
+	for i := range times[2:] {
+		assert.GreaterOrEqual(t, times[i+2].Sub(times[i]), time.Second)
+	}
+}
+
+// No password, session or header of authentication gets into what is told, and nothing goes to another origin.
+func TestNoSecretIsTold(t *testing.T) {
+	t.Parallel()
+	server, target := fake(testserver.Dialect{SessionReply: "token"}, little)
+	var tokens, foreign []string
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, token, found := strings.Cut(r.Header.Get("Cookie"), "="); found {
+			tokens = append(tokens, token)
+		}
+		if r.Host != "127.0.0.1" {
+			foreign = append(foreign, r.Host)
+		}
+		if strings.HasSuffix(r.URL.Path, "/tasks") { // a redirect that must not be followed
+			http.Redirect(w, r, "http://192.0.2.1/elsewhere", http.StatusFound)
+			return
+		}
+		server.ServeHTTP(w, r)
+	})
+	_, all := try(t, target, handler, quickRules())
+	assert.Empty(t, foreign)
+	var results []conformance.Result
+	for _, r := range all {
+		results = append(results, r)
+	}
+	told := conformance.Report(results)
+	assert.Contains(t, told, "was answered with 302")
+	require.NotEmpty(t, tokens)
+	encoded := base64.StdEncoding.EncodeToString([]byte(target.User.Name + ":" + target.User.Password))
+	for _, secret := range append(tokens, target.User.Password, target.Visitor.Password, encoded) {
+		known := secret == "conformance-absent" // the suite's own, on which nothing depends
+		assert.False(t, strings.Contains(told, secret) && !known, "%q is told", secret)
+	}
+}
+
+// Credentials are sent over TLS or to this machine only, and an address that cannot be used is not shown.
+func TestBaseURL(t *testing.T) {
+	t.Parallel()
+	for address, usable := range map[string]bool{
+		"https://api.example.com": true, "https://api.example.com/root/": true, "http://127.0.0.1:8080": true, "http://[::1]": true,
+		"http://localhost": true, "http://api.example.com": false, "ftp://api.example.com": false, "api.example.com": false, "": false,
+		"https://alice:secret@api.example.com": false, "https://api.example.com/?a=secret": false, "https://a b/secret": false,
+	} {
+		_, err := conformance.NewService(conformance.Target{
+			BaseURL: address, Customer: "acme", User: conformance.User{Name: "alice", Password: "x"},
+		})
+		assert.Equal(t, usable, err == nil, "%s: %v", address, err)
+		if err != nil {
+			assert.NotContains(t, err.Error(), "secret")
+		}
+	}
+	_, err := conformance.NewService(conformance.Target{BaseURL: "https://api.example.com"})
+	assert.Error(t, err)
+}
+
+// Rules are told apart by their names, which are those of subtests; and every section with rules has some.
+func TestRulesHaveNames(t *testing.T) {
+	t.Parallel()
+	seen, sections := map[string]bool{}, map[string]bool{}
+	for _, r := range conformance.Rules() {
+		name := r.Section + " " + r.Text
+		assert.False(t, seen[name], name)
+		assert.NotContains(t, r.Text, "/", "it would split the name of the subtest")
+		seen[name], sections[r.Section] = true, true
+	}
+	for _, section := range strings.Fields("2.1 2.2 2.3 2.4 2.5 2.6 3 4.1 4.2 4.3 4.4 4.5 4.6 5 6 7 8 9") {
+		assert.True(t, sections[section], section)
+	}
+}
+
+// The suite knows nothing of the SDK: it would agree with the SDK's own mistakes.
+func TestNoSDK(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, imported := range file.Imports {
+			path := strings.Trim(imported.Path.Value, `"`)
+			if strings.HasPrefix(path, "github.com/webdelivery/") {
+				assert.Contains(t, []string{
+					"github.com/webdelivery/webdelivery-go/internal/testserver", "github.com/webdelivery/webdelivery-go/internal/conformance",
+				}, path, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// node is a JSON value somewhere in a reply. What is not as it should be ends the rule: it differs if the rule is about the
+// shape of the reply (probe.strict), and otherwise lacks what it builds on.
+type node struct {
+	p     *probe
+	path  string // where it is, for people
+	value any    // as json.Decoder with UseNumber has it
+}
+
+// json is the body, which must be one JSON text.
+func (r reply) json() node {
+	dec := json.NewDecoder(bytes.NewReader(r.body))
+	dec.UseNumber()
+	n := node{p: r.p, path: r.request}
+	if err := dec.Decode(&n.value); err != nil || !utf8.Valid(r.body) {
+		n.wrong("has no JSON body")
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		n.wrong("has something after its JSON body")
+	}
+	return n
+}
+
+func (n node) wrong(format string, args ...any) {
+	detail := n.path + " " + fmt.Sprintf(format, args...)
+	if n.p.strict {
+		n.p.differs("%s", detail)
+	}
+	n.p.skip("%s", detail)
+}
+
+func (n node) has(name string) bool {
+	object, _ := n.value.(map[string]any)
+	_, ok := object[name]
+	return ok
+}
+
+// at is a member of an object. Its name is compared letter by letter.
+func (n node) at(name string) node {
+	object, ok := n.value.(map[string]any)
+	if !ok {
+		n.wrong("is %s, not an object", n.kind())
+	}
+	value, ok := object[name]
+	if !ok {
+		n.wrong("has no member %s", name)
+	}
+	return node{p: n.p, path: n.path + "." + name, value: value}
+}
+
+func (n node) items() []node {
+	list, ok := n.value.([]any)
+	if !ok {
+		n.wrong("is %s, not an array", n.kind())
+	}
+	nodes := make([]node, len(list))
+	for i, value := range list {
+		nodes[i] = node{p: n.p, path: fmt.Sprintf("%s[%d]", n.path, i), value: value}
+	}
+	return nodes
+}
+
+func (n node) text() string {
+	s, ok := n.value.(string)
+	if !ok {
+		n.wrong("is %s, not a string", n.kind())
+	}
+	return s
+}
+
+func (n node) flag() bool {
+	b, ok := n.value.(bool)
+	if !ok {
+		n.wrong("is %s, not a boolean", n.kind())
+	}
+	return b
+}
+
+func (n node) integer() int64 {
+	number, _ := n.value.(json.Number)
+	i, err := number.Int64()
+	if err != nil {
+		n.wrong("is %s, not an integer", n.kind())
+	}
+	return i
+}
+
+func (n node) null() bool { return n.value == nil }
+
+// time is an ISO 8601 timestamp in UTC. How a zone designator is written, if there is one, is open.
+func (n node) time() time.Time {
+	parts := isoUTC.FindStringSubmatch(n.text())
+	if parts == nil {
+		n.wrong("is %q, not an ISO 8601 timestamp in UTC", n.value)
+	}
+	t, err := time.Parse("2006-01-02T15:04:05", parts[1])
+	if err != nil {
+		n.wrong("is %q, not an ISO 8601 timestamp", n.value)
+	}
+	return t
+}
+
+var isoUTC = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]00:?00)?$`)
+
+// uuid is the text form of RFC 9562.
+func (n node) uuid() string {
+	id := n.text()
+	if !isUUID.MatchString(id) {
+		n.wrong("is %q, not a UUID", id)
+	}
+	return id
+}
+
+var isUUID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+
+// address is that of a resource, which must be the one at a path relative to {base_url}/{customer}/v1.
+func (n node) address(path string) {
+	if got, form := n.p.relative(n.text()); got != path {
+		n.wrong("is %q (%s), not the address of %s", n.value, form, path)
+	}
+}
+
+// kind is what a value is, for people. It does not show the value: a reply may be about anything.
+func (n node) kind() string {
+	switch v := n.value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "a number with a fraction"
+		}
+		return "a number"
+	case []any:
+		return "an array"
+	default:
+		return "an object"
+	}
+}
+
+// members names the members of an object in the order in which they came.
+func (r reply) members() []string {
+	var names []string
+	dec := json.NewDecoder(bytes.NewReader(r.body))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return nil
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		var value json.RawMessage
+		if err != nil || dec.Decode(&value) != nil {
+			return names
+		}
+		names = append(names, fmt.Sprint(name))
+	}
+	return names
+}
+
+// isJSON reads the body if it is JSON.
+func (r reply) isJSON(into any) bool { return json.Unmarshal(r.body, into) == nil }
+
+// shapeOfError is what the body of an error is.
+func (r reply) shapeOfError() string {
+	var body any
+	switch {
+	case len(r.body) == 0:
+		return "no body"
+	case !r.isJSON(&body):
+		return "no JSON"
+	case r.members() == nil:
+		return "JSON, no object"
+	default:
+		return "an object with " + strings.Join(r.members(), ", ")
+	}
+}

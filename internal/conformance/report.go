@@ -1,0 +1,41 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Report is a Markdown table of the results with a summary.
+func Report(results []Result) string {
+	count := map[Verdict]int{}
+	for _, r := range results {
+		count[r.Verdict]++
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d rules: %d hold, %d differ, %d left open, %d not tried\n\n", len(results), count[Holds], count[Differs],
+		count[Seen], count[NotTried])
+	b.WriteString("| Section | Rule | Open point | Result | Detail |\n|---|---|---|---|---|\n")
+	for _, r := range results {
+		point := ""
+		if r.Point > 0 {
+			point = fmt.Sprint(r.Point)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Section, r.Text, point, r.Verdict, cell(r.Detail))
+	}
+	return b.String()
+}
+
+// cell keeps what a service sent from breaking out of the table.
+func cell(text string) string {
+	const longest = 300
+	quoted := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	if runes := []rune(quoted); len(runes) > longest {
+		quoted = string(runes[:longest]) + "..."
+	}
+	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(quoted)
+}

@@ -1,0 +1,159 @@
+package conformance
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// learnt is what was found out about a service where the document leaves it open, and what need not be read twice.
+type learnt struct {
+	sessionReply *reply         // to the creation of the one session of a run
+	withEntries  map[int]string // lists with at least so many entries
+
+	entryKey, entryDelete, clearMethod string
+	listDeleted                        *reply
+
+	startParam string
+	groupings  map[string][]string // by base path of the family
+	span       [2]string           // of the queries
+}
+
+// accessRules are those of authentication.
+func accessRules() []Rule {
+	return []Rule{
+		stated("4.5", "POST sessions with Basic credentials creates a session", func(p *probe) {
+			p.want(p.sessionID() != "", "the result carries no session id")
+		}),
+		open("4.5", 5, "body of POST sessions", func(p *probe) {
+			p.sessionID()
+			_, form := sessionOf(*p.sessionReply)
+			p.saw("%s", form)
+		}),
+		unseen("4.5", "lifetime of a session", "the document does not give it"),
+		stated("5", "HTTP Basic authenticates", func(p *probe) {
+			for _, path := range p.readable() {
+				r := p.get(path)
+				p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s was answered with %d", r.request, r.status)
+			}
+		}),
+		stated("5", "a session id as the cookie authtoken authenticates", func(p *probe) {
+			id := p.sessionID()
+			p.need(id != "", "there is no session id")
+			for _, path := range p.readable() {
+				r := p.send(http.MethodGet, path, nil, cookie(id))
+				p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s was answered with %d", r.request, r.status)
+			}
+		}),
+		stated("5", "a session id authenticates a purge", func(p *probe) {
+			id := p.sessionID()
+			p.need(id != "", "there is no session id")
+			r := p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), cookie(id))
+			p.want(r.status < 400, "%s was answered with %d", r.request, r.status)
+		}),
+		stated("5", "failed authentication is answered with 401 by tasks", func(p *probe) { p.denied(p.tasks("")) }),
+		stated("5", "failed authentication is answered with 401 by network lists", func(p *probe) { p.denied(lists) }),
+		stated("7", "an invalid authentication token is answered with 401 by network lists", func(p *probe) {
+			p.send(http.MethodGet, lists, nil, cookie(absentID)).wanted(http.StatusUnauthorized)
+		}),
+		stated("5", "who may not view configuration gets 403 of network lists", func(p *probe) {
+			p.need(p.Visitor.Name != "", "there is no second user")
+			p.send(http.MethodGet, lists, nil, p.Visitor.basic).wanted(http.StatusForbidden)
+			p.send(http.MethodGet, listPath(p.someList()), nil, p.Visitor.basic).wanted(http.StatusForbidden)
+		}),
+		open("5", 6, "failed authentication at sessions", func(p *probe) {
+			p.saw("answered with %d", p.send(http.MethodPost, "/sessions", nil, stranger).status)
+		}),
+		open("5", 6, "failed authentication at statistics", func(p *probe) {
+			r := p.send(http.MethodGet, events.path+"/data?"+p.query(events).Encode(), nil, stranger)
+			p.saw("answered with %d", r.status)
+		}),
+		open("7", 31, "body of an error that is not one of a purge", func(p *probe) {
+			r := p.send(http.MethodGet, lists, nil, stranger)
+			p.saw("%s, %s", cmp.Or(r.header.Get("Content-Type"), "no Content-Type"), r.shapeOfError())
+		}),
+	}
+}
+
+// readable are paths of each area that can be read without knowing more.
+func (p *probe) readable() []string {
+	return []string{p.tasks(""), lists, events.path + "/data?" + p.query(events).Encode()}
+}
+
+func (p *probe) denied(path string) {
+	for _, who := range []as{stranger, nobody, cookie(absentID)} {
+		p.send(http.MethodGet, path, nil, who).wanted(http.StatusUnauthorized)
+	}
+}
+
+// sessionID creates the one session of a run.
+func (p *probe) sessionID() string {
+	if p.sessionReply == nil {
+		r := p.send(http.MethodPost, "/sessions", nil, p.User.basic)
+		p.want(r.status >= 200 && r.status < 300, "%s was answered with %d", r.request, r.status)
+		p.sessionReply = &r
+	}
+	id, _ := sessionOf(*p.sessionReply)
+	return id
+}
+
+// sessionOf finds the session id where a service may have put it (open point 5), and tells where.
+func sessionOf(r reply) (id, form string) {
+	var body any
+	if r.isJSON(&body) {
+		if text, ok := body.(string); ok {
+			return text, "a JSON string"
+		}
+		object, _ := body.(map[string]any)
+		for _, name := range []string{"id", "session_id", "sessionid", "authtoken", "token"} {
+			if text, ok := object[name].(string); ok {
+				return text, "an object with " + name
+			}
+		}
+	}
+	for _, c := range (&http.Response{Header: r.header}).Cookies() {
+		if c.Name == "authtoken" {
+			return c.Value, "a cookie"
+		}
+	}
+	if body == nil && len(r.body) > 0 {
+		return strings.TrimSpace(string(r.body)), "a text"
+	}
+	return "", "nothing that is known"
+}
+
+// versionRules are those of section 9.
+func versionRules() []Rule {
+	return []Rule{
+		stated("9", "the version is the path segment v1 after the customer", func(p *probe) {
+			for _, path := range p.readable() {
+				p.want(p.get(path).status != http.StatusNotFound, "%s is not there", path)
+			}
+		}),
+		open("9", 0, "other versions", func(p *probe) {
+			address := *p.base
+			address.Path, address.RawPath = address.Path[:len(address.Path)-len("v1")]+"v2", ""
+			p.saw("v2 is answered with %d", p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status)
+		}),
+		open("9", 0, "another customer", func(p *probe) {
+			address := *p.base
+			address.Path, address.RawPath = address.Path[:len(address.Path)-len("/"+p.Customer+"/v1")]+"/"+absentID+"/v1", ""
+			p.saw("answered with %d", p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status)
+		}),
+		stated("9", "deprecated lists are hidden unless deprecated=true is passed", func(p *probe) {
+			for _, query := range []string{"", "&deprecated=false"} {
+				for _, l := range p.read(lists + "?count=100" + query).at("items").items() {
+					p.want(!l.at("deprecated").flag(), "%s is deprecated and not hidden", l.path)
+				}
+			}
+			shown := p.read(lists + "?count=100&deprecated=true").at("items").items()
+			p.need(slices.ContainsFunc(shown, func(l node) bool { return l.at("deprecated").flag() }), "no list is deprecated")
+		}),
+		stated("9", "deprecated=true includes the lists that are not deprecated", func(p *probe) {
+			some := p.read(lists + "?count=1").at("total").integer()
+			all := p.read(lists + "?count=1&deprecated=true").at("total").integer()
+			p.want(all >= some, "there are %d lists with deprecated ones and %d without", all, some)
+		}),
+	}
+}

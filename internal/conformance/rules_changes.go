@@ -1,0 +1,257 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// changeRules are those of changing network lists. All but the last work on the list that may be written, which is empty
+// before and after each of them.
+func changeRules() []Rule {
+	return []Rule{
+		stated("2.6", "modified_timestamp is there once a list was modified", func(p *probe) {
+			p.written([]string{"2001:db8::1"}, func(string) {
+				p.strict = true
+				l := p.read(listPath(p.WriteList))
+				p.want(!l.at("modified_timestamp").time().Before(l.at("creation_timestamp").time()), "it is before creation_timestamp")
+			})
+		}),
+		stated("2.6", "a list of type IP holds any address and CIDR range", func(p *probe) {
+			all := []string{"192.0.2.1", "2001:db8::2", "198.51.100.0/24", "2001:db8:1::/48"}
+			p.written(all, func(string) {
+				held := p.held()
+				for _, value := range all {
+					p.want(slices.Contains(held, value), "%s was added but is not there", value)
+				}
+			})
+		}),
+		stated("2.6", "a list of type IP holds nothing else", func(p *probe) {
+			p.emptied(func() {
+				for _, value := range []string{"conformance", "192.0.2.1/33", "US"} {
+					p.post([]string{value})
+				}
+				p.want(len(p.held()) == 0, "it holds %q", p.held())
+			})
+		}),
+		stated("2.6", "entries_batch_deletion_uri removes all entries and keeps the list", func(p *probe) {
+			p.written([]string{"192.0.2.1", "192.0.2.2"}, func(string) {
+				p.need(p.clear(), "none of POST, DELETE and PUT removed the entries")
+				p.get(listPath(p.WriteList)).wanted(http.StatusOK)
+			})
+		}),
+		open("2.6", 24, "method on entries_batch_deletion_uri", func(p *probe) {
+			p.written([]string{"192.0.2.1"}, func(string) {
+				p.need(p.clear(), "none of POST, DELETE and PUT removed the entries")
+				p.saw("%s", p.clearMethod)
+			})
+		}),
+
+		stated("4.6", "POST of entries adds them", func(p *probe) {
+			p.written([]string{"192.0.2.1", "192.0.2.2"}, func(string) {
+				p.want(len(p.held()) == 2, "the list has %d entries, not 2", len(p.held()))
+			})
+		}),
+		open("4.6", 19, "key of an entry in the body of POST entries", func(p *probe) {
+			p.written([]string{"192.0.2.1"}, func(string) { p.saw("%s", p.entryKey) })
+		}),
+		open("4.6", 21, "body of POST entries", func(p *probe) {
+			p.emptied(func() { p.saw("%s", p.post([]string{"192.0.2.1"}).shape()) })
+		}),
+		open("4.6", 26, "an entry that is there already", func(p *probe) {
+			p.written([]string{"192.0.2.1"}, func(string) {
+				r := p.post([]string{"192.0.2.1"})
+				p.saw("answered with %d, then the list has %d entries", r.status, len(p.held()))
+			})
+		}),
+		stated("4.6", "DELETE of an entry removes it alone", func(p *probe) {
+			p.written([]string{"192.0.2.1", "192.0.2.2"}, func(entry string) {
+				p.deleteEntry(entry)
+				gone := p.until(func() bool { return !slices.Contains(p.held(), "192.0.2.1") })
+				p.want(gone && slices.Equal(p.held(), []string{"192.0.2.2"}), "after the removal of 192.0.2.1 it holds %q", p.held())
+			})
+		}),
+		stated("4.6", "DELETE of an entry returns a task", func(p *probe) {
+			p.written([]string{"192.0.2.1"}, func(entry string) {
+				r := p.deleteEntry(entry)
+				p.strict = true
+				r.json().at("id").text()
+			})
+		}),
+		open("4.6", 22, "path of DELETE of an entry", func(p *probe) {
+			p.written([]string{"192.0.2.1"}, func(entry string) {
+				p.deleteEntry(entry)
+				p.saw("%s", p.entryDelete)
+			})
+		}),
+		stated("8", "5,000 entries are added by one call", func(p *probe) {
+			p.many(5000, func(r reply) {
+				p.want(r.status < 300, "they were answered with %d", r.status)
+				p.want(p.until(func() bool { return p.total() == 5000 }), "the list has %d entries", p.total())
+			})
+		}),
+		stated("8", "more than 5,000 entries are not added by one call", func(p *probe) {
+			p.many(5001, func(r reply) { r.refused("with 5,001 entries") })
+		}),
+		stated("8", "a list has at most 50,000 entries", func(p *probe) {
+			p.need(p.FullList != "", "it is not said which list is full")
+			total := p.read(listPath(p.FullList) + "/entries?count=1").at("total").integer()
+			p.need(total == 50_000, "the list that is to be full has %d entries", total)
+			p.sendEntries(p.FullList, []string{"2001:db8:ffff:ffff::1"}).refused("to a full list")
+		}),
+
+		// The last: there is only one such list.
+		stated("4.6", "DELETE of a list removes it", func(p *probe) {
+			p.deleteList()
+			gone := p.until(func() bool { return p.get(listPath(p.DeleteList)).status != http.StatusOK })
+			p.want(gone, "the list can still be read")
+		}),
+		open("4.6", 23, "body of DELETE of a list", func(p *probe) {
+			r := p.deleteList()
+			p.saw("%s", r.shape())
+		}),
+	}
+}
+
+// emptied runs a test on the list that may be written. It must be empty, and is afterwards.
+func (p *probe) emptied(test func()) {
+	p.need(p.WriteList != "", "it is not said which list may be written")
+	p.need(p.total() == 0, "the list that may be written is not empty")
+	defer func() { // also when the rule ends within
+		p.strict = false
+		for _, e := range p.entries() {
+			p.deleteEntry(e.at("id").text())
+		}
+	}()
+	test()
+}
+
+// written is emptied with some entries. The test gets the id of the first of them.
+func (p *probe) written(values []string, test func(first string)) {
+	p.emptied(func() {
+		r := p.post(values)
+		p.need(r.status < 300, "%s was answered with %d", r.request, r.status)
+		p.need(p.until(func() bool { return p.total() > 0 }), "no entry was added")
+		for _, e := range p.entries() {
+			if e.at("entry").text() == values[0] {
+				test(e.at("id").text())
+				return
+			}
+		}
+		test("")
+	})
+}
+
+// many posts so many entries, if all can be removed again by one request.
+func (p *probe) many(count int, test func(reply)) {
+	p.written([]string{"192.0.2.1"}, func(string) { p.need(p.clear(), "so many entries could not be removed again") })
+	p.emptied(func() {
+		defer p.clear()
+		values := make([]string, count)
+		for i := range values {
+			values[i] = fmt.Sprintf("2001:db8::%x", i+1)
+		}
+		test(p.post(values))
+	})
+}
+
+func (p *probe) total() int64 {
+	return p.read(listPath(p.WriteList) + "/entries?count=1").at("total").integer()
+}
+
+func (p *probe) entries() []node {
+	return p.read(listPath(p.WriteList) + "/entries").at("items").items()
+}
+
+// held is what the list that may be written holds, in order of the text.
+func (p *probe) held() []string {
+	var values []string
+	for _, e := range p.entries() {
+		values = append(values, e.at("entry").text())
+	}
+	slices.Sort(values)
+	return values
+}
+
+func (p *probe) post(values []string) reply { return p.sendEntries(p.WriteList, values) }
+
+// sendEntries finds out, the first time, which key the service takes (open point 19).
+func (p *probe) sendEntries(list string, values []string) (r reply) {
+	keys := []string{p.entryKey}
+	if p.entryKey == "" {
+		keys = []string{"entry", "value"}
+	}
+	for _, key := range keys {
+		body := make([]object, len(values))
+		for i, value := range values {
+			body[i] = object{key: value}
+		}
+		if r = p.send(http.MethodPost, listPath(list)+"/entries", body, p.User.basic); r.status < 300 {
+			p.entryKey = key
+			return r
+		}
+	}
+	return r
+}
+
+// deleteEntry finds out, the first time, which path the service takes (open point 22).
+func (p *probe) deleteEntry(entry string) (r reply) {
+	p.need(isUUID.MatchString(entry), "the id of an entry is no UUID") // nothing else may end up in the path
+	forms := []string{p.entryDelete}
+	if p.entryDelete == "" {
+		forms = []string{"{list}/{entry}", "{list}/entries/{entry}"}
+	}
+	for _, form := range forms {
+		path := lists + "/" + strings.NewReplacer("{list}", p.WriteList, "{entry}", entry).Replace(form)
+		if r = p.send(http.MethodDelete, path, nil, p.User.basic); r.status < 300 {
+			p.entryDelete = form
+			return r
+		}
+	}
+	p.skip("DELETE of an entry was answered with %d", r.status)
+	return r
+}
+
+// clear removes all entries at once. It finds out, the first time, by which method (open point 24).
+func (p *probe) clear() bool {
+	methods := []string{p.clearMethod}
+	if p.clearMethod == "" {
+		methods = []string{http.MethodPost, http.MethodDelete, http.MethodPut}
+	}
+	for _, method := range methods {
+		r := p.send(method, listPath(p.WriteList)+"/entries/deletions", nil, p.User.basic)
+		if r.status < 300 && p.until(func() bool { return p.total() == 0 }) {
+			p.clearMethod = method
+			return true
+		}
+	}
+	return false
+}
+
+// deleteList deletes the list that may be deleted, once for all rules about it.
+func (p *probe) deleteList() reply {
+	p.need(p.DeleteList != "", "it is not said which list may be deleted")
+	if p.listDeleted == nil {
+		r := p.send(http.MethodDelete, listPath(p.DeleteList), nil, p.User.basic)
+		p.listDeleted = &r
+	}
+	r := *p.listDeleted
+	r.p = p
+	p.need(r.status < 300, "%s was answered with %d", r.request, r.status)
+	return r
+}
+
+// shape is what the body of a reply to a change is (open points 21 and 23).
+func (r reply) shape() string {
+	members := r.members()
+	slices.Sort(members)
+	switch {
+	case len(r.body) == 0:
+		return fmt.Sprintf("%d, no body", r.status)
+	case members == nil:
+		return fmt.Sprintf("%d, %s", r.status, r.json().kind())
+	default:
+		return fmt.Sprintf("%d, an object with %s", r.status, strings.Join(members, ", "))
+	}
+}

@@ -1,0 +1,86 @@
+package conformance
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+)
+
+// entryRules are those of reading the entries of network lists.
+func entryRules() []Rule {
+	entries := func(p *probe) string { return listPath(p.listWithEntries(2)) + "/entries" }
+	return []Rule{
+		stated("2.6", "members of an entry have their types", func(p *probe) {
+			at := entries(p)
+			items := p.read(at).at("items").items()
+			p.strict = true
+			for _, e := range items {
+				id := e.at("id").uuid()
+				e.at("uri").address(at + "/" + id)
+				e.at("entry").text()
+				e.at("added_by").text()
+				e.at("creation_timestamp").time()
+			}
+		}),
+		stated("2.6", "an entry read by itself has uri, id, type and network_list_uri", func(p *probe) {
+			list := p.listWithEntries(2)
+			entry := p.someEntry(list)
+			e := p.read(listPath(list) + "/entries/" + entry)
+			p.strict = true
+			e.at("uri").address(listPath(list) + "/entries/" + entry)
+			e.at("network_list_uri").address(listPath(list))
+			p.want(e.at("id").text() == entry, "another entry was read")
+			kind := e.at("type").text()
+			p.want(kind == typeIP || kind == typeGEO, "type is %q", kind)
+		}),
+		stated("4.6", "GET of the entries of a list is answered with 200", func(p *probe) {
+			p.get(listPath(p.someList()) + "/entries").wanted(http.StatusOK)
+		}),
+		stated("4.6", "count of entries is 100 by default", func(p *probe) {
+			defaultCount(p, listPath(p.listWithEntries(101))+"/entries", 100)
+		}),
+		stated("4.6", "page of entries is 1 by default", func(p *probe) { defaultPage(p, entries(p)) }),
+		stated("4.6", "invalid query parameters of entries are answered with 400", func(p *probe) {
+			for _, query := range []string{"page=x", "count=x"} {
+				r := p.get(listPath(p.someList()) + "/entries?" + query)
+				p.want(r.status == http.StatusBadRequest, "%s was answered with %d", query, r.status)
+			}
+		}),
+		stated("4.6", "GET of an entry is answered with 200", func(p *probe) {
+			list := p.listWithEntries(2)
+			p.get(listPath(list) + "/entries/" + p.someEntry(list)).wanted(http.StatusOK)
+		}),
+		stated("4.6", "the entries are those of the member list of the list", func(p *probe) {
+			list := p.listWithEntries(2)
+			read := map[string]bool{}
+			for _, e := range p.read(listPath(list)).at("list").items() {
+				read[e.text()] = true
+			}
+			for _, e := range p.read(listPath(list) + "/entries").at("items").items() {
+				p.want(read[e.at("entry").text()], "%s is not in list", e.path)
+			}
+		}),
+		open("4.6", 0, "an entry that does not exist", func(p *probe) {
+			r := p.get(listPath(p.someList()) + "/entries/00000000-0000-4000-8000-000000000000")
+			p.saw("answered with %d", r.status)
+		}),
+	}
+}
+
+func (p *probe) someEntry(list string) string {
+	items := p.read(listPath(list) + "/entries?count=1").at("items").items()
+	p.need(len(items) > 0, "the list has no entries")
+	return url.PathEscape(items[0].at("id").text())
+}
+
+func isAddress(text string) bool {
+	_, notAddr := netip.ParseAddr(text)
+	_, notPrefix := netip.ParsePrefix(text)
+	return notAddr == nil || notPrefix == nil
+}
+
+// isCountryCode goes by the form alone: what ISO 3166-1 has assigned changes.
+func isCountryCode(text string) bool { return countryCode.MatchString(text) }
+
+var countryCode = regexp.MustCompile(`^[A-Za-z]{2}$`)

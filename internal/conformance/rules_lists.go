@@ -1,0 +1,295 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const lists = "/config/networklists"
+
+// Types of a network list.
+const (
+	typeIP  = "IP"
+	typeGEO = "GEO"
+)
+
+// listRules are those of reading network lists.
+func listRules() []Rule {
+	return []Rule{
+		stated("2.6", "members of a network list have their types", func(p *probe) {
+			p.eachList(func(l node) {
+				l.at("id").uuid()
+				kind := l.at("type").text()
+				p.want(kind == typeIP || kind == typeGEO, "%s.type is %q", l.path, kind)
+				l.at("name").text()
+				l.at("deprecated").flag()
+				if l.has("description") {
+					l.at("description").text()
+				}
+			})
+		}),
+		stated("2.6", "uri, entries_uri and entries_batch_deletion_uri of a network list have their forms", func(p *probe) {
+			p.eachList(func(l node) {
+				path := listPath(l.at("id").text())
+				l.at("uri").address(path)
+				l.at("entries_uri").address(path + "/entries")
+				l.at("entries_batch_deletion_uri").address(path + "/entries/deletions")
+			})
+		}),
+		stated("2.6", "timestamps of a network list are ISO 8601 in UTC, and none was modified before it was created", func(p *probe) {
+			p.eachList(func(l node) {
+				created := l.at("creation_timestamp").time()
+				if l.has("modified_timestamp") {
+					p.want(!l.at("modified_timestamp").time().Before(created), "%s was modified before it was created", l.path)
+				}
+			})
+		}),
+		stated("2.6", "entries of a list of type IP are addresses and CIDR ranges", func(p *probe) { entryValues(p, typeIP, isAddress) }),
+		stated("2.6", "entries of a list of type GEO are two-letter country codes", func(p *probe) { entryValues(p, typeGEO, isCountryCode) }),
+
+		stated("4.6", "GET networklists is answered with 200", func(p *probe) { p.get(lists).wanted(http.StatusOK) }),
+		stated("4.6", "items of networklists have no list", func(p *probe) {
+			p.eachList(func(l node) { p.want(!l.has("list"), "%s has the member list", l.path) })
+		}),
+		stated("4.6", "type of networklists leaves lists of that type", func(p *probe) {
+			for _, kind := range []string{typeIP, typeGEO} {
+				for _, l := range p.read(lists + "?count=100&type=" + kind).at("items").items() {
+					p.want(l.at("type").text() == kind, "%s of type %s came for %s", l.path, l.value, kind)
+				}
+			}
+		}),
+		stated("4.6", "without type networklists has both types", func(p *probe) {
+			total := map[string]int64{}
+			for _, query := range []string{"", "&type=IP", "&type=GEO"} {
+				total[query] = p.read(lists + "?count=1" + query).at("total").integer()
+			}
+			p.want(total[""] == total["&type=IP"]+total["&type=GEO"], "of %d lists %d are of type IP and %d of type GEO",
+				total[""], total["&type=IP"], total["&type=GEO"])
+		}),
+		stated("4.6", "count of networklists is 10 by default", func(p *probe) { defaultCount(p, lists, 10) }),
+		stated("4.6", "page of networklists is 1 by default", func(p *probe) { defaultPage(p, lists) }),
+		stated("4.6", "invalid query parameters of networklists are answered with 400", func(p *probe) {
+			for _, query := range []string{"page=x", "count=x", "type=IPX", "deprecated=x"} {
+				r := p.get(lists + "?" + query)
+				p.want(r.status == http.StatusBadRequest, "%s was answered with %d", query, r.status)
+			}
+		}),
+		stated("4.6", "GET of a network list is answered with 200 and that list", func(p *probe) {
+			id := p.someList()
+			r := p.get(listPath(id))
+			r.wanted(http.StatusOK)
+			p.strict = true
+			p.want(r.json().at("id").text() == id, "another list was read")
+		}),
+		stated("4.6", "a network list has its entries unless includelist is false", func(p *probe) {
+			id := p.someList()
+			p.strict = true
+			for _, query := range []string{"", "?includelist=true"} {
+				for _, e := range p.read(listPath(id) + query).at("list").items() {
+					e.text()
+				}
+			}
+		}),
+		stated("4.6", "includelist=false leaves the list out", func(p *probe) {
+			l := p.read(listPath(p.someList()) + "?includelist=false")
+			p.want(!l.has("list"), "the member list is there")
+			l.at("id")
+		}),
+		stated("4.6", "includelist that is no boolean is answered with 400", func(p *probe) {
+			p.get(listPath(p.someList()) + "?includelist=x").wanted(http.StatusBadRequest)
+		}),
+		open("4.6", 0, "a network list that does not exist", func(p *probe) {
+			p.saw("answered with %d", p.get(listPath("00000000-0000-4000-8000-000000000000")).status)
+		}),
+	}
+}
+
+func listPath(id string) string { return lists + "/" + url.PathEscape(id) }
+
+// eachList looks at the lists of the first page, deprecated ones included, and at the first of them read by itself.
+func (p *probe) eachList(look func(l node)) {
+	items := p.read(lists + "?count=100&deprecated=true").at("items").items()
+	p.need(len(items) > 0, "there are no network lists")
+	p.strict = true
+	for _, l := range items {
+		look(l)
+	}
+}
+
+// someList is the id of a list.
+func (p *probe) someList() string { return p.listsOf("")[0] }
+
+// listsOf are the ids of the first lists of a type, at most ten.
+func (p *probe) listsOf(kind string) []string {
+	query := "?count=10"
+	if kind != "" {
+		query += "&type=" + kind
+	}
+	var ids []string
+	for _, l := range p.read(lists + query).at("items").items() {
+		ids = append(ids, l.at("id").text())
+	}
+	p.need(ids != nil, "there are no network lists of that type")
+	return ids
+}
+
+// entryValues looks at the entries of the first lists of a type.
+func entryValues(p *probe, kind string, valid func(string) bool) {
+	found := false
+	for _, id := range p.listsOf(kind) {
+		for _, e := range p.read(listPath(id)).at("list").items() {
+			found = true
+			p.want(valid(e.text()), "%s is %q", e.path, e.value)
+		}
+	}
+	p.need(found, "none of the lists looked at has entries")
+}
+
+// defaultCount compares a page without count with the number that the document gives.
+func defaultCount(p *probe, path string, count int) {
+	page := p.read(path)
+	total, items := page.at("total").integer(), len(page.at("items").items())
+	p.need(total > int64(count), "there are only %d items, with which the default does not show", total)
+	p.want(items == count, "the page has %d items, not %d", items, count)
+}
+
+// defaultPage compares a page without page with the first.
+func defaultPage(p *probe, path string) {
+	page := p.read(path)
+	p.want(page.at("page_index").integer() == 1, "page_index is %d", page.at("page_index").integer())
+	first, same := p.read(path+"?page=1").at("items").items(), page.at("items").items()
+	p.want(slices.EqualFunc(first, same, func(a, b node) bool { return a.at("id").text() == b.at("id").text() }),
+		"the items are not those of page 1")
+}
+
+// pagingRules are those of the envelope, once for lists and once for entries.
+func pagingRules() []Rule {
+	return slices.Concat(
+		envelopeRules("lists", 10, func(*probe) string { return lists }),
+		envelopeRules("entries", 100, func(p *probe) string { return listPath(p.listWithEntries(2)) + "/entries" }),
+	)
+}
+
+func envelopeRules(what string, count int, path func(p *probe) string) []Rule {
+	// pages are the first and the last page of one item each.
+	pages := func(p *probe) (first, last node, total int64) {
+		at := path(p)
+		first = p.read(at + "?page=1&count=1")
+		total = first.at("total").integer()
+		p.need(total > 1, "there are not two items")
+		return first, p.read(fmt.Sprintf("%s?page=%d&count=1", at, total)), total
+	}
+	return []Rule{
+		stated("2.6", "members of a page of "+what+" have their types", func(p *probe) {
+			page := p.read(path(p))
+			p.strict = true
+			page.at("uri").text()
+			page.at("items").items()
+			for _, name := range []string{"total", "page_count", "page_index"} {
+				page.at(name).integer()
+			}
+			page.at("has_more").flag()
+			for _, name := range []string{"prev_uri", "next_uri"} {
+				if uri := page.at(name); !uri.null() {
+					uri.text()
+				}
+			}
+		}),
+		stated("2.6", "uri of a page of "+what+" is its address with count and page", func(p *probe) {
+			first, _, _ := pages(p)
+			pageAddress(first.at("uri"), path(p), "1")
+		}),
+		stated("2.6", "total is the number of all "+what, func(p *probe) {
+			at := path(p)
+			total := p.read(at + "?count=1").at("total").integer()
+			p.need(total <= 1000, "there are %d, too many to count", total)
+			items := len(p.read(fmt.Sprintf("%s?count=%d", at, max(total, 1))).at("items").items())
+			p.want(int64(items) == total, "total is %d, but %d came", total, items)
+		}),
+		stated("2.6", "count is the most that a page of "+what+" has", func(p *probe) {
+			at := path(p)
+			items := p.read(at + "?count=2").at("items").items()
+			p.want(len(items) <= 2, "the page has %d items", len(items))
+			p.need(len(items) == 2, "there are not two items")
+		}),
+		stated("2.6", "page_count of "+what+" is the number of pages for the count used", func(p *probe) {
+			first, _, total := pages(p)
+			p.want(first.at("page_count").integer() == total, "with count 1, page_count is %d and total %d", first.at("page_count").integer(), total)
+			three := p.read(path(p) + "?count=3").at("page_count").integer()
+			p.want(three == (total+2)/3, "with count 3, page_count is %d and total %d", three, total)
+		}),
+		stated("2.6", "page_index of "+what+" is the current page, from 1 on", func(p *probe) {
+			first, last, total := pages(p)
+			p.want(first.at("page_index").integer() == 1, "page_index of the first page is %d", first.at("page_index").integer())
+			p.want(last.at("page_index").integer() == total, "page_index of page %d is %d", total, last.at("page_index").integer())
+		}),
+		stated("2.6", "has_more of "+what+" is true before the last page and false on it", func(p *probe) {
+			first, last, _ := pages(p)
+			p.want(first.at("has_more").flag(), "has_more is false on the first of several pages")
+			p.want(!last.at("has_more").flag(), "has_more is true on the last page")
+		}),
+		stated("2.6", "prev_uri of "+what+" is null on the first page and else the previous page", func(p *probe) {
+			first, last, total := pages(p)
+			p.want(first.at("prev_uri").null(), "prev_uri is not null on the first page")
+			p.want(!last.at("prev_uri").null(), "prev_uri is null on the last of several pages")
+			pageAddress(last.at("prev_uri"), path(p), strconv.FormatInt(total-1, 10))
+		}),
+		stated("2.6", "next_uri of "+what+" is null on the last page and else the next page", func(p *probe) {
+			first, last, _ := pages(p)
+			p.strict = true
+			p.want(last.at("next_uri").null(), "next_uri is not null on the last page")
+			p.want(!first.at("next_uri").null(), "next_uri is null on the first of several pages")
+			pageAddress(first.at("next_uri"), path(p), "2")
+		}),
+		open("2.6", 29, "form of next_uri of "+what, func(p *probe) {
+			first, _, _ := pages(p)
+			_, form := p.relative(first.at("next_uri").text())
+			p.saw("%s", form)
+		}),
+		stated("4.6", "incrementing page of "+what+" moves on", func(p *probe) {
+			page, _, _ := pages(p)
+			first, second := page.at("items").items(), p.read(path(p)+"?page=2&count=1").at("items").items()
+			p.need(len(first) == 1 && len(second) == 1, "pages of one item have %d and %d", len(first), len(second))
+			p.want(first[0].at("id").text() != second[0].at("id").text(), "page 2 has the same item as page 1")
+		}),
+		stated("8", "paging of "+what+fmt.Sprintf(" begins with page 1 and count %d", count), func(p *probe) {
+			at := path(p)
+			page := p.read(at)
+			pages := (page.at("total").integer() + int64(count) - 1) / int64(count)
+			p.want(page.at("page_count").integer() == pages, "of %d items there are %d pages, not %d", page.at("total").integer(),
+				page.at("page_count").integer(), pages)
+		}),
+	}
+}
+
+// pageAddress checks that an address is that of a page of one item.
+func pageAddress(n node, path, index string) {
+	address, form := n.p.relative(n.text())
+	got, query, _ := strings.Cut(address, "?")
+	values, err := url.ParseQuery(query)
+	if got != path || err != nil || values.Get("page") != index || values.Get("count") != "1" {
+		n.p.differs("%s is %q (%s), not page %s of one item of %s", n.path, n.value, form, index, path)
+	}
+}
+
+// listWithEntries is a list with at least so many entries, among the first ones.
+func (p *probe) listWithEntries(least int) string {
+	if id := p.withEntries[least]; id != "" {
+		return id
+	}
+	for _, id := range p.listsOf("") {
+		if page := p.read(listPath(id) + "/entries?count=1"); page.at("total").integer() >= int64(least) {
+			if p.withEntries == nil {
+				p.withEntries = map[int]string{}
+			}
+			p.withEntries[least] = id
+			return id
+		}
+	}
+	p.skip("none of the lists looked at has %d entries", least)
+	return ""
+}

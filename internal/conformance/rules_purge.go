@@ -1,0 +1,279 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	purgePath = "/cache/purge"
+
+	exact  = "EXACT_LITERAL"
+	prefix = "PREFIX_LITERAL"
+
+	notThere = "www.conformance.invalid" // no customer has it (RFC 6761)
+)
+
+// purgeGap keeps three purge requests out of any second, however the network delays them.
+const purgeGap = 600 * time.Millisecond
+
+type object map[string]any
+
+// purgeOf is the body of a purge request.
+func purgeOf(action string, uris ...object) object {
+	return object{"purge_request": object{"action": action, "uris": uris}}
+}
+
+func uri(mode, pattern string) object { return object{"match_mode": mode, "uri_pattern": pattern} }
+
+func modified(mode, pattern, modifier string) object {
+	return object{"match_mode": mode, "uri_pattern": pattern, "cache_key_modifier_regex": modifier}
+}
+
+// purge sends a purge request as soon as the rate allows.
+func (p *probe) purge(body object, who as) reply {
+	return p.purges(1, body, who)[0]
+}
+
+// purges sends some at once. More than one come in a second of their own.
+func (p *probe) purges(count int, body object, who as) []reply {
+	p.need(p.PurgeURI != "", "it is not said what may be purged")
+	if count > 1 {
+		p.pause(time.Second)
+	}
+	p.pause(p.nextPurge.Sub(p.Now()))
+	replies := make([]reply, count)
+	for i := range replies {
+		replies[i] = p.send(http.MethodPost, purgePath, body, who)
+	}
+	p.nextPurge = p.Now().Add(purgeGap)
+	if count > 1 {
+		p.nextPurge = p.Now().Add(1100 * time.Millisecond)
+	}
+	return replies
+}
+
+// taken is a purge that must be taken, in whatever way (open point 7 leaves more than 201 to a service).
+func (p *probe) taken(what string, body object) {
+	r := p.purge(body, p.User.basic)
+	p.want(r.status < 400, "%s was answered with %d", what, r.status)
+}
+
+func (p *probe) bare() string {
+	_, rest, found := strings.Cut(p.PurgeURI, "://")
+	if !found {
+		rest = p.PurgeURI
+	}
+	return rest
+}
+
+// purgeRules are those of POST purge.
+func purgeRules() []Rule {
+	refused := func(what string, body func(p *probe) object) func(p *probe) {
+		return func(p *probe) { p.purge(body(p), p.User.basic).refused(what) }
+	}
+	const unobservable = "caches are not part of this interface"
+	return []Rule{
+		stated("2.2", "action PURGE is taken", func(p *probe) { p.taken("PURGE", purgeOf("PURGE", uri(exact, p.PurgeURI))) }),
+		stated("2.2", "action EXPIRE is taken", func(p *probe) { p.taken("EXPIRE", purgeOf("EXPIRE", uri(exact, p.PurgeURI))) }),
+		stated("2.2", "another action is refused", refused("with another action", func(p *probe) object {
+			return purgeOf("CONFORMANCE", uri(exact, p.PurgeURI))
+		})),
+		stated("2.2", "match_mode PREFIX_LITERAL is taken", func(p *probe) {
+			p.taken(prefix, purgeOf("PURGE", uri(prefix, p.PurgeURI)))
+		}),
+		stated("2.2", "another match_mode is refused", refused("with another match_mode", func(p *probe) object {
+			return purgeOf("EXPIRE", uri("CONFORMANCE", p.PurgeURI))
+		})),
+		stated("2.2", "purge_request is required", refused("without purge_request", func(*probe) object { return object{} })),
+		stated("2.2", "action is required", refused("without action", func(p *probe) object {
+			return object{"purge_request": object{"uris": []object{uri(exact, p.PurgeURI)}}}
+		})),
+		stated("2.2", "uris is required", refused("without uris", func(*probe) object {
+			return object{"purge_request": object{"action": "EXPIRE"}}
+		})),
+		stated("2.2", "match_mode is required", refused("without match_mode", func(p *probe) object {
+			return purgeOf("EXPIRE", object{"uri_pattern": p.PurgeURI})
+		})),
+		stated("2.2", "uri_pattern is required", refused("without uri_pattern", func(*probe) object {
+			return purgeOf("EXPIRE", object{"match_mode": exact})
+		})),
+		stated("2.2", "cache_key_modifier_regex with PREFIX_LITERAL may be a plain string or end in a wildcard", func(p *probe) {
+			p.taken("a plain string", purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "conformance")))
+			p.taken("a string with a wildcard suffix", purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "conformance*")))
+		}),
+		stated("2.2", "cache_key_modifier_regex with a wildcard that is no suffix is refused", refused("with a wildcard inside", func(p *probe) object {
+			return purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "con*formance"))
+		})),
+		unseen("2.2", "EXPIRE keeps the objects and PURGE does not", unobservable),
+
+		stated("2.3", "members of a purge response have their types", func(p *probe) {
+			r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
+			p.need(r.status < 400, "the purge was answered with %d", r.status)
+			p.strict = true
+			body := r.json()
+			p.want(body.at("code").integer() == int64(r.status), "code is %d, the status %d", body.at("code").integer(), r.status)
+			body.at("description").text()
+			body.at("transaction_id").integer()
+			body.at("purge_response").at("transaction_status_uri").text()
+		}),
+		stated("2.3", "transaction_status_uri has the form transactions, id", func(p *probe) {
+			body := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic).json()
+			id := body.at("transaction_id").integer()
+			address := body.at("purge_response").at("transaction_status_uri")
+			p.strict = true
+			address.address(fmt.Sprintf("/transactions/%d", id))
+		}),
+		open("2.3", 29, "form of transaction_status_uri", func(p *probe) {
+			body := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic).json()
+			_, form := p.relative(body.at("purge_response").at("transaction_status_uri").text())
+			p.saw("%s", form)
+		}),
+
+		stated("4.4", "a purge is answered with 201", func(p *probe) {
+			p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic).wanted(http.StatusCreated)
+		}),
+		open("4.4", 7, "what a purge is answered with", func(p *probe) {
+			r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
+			p.saw("%d, Location: %t, body: %t", r.status, r.header.Get("Location") != "", len(r.body) > 0)
+		}),
+		stated("4.4", "EXACT_LITERAL without protocol is taken", func(p *probe) {
+			p.taken("a pattern without protocol", purgeOf("PURGE", uri(exact, p.bare())))
+		}),
+		stated("4.4", "PREFIX_LITERAL without protocol is taken", func(p *probe) {
+			p.taken("a pattern without protocol", purgeOf("PURGE", uri(prefix, p.bare())))
+		}),
+		stated("4.4", "PREFIX_LITERAL may name a directory", func(p *probe) {
+			p.taken("a directory", purgeOf("PURGE", uri(prefix, strings.TrimSuffix(p.PurgeURI, "/")+"/")))
+		}),
+		unseen("4.4", "exact purges are protocol-specific and prefix purges are not", unobservable),
+		unseen("4.4", "a prefix purge reaches everything under it", unobservable),
+		stated("4.4", "a wildcard domain of a property is taken", func(p *probe) {
+			p.need(p.PurgeWildcard != "", "it is not said which wildcard domain may be purged")
+			p.taken("a wildcard domain", purgeOf("EXPIRE", uri(prefix, p.PurgeWildcard)))
+		}),
+		stated("4.4", "a wildcard domain of no property is refused", refused("with an unknown wildcard domain", func(*probe) object {
+			return purgeOf("EXPIRE", uri(prefix, "*."+notThere+"/"))
+		})),
+		stated("4.4", "cache_key_modifier_regex with EXACT_LITERAL is refused with 400", func(p *probe) {
+			p.purge(purgeOf("EXPIRE", modified(exact, p.PurgeURI, "conformance")), p.User.basic).wanted(http.StatusBadRequest)
+		}),
+
+		stated("5", "a user who may not purge the domain gets 400", func(p *probe) {
+			p.need(p.Visitor.Name != "", "there is no second user")
+			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.Visitor.basic).wanted(http.StatusBadRequest)
+		}),
+		stated("7", "a purge without configuration for the path is answered with 400", func(p *probe) {
+			p.purge(purgeOf("EXPIRE", uri(exact, "http://"+notThere+"/conformance")), p.User.basic).wanted(http.StatusBadRequest)
+		}),
+		stated("7", "a bad password is answered with 403 by purge", func(p *probe) {
+			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), stranger).wanted(http.StatusForbidden)
+		}),
+		stated("7", "an invalid authtoken is answered with 403 by purge", func(p *probe) {
+			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), cookie(absentID)).wanted(http.StatusForbidden)
+		}),
+		stated("7", "the body of a refused purge has code, the HTTP status, and description", func(p *probe) {
+			r := p.purge(purgeOf("EXPIRE", modified(exact, p.PurgeURI, "conformance")), p.User.basic)
+			p.need(r.status >= 400, "the purge was answered with %d", r.status)
+			p.strict = true
+			p.want(r.json().at("code").integer() == int64(r.status), "code is not %d", r.status)
+			r.json().at("description").text()
+		}),
+		unseen("7", "a fault in the purge infrastructure is answered with 5xx", "it cannot be brought about"),
+
+		stated("8", "two purge requests in one second are taken", func(p *probe) {
+			for _, r := range p.purges(2, purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.User.basic) {
+				p.want(r.status < 400, "one was answered with %d", r.status)
+			}
+		}),
+		open("8", 8, "more than two purge requests in one second", func(p *probe) {
+			p.need(p.ExceedPurgeRate, "the suite sends at most two")
+			replies := p.purges(3, purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.User.basic)
+			p.saw("the third was answered with %d, Retry-After: %q", replies[2].status, replies[2].header.Get("Retry-After"))
+		}),
+		stated("8", "there is no limit on uri objects", func(p *probe) {
+			p.taken("a purge of 1,000 URIs", purgeOf("EXPIRE", slices.Repeat([]object{uri(exact, p.PurgeURI)}, 1000)...))
+		}),
+	}
+}
+
+// transactionRules are those of a purge on its way.
+func transactionRules() []Rule {
+	return []Rule{
+		stated("2.3", "members of a transaction status have their types", func(p *probe) {
+			id := p.transaction()
+			body := p.read(transactionPath(id))
+			p.strict = true
+			body.at("code").integer()
+			body.at("description").text()
+			p.want(body.at("transaction_id").integer() == id, "another transaction was read")
+			status := body.at("transaction_response")
+			status.at("begin_ts").integer()
+			status.at("end_ts").integer()
+			status.at("percent_received_responses").integer()
+			status.at("transaction_status").text()
+			status.at("transaction_status_description").text()
+		}),
+		stated("2.3", "begin_ts is in epoch seconds", func(p *probe) {
+			begin := p.read(transactionPath(p.transaction())).at("transaction_response").at("begin_ts").integer()
+			off := time.Unix(begin, 0).Sub(p.Now()).Abs()
+			p.want(off < 24*time.Hour, "begin_ts is %d, %s away from now", begin, off)
+		}),
+		stated("2.3", "percent_received_responses is a percentage", func(p *probe) {
+			percent := p.read(transactionPath(p.transaction())).at("transaction_response").at("percent_received_responses").integer()
+			p.want(percent >= 0 && percent <= 100, "it is %d", percent)
+		}),
+		stated("2.3", "end_ts is negative while pending", func(p *probe) {
+			status := p.read(transactionPath(p.transaction())).at("transaction_response")
+			p.need(status.at("transaction_status").text() == "PENDING", "the transaction was over at once")
+			p.want(status.at("end_ts").integer() < 0, "end_ts is %d", status.at("end_ts").integer())
+		}),
+		stated("3", "a transaction is PENDING while it is in progress", func(p *probe) {
+			status := p.read(transactionPath(p.transaction())).at("transaction_response")
+			p.need(status.at("percent_received_responses").integer() < 100, "the transaction was over at once")
+			p.want(status.at("transaction_status").text() == "PENDING", "transaction_status is %q", status.at("transaction_status").value)
+		}),
+		open("3", 9, "a transaction that is over", func(p *probe) {
+			id := p.transaction()
+			done := p.until(func() bool {
+				return p.read(transactionPath(id)).at("transaction_response").at("transaction_status").text() != "PENDING"
+			})
+			p.need(done, "the transaction stayed PENDING")
+			body := p.read(transactionPath(id))
+			status := body.at("transaction_response")
+			p.saw("transaction_status %q, code %d, end_ts negative: %t", status.at("transaction_status").text(), body.at("code").integer(),
+				status.at("end_ts").integer() < 0)
+		}),
+		stated("4.4", "GET of a transaction is answered with 200 and code 200", func(p *probe) {
+			r := p.get(transactionPath(p.transaction()))
+			r.wanted(http.StatusOK)
+			code := r.json().at("code").integer()
+			p.want(code == http.StatusOK, "code is %d", code)
+		}),
+		open("4.4", 0, "a transaction that does not exist", func(p *probe) {
+			p.saw("answered with %d", p.get(transactionPath(1)).status)
+		}),
+		open("5", 6, "failed authentication at transactions", func(p *probe) {
+			p.saw("answered with %d", p.send(http.MethodGet, transactionPath(1), nil, stranger).status)
+		}),
+	}
+}
+
+func transactionPath(id int64) string { return "/transactions/" + strconv.FormatInt(id, 10) }
+
+// transaction starts a purge and finds its id where a service may have put it (open point 7).
+func (p *probe) transaction() int64 {
+	r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
+	p.need(r.status < 400, "the purge was answered with %d", r.status)
+	if len(r.body) > 0 {
+		return r.json().at("transaction_id").integer()
+	}
+	id, err := strconv.ParseInt(path.Base(r.header.Get("Location")), 10, 64)
+	p.need(err == nil, "the purge has no transaction id")
+	return id
+}

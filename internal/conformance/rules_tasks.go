@@ -1,0 +1,258 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const absentID = "conformance-absent" // of what no service has
+
+func taskRules() []Rule {
+	return []Rule{
+		stated("2.1", "members of a task have their types", taskTypes),
+		stated("2.1", "begin_time, end_time and last_updated are ISO 8601 in UTC", func(p *probe) {
+			p.eachTask(func(task node) {
+				for _, name := range []string{"begin_time", "end_time", "last_updated"} {
+					if task.has(name) {
+						task.at(name).time()
+					}
+				}
+			})
+		}),
+		stated("2.1", "user and target have the strings id and uri", func(p *probe) {
+			found := false
+			p.eachTask(func(task node) {
+				for _, name := range []string{"user", "target"} {
+					if task.has(name) {
+						found = true
+						task.at(name).at("id").text()
+						task.at(name).at("uri").text()
+					}
+				}
+			})
+			p.need(found, "no task has a user or a target")
+		}),
+		stated("2.1", "a task that runs has no end_time", func(p *probe) {
+			found := false
+			p.eachTask(func(task node) {
+				if !task.at("complete").flag() && !task.has("error_info") {
+					found = true
+					p.want(!task.has("end_time"), "%s is neither complete nor has error_info, but an end_time", task.path)
+				}
+			})
+			p.need(found, "no task runs")
+		}),
+		stated("2.1", "error_info has details, message and type", errorInfo),
+		open("2.1", 4, "status and operation of a task", func(p *probe) {
+			statuses, operations := map[string]bool{}, map[string]bool{}
+			p.eachTask(func(task node) {
+				note(statuses, task, "status")
+				note(operations, task, "operation")
+			})
+			p.saw("status: %s; operation: %s", list(statuses), list(operations))
+		}),
+		open("2.1", 4, "range of progress", func(p *probe) {
+			var all []int64
+			p.eachTask(func(task node) {
+				if task.has("progress") {
+					all = append(all, task.at("progress").integer())
+				}
+			})
+			p.need(all != nil, "no task has progress")
+			p.saw("%d to %d", slices.Min(all), slices.Max(all))
+		}),
+		open("2.1", 29, "meaning of the uri of a task", func(p *probe) {
+			p.eachTask(func(task node) {
+				path, form := p.relative(task.at("uri").text())
+				p.saw("%s, to GET tasks with the id of the task: %t", form, path == p.TasksPrefix+"/tasks/"+url.PathEscape(task.at("id").text()))
+			})
+		}),
+
+		stated("4.1", "GET tasks is answered with 200 for a page of tasks", func(p *probe) {
+			p.get(p.tasks("")).wanted(http.StatusOK)
+		}),
+		open("4.1", 1, "path prefix of the tasks", func(p *probe) {
+			r := p.get(p.tasks(""))
+			p.saw("%q is answered with %d", p.TasksPrefix, r.status)
+		}),
+		open("4.1", 2, "body of GET tasks", func(p *probe) {
+			_, shape := p.tasksOf(p.read(p.tasks("")))
+			p.saw("%s", shape)
+		}),
+		open("4.1", 2, "default of count of tasks", func(p *probe) {
+			tasks, _ := p.tasksOf(p.read(p.tasks("")))
+			more, _ := p.tasksOf(p.read(p.tasks("?count=100")))
+			p.need(len(more) > len(tasks), "there are not more tasks than come by default (%d)", len(tasks))
+			p.saw("%d", len(tasks))
+		}),
+		stated("4.1", "count and page of tasks cut the tasks into pages", func(p *probe) {
+			first, _ := p.tasksOf(p.read(p.tasks("?count=1&page=1")))
+			second, _ := p.tasksOf(p.read(p.tasks("?count=1&page=2")))
+			p.want(len(first) <= 1 && len(second) <= 1, "pages of one have %d and %d tasks", len(first), len(second))
+			p.need(len(first) == 1 && len(second) == 1, "there are not two tasks")
+			p.want(first[0].at("id").text() != second[0].at("id").text(), "both pages have the same task")
+		}),
+		stated("4.1", "since leaves out tasks that were not updated since", sinceFilter),
+		open("4.1", 3, "spelling of since", func(p *probe) {
+			var taken []string
+			for _, spelling := range []string{"2026-01-31T00:00:00.000+0000", "2026-01-31T00:00:00.000Z", "2026-01-31"} {
+				r := p.get(p.tasks("?since=" + url.QueryEscape(spelling)))
+				taken = append(taken, fmt.Sprintf("%s: %d", spelling, r.status))
+			}
+			p.saw("%s", strings.Join(taken, ", "))
+		}),
+		stated("4.1", "status of tasks leaves tasks of that status", func(p *probe) { taskFilter(p, "status") }),
+		stated("4.1", "operation of tasks leaves tasks of that operation", func(p *probe) { taskFilter(p, "operation") }),
+		stated("4.1", "invalid query parameters of tasks are answered with 400", func(p *probe) {
+			for _, query := range []string{"?page=x", "?count=x", "?since=x"} {
+				r := p.get(p.tasks(query))
+				p.want(r.status == http.StatusBadRequest, "%s was answered with %d", query, r.status)
+			}
+		}),
+		stated("4.1", "GET of a task is answered with 200 and that task", func(p *probe) {
+			id := p.someTask()
+			r := p.get(p.tasks("/" + url.PathEscape(id)))
+			r.wanted(http.StatusOK)
+			p.strict = true
+			p.want(r.json().at("id").text() == id, "another task was read")
+		}),
+		stated("4.1", "a task that does not exist is answered with 404", func(p *probe) {
+			p.get(p.tasks("/" + absentID)).wanted(http.StatusNotFound)
+		}),
+		stated("4.1", "failed authentication is answered with 401 by GET tasks", func(p *probe) {
+			p.send(http.MethodGet, p.tasks(""), nil, stranger).wanted(http.StatusUnauthorized)
+			p.send(http.MethodGet, p.tasks(""), nil, nobody).wanted(http.StatusUnauthorized)
+		}),
+		stated("4.1", "failed authentication is answered with 401 by GET of a task", func(p *probe) {
+			p.send(http.MethodGet, p.tasks("/"+url.PathEscape(p.someTask())), nil, stranger).wanted(http.StatusUnauthorized)
+		}),
+	}
+}
+
+// tasks is the path of the tasks with something after it.
+func (p *probe) tasks(rest string) string { return p.TasksPrefix + "/tasks" + rest }
+
+// tasksOf finds the tasks in a page of them, whatever its shape (open point 2).
+func (p *probe) tasksOf(body node) (tasks []node, shape string) {
+	switch {
+	case body.has("items"):
+		return body.at("items").items(), "the paged envelope of section 2.6"
+	case body.has("tasks"):
+		return body.at("tasks").items(), "an object with tasks"
+	default:
+		return body.items(), "an array"
+	}
+}
+
+// eachTask looks at the first page of tasks. A rule about their members needs at least one.
+func (p *probe) eachTask(look func(task node)) {
+	tasks, _ := p.tasksOf(p.read(p.tasks("")))
+	p.need(len(tasks) > 0, "there are no tasks")
+	p.strict = true
+	for _, task := range tasks {
+		look(task)
+	}
+}
+
+func (p *probe) someTask() string {
+	tasks, _ := p.tasksOf(p.read(p.tasks("")))
+	p.need(len(tasks) > 0, "there are no tasks")
+	return tasks[0].at("id").text()
+}
+
+func taskTypes(p *probe) {
+	p.eachTask(func(task node) {
+		for _, name := range []string{"id", "uri", "operation", "status", "begin_time", "end_time", "last_updated"} {
+			if task.has(name) {
+				task.at(name).text()
+			}
+		}
+		if task.has("complete") {
+			task.at("complete").flag()
+		}
+		if task.has("progress") {
+			task.at("progress").integer()
+		}
+		task.at("id") // without it no task can be read
+	})
+}
+
+func errorInfo(p *probe) {
+	found := false
+	p.eachTask(func(task node) {
+		if !task.has("error_info") {
+			return
+		}
+		found = true
+		info := task.at("error_info")
+		info.at("message").text()
+		if info.has("type") {
+			info.at("type").text()
+		}
+		if info.has("details") {
+			for _, detail := range info.at("details").items() {
+				detail.at("message").text()
+			}
+		}
+	})
+	p.need(found, "no task has ended with an error")
+}
+
+// sinceFilter asks for what was updated at or after the time of the task in the middle.
+func sinceFilter(p *probe) {
+	tasks, _ := p.tasksOf(p.read(p.tasks("?count=100")))
+	var times []time.Time
+	for _, task := range tasks {
+		times = append(times, task.at("last_updated").time())
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	p.need(len(times) > 1 && times[0].Before(times[len(times)-1]), "there are not two tasks updated at different times")
+	since := times[len(times)/2]
+	if !since.After(times[0]) {
+		since = times[len(times)-1]
+	}
+	since = since.Truncate(time.Millisecond)
+	left, _ := p.tasksOf(p.read(p.tasks("?since=" + url.QueryEscape(since.Format("2006-01-02T15:04:05.000")+"+0000"))))
+	for _, task := range left {
+		p.want(!task.at("last_updated").time().Before(since), "a task updated before %s came", since)
+	}
+	p.want(len(left) > 0, "no task came, not even that updated at %s", since)
+}
+
+func taskFilter(p *probe, name string) {
+	tasks, _ := p.tasksOf(p.read(p.tasks("?count=100")))
+	wanted := ""
+	for _, task := range tasks {
+		if task.has(name) && wanted == "" {
+			wanted = task.at(name).text()
+		}
+	}
+	p.need(wanted != "", "no task has the member %s", name)
+	left, _ := p.tasksOf(p.read(p.tasks("?" + name + "=" + url.QueryEscape(wanted))))
+	p.want(len(left) > 0, "no task came, although there was one")
+	for _, task := range left {
+		p.want(task.at(name).text() == wanted, "a task of another %s came", name)
+	}
+	none, _ := p.tasksOf(p.read(p.tasks("?" + name + "=" + absentID)))
+	p.want(len(none) == 0, "%d tasks came for a value that none has", len(none))
+}
+
+// note collects the values of a member, list prints them.
+func note(values map[string]bool, object node, name string) {
+	if object.has(name) {
+		values[object.at(name).text()] = true
+	}
+}
+
+func list(values map[string]bool) string {
+	var all []string
+	for value := range values {
+		all = append(all, fmt.Sprintf("%q", value))
+	}
+	slices.Sort(all)
+	return strings.Join(all[:min(len(all), 20)], ", ")
+}

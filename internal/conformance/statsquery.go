@@ -1,0 +1,210 @@
+package conformance
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// family is one family of security statistics (section 4.3).
+type family struct {
+	name     string
+	path     string
+	key      string // dimensions that are asked for when the service does not tell its grouping sets
+	raw      bool   // not aggregated: no metrics, no groupings
+	granular bool   // granularity is required
+	topK     bool
+}
+
+var (
+	events        = family{name: "raw events", path: "/stats/security/events", key: "event_action", raw: true}
+	wafTrends     = family{name: "WAF trends", path: "/stats/security/waf/trends", key: "rule_id", granular: true}
+	requestTrends = family{name: "request trends", path: "/stats/security/request/trends", key: "client_country_code"}
+	shapingTrends = family{name: "traffic shaping trends", path: "/stats/security/trafficshaping/trends", key: "client_country_code", granular: true}
+
+	wafByClientIP     = topK("WAF", "waf", "clientip", "client_ip")
+	shapingByClientIP = topK("traffic shaping", "trafficshaping", "clientip", "client_ip")
+)
+
+// families are all there are. The dimension of a path is not among those that the document names.
+var families = []family{
+	events, wafTrends, requestTrends, shapingTrends,
+	topK("WAF", "waf", "browser", "client_browser"),
+	wafByClientIP,
+	topK("WAF", "waf", "country", "client_country_code"),
+	topK("WAF", "waf", "requestpath", "request_path"),
+	topK("WAF", "waf", "ruleid", "rule_id"),
+	topK("WAF", "waf", "severity", "event_severity"),
+	topK("traffic shaping", "trafficshaping", "browser", "client_browser"),
+	shapingByClientIP,
+	topK("traffic shaping", "trafficshaping", "country", "client_country_code"),
+	topK("traffic shaping", "trafficshaping", "ratelimitclientip", "client_ip"),
+	topK("traffic shaping", "trafficshaping", "ratelimitcountry", "client_country_code"),
+	topK("traffic shaping", "trafficshaping", "requestpath", "request_path"),
+}
+
+func topK(name, area, category, key string) family {
+	return family{
+		name: name + " top-K by " + category, path: "/stats/security/" + area + "/topk/" + category, key: key, topK: true,
+	}
+}
+
+const (
+	statsTime = "2006-01-02T15:04:05"
+	timestamp = "event_timestamp_ms"
+	hits      = "hits"
+)
+
+// edit changes a query.
+type edit func(url.Values)
+
+func with(name, value string) edit { return func(q url.Values) { q.Set(name, value) } }
+func without(name string) edit     { return func(q url.Values) { q.Del(name) } }
+
+// query is one that nothing is wrong with: a day that ended a while ago, so that its numbers do not change any more.
+func (p *probe) query(f family, edits ...edit) url.Values {
+	if p.span[0] == "" {
+		end := p.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
+		p.span = [2]string{end.Add(-24 * time.Hour).Format(statsTime), end.Format(statsTime)}
+	}
+	q := url.Values{"dimensions": {f.key}, "starttime": {p.span[0]}, "endtime": {p.span[1]}}
+	if !f.raw {
+		q.Set("metrics", hits)
+	}
+	if f.granular {
+		q.Set("granularity", "hour")
+	}
+	for _, e := range edits {
+		e(q)
+	}
+	if name := p.startName(); name != "starttime" && q.Has("starttime") {
+		q.Set(name, q.Get("starttime"))
+		q.Del("starttime")
+	}
+	return q
+}
+
+// startName finds out which spelling of starttime the service takes (open point 10).
+func (p *probe) startName() string {
+	if p.startParam != "" {
+		return p.startParam
+	}
+	for _, name := range []string{"starttime", "startime"} {
+		p.startParam = name
+		if p.get(events.path+"/data?"+p.query(events).Encode()).status == http.StatusOK {
+			return name
+		}
+	}
+	p.startParam = "starttime"
+	return p.startParam
+}
+
+// data asks for data. Aggregated data is asked for by a grouping set that the service has.
+func (p *probe) data(f family, edits ...edit) reply {
+	grouping := with("dimensions", strings.Join(p.grouping(f), ","))
+	return p.get(f.path + "/data?" + p.query(f, append([]edit{grouping}, edits...)...).Encode())
+}
+
+// result is the result of a query that must succeed for the rule to go on.
+func (p *probe) result(f family, edits ...edit) node {
+	r := p.data(f, edits...)
+	p.need(r.status == http.StatusOK, "%s was answered with %d", r.request, r.status)
+	return r.json()
+}
+
+// grouping is the shortest grouping set without the time that the service tells, or the key of the family.
+func (p *probe) grouping(f family) []string {
+	if f.raw {
+		return strings.Split(f.key, ",")
+	}
+	if set := p.groupings[f.path]; set != nil {
+		return set
+	}
+	set := []string{f.key}
+	var sets [][]string
+	if r := p.get(f.path + "/groupings"); r.status == http.StatusOK {
+		var body any
+		if r.isJSON(&body) {
+			sets = namesIn(body)
+		}
+	}
+	sets = slices.DeleteFunc(sets, func(s []string) bool { return slices.Contains(s, timestamp) })
+	if len(sets) > 0 && !slices.ContainsFunc(sets, func(s []string) bool { return slices.Equal(s, set) }) {
+		set = slices.MinFunc(sets, func(a, b []string) int { return len(a) - len(b) })
+	}
+	if p.groupings == nil {
+		p.groupings = map[string][]string{}
+	}
+	p.groupings[f.path] = set
+	return set
+}
+
+// namesIn reads the body of dimensions, groupings or metrics, whose shape is open (open point 14): each item is a name,
+// an object with a name, or, of groupings, an array of either or names joined by commas.
+func namesIn(body any) (sets [][]string) {
+	if object, ok := body.(map[string]any); ok {
+		for _, member := range []string{"dimensions", "groupings", "metrics", "items"} {
+			if object[member] != nil {
+				body = object[member]
+			}
+		}
+	}
+	items, _ := body.([]any)
+	for _, item := range items {
+		switch v := item.(type) {
+		case string:
+			sets = append(sets, strings.Split(v, ","))
+		case map[string]any:
+			name, _ := v["name"].(string)
+			sets = append(sets, strings.Split(name, ","))
+		case []any:
+			sets = append(sets, slices.Concat(namesIn(v)...))
+		}
+	}
+	return sets
+}
+
+// column is the place of a column in the rows of a result.
+func (n node) column(name string) int {
+	for i, c := range n.at("columns").items() {
+		if c.at("name").text() == name {
+			return i
+		}
+	}
+	n.wrong("has no column %s", name)
+	return 0
+}
+
+// values are those of one column.
+func (n node) values(column string) []node {
+	at := n.column(column)
+	var values []node
+	for _, row := range n.at("rows").items() {
+		cells := row.items()
+		if at >= len(cells) {
+			row.wrong("has no value for %s", column)
+		}
+		values = append(values, cells[at])
+	}
+	return values
+}
+
+func (n node) rows() int { return len(n.at("rows").items()) }
+
+func (n node) total() int64 { return n.at("total_results").integer() }
+
+// different are the different strings of a column.
+func (n node) different(column string) []string {
+	var all []string
+	for _, value := range n.values(column) {
+		if text, ok := value.value.(string); ok && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// escape writes a value into a filter expression.
+func escape(value string) string { return strings.NewReplacer(",", `\,`, ";", `\;`).Replace(value) }
