@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,20 +53,27 @@ func (s *Server) Fail(f Fault) (remove func()) {
 	return func() {
 		s.faults.mu.Lock()
 		defer s.faults.mu.Unlock()
-		rule.removed = true
+		s.faults.rules = slices.DeleteFunc(s.faults.rules, func(r *faultRule) bool { return r == rule })
 	}
+}
+
+// FaultHits returns how many requests were hit by a rule so far.
+func (s *Server) FaultHits() int {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	return s.faults.hits
 }
 
 type faultRules struct {
 	mu    sync.Mutex
 	rules []*faultRule
+	hits  int // of all rules, also of those that are gone
 }
 
 type faultRule struct {
 	Fault
 
 	passed, hits int
-	removed      bool
 }
 
 // take finds the fault for a request and uses up one of its hits. Without one it returns a fault that does nothing.
@@ -73,7 +81,7 @@ func (f *faultRules) take(method string, at place) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, rule := range f.rules {
-		spent := rule.removed || rule.Count > 0 && rule.hits >= rule.Count
+		spent := rule.Count > 0 && rule.hits >= rule.Count
 		if spent || !matches(rule.Method, rule.Path, method, at) {
 			continue
 		}
@@ -82,6 +90,7 @@ func (f *faultRules) take(method string, at place) Fault {
 			continue
 		}
 		rule.hits++
+		f.hits++
 		return rule.Fault
 	}
 	return Fault{}
