@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -21,10 +20,9 @@ import (
 type tally struct {
 	problems atomic.Int64
 
-	mu      sync.Mutex
-	counts  map[string]map[string]int // by operation and what came of it
-	errs    map[string]int            // by type of the error
-	fastest time.Duration             // that three purge requests took; 0: there were none
+	mu     sync.Mutex
+	counts map[string]map[string]int // by operation and what came of it
+	errs   map[string]int            // by type of the error
 }
 
 // What came of an operation.
@@ -49,14 +47,6 @@ func (t *tally) note(operation, outcome, class string) {
 	t.counts[operation][outcome]++
 	if class != "" {
 		t.errs[class]++
-	}
-}
-
-func (t *tally) pace(span time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.fastest == 0 || span < t.fastest {
-		t.fastest = span
 	}
 }
 
@@ -105,7 +95,6 @@ func (t *tally) String() string {
 	for _, class := range slices.Sorted(maps.Keys(t.errs)) {
 		fmt.Fprintf(&b, "%s: %d\n", class, t.errs[class])
 	}
-	fmt.Fprintf(&b, "three purge requests took at least %v\n", t.fastest)
 	return b.String()
 }
 

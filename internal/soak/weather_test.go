@@ -167,8 +167,8 @@ func (w *weather) trouble() testserver.Fault {
 		return testserver.Fault{Header: http.Header{"Content-Type": types[w.rng.IntN(len(types))]}}
 	default:
 		switch w.rng.IntN(3) {
-		case 0:
-			return testserver.Fault{Status: http.StatusNoContent, Execute: true}
+		case 0: // of a write that was refused it would be a lie
+			return testserver.Fault{Method: http.MethodGet, Status: http.StatusNoContent}
 		case 1: // the envelope contradicts the status
 			return testserver.Fault{Path: "/config/networklists/**", Body: `{"code":500,"description":"trouble"}`}
 		default:
