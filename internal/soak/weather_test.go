@@ -88,12 +88,10 @@ func (w *weather) tick() {
 
 func (w *weather) change() {
 	switch n := w.rng.IntN(100); {
+	case n < 70:
+		w.fail(w.fault())
 	case n < 80:
-		if len(w.rules) == mostRules {
-			w.rules[0]()
-			w.rules = w.rules[1:]
-		}
-		w.rules = append(w.rules, w.soak.srv.Fail(w.fault()))
+		w.lostAndRefused()
 	case n < 87:
 		w.soak.srv.ExpireSessions()
 	case n < 96:
@@ -104,6 +102,27 @@ func (w *weather) change() {
 	default:
 		w.soak.srv.FailTransactions(1, "FAILED", "a cache does not answer", 0)
 	}
+}
+
+// fail adds a rule, in place of the oldest when there are many.
+func (w *weather) fail(f testserver.Fault) {
+	if len(w.rules) == mostRules {
+		w.rules[0]()
+		w.rules = w.rules[1:]
+	}
+	w.rules = append(w.rules, w.soak.srv.Fail(f))
+}
+
+// lostAndRefused is for an entry that is about to be deleted: the first attempt works and its reply is lost, and the
+// second is refused. Faults that go by chance seldom hit one call twice in this order.
+func (w *weather) lostAndRefused() {
+	i := int(w.soak.nextDoom.Load()) + w.rng.IntN(2*workers)
+	if i >= len(w.soak.doomed) {
+		return
+	}
+	path := "/config/networklists/" + w.soak.doomed[i].list + "/" + w.soak.doomed[i].id
+	w.fail(testserver.Fault{Path: path, Count: 1, Cut: testserver.CutAfterExecute})
+	w.fail(testserver.Fault{Path: path, Count: 1, Status: http.StatusForbidden})
 }
 
 // fault draws what goes wrong and where.
