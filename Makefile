@@ -6,7 +6,10 @@ LINT := go tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 # it is not installed they are skipped, unless REQUIRE_REDIS=1.
 MODULES := redislimit examples/distributed-purge
 
-.PHONY: all test lint fmt bench cover
+# How long make soak works.
+DURATION ?= 60s
+
+.PHONY: all test lint fmt bench cover soak
 
 all: lint test
 
@@ -30,3 +33,6 @@ bench:
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -n 1
+
+soak:
+	go test -race -count=1 -timeout=0 -v -run TestOverTCP ./internal/soak -soak.duration=$(DURATION)

@@ -67,14 +67,33 @@ func (l *purgeLimiter) Wait(ctx context.Context) error {
 		if err := sleep(ctx, time.Until(l.resumeAt())); err != nil {
 			return err
 		}
-		if err := l.rate.Wait(ctx); err != nil {
-			return permitError(ctx, err)
-		}
-		// A pause that began meanwhile holds for this permit too; the one taken after it spaces the others.
-		if !time.Now().Before(l.resumeAt()) {
+		wait := l.take(time.Now())
+		if wait <= 0 {
 			return nil
 		}
+		if deadline, bounded := ctx.Deadline(); bounded && time.Until(deadline) < wait {
+			return fmt.Errorf("no permit before the deadline: %w", context.DeadlineExceeded)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
 	}
+}
+
+// take takes the permit, or tells how long there is none. The interval counts from when a permit was taken, not from
+// when it was due: a goroutine that wakes late on a busy machine does not bring the next purge closer to its own. Nobody
+// reserves a permit of the future, so the limiter never counts one that came early.
+func (l *purgeLimiter) take(now time.Time) (wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if wait = l.resume.Sub(now); wait > 0 {
+		return wait // a pause that began meanwhile
+	}
+	permit := l.rate.ReserveN(now, 1)
+	if wait = permit.DelayFrom(now); wait > 0 {
+		permit.CancelAt(now)
+	}
+	return wait
 }
 
 // Pause gives no permit for d from now on. A longer pause that is under way stays.

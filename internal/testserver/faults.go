@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,13 +75,21 @@ func (s *Server) Fail(f Fault) (remove func()) {
 	return func() {
 		s.faults.mu.Lock()
 		defer s.faults.mu.Unlock()
-		rule.removed = true
+		s.faults.rules = slices.DeleteFunc(s.faults.rules, func(r *faultRule) bool { return r == rule })
 	}
+}
+
+// FaultHits returns how many requests were hit by a rule so far.
+func (s *Server) FaultHits() int {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	return s.faults.hits
 }
 
 type faultRules struct {
 	mu    sync.Mutex
 	rules []*faultRule
+	hits  int // of all rules, also of those that are gone
 }
 
 type faultRule struct {
@@ -88,7 +97,6 @@ type faultRule struct {
 
 	passed, hits int
 	dice         dice
-	removed      bool
 }
 
 // take finds the fault for a request and uses up one of its hits. Without one it returns a fault that does nothing.
@@ -96,7 +104,7 @@ func (f *faultRules) take(method string, at place) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, rule := range f.rules {
-		spent := rule.removed || rule.Count > 0 && rule.hits >= rule.Count
+		spent := rule.Count > 0 && rule.hits >= rule.Count
 		if spent || !matches(rule.Method, rule.Path, method, at) {
 			continue
 		}
@@ -108,6 +116,7 @@ func (f *faultRules) take(method string, at place) Fault {
 			continue
 		}
 		rule.hits++
+		f.hits++
 		return rule.Fault
 	}
 	return Fault{}

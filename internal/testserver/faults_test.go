@@ -55,6 +55,24 @@ func TestFaultsMatch(t *testing.T) {
 	}
 }
 
+// Hits are counted over all rules, also after those are removed; what a rule lets pass is no hit.
+func TestFaultHits(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	remove := f.Fail(testserver.Fault{Path: "/tasks", Status: 500, Skip: 1, Count: 2})
+	other := f.Fail(testserver.Fault{Path: "/tasks/*", Status: 500})
+	for range 5 {
+		f.get("/tasks")
+	}
+	f.get("/tasks/1")
+	assert.Equal(t, 3, f.FaultHits())
+	remove()
+	other()
+	remove()
+	f.get("/tasks/1")
+	assert.Equal(t, 3, f.FaultHits())
+}
+
 // The first rule with hits left wins; what it lets pass goes to the next.
 func TestFaultsInOrder(t *testing.T) {
 	t.Parallel()

@@ -29,6 +29,7 @@ type network struct {
 
 	running     sync.WaitGroup // connections, and handlers of hijacked ones
 	connections atomic.Int64
+	open        atomic.Int64
 	foreign     atomic.Int64
 }
 
@@ -106,7 +107,9 @@ func (n *network) track(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		n.running.Add(1)
+		n.open.Add(1)
 	case http.StateClosed, http.StateHijacked:
+		n.open.Add(-1)
 		n.running.Done()
 	case http.StateActive, http.StateIdle:
 	}
@@ -159,6 +162,10 @@ func (s *Server) URL() string {
 
 // Connections returns how many connections were accepted so far.
 func (s *Server) Connections() int { return int(s.network.connections.Load()) }
+
+// OpenConnections returns how many connections are open now. One that a handler has hijacked is that handler's own and
+// no longer counted; as long as a connection is counted, a handler may run on it, and when none is, none does.
+func (s *Server) OpenConnections() int { return int(s.network.open.Load()) }
 
 // ForeignDials returns how often DialContext was asked for an address that is not the server's.
 func (s *Server) ForeignDials() int { return int(s.network.foreign.Load()) }

@@ -146,6 +146,38 @@ func TestConnections(t *testing.T) {
 	assert.Equal(t, 2, f.Connections())
 }
 
+// A connection is counted from its beginning to its end, or until a handler takes it over.
+func TestOpenConnections(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, testserver.Config{})
+		f.get("/tasks")
+		f.get("/tasks")
+		assert.Equal(t, 1, f.OpenConnections(), "an idle connection is used again")
+		f.client.CloseIdleConnections()
+		synctest.Wait()
+		assert.Zero(t, f.OpenConnections())
+
+		f.Fail(testserver.Fault{Path: "/tasks", Delay: time.Minute, Count: 1})
+		go func() {
+			assert.Equal(t, 200, f.get("/tasks").status)
+		}()
+		synctest.Wait()
+		assert.Equal(t, 1, f.OpenConnections(), "a request is under way")
+		time.Sleep(time.Minute)
+		f.Fail(testserver.Fault{Path: "/tasks", Handler: func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if assert.NoError(t, err) {
+				assert.Zero(t, f.OpenConnections())
+				assert.NoError(t, conn.Close())
+			}
+		}})
+		_, err := f.try(http.MethodPost, "/tasks", "")
+		require.Error(t, err)
+		assert.Equal(t, 2, f.Connections())
+	})
+}
+
 // Close ends what is under way: delays, dribbles, handlers that wait for their context, idle connections. A bubble
 // fails when a goroutine is left.
 func TestCloseLeavesNothing(t *testing.T) {

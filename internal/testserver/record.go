@@ -50,6 +50,21 @@ func (s *Server) Count(method, path string) int {
 	return count
 }
 
+// Forget drops what grows with the number of requests: their records, tasks, transactions, purges and added events. Lists,
+// sessions, faults and counts (other than [Server.Count]) stay, and no id is given out again. A test that runs for hours
+// calls it while no request is under way, and its memory then tells about the client.
+func (s *Server) Forget() {
+	s.log.mu.Lock()
+	s.log.entries = nil
+	s.log.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tasks, s.transactions = map[string]*task{}, map[int64]*transaction{}
+	s.purges, s.added = nil, nil
+	// The last arrivals count towards the purge rate of the next.
+	s.admitted = slices.Clone(s.admitted[max(0, len(s.admitted)-max(0, s.cfg.PurgeRate)):])
+}
+
 // recorder keeps every request in order of arrival.
 type recorder struct {
 	mu      sync.Mutex

@@ -1,6 +1,7 @@
 package testserver_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -107,6 +108,38 @@ func TestHalfABodyIsRecorded(t *testing.T) {
 		assert.Zero(t, seen[0].Status)
 		assert.Zero(t, f.Logins())
 	})
+}
+
+// What piles up is forgotten, and nothing else: ids go on, and so do the purge rate, sessions, lists and counts.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	list := f.AddNetworkList(testserver.NetworkListSpec{Entries: []string{"192.0.2.1"}})
+	f.AddEvents(testserver.Event{Time: noon.Add(-time.Hour), Type: testserver.TypeWAF})
+	f.Fail(testserver.Fault{Path: "/elsewhere", Status: 418})
+	f.get("/elsewhere")
+	id, task := f.login(), f.AddTask(testserver.TaskSpec{})
+	f.purge(onePurge)
+	first := f.Purged()[0].TransactionID
+
+	f.Forget()
+
+	assert.Empty(t, f.Requests())
+	assert.Zero(t, f.Count("", ""))
+	assert.Empty(t, f.Purged())
+	assert.Zero(t, f.EventCount(noon.Add(-2*time.Hour), noon))
+	assert.Equal(t, 404, f.get("/tasks/"+task).status)
+	assert.Equal(t, 404, f.get(fmt.Sprintf("/transactions/%d", first)).status)
+
+	assert.Equal(t, 418, f.get("/elsewhere").status)
+	assert.Equal(t, 2, f.FaultHits())
+	assert.Equal(t, []string{"192.0.2.1"}, f.Entries(list))
+	assert.Equal(t, 1, f.Logins())
+	assert.Equal(t, 200, f.get("/tasks", session(id)).status)
+	assert.NotEqual(t, task, f.AddTask(testserver.TaskSpec{}))
+	assert.Equal(t, 201, f.purge(onePurge).status)
+	assert.NotEqual(t, first, f.Purged()[0].TransactionID)
+	assert.Equal(t, 429, f.purge(onePurge).status, "the one before counts")
 }
 
 // All of it may be used at once.

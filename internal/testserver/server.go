@@ -78,10 +78,12 @@ type Server struct {
 	admitted     []time.Time // arrivals of purge requests that the rate let pass, ascending
 	purges       []Purge
 	transactions map[int64]*transaction
-	failures     []ending
-	lists        []*networkList // in order of creation
-	uuids        uint64         // made so far
-	added        []Event        // ascending in time; replaced as a whole, so that a reply under way keeps what it began with
+
+	transactionNumber int64 // made so far
+	failures          []ending
+	lists             []*networkList // in order of creation
+	uuids             uint64         // made so far
+	added             []Event        // ascending in time; replaced as a whole, so that a reply under way keeps what it began with
 }
 
 // New makes a server that does not listen yet.

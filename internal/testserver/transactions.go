@@ -33,7 +33,8 @@ func (s *Server) FailTransactions(n int, status, description string, code int) {
 }
 
 func (s *Server) newTransaction(now time.Time) (id int64) {
-	id = firstTransaction + 2*int64(len(s.transactions))
+	id = firstTransaction + 2*s.transactionNumber
+	s.transactionNumber++
 	t := &transaction{begin: now, ending: ending{
 		status: s.dialect.Final, description: "all caches have answered", code: http.StatusOK,
 	}}

@@ -1,0 +1,292 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// tally counts what came of the operations.
+type tally struct {
+	problems atomic.Int64
+
+	mu     sync.Mutex
+	counts map[string]map[string]int // by operation and what came of it
+	errs   map[string]int            // by type of the error
+}
+
+// What came of an operation.
+const (
+	done       = "ok"
+	applied    = "applied" // with an error
+	notApplied = "not applied"
+	unknown    = "unknown"
+	failed     = "error" // of a read
+)
+
+var columns = []string{done, failed, applied, notApplied, unknown}
+
+func newTally() *tally { return &tally{counts: map[string]map[string]int{}, errs: map[string]int{}} }
+
+func (t *tally) note(operation, outcome, class string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts[operation] == nil {
+		t.counts[operation] = map[string]int{}
+	}
+	t.counts[operation][outcome]++
+	if class != "" {
+		t.errs[class]++
+	}
+}
+
+// sums are the counts over all operations.
+func (t *tally) sums() map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sums := map[string]int{}
+	for _, counts := range t.counts {
+		for outcome, n := range counts {
+			sums[outcome] += n
+		}
+	}
+	return sums
+}
+
+func (t *tally) total() (n int) {
+	for _, count := range t.sums() {
+		n += count
+	}
+	return n
+}
+
+// String is the table at the end of a run.
+func (t *tally) String() string {
+	sums := t.sums()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	line := func(name string, counts map[string]int) {
+		fmt.Fprintf(&b, "%-24s", name)
+		for _, c := range columns {
+			fmt.Fprintf(&b, "%12d", counts[c])
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "%-24s", "operation")
+	for _, c := range columns {
+		fmt.Fprintf(&b, "%12s", c)
+	}
+	b.WriteByte('\n')
+	for _, name := range slices.Sorted(maps.Keys(t.counts)) {
+		line(name, t.counts[name])
+	}
+	line("all", sums)
+	for _, class := range slices.Sorted(maps.Keys(t.errs)) {
+		fmt.Fprintf(&b, "%s: %d\n", class, t.errs[class])
+	}
+	return b.String()
+}
+
+// checkThatItTellsSomething fails a run in which nearly nothing or nearly all went wrong, or in which an outcome never
+// came up: it would not have noticed that one is wrong.
+func (t *tally) checkThatItTellsSomething(tt *testing.T) {
+	tt.Helper()
+	sums, total := t.sums(), t.total()
+	if total < 2000 {
+		return
+	}
+	assert.Greater(tt, sums[done], total/2, "operations that went well")
+	for _, outcome := range []string{failed, notApplied, unknown} {
+		assert.Positive(tt, sums[outcome], outcome)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, counts := range t.counts {
+		all := 0
+		for _, n := range counts {
+			all += n
+		}
+		if all > 100 {
+			assert.Positive(tt, counts[done], name)
+		}
+	}
+}
+
+// as tells whether an error is, or wraps, one of a type.
+func as[E error](err error) bool {
+	var target E
+	return errors.As(err, &target)
+}
+
+// classes are all errors that a caller may meet, the outermost first. Every request of this test is valid, so a
+// *ValidationError is none of them.
+var classes = []struct {
+	name string
+	is   func(error) bool
+}{
+	{"QueueError", as[*webdelivery.QueueError]},
+	{"PartialError", as[*webdelivery.PartialError]},
+	{"TaskError", as[*webdelivery.TaskError]},
+	{"TransactionError", as[*webdelivery.TransactionError]},
+	{"PaginationError", as[*webdelivery.PaginationError]},
+	{"IncompleteError", as[*webdelivery.IncompleteError]},
+	{"ErrPlanStale", func(err error) bool { return errors.Is(err, webdelivery.ErrPlanStale) }},
+	{"ErrQueueClosed", func(err error) bool { return errors.Is(err, webdelivery.ErrQueueClosed) }},
+	{"Error", as[*webdelivery.Error]},
+	{"context.Canceled", func(err error) bool { return errors.Is(err, context.Canceled) }},
+	{"context.DeadlineExceeded", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
+}
+
+// class of an error; one that is of none fails the run.
+func (s *soak) class(operation string, err error) string {
+	s.Helper()
+	if err == nil {
+		return ""
+	}
+	for _, c := range classes {
+		if c.is(err) {
+			return c.name
+		}
+	}
+	s.problem(operation, "an error of no known type: %T: %v", err, err)
+	return "?"
+}
+
+// read counts a read, and tells whether it went well. A call that reads applies nothing.
+func (s *soak) read(operation string, err error) bool {
+	s.Helper()
+	class := s.class(operation, err)
+	if err == nil {
+		s.tally.note(operation, done, "")
+		return true
+	}
+	s.tally.note(operation, failed, class)
+	if class == "Error" && webdelivery.OutcomeOf(err) != webdelivery.NotApplied {
+		s.problem(operation, "a read that is %v: %v", webdelivery.OutcomeOf(err), err)
+	}
+	return false
+}
+
+// awaited counts a wait, and tells whether it went well. A wait has no outcome of its own: what it waits for goes on.
+func (s *soak) awaited(operation string, err error) bool {
+	s.Helper()
+	class := s.class(operation, err)
+	if err == nil {
+		s.tally.note(operation, done, "")
+		return true
+	}
+	s.tally.note(operation, failed, class)
+	if as[*webdelivery.Error](err) && webdelivery.OutcomeOf(err) != webdelivery.Unknown {
+		s.problem(operation, "a wait that ended early is %v: %v", webdelivery.OutcomeOf(err), err)
+	}
+	return false
+}
+
+// wrote counts a write.
+func (s *soak) wrote(operation string, err error) webdelivery.Outcome {
+	s.Helper()
+	class := s.class(operation, err)
+	outcome := webdelivery.OutcomeOf(err)
+	switch {
+	case err == nil:
+		s.tally.note(operation, done, "")
+	case outcome == webdelivery.Applied:
+		s.tally.note(operation, applied, class)
+	case outcome == webdelivery.NotApplied:
+		s.tally.note(operation, notApplied, class)
+	default:
+		s.tally.note(operation, unknown, class)
+	}
+	return outcome
+}
+
+// claim is what an operation said of a value: that it is there, or is not.
+type claim struct {
+	operation string
+	list      string // "" for purges
+	value     string
+	there     bool
+	err       error // that said so
+}
+
+// claimed makes the claims of a write: a value that is added is there when that was applied, and is not when it was not;
+// of one that is removed it is the other way round. Unknown claims nothing.
+func claimed(operation, list string, values []string, outcome webdelivery.Outcome, removed bool, err error) []claim {
+	var all []claim
+	if outcome == webdelivery.Unknown {
+		return nil
+	}
+	for _, v := range values {
+		all = append(all, claim{operation, list, v, (outcome == webdelivery.Applied) != removed, err})
+	}
+	return all
+}
+
+// expect compares claims about one list, or about purges, with what the service has, now and again at the end of the
+// round: something late must not make them false either.
+func (s *soak) expect(has map[string]bool, claims []claim) {
+	s.Helper()
+	s.compare("at once", has, claims)
+	s.claimLock.Lock()
+	defer s.claimLock.Unlock()
+	s.claims = append(s.claims, claims...)
+}
+
+func (s *soak) compare(when string, has map[string]bool, claims []claim) {
+	s.Helper()
+	for _, c := range claims {
+		if has[c.value] != c.there {
+			s.problem(c.operation, "%s: %s in %q: claimed to be there: %t, and is there: %t; it said: %v",
+				when, c.value, c.list, c.there, has[c.value], c.err)
+		}
+	}
+}
+
+// checkClaims goes through all claims of a round, when no request is under way any more.
+func (s *soak) checkClaims() {
+	byList := map[string][]claim{}
+	for _, c := range s.claims {
+		byList[c.list] = append(byList[c.list], c)
+	}
+	s.claims = nil
+	for list, claims := range byList {
+		has := s.purged()
+		if list != "" {
+			has = s.entries(list)
+		}
+		s.compare("at the end of the round", has, claims)
+	}
+}
+
+// entries are those that a list holds, by the fake's own account.
+func (s *soak) entries(list string) map[string]bool { return setOf(s.srv.Entries(list)) }
+
+// purged are the patterns of all purges that the service accepted in this round, by its own account.
+func (s *soak) purged() map[string]bool {
+	set := map[string]bool{}
+	for _, p := range s.srv.Purged() {
+		for _, uri := range p.URIs {
+			set[uri.URIPattern] = true
+		}
+	}
+	return set
+}
+
+func setOf(values []string) map[string]bool {
+	set := make(map[string]bool, len(values))
+	for _, v := range values {
+		set[v] = true
+	}
+	return set
+}

@@ -1,0 +1,184 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// newQueue makes a queue of one client: the first does not wait for transactions, the second does.
+func (s *soak) newQueue(i int) *webdelivery.PurgeQueue {
+	c := []*webdelivery.Client{s.fixed[0], s.fixed[3]}[i]
+	return c.Purge.NewQueue(webdelivery.QueueOptions{Wait: i == 1, MaxURIs: 50})
+}
+
+// uris are some that nobody else purges. One call in twenty has one of a domain that the customer does not have.
+func (w *worker) uris() (all []webdelivery.PurgeURI, patterns []string, foreign bool) {
+	foreign = w.IntN(20) == 0
+	for i := range 1 + w.IntN(3) {
+		domain := "www.example.com"
+		if foreign && i == 0 {
+			domain = "www.example.org"
+		}
+		pattern := fmt.Sprintf("https://%s/soak/%d", domain, w.unique.Add(1))
+		uri := webdelivery.Exact(pattern)
+		if w.IntN(3) == 0 {
+			uri = webdelivery.Prefix(pattern).WithCacheKeyModifier("v1*")
+		}
+		all, patterns = append(all, uri), append(patterns, pattern)
+	}
+	return all, patterns, foreign
+}
+
+// enter takes one of the places; without one the worker does something else: purges wait for permits, and all workers
+// would soon be doing nothing else.
+func enter(places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *worker) submitPurge(ctx context.Context, c *webdelivery.Client) error {
+	if !enter(w.purging) {
+		return nil
+	}
+	defer func() { <-w.purging }()
+	uris, patterns, foreign := w.uris()
+	receipt, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: uris})
+	outcome := w.wrote("Purge.Submit", err)
+	if foreign { // whatever it says, it cannot have been accepted
+		if outcome == webdelivery.Applied {
+			w.problem("Purge.Submit", "a foreign domain was purged: %v", err)
+		}
+		outcome = webdelivery.NotApplied
+	}
+	has := w.purged()
+	w.expect(has, claimed("Purge.Submit", "", patterns, outcome, false, err))
+	if err == nil {
+		w.receive("Purge.Submit", receipt, patterns)
+	}
+	return err
+}
+
+// receive checks that a receipt is of the purge that carried a pattern.
+func (w *worker) receive(operation string, r *webdelivery.PurgeReceipt, patterns []string) {
+	for _, p := range w.srv.Purged() {
+		if p.TransactionID != r.TransactionID {
+			continue
+		}
+		for _, uri := range p.URIs {
+			if uri.URIPattern == patterns[len(patterns)-1] {
+				w.claimLock.Lock()
+				defer w.claimLock.Unlock()
+				w.receipts = append(w.receipts, r.TransactionID)
+				return
+			}
+		}
+	}
+	w.problem(operation, "transaction %d does not carry %s", r.TransactionID, patterns[len(patterns)-1])
+}
+
+func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
+	if !enter(w.queueing) {
+		return nil
+	}
+	defer func() { <-w.queueing }()
+	w.queueLock.RLock()
+	q := w.queues[w.IntN(2)]
+	w.queueLock.RUnlock()
+	uris, patterns, foreign := w.uris()
+	receipt, err := q.Purge(ctx, uris...)
+	outcome := w.wrote("PurgeQueue.Purge", err)
+	concerned := setOf(nil)
+	var failure *webdelivery.QueueError
+	if errors.As(err, &failure) {
+		for _, uri := range failure.URIs {
+			concerned[uri.URIPattern] = true
+		}
+	} else if err != nil {
+		w.problem("PurgeQueue.Purge", "no *QueueError: %T: %v", err, err)
+	}
+	var claims []claim
+	for _, p := range patterns {
+		of := outcome
+		switch isForeign := strings.Contains(p, "example.org"); {
+		case isForeign && !concerned[p]:
+			w.problem("PurgeQueue.Purge", "a foreign domain was purged: %v", err)
+		case isForeign:
+			of = webdelivery.NotApplied
+		case !concerned[p]: // those that are not concerned were purged
+			of = webdelivery.Applied
+		}
+		claims = append(claims, claimed("PurgeQueue.Purge", "", []string{p}, of, false, err)...)
+	}
+	w.expect(w.purged(), claims)
+	if err == nil && !foreign {
+		w.receive("PurgeQueue.Purge", receipt, patterns)
+	}
+	return err
+}
+
+// closeQueue puts a new queue in the place of one, and closes that under those who wait on it.
+func (w *worker) closeQueue(ctx context.Context, _ *webdelivery.Client) error {
+	if w.IntN(4) != 0 {
+		return nil
+	}
+	i := w.IntN(2)
+	w.queueLock.Lock()
+	old := w.queues[i]
+	w.queues[i] = w.newQueue(i)
+	w.queueLock.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, w.upTo(2*time.Second))
+	defer cancel()
+	err := old.Close(ctx)
+	w.read("PurgeQueue.Close", err)
+	return err
+}
+
+// someTransaction is one that was accepted in this round.
+func (w *worker) someTransaction() (int64, bool) {
+	w.claimLock.Lock()
+	defer w.claimLock.Unlock()
+	if len(w.receipts) == 0 {
+		return 0, false
+	}
+	return w.receipts[w.IntN(len(w.receipts))], true
+}
+
+func (w *worker) purgeStatus(ctx context.Context, c *webdelivery.Client) error {
+	id, ok := w.someTransaction()
+	if !ok {
+		return nil
+	}
+	tx, err := c.Purge.Status(ctx, id)
+	if w.read("Purge.Status", err) && (tx.TransactionID != id || tx.BeginTS.IsZero() || tx.Pending() != tx.EndTS.IsZero()) {
+		w.problem("Purge.Status", "transaction %d reads as %+v", id, tx)
+	}
+	return err
+}
+
+func (w *worker) waitForPurge(ctx context.Context, c *webdelivery.Client) error {
+	id, ok := w.someTransaction()
+	if !ok {
+		return nil
+	}
+	tx, err := c.Purge.Wait(ctx, id, webdelivery.PollEvery(50*time.Millisecond))
+	var ended *webdelivery.TransactionError
+	if errors.As(err, &ended) {
+		tx, err = ended.Transaction, nil
+	}
+	if !w.awaited("Purge.Wait", err) {
+		return err
+	}
+	if tx.TransactionID != id || tx.Pending() || (tx.TransactionStatus == "FAILED") != (ended != nil) {
+		w.problem("Purge.Wait", "transaction %d ended as %+v: %v", id, tx, ended)
+	}
+	return nil
+}

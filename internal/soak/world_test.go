@@ -1,0 +1,135 @@
+package soak
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// world is what the operations work on. What nobody changes is read and compared whole; what is written has a value of
+// its own for each write, so that its presence tells what became of the write.
+type world struct {
+	operations []operation
+	unique     atomic.Uint64
+
+	still      string   // a list that nobody changes,
+	stillTexts []string // its entries,
+	stillIDs   []string // and their ids
+	countries  []testserver.NetworkListSpec
+
+	shared    []string // lists to which all add, and from which all delete
+	doomed    []entry  // entries of theirs, each of which is deleted once
+	nextDoom  atomic.Int64
+	claimLock sync.Mutex
+	claims    []claim
+	left      []string   // lists that nobody needs any more
+	many      sync.Mutex // one adds very many entries at a time
+
+	eventsFrom time.Time
+	purging    chan struct{} // places for those that wait for a permit
+	queueing   chan struct{}
+	receipts   []int64
+}
+
+type entry struct{ list, id, text string }
+
+const (
+	sharedLists = 8
+	doomedEach  = 200
+)
+
+// address is one of the documentation range that nobody else has.
+func (s *soak) address() string {
+	raw := [16]byte{0x20, 0x01, 0x0d, 0xb8}
+	binary.BigEndian.PutUint64(raw[8:], s.unique.Add(1))
+	return netip.AddrFrom16(raw).String()
+}
+
+func (s *soak) addresses(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = s.address()
+	}
+	return all
+}
+
+// prepare makes the world of a round, before its weather begins.
+func (s *soak) prepare() {
+	if s.rounds == 1 {
+		s.create()
+	}
+	for i := range fixedTasks {
+		s.srv.AddTask(testserver.TaskSpec{ID: fixedTask(i), Operation: fixedOperation})
+	}
+	s.addEvents()
+	s.shared, s.doomed, s.receipts = nil, nil, nil
+	s.nextDoom.Store(0)
+	for range sharedLists {
+		list := s.srv.AddNetworkList(testserver.NetworkListSpec{Name: "shared", Entries: s.addresses(doomedEach)})
+		s.shared = append(s.shared, list)
+		s.doomed = append(s.doomed, s.identified(list)...)
+	}
+	s.queues = [2]*webdelivery.PurgeQueue{s.newQueue(0), s.newQueue(1)}
+}
+
+// create makes what lasts for the whole run.
+func (s *soak) create() {
+	s.operations = operations()
+	s.purging, s.queueing = make(chan struct{}, 2), make(chan struct{}, 6)
+	for i := range 2300 {
+		s.stillTexts = append(s.stillTexts, []string{s.address(), fmt.Sprintf("198.51.%d.%d", i/256, i%256)}[i%2])
+	}
+	s.still = s.srv.AddNetworkList(testserver.NetworkListSpec{Name: "still", Description: "as it was", Entries: s.stillTexts})
+	for i, e := range s.identified(s.still) {
+		require.Equal(s, s.stillTexts[i], e.text)
+		s.stillIDs = append(s.stillIDs, e.id)
+	}
+	codes := []string{"DE", "FR", "IS", "JP", "NG"}
+	for i := range 23 {
+		spec := testserver.NetworkListSpec{
+			ID: fmt.Sprintf("countries-%02d", i), Type: "GEO", Name: fmt.Sprint("countries ", i), Deprecated: i%5 == 0,
+			Entries: codes[:i%len(codes)],
+		}
+		s.srv.AddNetworkList(spec)
+		s.countries = append(s.countries, spec)
+	}
+}
+
+// identified reads the ids of a list's entries in fair weather.
+func (s *soak) identified(list string) []entry {
+	var all []entry
+	for e, err := range s.quiet.NetworkLists.AllEntries(context.Background(), list, webdelivery.EntryOptions{Count: 1000}) {
+		require.NoError(s, err)
+		all = append(all, entry{list, e.ID, e.Entry})
+	}
+	return all
+}
+
+// leave notes a list that nobody needs any more.
+func (s *soak) leave(list string) {
+	s.claimLock.Lock()
+	defer s.claimLock.Unlock()
+	s.left = append(s.left, list)
+}
+
+// sweep deletes, in fair weather, the lists that are left.
+func (s *soak) sweep() {
+	for _, list := range append(s.left, s.shared...) {
+		if s.srv.Entries(list) == nil {
+			continue
+		}
+		_, err := s.quiet.NetworkLists.Delete(context.Background(), list)
+		require.NoError(s, err)
+		require.Nil(s, s.srv.Entries(list))
+	}
+	s.left = nil
+}
