@@ -165,6 +165,7 @@ func TestOpenConnections(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, 1, f.OpenConnections(), "a request is under way")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		f.Fail(testserver.Fault{Path: "/tasks", Handler: func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if assert.NoError(t, err) {
