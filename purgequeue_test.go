@@ -478,6 +478,7 @@ func TestQueueStats(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 5 {
 			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond) // one after the other
 				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
 				assert.NoError(f, err)
 			})
@@ -485,8 +486,8 @@ func TestQueueStats(t *testing.T) {
 		wg.Wait()
 		const at = 10 * time.Millisecond // the queue lets callers gather
 		assert.Equal(f, []webdelivery.QueueStats{
-			{Pending: 3, Sent: 2, Requests: 1, Oldest: at},
-			{Pending: 1, Sent: 4, Requests: 2, Oldest: at + permitEvery},
+			{Pending: 3, Sent: 2, Requests: 1, Oldest: at - 2*time.Millisecond},
+			{Pending: 1, Sent: 4, Requests: 2, Oldest: at + permitEvery - 4*time.Millisecond},
 			{Pending: 0, Sent: 5, Requests: 3},
 		}, told)
 	})
