@@ -3,7 +3,9 @@ package webdelivery_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +57,36 @@ func TestAnAttemptEndsItsContext(t *testing.T) {
 			assert.Equal(t, tt.fails, tt.call(client) != nil)
 			assert.ErrorIs(t, attempt.Err(), context.Canceled)
 		})
+	}
+}
+
+// closing counts how often it is closed.
+type closing struct {
+	io.Reader
+	times int
+}
+
+func (c *closing) Close() error {
+	c.times++
+	return nil
+}
+
+// Whatever the status, the body is closed, so that its connection can be used again; and a status that no reply ends with
+// is none.
+func TestEveryBodyIsClosed(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{
+		101: webdelivery.ErrBadReply, 200: nil, 300: webdelivery.ErrRedirect, 404: webdelivery.ErrNotFound, 503: webdelivery.ErrServer,
+	} {
+		body := &closing{Reader: strings.NewReader(`{"id":"7"}`)}
+		client := answered(t, func(*http.Request) *http.Response {
+			r := response(status, nil)
+			r.Body = body
+			return r
+		})
+		_, err := client.Tasks.Get(t.Context(), taskID)
+		require.ErrorIs(t, err, want, "%d", status)
+		assert.Equal(t, 1, body.times, "%d", status)
 	}
 }
 
