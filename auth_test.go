@@ -426,8 +426,10 @@ func TestFailedLogins(t *testing.T) {
 func TestALoginFaultDoesNotCoolDown(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/sessions", Status: 503, Count: 2})
-		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrServer)
+		for _, status := range []int{500, 503} {
+			f.fail(testserver.Fault{Path: "/sessions", Status: status, Count: 2})
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrServer)
+		}
 		require.NoError(f, getTask.call(f.Context(), f.client))
 	})
 }

@@ -131,3 +131,53 @@ func covers(p netip.Prefix, n int) bool {
 	}
 	return p.Contains(netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: byte(n)}))
 }
+
+// An entry is what net/netip or the table of countries takes, and nothing else. Its meaning covers what it says, and
+// written out it is read as itself.
+func FuzzEntry(f *testing.F) {
+	for _, seed := range []string{
+		"192.0.2.1", "192.0.2.7/24", "2001:db8::1", "2001:db8::/32", "::ffff:192.0.2.1", "::ffff:192.0.2.1/120", "::ffff:192.0.2.1/95", "::/0", "fe80::1%eth0",
+		"de", "DE", "XX", "192.0.2.1/33", "192.0.2.01", " 192.0.2.1", "",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		addr, addrErr := netip.ParseAddr(text)
+		prefix, prefixErr := netip.ParsePrefix(text)
+		isAddr, isRange := addrErr == nil && addr.Zone() == "", prefixErr == nil
+		got, err := parseEntry(text)
+		if err != nil {
+			require.False(t, isAddr || isRange, "%q", text)
+			return
+		}
+		switch {
+		case isAddr:
+			require.Equal(t, ListTypeIP, got.listType())
+			require.True(t, got.prefix.IsSingleIP())
+			require.Equal(t, addr.Unmap(), got.prefix.Addr())
+			require.Equal(t, text, got.text)
+		case isRange:
+			require.Equal(t, ListTypeIP, got.listType())
+			require.Equal(t, got.prefix.Masked(), got.prefix)
+			require.Equal(t, text, got.text)
+			if prefix.Addr().Is4In6() && prefix.Bits() >= 96 {
+				require.True(t, got.prefix.Contains(prefix.Addr().Unmap()))
+				require.Equal(t, prefix.Bits()-96, got.prefix.Bits())
+			} else {
+				require.Equal(t, prefix.Masked(), got.prefix)
+			}
+		default:
+			require.Equal(t, ListTypeGEO, got.listType())
+			require.Len(t, got.country, 2)
+			require.True(t, strings.EqualFold(text, got.country))
+			require.Equal(t, got.country, got.text)
+		}
+		canonical := got.country
+		if got.prefix.IsValid() {
+			canonical = got.prefix.String()
+		}
+		again, err := parseEntry(canonical)
+		require.NoError(t, err)
+		require.Equal(t, got.meaning, again.meaning)
+	})
+}

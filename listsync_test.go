@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,8 +61,11 @@ func TestALongPlanIsShownInPart(t *testing.T) {
 	withList(t, setup{}, addresses(30), func(f *fixture) {
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(60)[30:], anything)
 		require.NoError(f, err)
-		assert.Contains(f, plan.String(), "+ and 10 more\n")
-		assert.Contains(f, plan.String(), "- and 10 more\n")
+		text := plan.String()
+		assert.Contains(f, text, "+ and 10 more\n")
+		assert.Contains(f, text, "- and 10 more\n")
+		assert.Equal(f, 20+1, strings.Count(text, "\n+ "))
+		assert.Equal(f, 20+1, strings.Count(text, "\n- "))
 	})
 }
 
@@ -461,6 +465,7 @@ func covering(entries []string) (covered [256]bool) {
 // When nobody can know whether entries were added, Apply reads the list and goes on with what is missing.
 func TestApplySettlesWhatIsUnknown(t *testing.T) {
 	t.Parallel()
+	calls := map[testserver.Cut]int{testserver.CutAfterExecute: 1, testserver.CutAfterRead: 2}
 	for name, cut := range map[string]testserver.Cut{"taken": testserver.CutAfterExecute, "not taken": testserver.CutAfterRead} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -472,6 +477,7 @@ func TestApplySettlesWhatIsUnknown(t *testing.T) {
 				require.NoError(f, err)
 				assert.Equal(f, 2, result.Added)
 				assert.Equal(f, []string{"192.0.2.1", "192.0.2.2"}, f.srv.Entries(listID))
+				assert.Equal(f, calls[cut], f.srv.Count(http.MethodPost, ""), "what is there is not sent again")
 			})
 		})
 	}
@@ -595,6 +601,32 @@ func TestOutcomeOfAFailedApply(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
 	})
+}
+
+// A plan that only removes, and whose first removal fails.
+func TestOutcomeOfAFailedRemoval(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		fault testserver.Fault
+		want  webdelivery.Outcome
+	}{
+		{"refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.NotApplied},
+		{"cut for ever", testserver.Fault{Method: http.MethodDelete, Cut: testserver.CutAfterRead}, webdelivery.Unknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+				require.NoError(f, err)
+				f.fail(tt.fault)
+				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.Error(f, err)
+				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
 }
 
 // A wrong address for deletions (open point 22) is found out by the first of them, and is not taken for a deletion.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 	"strings"
@@ -46,16 +47,27 @@ type NetworkList struct {
 	ModifiedTimestamp       time.Time `json:"modified_timestamp,omitzero"` // zero when it was never modified
 }
 
-// UnmarshalJSON reads a list as the service sends it.
+// UnmarshalJSON reads a list as the service sends it. An entry that is null is refused: it would be an empty text.
 func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	type plain NetworkList
 	w := struct {
 		*plain
+		List              []*string `json:"list"`
 		CreationTimestamp timestamp `json:"creation_timestamp"`
 		ModifiedTimestamp timestamp `json:"modified_timestamp"`
 	}{plain: (*plain)(l)}
 	if err := json.Unmarshal(b, &w); err != nil {
 		return err
+	}
+	l.List = nil
+	if w.List != nil {
+		l.List = make([]string, len(w.List))
+	}
+	for i, text := range w.List {
+		if text == nil {
+			return fmt.Errorf("list[%d] is null", i)
+		}
+		l.List[i] = *text
 	}
 	l.CreationTimestamp, l.ModifiedTimestamp = w.CreationTimestamp.Time, w.ModifiedTimestamp.Time
 	return nil

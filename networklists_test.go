@@ -680,3 +680,14 @@ func TestReadAheadOfMoreThanThereIs(t *testing.T) {
 		assert.Len(f, f.srv.Requests(), 4)
 	})
 }
+
+// An entry that is null is none; taken for an empty text it would be one more entry of the list.
+func TestAListWithANullEntry(t *testing.T) {
+	t.Parallel()
+	var list webdelivery.NetworkList
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"id":"a","list":["DE",null]}`), &list), "list[1] is null")
+	require.NoError(t, json.Unmarshal([]byte(`{"id":"a","list":["DE"]}`), &list))
+	assert.Equal(t, []string{"DE"}, list.List)
+	require.NoError(t, json.Unmarshal([]byte(`{"id":"a"}`), &list))
+	assert.Nil(t, list.List)
+}

@@ -381,3 +381,22 @@ func TestAllTasksMeetAFaultInTheMiddle(t *testing.T) {
 		assert.Len(f, f.srv.Requests(), 8)
 	})
 }
+
+// Where has_more is missing, the number of pages tells that there are more; without an address of the next one that is an
+// error, not an end.
+func TestAllTasksCountThePages(t *testing.T) {
+	t.Parallel()
+	client := always(t, []byte(`{"items":[{"id":"a"}],"page_index":1,"page_count":2}`))
+	page, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+	require.NoError(t, err)
+	assert.True(t, page.HasMore)
+	tasks, err := gather(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{}))
+	var broken *webdelivery.PaginationError
+	require.ErrorAs(t, err, &broken)
+	assert.Equal(t, page.Items, tasks)
+
+	last := always(t, []byte(`{"items":[{"id":"a"}],"page_index":2,"page_count":2}`))
+	page, err = last.Tasks.List(t.Context(), webdelivery.TaskListOptions{Page: 2})
+	require.NoError(t, err)
+	assert.False(t, page.HasMore)
+}

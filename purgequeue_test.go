@@ -95,6 +95,10 @@ func TestRequestsOfAQueue(t *testing.T) {
 		{"identical ones take no room", webdelivery.QueueOptions{MaxURIs: 2}, [][]int{{1, 2}, {2, 1}, {3}}, [][]int{{1, 2}, {3}}},
 		// One URI takes 74 bytes and a comma; 100 are kept for the rest.
 		{"at most MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 250}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
+		// An object takes 73 bytes with its comma, and 100 are kept free for what is around them.
+		{"room for two to the byte", webdelivery.QueueOptions{MaxBodyBytes: 100 + 2*73}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
+		{"a byte too few for three", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
+		{"room for three of one caller to the byte", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73}, [][]int{{1, 2, 3}}, [][]int{{1, 2, 3}}},
 		{"a long one alone", webdelivery.QueueOptions{MaxBodyBytes: 1}, [][]int{{1}, {2}}, [][]int{{1}, {2}}},
 	}
 	for _, tt := range tests {
@@ -153,6 +157,7 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 		{"another action", webdelivery.QueueOptions{Action: "DROP"}, three, "action"},
 		{"more than MaxURIs", webdelivery.QueueOptions{MaxURIs: 2}, three, "uris"},
 		{"more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 200}, three, "uris"},
+		{"a byte more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, three, "uris"},
 		{"more than MaxPending", webdelivery.QueueOptions{MaxPending: 2}, three, "uris"},
 		{"limits below 0", webdelivery.QueueOptions{MaxURIs: -1}, three, "QueueOptions"},
 	}
@@ -478,6 +483,7 @@ func TestQueueStats(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 5 {
 			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond) // one after the other
 				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
 				assert.NoError(f, err)
 			})
@@ -485,8 +491,8 @@ func TestQueueStats(t *testing.T) {
 		wg.Wait()
 		const at = 10 * time.Millisecond // the queue lets callers gather
 		assert.Equal(f, []webdelivery.QueueStats{
-			{Pending: 3, Sent: 2, Requests: 1, Oldest: at},
-			{Pending: 1, Sent: 4, Requests: 2, Oldest: at + permitEvery},
+			{Pending: 3, Sent: 2, Requests: 1, Oldest: at - 2*time.Millisecond},
+			{Pending: 1, Sent: 4, Requests: 2, Oldest: at + permitEvery - 4*time.Millisecond},
 			{Pending: 0, Sent: 5, Requests: 3},
 		}, told)
 	})

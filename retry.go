@@ -159,8 +159,9 @@ func retryAfter(h http.Header) time.Duration {
 	var wait time.Duration
 	for _, value := range h.Values("Retry-After") {
 		value = strings.TrimSpace(value)
-		if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-			if seconds > uint64(longest/time.Second) {
+		if value != "" && strings.Trim(value, "0123456789") == "" {
+			seconds, err := strconv.ParseUint(value, 10, 64) // the only error left is that it is too long
+			if err != nil || seconds > uint64(longest/time.Second) {
 				return longest
 			}
 			wait = max(wait, time.Duration(seconds)*time.Second)

@@ -484,6 +484,8 @@ func TestStreamsAreBoundedByTheValue(t *testing.T) {
 		{"many rows", replyOf([]string{"a"}, strings.Split(long, ",")...), false},
 		{"a long unknown member", `{"new":[` + long + `],` + replyOf([]string{"a"})[1:], false},
 		{"a long row", replyOf([]string{"a"}, `["`+strings.Repeat("x", 10_000)+`"]`), true},
+		{"two values that are long together", `{"query":{"filters":"` + strings.Repeat("x", 6_000) + `"},` +
+			replyOf([]string{strings.Repeat("y", 6_000)}, `[1]`)[len(`{"query":{},`):], false},
 		{"rows before columns", `{"rows":[` + long + `],"columns":[{"name":"a"}],"total_results":1000}`, true},
 	}
 	for _, tt := range tests {
@@ -522,4 +524,42 @@ func TestTheErrorComesLast(t *testing.T) {
 
 func faultFor(path, body string) testserver.Fault {
 	return testserver.Fault{Path: path, Status: 200, Body: body}
+}
+
+// The zero Value is null in every way.
+func TestTheZeroValue(t *testing.T) {
+	t.Parallel()
+	var v webdelivery.Value
+	assert.True(t, v.IsNull())
+	assert.Empty(t, v.String())
+	assert.Equal(t, json.RawMessage("null"), v.Raw())
+	_, err := v.Int64()
+	require.EqualError(t, err, "null is no whole number of 64 bits")
+	_, err = v.Float64()
+	require.EqualError(t, err, "null is no number")
+	_, err = v.Time()
+	require.EqualError(t, err, "null is no timestamp")
+	_, err = v.Addr()
+	require.EqualError(t, err, "null is no IP address")
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	assert.Equal(t, "null", string(text))
+}
+
+// Blanks belong to no value, wherever JSON allows them.
+func TestBlanksBetweenValues(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(replyOf([]string{"a", "b", "c"}, " [ 1\t, \"x\" ,\r\n true ] "))
+		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
+		require.NoError(f, err)
+		row := result.Rows[0]
+		n, err := row.At(0).Int64()
+		require.NoError(f, err)
+		assert.Equal(f, int64(1), n)
+		assert.Equal(f, "x", row.At(1).String())
+		assert.Equal(f, json.RawMessage("true"), row.At(2).Raw())
+		_, err = row.At(2).Float64()
+		assert.EqualError(f, err, "true is no number")
+	})
 }

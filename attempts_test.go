@@ -1,0 +1,155 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// What an attempt holds is let go when it ends, however that is: the context of its request is over.
+func TestAnAttemptEndsItsContext(t *testing.T) {
+	t.Parallel()
+	task := func(c *webdelivery.Client) error {
+		_, err := c.Tasks.Get(t.Context(), taskID)
+		return err
+	}
+	tests := []struct {
+		name   string
+		status int
+		body   string
+		call   func(*webdelivery.Client) error
+		fails  bool
+	}{
+		{"a reply", http.StatusOK, `{"id":"7"}`, task, false},
+		{"a refusal", http.StatusNotFound, `{}`, task, true},
+		{"a stream read to its end", http.StatusOK, replyOf([]string{"a"}, `[1]`, `[2]`), func(c *webdelivery.Client) error {
+			rows, err := collect(c.Stats.Events.Rows(t.Context(), aDay))
+			assert.Len(t, rows, 2)
+			return err
+		}, false},
+		{"a stream left early", http.StatusOK, replyOf([]string{"a"}, `[1]`, `[2]`), func(c *webdelivery.Client) error {
+			for _, err := range c.Stats.Events.Rows(t.Context(), aDay) {
+				return err
+			}
+			return errors.New("no row")
+		}, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var attempt context.Context
+			client := answered(t, func(r *http.Request) *http.Response {
+				attempt = r.Context()
+				assert.NoError(t, attempt.Err())
+				return response(tt.status, []byte(tt.body))
+			})
+			assert.Equal(t, tt.fails, tt.call(client) != nil)
+			assert.ErrorIs(t, attempt.Err(), context.Canceled)
+		})
+	}
+}
+
+// closing counts how often it is closed.
+type closing struct {
+	io.Reader
+	times int
+}
+
+func (c *closing) Close() error {
+	c.times++
+	return nil
+}
+
+// Whatever the status, the body is closed, so that its connection can be used again; and a status that no reply ends with
+// is none.
+func TestEveryBodyIsClosed(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{
+		101: webdelivery.ErrBadReply, 200: nil, 300: webdelivery.ErrRedirect, 404: webdelivery.ErrNotFound, 503: webdelivery.ErrServer,
+	} {
+		body := &closing{Reader: strings.NewReader(`{"id":"7"}`)}
+		client := answered(t, func(*http.Request) *http.Response {
+			r := response(status, nil)
+			r.Body = body
+			return r
+		})
+		_, err := client.Tasks.Get(t.Context(), taskID)
+		require.ErrorIs(t, err, want, "%d", status)
+		assert.Equal(t, 1, body.times, "%d", status)
+	}
+}
+
+// A fault of the connection is told once and in its own words, and can be looked for.
+func TestAFaultIsToldInItsOwnWords(t *testing.T) {
+	t.Parallel()
+	lost := errors.New("connection lost")
+	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+		webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, lost })}),
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+	require.NoError(t, err)
+	_, err = client.Tasks.Get(t.Context(), taskID)
+	require.ErrorIs(t, err, lost)
+	assert.EqualError(t, err, "webdelivery: GET /acme/v1/tasks/"+taskID+": connection lost")
+}
+
+// endsTheSession is a limiter that counts its permits, and during the first of them the session ends and another call
+// logs in again.
+type endsTheSession struct {
+	permits int
+	during  func()
+}
+
+func (l *endsTheSession) Wait(context.Context) error {
+	l.permits++
+	if l.permits == 1 {
+		l.during()
+	}
+	return nil
+}
+
+// A purge whose session ended while it waited for its permit gives that permit up: it would leave with a session that is
+// known to be refused.
+func TestAPermitOfAnEndedSession(t *testing.T) {
+	t.Parallel()
+	limiter := &endsTheSession{}
+	s := bySession
+	s.options = []webdelivery.Option{webdelivery.WithPurgeLimiter(limiter)}
+	inService(t, s, func(f *fixture) {
+		limiter.during = func() {
+			f.srv.ExpireSessions()
+			require.NoError(f, getTask.call(f.Context(), f.client))
+		}
+		require.NoError(f, submit.call(f.Context(), f.client))
+		assert.Equal(f, 2, limiter.permits)
+		assert.Equal(f, 1, f.requests(submit))
+		assert.Equal(f, 2, f.srv.Logins())
+	})
+}
+
+// A refusal of a session that comes when the next one is in use already does not end that one.
+func TestALateRefusalOfAnOldSession(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, submit.call(f.Context(), f.client)) // makes a session
+		f.srv.ExpireSessions()
+		f.fail(testserver.Fault{Path: "/tasks/**", Count: 1, Status: http.StatusUnauthorized, Delay: 5 * time.Second})
+		done := make(chan error)
+		go func() { done <- getTask.call(f.Context(), f.client) }()
+		synctest.Wait()
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		assert.Equal(f, 2, f.srv.Logins())
+		require.NoError(f, <-done)
+		assert.Equal(f, 2, f.srv.Logins())
+	})
+}

@@ -1,0 +1,188 @@
+// Command api prints the public surface of the modules whose directories it is given, one line for each exported name
+// with its type, sorted, so that a change of it is a change of lines. Packages under internal and examples have none.
+package main
+
+import (
+	"fmt"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+func main() {
+	lines, err := surface(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "api:", err)
+		os.Exit(1)
+	}
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+}
+
+func surface(dirs []string) ([]string, error) {
+	var lines []string
+	for _, dir := range dirs {
+		pkgs, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.LoadTypes | packages.NeedImports | packages.NeedDeps}, "./...")
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range pkgs {
+			if len(p.Errors) > 0 {
+				return nil, p.Errors[0]
+			}
+			if p.Name == "main" || slices.ContainsFunc(strings.Split(p.PkgPath, "/"), hidden) {
+				continue
+			}
+			l := listing{pkg: p.Types}
+			for _, name := range p.Types.Scope().Names() {
+				if token.IsExported(name) {
+					l.object(p.Types.Scope().Lookup(name))
+				}
+			}
+			lines = append(lines, l.lines...)
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines), nil
+}
+
+func hidden(element string) bool { return element == "internal" || element == "examples" }
+
+// listing gathers the lines of one package.
+type listing struct {
+	pkg   *types.Package
+	lines []string
+}
+
+func (l *listing) add(format string, args ...any) {
+	l.lines = append(l.lines, "pkg "+l.pkg.Name()+", "+fmt.Sprintf(format, args...))
+}
+
+func (l *listing) object(o types.Object) {
+	switch o := o.(type) {
+	case *types.Const:
+		value := o.Val().ExactString()
+		if o.Val().Kind() == constant.Float {
+			value = o.Val().String()
+		}
+		l.add("const %s %s = %s", o.Name(), l.text(o.Type()), value)
+	case *types.Var:
+		l.add("var %s %s", o.Name(), l.text(o.Type()))
+	case *types.Func:
+		l.add("func %s%s", o.Name(), l.signature(o))
+	case *types.TypeName:
+		l.typeName(o)
+	}
+}
+
+func (l *listing) typeName(o *types.TypeName) {
+	if o.IsAlias() {
+		l.add("type %s = %s", o.Name(), l.text(types.Unalias(o.Type())))
+		return
+	}
+	named, ok := o.Type().(*types.Named)
+	if !ok {
+		return
+	}
+	name := o.Name() + parameters(named.TypeParams(), l.qualify)
+	switch under := named.Underlying().(type) {
+	case *types.Struct:
+		l.add("type %s struct", name)
+		l.fields(name, under)
+	case *types.Interface:
+		l.add("type %s interface", name)
+		for m := range under.Methods() {
+			if m.Exported() {
+				l.add("type %s interface, %s%s", name, m.Name(), l.signature(m))
+			} else {
+				l.add("type %s interface, and unexported methods", name) // nobody else can implement it
+			}
+		}
+		for t := range under.EmbeddedTypes() {
+			if _, ok := t.(*types.Union); ok {
+				l.add("type %s interface, one of %s", name, l.text(t))
+			}
+		}
+	default:
+		l.add("type %s %s", name, l.text(under))
+	}
+	if types.IsInterface(named) {
+		return
+	}
+	for _, selection := range typeutil.IntuitiveMethodSet(named, nil) {
+		if m := selection.Obj(); m.Exported() {
+			l.add("method (%s) %s%s", l.text(selection.Recv()), m.Name(), strings.TrimPrefix(l.text(selection.Type()), "func"))
+		}
+	}
+}
+
+func (l *listing) fields(name string, s *types.Struct) {
+	unexported := false
+	for i := range s.NumFields() {
+		f := s.Field(i)
+		switch {
+		case !f.Exported():
+			unexported = true
+		case f.Embedded():
+			l.add("type %s struct, embedded %s", name, l.text(f.Type()))
+		default:
+			tag := ""
+			if s.Tag(i) != "" {
+				tag = " `" + s.Tag(i) + "`"
+			}
+			l.add("type %s struct, %s %s%s", name, f.Name(), l.text(f.Type()), tag)
+		}
+	}
+	if unexported {
+		l.add("type %s struct, and unexported fields", name)
+	}
+}
+
+// signature is without the names of parameters, which are no part of what a program is compiled against.
+func (l *listing) signature(f *types.Func) string {
+	s := f.Signature()
+	return parameters(s.TypeParams(), l.qualify) + strings.TrimPrefix(l.text(s), "func")
+}
+
+func parameters(list *types.TypeParamList, qualify types.Qualifier) string {
+	if list.Len() == 0 {
+		return ""
+	}
+	var texts []string
+	for p := range list.TypeParams() {
+		texts = append(texts, p.Obj().Name()+" "+types.TypeString(p.Constraint(), qualify))
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
+}
+
+func (l *listing) text(t types.Type) string { return types.TypeString(nameless(t), l.qualify) }
+
+// nameless takes the names of parameters out of a signature.
+func nameless(t types.Type) types.Type {
+	s, ok := t.(*types.Signature)
+	if !ok {
+		return t
+	}
+	strip := func(vars *types.Tuple) *types.Tuple {
+		var bare []*types.Var
+		for v := range vars.Variables() {
+			bare = append(bare, types.NewParam(token.NoPos, nil, "", nameless(v.Type())))
+		}
+		return types.NewTuple(bare...)
+	}
+	return types.NewSignatureType(nil, nil, nil, strip(s.Params()), strip(s.Results()), s.Variadic())
+}
+
+func (l *listing) qualify(p *types.Package) string {
+	if p == l.pkg {
+		return ""
+	}
+	return p.Name()
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of every package for the time given. An input that fails is written to the package's
+# testdata/fuzz, where go test finds it from then on.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+time=${1:-10s}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+targets=()
+go test -list '^Fuzz' ./... | while read -r first package _; do
+	case $first in
+	Fuzz*) targets+=("$first") ;;
+	ok)
+		for target in "${targets[@]}"; do
+			go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -parallel 2 "$package" </dev/null >"$log" 2>&1 || {
+				cat "$log"
+				exit 1
+			}
+			echo "$package $target: $(grep '^fuzz: elapsed' "$log" | tail -n 1)"
+		done
+		targets=()
+		;;
+	esac
+done
