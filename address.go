@@ -133,6 +133,11 @@ func cleanPath(field, path string) (string, error) {
 		if strings.Contains(plain, `\`) {
 			return "", invalid(field, "path %q holds a backslash", path)
 		}
+		for part := range strings.SplitSeq(plain, "/") { // a proxy may read an escaped slash as one
+			if part == "." || part == ".." {
+				return "", invalid(field, "path %q leads out of its place", path)
+			}
+		}
 		if elements[i], err = escapeSegment(field, plain); err != nil {
 			return "", err
 		}

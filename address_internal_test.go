@@ -53,6 +53,8 @@ func TestResolve(t *testing.T) {
 		{"/tasks/../../other/v1/tasks", "", ""},
 		{"/tasks/%2e%2e/x", "", ""},
 		{"/tasks/./x", "", ""},
+		{"/tasks/..%2f..%2fx", "", ""},
+		{"/tasks/a%2F.", "", ""},
 		{`/tasks\..\x`, "", ""},
 		{"/tasks/%5c..", "", ""},
 		{"/tasks/%00", "", ""},

@@ -97,17 +97,17 @@ type authenticator struct {
 	token   secret   // fixed token
 	session *session // nil unless the client logs in by itself
 	hidden  []secret // what must not stand in an error: header values, password, token
+	shown   []secret // those of them that requests show: header values
 }
 
 func newAuthenticator(a Auth, create func(context.Context) (*Session, error)) *authenticator {
 	if a.mode == modeToken {
-		return &authenticator{token: a.token, hidden: hiddenForms(authCookieName+"=", a.token.reveal())}
+		forms := hiddenForms(authCookieName+"=", a.token.reveal())
+		return &authenticator{token: a.token, hidden: forms, shown: forms}
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password.reveal()))
-	n := &authenticator{
-		basic:  newSecret("Basic " + encoded),
-		hidden: append(hiddenForms("Basic ", encoded), hiddenForms("", a.password.reveal())...),
-	}
+	n := &authenticator{basic: newSecret("Basic " + encoded), shown: hiddenForms("Basic ", encoded)}
+	n.hidden = slices.Concat(n.shown, hiddenForms("", a.password.reveal()))
 	if a.mode == modeSession {
 		n.session = &session{create: create}
 	}
@@ -120,15 +120,21 @@ func hiddenForms(before, text string) []secret {
 	if len(text) < minHidden {
 		return nil
 	}
-	written := []string{text, url.QueryEscape(text)}
+	written := []string{text, url.QueryEscape(text), url.PathEscape(text)}
 	if plain, err := marshalJSON(text); err == nil {
 		var escaped bytes.Buffer
 		json.HTMLEscape(&escaped, plain)
 		written = append(written, strings.Trim(string(plain), `"`), strings.Trim(escaped.String(), `"`))
 	}
 	var forms []secret
+	seen := map[string]bool{}
 	for _, form := range written {
-		forms = append(forms, newSecret(before+form), newSecret(form), newSecret(strings.ReplaceAll(form, "/", `\/`)))
+		for _, form := range []string{before + form, form, strings.ReplaceAll(form, "/", `\/`)} {
+			if !seen[form] {
+				seen[form] = true
+				forms = append(forms, newSecret(form))
+			}
+		}
 	}
 	return forms
 }
@@ -188,18 +194,46 @@ const minHidden = 4
 // redactBytes takes the client's own secrets out of what the service or a transport said: a service that echoes a
 // request would otherwise bring them into errors and logs.
 func (n *authenticator) redactBytes(b []byte) []byte {
-	hidden := n.hidden
-	if n.session != nil {
-		for _, token := range n.session.tokens() {
-			hidden = append(hidden[:len(hidden):len(hidden)], hiddenForms(authCookieName+"=", token.reveal())...)
-		}
+	if n == nil {
+		return b
 	}
-	for _, form := range hidden {
-		if text := []byte(form.reveal()); bytes.Contains(b, text) {
-			b = bytes.ReplaceAll(b, text, []byte(redacted))
+	b = withoutForms(b, n.hidden, 0)
+	if n.session != nil {
+		b = withoutForms(b, n.session.forms(), 0)
+	}
+	return b
+}
+
+// minEcho is the length from which on a secret is looked for in a reply that is no error. What a program is to read is
+// changed only where it cannot be anything else.
+const minEcho = 16
+
+// redactEcho takes out of a reply that is no error what the requests showed: a service that echoes them would bring that
+// into all that is printed of the reply. The password itself is no part of a request, and may be any word.
+func (n *authenticator) redactEcho(b []byte) []byte {
+	if b = withoutForms(b, n.shown, minEcho); n.session != nil {
+		b = withoutForms(b, n.session.forms(), minEcho)
+	}
+	return b
+}
+
+func withoutForms(b []byte, forms []secret, least int) []byte {
+	for _, form := range forms {
+		if text := form.reveal(); len(text) >= least && bytes.Contains(b, []byte(text)) {
+			b = bytes.ReplaceAll(b, []byte(text), []byte(redacted))
 		}
 	}
 	return b
+}
+
+// text is one without secrets.
+func (n *authenticator) text(s string) string { return string(n.redactBytes([]byte(s))) }
+
+// redactIn takes the secrets out of texts.
+func (n *authenticator) redactIn(texts ...*string) {
+	for _, s := range texts {
+		*s = n.text(*s)
+	}
 }
 
 // redactMargin is how much of a text past its end is looked at before it is clipped, so that no piece of a secret is
@@ -216,19 +250,20 @@ func (n *authenticator) excerpt(b []byte, most int) []byte {
 func (n *authenticator) redactError(err error) error {
 	text := err.Error()
 	if safe := string(n.redactBytes([]byte(text))); safe != text {
-		return &redactedError{safe, err}
+		return &redactedError{safe, func(target error) bool { return errors.Is(err, target) }}
 	}
 	return err
 }
 
-// redactedError keeps errors.Is of the error it stands for, and neither its text nor itself.
+// redactedError keeps errors.Is of the error it stands for, and neither its text nor itself: not in a field either, as
+// there are printers that follow pointers.
 type redactedError struct {
 	text string
-	err  error
+	is   func(error) bool
 }
 
 func (e *redactedError) Error() string        { return e.text }
-func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }
+func (e *redactedError) Is(target error) bool { return e.is(target) }
 
 // unsafeHeaders are those that errors do without: what carries credentials, and what asks for them.
 var unsafeHeaders = []string{"Authorization", "Cookie", "Location", "Proxy-Authenticate", "Set-Cookie", "Www-Authenticate"}
@@ -237,15 +272,19 @@ var unsafeHeaders = []string{"Authorization", "Cookie", "Location", "Proxy-Authe
 func (c *Client) safeHeader(h http.Header) http.Header {
 	safe := make(http.Header, len(h))
 	for name, values := range h {
-		if slices.Contains(unsafeHeaders, name) {
+		if slices.Contains(unsafeHeaders, name) || c.auth.text(name) != name {
 			continue
 		}
 		for _, v := range values {
-			safe[name] = append(safe[name], string(c.auth.redactBytes([]byte(v))))
+			safe[name] = append(safe[name], c.auth.text(v))
 		}
 	}
 	if location := h.Get("Location"); location != "" {
-		safe.Set("Location", c.base.originOfLocation(location))
+		origin := redacted // a secret in the name of a host is in lower case afterwards
+		if c.auth.text(location) == location {
+			origin = c.base.originOfLocation(location)
+		}
+		safe.Set("Location", origin)
 	}
 	return safe
 }

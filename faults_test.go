@@ -1,7 +1,6 @@
 package webdelivery_test
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -297,48 +296,6 @@ func TestErrorPages(t *testing.T) {
 	}
 }
 
-// The cap counts the bytes after decompression, and a reply over it is an error, never a short reply.
-func TestRepliesAreCapped(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name    string
-		handler http.HandlerFunc
-	}{
-		{"huge plain body", func(w http.ResponseWriter, _ *http.Request) {
-			for range 3 {
-				if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {
-					return
-				}
-			}
-		}},
-		{"endless body", func(w http.ResponseWriter, _ *http.Request) {
-			for {
-				if _, err := io.WriteString(w, strings.Repeat(" ", 1<<10)); err != nil {
-					return
-				}
-			}
-		}},
-		{"gzip bomb", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			z := gzip.NewWriter(w)
-			_, _ = io.WriteString(z, `{"id":"`+strings.Repeat("0", 1<<20)+`"}`)
-			_ = z.Close()
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			small := webdelivery.WithMaxResponseBytes(2 << 10)
-			inService(t, setup{options: []webdelivery.Option{small}}, func(f *fixture) {
-				f.fail(testserver.Fault{Handler: tt.handler})
-				err := getTask.call(f.Context(), f.client)
-				require.ErrorIs(f, err, webdelivery.ErrResponseTooLarge)
-				assert.Equal(f, 1, f.requests(getTask))
-			})
-		})
-	}
-}
-
 // A status that is none is no success.
 func TestStatusesBelow200(t *testing.T) {
 	t.Parallel()
@@ -396,44 +353,6 @@ func TestAReplyOfExactlyTheLimitIsRead(t *testing.T) {
 	inService(t, setup{options: []webdelivery.Option{limit}}, func(f *fixture) {
 		f.fail(testserver.Fault{Status: 200, Body: body})
 		require.NoError(f, getTask.call(f.Context(), f.client))
-	})
-}
-
-// Headers without end are given up at the transport's limit.
-func TestEndlessHeaders(t *testing.T) {
-	t.Parallel()
-	once := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
-	inService(t, setup{options: []webdelivery.Option{once}}, func(f *fixture) {
-		f.http.Transport.(*http.Transport).MaxResponseHeaderBytes = 4 << 10
-		f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, _ *http.Request) {
-			conn, _, err := w.(http.Hijacker).Hijack()
-			if err != nil {
-				return
-			}
-			defer func() { _ = conn.Close() }()
-			for _, err = io.WriteString(conn, "HTTP/1.1 200 OK\r\n"); err == nil; {
-				_, err = io.WriteString(conn, "X-A: "+strings.Repeat("a", 1<<10)+"\r\n")
-			}
-		}})
-		require.Error(f, getTask.call(f.Context(), f.client))
-	})
-}
-
-// The time of an attempt covers its body: one byte a second is no reply.
-func TestSlowBody(t *testing.T) {
-	t.Parallel()
-	limits := []webdelivery.Option{
-		webdelivery.WithAttemptTimeout(10 * time.Second), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}),
-	}
-	inService(t, setup{options: limits}, func(f *fixture) {
-		f.fail(testserver.Fault{Dribble: time.Second, Status: 200, Body: `{"id":"task-1","status":"running"}`})
-		began := time.Now()
-		err := getTask.call(f.Context(), f.client)
-		var timeout interface{ Timeout() bool }
-		require.ErrorAs(f, err, &timeout)
-		assert.True(f, timeout.Timeout())
-		assert.NotErrorIs(f, err, context.DeadlineExceeded, "the caller's context has no deadline")
-		assert.Equal(f, 10*time.Second, time.Since(began))
 	})
 }
 

@@ -1,6 +1,7 @@
 package webdelivery_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -161,7 +162,13 @@ func FuzzTask(f *testing.F) {
 			}
 		}
 
-		_, err = client.Tasks.Wait(t.Context(), "t1", webdelivery.WaitTimeout(time.Nanosecond))
+		oneLook, stop := context.WithCancel(t.Context())
+		defer stop()
+		_, err = client.Tasks.Wait(oneLook, "t1", webdelivery.OnProgress(func(p webdelivery.Progress) {
+			if !p.Complete {
+				stop()
+			}
+		}))
 		var failed *webdelivery.TaskError
 		assert.Equal(t, task.ErrorInfo != nil, errors.As(err, &failed), "%v", err)
 		if err == nil {

@@ -108,7 +108,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 			return nil, err
 		}
 		if e.ID == "" || seen[e.ID] {
-			return nil, fmt.Errorf("%w: entry %q has no id of its own", ErrBadReply, e.Entry)
+			return nil, fmt.Errorf("%w: entry %q has no id of its own", ErrBadReply, s.client.auth.excerpt([]byte(e.Entry), maxShown))
 		}
 		seen[e.ID] = true
 		entries = append(entries, held{e, heldEntry(e.Entry).meaning})
@@ -153,7 +153,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	}
 	list.ID = id
 	if len(wanted) > 0 && wanted[0].listType() != list.Type {
-		_, err := parseEntries("desired", list.Type, desired)
+		_, err := parseEntries("desired", ListType(s.client.auth.text(string(list.Type))), desired)
 		return nil, err
 	}
 	current, err := s.snapshot(ctx, id)

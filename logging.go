@@ -15,7 +15,7 @@ func (x *exchange) logAttempt(took, permitAfter time.Duration, bytes int64) {
 	}
 	attrs := []slog.Attr{
 		slog.String("method", x.method),
-		slog.String("path", x.client.base.path+x.path),
+		slog.String("path", x.shownPath()),
 		slog.Int("status", x.last.status),
 		slog.Duration("duration", took-permitAfter),
 		slog.Int("attempt", x.attempts),
@@ -36,7 +36,7 @@ func (x *exchange) warn(message string, err error, attrs ...slog.Attr) {
 	}
 	attrs = append([]slog.Attr{
 		slog.String("method", x.method),
-		slog.String("path", x.client.base.path+x.path),
+		slog.String("path", x.shownPath()),
 		slog.Int("attempt", x.attempts),
 	}, attrs...)
 	if err != nil {
@@ -45,6 +45,7 @@ func (x *exchange) warn(message string, err error, attrs ...slog.Attr) {
 	logger.LogAttrs(x.ctx, slog.LevelWarn, message, attrs...)
 }
 
-func (c *Client) printableError(err error) string {
-	return printable(string(c.auth.redactBytes([]byte(err.Error()))))
-}
+// shownPath is the path of the request, without a session in it.
+func (x *exchange) shownPath() string { return x.client.auth.text(x.client.base.path + x.path) }
+
+func (c *Client) printableError(err error) string { return printable(c.auth.text(err.Error())) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,11 +18,12 @@ type session struct {
 	create func(context.Context) (*Session, error)
 
 	mu         sync.Mutex
-	token      secret // of the newest login
-	previous   secret // the one before: late replies may still speak of it
-	generation uint64 // of token, from 1
-	valid      bool   // token was not refused yet
-	proven     bool   // token was accepted at least once
+	token      secret   // of the newest login
+	shown      []secret // in which it and the one before can come back: late replies may still speak of that
+	newest     []secret // those of them that are its own
+	generation uint64   // of token, from 1
+	valid      bool     // token was not refused yet
+	proven     bool     // token was accepted at least once
 	flight     *flight
 
 	strikes   int       // refused logins and refused new sessions since a session last worked
@@ -108,7 +110,9 @@ func (s *session) begin(ctx context.Context) {
 			}
 			return
 		}
-		s.previous, s.token = s.token, newSecret(made.ID)
+		s.token = newSecret(made.ID)
+		forms := hiddenForms(authCookieName+"=", made.ID)
+		s.shown, s.newest = slices.Concat(forms, s.newest), forms
 		s.generation++
 		s.valid, s.proven = true, false
 		f.sessionToken = sessionToken{s.token, s.generation}
@@ -183,11 +187,11 @@ func (s *session) coolingDown() error {
 	return &unsentError{"login", fmt.Errorf("not tried again for %v: %w", wait.Round(time.Millisecond), s.lastErr)}
 }
 
-// tokens are the ids that must not be printed.
-func (s *session) tokens() []secret {
+// forms are those of the ids that must not be printed.
+func (s *session) forms() []secret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return []secret{s.token, s.previous}
+	return s.shown
 }
 
 // refusedLogin: the service answered the login, and trying it again at once would not help.

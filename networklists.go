@@ -315,14 +315,14 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	const field = "entries_batch_deletion_uri"
 	path, query, err := s.client.base.resolve(field, list.EntriesBatchDeletionURI)
 	if err != nil {
-		return nil, err
+		return nil, invalid(field, "%q is no address of this list", s.client.auth.excerpt([]byte(list.EntriesBatchDeletionURI), maxShown))
 	}
 	own, err := expand(listPath, id)
 	if err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(path, own+"/") {
-		return nil, invalid(field, "%s is not below %s", path, own)
+		return nil, invalid(field, "%s is not below %s", s.client.auth.text(path), own)
 	}
 	return s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query)
 }

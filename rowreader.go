@@ -20,6 +20,7 @@ type resultReader struct {
 	dec   *jsontext.Decoder
 	meter *meter // nil when the whole reply is in memory
 
+	auth    *authenticator // whose secrets stay out of errors
 	columns *columns
 	known   map[string]bool // members that have come
 	echo    QueryEcho
@@ -164,7 +165,7 @@ func (r *resultReader) readColumns() error {
 	if err := json.Unmarshal(value, &wire); err != nil {
 		return fmt.Errorf("columns is %s", clip(value))
 	}
-	c := &columns{index: map[string]int{}}
+	c := &columns{index: map[string]int{}, auth: r.auth}
 	for i, w := range wire {
 		if w.Name == nil {
 			return fmt.Errorf("column %d has no name", i)

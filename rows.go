@@ -36,6 +36,7 @@ type cell struct{ begin, end uint32 }
 type columns struct {
 	names []string
 	index map[string]int // by name
+	auth  *authenticator // whose secrets stay out of errors
 }
 
 // Len is the number of values.

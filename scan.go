@@ -144,7 +144,8 @@ func (p *scanPlan) store(row Row) error {
 		step := &p.steps[i]
 		value := row.At(step.column)
 		if err := step.store(value); err != nil {
-			return &ScanError{Column: step.name, Value: string(clip(value.Raw())), Err: err}
+			auth := p.columns.auth
+			return &ScanError{Column: step.name, Value: string(auth.excerpt(value.Raw(), maxShown)), Err: auth.redactError(err)}
 		}
 	}
 	return nil

@@ -2,14 +2,19 @@ package webdelivery_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,111 +25,242 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// everyPrint is all that a program may do to show a value.
-func everyPrint(v any) string {
-	var b bytes.Buffer
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
-		fmt.Fprintf(&b, verb+"\n", v)
-	}
-	encoded, _ := json.Marshal(v)
-	b.Write(encoded)
-	slog.New(slog.NewTextHandler(&b, nil)).Info("text", "value", v)
-	slog.New(slog.NewJSONHandler(&b, nil)).Info("json", "value", v)
-	for err, ok := v.(error); ok && err != nil; err = errors.Unwrap(err) {
-		fmt.Fprintf(&b, "%v %+v %#v\n", err, err, err)
-	}
-	return b.String()
+// echoing answers with what the request said, as debugging proxies do and as a service that means harm may.
+type echoing struct {
+	name     string
+	status   int
+	password bool          // tells not the header alone, but also the password that is in it
+	rows     bool          // also in the rows
+	address  string        // what stands before it in an address
+	html     bool          // says that it is a page
+	timeout  time.Duration // of the caller
+	reply    everyReply
 }
 
-// echo answers with all that the request said, as debugging proxies do.
-func echo(status int) http.HandlerFunc {
+// valuesAreShown: a row, and a text with the bare password in it, are the user's own data when a call succeeds. They
+// must not come back in errors and logs.
+func (e echoing) valuesAreShown() bool { return !e.password && !e.rows }
+
+// handler echoes to one step of a client with this password.
+func (e echoing) handler(password string) http.HandlerFunc {
+	var looks atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Echo", r.Header.Get("Authorization")+r.Header.Get("Cookie"))
-		w.WriteHeader(status)
-		_, sent, _ := r.BasicAuth()
-		text, _ := json.Marshal(fmt.Sprint(r.Header) + sent)
-		_, _ = fmt.Fprintf(w, `{"description":%s}`, text)
+		_, _ = io.Copy(io.Discard, r.Body)
+		said := strings.TrimSpace(r.Header.Get("Authorization") + " " + r.Header.Get("Cookie"))
+		if e.password {
+			said += " " + password
+		}
+		reply := e.reply
+		reply.page = 1
+		reply.pending = reply.pending && (e.timeout > 0 || looks.Add(1) == 1)
+		reply.text = func(member string) string {
+			if member == "rows" && !e.rows {
+				return "DE"
+			}
+			return member + " " + said
+		}
+		reply.address = func(string) string { return e.address + said }
+		header := w.Header()
+		for _, name := range []string{
+			"X-Echo", "Link", "Refresh", "Content-Location", "Www-Authenticate", "Authorization", "Cookie", "Set-Cookie", "Etag",
+			"X-" + strings.TrimPrefix(said, "authtoken="),
+		} {
+			header.Set(name, said)
+		}
+		header.Set("Location", e.address+said)
+		header.Set("Content-Type", "application/json")
+		if e.html {
+			header.Set("Content-Type", `text/html; said="`+said+`"`)
+		}
+		w.WriteHeader(e.status)
+		_, _ = w.Write(reply.json())
 	}
 }
 
-// A whole run with every kind of trouble: none of its errors, replies and log records shows the password, its encoding
-// or a session's id, however it is printed.
+// echoes are the services of the run.
+func echoes() []echoing {
+	all := []echoing{
+		{name: "success", status: 200},
+		{name: "created", status: 201},
+		{name: "more pages, waits", status: 200, reply: everyReply{more: true, pending: true}},
+		{name: "more pages here", status: 200, address: "/tasks?", reply: everyReply{more: true, pending: true}},
+		{name: "more pages in another collection", status: 200, address: "/", reply: everyReply{more: true}},
+		{name: "elsewhere", status: 200, address: "http://evil.example.com/", reply: everyReply{more: true, lacking: true}},
+		{name: "at a host of that name", status: 200, address: "http://", reply: everyReply{more: true, lacking: true}},
+		{name: "ended badly", status: 200, reply: everyReply{failed: true}},
+		{name: "rows are missing", status: 200, reply: everyReply{lacking: true}},
+		{name: "see other", status: 303, address: "/transactions/1?x=", reply: everyReply{lacking: true}},
+		{name: "a page", status: 200, html: true},
+		{name: "out of patience", status: 200, timeout: 5 * time.Second, reply: everyReply{pending: true}},
+		{name: "values that do not fit", status: 200, rows: true},
+	}
+	for _, status := range []int{302, 400, 401, 403, 500} {
+		all = append(all, echoing{name: fmt.Sprint(status), status: status})
+	}
+	for _, e := range all {
+		e.name, e.password = e.name+", with the password", true
+		all = append(all, e)
+	}
+	return all
+}
+
+// A whole run with every kind of trouble: nothing that comes of it, neither replies nor errors nor log records, shows the
+// password, its encoding or a session, however it is printed. It is a whole one: every call of a client is made, and
+// every type of the package that a user can get hold of is shown.
 func TestNothingShowsASecret(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name     string
-		auth     func(username, password string) webdelivery.Auth
-		password string
-	}{
-		{"Basic", webdelivery.BasicAuth, password},
-		{"session", webdelivery.SessionAuth, password},
-		{"wrong password", webdelivery.SessionAuth, `wr"ong-\päßwörd<&>`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var log bytes.Buffer
-			logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			auth := tt.auth(username, tt.password)
-			encoded := base64.StdEncoding.EncodeToString([]byte(username + ":" + tt.password))
-			s := setup{auth: auth, options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
-			inService(t, s, func(f *fixture) {
-				shown := []string{everyPrint(auth), everyPrint(f.client), everyPrint(*f.client), everyPrint(s.options)}
-				call := func() {
-					for _, op := range []operation{getTask, submit, postWrite, deleteOne, createSession} {
-						shown = append(shown, everyPrint(op.call(f.Context(), f.client)))
+	const given = "0123456789abcdef+/=given"
+	types := map[string]bool{}
+	var mu sync.Mutex
+	t.Run("run", func(t *testing.T) {
+		for _, tt := range []struct {
+			name, password string
+			auth           webdelivery.Auth
+		}{
+			{"Basic", password, webdelivery.BasicAuth(username, password)},
+			{"session", password, webdelivery.SessionAuth(username, password)},
+			{"token", "", webdelivery.SessionToken(given)},
+			{"wrong password", `wr"ong-\päßwörd/<&>`, webdelivery.SessionAuth(username, `wr"ong-\päßwörd/<&>`)},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				t.Parallel()
+				encoded := base64.StdEncoding.EncodeToString([]byte(username + ":" + tt.password))
+				s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given}, types: map[string]bool{}}
+				if tt.password != "" {
+					s.hidden = append(s.hidden, tt.password)
+				}
+				debug := &slog.HandlerOptions{Level: slog.LevelDebug}
+				logger := slog.New(slog.NewMultiHandler(slog.NewTextHandler(s, debug), slog.NewJSONHandler(s, debug)))
+				settings := setup{auth: tt.auth, options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
+				defer func() {
+					mu.Lock()
+					defer mu.Unlock()
+					maps.Copy(types, s.types)
+				}()
+				withList(t, settings, []string{"192.0.2.1"}, func(f *fixture) {
+					f.srv.AddTask(testserver.TaskSpec{ID: taskID})
+					s.showSettings(f, settings, tt.password)
+					s.showFaults(f)
+					steps := everyStep(time.Second)
+					if tt.name == "wrong password" {
+						steps = slices.DeleteFunc(steps, func(op step) bool { return op.method != "SessionsService.Create" })
 					}
-				}
-				session, err := f.client.Sessions.Create(f.Context())
-				shown = append(shown, everyPrint(session), everyPrint(err))
-				if err == nil {
-					shown = append(shown, everyPrint(*session))
-				}
-				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
-				shown = append(shown, everyPrint(receipt), everyPrint(err))
-				page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
-				shown = append(shown, everyPrint(page), everyPrint(err))
-				call()
-				for _, fault := range []testserver.Fault{
-					{Handler: echo(200)},
-					{Handler: echo(400)},
-					{Handler: echo(401)},
-					{Handler: echo(500)},
-					{Path: "/sessions", Handler: echo(401)},
-					{Path: "/sessions", Status: 200, Body: `{"secret":"` + encoded + `"}`},
-					{Cut: testserver.CutAfterRead},
-					{Cut: testserver.CutBody},
-					{Status: 302, Header: http.Header{"Location": {"http://x/" + encoded}}},
-					{Status: 400, Header: http.Header{"Set-Cookie": {"authtoken=" + encoded}}},
-				} {
-					remove := f.srv.Fail(fault)
-					f.srv.ExpireSessions()
-					call()
-					remove()
-					time.Sleep(time.Minute) // what cools down is warm again
-				}
-
-				hidden := []string{tt.password, encoded, "Basic ", "authtoken="}
-				for _, r := range f.srv.Requests() {
-					if _, token, found := strings.Cut(r.Header.Get("Cookie"), "authtoken="); found {
-						hidden = append(hidden, token)
-					}
-				}
-				shown = append(shown, log.String())
-				for _, secret := range hidden {
-					for _, text := range shown {
-						if at := strings.Index(text, secret); at >= 0 {
-							assert.Fail(f, "a secret is shown", "%q in %s", secret, text[max(0, at-200):min(len(text), at+100)])
-						}
-					}
-				}
-				assert.NotZero(f, log.Len())
-				if tt.name == "session" {
-					assert.Greater(f, len(hidden), 4, "no session was made")
-				}
+					s.showEchoes(f, settings, tt.password, steps)
+				})
+				assert.Greater(t, s.shown, 1000)
 			})
-		})
+		}
+	})
+	for _, name := range declared(t) {
+		assert.Contains(t, types, name, "the run does not show this type")
 	}
+}
+
+// showSettings shows what a client is made of.
+func (s *showcase) showSettings(f *fixture, settings setup, password string) {
+	s.show(settings.auth, f.client, settings.options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
+		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.Unknown, webdelivery.ListTypeGEO)
+	for _, url := range []string{
+		"https://alice:" + password + "@api.example.com", "alice:" + password + "@api.example.com", "https://api.example.com?password=" + password,
+		"https://" + password + "\x7f", "https://api.example.com#" + password,
+	} {
+		_, err := webdelivery.NewClient(url, customer, settings.auth)
+		require.Error(f, err)
+		s.show(err)
+	}
+	for _, broken := range []webdelivery.Auth{
+		webdelivery.BasicAuth(username, password+"\n"), webdelivery.BasicAuth("", password), webdelivery.SessionToken(password + ";"),
+	} {
+		_, err := webdelivery.NewClient(f.srv.URL(), customer, broken)
+		require.Error(f, err)
+		s.show(broken, err)
+	}
+	s.check(f, "settings")
+}
+
+// showFaults makes all calls of a client of a service that works, and of one that has faults.
+func (s *showcase) showFaults(f *fixture) {
+	seen := 0
+	for _, fault := range []testserver.Fault{
+		{Path: "/nothing"},
+		{Path: "/sessions", Status: 401},
+		{Path: "/sessions", Status: 200, Body: `{"secret":"` + password + `"}`},
+		{Cut: testserver.CutAfterRead},
+		{Cut: testserver.CutBody},
+		{Status: 200, Body: "{}", Dribble: 2 * time.Minute},
+		{Status: 404},
+	} {
+		f.srv.ExpireSessions()
+		remove := f.srv.Fail(fault)
+		for _, op := range everyStep(time.Second) {
+			s.show(op.run(f.Context(), f.client, s.show))
+		}
+		remove()
+		time.Sleep(time.Minute) // what cools down is warm again
+		requests := f.srv.Requests()
+		for _, r := range requests[seen:] {
+			s.hide(r.Header)
+		}
+		seen = len(requests)
+		s.check(f, fmt.Sprintf("with the fault %+v", fault))
+	}
+}
+
+// showEchoes makes calls, each by a client of its own, of services that echo. Logins go on working, except the one
+// that is a call itself.
+func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps []step) {
+	for _, e := range echoes() {
+		if e.password && password == "" {
+			continue
+		}
+		for _, op := range steps {
+			logins := f.srv.Fail(testserver.Fault{Path: "/sessions"})
+			if op.method == "SessionsService.Create" {
+				logins()
+			}
+			echo := e.handler(password)
+			remove := f.srv.Fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+				s.hide(r.Header)
+				echo(w, r)
+			}})
+			ctx, cancel := context.WithCancel(f.Context())
+			if e.timeout > 0 {
+				ctx, cancel = context.WithTimeout(f.Context(), e.timeout)
+			}
+			show := s.show
+			if !e.valuesAreShown() {
+				show = func(...any) {}
+			}
+			s.show(op.run(ctx, f.newClient(f.srv.URL(), settings), show))
+			s.check(f, e.name+": "+op.method)
+			cancel()
+			remove()
+			logins()
+		}
+	}
+}
+
+// Client.Do gives a reply as it came: what lists sessions must be able to tell the client's own. A reply that the SDK
+// reads itself shows no session, and neither does the path of a request in an error.
+func TestAReplyOfDoIsAsItCame(t *testing.T) {
+	t.Parallel()
+	const session = "SESSIONTOKEN/123456"
+	inFakeTime(t, setup{auth: webdelivery.SessionToken(session)}, func(f *fixture) {
+		f.fail(testserver.Fault{Method: http.MethodGet, Status: 200, Body: `{"id":"` + session + `"}`})
+		var reply struct{ ID string }
+		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/sessions/mine", nil, &reply))
+		assert.Equal(f, session, reply.ID)
+		task, err := f.client.Tasks.Get(f.Context(), taskID)
+		require.NoError(f, err)
+		assert.Equal(f, "[redacted]", task.ID)
+
+		f.fail(testserver.Fault{Status: 404})
+		err = f.client.Do(f.Context(), http.MethodDelete, "/sessions/"+url.PathEscape(session), nil, nil)
+		var e *webdelivery.Error
+		require.ErrorAs(f, err, &e)
+		assert.Equal(f, "/acme/v1/sessions/[redacted]", e.Path)
+		assert.NotContains(f, everyPrint(err), "SESSIONTOKEN")
+	})
 }
 
 // What is clipped is clipped after the secrets are out of it: no beginning of one is left at the end.

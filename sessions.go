@@ -15,7 +15,8 @@ type SessionsService struct{ client *Client }
 
 // Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
 // printed, logged or encoded as text does not show it; only the field itself does. (No type can hide a value from fmt
-// inside an unexported field of another struct.)
+// inside an unexported field of another struct, nor from a verb that is not for structs, as %s, when it is behind a
+// pointer in one.)
 type Session struct {
 	ID string
 }
@@ -26,7 +27,7 @@ type Session struct {
 // A wrong user name or password is [ErrUnauthorized]; it is never tried twice. A reply in which no session id can be
 // found is [ErrBadReply].
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.client.send(ctx, call{method: http.MethodPost, path: sessionsPath, enveloped: true})
+	r, err := s.client.send(ctx, call{method: http.MethodPost, path: sessionsPath, enveloped: true, verbatim: true})
 	if err != nil {
 		return nil, err
 	}

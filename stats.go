@@ -159,6 +159,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 		return nil, err
 	}
 	in := newBufferReader(r.body)
+	in.auth = f.client.auth
 	all := &table{text: r.body}
 	err = in.read(func(row []byte, at int64) error {
 		all.columns = in.columns
@@ -238,6 +239,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 		return r.bad("an HTML page", nil)
 	}
 	in := newStreamReader(r.stream, f.client.maxBody)
+	in.auth = f.client.auth
 	one := &table{}
 	err = in.read(func(row []byte, _ int64) error {
 		one.columns, one.text, one.cells = in.columns, row, one.cells[:0]
@@ -270,6 +272,7 @@ func (f *StatsFamily[Q]) total(ctx context.Context, cl call) (int64, error) {
 		return 0, err
 	}
 	in := newBufferReader(r.body)
+	in.auth = f.client.auth
 	if err := in.read(func([]byte, int64) error { return nil }); err != nil {
 		return 0, r.bad("", err)
 	}

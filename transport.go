@@ -49,6 +49,7 @@ type call struct {
 	stream    bool // a success is not read, but handed on as it arrives
 	permitted bool // the first attempt has its purge permit already
 	enveloped bool // a code of 400 or more in the reply is a refusal, whatever its HTTP status
+	verbatim  bool // the reply is the caller's as it came, an echo of what the request showed included
 }
 
 // exchange is one call on its way: what is asked, and what came of it so far. Its attempts follow one another, so
@@ -145,6 +146,9 @@ func (x *exchange) finish() (*reply, error) {
 		return &reply{status: a.status, header: a.header, gone: true, exchange: x}, nil
 	}
 	if done {
+		if !x.verbatim {
+			a.body = x.client.auth.redactEcho(a.body)
+		}
 		return &reply{status: a.status, header: a.header, body: a.body, stream: a.stream, exchange: x}, nil
 	}
 	cause := a.err
@@ -166,7 +170,7 @@ func joinCause(ended, err error) error {
 func (x *exchange) newError(cause error) *Error {
 	a := &x.answered
 	e := &Error{
-		StatusCode: a.status, Code: a.code, Method: x.method, Path: x.client.base.path + x.path,
+		StatusCode: a.status, Code: a.code, Method: x.method, Path: x.shownPath(),
 		Attempts: x.attempts, authFailed: x.authRefused(), outcome: x.last.processed(),
 	}
 	if x.ambiguous {
@@ -177,7 +181,7 @@ func (x *exchange) newError(cause error) *Error {
 	}
 	e.Body = x.client.auth.excerpt(a.body, maxErrorBody)
 	e.Header = x.client.safeHeader(a.header)
-	e.Description = string(x.client.auth.redactBytes([]byte(describe(a.severity(), e.Header, e.Body))))
+	e.Description = x.client.auth.text(describe(a.severity(), e.Header, e.Body))
 	if x.kind == login {
 		// Whatever a login is answered with may hold a session, in a shape that is not known.
 		e.Body = nil

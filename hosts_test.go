@@ -1,0 +1,220 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// lures are addresses that a service may send to have its client go elsewhere: {a} is the host and port of the service,
+// {aport} its port, {b} the host and port of somebody else who listens, {bport} his port.
+var lures = []string{
+	"http://{b}/acme/v1/tasks", "https://{b}/acme/v1/tasks", "HTTP://{b}/acme/v1/tasks", "//{b}/acme/v1/tasks", "///{b}/acme/v1/tasks",
+	"////{b}/acme/v1/tasks", "http:{b}/acme/v1/tasks", "http:/{b}/acme/v1/tasks", "http:///{b}/acme/v1/tasks",
+	"http://{a}@{b}/acme/v1/tasks", "http://{a}:x@{b}/acme/v1/tasks", "//{a}@{b}/acme/v1/tasks", "http://{b}#@{a}/acme/v1/tasks",
+	"http://{b}?@{a}/acme/v1/tasks", `http://{b}\@{a}/acme/v1/tasks`, `http:\\{b}\acme\v1\tasks`, `\\{b}\acme`, `/\{b}/acme/v1/tasks`,
+	`\/{b}/acme/v1/tasks`, "/\t/{b}/acme/v1/tasks", "\thttp://{b}/acme/v1/tasks", " http://{b}/acme/v1/tasks", "@{b}/acme/v1/tasks",
+	":80@{b}/acme/v1/tasks", ".{b}/acme/v1/tasks", "{b}/acme/v1/tasks", "/@{b}/tasks", "/;@{b}/tasks",
+	"http://user:secret@{a}/acme/v1/tasks", "http://localhost:{bport}/acme/v1/tasks", "http://localhost/acme/v1/tasks",
+	"https://{a}/acme/v1/tasks", "ftp://{a}/acme/v1/tasks", "ws://{a}/acme/v1/tasks", "file:///acme/v1/tasks", "javascript:/acme/v1/tasks",
+	"http://localhost.:{aport}/acme/v1/tasks", "http://LOCALHOST.:{aport}/acme/v1/tasks", "HTTP://LOCALHOST:{bport}/acme/v1/tasks",
+	"http://localhost:{aport}.evil.example.com/acme/v1/tasks", "http://localhost%2eevil.example.com/acme/v1/tasks",
+	"http://localhost%00.evil.example.com/acme/v1/tasks", "http://evil.example.com:{aport}/acme/v1/tasks",
+	"http://2130706433:{bport}/acme/v1/tasks", "http://0x7f000001:{bport}/acme/v1/tasks", "http://0177.0.0.1:{bport}/acme/v1/tasks",
+	"http://127.1:{bport}/acme/v1/tasks", "http://127.0.0.1:{aport}/acme/v1/tasks", "http://[::ffff:127.0.0.1]:{bport}/acme/v1/tasks",
+	"http://[::1]:{bport}/acme/v1/tasks", "http://127。0。0。1:{bport}/acme/v1/tasks", "http://127．0．0．1:{bport}/acme/v1/tasks",
+	"http://ⓛocalhost:{bport}/acme/v1/tasks", "http://ｌｏｃａｌｈｏｓｔ:{bport}/acme/v1/tasks",
+	"/acme/v1/../../other/v1/tasks", "/../v1/tasks", "/tasks/../../../other", "/tasks/%2e%2e/%2e%2e/other", "/tasks/..%2f..%2fother",
+	`/tasks\..\..\other`, "/tasks/%5c..%5cother", "..", "../other", "/", "", "?page=2", "#x", "/other/v1/tasks", "http://{a}/other/v1/tasks",
+	"http://{a}/acme/v1/../../other/v1/tasks", "http://{a}/acme/v10/tasks", "http://{a}/", "/acme/v1", "/tasks HTTP/1.1\r\nHost: {b}\r\n\r\n",
+	"/tasks%0d%0aHost:%20{b}",
+}
+
+// luring is a service that answers everything with one lure, and what its client did.
+type luring struct {
+	status int
+	lure   string
+	honest func(*http.Request) bool // requests that are answered without a lure
+
+	looks    atomic.Int64
+	mu       sync.Mutex
+	requests []string // "METHOD host path"
+}
+
+func (l *luring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	l.mu.Lock()
+	l.requests = append(l.requests, r.Host+" "+r.RequestURI)
+	l.mu.Unlock()
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	if l.honest(r) {
+		_, _ = w.Write(everyReply{text: honestText, address: honestAddress, page: 1}.json())
+		return
+	}
+	for _, name := range []string{"Location", "Content-Location", "Uri"} {
+		header[name] = []string{l.lure}
+	}
+	header["Refresh"] = []string{"0; url=" + l.lure}
+	header["Link"] = []string{"<" + l.lure + `>; rel="next"`}
+	header["Alt-Svc"] = []string{`h2="` + l.lure + `", h3="` + l.lure + `"`}
+	// The first look at a task or a transaction says that it goes on, and gives the address of the next.
+	reply := everyReply{
+		text: honestText, address: func(string) string { return l.lure }, page: 1, more: true,
+		pending: l.looks.Add(1) == 1, lacking: l.status != http.StatusOK,
+	}
+	w.WriteHeader(l.status)
+	_, _ = w.Write(reply.json())
+}
+
+func honestText(member string) string {
+	if member == "type" {
+		return "IP"
+	}
+	return member
+}
+
+func honestAddress(member string) string {
+	if member == "entries_batch_deletion_uri" {
+		return "/config/networklists/" + listID + "/entries/deletions"
+	}
+	return "/tasks/" + taskID
+}
+
+// Credentials go to one origin, and below the base of the client. Whatever a service answers to whatever call, nobody
+// else is ever connected to, let alone asked.
+func TestNoReplyLeadsElsewhere(t *testing.T) {
+	t.Parallel()
+	var strangers atomic.Int64
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	stranger.Config.ConnState = func(net.Conn, http.ConnState) { strangers.Add(1) }
+	t.Cleanup(stranger.Close)
+	for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(username, password), webdelivery.SessionAuth(username, password)} {
+		t.Run(auth.String(), func(t *testing.T) {
+			t.Parallel()
+			for i, lure := range lures {
+				// Every status with some lures, and every lure with the statuses whose replies are read.
+				statuses := []int{200, 201, 303}
+				if auth.String() != "basic alice" { // they differ in one header
+					statuses = statuses[:1]
+				}
+				if i < 5 {
+					statuses = []int{200, 201, 300, 301, 302, 303, 307, 308}
+				}
+				for _, status := range statuses {
+					lureEveryStep(t, auth, status, lure, stranger.Listener.Addr().String())
+				}
+			}
+		})
+	}
+	t.Cleanup(func() { assert.Zero(t, strangers.Load(), "somebody else was connected to") })
+}
+
+// lureEveryStep makes every call of clients of one such service.
+func lureEveryStep(t *testing.T, auth webdelivery.Auth, status int, lure, stranger string) {
+	t.Helper()
+	l := &luring{status: status}
+	service := httptest.NewServer(l)
+	defer service.Close()
+	home := service.Listener.Addr().String()
+	_, port, err := net.SplitHostPort(home)
+	require.NoError(t, err)
+	_, strangePort, err := net.SplitHostPort(stranger)
+	require.NoError(t, err)
+	own := "localhost:" + port
+	l.lure = strings.NewReplacer("{a}", own, "{aport}", port, "{b}", stranger, "{bport}", strangePort).Replace(lure)
+
+	dials := &dialer{own: own, home: home}
+	transport := &http.Transport{DialContext: dials.dial}
+	defer transport.CloseIdleConnections()
+	for _, op := range everyStep(time.Millisecond) {
+		login := op.method == "SessionsService.Create"
+		// With honest entries, a plan comes as far as its changes.
+		for _, entries := range []bool{false, true} {
+			if entries && !strings.Contains(op.method, "Apply") {
+				continue
+			}
+			l.looks.Store(0)
+			l.honest = func(r *http.Request) bool {
+				path := r.URL.Path
+				return !login && path == "/acme/v1/sessions" || entries && r.Method == http.MethodGet && strings.Contains(path, listID)
+			}
+			l.requests = nil
+			client, err := webdelivery.NewClient("http://"+own, customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}),
+				webdelivery.WithPurgeLimiter(noLimit{}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			_ = op.run(ctx, client, func(...any) {}) // most end in an error, which is not what this is about
+			cancel()
+			what := fmt.Sprintf("%s, status %d, lure %q", op.method, status, lure)
+			l.mu.Lock()
+			assert.NotEmpty(t, l.requests, what)
+			for _, request := range l.requests {
+				host, uri, _ := strings.Cut(request, " ")
+				assert.Equal(t, own, host, what)
+				assertBelow(t, uri, what)
+			}
+			l.mu.Unlock()
+		}
+	}
+	assert.Empty(t, dials.foreign(), "status %d, lure %q", status, lure)
+}
+
+// assertBelow: an address is below the base, however its escapes are read.
+func assertBelow(t *testing.T, uri, what string) {
+	t.Helper()
+	path, _, _ := strings.Cut(uri, "?")
+	assert.True(t, strings.HasPrefix(path, "/acme/v1/"), "%s: %s", what, uri)
+	for range 2 { // also for a proxy that takes escapes away before it looks
+		for _, element := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+			assert.NotContains(t, []string{".", ".."}, element, "%s: %s", what, uri)
+		}
+		plain, err := url.PathUnescape(path)
+		require.NoError(t, err)
+		path = plain
+	}
+}
+
+// dialer connects to one address, and notes the others that it is asked for.
+type dialer struct {
+	own, home string
+	mu        sync.Mutex
+	others    []string
+}
+
+func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if address == d.own {
+		return new(net.Dialer).DialContext(ctx, network, d.home)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.others = append(d.others, address)
+	return nil, errors.New("somebody else's address")
+}
+
+func (d *dialer) foreign() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.others)
+}
+
+// noLimit gives every permit at once.
+type noLimit struct{}
+
+func (noLimit) Wait(context.Context) error { return nil }

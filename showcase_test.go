@@ -1,0 +1,199 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// showcase keeps all that a program may do to show a value, until it is checked, and which types of this package have
+// been shown. As a writer it takes the records of a log.
+type showcase struct {
+	hidden []string // what must never be shown
+
+	mu     sync.Mutex
+	tokens []string // of sessions; the same, until the next check
+	texts  []string
+	shown  int
+	types  map[string]bool
+}
+
+func (s *showcase) show(values ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range values {
+		s.note(reflect.ValueOf(v))
+		s.texts = append(s.texts, everyPrint(v))
+		for _, err := range tree(v) {
+			s.note(reflect.ValueOf(err))
+			s.texts = append(s.texts, everyPrint(err))
+		}
+	}
+}
+
+func (s *showcase) Write(record []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.texts = append(s.texts, string(record))
+	return len(record), nil
+}
+
+// hide notes the session that a request shows.
+func (s *showcase) hide(h http.Header) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, token, found := strings.Cut(h.Get("Cookie"), "authtoken="); found && !slices.Contains(s.tokens, token) {
+		s.tokens = append(s.tokens, token)
+	}
+}
+
+// check fails when anything shown since the last check holds a secret, plain or as the numbers of its bytes.
+func (s *showcase) check(t testing.TB, where string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := strings.Join(s.texts, "\n")
+	for _, secret := range append(s.tokens, s.hidden...) {
+		for _, form := range []string{secret, fmt.Sprintf("%x", secret), strings.Trim(fmt.Sprintf("%d", []byte(secret)), "[]")} {
+			if at := strings.Index(all, form); at >= 0 {
+				t.Errorf("%s: %q is shown in %s", where, form, all[max(0, at-200):min(len(all), at+100)])
+			}
+		}
+	}
+	s.shown += len(s.texts)
+	s.texts, s.tokens = nil, nil
+}
+
+// note finds the types in a value, as far as a program outside of the package sees into it, and its plain texts.
+func (s *showcase) note(v reflect.Value) {
+	if !v.IsValid() {
+		return
+	}
+	if v.Type().PkgPath() == "github.com/webdelivery/webdelivery-go" {
+		name, _, _ := strings.Cut(v.Type().Name(), "[")
+		s.types[name] = true
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			s.note(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				s.note(v.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			s.texts = append(s.texts, fmt.Sprintf("%s", v))
+			return
+		}
+		for i := range v.Len() {
+			s.note(v.Index(i))
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			s.note(key)
+			s.note(v.MapIndex(key))
+		}
+	default:
+	}
+}
+
+// everyPrint prints a value, what it points to, and a struct of the user's that holds it, in every way.
+func everyPrint(v any) string {
+	var b bytes.Buffer
+	views := []any{v}
+	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() && p.Elem().Type().PkgPath() != "" {
+		views = append(views, p.Elem().Interface())
+	}
+	// A verb that does not fit a pointer inside a struct makes fmt ignore the methods of all that is behind it, so that no
+	// type can hide an exported field from it; a struct is printed with the verbs that are for structs.
+	inside := struct {
+		Field any `json:"field"`
+	}{v}
+	fmt.Fprintf(&b, "%v %+v %#v", inside, inside, inside)
+	encoded, _ := json.Marshal(inside)
+	b.Write(encoded)
+	for _, view := range views {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
+			fmt.Fprintf(&b, verb+"\n", view)
+		}
+		encoded, _ := json.Marshal(view)
+		b.Write(encoded)
+		slog.New(slog.NewTextHandler(&b, nil)).Info("text", "value", view)
+		slog.New(slog.NewJSONHandler(&b, nil)).Info("json", "value", view)
+	}
+	for _, err := range tree(v) {
+		fmt.Fprintf(&b, "%v %+v %#v\n", err, err, err)
+	}
+	return b.String()
+}
+
+// tree lists the errors inside an error, however they are wrapped.
+func tree(v any) []error {
+	var inside []error
+	switch e := v.(type) {
+	case interface{ Unwrap() error }:
+		inside = []error{e.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inside = e.Unwrap()
+	}
+	var all []error
+	for _, err := range inside {
+		if err != nil {
+			all = append(append(all, err), tree(err)...)
+		}
+	}
+	return all
+}
+
+// declared lists the types of the package that a user can get hold of: the exported ones, and those of its errors. An
+// interface has no values but those of other types.
+func declared(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	names := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch d := n.(type) {
+			case *ast.TypeSpec:
+				if _, isInterface := d.Type.(*ast.InterfaceType); d.Name.IsExported() && !isInterface {
+					names[d.Name.Name] = true
+				}
+			case *ast.FuncDecl:
+				if d.Name.Name == "Error" && d.Recv != nil {
+					receiver := d.Recv.List[0].Type
+					if star, ok := receiver.(*ast.StarExpr); ok {
+						receiver = star.X
+					}
+					names[receiver.(*ast.Ident).Name] = true
+				}
+				return false
+			}
+			return true
+		})
+	}
+	return slices.Sorted(maps.Keys(names))
+}

@@ -1,0 +1,488 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// sized are the kinds of operation by how they read a reply: all but rows read it whole.
+var sized = []operation{
+	getTask, submit, postWrite, deleteOne, createSession,
+	{"Query", eventsData, func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.Stats.Events.Query(ctx, aDay)
+		return err
+	}},
+	{"All", "/tasks", func(ctx context.Context, c *webdelivery.Client) error {
+		return drain(c.Tasks.All(ctx, webdelivery.TaskListOptions{}), func(...any) {})
+	}},
+	{"AllEntries", "/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client) error {
+		return drain(c.NetworkLists.AllEntries(ctx, listID, webdelivery.EntryOptions{}), func(...any) {})
+	}},
+	{"AllEntries ahead", "/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client) error {
+		return drain(c.NetworkLists.AllEntries(ctx, listID, webdelivery.EntryOptions{}, webdelivery.ReadAhead(4)), func(...any) {})
+	}},
+	{"AddEntries", "/config/networklists/" + listID + "/entries", func(ctx context.Context, c *webdelivery.Client) error {
+		_, err := c.NetworkLists.AddEntries(ctx, listID, []string{"192.0.2.1"})
+		return err
+	}},
+	streamedRows,
+}
+
+var streamedRows = operation{"Rows", eventsData, func(ctx context.Context, c *webdelivery.Client) error {
+	return drain(c.Stats.Events.Rows(ctx, aDay), func(...any) {})
+}}
+
+// aCap bounds a reply that is read whole, and each value of a stream.
+const aCap = 64 << 10
+
+// slack is what buffers on the way hold on top of what a client has read.
+const slack = 64 << 10
+
+// endless sends a beginning and then the same for ever, and counts what the client took.
+func endless(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
+	const atOnce = 1 << 10
+	block := strings.Repeat(repeat, max(1, atOnce/len(repeat)))
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		for text := begin; ; text = block {
+			n, err := io.WriteString(w, text)
+			if taken.Add(int64(n)); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// raw is endless below HTTP.
+func raw(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		for text := begin; err == nil && taken.Load() < 64<<20; text = repeat {
+			var n int
+			n, err = io.WriteString(conn, text)
+			taken.Add(int64(n))
+		}
+	}
+}
+
+// bomb is 200 MB of JSON in 200 KB: many gzip members in a row are one text.
+var bomb = sync.OnceValue(func() []byte {
+	var begin, zeros bytes.Buffer
+	for text, to := range map[string]*bytes.Buffer{`{"columns":[{"name":"a"}],"rows":[["`: &begin, strings.Repeat("0", 1<<20): &zeros} {
+		z := gzip.NewWriter(to)
+		_, _ = io.WriteString(z, text)
+		_ = z.Close()
+	}
+	return append(begin.Bytes(), bytes.Repeat(zeros.Bytes(), 200)...)
+})
+
+func sendBomb(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Encoding", "gzip")
+	_, _ = w.Write(bomb())
+}
+
+// Whatever never ends is given up at the cap, once: asking again would bring the same. The cap counts the bytes after
+// decompression.
+func TestEndlessReplies(t *testing.T) {
+	t.Parallel()
+	const columns = `{"columns":[{"name":"a"}],`
+	tests := []struct {
+		name, begin, repeat string
+		rows                error // where the stream tells something else
+	}{
+		{"blanks", "", " ", nil},
+		{"a string", `{"id":"`, "a", nil},
+		{"an escaped string", `{"id":"`, `\u0061`, nil},
+		{"a number", `{"progress":`, "1", nil},
+		{"a name", `{"`, "a", nil},
+		{"nesting", `{"items":`, "[", webdelivery.ErrBadReply}, // the tokenizer's limit comes first
+		{"a row", columns + `"rows":[[`, "1,", nil},
+		{"a cell", columns + `"rows":[["`, "a", nil},
+		{"blanks between rows", columns + `"rows":[[1],`, "\n", nil},
+		{"columns", `{"columns":[`, `{"name":"a"},`, nil},
+		{"rows before columns", `{"rows":[`, "[1],", nil},
+		{"query", `{"query":{"filters":"`, "a", nil},
+		{"total_results", `{"total_results":`, "1", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inSized(t, func(f *fixture, op operation) {
+				var taken atomic.Int64
+				f.fail(testserver.Fault{Handler: endless(&taken, tt.begin, tt.repeat)})
+				want := webdelivery.ErrResponseTooLarge
+				if op.name == streamedRows.name && tt.rows != nil {
+					want = tt.rows
+				}
+				require.ErrorIs(f, op.call(f.Context(), f.client), want, op.name)
+				assert.Less(f, taken.Load(), int64(aCap+slack), op.name)
+				assert.Equal(f, 1, f.requests(op), op.name)
+			})
+		})
+	}
+	t.Run("gzip bomb", func(t *testing.T) {
+		t.Parallel()
+		inSized(t, func(f *fixture, op operation) {
+			f.fail(testserver.Fault{Handler: sendBomb})
+			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrResponseTooLarge, op.name)
+			assert.Equal(f, 1, f.requests(op), op.name)
+		})
+	})
+	// Of a refusal the beginning is read, and some more so that the connection can be used again.
+	t.Run("refusal", func(t *testing.T) {
+		t.Parallel()
+		inSized(t, func(f *fixture, op operation) {
+			var taken atomic.Int64
+			send := endless(&taken, `{"description":"`, "a")
+			f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				send(w, r)
+			}})
+			err := op.call(f.Context(), f.client)
+			require.ErrorIs(f, err, webdelivery.ErrBadRequest, op.name)
+			assert.Less(f, taken.Load(), int64(512<<10), op.name)
+			var e *webdelivery.Error
+			require.ErrorAs(f, err, &e)
+			assert.LessOrEqual(f, len(e.Body), 64<<10, op.name)
+			assert.Less(f, len(err.Error()), 2000, op.name)
+		})
+	})
+}
+
+// inSized runs a test for each kind of operation, with the cap.
+func inSized(t *testing.T, test func(f *fixture, op operation), options ...webdelivery.Option) {
+	t.Helper()
+	for _, op := range sized {
+		inService(t, setup{options: append(options, webdelivery.WithMaxResponseBytes(aCap))}, func(f *fixture) { test(f, op) })
+	}
+}
+
+// What comes before a body is bounded by the transport: headers, and replies that are no answers yet.
+func TestEndlessHeaders(t *testing.T) {
+	t.Parallel()
+	once := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
+	for name, text := range endlessHeaders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inSized(t, func(f *fixture, op operation) {
+				f.http.Transport.(*http.Transport).MaxResponseHeaderBytes = aCap
+				var taken atomic.Int64
+				f.fail(testserver.Fault{Handler: raw(&taken, text[0], text[1])})
+				err := op.call(f.Context(), f.client)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e, op.name)
+				assert.Less(f, taken.Load(), int64(aCap+slack), op.name)
+			}, once)
+		})
+	}
+}
+
+// endlessHeaders are beginnings of replies, and what follows for ever.
+var endlessHeaders = map[string][2]string{
+	"many headers":        {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
+	"one header":          {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000)},
+	"status line":         {"HTTP/1.1 200 ", strings.Repeat("a", 1000)},
+	"continue":            {"", "HTTP/1.1 100 Continue\r\n\r\n"},
+	"early hints":         {"", "HTTP/1.1 103 Early Hints\r\nLink: </" + strings.Repeat("a", 900) + ">; rel=preload\r\n\r\n"},
+	"a chunk's extension": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", strings.Repeat("a", 1000)},
+	"trailers":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
+}
+
+// Nothing has to be set for that: a client as it comes has bounds. It talks over a socket here, whose buffers hold some
+// megabytes more.
+func TestTheDefaultsAreBounded(t *testing.T) {
+	t.Parallel()
+	const sockets = 16 << 20
+	for name, text := range endlessHeaders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var taken atomic.Int64
+			err := byDefault(t, raw(&taken, text[0], text[1]))
+			var e *webdelivery.Error
+			require.ErrorAs(t, err, &e)
+			assert.Less(t, taken.Load(), int64(1<<20+sockets))
+		})
+	}
+	t.Run("body", func(t *testing.T) {
+		t.Parallel()
+		var taken atomic.Int64
+		require.ErrorIs(t, byDefault(t, endless(&taken, `{"id":"`, "a")), webdelivery.ErrResponseTooLarge)
+		assert.Less(t, taken.Load(), int64(32<<20+sockets))
+	})
+	t.Run("gzip bomb", func(t *testing.T) {
+		t.Parallel()
+		require.ErrorIs(t, byDefault(t, sendBomb), webdelivery.ErrResponseTooLarge)
+	})
+}
+
+// byDefault reads a task with a client that has no options but that it asks once.
+func byDefault(t *testing.T, handler http.HandlerFunc) error {
+	t.Helper()
+	service := httptest.NewServer(handler)
+	t.Cleanup(service.Close)
+	client, err := webdelivery.NewClient(service.URL, customer, webdelivery.BasicAuth(username, password),
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+	require.NoError(t, err)
+	return getTask.call(t.Context(), client)
+}
+
+// The time of an attempt covers its body: a service that stands still, or sends one byte a second, is given up. A stream
+// has the time between two bytes instead.
+func TestSlowReplies(t *testing.T) {
+	t.Parallel()
+	const attempt, idle = 10 * time.Second, 20 * time.Second
+	long := `{"id":"` + strings.Repeat("a", 1000) + `","columns":[{"name":"a"}],"rows":[[1]],"total_results":1}`
+	tests := []struct {
+		name        string
+		fault       testserver.Fault
+		whole, rows time.Duration // until the call ends; of rows 0: when the reply has come, which is no error
+	}{
+		{"no answer", testserver.Fault{Delay: time.Hour}, attempt, attempt},
+		{"one byte a second", testserver.Fault{Status: 200, Body: long, Dribble: time.Second}, attempt, 0},
+		{"nothing after the headers", testserver.Fault{Status: 200, Body: long, Stall: time.Hour, CutAfter: 1}, attempt, idle},
+		{"nothing after the middle", testserver.Fault{Status: 200, Body: long, Stall: time.Hour}, attempt, idle},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inSized(t, func(f *fixture, op operation) {
+				f.fail(tt.fault)
+				began := time.Now()
+				err := op.call(f.Context(), f.client)
+				want := tt.whole
+				if op.name == streamedRows.name {
+					want = tt.rows
+				}
+				if want == 0 {
+					require.NoError(f, err)
+					return
+				}
+				var timeout interface{ Timeout() bool }
+				require.ErrorAs(f, err, &timeout, op.name)
+				assert.True(f, timeout.Timeout(), op.name)
+				assert.NotErrorIs(f, err, context.DeadlineExceeded, "the caller's context has no deadline")
+				assert.Equal(f, want, time.Since(began), op.name)
+			}, webdelivery.WithAttemptTimeout(attempt), webdelivery.WithIdleTimeout(idle), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+		})
+	}
+	// The status of a refusal is known before its body.
+	t.Run("refusal", func(t *testing.T) {
+		t.Parallel()
+		inSized(t, func(f *fixture, op operation) {
+			f.fail(testserver.Fault{Status: 400, Body: long, Dribble: time.Second})
+			began := time.Now()
+			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrBadRequest, op.name)
+			assert.Equal(f, attempt, time.Since(began), op.name)
+		}, webdelivery.WithAttemptTimeout(attempt))
+	})
+}
+
+// A length that is not that of the body is found out, and costs no memory: only what has arrived is kept.
+func TestLengthsThatLie(t *testing.T) {
+	t.Parallel()
+	const body = `{"id":"a","columns":[],"rows":[],"total_results":0}`
+	tests := []struct {
+		name, length string
+		status       int
+		is           error
+	}{
+		{"longer", "100", 200, io.ErrUnexpectedEOF},
+		{"huge", "9223372036854775807", 200, io.ErrUnexpectedEOF},
+		{"too large to be a number", "9223372036854775808", 0, nil},
+		{"negative", "-1", 0, nil},
+		{"a word", "many", 0, nil},
+		{"two", "5\r\nContent-Length: 6", 0, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inSized(t, func(f *fixture, op operation) {
+				f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					conn, _, err := w.(http.Hijacker).Hijack()
+					if err == nil {
+						_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %s\r\n\r\n%s", tt.length, body)
+						_ = conn.Close()
+					}
+				}})
+				err := op.call(f.Context(), f.client)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e, op.name)
+				assert.Equal(f, tt.status, e.StatusCode, op.name)
+				if tt.is != nil {
+					require.ErrorIs(f, err, tt.is, op.name)
+				}
+			}, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+		})
+	}
+	t.Run("shorter", func(t *testing.T) {
+		t.Parallel()
+		inService(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, err := w.(http.Hijacker).Hijack()
+				if err == nil {
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\n"+body)
+					_ = conn.Close()
+				}
+			}})
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadReply)
+		})
+	})
+}
+
+// Pages have no bound of their own: who reads them ends it, by leaving the loop, by the context, or by MaxPages. Nothing
+// is asked for afterwards.
+func TestEndlessPages(t *testing.T) {
+	t.Parallel()
+	const enough = 500
+	for name, tt := range map[string]struct {
+		options webdelivery.TaskListOptions
+		leave   bool
+		is      error
+	}{
+		"break":    {leave: true},
+		"context":  {is: context.Canceled},
+		"MaxPages": {options: webdelivery.TaskListOptions{MaxPages: enough}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				var pages atomic.Int64
+				f.fail(testserver.Fault{Handler: func(w http.ResponseWriter, _ *http.Request) {
+					n := pages.Add(1)
+					_, _ = fmt.Fprintf(w, `{"items":[{"id":"%d"}],"has_more":true,"next_uri":"/tasks?page=%d"}`, n, n+1)
+				}})
+				ctx, cancel := context.WithCancel(f.Context())
+				defer cancel()
+				items := 0
+				var last error
+				for _, err := range f.client.Tasks.All(ctx, tt.options) {
+					if last = err; err != nil {
+						break
+					}
+					if items++; items == enough {
+						if tt.leave {
+							break
+						}
+						if tt.is != nil {
+							cancel()
+						}
+					}
+				}
+				assert.Equal(f, enough, items)
+				assert.EqualValues(f, enough, pages.Load())
+				switch {
+				case tt.leave:
+					require.NoError(f, last)
+				case tt.is != nil:
+					require.ErrorIs(f, last, tt.is)
+				default:
+					var e *webdelivery.PaginationError
+					require.ErrorAs(f, last, &e)
+				}
+			})
+		})
+	}
+}
+
+// A stream has no bound on its length, and needs none: it takes the same memory however long it is. What is counted is
+// all that is allocated, so that nothing depends on the garbage collector.
+func TestStreamsTakeConstantMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
+	const length = 64 << 20
+	for name, text := range map[string][2]string{ //nolint:paralleltest // as said
+		"rows":           {`{"columns":[{"name":"a"},{"name":"b"}],"rows":[`, `[12345,"some text"],`},
+		"unknown array":  {`{"new":[`, `{"a":["some text",1,null]},`},
+		"unknown object": {`{"new":{`, `"a":"some text",`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := &repeated{text: text[0], then: strings.Repeat(text[1], 1000), left: length}
+			send := roundTripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(body)}, nil
+			})
+			client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+				webdelivery.WithHTTPClient(&http.Client{Transport: send}))
+			require.NoError(t, err)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for _, err = range client.Stats.Events.Rows(t.Context(), aDay) {
+				continue
+			}
+			runtime.ReadMemStats(&after)
+			require.ErrorIs(t, err, errEnough)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+		})
+	}
+}
+
+var errEnough = errors.New("enough")
+
+// repeated is a text, then another one again and again, then an error.
+type repeated struct {
+	text, then string
+	left       int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errEnough
+	}
+	if r.text == "" {
+		r.text = r.then
+	}
+	n := copy(p, r.text)
+	r.text = r.text[n:]
+	r.left -= n
+	return n, nil
+}
+
+// Neither does the cap depend on how a reply is compressed or announced: a whole reply takes a few times the cap in
+// memory, as a buffer grows by doubling, and nothing of the rest.
+func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
+	const most = 4 << 20
+	bomb()                                                  // is made once
+	for name, handler := range map[string]http.HandlerFunc{ //nolint:paralleltest // as said
+		"gzip bomb":    sendBomb,
+		"endless body": endless(new(atomic.Int64), `{"id":"`, "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, op := range []operation{getTask, submit, createSession} {
+				inService(t, setup{options: []webdelivery.Option{webdelivery.WithMaxResponseBytes(most)}}, func(f *fixture) {
+					f.fail(testserver.Fault{Handler: handler})
+					var before, after runtime.MemStats
+					runtime.ReadMemStats(&before)
+					err := op.call(f.Context(), f.client)
+					runtime.ReadMemStats(&after)
+					require.ErrorIs(f, err, webdelivery.ErrResponseTooLarge)
+					assert.Less(f, after.TotalAlloc-before.TotalAlloc, uint64(6*most), op.name)
+				})
+			}
+		})
+	}
+}
