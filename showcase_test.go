@@ -16,9 +16,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
 )
+
+const packagePath = "github.com/webdelivery/webdelivery-go"
 
 // showcase keeps all that a program may do to show a value, until it is checked, and which types of this package have
 // been shown. As a writer it takes the records of a log.
@@ -33,6 +38,9 @@ type showcase struct {
 }
 
 func (s *showcase) show(values ...any) {
+	if slices.ContainsFunc(values, func(v any) bool { _, is := v.(*webdelivery.PurgeQueue); return is }) {
+		synctest.Wait() // its last contexts end in goroutines of their own, and fmt takes no locks
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range values {
@@ -83,7 +91,7 @@ func (s *showcase) note(v reflect.Value) {
 	if !v.IsValid() {
 		return
 	}
-	if v.Type().PkgPath() == "github.com/webdelivery/webdelivery-go" {
+	if v.Type().PkgPath() == packagePath {
 		name, _, _ := strings.Cut(v.Type().Name(), "[")
 		s.types[name] = true
 	}
@@ -119,7 +127,7 @@ func (s *showcase) note(v reflect.Value) {
 func everyPrint(v any) string {
 	var b bytes.Buffer
 	views := []any{v}
-	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() && p.Elem().Type().PkgPath() != "" {
+	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() && p.Elem().Type().PkgPath() == packagePath {
 		views = append(views, p.Elem().Interface())
 	}
 	// A verb that does not fit a pointer inside a struct makes fmt ignore the methods of all that is behind it, so that no

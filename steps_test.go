@@ -87,8 +87,9 @@ func everyStep(every time.Duration) []step {
 			options := webdelivery.QueueOptions{Wait: true, OnStats: func(s webdelivery.QueueStats) { show(s) }}
 			queue := c.Purge.NewQueue(options)
 			receipt, err := queue.Purge(ctx, webdelivery.Prefix("www.example.com/").WithCacheKeyModifier("v1*"))
-			show(options, queue, receipt)
-			return errors.Join(err, queue.Close(ctx))
+			err = errors.Join(err, queue.Close(ctx))
+			show(options, queue, receipt) // not before, as fmt takes no locks
+			return err
 		}},
 		{"NetworkListsService.List", func(ctx context.Context, c *webdelivery.Client, show func(...any)) error {
 			options := webdelivery.NetworkListOptions{Type: webdelivery.ListTypeIP}
