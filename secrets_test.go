@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -125,7 +126,7 @@ func TestNothingShowsASecret(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				t.Parallel()
 				encoded := base64.StdEncoding.EncodeToString([]byte(username + ":" + tt.password))
-				s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given}, types: map[string]bool{}}
+				s := &showcase{hidden: []string{encoded, "Basic ", "authtoken=", given}, types: map[string]bool{}, prints: map[reflect.Type]int{}}
 				if tt.password != "" {
 					s.hidden = append(s.hidden, tt.password)
 				}

@@ -35,7 +35,11 @@ type showcase struct {
 	texts  []string
 	shown  int
 	types  map[string]bool
+	prints map[reflect.Type]int
 }
+
+// oddPrints is how many values of a type are printed in the ways that nobody prints in, too: bytes take long.
+const oddPrints = 20
 
 func (s *showcase) show(values ...any) {
 	if slices.ContainsFunc(values, func(v any) bool { _, is := v.(*webdelivery.PurgeQueue); return is }) {
@@ -44,12 +48,21 @@ func (s *showcase) show(values ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, v := range values {
-		s.note(reflect.ValueOf(v))
-		s.texts = append(s.texts, everyPrint(v))
+		s.print(v)
 		for _, err := range tree(v) {
-			s.note(reflect.ValueOf(err))
-			s.texts = append(s.texts, everyPrint(err))
+			s.print(err)
 		}
+	}
+}
+
+// print is called with the lock held.
+func (s *showcase) print(v any) {
+	s.note(reflect.ValueOf(v))
+	s.prints[reflect.TypeOf(v)]++
+	if s.prints[reflect.TypeOf(v)] <= oddPrints {
+		s.texts = append(s.texts, everyPrint(v))
+	} else {
+		s.texts = append(s.texts, usualPrint(v))
 	}
 }
 
@@ -123,34 +136,42 @@ func (s *showcase) note(v reflect.Value) {
 	}
 }
 
-// everyPrint prints a value, what it points to, and a struct of the user's that holds it, in every way.
+// everyPrint prints a value in every way there is.
 func everyPrint(v any) string {
-	var b bytes.Buffer
-	views := []any{v}
-	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() && p.Elem().Type().PkgPath() == packagePath {
-		views = append(views, p.Elem().Interface())
-	}
-	// A verb that does not fit a pointer inside a struct makes fmt ignore the methods of all that is behind it, so that no
-	// type can hide an exported field from it; a struct is printed with the verbs that are for structs.
-	inside := struct {
-		Field any `json:"field"`
-	}{v}
-	fmt.Fprintf(&b, "%v %+v %#v", inside, inside, inside)
-	encoded, _ := json.Marshal(inside)
-	b.Write(encoded)
-	for _, view := range views {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x"} {
-			fmt.Fprintf(&b, verb+"\n", view)
+	odd := ""
+	for _, view := range views(v) {
+		if reflect.TypeOf(view) != reflect.TypeFor[holder]() { // whose pointers no type can guard from verbs that are not for structs
+			odd += fmt.Sprintf("%s\n%q\n%d\n%x\n", view, view, view, view)
 		}
+	}
+	return usualPrint(v) + odd
+}
+
+// usualPrint prints a value in the ways that programs do.
+func usualPrint(v any) string {
+	var b bytes.Buffer
+	for _, view := range views(v) {
+		fmt.Fprintf(&b, "%v\n%+v\n%#v\n", view, view, view)
 		encoded, _ := json.Marshal(view)
 		b.Write(encoded)
 		slog.New(slog.NewTextHandler(&b, nil)).Info("text", "value", view)
 		slog.New(slog.NewJSONHandler(&b, nil)).Info("json", "value", view)
 	}
-	for _, err := range tree(v) {
-		fmt.Fprintf(&b, "%v %+v %#v\n", err, err, err)
-	}
 	return b.String()
+}
+
+// holder is a struct of the user's.
+type holder struct {
+	Field any `json:"field"`
+}
+
+// views are the value, what it points to, and a struct of the user's that holds it.
+func views(v any) []any {
+	all := []any{v, holder{v}}
+	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() && p.Elem().Type().PkgPath() == packagePath {
+		all = append(all, p.Elem().Interface())
+	}
+	return all
 }
 
 // tree lists the errors inside an error, however they are wrapped.
