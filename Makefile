@@ -28,9 +28,11 @@ all: lint test
 
 ci: lint tidy vuln api-check test fuzz
 
-# One run with the race detector gives the coverage as well.
+# Every test runs with the race detector, those that are large in a smaller size (-short); and in full size without it,
+# which gives the coverage as well.
 test:
-	go test -race -covermode=atomic -coverpkg=$(shell echo $(PACKAGES) | tr ' ' ,) -coverprofile=cover.out ./...
+	go test -race -short ./...
+	go test -coverpkg=$(shell echo $(PACKAGES) | tr ' ' ,) -coverprofile=cover.out ./...
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
 	cd testdata/consumer && go vet ./... && go test ./...

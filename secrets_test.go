@@ -102,6 +102,9 @@ func echoes() []echoing {
 		e.name, e.password = e.name+", with the password", true
 		all = append(all, e)
 	}
+	if testing.Short() { // printing takes long with the race detector, which finds nothing in most of it
+		all = slices.DeleteFunc(all, func(e echoing) bool { return e.status != 200 || e.password })
+	}
 	return all
 }
 
