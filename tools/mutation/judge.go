@@ -78,7 +78,7 @@ func (s *suite) record(workers int, mutants []*mutant) error {
 			return
 		}
 		began := time.Now()
-		cmd := s.command(context.Background(), "MUTANTS_REACHED="+notes, "-test.run="+pattern(s.tests[i].name), "-test.timeout=5m")
+		cmd := s.command(context.Background(), "MUTANTS_REACHED="+notes, "-test.run="+pattern(s.tests[i].name), "-test.short", "-test.timeout=5m")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			failed[i] = fmt.Errorf("%s fails without a mutant: %w\n%s", s.tests[i].name, err, out)
@@ -102,10 +102,12 @@ func (s *suite) record(workers int, mutants []*mutant) error {
 	return nil
 }
 
-// A mutant meets first the tests that noticed others of its file, then those that are quick, then the rest. Which these
-// are makes the search short; what is found does not depend on it, as a survivor has met all.
+// A mutant meets first the quick tests that noticed others of its file, then all quick ones, then the slower ones, and
+// at last the few that take as long as all the others. Which these are makes the search short; what is found does not
+// depend on it, as a survivor has met all.
 const (
 	quick = 300 * time.Millisecond
+	slow  = 3 * time.Second
 	first = 12
 )
 
@@ -139,17 +141,19 @@ func (s *suite) judge(workers int, mutants []*mutant) {
 	fmt.Fprintln(os.Stderr)
 }
 
-func (s *suite) rounds(tests []int, kills map[int]int) (rounds [3][]int) {
+func (s *suite) rounds(tests []int, kills map[int]int) (rounds [4][]int) {
 	sorted := slices.Clone(tests)
 	slices.SortStableFunc(sorted, func(a, b int) int { return kills[b] - kills[a] })
 	for i, t := range sorted {
 		switch {
+		case s.tests[t].took > slow:
+			rounds[3] = append(rounds[3], t)
+		case s.tests[t].took > quick:
+			rounds[2] = append(rounds[2], t)
 		case i < first && kills[t] > 0:
 			rounds[0] = append(rounds[0], t)
-		case s.tests[t].took <= quick:
-			rounds[1] = append(rounds[1], t)
 		default:
-			rounds[2] = append(rounds[2], t)
+			rounds[1] = append(rounds[1], t)
 		}
 	}
 	return rounds
@@ -166,7 +170,7 @@ func (s *suite) try(m *mutant, tests []int) (fate, []int) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+5*time.Second)
 	defer cancel()
 	out, err := s.command(ctx, "MUTANT="+strconv.Itoa(m.id),
-		"-test.run="+pattern(names...), "-test.failfast", "-test.timeout="+limit.String()).CombinedOutput()
+		"-test.run="+pattern(names...), "-test.failfast", "-test.short", "-test.timeout="+limit.String()).CombinedOutput()
 	switch {
 	case err == nil:
 		return survived, nil
