@@ -16,7 +16,7 @@ func TestREADMEIsTrue(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	unindented := ""
-	for _, name := range []string{"example_test.go", "example_stats_test.go", "example_lists_test.go"} {
+	for _, name := range []string{"example_test.go", "example_stats_test.go", "example_lists_test.go", "webdeliverytest/example_test.go"} {
 		examples, err := os.ReadFile(name)
 		require.NoError(t, err)
 		unindented += strings.ReplaceAll(string(examples), "\n\t", "\n")
