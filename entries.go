@@ -18,9 +18,8 @@ type entry struct {
 
 // meaning is the canonical form of an entry. It can be compared.
 type meaning struct {
-	prefix  netip.Prefix // of an IP list: masked, not mapped; an address is the prefix of its full length
-	country string       // of a GEO list: in upper case
-	other   string       // an entry that the service holds and that is neither
+	prefix netip.Prefix // of an IP list: masked, not mapped; an address is the prefix of its full length
+	name   string       // of a GEO list: the country in upper case; or what the service holds that is neither
 }
 
 // listType is the type of list that an entry belongs to.
@@ -34,7 +33,7 @@ func (m meaning) listType() ListType {
 // parseEntry reads an address, a range or a country code.
 func parseEntry(text string) (entry, error) {
 	if code := strings.ToUpper(text); len(text) == 2 && isCountry(code) {
-		return entry{text: code, meaning: meaning{country: code}}, nil
+		return entry{text: code, meaning: meaning{name: code}}, nil
 	}
 	if addr, err := netip.ParseAddr(text); err == nil {
 		if addr.Zone() != "" {
@@ -95,7 +94,7 @@ func parseEntries(field string, want ListType, texts []string) ([]entry, error) 
 func heldEntry(text string) entry {
 	e, err := parseEntry(text)
 	if err != nil {
-		return entry{text: text, meaning: meaning{other: text}}
+		return entry{text: text, meaning: meaning{name: text}}
 	}
 	return e
 }

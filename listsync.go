@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,8 +10,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-
-	"go4.org/netipx"
 )
 
 // Plan compares a desired set of entries with a network list as it is; Apply carries the plan out. Apply adds before it
@@ -121,14 +120,18 @@ const bulkConcurrency = 4
 
 // fingerprint knows a list again: the same entries under the same ids.
 func fingerprint(entries []held) string {
-	lines := make([]string, len(entries))
-	for i, e := range entries {
-		lines[i] = e.ID + " " + e.Entry + "\n"
+	order := make([]*held, len(entries))
+	for i := range entries {
+		order[i] = &entries[i]
 	}
-	slices.Sort(lines)
+	slices.SortFunc(order, func(a, b *held) int {
+		return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Entry, b.Entry))
+	})
 	sum := sha256.New()
-	for _, line := range lines {
-		_, _ = sum.Write([]byte(line))
+	var line []byte
+	for _, e := range order {
+		line = append(append(append(append(line[:0], e.ID...), ' '), e.Entry...), '\n')
+		_, _ = sum.Write(line)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -179,9 +182,7 @@ func desiredEntries(desired []string, options PlanOptions) ([]entry, error) {
 	}
 	wanted = withoutDuplicates(wanted)
 	if options.Aggregate && len(wanted) > 0 && wanted[0].listType() == ListTypeIP {
-		if wanted, err = aggregate(wanted); err != nil {
-			return nil, err
-		}
+		wanted = aggregate(wanted)
 	}
 	if len(wanted) > maxListEntries {
 		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", len(wanted), maxListEntries)
@@ -203,14 +204,14 @@ func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
 	p := &Plan{ListID: list.ID, Type: list.Type, Name: list.Name, Before: fingerprint(current)}
 	has := meanings(current)
 	wants := make(map[meaning]bool, len(wanted))
-	var add []entry
+	add := make([]entry, 0, len(wanted))
 	for _, e := range wanted {
 		wants[e.meaning] = true
 		if !has[e.meaning] {
 			add = append(add, e)
 		}
 	}
-	var remove, keep []*held
+	remove, keep := make([]*held, 0, len(current)), make([]*held, 0, len(current))
 	for i := range current {
 		e := &current[i]
 		if wants[e.meaning] {
@@ -223,9 +224,7 @@ func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
 	if p.Keep+len(add) > maxListEntries {
 		return nil, invalid("desired", "the list would hold %d entries, and %d are the most", p.Keep+len(add), maxListEntries)
 	}
-	if err := p.order(keep, add, remove); err != nil {
-		return nil, err
-	}
+	p.order(keep, add, remove)
 	for _, step := range p.steps() {
 		p.Largest = max(p.Largest, step.size)
 		p.Calls += step.calls()
@@ -236,116 +235,89 @@ func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
 
 // order puts first what may go first: of the removals those whose addresses nobody will miss while the additions are
 // under way, of the additions those that cover what will be removed.
-func (p *Plan) order(keep []*held, add []entry, remove []*held) error {
-	kept, err := covered(keep, heldPrefix)
-	if err != nil {
-		return err
-	}
-	added, err := covered(add, entryPrefix)
-	if err != nil {
-		return err
-	}
-	removed, err := covered(remove, heldPrefix)
-	if err != nil {
-		return err
-	}
+func (p *Plan) order(keep []*held, add []entry, remove []*held) {
+	kept, added, removed := covered(keep, heldPrefix), covered(add, entryPrefix), covered(remove, heldPrefix)
 	remove = falseFirst(remove, func(e *held) bool { return missed(e.prefix, added, kept) })
 	for _, e := range add {
-		if removed.OverlapsPrefix(e.prefix) {
+		if e.prefix.IsValid() && removed.overlaps(e.prefix) {
 			p.Covering++
 		}
 	}
-	add = falseFirst(add, func(e entry) bool { return !removed.OverlapsPrefix(e.prefix) })
+	add = falseFirst(add, func(e entry) bool { return !e.prefix.IsValid() || !removed.overlaps(e.prefix) })
 	p.Add = textsOf(add)
 	p.Remove = make([]NetworkListEntry, len(remove))
 	for i, e := range remove {
 		p.Remove[i] = e.NetworkListEntry
 	}
-	return p.countUnprotected(keep)
+	p.countUnprotected(keep, add, remove)
 }
 
 // missed: while the later additions are not there, removing this uncovers addresses that are to stay covered. Rather
 // too often true than not often enough.
-func missed(p netip.Prefix, later, there *netipx.IPSet) bool {
-	return p.IsValid() && later.OverlapsPrefix(p) && !there.ContainsPrefix(p)
+func missed(p netip.Prefix, later, there coverage) bool {
+	return p.IsValid() && later.overlaps(p) && !there.contains(p)
 }
 
 // countUnprotected goes through the steps that make room in a full list.
-func (p *Plan) countUnprotected(keep []*held) error {
-	there := make([]string, 0, len(keep)+len(p.Add))
+func (p *Plan) countUnprotected(keep []*held, add []entry, remove []*held) {
+	there := make([]netip.Prefix, 0, len(keep)+len(add))
 	for _, e := range keep {
-		there = append(there, e.Entry)
+		there = append(there, e.prefix)
 	}
-	there = append(there, p.Add...)
-	here := len(keep) // of these the list holds so many
+	for _, e := range add {
+		there = append(there, e.prefix)
+	}
+	here, gone := len(keep), 0 // so many of these the list holds, so many have been removed
 	for _, step := range p.steps() {
 		if step.add != nil {
 			here += len(step.add)
 			continue
 		}
 		if here == len(there) {
-			return nil // every addition is there: these are the other removals
+			return // every addition is there: these are the other removals
 		}
-		now, err := covered(there[:here], textPrefix)
-		if err != nil {
-			return err
-		}
-		later, err := covered(there[here:], textPrefix)
-		if err != nil {
-			return err
-		}
-		for _, e := range step.remove {
-			if missed(textPrefix(e.Entry), later, now) {
+		now, later := covered(there[:here], itself), covered(there[here:], itself)
+		for range step.remove {
+			if missed(remove[gone].prefix, later, now) {
 				p.Unprotected++
 			}
+			gone++
 		}
 	}
-	return nil
 }
 
 // falseFirst keeps the order otherwise.
 func falseFirst[T any](all []T, last func(T) bool) []T {
-	var first, rest []T
-	for _, e := range all {
-		if last(e) {
-			rest = append(rest, e)
-		} else {
-			first = append(first, e)
+	sorted, behind := make([]T, 0, len(all)), make([]bool, len(all))
+	for i, e := range all {
+		if behind[i] = last(e); !behind[i] {
+			sorted = append(sorted, e)
 		}
 	}
-	return append(first, rest...)
-}
-
-func heldPrefix(e *held) netip.Prefix     { return e.prefix }
-func entryPrefix(e entry) netip.Prefix    { return e.prefix }
-func textPrefix(text string) netip.Prefix { return heldEntry(text).prefix }
-
-// covered is the set of addresses of some entries.
-func covered[T any](entries []T, prefix func(T) netip.Prefix) (*netipx.IPSet, error) {
-	var b netipx.IPSetBuilder
-	for _, e := range entries {
-		if p := prefix(e); p.IsValid() {
-			b.AddPrefix(p)
+	for i, e := range all {
+		if behind[i] {
+			sorted = append(sorted, e)
 		}
 	}
-	return b.IPSet()
+	return sorted
 }
+
+func heldPrefix(e *held) netip.Prefix    { return e.prefix }
+func entryPrefix(e entry) netip.Prefix   { return e.prefix }
+func itself(p netip.Prefix) netip.Prefix { return p }
 
 // aggregate merges ranges into the fewest that cover the same addresses, no more and no less.
-func aggregate(entries []entry) ([]entry, error) {
-	set, err := covered(entries, entryPrefix)
-	if err != nil {
-		return nil, err
-	}
-	var merged []entry
-	for _, p := range set.Prefixes() {
+func aggregate(entries []entry) []entry {
+	prefixes := covered(entries, entryPrefix).prefixes()
+	merged := make([]entry, len(prefixes))
+	for i, p := range prefixes {
 		text := p.String()
 		if p.IsSingleIP() {
 			text = p.Addr().String()
 		}
-		merged = append(merged, entry{text, meaning{prefix: p}})
+		merged[i] = entry{text, meaning{prefix: p}}
 	}
-	return merged, nil
+	return merged
 }
 
 // step is one part of carrying out a plan: a call that adds, or some removals that may run side by side.
