@@ -693,3 +693,27 @@ func TestApplyWaitsNoLonger(t *testing.T) {
 		require.ErrorAs(f, err, &failed)
 	})
 }
+
+// A list that cannot be read is no empty list.
+func TestAPlanNeedsTheWholeList(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{aList, aList + "/entries"} {
+		inReliableService(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: path, Status: 403})
+			plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{"192.0.2.1"}, anything)
+			require.ErrorIs(f, err, webdelivery.ErrForbidden)
+			assert.Nil(f, plan)
+		})
+	}
+}
+
+// The largest that a list gets is told, also when it only shrinks.
+func TestTheLargestOfAListThatShrinks(t *testing.T) {
+	t.Parallel()
+	inReliableService(t, setup{}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{"192.0.2.1"}, anything)
+		require.NoError(f, err)
+		assert.Equal(f, 3, plan.Largest)
+		assert.Equal(f, 2, plan.Calls)
+	})
+}
