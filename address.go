@@ -103,17 +103,26 @@ func expand(template string, ids ...string) (string, error) {
 }
 
 // escapeSegment makes one path element of an id. What would leave its place in the path is refused: url.PathEscape
-// leaves "." and ".." as they are.
+// leaves "." and ".." as they are, and a proxy may read an escaped slash or a backslash as a slash.
 func escapeSegment(field, id string) (string, error) {
 	switch {
 	case id == "":
 		return "", invalid(field, "is empty")
-	case id == "." || id == "..":
+	case hasDots(id):
 		return "", invalid(field, "%q would change the path", id)
 	case strings.IndexFunc(id, isControl) >= 0:
 		return "", invalid(field, "holds a control character")
 	}
 	return url.PathEscape(id), nil
+}
+
+func hasDots(id string) bool {
+	for part := range strings.FieldsFuncSeq(id, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if part == "." || part == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
@@ -132,11 +141,6 @@ func cleanPath(field, path string) (string, error) {
 		}
 		if strings.Contains(plain, `\`) {
 			return "", invalid(field, "path %q holds a backslash", path)
-		}
-		for part := range strings.SplitSeq(plain, "/") { // a proxy may read an escaped slash as one
-			if part == "." || part == ".." {
-				return "", invalid(field, "path %q leads out of its place", path)
-			}
 		}
 		if elements[i], err = escapeSegment(field, plain); err != nil {
 			return "", err

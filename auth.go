@@ -6,11 +6,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Auth says how a client proves who it is (service-interface section 5). Make one with [BasicAuth], [SessionAuth] or
@@ -97,17 +100,17 @@ type authenticator struct {
 	token   secret   // fixed token
 	session *session // nil unless the client logs in by itself
 	hidden  []secret // what must not stand in an error: header values, password, token
-	shown   []secret // those of them that requests show: header values
 }
 
 func newAuthenticator(a Auth, create func(context.Context) (*Session, error)) *authenticator {
 	if a.mode == modeToken {
-		forms := hiddenForms(authCookieName+"=", a.token.reveal())
-		return &authenticator{token: a.token, hidden: forms, shown: forms}
+		return &authenticator{token: a.token, hidden: hiddenForms(authCookieName+"=", a.token.reveal())}
 	}
 	encoded := base64.StdEncoding.EncodeToString([]byte(a.username + ":" + a.password.reveal()))
-	n := &authenticator{basic: newSecret("Basic " + encoded), shown: hiddenForms("Basic ", encoded)}
-	n.hidden = slices.Concat(n.shown, hiddenForms("", a.password.reveal()))
+	n := &authenticator{
+		basic:  newSecret("Basic " + encoded),
+		hidden: append(hiddenForms("Basic ", encoded), hiddenForms("", a.password.reveal())...),
+	}
 	if a.mode == modeSession {
 		n.session = &session{create: create}
 	}
@@ -115,7 +118,8 @@ func newAuthenticator(a Auth, create func(context.Context) (*Session, error)) *a
 }
 
 // hiddenForms lists the forms in which a secret can come back in a text: with what stands before it in a header, alone,
-// as JSON writes it (with or without escapes for HTML and for slashes), and as a query does.
+// as JSON writers write it (with or without escapes for HTML, for slashes, and for what is not ASCII), and as a query
+// does.
 func hiddenForms(before, text string) []secret {
 	if len(text) < minHidden {
 		return nil
@@ -124,7 +128,9 @@ func hiddenForms(before, text string) []secret {
 	if plain, err := marshalJSON(text); err == nil {
 		var escaped bytes.Buffer
 		json.HTMLEscape(&escaped, plain)
-		written = append(written, strings.Trim(string(plain), `"`), strings.Trim(escaped.String(), `"`))
+		inJSON := strings.Trim(string(plain), `"`)
+		written = append(written, inJSON, strings.Trim(escaped.String(), `"`), unicodeEscapes(inJSON, `\u%04x`, ""),
+			unicodeEscapes(inJSON, `\u%04X`, ""), unicodeEscapes(inJSON, `\u%04X`, "+<>&'`"))
 	}
 	var forms []secret
 	seen := map[string]bool{}
@@ -197,33 +203,35 @@ func (n *authenticator) redactBytes(b []byte) []byte {
 	if n == nil {
 		return b
 	}
-	b = withoutForms(b, n.hidden, 0)
+	b = withoutForms(b, n.hidden)
 	if n.session != nil {
-		b = withoutForms(b, n.session.forms(), 0)
+		b = withoutForms(b, n.session.forms())
 	}
 	return b
 }
 
-// minEcho is the length from which on a secret is looked for in a reply that is no error. What a program is to read is
-// changed only where it cannot be anything else.
-const minEcho = 16
-
-// redactEcho takes out of a reply that is no error what the requests showed: a service that echoes them would bring that
-// into all that is printed of the reply. The password itself is no part of a request, and may be any word.
-func (n *authenticator) redactEcho(b []byte) []byte {
-	if b = withoutForms(b, n.shown, minEcho); n.session != nil {
-		b = withoutForms(b, n.session.forms(), minEcho)
-	}
-	return b
-}
-
-func withoutForms(b []byte, forms []secret, least int) []byte {
+func withoutForms(b []byte, forms []secret) []byte {
 	for _, form := range forms {
-		if text := form.reveal(); len(text) >= least && bytes.Contains(b, []byte(text)) {
+		if text := form.reveal(); bytes.Contains(b, []byte(text)) {
 			b = bytes.ReplaceAll(b, []byte(text), []byte(redacted))
 		}
 	}
 	return b
+}
+
+// unicodeEscapes writes what is not ASCII, and these characters, as escapes of JSON.
+func unicodeEscapes(text, escape, also string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < utf8.RuneSelf && !strings.ContainsRune(also, r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, escape, unit)
+		}
+	}
+	return b.String()
 }
 
 // text is one without secrets.
@@ -234,6 +242,27 @@ func (n *authenticator) redactIn(texts ...*string) {
 	for _, s := range texts {
 		*s = n.text(*s)
 	}
+}
+
+// redactNames takes the secrets out of names, by which something may be looked up: only what is too long to be a part of
+// one by chance.
+func (n *authenticator) redactNames(names ...*string) {
+	const least = 16
+	for _, s := range names {
+		if safe := n.text(*s); safe != *s && len(*s) >= least {
+			*s = safe
+		}
+	}
+}
+
+// resolveSent resolves an address that the service sent. The refusal of one with a secret in it does not repeat it, as
+// what it repeats of it may be a piece of the secret.
+func (c *Client) resolveSent(field, address string) (path, query string, err error) {
+	path, query, err = c.base.resolve(field, address)
+	if err != nil && c.auth.text(address) != address {
+		err = invalid(field, "leads astray, with a credential in it")
+	}
+	return path, query, err
 }
 
 // redactMargin is how much of a text past its end is looked at before it is clipped, so that no piece of a secret is

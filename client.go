@@ -137,7 +137,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		return invalid("out", "is no pointer to read the reply into")
 	}
 	// The code of a transaction tells how it ended, not whether it could be read.
-	cl := call{method: method, path: path, query: query, verbatim: true, enveloped: !strings.HasPrefix(path, transactionsPath)}
+	cl := call{method: method, path: path, query: query, enveloped: !strings.HasPrefix(path, transactionsPath)}
 	if in != nil {
 		if cl.body, err = marshalJSON(in); err != nil {
 			return err

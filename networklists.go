@@ -313,9 +313,9 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 		return nil, err
 	}
 	const field = "entries_batch_deletion_uri"
-	path, query, err := s.client.base.resolve(field, list.EntriesBatchDeletionURI)
+	path, query, err := s.client.resolveSent(field, list.EntriesBatchDeletionURI)
 	if err != nil {
-		return nil, invalid(field, "%q is no address of this list", s.client.auth.excerpt([]byte(list.EntriesBatchDeletionURI), maxShown))
+		return nil, err
 	}
 	own, err := expand(listPath, id)
 	if err != nil {

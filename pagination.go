@@ -157,7 +157,7 @@ func (t *trail) arrive(here position) error {
 		return t.broken("page_index %d follows %d", here.index, t.index)
 	}
 	t.index = here.index
-	if path, query, err := t.client.base.resolve("uri", here.uri); err == nil {
+	if path, query, err := t.client.resolveSent("uri", here.uri); err == nil {
 		t.visit(path, query)
 	}
 	return nil
@@ -175,7 +175,7 @@ func (t *trail) follow(here position, maxPages int) (query string, more bool, er
 	if here.next == "" {
 		return "", false, t.broken("has_more is true, but there is no next_uri")
 	}
-	path, query, err := t.client.base.resolve("next_uri", here.next)
+	path, query, err := t.client.resolveSent("next_uri", here.next)
 	if err != nil {
 		return "", false, t.broken("%v", err)
 	}

@@ -231,7 +231,6 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 	if receipt.TransactionID <= 0 {
 		receipt.TransactionID = r.exchange.client.transactionOf(receipt.StatusURI)
 	}
-	receipt.StatusURI = string(r.exchange.client.auth.redactEcho([]byte(receipt.StatusURI))) // a Location has not been looked at
 	if receipt.TransactionID <= 0 {
 		e := r.bad("no transaction id", nil)
 		if !seeOther {
@@ -288,13 +287,13 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 			if tx, err = s.client.fetchTransaction(ctx, cl); err != nil {
 				return Progress{}, err
 			}
-			return Progress{Status: s.client.auth.text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
+			return Progress{Status: tx.TransactionStatus, Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
 		})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, s.client.auth.redactWait(err)
 	case tx.endedBadly():
-		s.client.auth.redactIn(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription)
+		s.client.auth.redactIn(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
 		return nil, &TransactionError{tx}
 	default:
 		return tx, nil

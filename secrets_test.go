@@ -38,10 +38,6 @@ type echoing struct {
 	reply    everyReply
 }
 
-// valuesAreShown: a row, and a text with the bare password in it, are the user's own data when a call succeeds. They
-// must not come back in errors and logs.
-func (e echoing) valuesAreShown() bool { return !e.password && !e.rows }
-
 // handler echoes to one step of a client with this password.
 func (e echoing) handler(password string) http.HandlerFunc {
 	var looks atomic.Int64
@@ -135,7 +131,7 @@ func TestNothingShowsASecret(t *testing.T) {
 				}
 				debug := &slog.HandlerOptions{Level: slog.LevelDebug}
 				logger := slog.New(slog.NewMultiHandler(slog.NewTextHandler(s, debug), slog.NewJSONHandler(s, debug)))
-				settings := setup{auth: tt.auth, options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
+				settings := setup{server: testserver.Config{EventsPerSecond: 0.01}, auth: tt.auth, options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
 				defer func() {
 					mu.Lock()
 					defer mu.Unlock()
@@ -144,6 +140,7 @@ func TestNothingShowsASecret(t *testing.T) {
 				withList(t, settings, []string{"192.0.2.1"}, func(f *fixture) {
 					f.srv.AddTask(testserver.TaskSpec{ID: taskID})
 					s.showSettings(f, settings, tt.password)
+					s.showReplies(f)
 					s.showFaults(f)
 					steps := everyStep(time.Second)
 					if tt.name == "wrong password" {
@@ -156,7 +153,7 @@ func TestNothingShowsASecret(t *testing.T) {
 		}
 	})
 	for _, name := range declared(t) {
-		assert.Contains(t, types, name, "the run does not show this type")
+		assert.True(t, types[name], "the run does not show the type "+name)
 	}
 }
 
@@ -180,6 +177,26 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 		s.show(broken, err)
 	}
 	s.check(f, "settings")
+}
+
+// showReplies shows what needs something to be there.
+func (s *showcase) showReplies(f *fixture) {
+	page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{})
+	s.show(page, err)
+	if err != nil { // with a password or a token that is none
+		return
+	}
+	info, err := f.client.NetworkLists.GetEntry(f.Context(), listID, page.Items[0].ID)
+	require.NoError(f, err)
+	s.show(info)
+	rows := 0
+	for row, err := range f.client.Stats.Events.Rows(f.Context(), lastHour(5)) {
+		require.NoError(f, err)
+		s.show(row, row.At(0))
+		rows++
+	}
+	assert.Equal(f, 5, rows)
+	s.check(f, "replies")
 }
 
 // showFaults makes all calls of a client of a service that works, and of one that has faults.
@@ -231,11 +248,8 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 			if e.timeout > 0 {
 				ctx, cancel = context.WithTimeout(f.Context(), e.timeout)
 			}
-			show := s.show
-			if !e.valuesAreShown() {
-				show = func(...any) {}
-			}
-			s.show(op.run(ctx, f.newClient(f.srv.URL(), settings), show))
+			// What a call that succeeds gives is the service's own words, as they came. Errors and logs are not.
+			s.show(op.run(ctx, f.newClient(f.srv.URL(), settings), func(...any) {}))
 			s.check(f, e.name+": "+op.method)
 			cancel()
 			remove()
@@ -244,9 +258,9 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 	}
 }
 
-// Client.Do gives a reply as it came: what lists sessions must be able to tell the client's own. A reply that the SDK
-// reads itself shows no session, and neither does the path of a request in an error.
-func TestAReplyOfDoIsAsItCame(t *testing.T) {
+// A reply that succeeds is given as it came: what is taken out of errors may be a part of a name here, and what stands in
+// an address is needed to follow it. The path of a request in an error shows no session.
+func TestRepliesAreAsTheyCame(t *testing.T) {
 	t.Parallel()
 	const session = "SESSIONTOKEN/123456"
 	inFakeTime(t, setup{auth: webdelivery.SessionToken(session)}, func(f *fixture) {
@@ -256,7 +270,7 @@ func TestAReplyOfDoIsAsItCame(t *testing.T) {
 		assert.Equal(f, session, reply.ID)
 		task, err := f.client.Tasks.Get(f.Context(), taskID)
 		require.NoError(f, err)
-		assert.Equal(f, "[redacted]", task.ID)
+		assert.Equal(f, session, task.ID)
 
 		f.fail(testserver.Fault{Status: 404})
 		err = f.client.Do(f.Context(), http.MethodDelete, "/sessions/"+url.PathEscape(session), nil, nil)
@@ -407,5 +421,57 @@ func TestALoggerThatIsOffGetsNothing(t *testing.T) {
 	inService(t, setup{options: []webdelivery.Option{webdelivery.WithLogger(logger)}}, func(f *fixture) {
 		require.NoError(f, getTask.call(f.Context(), f.client))
 		assert.Zero(f, log.Len())
+	})
+}
+
+// JSON may write any character as an escape, and different writers do so with different ones.
+func TestSecretsAreHiddenInEveryEscape(t *testing.T) {
+	t.Parallel()
+	const umlauts, signs = "pässwörd-lang😀", "correct+horse>battery"
+	for password, written := range map[string][]string{
+		umlauts: {`p\u00e4ssw\u00f6rd-lang\ud83d\ude00`, `p\u00E4ssw\u00F6rd-lang\uD83D\uDE00`},
+		signs:   {`correct+horse\u003ebattery`, `correct\u002Bhorse\u003Ebattery`},
+	} {
+		for _, form := range written {
+			inFakeTime(t, setup{auth: webdelivery.BasicAuth(username, password)}, func(f *fixture) {
+				f.fail(testserver.Fault{Status: 400, Body: `{"description":"no ` + form + `"}`})
+				_, err := f.client.Tasks.Get(f.Context(), taskID)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, `{"description":"no [redacted]"}`, string(e.Body))
+				assert.Equal(f, "no [redacted]", e.Description)
+			})
+		}
+	}
+}
+
+// The names of what failed are kept, unless a secret stands in them that is no part of a name by chance.
+func TestNamesOfWhatFailedAreKept(t *testing.T) {
+	t.Parallel()
+	const word = "test"
+	s := setup{server: testserver.Config{Users: []testserver.User{{Name: username, Password: word}}}, auth: webdelivery.BasicAuth(username, word)}
+	inFakeTime(t, s, func(f *fixture) {
+		id := f.srv.AddTask(testserver.TaskSpec{ID: "test-1", Operation: "run-tests", Error: &testserver.TaskError{Message: "a test failed"}})
+		var seen []string
+		_, err := f.client.Tasks.Wait(f.Context(), id, webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p.ID) }))
+		var failed *webdelivery.TaskError
+		require.ErrorAs(f, err, &failed)
+		assert.Equal(f, "test-1", failed.Task.ID)
+		assert.Equal(f, "run-tests", failed.Task.Operation)
+		assert.Equal(f, "a [redacted] failed", failed.Task.ErrorInfo.Message)
+		assert.Equal(f, []string{"test-1"}, seen)
+	})
+}
+
+// The body of a redirect repeats where it leads.
+func TestErrorsOfARedirectKeepNoBody(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 302, Header: http.Header{"Location": {"https://sso.example.com/?code=once"}}, Body: `<a href="https://sso.example.com/?code=once">`})
+		err := getTask.call(f.Context(), f.client)
+		var e *webdelivery.Error
+		require.ErrorAs(f, err, &e)
+		assert.Empty(f, e.Body)
+		assert.NotContains(f, everyPrint(err), "once")
 	})
 }

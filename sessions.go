@@ -27,7 +27,7 @@ type Session struct {
 // A wrong user name or password is [ErrUnauthorized]; it is never tried twice. A reply in which no session id can be
 // found is [ErrBadReply].
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.client.send(ctx, call{method: http.MethodPost, path: sessionsPath, enveloped: true, verbatim: true})
+	r, err := s.client.send(ctx, call{method: http.MethodPost, path: sessionsPath, enveloped: true})
 	if err != nil {
 		return nil, err
 	}

@@ -128,11 +128,11 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 		if path, query, err := s.client.base.resolve("uri", task.URI); err == nil {
 			cl = getCall(path, query)
 		}
-		return Progress{Status: s.client.auth.text(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
+		return Progress{Status: task.Status, Percent: task.Progress, Complete: task.ended()}, nil
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, s.client.auth.redactWait(err)
 	case task.ErrorInfo != nil:
 		return nil, s.failed(task)
 	default:
@@ -142,10 +142,11 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 
 // failed makes the error of a task. Errors hold no credential, whatever the service says.
 func (s *TasksService) failed(t *Task) *TaskError {
-	redact := s.client.auth.redactIn
-	redact(&t.ID, &t.URI, &t.Operation, &t.Status, &t.User.ID, &t.User.URI, &t.Target.ID, &t.Target.URI, &t.ErrorInfo.Message, &t.ErrorInfo.Type)
+	auth := s.client.auth
+	auth.redactNames(&t.ID, &t.URI, &t.Operation, &t.Status, &t.User.ID, &t.User.URI, &t.Target.ID, &t.Target.URI)
+	auth.redactIn(&t.ErrorInfo.Message, &t.ErrorInfo.Type)
 	for i := range t.ErrorInfo.Details {
-		redact(&t.ErrorInfo.Details[i].Message)
+		auth.redactIn(&t.ErrorInfo.Details[i].Message)
 	}
 	return &TaskError{t}
 }

@@ -126,7 +126,7 @@ func TestTaskIDIsOnePathElement(t *testing.T) {
 	t.Parallel()
 	for id, element := range map[string]string{
 		"t-1": "t-1", "a/b": "a%2Fb", "/": "%2F", "a b": "a%20b", "ü": "%C3%BC", "%2e": "%252e", "%2e%2e": "%252e%252e",
-		"...": "...", "a?b=c": "a%3Fb=c", "a#b": "a%23b", "../b": "..%2Fb", `a\b`: "a%5Cb", "100%": "100%25",
+		"...": "...", "a?b=c": "a%3Fb=c", "a#b": "a%23b", `a\b`: "a%5Cb", "100%": "100%25",
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +149,7 @@ func TestTaskIDIsOnePathElement(t *testing.T) {
 
 func TestTaskIDThatLeavesItsPlaceIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{"", ".", "..", "a\nb", "a\r\nX-Evil: b", "a\x00", "\x1f", "a\x7f", "\t"} {
+	for _, id := range []string{"", ".", "..", "../b", "a/../b", `a\..\b`, "a/.", "a\nb", "a\r\nX-Evil: b", "a\x00", "\x1f", "a\x7f", "\t"} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {

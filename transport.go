@@ -49,7 +49,6 @@ type call struct {
 	stream    bool // a success is not read, but handed on as it arrives
 	permitted bool // the first attempt has its purge permit already
 	enveloped bool // a code of 400 or more in the reply is a refusal, whatever its HTTP status
-	verbatim  bool // the reply is the caller's as it came, an echo of what the request showed included
 }
 
 // exchange is one call on its way: what is asked, and what came of it so far. Its attempts follow one another, so
@@ -146,9 +145,6 @@ func (x *exchange) finish() (*reply, error) {
 		return &reply{status: a.status, header: a.header, gone: true, exchange: x}, nil
 	}
 	if done {
-		if !x.verbatim {
-			a.body = x.client.auth.redactEcho(a.body)
-		}
 		return &reply{status: a.status, header: a.header, body: a.body, stream: a.stream, exchange: x}, nil
 	}
 	cause := a.err
@@ -182,6 +178,9 @@ func (x *exchange) newError(cause error) *Error {
 	e.Body = x.client.auth.excerpt(a.body, maxErrorBody)
 	e.Header = x.client.safeHeader(a.header)
 	e.Description = x.client.auth.text(describe(a.severity(), e.Header, e.Body))
+	if a.status >= http.StatusMultipleChoices && a.status < http.StatusBadRequest {
+		e.Body = nil // it repeats where the redirect leads
+	}
 	if x.kind == login {
 		// Whatever a login is answered with may hold a session, in a shape that is not known.
 		e.Body = nil

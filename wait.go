@@ -142,3 +142,12 @@ func (e *waitError) Error() string {
 func (e *waitError) Unwrap() error { return e.err }
 
 func (e *waitError) outcomeOfWrite() Outcome { return Unknown }
+
+// redactWait takes the secrets out of what an error of poll says of the last look.
+func (n *authenticator) redactWait(err error) error {
+	var ended *waitError
+	if errors.As(err, &ended) {
+		n.redactIn(&ended.last.Status)
+	}
+	return err
+}
