@@ -7,6 +7,10 @@ flags=(${GOVULNDB:+-db="$GOVULNDB"})
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 report=$scratch/report
+unavailable='^govulncheck: fetching vulnerabilities:'
+if [[ ${GOVULNDB:-} == http* ]]; then
+	unavailable+='|^creating client: unrecognized vulndb format' # how no answer of another database than Go's own is told
+fi
 
 # Built first: the time limit below is one of the database, not of the compiler.
 go build -modfile=tools/go.mod -o "$scratch/govulncheck" golang.org/x/vuln/cmd/govulncheck
@@ -18,10 +22,10 @@ for module in "$@"; do
 		echo "govulncheck: $module: $(grep -m1 'No vulnerabilities' "$report" || echo "nothing that is called is affected")"
 	elif ((status == 124)); then
 		echo "govulncheck: NOT CHECKED: $module: not done within two minutes"
-	elif ((status == 1)) && grep -q '^govulncheck: fetching vulnerabilities:' "$report"; then
+	elif ((status == 1)) && grep -qE "$unavailable" "$report"; then
 		# 3 says that vulnerabilities were found; 1 is every other failure, of which only this one passes.
 		echo "govulncheck: NOT CHECKED: $module: the vulnerability database cannot be had:" \
-			"$(sed -n 's/^govulncheck: fetching vulnerabilities: *//p' "$report" | head -n 1)"
+			"$(grep -m 1 -E "$unavailable" "$report" | sed 's/^govulncheck: fetching vulnerabilities: *//')"
 	else
 		cat "$report"
 		exit "$status"
