@@ -131,9 +131,19 @@ func TestFailNonsense(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
 		for _, rule := range []webdeliverytest.FaultRule{
-			{Probability: -0.5}, {Probability: 1.5}, {Probability: math.NaN()}, {Status: 99}, {Status: 1000},
-			{Cut: -1}, {Cut: webdeliverytest.CutChunked + 1}, {Skip: -1}, {Count: -1}, {CutAfter: -1},
-			{Delay: -1}, {Stall: -1}, {Dribble: -1},
+			{Probability: -0.5},
+			{Probability: 1.5},
+			{Probability: math.NaN()},
+			{Status: 99},
+			{Status: 1000},
+			{Cut: -1},
+			{Cut: webdeliverytest.CutChunked + 1},
+			{Skip: -1},
+			{Count: -1},
+			{CutAfter: -1},
+			{Delay: -1},
+			{Stall: -1},
+			{Dribble: -1},
 		} {
 			require.Error(t, rule.Check())
 			assert.PanicsWithValue(t, rule.Check().Error(), func() { srv.Fail(rule) })
