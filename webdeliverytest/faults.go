@@ -49,7 +49,8 @@ const (
 	CutChunked          // in the middle of the reply's body, which is sent chunked
 )
 
-// Check tells what makes no sense in a rule: a Probability that is none, a Status that ends no request.
+// Check tells what makes no sense in a rule: a Probability that is none, a Status that ends no request, a Cut that is
+// none of the constants, a number or a duration below 0.
 func (r FaultRule) Check() error { return r.fault().Check() }
 
 // Fail adds a rule, until remove is called. A request is hit by the first rule, in order of addition, that matches, has

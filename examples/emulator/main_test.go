@@ -346,6 +346,7 @@ func TestUsedWrongly(t *testing.T) {
 		"/faults/0/stall: -1s is below 0":                             {misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
 		`/faults/0/cut: cut "off" is none of before-read`:             {misuse, config(`{"faults":[{"cut": "off"}]}`)},
 		"emulator.json: /faults/1: ":                                  {misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
+		"/faults/0: testserver: Fault.Skip -1 is below 0":             {misuse, config(`{"faults":[{"skip": -1}]}`)},
 		"emulator.json:1:12: ":                                        {misuse, config(`{"faults":[}`)},
 		"/faults/0/status: must not be a JSON string":                 {misuse, config(`{"faults":[{"status": "503"}]}`)},
 		"duplicate": {misuse, config(`{"faults":[{"path": "/a", "Path": "/b"}]}`)},

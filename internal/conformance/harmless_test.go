@@ -24,8 +24,17 @@ func TestNothingIsChangedUnlessNamed(t *testing.T) {
 	try(t, conformance.Target{
 		Customer: target.Customer, User: target.User, Now: target.Now, Wait: target.Wait,
 	}, server, conformance.Rules())
-	sessions := 0
+	sessions, refused := 0, map[string]int{}
 	for _, r := range server.Requests() {
+		user, _, basic := (&http.Request{Header: r.Header}).BasicAuth()
+		switch {
+		case basic && user != target.User.Name:
+			refused[user]++
+		case !basic:
+			if cookie := r.Header.Get("Cookie"); cookie == "" || cookie == "authtoken=conformance-absent" {
+				refused[cookie]++
+			}
+		}
 		if r.Method == http.MethodPost && r.Path == "/acme/v1/sessions" {
 			sessions++
 			continue
@@ -34,6 +43,8 @@ func TestNothingIsChangedUnlessNamed(t *testing.T) {
 	}
 	assert.Equal(t, 2, sessions, "one by the user, one by a stranger")
 	assert.Equal(t, 1, server.Logins())
+	assert.Equal(t, map[string]int{"conformance-nobody": 8, "authtoken=conformance-absent": 3, "": 3}, refused,
+		"as docs/conformance.md says")
 }
 
 // What may be written is left as it was found, and a list that holds something is not touched.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,19 +52,38 @@ type Fault struct {
 	Handler  http.HandlerFunc // answers in place of all of the above but Delay; the request is not executed
 }
 
-// Check tells what makes no sense in a fault.
+// Check tells what makes no sense in a fault: a Probability that is none, a Status that ends no request, a Cut that is
+// none of the constants, a number or a duration below 0.
 func (f Fault) Check() error {
-	if f.Status != 0 && (f.Status < http.StatusOK || f.Status > 999) {
+	switch {
+	case f.Status != 0 && (f.Status < http.StatusOK || f.Status > 999):
 		return fmt.Errorf("testserver: Fault.Status %d ends no request", f.Status)
+	case math.IsNaN(f.Probability) || f.Probability < 0 || f.Probability > 1:
+		return fmt.Errorf("testserver: Fault.Probability %v is not between 0 and 1", f.Probability)
+	case f.Cut < CutNone || f.Cut > CutChunked:
+		return fmt.Errorf("testserver: Fault.Cut %d is none of the constants", f.Cut)
 	}
-	if f.Probability >= 0 && f.Probability <= 1 { // NaN is neither
-		return nil
+	for _, field := range []struct {
+		name  string
+		value int
+	}{{"Skip", f.Skip}, {"Count", f.Count}, {"CutAfter", f.CutAfter}} {
+		if field.value < 0 {
+			return fmt.Errorf("testserver: Fault.%s %d is below 0", field.name, field.value)
+		}
 	}
-	return fmt.Errorf("testserver: Fault.Probability %v is not between 0 and 1", f.Probability)
+	for _, field := range []struct {
+		name  string
+		value time.Duration
+	}{{"Delay", f.Delay}, {"Stall", f.Stall}, {"Dribble", f.Dribble}} {
+		if field.value < 0 {
+			return fmt.Errorf("testserver: Fault.%s %v is below 0", field.name, field.value)
+		}
+	}
+	return nil
 }
 
 // Fail adds a rule. A request is hit by the first rule, in order of registration, that matches, has hits left, and whose
-// dice say so. It panics if the rule makes no sense.
+// dice say so. It panics if the rule makes no sense; see [Fault.Check].
 func (s *Server) Fail(f Fault) (remove func()) {
 	if err := f.Check(); err != nil {
 		panic(err.Error())

@@ -151,7 +151,8 @@ func TestFaultProbabilityLeavesTheRest(t *testing.T) {
 	assert.Equal(t, 100, statuses[502]+statuses[503])
 }
 
-// A probability that is none is not taken for one, nor a status that net/http would panic on or go on after.
+// A probability that is none is not taken for one, nor a status that net/http would panic on or go on after, a cut that
+// is nowhere, or what is below 0.
 func TestFaultNonsense(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -164,6 +165,18 @@ func TestFaultNonsense(t *testing.T) {
 		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Status %d ends no request", status), func() {
 			f.Fail(testserver.Fault{Status: status})
 		})
+	}
+	for want, fault := range map[string]testserver.Fault{
+		"Cut -1 is none of the constants": {Cut: -1},
+		"Cut 6 is none of the constants":  {Cut: testserver.CutChunked + 1},
+		"Skip -1 is below 0":              {Skip: -1},
+		"Count -2 is below 0":             {Count: -2},
+		"CutAfter -3 is below 0":          {CutAfter: -3},
+		"Delay -1s is below 0":            {Delay: -time.Second},
+		"Stall -1ns is below 0":           {Stall: -1},
+		"Dribble -1m0s is below 0":        {Dribble: -time.Minute},
+	} {
+		assert.PanicsWithValue(t, "testserver: Fault."+want, func() { f.Fail(fault) })
 	}
 	assert.Equal(t, 200, f.get("/tasks").status, "no rule is left behind")
 }
