@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// This is the one file that knows the tokenizer. It validates every byte (UTF-8 included); a row is
-// taken from it whole, and cut into cells here, which is easy once it is known to be good JSON.
+// A reply is read by the tokenizer, which validates every byte (UTF-8 included), up to its rows and from there on; the
+// rows are taken apart by the scanner.
 
 // resultReader reads one statistics reply (service-interface section 2.4). Its members may come in any order (open point
 // 30); unknown ones are skipped.
@@ -20,13 +21,15 @@ type resultReader struct {
 	dec   *jsontext.Decoder
 	meter *meter // nil when the whole reply is in memory
 
-	auth    *authenticator // whose secrets stay out of errors
-	columns *columns
-	known   map[string]bool // members that have come
-	echo    QueryEcho
-	total   int64 // -1 until total_results has come
-	rows    int64 // read so far
-	held    []byte
+	auth  *authenticator  // whose secrets stay out of errors
+	known map[string]bool // members that have come
+	echo  QueryEcho
+	total int64  // -1 until total_results has come
+	rows  int64  // read so far
+	moved bool   // the tokenizer began anew, behind the rows
+	held  []byte // rows that came before the columns
+	keep  bool   // the table keeps every row; else it has the last one alone
+	table table
 }
 
 // newStreamReader reads a reply as it arrives; no single value may be longer than limit.
@@ -35,9 +38,11 @@ func newStreamReader(body io.Reader, limit int64) *resultReader {
 	return &resultReader{dec: jsontext.NewDecoder(m, unboundedNames), meter: m, total: -1}
 }
 
-// newBufferReader reads a reply that is in memory. Rows are slices of it.
+// newBufferReader reads a reply that is in memory, and keeps its rows as parts of it.
 func newBufferReader(body []byte) *resultReader {
-	return &resultReader{dec: jsontext.NewDecoder(bytes.NewBuffer(body), unboundedNames), total: -1}
+	return &resultReader{
+		dec: jsontext.NewDecoder(bytes.NewBuffer(body), unboundedNames), total: -1, keep: true, table: table{text: body},
+	}
 }
 
 // unboundedNames keeps the tokenizer from remembering every name of an object, to tell one that comes twice: a member
@@ -47,9 +52,17 @@ var unboundedNames = jsontext.AllowDuplicateNames(true)
 // errStopped ends a reading that its user does not want to go on.
 var errStopped = errors.New("stopped")
 
-// read reads the reply to its end and gives each row to the function, with its place in the reply. The bytes are valid
-// until the function returns.
-func (r *resultReader) read(each func(row []byte, at int64) error) error {
+// read reads the reply to its end and calls the function after each row.
+func (r *resultReader) read(each func() error) error {
+	err := r.readReply(each)
+	var syntax *jsontext.SyntacticError
+	if r.moved && errors.As(err, &syntax) {
+		return fmt.Errorf("bytes after the rows: %w", syntax.Err) // the offset it tells is not that in the reply
+	}
+	return err
+}
+
+func (r *resultReader) readReply(each func() error) error {
 	if err := r.expect('{'); err != nil {
 		return err
 	}
@@ -69,7 +82,7 @@ func (r *resultReader) read(each func(row []byte, at int64) error) error {
 		return errors.Join(errors.New("bytes after the reply"), err)
 	}
 	switch {
-	case r.columns == nil:
+	case r.table.columns == nil:
 		return errors.New("no columns")
 	case !r.known["rows"]:
 		return errors.New("no rows")
@@ -82,7 +95,7 @@ func (r *resultReader) read(each func(row []byte, at int64) error) error {
 	return nil
 }
 
-func (r *resultReader) member(name string, each func([]byte, int64) error) error {
+func (r *resultReader) member(name string, each func() error) error {
 	switch name {
 	case "columns", "rows", "total_results", "query":
 		if r.known[name] {
@@ -97,8 +110,8 @@ func (r *resultReader) member(name string, each func([]byte, int64) error) error
 	case "columns":
 		return r.readColumns()
 	case "rows":
-		if r.columns != nil {
-			return r.readRows(r.dec, each)
+		if r.table.columns != nil {
+			return r.readRows(each)
 		}
 		// Without columns a row means nothing, so they wait, within the limit for one value.
 		value, err := r.value()
@@ -176,91 +189,87 @@ func (r *resultReader) readColumns() error {
 		c.index[*w.Name] = i
 		c.names = append(c.names, *w.Name)
 	}
-	r.columns = c
+	r.table.columns = c
 	return nil
 }
 
-func (r *resultReader) readHeld(each func([]byte, int64) error) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(r.held))
-	return r.readRows(dec, each)
-}
-
-func (r *resultReader) readRows(dec *jsontext.Decoder, each func([]byte, int64) error) error {
-	token, err := dec.ReadToken()
-	if err != nil {
+// readRows reads the rows where they stand, and the tokenizer goes on behind them.
+func (r *resultReader) readRows(each func() error) error {
+	if err := r.expect('['); err != nil {
+		return fmt.Errorf("rows is no array: %w", err)
+	}
+	source := rowSource{text: r.table.text, next: int(r.dec.InputOffset())}
+	if r.meter != nil {
+		unread := r.dec.UnreadBuffer()
+		text := append(make([]byte, 0, max(rowBuffer, len(unread))), unread...)
+		source = rowSource{text: text, from: r.meter, max: r.meter.limit}
+	}
+	if err := r.scanRows(&source, each); err != nil {
 		return err
 	}
-	if token.Kind() != '[' {
-		return fmt.Errorf("rows is no array, but %v", token.Kind())
-	}
-	for dec.PeekKind() != ']' {
-		r.meter.reset()
-		row, err := dec.ReadValue()
-		if err != nil {
+	r.moved = true
+	r.dec = jsontext.NewDecoder(io.MultiReader(strings.NewReader(`{"":0`), source.rest()), unboundedNames)
+	for range 3 {
+		if _, err := r.dec.ReadToken(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// readHeld reads rows that came before the columns.
+func (r *resultReader) readHeld(each func() error) error {
+	if kind := jsontext.Value(r.held).Kind(); kind != '[' {
+		return fmt.Errorf("rows is no array, but %v", kind)
+	}
+	r.table.text = r.held
+	return r.scanRows(&rowSource{text: r.held, next: 1}, each)
+}
+
+// scanRows reads rows up to the bracket behind them.
+func (r *resultReader) scanRows(source *rowSource, each func() error) error {
+	next, err := source.peek()
+	for ; err == nil && (next != ']' || r.rows > 0); next, err = source.peek() {
+		if next != '[' {
+			return fmt.Errorf("row %d is no array", r.rows+1)
 		}
 		r.rows++
-		if row.Kind() != '[' {
-			return fmt.Errorf("row %d is no array, but %v", r.rows, row.Kind())
+		if err := r.scanRow(source); err != nil {
+			return fmt.Errorf("row %d %w", r.rows, err)
 		}
-		if err := each(row, dec.InputOffset()-int64(len(row))); err != nil {
+		if err := each(); err != nil {
 			return err
 		}
+		if next, err = source.peek(); err != nil || next == ']' {
+			break
+		}
+		if next != ',' {
+			return fmt.Errorf("%q behind row %d", next, r.rows)
+		}
+		source.next++
 	}
-	_, err = dec.ReadToken()
+	source.next++
 	return err
 }
 
-// rowError tells which row is wrong.
-func (r *resultReader) rowError(err error) error {
-	if err != nil {
-		err = fmt.Errorf("row %d %w", r.rows, err)
+// scanRow reads one row into the table.
+func (r *resultReader) scanRow(source *rowSource) (err error) {
+	t := &r.table
+	if !r.keep {
+		t.cells = t.cells[:0]
 	}
-	return err
-}
-
-// cut appends the cells of a row, which is a valid JSON array, to the table. offset is the place of the row in the
-// table's text.
-func (t *table) cut(row []byte, offset int64) error {
-	if offset+int64(len(row)) > math.MaxUint32 {
+	before := len(t.cells)
+	if len(source.text) > math.MaxUint32 {
 		return ErrResponseTooLarge
 	}
-	count, i := 0, blanks(row, 1)
-	for row[i] != ']' {
-		begin := i
-		switch row[i] {
-		case '"':
-			for i++; row[i] != '"'; i++ {
-				if row[i] == '\\' {
-					i++
-				}
-			}
-			i++
-		case '[', '{':
-			return errors.New("holds a value that is neither text, number, true, false nor null")
-		default:
-			for row[i] != ',' && row[i] != ']' && row[i] > ' ' {
-				i++
-			}
-		}
-		t.cells = append(t.cells, cell{uint32(offset) + uint32(begin), uint32(offset) + uint32(i)}) //nolint:gosec // bounded above
-		count++
-		if i = blanks(row, i); row[i] == ',' {
-			i = blanks(row, i+1)
-		}
+	r.meter.reset()
+	if t.cells, t.text, err = source.row(t.cells); err != nil {
+		return err
 	}
-	if want := len(t.columns.names); count != want {
+	if count, want := len(t.cells)-before, len(t.columns.names); count != want {
 		return fmt.Errorf("has %d values, and there are %d columns", count, want)
 	}
 	return nil
-}
-
-// blanks is the place of the next byte that is no blank.
-func blanks(text []byte, i int) int {
-	for text[i] <= ' ' {
-		i++
-	}
-	return i
 }
 
 // meter bounds what is read for one value: a tokenizer must hold a value in memory before it can give it.

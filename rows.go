@@ -87,6 +87,12 @@ func (r Row) Clone() Row {
 	return Row{table: &table{r.table.columns, bytes.Clone(r.table.text[begin:end]), cells}}
 }
 
+// String gives the row as it stands in JSON: an array of its values.
+func (r Row) String() string {
+	text, _ := r.MarshalJSON() // its values are JSON already
+	return string(text)
+}
+
 // MarshalJSON gives the row as an array of its values.
 func (r Row) MarshalJSON() ([]byte, error) {
 	values := make([]Value, r.Len())
@@ -166,6 +172,9 @@ func (v Value) float(bits int) (float64, error) {
 // A fraction, and a blank in place of the T, are read too. The time is in UTC.
 func (v Value) Time() (time.Time, error) {
 	if v.isText() {
+		if at, ok := plainTimestamp(v.text()); ok {
+			return at, nil
+		}
 		if at, err := parseTimestamp(string(v.text())); err == nil {
 			return at, nil
 		}
@@ -174,9 +183,16 @@ func (v Value) Time() (time.Time, error) {
 }
 
 // Addr reads an IP address.
-func (v Value) Addr() (netip.Addr, error) {
+func (v Value) Addr() (netip.Addr, error) { return v.addr(nil) }
+
+// addr knows texts that it need not make again.
+func (v Value) addr(known *texts) (netip.Addr, error) {
 	if v.isText() {
-		if addr, err := netip.ParseAddr(string(v.text())); err == nil {
+		text := v.text()
+		if addr, ok := plainIPv4(text); ok {
+			return addr, nil
+		}
+		if addr, err := netip.ParseAddr(known.of(text)); err == nil {
 			return addr, nil
 		}
 	}

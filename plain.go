@@ -1,0 +1,113 @@
+package webdelivery
+
+import (
+	"net/netip"
+	"time"
+)
+
+// The kinds of values that most rows have are read here without making a string of each. Whatever is not in the
+// plain form is left to the packages time, strconv and net/netip, so that they alone say what is valid beyond it.
+
+// plainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, in UTC.
+func plainTimestamp(text []byte) (time.Time, bool) {
+	const form = "yyyy-MM-ddTHH:mm:ss"
+	if len(text) < len(form) || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':' {
+		return time.Time{}, false
+	}
+	var d digits
+	year := d.two(text, 0)*100 + d.two(text, 2)
+	month, day := d.two(text, 5), d.two(text, 8)
+	hour, minute, second := d.two(text, 11), d.two(text, 14), d.two(text, 17)
+	nanos := 0
+	if fraction := text[len(form):]; len(fraction) > 0 {
+		if fraction[0] != '.' || len(fraction) == 1 || len(fraction) > 10 {
+			return time.Time{}, false
+		}
+		for i, unit := 1, int(time.Second)/10; i < len(fraction); i, unit = i+1, unit/10 {
+			nanos += d.one(fraction, i) * unit
+		}
+	}
+	if d.wrong() || month < 1 || month > 12 || day < 1 || day > daysOf(month, year) || hour > 23 || minute > 59 || second > 59 {
+		return time.Time{}, false
+	}
+	seconds := ((daysBefore(year, month)+day-1)*24+hour)*3600 + minute*60 + second
+	return time.Unix(int64(seconds), int64(nanos)).UTC(), true
+}
+
+// digits reads digits and remembers whether all were.
+type digits uint
+
+func (d *digits) one(text []byte, i int) int {
+	digit := uint(text[i]) - '0'
+	*d |= digits(digit | (9 - digit)) // has its highest bit set when digit is below 0 or above 9
+	return int(digit)                 //nolint:gosec // of no meaning when it is no digit
+}
+
+func (d *digits) two(text []byte, i int) int { return d.one(text, i)*10 + d.one(text, i+1) }
+
+func (d *digits) wrong() bool { return int(*d) < 0 } //nolint:gosec // the highest bit
+
+func leap(year int) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
+
+func daysOf(month, year int) int {
+	if month == 2 && !leap(year) {
+		return 28
+	}
+	return [...]int{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[month-1]
+}
+
+// daysBefore counts the days from 1970 up to the first of a month in the years 0 to 9999.
+func daysBefore(year, month int) int {
+	const to1970 = 719528 // from the first of January of the year 0
+	days := year*365 + (year+3)/4 - (year+99)/100 + (year+399)/400 - to1970
+	days += [...]int{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334}[month-1]
+	if month > 2 && leap(year) {
+		days++
+	}
+	return days
+}
+
+// plainInt reads a whole number of up to 18 digits.
+func plainInt(text []byte) (int64, bool) {
+	unsigned := text
+	if len(text) > 0 && text[0] == '-' {
+		unsigned = text[1:]
+	}
+	if len(unsigned) == 0 || len(unsigned) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range unsigned {
+		if c-'0' > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(unsigned) < len(text) {
+		n = -n
+	}
+	return n, true
+}
+
+// plainIPv4 reads four numbers with dots between.
+func plainIPv4(text []byte) (netip.Addr, bool) {
+	var bytes [4]byte
+	at, digits, value := 0, 0, 0
+	for _, c := range text {
+		switch {
+		case c-'0' <= 9 && digits < 3 && (digits == 0 || value > 0):
+			value = value*10 + int(c-'0')
+			digits++
+		case c == '.' && digits > 0 && at < 3 && value <= 255:
+			bytes[at] = byte(value)
+			at, digits, value = at+1, 0, 0
+		default:
+			return netip.Addr{}, false
+		}
+	}
+	if at != 3 || digits == 0 || value > 255 {
+		return netip.Addr{}, false
+	}
+	bytes[3] = byte(value)
+	return netip.AddrFrom4(bytes), true
+}

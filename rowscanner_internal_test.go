@@ -1,0 +1,142 @@
+package webdelivery
+
+import (
+	"bytes"
+	"io"
+	"net/netip"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tokenized takes apart the row at the beginning of a text with the tokenizer alone.
+func tokenized(text []byte) (cells []cell, end int, ok bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader(text))
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '[' {
+		return nil, 0, false
+	}
+	for dec.PeekKind() != ']' {
+		value, err := dec.ReadValue()
+		if err != nil || value.Kind() == '[' || value.Kind() == '{' {
+			return nil, 0, false
+		}
+		end := uint32(dec.InputOffset())
+		cells = append(cells, cell{end - uint32(len(value)), end})
+	}
+	_, err := dec.ReadToken()
+	return cells, int(dec.InputOffset()), err == nil
+}
+
+// The scanner takes what the tokenizer takes, with the same values at the same places; and whatever it takes whole, it
+// takes for a beginning when some of it is missing.
+func FuzzScanRow(f *testing.F) {
+	for _, seed := range []string{
+		`]`, ` ] `, `1]`, `"a","b" , -0, 0.5e-7,null,true,false]x`, `"2026-11-20T00:00:00.123","192.0.2.1","CN",64496,"942100","BLOCK",7]`,
+		`"\u00fc\"\\\/\ud83d\ude00"]`, "\"ü\xff\"]", "\"\x01\"]", "\"12345678\x7f\"]", `01]`, `-]`, `1.]`, `1e]`, `+1]`, `nul]`, `nulll]`, `"a"]]`,
+		`,]`, `1,]`, `1 2]`, `[1]]`, `{}]`, `"\x"]`, `"\ud800"]`, `"`, `"\`, "\v1]", "1\u00a0]", `-0]`, `-01]`, `9007199254740993]`, `"12345678"]`, `"1234567\"8"]`,
+	} {
+		f.Add([]byte(seed), 3)
+	}
+	f.Fuzz(func(t *testing.T, rest []byte, missing int) {
+		text := append([]byte("["), rest...)
+		got, end, err := scanRow(text, 0, nil)
+		want, wantEnd, ok := tokenized(text)
+		require.Equal(t, ok, err == nil, "%q: %v", text, err)
+		if !ok {
+			return
+		}
+		assert.Equal(t, want, got)
+		assert.Equal(t, wantEnd, end)
+		if missing > 0 && missing < end {
+			_, _, err = scanRow(text[:end-missing], 0, nil)
+			require.ErrorIs(t, err, errShort, "%q without %d", text[:end], missing)
+		}
+
+		source := rowSource{from: oneByOne{bytes.NewReader(text)}, max: 1 << 20}
+		require.NoError(t, source.more())
+		again, streamed, err := source.row(nil)
+		require.NoError(t, err)
+		assert.Equal(t, want, again)
+		assert.Equal(t, string(text[:end]), string(streamed))
+	})
+}
+
+// What is read without making a text of it is what the library makes of the text.
+func FuzzPlainValues(f *testing.F) {
+	for _, seed := range []string{
+		"2026-11-20T08:30:00", "2026-11-20T08:30:00.000", "2026-02-30T00:00:00", "2024-02-29T23:59:59.999999999", "2026-11-20T24:00:00",
+		"2026-11-20T23:59:60", "2026-11-20T08:30:00.250+0000", "2026-11-20T03:00:00.5-0530", "+026-11-20T08:30:00", "2026-11-20T08:30:00.:", "2026-00-01T00:00:00", "2026-13-01T00:00:00", "2026-11-20T08:30:00.", "2026-11-20 08:30:00", "0000-01-01T00:00:00.1",
+		"-0", "-12", "123456789012345678", "-999999999999999999", "9223372036854775807", "-", "+1", "1e3", "1900-02-29T00:00:00", "2000-02-29T00:00:00", "9999-12-31T23:59:59.9",
+		"192.0.2.1", "0.0.0.0", "255.255.255.255", "256.0.0.1", "01.2.3.4", "1.2.3", "1.2.3.4.5", "1..2.3", "2001:db8::1", "", ".", "1.2.3.04",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if at, ok := plainTimestamp(text); ok {
+			want, err := parseTimestamp(string(text))
+			require.NoError(t, err, "%q", text)
+			require.Equal(t, want, at)
+		}
+		if n, ok := plainInt(text); ok {
+			want, err := strconv.ParseInt(string(text), 10, 64)
+			require.NoError(t, err)
+			require.Equal(t, want, n)
+		}
+		addr, ok := plainIPv4(text)
+		want, err := netip.ParseAddr(string(text))
+		require.Equal(t, err == nil && want.Is4(), ok, "%q", text)
+		if ok {
+			require.Equal(t, want, addr)
+		}
+	})
+}
+
+// A long row that arrives byte by byte is not scanned once for each byte: that would be 2,000,000,000 bytes here.
+func TestLongRowsArePatient(t *testing.T) {
+	t.Parallel()
+	text := append(append([]byte(`["`), bytes.Repeat([]byte("a"), 1<<20)...), `"]`...)
+	reads := 0
+	source := rowSource{max: 1 << 22, from: readerFunc(func(p []byte) (int, error) {
+		if len(text) == 0 {
+			return 0, io.EOF
+		}
+		n := copy(p[:1], text)
+		text = text[n:]
+		reads++
+		return n, nil
+	})}
+	source.text = make([]byte, 0, 1<<21)
+	for len(source.text) < 64<<10 {
+		require.NoError(t, source.more())
+	}
+	rounds := 0
+	for {
+		_, _, err := scanRow(source.text, 0, nil)
+		rounds++
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, errShort)
+		require.NoError(t, source.moreOfRow())
+	}
+	assert.Less(t, rounds, 50)
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// Every day of the calendar is counted as the library counts it.
+func TestPlainTimestampsOfEveryDay(t *testing.T) {
+	t.Parallel()
+	for at := time.Date(0, 1, 1, 12, 34, 56, 0, time.UTC); at.Year() < 10000; at = at.AddDate(0, 0, 1) {
+		got, ok := plainTimestamp(at.AppendFormat(nil, "2006-01-02T15:04:05"))
+		if !ok || got != at {
+			t.Fatal(at, got, ok)
+		}
+	}
+}
