@@ -19,6 +19,16 @@ type base struct {
 	customer     string
 }
 
+// url is the address of a request. Its path is sent as it is, escaped.
+func (b *base) url(path, query string) (*url.URL, error) {
+	escaped := b.path + path
+	plain, err := url.PathUnescape(escaped)
+	if err != nil {
+		return nil, err
+	}
+	return &url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, nil
+}
+
 // parseBase reads the base URL: https, or http where plainHTTP or a loopback host allows it.
 func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 	u, err := url.Parse(baseURL)

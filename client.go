@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	retryablehttp "github.com/hashicorp/go-retryablehttp"
 )
 
 // Version is the version of this module, as it stands in the User-Agent header.
@@ -30,8 +32,8 @@ type Client struct {
 
 	base           *base
 	auth           *authenticator
-	http           *http.Client      // ours: the transport of this package, no redirects, no jar
-	next           http.RoundTripper // what our transport sends through
+	loop           *retryablehttp.Client // over the transport of this package, no redirects, no jar
+	next           http.RoundTripper     // what our transport sends through
 	attemptTimeout time.Duration
 	idleTimeout    time.Duration // of a stream
 	maxBody        int64
@@ -80,10 +82,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if c.limiter == nil {
 		c.limiter = sharedPurgeLimiter(b.limiterKey())
 	}
-	c.http = &http.Client{
-		Transport:     &transport{c},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	c.loop = newLoop(&transport{c})
 	c.Tasks, c.Purge, c.Sessions = &TasksService{c}, &PurgeService{c}, &SessionsService{c}
 	c.Stats, c.NetworkLists = newStatsService(c), &NetworkListsService{c}
 	c.auth = newAuthenticator(auth, c.Sessions.Create)

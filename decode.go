@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,7 +51,13 @@ func (r *reply) decodeObject(out any) error {
 
 // unmarshal reads any JSON value.
 func (r *reply) unmarshal(out any) error {
-	if err := json.Unmarshal(r.body, out); err != nil {
+	var err error
+	if known, ok := out.(json.Unmarshaler); ok {
+		err = known.UnmarshalJSON(r.body) // which checks it; json.Unmarshal would check it once more before
+	} else {
+		err = json.Unmarshal(r.body, out)
+	}
+	if err != nil {
 		return r.bad("", err)
 	}
 	return nil
@@ -73,8 +78,9 @@ func (r *reply) checkJSON() error {
 }
 
 func isHTML(h http.Header) bool {
-	mediaType, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && (mediaType == "text/html" || mediaType == "application/xhtml+xml")
+	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	mediaType = strings.TrimSpace(mediaType)
+	return strings.EqualFold(mediaType, "text/html") || strings.EqualFold(mediaType, "application/xhtml+xml")
 }
 
 // bad is the error for a reply that cannot be used. Whether the service carried out a write before it sent such a
@@ -215,6 +221,12 @@ var timestampLayouts = []string{
 }
 
 func (t *timestamp) UnmarshalJSON(b []byte) error {
+	if v := (Value{b}); v.isText() {
+		if at, ok := plainTimestamp(bytes.TrimSuffix(v.text(), []byte("Z"))); ok {
+			t.Time = at
+			return nil
+		}
+	}
 	var text string
 	if err := json.Unmarshal(b, &text); err != nil {
 		return err

@@ -153,15 +153,19 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 	if err := request.validate(); err != nil {
 		return nil, err
 	}
-	body, err := marshalJSON(map[string]PurgeRequest{"purge_request": request})
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.client.send(ctx, call{method: http.MethodPost, path: purgePath, body: body})
+	r, err := s.client.send(ctx, call{method: http.MethodPost, path: purgePath, purge: request.body()})
 	if err != nil {
 		return nil, err
 	}
 	return r.receipt()
+}
+
+func (r PurgeRequest) body() *purgeBody {
+	size := 0
+	for _, u := range r.URIs {
+		size += u.jsonSize()
+	}
+	return newPurgeBody(r.Action, len(r.URIs), size, func(b []byte, i int) []byte { return r.URIs[i].appendJSON(b) })
 }
 
 // validate states sections 2.2 and 4.4 of the service document.

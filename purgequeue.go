@@ -183,11 +183,7 @@ func (q *PurgeQueue) newCall(uris []PurgeURI) (*purgeCall, error) {
 	size := 0
 	seen := make(map[string]bool, len(uris))
 	for _, uri := range uris {
-		encoded, err := marshalJSON(uri)
-		if err != nil {
-			return nil, err
-		}
-		if text := string(encoded); !seen[text] {
+		if text := string(uri.appendJSON(nil)); !seen[text] {
 			seen[text] = true
 			c.items = append(c.items, purgeItem{uri, text})
 			size += len(text) + 1
@@ -574,7 +570,7 @@ func (s *splitting) note(items []purgeItem, f fate) {
 // submit sends one request.
 func (q *PurgeQueue) submit(items []purgeItem, permitted bool) (*PurgeReceipt, error) {
 	r, err := q.client.send(q.ctx, call{
-		method: http.MethodPost, path: purgePath, body: purgeBody(q.options.Action, items), permitted: permitted,
+		method: http.MethodPost, path: purgePath, purge: q.bodyOf(items), permitted: permitted,
 	})
 	var receipt *PurgeReceipt
 	if err == nil {
@@ -587,21 +583,15 @@ func (q *PurgeQueue) submit(items []purgeItem, permitted bool) (*PurgeReceipt, e
 	return receipt, err
 }
 
-// purgeBody is the body of service-interface section 2.2, of parts that are JSON already.
-func purgeBody(action Action, items []purgeItem) []byte {
-	size := purgeFrame
+// bodyOf is the body of a request for these.
+func (q *PurgeQueue) bodyOf(items []purgeItem) *purgeBody {
+	size := 0
 	for _, item := range items {
-		size += len(item.json) + 1
+		size += len(item.json)
 	}
-	b := make([]byte, 0, size)
-	b = append(b, `{"purge_request":{"action":"`+string(action)+`","uris":[`...)
-	for i, item := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, item.json...)
-	}
-	return append(b, "]}}"...)
+	return newPurgeBody(q.options.Action, len(items), size, func(b []byte, i int) []byte {
+		return append(b, items[i].json...)
+	})
 }
 
 // count keeps the statistics and tells them.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// watchdog cancels an attempt that takes too long. Unlike a deadline it can be fed: a reply that is read as it arrives
-// may take as long as it likes, as long as it goes on arriving.
+// watchdog cancels an attempt that takes too long. Unlike a deadline it can be called off: a reply that is read as it
+// arrives may take as long as it likes, as long as it goes on arriving.
 type watchdog struct {
 	cancel  context.CancelFunc
 	timer   *time.Timer
@@ -33,8 +33,11 @@ func (w *watchdog) stop() {
 	w.cancel()
 }
 
-// stream is the body of a reply that is read as it arrives. The watchdog runs while a read waits for the service, not
-// while the reader is busy with what it has.
+// stream is the body of a reply that is read as it arrives. Only the time counts in which a read waits for the service,
+// not that in which the reader is busy with what it has.
+//
+// A timer that is set and stopped for every read costs more than the reading. So one runs all the time, looks how long
+// the read under way has been waiting, and sets itself for the rest.
 type stream struct {
 	body   io.ReadCloser
 	dog    *watchdog
@@ -43,13 +46,47 @@ type stream struct {
 	err    error             // why the body could not be read on
 	closed func(bytes int64) // told once, at the end
 	once   sync.Once
+
+	began time.Time
+	since atomic.Int64 // when the read under way began, in nanoseconds from began; notReading: none is
+	mu    sync.Mutex   // guards timer, which is nil once the stream is closed
+	timer *time.Timer
 }
 
-// Read reads on, or gives up on a service that sends nothing for the idle time.
+const notReading = -1
+
+func newStream(body io.ReadCloser, dog *watchdog, idle time.Duration) *stream {
+	s := &stream{body: body, dog: dog, idle: idle, began: time.Now()}
+	s.since.Store(notReading)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer = time.AfterFunc(idle, s.look)
+	return s
+}
+
+// look gives up on a service that sends nothing for the idle time.
+func (s *stream) look() {
+	left := s.idle
+	if since := s.since.Load(); since != notReading {
+		left -= time.Since(s.began) - time.Duration(since)
+	}
+	if left <= 0 {
+		s.dog.expired.Store(true)
+		s.dog.cancel()
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Reset(left)
+	}
+}
+
+// Read reads on.
 func (s *stream) Read(p []byte) (int, error) {
-	s.dog.timer.Reset(s.idle)
+	s.since.Store(int64(time.Since(s.began)))
 	n, err := s.body.Read(p)
-	s.dog.timer.Stop()
+	s.since.Store(notReading)
 	s.bytes += int64(n)
 	if err != nil && err != io.EOF && s.dog.expired.Load() {
 		err = &streamStalled{s.idle}
@@ -64,6 +101,10 @@ func (s *stream) Read(p []byte) (int, error) {
 func (s *stream) close() {
 	s.once.Do(func() {
 		_ = s.body.Close()
+		s.mu.Lock()
+		s.timer.Stop()
+		s.timer = nil
+		s.mu.Unlock()
 		s.dog.stop()
 		s.closed(s.bytes)
 	})

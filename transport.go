@@ -42,9 +42,10 @@ const (
 // call is one request as a service describes it.
 type call struct {
 	method string
-	path   string // below the base, escaped
-	query  string // encoded
-	body   []byte // JSON, nil for none
+	path   string     // below the base, escaped
+	query  string     // encoded
+	body   []byte     // JSON, nil for none
+	purge  *purgeBody // in its place
 
 	stream    bool // a success is not read, but handed on as it arrives
 	permitted bool // the first attempt has its purge permit already
@@ -58,6 +59,13 @@ type exchange struct {
 	ctx    context.Context //nolint:containedctx // lives as long as the call, and the hooks below get no other
 	client *Client
 	kind   kind
+
+	carrier carrier
+	trace   httptrace.ClientTrace
+	asked   atomic.Bool // the attempt under way has asked for a connection
+	got     atomic.Bool // and got one
+	seen    http.Response
+	reply   reply
 
 	last      attempt
 	answered  attempt // the last one that brought a reply
@@ -83,47 +91,71 @@ type attempt struct {
 
 type exchangeKey struct{}
 
+// carrier is the caller's context, and leads the RoundTripper to the exchange.
+type carrier struct {
+	context.Context //nolint:containedctx // it is one
+	exchange        *exchange
+}
+
+func (c *carrier) Value(key any) any {
+	if key == (exchangeKey{}) {
+		return c.exchange
+	}
+	return c.Context.Value(key)
+}
+
 // send carries one call to its end. The reply is a 2xx (of a purge also a 303); everything else is an *Error.
 func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 	x := &exchange{call: cl, ctx: ctx, client: c, kind: kindOf(cl.method, cl.path)}
-	url := c.base.prefix + cl.path
-	if cl.query != "" {
-		url += "?" + cl.query
+	x.carrier = carrier{ctx, x}
+	x.trace = httptrace.ClientTrace{
+		GetConn: func(string) { x.asked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { x.got.Store(true) },
 	}
-	var body any // stays nil without a body: a nil []byte would be sent as an empty chunked one
-	if cl.body != nil {
-		body = cl.body
+	url, err := c.base.url(cl.path, cl.query)
+	if err != nil {
+		return nil, invalid("path", "%v", err)
 	}
-	req, err := retryablehttp.NewRequestWithContext(context.WithValue(ctx, exchangeKey{}, x), cl.method, url, body)
+	req, err := retryablehttp.FromRequest((&http.Request{Method: cl.method, URL: url}).WithContext(&x.carrier))
+	switch {
+	case err != nil:
+	case cl.purge != nil:
+		defer cl.purge.end()
+		err = req.SetBody(retryablehttp.ReaderFunc(cl.purge.reader))
+	case cl.body != nil:
+		err = req.SetBody(cl.body)
+	}
 	if err != nil {
 		return nil, invalid("request", "%v", err)
 	}
-	req.Header.Set("Accept", contentTypeJSON)
-	req.Header.Set("User-Agent", c.userAgent)
-	if cl.body != nil {
-		req.Header.Set("Content-Type", contentTypeJSON)
+	// What came of it is in x; the loop's own reply has an empty body.
+	if _, err = c.loop.Do(req); err != nil && x.attempts == 0 { //nolint:bodyclose // as said
+		x.last.err = err // the loop's own, or the http.Client's
 	}
-	loop := retryablehttp.Client{
-		HTTPClient: c.http,
-		RetryMax:   math.MaxInt, // decide counts
-		CheckRetry: x.check,
-		Backoff: func(time.Duration, time.Duration, int, *http.Response) time.Duration {
-			return x.wait
-		},
-		ErrorHandler: func(_ *http.Response, err error, _ int) (*http.Response, error) {
-			return nil, err
-		},
-	}
-	// What came of it is in x; the loop's own reply has an empty body, and its error is the last attempt's.
-	_, _ = loop.Do(req) //nolint:bodyclose // as said
 	return x.finish()
 }
 
-// check is the hook that decides about another attempt.
-func (x *exchange) check(_ context.Context, _ *http.Response, err error) (bool, error) {
-	if x.last.err == nil {
-		x.last.err = err // the http.Client's own, if it finds something wrong
+// newLoop makes the retry loop. One serves all calls: it knows each by the context of its request.
+func newLoop(next http.RoundTripper) *retryablehttp.Client {
+	return &retryablehttp.Client{
+		HTTPClient: &http.Client{
+			Transport:     next,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		RetryMax: math.MaxInt, // decide counts
+		CheckRetry: func(ctx context.Context, _ *http.Response, err error) (bool, error) {
+			return err == nil && exchangeOf(ctx).check(), err
+		},
+		Backoff: func(_, _ time.Duration, _ int, seen *http.Response) time.Duration {
+			return exchangeOf(seen.Request.Context()).wait
+		},
 	}
+}
+
+func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
+
+// check decides about another attempt.
+func (x *exchange) check() bool {
 	again, wait := x.decide()
 	if x.last.processed() == Unknown {
 		x.ambiguous = true
@@ -132,7 +164,7 @@ func (x *exchange) check(_ context.Context, _ *http.Response, err error) (bool, 
 		x.wait = wait
 		x.warn("webdelivery: retry", x.last.err, slog.Int("status", x.last.status), slog.Duration("wait", wait))
 	}
-	return again, nil
+	return again
 }
 
 // finish turns the last attempt into a reply or an error.
@@ -142,10 +174,12 @@ func (x *exchange) finish() (*reply, error) {
 		x.kind == purge && a.severity() == http.StatusSeeOther)
 	if x.kind == remove && x.ambiguous && a.status == http.StatusNotFound {
 		// An earlier attempt of this very call has most likely removed it.
-		return &reply{status: a.status, header: a.header, gone: true, exchange: x}, nil
+		x.reply = reply{status: a.status, header: a.header, gone: true, exchange: x}
+		return &x.reply, nil
 	}
 	if done {
-		return &reply{status: a.status, header: a.header, body: a.body, stream: a.stream, exchange: x}, nil
+		x.reply = reply{status: a.status, header: a.header, body: a.body, stream: a.stream, exchange: x}
+		return &x.reply, nil
 	}
 	cause := a.err
 	if ended := x.ctx.Err(); ended != nil && !errors.Is(cause, ended) {
@@ -231,7 +265,7 @@ func (e *attemptExpired) Timeout() bool { return true }
 type transport struct{ client *Client }
 
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	x := req.Context().Value(exchangeKey{}).(*exchange)
+	x := exchangeOf(req.Context())
 	x.attempts++
 	x.last = attempt{}
 	started := time.Now()
@@ -253,14 +287,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	} else {
 		x.logAttempt(time.Since(started), permitAfter, int64(len(x.last.body)))
 	}
-	if x.last.err != nil {
-		return nil, x.last.err
-	}
-	// The loop and the http.Client under it see the status alone; without a Location there is nothing to follow.
-	return &http.Response{
-		StatusCode: x.last.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{}, Body: http.NoBody, Request: req,
-	}, nil
+	// What came of it, an error too, is in x.last: the loop and the http.Client under it see the status alone, and
+	// without a Location there is nothing to follow.
+	x.seen = http.Response{StatusCode: x.last.status, Body: http.NoBody, Request: req}
+	return &x.seen, nil
 }
 
 // prepare gets what an attempt needs before its time runs: credentials, and a permit for a purge. A login never comes
@@ -291,13 +321,12 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			dog.stop()
 		}
 	}()
-	var asked, connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-	out := req.Clone(ctx)
-	out.Header.Set(shown.name, shown.value)
+	x.asked.Store(false)
+	x.got.Store(false)
+	out := req.WithContext(httptrace.WithClientTrace(ctx, &x.trace))
+	// What a transport of the user's does to URL and header stays out of the next attempt.
+	url := *req.URL
+	out.URL, out.Header = &url, x.header(shown)
 	resp, err := c.next.RoundTrip(out) //nolint:bodyclose // readBody closes it, or the stream
 	if err == nil {
 		a.status, a.header = resp.StatusCode, resp.Header
@@ -306,7 +335,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		}
 		if x.stream && a.status >= http.StatusOK && a.status < http.StatusMultipleChoices {
 			dog.timer.Stop()
-			a.stream = &stream{body: resp.Body, dog: dog, idle: c.idleTimeout}
+			a.stream = newStream(resp.Body, dog, c.idleTimeout)
 			return
 		}
 		a.body, err = c.readBody(resp)
@@ -317,7 +346,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	if err != nil {
 		a.err = err
 		// Only a transport that reports its connections can prove that it never had one.
-		a.unsent = asked.Load() && !connected.Load()
+		a.unsent = x.asked.Load() && !x.got.Load()
 		if dog.expired.Load() && req.Context().Err() == nil {
 			a.err = &attemptExpired{c.attemptTimeout}
 		} else if ended := req.Context().Err(); ended != nil && !errors.Is(err, ended) {
@@ -342,6 +371,16 @@ func (t *transport) settle(x *exchange) {
 	}
 }
 
+// header makes the header of one attempt.
+func (x *exchange) header(shown credential) http.Header {
+	values := []string{contentTypeJSON, x.client.userAgent, shown.value}
+	h := http.Header{"Accept": values[0:1:1], "User-Agent": values[1:2:2], shown.name: values[2:3:3]}
+	if x.body != nil || x.purge != nil {
+		h["Content-Type"] = []string{contentTypeJSON}
+	}
+	return h
+}
+
 // readBody reads a reply whole and closes it. One longer than the limit is an error: cut short in silence it could pass
 // for a whole one. It counts the bytes after decompression.
 func (c *Client) readBody(resp *http.Response) ([]byte, error) {
@@ -349,21 +388,29 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return readErrorBody(resp.Body), nil
 	}
-	limit := c.maxBody
-	var buf bytes.Buffer
+	size := int64(bytes.MinRead)
 	if n := resp.ContentLength; n > 0 && resp.Body != http.NoBody {
-		buf.Grow(int(min(n, limit, maxTrusted)) + bytes.MinRead)
+		size += min(n, c.maxBody, maxTrusted)
 	}
-	if _, err := buf.ReadFrom(io.LimitReader(resp.Body, limit)); err != nil {
-		return nil, err
-	}
-	switch n, err := io.CopyN(io.Discard, resp.Body, 1); {
-	case n > 0:
-		return nil, fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, limit)
-	case !errors.Is(err, io.EOF):
-		return nil, err
-	default:
-		return buf.Bytes(), nil
+	body := make([]byte, 0, size)
+	for {
+		if len(body) == cap(body) {
+			body = slices.Grow(body, len(body))
+		}
+		room := body[len(body):cap(body)]
+		if left := c.maxBody - int64(len(body)); left < int64(len(room)) {
+			room = room[:left+1] // one byte more than there may be
+		}
+		n, err := resp.Body.Read(room)
+		body = body[:len(body)+n]
+		switch {
+		case int64(len(body)) > c.maxBody:
+			return nil, fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, c.maxBody)
+		case err == io.EOF: //nolint:errorlint // as readers return it
+			return body, nil
+		case err != nil:
+			return nil, err
+		}
 	}
 }
 
