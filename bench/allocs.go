@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// The guard. Unlike times, allocations are the same in every run and on every machine, so they can be judged: one more
+// for each call, row or URI is seen in the change that brings it.
+
+// counted is a subject whose allocations are kept.
+type counted struct {
+	name  string
+	runs  int // one run's are the average of so many, rounded down
+	slack int // so many more are no growth
+	make  func() (subject, error)
+}
+
+// readAheadSlack: goroutines fetch the pages, and how they take turns decides what is taken from pools.
+const readAheadSlack = 100
+
+var guarded = []counted{
+	{"Scan of 1,000 rows", 50, 0, func() (subject, error) { return scanning(1_000) }},
+	{"Scan of 10,000 rows", 10, 0, func() (subject, error) { return scanning(10_000) }},
+	{"Query of 1,000 rows", 50, 0, func() (subject, error) { return querying(1_000) }},
+	{"Tasks.Get", 200, 0, func() (subject, error) {
+		return calling(taskBody, func(c *webdelivery.Client) error {
+			_, err := c.Tasks.Get(context.Background(), "task-1")
+			return err
+		})
+	}},
+	{"Submit of 1 URI", 200, 0, func() (subject, error) { return submitting(purgeOf(1)) }},
+	{"Submit of 1,000 URIs", 50, 0, func() (subject, error) { return submitting(purgeOf(1_000)) }},
+	{"Entries: a page of 100", 50, 0, func() (subject, error) {
+		page := string(entryPage(addresses(100), 0, 100, 1, 1))
+		return calling(page, func(c *webdelivery.Client) error {
+			_, err := c.NetworkLists.Entries(context.Background(), listID, webdelivery.EntryOptions{Count: 100})
+			return err
+		})
+	}},
+	{"Plan of 2,000 against 2,000 entries", 5, readAheadSlack, func() (subject, error) {
+		plan, _, err := planning(2_000)
+		return plan, err
+	}},
+}
+
+func scanning(n int) (subject, error) {
+	client, err := alwaysReplying(http.StatusOK, rowsBody(n))
+	return all(n, func() (int, error) { return scanAll(client) }), err
+}
+
+func querying(n int) (subject, error) {
+	client, err := alwaysReplying(http.StatusOK, rowsBody(n))
+	return all(n, func() (int, error) { return queryAll(client) }), err
+}
+
+func calling(body string, do func(*webdelivery.Client) error) (subject, error) {
+	client, err := alwaysReplying(http.StatusOK, []byte(body))
+	return func() error { return do(client) }, err
+}
+
+// batches: the runtime itself allocates now and then, so the least of some batches counts.
+const batches = 5
+
+// countAllocs counts what one operation allocates, on one processor and without a collector, which empties pools.
+func (c counted) countAllocs() (int, error) {
+	s, err := c.make()
+	if err != nil {
+		return 0, err
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	if err := s(); err != nil {
+		return 0, err
+	}
+	least := 0
+	for batch := range batches {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range c.runs {
+			if err := s(); err != nil {
+				return 0, err
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if n := int(after.Mallocs-before.Mallocs) / c.runs; batch == 0 || n < least { //nolint:gosec // far from overflowing
+			least = n
+		}
+	}
+	return least, nil
+}
+
+const allocsHead = "# Allocations of one operation. make bench-allocs fails when one grows; go run . -allocs allocs.txt -write, in bench/,\n" +
+	"# writes what they are now.\n"
+
+// writeAllocs commits what is.
+func writeAllocs(path string) error {
+	text := allocsHead
+	for _, c := range guarded {
+		n, err := c.countAllocs()
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		text += fmt.Sprintf("%s\t%d\n", c.name, n)
+	}
+	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // committed, for all to read
+}
+
+var errGrown = errors.New("allocations have grown. If that is meant, run 'go run . -allocs allocs.txt -write' in bench/, " +
+	"commit the file, and say why in the commit")
+
+// checkAllocs compares what is with what was committed.
+func checkAllocs(out io.Writer, path string) error {
+	committed, err := readAllocs(path)
+	if err != nil {
+		return err
+	}
+	var grown []error
+	for _, c := range guarded {
+		was, ok := committed[c.name]
+		if !ok {
+			return fmt.Errorf("%s lacks %q", path, c.name)
+		}
+		n, err := c.countAllocs()
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		fmt.Fprintf(out, "%s: %d allocations, %d committed\n", c.name, n, was)
+		if n > was+c.slack {
+			grown = append(grown, fmt.Errorf("%s: %d allocations, %d more than the %d committed", c.name, n, n-was, was))
+		}
+	}
+	if grown != nil {
+		return errors.Join(append(grown, errGrown)...)
+	}
+	return nil
+}
+
+func readAllocs(path string) (map[string]int, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the file that was asked for
+	if err != nil {
+		return nil, err
+	}
+	committed := map[string]int{}
+	lines := bufio.NewScanner(strings.NewReader(string(text)))
+	for lines.Scan() {
+		name, number, ok := strings.Cut(lines.Text(), "\t")
+		if strings.HasPrefix(name, "#") {
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscan(number, &n); !ok || err != nil {
+			return nil, fmt.Errorf("%s: %q is not a name, a tab and a number", path, lines.Text())
+		}
+		committed[name] = n
+	}
+	return committed, lines.Err()
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// What must not disturb the figures runs in a process of its own, which is this program again: the server, whose
+// allocations are not the client's; and each measurement of peak memory, which is that of a whole process.
+
+// childRole names, in the environment, what a child process does: serve, or one of readers and the address to read from.
+const childRole = "WEBDELIVERY_BENCH_CHILD"
+
+func beChild(role string, in io.Reader, out io.Writer) error {
+	if role == "serve" {
+		return serve(in, out)
+	}
+	name, url, _ := strings.Cut(role, " ")
+	read, ok := readers[name]
+	if !ok {
+		return fmt.Errorf("no child process does %q", name)
+	}
+	rows, err := read(url)
+	if err != nil {
+		return err
+	}
+	peak, err := peakMemory()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, rows, peak)
+	return err
+}
+
+// child is this program in another role. It ends with ctx, and a serving one when its standard input is closed.
+func child(ctx context.Context, role string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self) //nolint:gosec // itself
+	cmd.Env = append(os.Environ(), childRole+"="+role)
+	cmd.Stderr = os.Stderr
+	return cmd, nil
+}
+
+// startServer starts the server and returns its address.
+func startServer() (url string, stop func(), err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
+	cmd, err := child(ctx, "serve")
+	if err != nil {
+		return "", nil, err
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() {
+		_ = in.Close()
+		_ = cmd.Wait() // it has nothing to tell any more
+		cancel()
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("the server does not start: %w", err)
+	}
+	return strings.TrimSpace(line), stop, nil
+}
+
+// serve listens on loopback until its standard input ends, which it does with the process that started it.
+func serve(in io.Reader, out io.Writer) error {
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	var connections atomic.Int64
+	srv := &http.Server{
+		Handler: handler(&connections), ReadHeaderTimeout: time.Minute,
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				connections.Add(1)
+			}
+		},
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		_ = srv.Close()
+	}()
+	if _, err := fmt.Fprintf(out, "http://%s\n", listener.Addr()); err != nil {
+		return err
+	}
+	if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// handler answers with rows at /rows/{n}/..., with the number of connections so far at /connections, and with the small
+// reply that each SDK expects.
+func handler(connections *atomic.Int64) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/rows/{n}/", func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(r.PathValue("n"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = writeRows(w, n) // the client may have seen enough
+	})
+	mux.HandleFunc("/connections", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, connections.Load()) })
+	for path, body := range smallReplies {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, body)
+		})
+	}
+	return mux
+}
+
+// readers read the rows of a reply in one of several ways, and tell how many there were.
+var readers = map[string]func(url string) (rows int, err error){
+	"scan": func(url string) (int, error) {
+		client, err := newClient(url)
+		if err != nil {
+			return 0, err
+		}
+		return scanAll(client)
+	},
+	"query": func(url string) (int, error) {
+		client, err := newClient(url, webdelivery.WithMaxResponseBytes(1<<40))
+		if err != nil {
+			return 0, err
+		}
+		return queryAll(client)
+	},
+	"unmarshal": func(url string) (int, error) {
+		body, err := fetch(&http.Client{}, url)
+		if err != nil {
+			return 0, err
+		}
+		return unmarshalAll(body)
+	},
+}
+
+// fetch is what a user writes to get a body.
+func fetch(client *http.Client, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return io.ReadAll(resp.Body)
+}
+
+// unmarshalAll is what a user writes to read rows.
+func unmarshalAll(body []byte) (rows int, err error) {
+	var reply struct {
+		Rows [][]any `json:"rows"`
+	}
+	err = json.Unmarshal(body, &reply)
+	return len(reply.Rows), err
+}
+
+// peakMemory is the most memory that this process has had, in bytes.
+func peakMemory() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, peak, _ := strings.Cut(string(status), "VmHWM:")
+	peak, _, _ = strings.Cut(strings.TrimSpace(peak), " ")
+	kib, err := strconv.ParseInt(peak, 10, 64)
+	return kib << 10, err
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// planning makes subjects of planning n entries against as many of which half are the same, and of only reading the
+// list as Plan does.
+func planning(n int) (plan, read subject, err error) {
+	texts := addresses(n + n/2)
+	desired := texts[n/2:]
+	client, err := inMemoryClient(listInMemory(texts[:n]))
+	if err != nil {
+		return nil, nil, err
+	}
+	plan = func() error {
+		p, err := client.NetworkLists.Plan(context.Background(), listID, desired, webdelivery.PlanOptions{MaxRemove: 1})
+		if err == nil && (len(p.Add) != n/2 || len(p.Remove) != n/2) {
+			err = fmt.Errorf("the plan adds %d and removes %d of %d", len(p.Add), len(p.Remove), n)
+		}
+		return err
+	}
+	const ahead = 4 // as Plan reads (docs/open-points.md, 32)
+	return plan, reading(client, listID, n, webdelivery.ReadAhead(ahead)), nil
+}
+
+// reading makes a subject of reading the n entries of a list.
+func reading(client *webdelivery.Client, id string, n int, options ...webdelivery.ReadOption) subject {
+	return all(n, func() (entries int, err error) {
+		for _, err := range client.NetworkLists.AllEntries(context.Background(), id, webdelivery.EntryOptions{Count: pageCount}, options...) {
+			if err != nil {
+				return 0, err
+			}
+			entries++
+		}
+		return entries, nil
+	})
+}
+
+// plan: a full list against as many desired entries. Reading is bound by the service; what the SDK adds is judged.
+func (b *bench) plan() error {
+	plan, read, err := planning(b.sizes.entries)
+	if err != nil {
+		return err
+	}
+	results, err := b.interleave(plan, read)
+	if err != nil {
+		return err
+	}
+	whole, alone := results[0], results[1]
+	comparing := whole.minus(alone)
+	n := count(b.sizes.entries)
+	what := "Plan of " + n + " against " + n + " entries"
+	shown := func(m measured) string { return inTime(m.time()) + ", " + inMiB(m.bytes) + " allocated" }
+	b.figure(what+", pages from memory, reference reading alone", shown(whole), shown(alone), times(whole.ratio(alone)), goal{})
+	b.figure(what+": comparing", shown(comparing), "", "",
+		goal{"under 200 ms and 64 MiB", comparing.time() < 200*time.Millisecond && comparing.bytes < 64*mib})
+	return nil
+}
+
+// ahead: what reading ahead is worth when every reply takes a while.
+func (b *bench) ahead() error {
+	return withService(func(srv *testserver.Server, client *webdelivery.Client) error {
+		n := b.sizes.entries
+		id := srv.AddNetworkList(testserver.NetworkListSpec{Entries: addresses(n)})
+		srv.Fail(testserver.Fault{Delay: b.sizes.slow})
+		results, err := b.interleave(reading(client, id, n, webdelivery.ReadAhead(8)), reading(client, id, n))
+		if err != nil {
+			return err
+		}
+		r := results[1].ratio(results[0])
+		b.figure(fmt.Sprintf("AllEntries of %s, %v more for every reply: ReadAhead(8), reference without", count(n), b.sizes.slow),
+			inTime(results[0].time()), inTime(results[1].time()), faster(r), atLeast(5, r, "times faster"))
+		return nil
+	})
+}

@@ -1,0 +1,177 @@
+// Command bench measures the SDK against references in the same run and prints what came out beside the goals of
+// docs/performance.md:
+//
+//	go run .                                        # everything that has a goal
+//	go run . -only 'rows|get'                       # some of it
+//	go run . -growth -markdown ../docs/performance.md
+//	go run -tags peers . -peers                     # other SDKs beside this one
+//	go run . -allocs allocs.txt -check              # the guard on allocations; -write commits new values
+//
+// Times are printed and never judged: a goal that is missed leaves the exit code 0. It is 1 when something could not be
+// measured, or when the guard finds more allocations than were committed.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"time"
+)
+
+func main() {
+	if role := os.Getenv(childRole); role != "" {
+		exit(beChild(role, os.Stdin, os.Stdout))
+	}
+	o := defaults()
+	var allocs string
+	var check, write bool
+	only := flag.String("only", "", "measure only what this regular expression matches: "+topicNames())
+	flag.IntVar(&o.rounds, "rounds", o.rounds, "rounds, of which the median counts")
+	flag.BoolVar(&o.others, "peers", false, "measure other SDKs too (needs -tags peers)")
+	flag.BoolVar(&o.grows, "growth", false, "measure how cost grows too")
+	flag.StringVar(&o.markdown, "markdown", "", "also write the tables between the markers of this file")
+	flag.StringVar(&allocs, "allocs", "", "only count allocations, and compare them with this file")
+	flag.BoolVar(&check, "check", false, "with -allocs: fail when one has grown")
+	flag.BoolVar(&write, "write", false, "with -allocs: write the file")
+	flag.Parse()
+	switch {
+	case flag.NArg() > 0 || o.rounds < 1 || check && write || (check || write) != (allocs != ""):
+		flag.Usage()
+		os.Exit(2)
+	case write:
+		exit(writeAllocs(allocs))
+	case check:
+		exit(checkAllocs(os.Stdout, allocs))
+	}
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		exit(err)
+	}
+	exit(run(os.Stdout, o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// options say what is measured, and how much of it.
+type options struct {
+	rounds   int
+	round    time.Duration // how long a round of one subject is to take
+	only     *regexp.Regexp
+	others   bool
+	grows    bool
+	markdown string
+	sizes    sizes
+}
+
+// sizes are how much is measured.
+type sizes struct {
+	rows, manyRows int           // a reply; one that is to need no more memory
+	uris           int           // of one purge
+	callers, alone int           // of the queue; how many purges one by one stand for as many
+	entries        int           // of a list, and desired
+	slow           time.Duration // what every reply takes longer when pages are read ahead
+	requests       int           // of 64 goroutines
+	coldBuild      bool
+	growth         growthSizes
+}
+
+type growthSizes struct{ rows, entries, uris, goroutines []int }
+
+func defaults() options {
+	return options{
+		rounds: 9, round: 100 * time.Millisecond, only: regexp.MustCompile(""),
+		sizes: sizes{
+			rows: 1_000_000, manyRows: 4_000_000, uris: 100_000, callers: 10_000, alone: 20, entries: 50_000,
+			slow: 50 * time.Millisecond, requests: 10_000, coldBuild: true,
+			growth: growthSizes{
+				rows: []int{10_000, 100_000, 1_000_000}, entries: []int{1_000, 10_000, 50_000},
+				uris: []int{1_000, 10_000, 100_000}, goroutines: []int{1, 16, 256},
+			},
+		},
+	}
+}
+
+// bench is one run.
+type bench struct {
+	options
+
+	url    string // of the server in a process of its own
+	goals  table
+	growth table
+	peers  table
+}
+
+// topics are what can be measured, in the order in which it is.
+var topics = []struct {
+	name    string
+	measure func(*bench) error
+}{
+	{"rows", (*bench).rows},
+	{"memory", (*bench).memory},
+	{"get", (*bench).get},
+	{"connections", (*bench).connections},
+	{"purge", (*bench).purge},
+	{"queue", (*bench).queue},
+	{"plan", (*bench).plan},
+	{"ahead", (*bench).ahead},
+	{"weight", (*bench).weight},
+	{"peers", (*bench).comparePeers},
+	{"growth", (*bench).growing},
+}
+
+func topicNames() (names string) {
+	for _, t := range topics {
+		names += t.name + " "
+	}
+	return names
+}
+
+var errMarkdownOfSome = errors.New("-markdown writes whole tables: leave -only out")
+
+// run measures and prints.
+func run(out io.Writer, o options) error {
+	if o.markdown != "" && o.only.String() != "" {
+		return errMarkdownOfSome
+	}
+	url, stop, err := startServer()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	b := &bench{options: o, url: url, goals: goalTable(), growth: growthTable(), peers: peerTable()}
+	for _, t := range topics {
+		if !o.only.MatchString(t.name) || t.name == "peers" && !o.others || t.name == "growth" && !o.grows {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "measuring", t.name)
+		if err := t.measure(b); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	machine := fmt.Sprintf("%s, %s/%s, %d CPUs, %d rounds.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds)
+	fmt.Fprintln(out, machine)
+	for _, t := range []table{b.goals, b.peers, b.growth} {
+		if len(t.lines) == 0 {
+			continue
+		}
+		if err := t.print(out); err != nil {
+			return err
+		}
+		if o.markdown != "" {
+			if err := t.insert(o.markdown, machine); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

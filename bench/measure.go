@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// Two cores that others use too: a time means nothing alone. What is compared is measured in turns, round by round, and
+// the median of the rounds' ratios counts.
+
+// subject is something to measure: one operation, which checks that it did what it should.
+type subject func() error
+
+// measured is what a subject took, for one operation.
+type measured struct {
+	rounds []time.Duration // in the order of the rounds
+	allocs float64
+	bytes  float64
+}
+
+func (m measured) time() time.Duration { return median(m.rounds) }
+
+// ratio is how many times the other took it.
+func (m measured) ratio(other measured) float64 {
+	ratios := make([]float64, len(m.rounds))
+	for i := range ratios {
+		ratios[i] = float64(m.rounds[i]) / float64(other.rounds[i])
+	}
+	return median(ratios)
+}
+
+// minus is what it took more than the other.
+func (m measured) minus(other measured) measured {
+	rest := measured{allocs: m.allocs - other.allocs, bytes: m.bytes - other.bytes}
+	for i := range m.rounds {
+		rest.rounds = append(rest.rounds, m.rounds[i]-other.rounds[i])
+	}
+	return rest
+}
+
+func median[T cmp.Ordered](all []T) T {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}
+
+// interleave measures subjects in turns; who is first changes from round to round.
+func (o options) interleave(subjects ...subject) ([]measured, error) {
+	n := make([]int, len(subjects))
+	for i, s := range subjects {
+		var err error
+		if n[i], err = o.calibrate(s); err != nil {
+			return nil, err
+		}
+	}
+	results := make([]measured, len(subjects))
+	allocs, bytes := make([][]float64, len(subjects)), make([][]float64, len(subjects))
+	for round := range o.rounds {
+		for k := range subjects {
+			i := (round + k) % len(subjects)
+			one, err := measure(subjects[i], n[i])
+			if err != nil {
+				return nil, err
+			}
+			results[i].rounds = append(results[i].rounds, one.rounds...)
+			allocs[i], bytes[i] = append(allocs[i], one.allocs), append(bytes[i], one.bytes)
+		}
+	}
+	for i := range results {
+		results[i].allocs, results[i].bytes = median(allocs[i]), median(bytes[i])
+	}
+	return results, nil
+}
+
+// calibrate tells how many operations make a round. The first one warms up.
+func (o options) calibrate(s subject) (n int, err error) {
+	if err := s(); err != nil {
+		return 0, err
+	}
+	for n = 1; ; n *= 2 {
+		one, err := measure(s, n)
+		if err != nil {
+			return 0, err
+		}
+		if took := one.rounds[0]; took*time.Duration(n) >= o.round/4 {
+			return max(1, int(o.round/max(1, took))), nil
+		}
+	}
+}
+
+// measure is one round of n operations. The garbage of others is collected before.
+func measure(s subject, n int) (measured, error) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	for range n {
+		if err := s(); err != nil {
+			return measured{}, err
+		}
+	}
+	took := time.Since(began)
+	runtime.ReadMemStats(&after)
+	return measured{
+		rounds: []time.Duration{took / time.Duration(n)},
+		allocs: float64(after.Mallocs-before.Mallocs) / float64(n),
+		bytes:  float64(after.TotalAlloc-before.TotalAlloc) / float64(n),
+	}, nil
+}

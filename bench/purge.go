@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// unlimited lets a purge go at once: what is measured is the SDK, not the service's limit.
+type unlimited struct{}
+
+// Wait implements [webdelivery.Limiter].
+func (unlimited) Wait(context.Context) error { return nil }
+
+// submitting makes a subject of one purge. The service reads the body, and checks that its length was announced.
+func submitting(request webdelivery.PurgeRequest) (subject, error) {
+	client, err := inMemoryClient(func(r *http.Request) (*http.Response, error) {
+		size, err := io.Copy(io.Discard, r.Body)
+		_ = r.Body.Close()
+		if err == nil && size != r.ContentLength {
+			err = fmt.Errorf("a body of %d bytes with a Content-Length of %d", size, r.ContentLength)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return reply(http.StatusCreated, []byte(receiptBody))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		_, err := client.Purge.Submit(context.Background(), request)
+		return err
+	}, nil
+}
+
+// marshalling is the reference: the same body made whole.
+func marshalling(request webdelivery.PurgeRequest) subject {
+	whole := struct {
+		PurgeRequest webdelivery.PurgeRequest `json:"purge_request"`
+	}{request}
+	return func() error {
+		_, err := json.Marshal(whole)
+		return err
+	}
+}
+
+// purge: one large purge.
+func (b *bench) purge() error {
+	request := purgeOf(b.sizes.uris)
+	submit, err := submitting(request)
+	if err != nil {
+		return err
+	}
+	results, err := b.interleave(submit, marshalling(request))
+	if err != nil {
+		return err
+	}
+	sdk, marshal := results[0], results[1]
+	what := "Submit of " + count(b.sizes.uris) + " URIs, Content-Length set, reference json.Marshal"
+	r := sdk.ratio(marshal)
+	b.figure(what, inTime(sdk.time()), inTime(marshal.time()), times(r), atMost(0.4, r, "times"))
+	b.figure(what+": memory allocated", inMiB(sdk.bytes), inMiB(marshal.bytes), times(sdk.bytes/marshal.bytes), atMost(3, sdk.bytes/mib, "MiB"))
+	return nil
+}
+
+var errRefused = errors.New("the service refused a purge")
+
+// queue: many callers with one URI each, and the service's limit of two requests a second. It is the limit that takes
+// the time, so once is enough.
+func (b *bench) queue() error {
+	queued, requests, err := b.queued()
+	if err != nil {
+		return err
+	}
+	alone, err := b.oneByOne()
+	if err != nil {
+		return err
+	}
+	r := float64(alone) / float64(queued)
+	g := goal{"under 4 s, at most 6 requests, ratio above 1,300", queued < 4*time.Second && requests <= 6 && r > 1300}
+	b.figure(fmt.Sprintf("%s callers with one URI each, two requests a second, reference one by one (extrapolated from %d)", count(b.sizes.callers), b.sizes.alone),
+		fmt.Sprintf("%s, %d requests", inTime(queued), requests), inTime(alone), faster(r), g)
+	return nil
+}
+
+// withService is a strict service and a client of it; two clients of one service would share its budget.
+func withService(use func(*testserver.Server, *webdelivery.Client) error) error {
+	srv := testserver.New(testserver.Config{})
+	url, err := srv.ListenTCP()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = srv.Close() }()
+	client, err := newClient(url)
+	if err != nil {
+		return err
+	}
+	return use(srv, client)
+}
+
+func (b *bench) queued() (took time.Duration, requests int, err error) {
+	err = withService(func(srv *testserver.Server, client *webdelivery.Client) error {
+		queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+		errs := make([]error, b.sizes.callers)
+		began := time.Now()
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { _, errs[i] = queue.Purge(context.Background(), object(i)) })
+		}
+		wg.Wait()
+		took = time.Since(began)
+		if err := errors.Join(append(errs, queue.Close(context.Background()))...); err != nil {
+			return err
+		}
+		for _, r := range srv.Requests() {
+			requests++
+			if r.Status != http.StatusCreated {
+				return errRefused
+			}
+		}
+		return nil
+	})
+	return took, requests, err
+}
+
+// oneByOne is how long as many callers would take without a queue.
+func (b *bench) oneByOne() (took time.Duration, err error) {
+	err = withService(func(_ *testserver.Server, client *webdelivery.Client) error {
+		began := time.Now()
+		for i := range b.sizes.alone {
+			request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{object(i)}}
+			if _, err := client.Purge.Submit(context.Background(), request); err != nil {
+				return err
+			}
+		}
+		took = time.Since(began) * time.Duration(b.sizes.callers) / time.Duration(b.sizes.alone)
+		return nil
+	})
+	return took, err
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// What the benchmarks sign in as.
+const (
+	customer = "acme"
+	username = "alice"
+	password = "correct-horse-battery" //nolint:gosec // of the fake service
+)
+
+// inMemory is a service that answers without a network.
+type inMemory func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f inMemory) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// reply is what a service in memory answers.
+func reply(status int, body []byte) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
+		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+	}, nil
+}
+
+// inMemoryClient is a client of such a service, which may purge as often as it likes.
+func inMemoryClient(service inMemory, options ...webdelivery.Option) (*webdelivery.Client, error) {
+	options = append(options, webdelivery.WithHTTPClient(&http.Client{Transport: service}), webdelivery.WithPurgeLimiter(unlimited{}))
+	return webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password), options...)
+}
+
+// alwaysReplying is a client of a service that knows one answer.
+func alwaysReplying(status int, body []byte, options ...webdelivery.Option) (*webdelivery.Client, error) {
+	return inMemoryClient(func(r *http.Request) (*http.Response, error) {
+		if r.Body != nil {
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				return nil, err
+			}
+			_ = r.Body.Close()
+		}
+		return reply(status, body)
+	}, options...)
+}
+
+// newClient is a client as a user makes it.
+func newClient(base string, options ...webdelivery.Option) (*webdelivery.Client, error) {
+	return webdelivery.NewClient(base, customer, webdelivery.BasicAuth(username, password), options...)
+}
+
+// taskBody is the small reply: a task with every member but error_info (service-interface section 2.1).
+const taskBody = `{"id":"task-1","uri":"/tasks/task-1","operation":"deploy-property","status":"COMPLETE","complete":true,` +
+	`"progress":100,"begin_time":"2026-11-20T08:30:00.000Z","end_time":"2026-11-20T08:31:00.000Z",` +
+	`"last_updated":"2026-11-20T08:31:00.000Z","user":{"id":"user-1","uri":"/users/user-1"},` +
+	`"target":{"id":"property-1","uri":"/properties/property-1"}}`
+
+// object is the i-th URI to purge; in a request each is 77 bytes of JSON with its comma.
+func object(i int) webdelivery.PurgeURI {
+	return webdelivery.Exact(fmt.Sprintf("https://www.example.com/%06d.css", i))
+}
+
+func purgeOf(n int) webdelivery.PurgeRequest {
+	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge}
+	for i := range n {
+		request.URIs = append(request.URIs, object(i))
+	}
+	return request
+}
+
+const receiptBody = `{"code":201,"description":"Request submitted","purge_response":` +
+	`{"transaction_status_uri":"/transactions/17"},"transaction_id":17}`
+
+// addresses are distinct, of the range for benchmarks.
+func addresses(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("198.%d.%d.%d", 18+i>>16, i>>8&255, i&255)
+	}
+	return all
+}
+
+const (
+	listID    = "5e1f0d2c-0000-4000-9000-000000000000"
+	pageCount = 1000
+)
+
+// listInMemory is a service with one list, whose pages of a thousand entries are ready (service-interface section 2.6).
+func listInMemory(entries []string) inMemory {
+	list := fmt.Sprintf(`{"uri":"/config/networklists/%[1]s","id":"%[1]s","type":"IP","name":"blocked","description":"",`+
+		`"deprecated":false,"entries_uri":"/config/networklists/%[1]s/entries",`+
+		`"entries_batch_deletion_uri":"/config/networklists/%[1]s/entries/deletions",`+
+		`"creation_timestamp":"2026-11-20T08:30:00.000Z"}`, listID)
+	last := (len(entries) + pageCount - 1) / pageCount
+	pages := map[string][]byte{}
+	for i := range last {
+		cut := entries[i*pageCount : min(len(entries), (i+1)*pageCount)]
+		pages[fmt.Sprint(i+1)] = entryPage(cut, i*pageCount, len(entries), i+1, last)
+	}
+	pages[""] = pages["1"]
+	return func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/"+customer+"/v1/config/networklists/"+listID {
+			return reply(http.StatusOK, []byte(list))
+		}
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			return nil, err
+		}
+		return reply(http.StatusOK, pages[query.Get("page")])
+	}
+}
+
+// entryPage is a page of the entries collection; first is the number of its first entry.
+func entryPage(entries []string, first, total, index, last int) []byte {
+	address := func(page int) string {
+		return fmt.Sprintf(`"/config/networklists/%s/entries?count=%d&page=%d"`, listID, pageCount, page)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"uri":%s,"items":[`, address(index))
+	for i, entry := range entries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		id := fmt.Sprintf("5e1f0d2c-0000-4000-8000-%012d", first+i)
+		fmt.Fprintf(&b, `{"uri":"/config/networklists/%s/entries/%s","id":"%s","entry":"%s","added_by":"operator",`+
+			`"creation_timestamp":"2026-11-20T08:30:00.000Z"}`, listID, id, id, entry)
+	}
+	prev, next := "null", "null"
+	if index > 1 {
+		prev = address(index - 1)
+	}
+	if index < last {
+		next = address(index + 1)
+	}
+	fmt.Fprintf(&b, `],"total":%d,"has_more":%t,"page_count":%d,"page_index":%d,"prev_uri":%s,"next_uri":%s}`,
+		total, index < last, last, index, prev, next)
+	return b.Bytes()
+}
