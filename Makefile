@@ -7,6 +7,9 @@ LINT := $(TOOL) golangci-lint
 # it is not installed they are skipped, unless REQUIRE_REDIS=1.
 MODULES := redislimit examples/distributed-purge
 
+# The others: nobody imports them.
+OTHERS := bench
+
 # What a user imports.
 PACKAGES = $(shell go list ./... | grep -v -e /internal/ -e /examples/)
 
@@ -22,11 +25,11 @@ MUTATION_FLAGS :=
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test cover lint tidy vuln api api-check api-breaking fuzz fmt bench mutation soak
+.PHONY: all ci test cover lint tidy vuln api api-check api-breaking fuzz fmt bench mutation soak bench-allocs
 
 all: lint test
 
-ci: lint tidy vuln api-check test fuzz
+ci: lint tidy vuln api-check test bench-allocs fuzz
 
 # Every test runs with the race detector, those that are large in a smaller size (-short); and in full size without it,
 # which gives the coverage as well.
@@ -36,19 +39,20 @@ test:
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
 	cd testdata/consumer && go vet ./... && go test ./...
-	for m in $(MODULES); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
+	for m in $(MODULES) $(OTHERS); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
 
 # The statements that no test reaches, after make test.
 cover:
 	go tool cover -html=cover.out
 
+# The build tag peers takes in the other SDKs that make bench compares.
 lint:
 	$(LINT) run ./...
-	for m in $(MODULES) tools; do (cd $$m && $(LINT) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) run --build-tags peers -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 # go.mod and go.sum of every module say what its code says.
 tidy:
-	for m in . $(MODULES) tools testdata/consumer; do (cd $$m && go mod tidy -diff) || exit 1; done
+	for m in . $(MODULES) $(OTHERS) tools testdata/consumer; do (cd $$m && go mod tidy -diff) || exit 1; done
 
 # Known vulnerabilities in what is called, in every module that a user may import.
 vuln:
@@ -73,10 +77,16 @@ fuzz:
 
 fmt:
 	$(LINT) fmt ./...
-	for m in $(MODULES) tools; do (cd $$m && $(LINT) fmt -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) fmt -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
+# Everything in docs/performance.md, beside its goals and other SDKs; takes some minutes. Times are printed, not judged.
+# BENCH_FLAGS="-markdown ../docs/performance.md" writes the tables into the page, BENCH_FLAGS="-only rows" measures a part.
 bench:
-	go test -run '^$$' -bench . -benchmem ./...
+	cd bench && go run -tags peers . -growth -peers $(BENCH_FLAGS)
+
+# What calls allocate must not grow past bench/allocs.txt. If it is meant to: go run . -allocs allocs.txt -write, in bench/.
+bench-allocs:
+	cd bench && go run . -allocs allocs.txt -check
 
 # How much the tests notice; takes a quarter of an hour. MUTATION_FLAGS="-sample 40 -seed 7" looks at a part of it.
 mutation:

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go"
 )
@@ -55,17 +55,17 @@ var guarded = []counted{
 }
 
 func scanning(n int) (subject, error) {
-	client, err := alwaysReplying(http.StatusOK, rowsBody(n))
+	client, err := alwaysReplying(rowsBody(n))
 	return all(n, func() (int, error) { return scanAll(client) }), err
 }
 
 func querying(n int) (subject, error) {
-	client, err := alwaysReplying(http.StatusOK, rowsBody(n))
+	client, err := alwaysReplying(rowsBody(n))
 	return all(n, func() (int, error) { return queryAll(client) }), err
 }
 
 func calling(body string, do func(*webdelivery.Client) error) (subject, error) {
-	client, err := alwaysReplying(http.StatusOK, []byte(body))
+	client, err := alwaysReplying([]byte(body))
 	return func() error { return do(client) }, err
 }
 
@@ -73,42 +73,43 @@ func calling(body string, do func(*webdelivery.Client) error) (subject, error) {
 const batches = 5
 
 // countAllocs counts what one operation allocates, on one processor and without a collector, which empties pools.
-func (c counted) countAllocs() (int, error) {
+func (c counted) countAllocs() (least int, took time.Duration, err error) {
 	s, err := c.make()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	if err := s(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	least := 0
 	for batch := range batches {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
+		began := time.Now()
 		for range c.runs {
 			if err := s(); err != nil {
-				return 0, err
+				return 0, 0, err
 			}
 		}
+		took = time.Since(began) / time.Duration(c.runs)
 		runtime.ReadMemStats(&after)
 		if n := int(after.Mallocs-before.Mallocs) / c.runs; batch == 0 || n < least { //nolint:gosec // far from overflowing
 			least = n
 		}
 	}
-	return least, nil
+	return least, took, nil
 }
 
 const allocsHead = "# Allocations of one operation. make bench-allocs fails when one grows; go run . -allocs allocs.txt -write, in bench/,\n" +
 	"# writes what they are now.\n"
 
 // writeAllocs commits what is.
-func writeAllocs(path string) error {
+func writeAllocs(path string, guarded []counted) error {
 	text := allocsHead
 	for _, c := range guarded {
-		n, err := c.countAllocs()
+		n, _, err := c.countAllocs()
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -120,8 +121,8 @@ func writeAllocs(path string) error {
 var errGrown = errors.New("allocations have grown. If that is meant, run 'go run . -allocs allocs.txt -write' in bench/, " +
 	"commit the file, and say why in the commit")
 
-// checkAllocs compares what is with what was committed.
-func checkAllocs(out io.Writer, path string) error {
+// checkAllocs compares what is with what was committed. It prints times too, which nothing depends on.
+func checkAllocs(out io.Writer, path string, guarded []counted) error {
 	committed, err := readAllocs(path)
 	if err != nil {
 		return err
@@ -132,11 +133,11 @@ func checkAllocs(out io.Writer, path string) error {
 		if !ok {
 			return fmt.Errorf("%s lacks %q", path, c.name)
 		}
-		n, err := c.countAllocs()
+		n, took, err := c.countAllocs()
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
-		fmt.Fprintf(out, "%s: %d allocations, %d committed\n", c.name, n, was)
+		fmt.Fprintf(out, "%s: %d allocations, %d committed; %s\n", c.name, n, was, inTime(took))
 		if n > was+c.slack {
 			grown = append(grown, fmt.Errorf("%s: %d allocations, %d more than the %d committed", c.name, n, n-was, was))
 		}

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// smallReplies are what the server answers at one path; peers add theirs.
-var smallReplies = map[string]string{"/acme/v1/tasks/task-1": taskBody}
-
 // plainTask is what a user of net/http writes.
 type plainTask struct {
 	ID          string    `json:"id"`

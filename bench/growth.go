@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-func growthTable() table {
-	return table{name: "growth", head: []string{"What", "Size", "Time", "For each", "Allocations", "Memory"}}
+func growthTable() *table {
+	return &table{name: "growth", head: []string{"What", "Size", "Time", "For each", "Allocations", "Memory"}}
 }
 
 // growing: how cost follows size.
@@ -34,7 +34,7 @@ func (b *bench) alone(s subject) (measured, error) {
 
 func (b *bench) growingRows() error {
 	for _, n := range b.sizes.growth.rows {
-		client, err := alwaysReplying(200, rowsBody(n))
+		client, err := alwaysReplying(rowsBody(n))
 		if err != nil {
 			return err
 		}

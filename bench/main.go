@@ -43,9 +43,9 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	case write:
-		exit(writeAllocs(allocs))
+		exit(writeAllocs(allocs, guarded))
 	case check:
-		exit(checkAllocs(os.Stdout, allocs))
+		exit(checkAllocs(os.Stdout, allocs, guarded))
 	}
 	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {
@@ -105,10 +105,8 @@ func defaults() options {
 type bench struct {
 	options
 
-	url    string // of the server in a process of its own
-	goals  table
-	growth table
-	peers  table
+	url                  string // of the server in a process of its own
+	goals, peers, growth *table
 }
 
 // topics are what can be measured, in the order in which it is.
@@ -160,7 +158,7 @@ func run(out io.Writer, o options) error {
 	}
 	machine := fmt.Sprintf("%s, %s/%s, %d CPUs, %d rounds.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds)
 	fmt.Fprintln(out, machine)
-	for _, t := range []table{b.goals, b.peers, b.growth} {
+	for _, t := range []*table{b.goals, b.peers, b.growth} {
 		if len(t.lines) == 0 {
 			continue
 		}

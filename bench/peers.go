@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-func peerTable() table {
-	return table{name: "peers", head: []string{"One small GET", "Time", "Times net/http", "Allocations"}}
+func peerTable() *table {
+	return &table{name: "peers", head: []string{"One small GET", "Time", "Times net/http", "Allocations"}}
 }
 
 // peers are other SDKs with the same small GET, each by its own call: what the server answers to it, and how it is made.

@@ -29,7 +29,7 @@ func found(err error, right bool) error {
 
 func init() {
 	peers = []peer{
-		{"go-retryablehttp and encoding/json", "", "", retryableGet},
+		{"go-retryablehttp and encoding/json", "/retryable", taskBody, retryableGet},
 		{"godo", "/v2/actions/17", `{"action":{"id":17,"status":"completed","type":"create","started_at":"2026-11-20T08:30:00Z",` +
 			`"completed_at":"2026-11-20T08:31:00Z","resource_id":18,"resource_type":"droplet","region":{"slug":"example1",` +
 			`"name":"Example 1","sizes":["small","large"],"available":true,"features":["backups","ipv6","metadata"]},` +
@@ -45,18 +45,13 @@ func init() {
 			`"type":"standard","created_on":"2026-11-20T08:30:00Z","managed_by":{"parent_org_id":"p18","parent_org_name":"Parent"},` +
 			`"settings":{"abuse_contact_email":"abuse@example.com","enforce_twofactor":true}}}`, cloudflareGet},
 	}
-	for _, p := range peers {
-		if p.path != "" {
-			smallReplies[p.path] = p.reply
-		}
-	}
 }
 
 func retryableGet(url string) (subject, error) {
 	client := retryablehttp.NewClient()
 	client.Logger = nil
 	return func() error {
-		resp, err := client.Get(url + "/acme/v1/tasks/task-1")
+		resp, err := client.Get(url + "/retryable")
 		if err != nil {
 			return err
 		}

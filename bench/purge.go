@@ -110,15 +110,16 @@ func withService(use func(*testserver.Server, *webdelivery.Client) error) error 
 func (b *bench) queued() (took time.Duration, requests int, err error) {
 	err = withService(func(srv *testserver.Server, client *webdelivery.Client) error {
 		queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
-		errs := make([]error, b.sizes.callers)
+		errs := make([]error, b.sizes.callers+1) // the last is that of the end
 		began := time.Now()
 		var wg sync.WaitGroup
-		for i := range errs {
+		for i := range b.sizes.callers {
 			wg.Go(func() { _, errs[i] = queue.Purge(context.Background(), object(i)) })
 		}
 		wg.Wait()
 		took = time.Since(began)
-		if err := errors.Join(append(errs, queue.Close(context.Background()))...); err != nil {
+		errs[b.sizes.callers] = queue.Close(context.Background())
+		if err := errors.Join(errs...); err != nil {
 			return err
 		}
 		for _, r := range srv.Requests() {

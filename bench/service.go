@@ -14,7 +14,7 @@ import (
 const (
 	customer = "acme"
 	username = "alice"
-	password = "correct-horse-battery" //nolint:gosec // of the fake service
+	password = "correct-horse-battery"
 )
 
 // inMemory is a service that answers without a network.
@@ -38,7 +38,7 @@ func inMemoryClient(service inMemory, options ...webdelivery.Option) (*webdelive
 }
 
 // alwaysReplying is a client of a service that knows one answer.
-func alwaysReplying(status int, body []byte, options ...webdelivery.Option) (*webdelivery.Client, error) {
+func alwaysReplying(body []byte, options ...webdelivery.Option) (*webdelivery.Client, error) {
 	return inMemoryClient(func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
@@ -46,7 +46,7 @@ func alwaysReplying(status int, body []byte, options ...webdelivery.Option) (*we
 			}
 			_ = r.Body.Close()
 		}
-		return reply(status, body)
+		return reply(http.StatusOK, body)
 	}, options...)
 }
 
@@ -63,7 +63,7 @@ const taskBody = `{"id":"task-1","uri":"/tasks/task-1","operation":"deploy-prope
 
 // object is the i-th URI to purge; in a request each is 77 bytes of JSON with its comma.
 func object(i int) webdelivery.PurgeURI {
-	return webdelivery.Exact(fmt.Sprintf("https://www.example.com/%06d.css", i))
+	return webdelivery.Exact(fmt.Sprintf("https://www.example.com/%05d", i))
 }
 
 func purgeOf(n int) webdelivery.PurgeRequest {

@@ -143,7 +143,7 @@ func (b *bench) binaries(dir string) error {
 		sizes := map[string]float64{}
 		for _, program := range []string{"sdk", "plain"} {
 			out := filepath.Join(dir, program+".bin")
-			if _, err := golang(dir, nil, "build", "-trimpath", "-ldflags="+flags, "-o", out, "./"+program); err != nil {
+			if _, err := golang(dir, nil, "build", "-ldflags="+flags, "-o", out, "./"+program); err != nil {
 				return err
 			}
 			info, err := os.Stat(out)

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain runs the tests, or is one of the processes that a measurement starts.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(childRole); role != "" {
+		exit(beChild(role, os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+// tiny measures everything that takes no time of its own, once.
+func tiny() options {
+	return options{
+		rounds: 1, round: time.Millisecond, only: regexp.MustCompile(""), grows: true,
+		sizes: sizes{
+			rows: 100, manyRows: 200, uris: 10, callers: 20, alone: 1, entries: 3_000, requests: 200,
+			growth: growthSizes{rows: []int{10, 20}, entries: []int{100}, uris: []int{7}, goroutines: []int{1, 3}},
+		},
+	}
+}
+
+// A run measures everything, and every line of its tables is whole.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	page := filepath.Join(t.TempDir(), "performance.md")
+	const goals, growth = "<!-- bench:goals -->\nold\n<!-- end of bench:goals -->", "<!-- bench:growth -->\n<!-- end of bench:growth -->"
+	require.NoError(t, os.WriteFile(page, []byte("# Before\n"+goals+"\nbetween\n"+growth+"\nafter\n"), 0o600))
+	o := tiny()
+	o.markdown = page
+	var out bytes.Buffer
+	require.NoError(t, run(&out, o))
+
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	written := string(text)
+	assert.True(t, strings.HasPrefix(written, "# Before\n<!-- bench:goals -->\n"), written)
+	assert.True(t, strings.HasSuffix(written, "<!-- end of bench:growth -->\nafter\n"), written)
+	assert.NotContains(t, written, "old")
+	for _, what := range []string{
+		"100 rows from memory: Scan, reference jsontext IsValid", "100 rows from memory: Scan, reference json.Unmarshal", "allocations a row",
+		"100 rows from memory: Query", "100 rows over HTTP, peak memory of the process: Scan", "200 rows over HTTP, peak memory of the process: Scan",
+		"100 rows over HTTP, peak memory of the process: Query", "time to the first row", "Tasks.Get over loopback", "Tasks.Get: allocations",
+		"64 goroutines", "Submit of 10 URIs, Content-Length set, reference json.Marshal |", "json.Marshal: memory", "20 callers with one URI each",
+		"Plan of 3,000 against 3,000 entries, pages from memory", "Plan of 3,000 against 3,000 entries: comparing", "AllEntries of 3,000",
+		"modules needed to build", "go list -m all", "binary, reference the same calls with net/http |", `(-ldflags="-s -w")`,
+		"| Scan: rows | 10 |", "| Scan: rows | 20 |", "| 100 |", "| Submit: URIs | 7 |", "| Tasks.Get: goroutines | 3 |",
+	} {
+		assert.Equal(t, 1, strings.Count(written, what), "%s in\n%s", what, written)
+	}
+	for line := range strings.Lines(written) {
+		if strings.HasPrefix(line, "|") {
+			assert.Equal(t, 7, strings.Count(line, "|"), line) // six columns in both tables
+		}
+	}
+	assert.Contains(t, out.String(), "\nWhat  ")
+	assert.NotContains(t, out.String(), " | ")
+}
+
+func TestRunSome(t *testing.T) {
+	t.Parallel()
+	o := tiny()
+	o.only = regexp.MustCompile("^(purge|queue)$")
+	var out bytes.Buffer
+	require.NoError(t, run(&out, o))
+	assert.Equal(t, 4+2, strings.Count(out.String(), "\n"), out.String()) // the machine, a blank line, the head, and three lines
+	o.markdown = "performance.md"
+	require.ErrorIs(t, run(&out, o), errMarkdownOfSome)
+}
+
+func TestInsertWantsMarkers(t *testing.T) {
+	t.Parallel()
+	page := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(page, []byte("<!-- end of bench:goals -->\n<!-- bench:goals -->\n"), 0o600))
+	require.ErrorContains(t, goalTable().insert(page, ""), "lacks <!-- bench:goals -->")
+}
+
+// What is measured is what docs/performance.md says: these rows, and URIs of 77 bytes with their comma.
+func TestData(t *testing.T) {
+	t.Parallel()
+	assert.JSONEq(t, `{"query":{},"columns":[{"name":"event_timestamp_ms"},{"name":"client_ip"},{"name":"client_country_code"},`+
+		`{"name":"client_asn"},{"name":"rule_id"},{"name":"event_action"},{"name":"hits"}],"rows":[`+
+		`["2026-11-20T00:00:00.000","192.0.2.0","CN",64496,"942100","BLOCK",0],`+
+		`["2026-11-20T00:00:00.001","192.0.2.1","DE",64497,"942101","WARN",1]],"total_results":2}`, string(rowsBody(2)))
+	uri, err := json.Marshal(object(17))
+	require.NoError(t, err)
+	assert.Equal(t, 77, len(uri)+len(","), string(uri))
+}
+
+func TestGoals(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		goal          goal
+		text, verdict string
+	}{
+		{goal{}, "", ""},
+		{atMost(2, 2, "times"), "at most 2 times", "met"},
+		{atMost(2, 2.01, "times"), "at most 2 times", "missed"},
+		{fiveTimes(5), "at least 5 times faster", "met"},
+		{fiveTimes(4.99), "at least 5 times faster", "missed"},
+	} {
+		assert.Equal(t, test.text, test.goal.text)
+		assert.Equal(t, test.verdict, test.goal.verdict())
+	}
+}
+
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	for d, shown := range map[time.Duration]string{
+		72 * time.Second: "72 s", 1500 * time.Millisecond: "1.50 s", 228 * time.Millisecond: "228 ms", 129 * time.Microsecond: "129 µs", 80: "0.08 µs",
+	} {
+		assert.Equal(t, shown, inTime(d))
+	}
+	for n, shown := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		assert.Equal(t, shown, count(n))
+	}
+	assert.Equal(t, "1.5 MiB", inMiB(3<<19))
+}
+
+// Ratios are those of rounds, not of medians.
+func TestRatios(t *testing.T) {
+	t.Parallel()
+	a := measured{rounds: []time.Duration{10, 40, 90}, allocs: 7, bytes: 9}
+	b := measured{rounds: []time.Duration{10, 10, 30}, allocs: 4, bytes: 5}
+	assert.InDelta(t, 3, a.ratio(b), 0)
+	assert.Equal(t, time.Duration(40), a.time())
+	assert.Equal(t, measured{rounds: []time.Duration{0, 30, 60}, allocs: 3, bytes: 4}, a.minus(b))
+}
+
+var kept []byte
+
+func TestInterleave(t *testing.T) {
+	t.Parallel()
+	var turns []string
+	subjectOf := func(name string) subject {
+		return func() error {
+			turns = append(turns, name)
+			kept = make([]byte, 1<<20)
+			return nil
+		}
+	}
+	o := options{rounds: 2}
+	results, err := o.interleave(subjectOf("a"), subjectOf("b"))
+	require.NoError(t, err)
+	assert.Equal(t, "a a b b a b b a", strings.Join(turns, " ")) // each is warmed up and calibrated first
+	assert.Len(t, results[0].rounds, 2)
+	assert.GreaterOrEqual(t, results[0].bytes, float64(1<<20))
+	assert.GreaterOrEqual(t, results[0].allocs, 1.0)
+
+	fails := errors.New("fails")
+	_, err = o.interleave(func() error { return fails })
+	require.ErrorIs(t, err, fails)
+}
+
+// The guard names what has grown, by how much, and what to do.
+func TestCheckAllocs(t *testing.T) { //nolint:paralleltest // counts what the process allocates
+	allocating := func(name string, n, slack int) counted {
+		return counted{name, 10, slack, func() (subject, error) {
+			return func() error {
+				for range n {
+					kept = make([]byte, 100)
+				}
+				return nil
+			}, nil
+		}}
+	}
+	path := filepath.Join(t.TempDir(), "allocs.txt")
+	require.NoError(t, writeAllocs(path, []counted{allocating("Tasks.Get", 5, 0), allocating("Plan", 7, 2)}))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, allocsHead+"Tasks.Get\t5\nPlan\t7\n", string(text))
+
+	check := func(get, plan int) (string, error) {
+		var out bytes.Buffer
+		err := checkAllocs(&out, path, []counted{allocating("Tasks.Get", get, 0), allocating("Plan", plan, 2)})
+		return out.String(), err
+	}
+	out, err := check(5, 7)
+	require.NoError(t, err)
+	assert.Contains(t, out, "Tasks.Get: 5 allocations, 5 committed; ")
+	_, err = check(3, 9)
+	require.NoError(t, err)
+	_, err = check(8, 10)
+	require.ErrorIs(t, err, errGrown)
+	require.ErrorContains(t, err, "Tasks.Get: 8 allocations, 3 more than the 5 committed\nPlan: 10 allocations, 3 more than the 7 committed\n")
+	require.ErrorContains(t, err, "go run . -allocs allocs.txt -write")
+
+	for text, wrong := range map[string]string{"Tasks.Get\tmany\n": "is not a name", "Tasks.Get\t70\n": `lacks "Plan"`} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := check(5, 7)
+		require.ErrorContains(t, err, wrong)
+	}
+}
+
+// What the guard measures can be measured.
+func TestGuarded(t *testing.T) {
+	t.Parallel()
+	for _, c := range guarded {
+		s, err := c.make()
+		require.NoError(t, err, c.name)
+		require.NoError(t, s(), c.name)
+	}
+}
