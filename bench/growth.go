@@ -46,7 +46,7 @@ func (b *bench) growingRows() error {
 		if err != nil {
 			return err
 		}
-		b.grown("Scan: rows", n, m, inMiB(peak)+", whole process")
+		b.grown("Scan: rows", n, m, inBytes(peak)+", whole process")
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (b *bench) growingLists() error {
 		if err != nil {
 			return err
 		}
-		b.grown("Plan: entries, as many desired, reading included", n, m, inMiB(m.bytes)+" allocated")
+		b.grown("Plan: entries, as many desired, reading included", n, m, inBytes(m.bytes)+" allocated")
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (b *bench) growingPurges() error {
 		if err != nil {
 			return err
 		}
-		b.grown("Submit: URIs", n, m, inMiB(m.bytes)+" allocated")
+		b.grown("Submit: URIs", n, m, inBytes(m.bytes)+" allocated")
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (b *bench) growingCallers() error {
 		}
 		perSecond := float64(n) / m.time().Seconds()
 		b.growth.add("Tasks.Get: goroutines", count(goroutines), count(int(perSecond))+" calls a second",
-			inTime(m.time()/each), fmt.Sprintf("%.0f a call", m.allocs/float64(n)), fmt.Sprintf("%.1f KiB a call", m.bytes/float64(n)/1024))
+			inTime(m.time()/each), fmt.Sprintf("%.0f a call", m.allocs/float64(n)), inBytes(m.bytes/float64(n))+" a call")
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (b *bench) plan() error {
 	comparing := whole.minus(alone)
 	n := count(b.sizes.entries)
 	what := "Plan of " + n + " against " + n + " entries"
-	shown := func(m measured) string { return inTime(m.time()) + ", " + inMiB(m.bytes) + " allocated" }
+	shown := func(m measured) string { return inTime(m.time()) + ", " + inBytes(m.bytes) + " allocated" }
 	b.figure(what+", pages from memory, reference reading alone", shown(whole), shown(alone), times(whole.ratio(alone)), goal{})
 	b.figure(what+": comparing", shown(comparing), "", "",
 		goal{"under 200 ms and 64 MiB", comparing.time() < 200*time.Millisecond && comparing.bytes < 64*mib})

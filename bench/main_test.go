@@ -128,7 +128,8 @@ func TestUnits(t *testing.T) {
 	for n, shown := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
 		assert.Equal(t, shown, count(n))
 	}
-	assert.Equal(t, "1.5 MiB", inMiB(3<<19))
+	assert.Equal(t, "1.5 MiB", inBytes(3<<19))
+	assert.Equal(t, "1.5 KiB", inBytes(3<<9))
 }
 
 // Ratios are those of rounds, not of medians.

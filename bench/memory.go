@@ -54,12 +54,12 @@ func (b *bench) memory() error {
 	scan, scanMany := peak[fmt.Sprint("scan", n)], peak[fmt.Sprint("scan", many)]
 	query, unmarshal := peak[fmt.Sprint("query", n)], peak[fmt.Sprint("unmarshal", n)]
 	over := " rows over HTTP, peak memory of the process: "
-	b.figure(count(n)+over+"Scan, reference json.Unmarshal", inMiB(scan), inMiB(unmarshal), times(scan/unmarshal), atMost(32, scan/mib, "MiB"))
+	b.figure(count(n)+over+"Scan, reference json.Unmarshal", inBytes(scan), inBytes(unmarshal), times(scan/unmarshal), atMost(32, scan/mib, "MiB"))
 	r := scanMany / scan
-	b.figure(count(many)+over+"Scan, reference Scan of "+count(n), inMiB(scanMany), inMiB(scan), times(r),
+	b.figure(count(many)+over+"Scan, reference Scan of "+count(n), inBytes(scanMany), inBytes(scan), times(r),
 		goal{"at most 32 MiB, the same within 10 %", scanMany <= 32*mib && math.Abs(r-1) <= 0.1})
 	r = query / unmarshal
-	b.figure(count(n)+over+"Query, reference json.Unmarshal", inMiB(query), inMiB(unmarshal), times(r), atMost(0.35, r, "times"))
+	b.figure(count(n)+over+"Query, reference json.Unmarshal", inBytes(query), inBytes(unmarshal), times(r), atMost(0.35, r, "times"))
 	return b.firstRow(n)
 }
 

@@ -68,7 +68,7 @@ func (b *bench) purge() error {
 	what := "Submit of " + count(b.sizes.uris) + " URIs, Content-Length set, reference json.Marshal"
 	r := sdk.ratio(marshal)
 	b.figure(what, inTime(sdk.time()), inTime(marshal.time()), times(r), atMost(0.4, r, "times"))
-	b.figure(what+": memory allocated", inMiB(sdk.bytes), inMiB(marshal.bytes), times(sdk.bytes/marshal.bytes), atMost(3, sdk.bytes/mib, "MiB"))
+	b.figure(what+": memory allocated", inBytes(sdk.bytes), inBytes(marshal.bytes), times(sdk.bytes/marshal.bytes), atMost(3, sdk.bytes/mib, "MiB"))
 	return nil
 }
 

@@ -88,7 +88,12 @@ func (b *bench) figure(what, sdk, reference, ratio string, g goal) {
 
 const mib = 1 << 20
 
-func inMiB(n float64) string { return fmt.Sprintf("%.1f MiB", n/mib) }
+func inBytes(n float64) string {
+	if n < mib {
+		return fmt.Sprintf("%.1f KiB", n/1024)
+	}
+	return fmt.Sprintf("%.1f MiB", n/mib)
+}
 
 func inTime(d time.Duration) string {
 	switch {

@@ -101,7 +101,7 @@ func (b *bench) weight() error {
 		return err
 	}
 	b.figure("modules needed to build a program with the SDK, besides it", fmt.Sprint(len(modules)), "0", "", atMost(8, float64(len(modules)), ""))
-	b.figure("go list -m all of it, besides itself", fmt.Sprint(len(distinct(known))-1), "0", "", goal{})
+	b.figure("go list -m all of that program, the SDK included", fmt.Sprint(len(distinct(known))-1), "0", "", goal{})
 	if err := b.binaries(dir); err != nil {
 		return err
 	}
