@@ -40,12 +40,12 @@ type digits uint
 func (d *digits) one(text []byte, i int) int {
 	digit := uint(text[i]) - '0'
 	*d |= digits(digit | (9 - digit)) // has its highest bit set when digit is below 0 or above 9
-	return int(digit)                 //nolint:gosec // of no meaning when it is no digit
+	return int(digit)                 // of no meaning when it is no digit
 }
 
 func (d *digits) two(text []byte, i int) int { return d.one(text, i)*10 + d.one(text, i+1) }
 
-func (d *digits) wrong() bool { return int(*d) < 0 } //nolint:gosec // the highest bit
+func (d *digits) wrong() bool { return int(*d) < 0 } // the highest bit
 
 func leap(year int) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
 
@@ -99,7 +99,7 @@ func plainIPv4(text []byte) (netip.Addr, bool) {
 			value = value*10 + int(c-'0')
 			digits++
 		case c == '.' && digits > 0 && at < 3 && value <= 255:
-			bytes[at] = byte(value)
+			bytes[at] = byte(value) //nolint:gosec // compared above
 			at, digits, value = at+1, 0, 0
 		default:
 			return netip.Addr{}, false

@@ -189,7 +189,7 @@ func (s *rowSource) more() error {
 		switch {
 		case n > 0:
 			return nil // an error comes again
-		case err == io.EOF: //nolint:errorlint // as readers return it
+		case err == io.EOF:
 			return io.ErrUnexpectedEOF
 		case err != nil:
 			return err
@@ -239,19 +239,20 @@ func (s *rowSource) row(cells []cell) (_ []cell, text []byte, err error) {
 		if s.from != nil {
 			text, begin = s.text[s.next:], 0
 		}
-		switch cells, end, err = scanRow(text, begin, cells); err { //nolint:errorlint // as scanRow returns them
-		case nil:
+		cells, end, err = scanRow(text, begin, cells)
+		switch {
+		case err == nil:
 			s.next += end - begin
 			if s.from != nil {
 				text = text[:end:end]
 			}
 			return cells, text, nil
-		case errShort:
+		case errors.Is(err, errShort):
 			cells = cells[:before]
 			if err := s.moreOfRow(); err != nil {
 				return cells, nil, err
 			}
-		case errNested:
+		case errors.Is(err, errNested):
 			return cells, nil, err
 		default:
 			return cells, nil, s.explain()

@@ -116,7 +116,8 @@ func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 	if err != nil {
 		return nil, invalid("path", "%v", err)
 	}
-	req, err := retryablehttp.FromRequest((&http.Request{Method: cl.method, URL: url}).WithContext(&x.carrier))
+	plain := (&http.Request{Method: cl.method, URL: url}).WithContext(&x.carrier) //nolint:contextcheck // it carries the caller's
+	req, err := retryablehttp.FromRequest(plain)
 	switch {
 	case err != nil:
 	case cl.purge != nil:
@@ -395,7 +396,11 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 	body := make([]byte, 0, size)
 	for {
 		if len(body) == cap(body) {
-			body = slices.Grow(body, len(body))
+			more := int64(len(body))
+			if n := min(resp.ContentLength, c.maxBody); n >= more {
+				more = n - more + 1 // so much has come that the rest is believed too
+			}
+			body = slices.Grow(body, int(more))
 		}
 		room := body[len(body):cap(body)]
 		if left := c.maxBody - int64(len(body)); left < int64(len(room)) {
@@ -406,7 +411,7 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 		switch {
 		case int64(len(body)) > c.maxBody:
 			return nil, fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, c.maxBody)
-		case err == io.EOF: //nolint:errorlint // as readers return it
+		case err == io.EOF:
 			return body, nil
 		case err != nil:
 			return nil, err
