@@ -102,7 +102,7 @@ type held struct {
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, error) {
 	var entries []held
 	seen := map[string]bool{}
-	for e, err := range s.AllEntries(ctx, id, EntryOptions{Count: 1000}, ReadAhead(bulkConcurrency)) {
+	for e, err := range s.AllEntries(ctx, id, EntryOptions{Count: pageOfEntries}, ReadAhead(bulkConcurrency)) {
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +110,18 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 			return nil, fmt.Errorf("%w: entry %q has no id of its own", ErrBadReply, s.client.auth.excerpt([]byte(e.Entry), maxShown))
 		}
 		seen[e.ID] = true
+		if len(entries) == cap(entries) {
+			entries = slices.Grow(entries, max(pageOfEntries, len(entries))) // append alone would copy a long list more often
+		}
 		entries = append(entries, held{e, heldEntry(e.Entry).meaning})
 	}
 	return entries, nil
 }
 
-// bulkConcurrency is how many calls run at once where the SDK makes many by itself (open point 32).
-const bulkConcurrency = 4
+const (
+	bulkConcurrency = 4     // calls that run at once where the SDK makes many by itself (open point 32)
+	pageOfEntries   = 1_000 // entries that are asked for at once where all are needed
+)
 
 // fingerprint knows a list again: the same entries under the same ids.
 func fingerprint(entries []held) string {
@@ -237,13 +242,8 @@ func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
 // under way, of the additions those that cover what will be removed.
 func (p *Plan) order(keep []*held, add []entry, remove []*held) {
 	kept, added, removed := covered(keep, heldPrefix), covered(add, entryPrefix), covered(remove, heldPrefix)
-	remove = falseFirst(remove, func(e *held) bool { return missed(e.prefix, added, kept) })
-	for _, e := range add {
-		if e.prefix.IsValid() && removed.overlaps(e.prefix) {
-			p.Covering++
-		}
-	}
-	add = falseFirst(add, func(e entry) bool { return !e.prefix.IsValid() || !removed.overlaps(e.prefix) })
+	remove, _ = falseFirst(remove, func(e *held) bool { return missed(e.prefix, added, kept) })
+	add, p.Covering = falseFirst(add, func(e entry) bool { return !e.prefix.IsValid() || !removed.overlaps(e.prefix) })
 	p.Add = textsOf(add)
 	p.Remove = make([]NetworkListEntry, len(remove))
 	for i, e := range remove {
@@ -286,20 +286,22 @@ func (p *Plan) countUnprotected(keep []*held, add []entry, remove []*held) {
 	}
 }
 
-// falseFirst keeps the order otherwise.
-func falseFirst[T any](all []T, last func(T) bool) []T {
-	sorted, behind := make([]T, 0, len(all)), make([]bool, len(all))
+// falseFirst keeps the order otherwise, and counts the false ones.
+func falseFirst[T any](all []T, last func(T) bool) (sorted []T, first int) {
+	sorted = make([]T, 0, len(all))
+	behind := make([]bool, len(all))
 	for i, e := range all {
 		if behind[i] = last(e); !behind[i] {
 			sorted = append(sorted, e)
 		}
 	}
+	first = len(sorted)
 	for i, e := range all {
 		if behind[i] {
 			sorted = append(sorted, e)
 		}
 	}
-	return sorted
+	return sorted, first
 }
 
 func heldPrefix(e *held) netip.Prefix    { return e.prefix }
