@@ -18,7 +18,7 @@ import (
 type reply struct {
 	status   int
 	header   http.Header
-	body     []byte
+	body     []byte  // the beginning alone, for a call that takes it
 	stream   *stream // instead of body, for a call that streams
 	gone     bool    // a DELETE that found nothing left to do
 	exchange *exchange
@@ -63,18 +63,27 @@ func (r *reply) unmarshal(out any) error {
 	return nil
 }
 
-// checkJSON refuses what cannot be a reply of the service: nothing, or a page made for people, as proxies send it.
-func (r *reply) checkJSON() error {
+// checkPresent refuses what cannot be a reply of the service: nothing, or a page made for people, as proxies send it.
+func (r *reply) checkPresent() error {
 	switch {
 	case isHTML(r.header):
 		return r.bad("an HTML page", nil)
 	case len(bytes.TrimSpace(r.body)) == 0:
 		return r.bad("an empty body", nil)
-	case !utf8.Valid(r.body):
-		return r.bad("broken UTF-8", nil)
 	default:
 		return nil
 	}
+}
+
+// checkJSON refuses that, and what encoding/json would mend in silence.
+func (r *reply) checkJSON() error {
+	if err := r.checkPresent(); err != nil {
+		return err
+	}
+	if !utf8.Valid(r.body) {
+		return r.bad("broken UTF-8", nil)
+	}
+	return nil
 }
 
 func isHTML(h http.Header) bool {

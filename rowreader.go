@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,7 +18,7 @@ import (
 // 30); unknown ones are skipped.
 type resultReader struct {
 	dec   *jsontext.Decoder
-	meter *meter // nil when the whole reply is in memory
+	meter *meter
 
 	auth  *authenticator  // whose secrets stay out of errors
 	known map[string]bool // members that have come
@@ -29,21 +27,13 @@ type resultReader struct {
 	rows  int64  // read so far
 	moved bool   // the tokenizer began anew, behind the rows
 	held  []byte // rows that came before the columns
-	keep  bool   // the table keeps every row; else it has the last one alone
-	table table
+	table table  // the last row
 }
 
-// newStreamReader reads a reply as it arrives; no single value may be longer than limit.
-func newStreamReader(body io.Reader, limit int64) *resultReader {
+// newResultReader reads a reply as it arrives; no single value may be longer than limit.
+func newResultReader(body io.Reader, limit int64, auth *authenticator) *resultReader {
 	m := &meter{from: body, limit: limit, left: limit}
-	return &resultReader{dec: jsontext.NewDecoder(m, unboundedNames), meter: m, total: -1}
-}
-
-// newBufferReader reads a reply that is in memory, and keeps its rows as parts of it.
-func newBufferReader(body []byte) *resultReader {
-	return &resultReader{
-		dec: jsontext.NewDecoder(bytes.NewBuffer(body), unboundedNames), total: -1, keep: true, table: table{text: body},
-	}
+	return &resultReader{dec: jsontext.NewDecoder(m, unboundedNames), meter: m, auth: auth, total: -1}
 }
 
 // unboundedNames keeps the tokenizer from remembering every name of an object, to tell one that comes twice: a member
@@ -116,10 +106,7 @@ func (r *resultReader) member(name string, each func() error) error {
 		}
 		// Without columns a row means nothing, so they wait, within the limit for one value.
 		value, err := r.value()
-		r.held = value
-		if r.meter != nil {
-			r.held = bytes.Clone(value) // the next read would overwrite it
-		}
+		r.held = bytes.Clone(value) // the next read would overwrite it
 		return err
 	case "total_results":
 		value, err := r.value()
@@ -199,12 +186,9 @@ func (r *resultReader) readRows(each func() error) error {
 	if err := r.expect('['); err != nil {
 		return fmt.Errorf("rows is no array: %w", err)
 	}
-	source := rowSource{text: r.table.text, next: int(r.dec.InputOffset())}
-	if r.meter != nil {
-		unread := r.dec.UnreadBuffer()
-		text := append(make([]byte, 0, max(rowBuffer, len(unread))), unread...)
-		source = rowSource{text: text, from: r.meter, max: r.meter.limit}
-	}
+	unread := r.dec.UnreadBuffer()
+	text := append(make([]byte, 0, max(rowBuffer, len(unread))), unread...)
+	source := rowSource{text: text, from: r.meter, max: r.meter.limit}
 	if err := r.scanRows(&source, each); err != nil {
 		return err
 	}
@@ -223,7 +207,6 @@ func (r *resultReader) readHeld(each func() error) error {
 	if kind := jsontext.Value(r.held).Kind(); kind != '[' {
 		return fmt.Errorf("rows is no array, but %v", kind)
 	}
-	r.table.text = r.held
 	return r.scanRows(&rowSource{text: r.held, next: 1}, each)
 }
 
@@ -235,8 +218,13 @@ func (r *resultReader) scanRows(source *rowSource, each func() error) error {
 			return fmt.Errorf("row %d is no array", r.rows+1)
 		}
 		r.rows++
-		if err := r.scanRow(source); err != nil {
+		r.meter.reset()
+		t := &r.table
+		if t.marks, t.text, err = source.row(t.marks); err != nil {
 			return fmt.Errorf("row %d %w", r.rows, err)
+		}
+		if count, want := len(t.marks)-1, len(t.columns.names); count != want {
+			return fmt.Errorf("row %d has %d values, and there are %d columns", r.rows, count, want)
 		}
 		if err := each(); err != nil {
 			return err
@@ -253,30 +241,42 @@ func (r *resultReader) scanRows(source *rowSource, each func() error) error {
 	return err
 }
 
-// scanRow reads one row into the table.
-func (r *resultReader) scanRow(source *rowSource) (err error) {
-	t := &r.table
-	if !r.keep {
-		t.cells = t.cells[:0]
+// rowStore keeps rows in blocks, so that none is copied twice and none is larger than it needs to be.
+type rowStore struct{ blocks []*table }
+
+const blockBytes = 256 << 10
+
+// add keeps a copy of a row.
+func (s *rowStore) add(row *table) {
+	var block *table
+	if n := len(s.blocks); n > 0 {
+		block = s.blocks[n-1]
 	}
-	before := len(t.cells)
-	if len(source.text) > math.MaxUint32 {
-		return ErrResponseTooLarge
+	switch {
+	case block == nil:
+		block = &table{columns: row.columns} // grows, as most replies are small
+		s.blocks = append(s.blocks, block)
+	case len(block.text)+len(row.text) > blockBytes:
+		marks := len(block.marks) + len(block.marks)/16
+		block = &table{row.columns, make([]byte, 0, max(blockBytes, len(row.text))), make([]uint32, 0, marks)}
+		s.blocks = append(s.blocks, block)
 	}
-	r.meter.reset()
-	begin := source.next
-	if t.cells, t.text, err = source.row(t.cells); err != nil {
-		return err
+	base := uint32(len(block.text)) //nolint:gosec // blockBytes at most
+	block.text = append(block.text, row.text...)
+	for _, mark := range row.marks {
+		block.marks = append(block.marks, base+mark)
 	}
-	if r.keep && r.rows == 1 {
-		// The other rows are about as long as the first. A tenth more costs less than to grow.
-		rows := (len(source.text) - begin) / (source.next - begin)
-		t.cells = slices.Grow(t.cells, (rows+rows/10)*len(t.cells))
+}
+
+// rows lists what was kept.
+func (s *rowStore) rows(count int64) []Row {
+	rows := make([]Row, 0, count)
+	for _, block := range s.blocks {
+		for first := 0; first < len(block.marks); first += len(block.columns.names) + 1 {
+			rows = append(rows, Row{block, first})
+		}
 	}
-	if count, want := len(t.cells)-before, len(t.columns.names); count != want {
-		return fmt.Errorf("has %d values, and there are %d columns", count, want)
-	}
-	return nil
+	return rows
 }
 
 // meter bounds what is read for one value: a tokenizer must hold a value in memory before it can give it.
@@ -285,11 +285,7 @@ type meter struct {
 	limit, left int64
 }
 
-func (m *meter) reset() {
-	if m != nil {
-		m.left = m.limit
-	}
-}
+func (m *meter) reset() { m.left = m.limit }
 
 // Read gives no more than what is left for the value under way.
 func (m *meter) Read(p []byte) (int, error) {

@@ -19,18 +19,24 @@ import (
 // that is streamed is valid until the next step of its sequence; keep a Clone.
 type Row struct {
 	table *table
-	first int // of its cells, in table.cells
+	first int // of its marks, in table.marks
 }
 
-// table holds the cells of one or more rows.
+// table holds one or more rows.
 type table struct {
 	columns *columns
 	text    []byte
-	cells   []cell
+	marks   []uint32 // for each row the place of its bracket in the text, and the end of each of its values
 }
 
-// cell is the place of one JSON scalar in the text.
-type cell struct{ begin, end uint32 }
+// value is the one between two marks.
+func (t *table) value(before, end uint32) Value {
+	begin := before + 1
+	for c := t.text[begin]; c == ',' || c <= ' '; c = t.text[begin] {
+		begin++
+	}
+	return Value{t.text[begin:end]}
+}
 
 // columns are the names of a reply's columns, in row order.
 type columns struct {
@@ -57,8 +63,8 @@ func (r Row) Columns() []string {
 
 // At is the i-th value, from 0. Like an index of a slice it panics outside of 0 to Len()-1.
 func (r Row) At(i int) Value {
-	c := r.table.cells[r.first : r.first+r.Len()][i]
-	return Value{r.table.text[c.begin:c.end]}
+	marks := r.marks()
+	return r.table.value(marks[i], marks[i+1])
 }
 
 // Get is the value of a column; false when there is no such column.
@@ -78,14 +84,15 @@ func (r Row) Clone() Row {
 	if r.Len() == 0 {
 		return r
 	}
-	cells := slices.Clone(r.table.cells[r.first : r.first+r.Len()])
-	begin, end := cells[0].begin, cells[len(cells)-1].end
-	for i := range cells {
-		cells[i].begin -= begin
-		cells[i].end -= begin
+	marks := slices.Clone(r.marks())
+	begin, end := marks[0], marks[r.Len()]
+	for i := range marks {
+		marks[i] -= begin
 	}
-	return Row{table: &table{r.table.columns, bytes.Clone(r.table.text[begin:end]), cells}}
+	return Row{table: &table{r.table.columns, bytes.Clone(r.table.text[begin:end]), marks}}
 }
+
+func (r Row) marks() []uint32 { return r.table.marks[r.first : r.first+r.Len()+1] }
 
 // String gives the row as it stands in JSON: an array of its values.
 func (r Row) String() string {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -16,12 +17,13 @@ import (
 // rows are taken apart here, in one pass over the bytes as they lie in the buffer. What is plain (ASCII without escapes,
 // digits) is judged here; of all else only the end is found here, and the tokenizer says whether it is JSON.
 
-// scanRow takes apart the row that begins at text[begin] with its bracket. It appends the place of each value to cells
-// and returns the place behind the row.
-func scanRow(text []byte, begin int, cells []cell) (_ []cell, end int, err error) {
-	i := skipBlanks(text, begin+1)
+// scanRow takes apart the row at the beginning of the text, from its bracket on. It appends the marks of the row and
+// returns the place behind it.
+func scanRow(text []byte, marks []uint32) (_ []uint32, end int, err error) {
+	marks = append(marks, 0)
+	i := skipBlanks(text, 1)
 	if i < len(text) && text[i] == ']' {
-		return cells, i + 1, nil
+		return marks, i + 1, nil
 	}
 	for i < len(text) {
 		start := i
@@ -31,7 +33,7 @@ func scanRow(text []byte, begin int, cells []cell) (_ []cell, end int, err error
 			if i < len(text) && text[i] == '"' {
 				i++
 			} else if i, err = anyText(text, start); err != nil {
-				return cells, 0, err
+				return marks, 0, err
 			}
 		case c-'0' <= 9 || c == '-':
 			for i++; i < len(text) && text[i]-'0' <= 9; i++ {
@@ -40,14 +42,14 @@ func scanRow(text []byte, begin int, cells []cell) (_ []cell, end int, err error
 				break
 			}
 			if i, err = anyNumber(text, start); err != nil {
-				return cells, 0, err
+				return marks, 0, err
 			}
 		default:
 			if i, err = word(text, i); err != nil {
-				return cells, 0, err
+				return marks, 0, err
 			}
 		}
-		cells = append(cells, cell{uint32(start), uint32(i)}) //nolint:gosec // who calls bounds the text
+		marks = append(marks, uint32(i)) //nolint:gosec // who calls bounds the text
 		if i < len(text) && text[i] <= ' ' {
 			i = skipBlanks(text, i)
 		}
@@ -60,12 +62,12 @@ func scanRow(text []byte, begin int, cells []cell) (_ []cell, end int, err error
 				i = skipBlanks(text, i)
 			}
 		case ']':
-			return cells, i + 1, nil
+			return marks, i + 1, nil
 		default:
-			return cells, 0, errMalformed
+			return marks, 0, errMalformed
 		}
 	}
-	return cells, 0, errShort
+	return marks, 0, errShort
 }
 
 var (
@@ -230,32 +232,27 @@ func (s *rowSource) peek() (byte, error) {
 	}
 }
 
-// row takes apart the row that comes next and uses it up. Its cells are places in the text that is returned: all of it,
-// or, when there is more to come, the row alone.
-func (s *rowSource) row(cells []cell) (_ []cell, text []byte, err error) {
-	before := len(cells)
+// row takes apart the row that comes next, and uses it up. It is valid until the next one is.
+func (s *rowSource) row(marks []uint32) (_ []uint32, text []byte, err error) {
 	for {
-		text, begin, end := s.text, s.next, 0
-		if s.from != nil {
-			text, begin = s.text[s.next:], 0
+		if len(s.text)-s.next > math.MaxUint32 {
+			return marks, nil, ErrResponseTooLarge
 		}
-		cells, end, err = scanRow(text, begin, cells)
+		text := s.text[s.next:]
+		end := 0
+		marks, end, err = scanRow(text, marks[:0])
 		switch {
 		case err == nil:
-			s.next += end - begin
-			if s.from != nil {
-				text = text[:end:end]
-			}
-			return cells, text, nil
+			s.next += end
+			return marks, text[:end:end], nil
 		case errors.Is(err, errShort):
-			cells = cells[:before]
 			if err := s.moreOfRow(); err != nil {
-				return cells, nil, err
+				return marks, nil, err
 			}
 		case errors.Is(err, errNested):
-			return cells, nil, err
+			return marks, nil, err
 		default:
-			return cells, nil, s.explain()
+			return marks, nil, s.explain()
 		}
 	}
 }

@@ -146,11 +146,10 @@ func newScanPlan(target any, row Row) (*scanPlan, error) {
 }
 
 func (p *scanPlan) store(row Row) error {
-	text, cells := row.table.text, row.table.cells[row.first:]
+	marks := row.marks()
 	for i := range p.steps {
 		step := &p.steps[i]
-		c := cells[step.column]
-		value := Value{text[c.begin:c.end]}
+		value := row.table.value(marks[step.column], marks[step.column+1])
 		if err := step.set(value); err != nil {
 			auth := p.columns.auth
 			return &ScanError{Column: step.name, Value: string(auth.excerpt(value.Raw(), maxShown)), Err: auth.redactError(err)}

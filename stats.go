@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"net/http"
@@ -151,24 +152,42 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	var kept rowStore
+	in, err := f.whole(ctx, cl, &kept)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Query: in.echo, Columns: in.table.columns.names, TotalResults: in.total, Rows: kept.rows(in.rows)}
+	return result, f.complete(in, p.Limit)
+}
+
+// whole reads a reply to its end, within the time of an attempt, and keeps its rows unless kept is nil.
+func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*resultReader, error) {
+	var in *resultReader
+	var unusable error
+	cl.take = func(body io.Reader) {
+		in = newResultReader(body, f.client.maxBody, f.client.auth)
+		if kept != nil {
+			*kept = rowStore{} // an attempt before may have left some
+		}
+		unusable = in.read(func() error {
+			if kept != nil {
+				kept.add(&in.table)
+			}
+			return nil
+		})
+	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkJSON(); err != nil {
+	if err := r.checkPresent(); err != nil {
 		return nil, err
 	}
-	in := newBufferReader(r.body)
-	in.auth = f.client.auth
-	if err := in.read(func() error { return nil }); err != nil {
-		return nil, r.bad("", err)
+	if unusable != nil {
+		return nil, r.bad("", unusable)
 	}
-	names := in.table.columns.names
-	result := &Result{Query: in.echo, Columns: names, TotalResults: in.total, Rows: make([]Row, in.rows)}
-	for i := range result.Rows {
-		result.Rows[i] = Row{&in.table, i * len(names)}
-	}
-	return result, f.complete(in, p.Limit)
+	return in, nil
 }
 
 // Rows streams a reply: each row as it arrives, in constant memory, however many there are. It ends with the first
@@ -202,8 +221,9 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 		return failing[Row](err)
 	}
 	return func(yield func(Row, error) bool) {
-		total, err := f.total(ctx, first)
-		if err == nil && total > 0 {
+		one, err := f.whole(ctx, first, nil)
+		if err == nil && one.total > 0 {
+			total := one.total
 			p.Limit = total
 			if f.rules.top > 0 {
 				p.Limit = min(total, f.rules.top)
@@ -231,8 +251,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	if isHTML(r.header) {
 		return r.bad("an HTML page", nil)
 	}
-	in := newStreamReader(r.stream, f.client.maxBody)
-	in.auth = f.client.auth
+	in := newResultReader(r.stream, f.client.maxBody, f.client.auth)
 	err = in.read(func() error {
 		if !yield(Row{table: &in.table}, nil) {
 			return errStopped
@@ -248,23 +267,6 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 		in.total = max(in.total, least)
 		return f.complete(in, limit)
 	}
-}
-
-// total asks for one row and reads how many there are.
-func (f *StatsFamily[Q]) total(ctx context.Context, cl call) (int64, error) {
-	r, err := f.client.send(ctx, cl)
-	if err != nil {
-		return 0, err
-	}
-	if err := r.checkJSON(); err != nil {
-		return 0, err
-	}
-	in := newBufferReader(r.body)
-	in.auth = f.client.auth
-	if err := in.read(func() error { return nil }); err != nil {
-		return 0, r.bad("", err)
-	}
-	return in.total, nil
 }
 
 // complete checks that no row is missing: there are as many as match, up to the limit, and up to what a top-K gives.

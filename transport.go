@@ -47,9 +47,10 @@ type call struct {
 	body   []byte     // JSON, nil for none
 	purge  *purgeBody // in its place
 
-	stream    bool // a success is not read, but handed on as it arrives
-	permitted bool // the first attempt has its purge permit already
-	enveloped bool // a code of 400 or more in the reply is a refusal, whatever its HTTP status
+	take      func(io.Reader) // reads a success as it arrives, in each attempt that has one
+	stream    bool            // a success is not read, but handed on as it arrives
+	permitted bool            // the first attempt has its purge permit already
+	enveloped bool            // a code of 400 or more in the reply is a refusal, whatever its HTTP status
 }
 
 // exchange is one call on its way: what is asked, and what came of it so far. Its attempts follow one another, so
@@ -82,6 +83,7 @@ type attempt struct {
 	status     int
 	header     http.Header
 	body       []byte
+	size       int64 // of the whole reply
 	stream     *stream
 	code       int    // code of the reply's envelope, where it has one
 	err        error  // no whole reply arrived
@@ -286,7 +288,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if s := x.last.stream; s != nil {
 		s.closed = func(bytes int64) { x.logAttempt(time.Since(started), permitAfter, bytes) }
 	} else {
-		x.logAttempt(time.Since(started), permitAfter, int64(len(x.last.body)))
+		x.logAttempt(time.Since(started), permitAfter, x.last.size)
 	}
 	// What came of it, an error too, is in x.last: the loop and the http.Client under it see the status alone, and
 	// without a Location there is nothing to follow.
@@ -339,7 +341,12 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			a.stream = newStream(resp.Body, dog, c.idleTimeout)
 			return
 		}
-		a.body, err = c.readBody(resp)
+		if x.take != nil && a.status >= http.StatusOK && a.status < http.StatusMultipleChoices {
+			a.body, a.size, err = c.takeBody(resp, x.take)
+		} else {
+			a.body, err = c.readBody(resp)
+			a.size = int64(len(a.body))
+		}
 		if err == nil && a.status < http.StatusOK {
 			err = fmt.Errorf("%w: status %d", ErrBadReply, a.status)
 		}
@@ -410,13 +417,55 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 		body = body[:len(body)+n]
 		switch {
 		case int64(len(body)) > c.maxBody:
-			return nil, fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, c.maxBody)
+			return nil, tooLarge(c.maxBody)
 		case err == io.EOF:
 			return body, nil
 		case err != nil:
 			return nil, err
 		}
 	}
+}
+
+// takeBody hands a reply on as it arrives, and closes it. It returns the beginning, for errors, and how much there was.
+func (c *Client) takeBody(resp *http.Response, take func(io.Reader)) (beginning []byte, size int64, err error) {
+	defer func() { _ = resp.Body.Close() }()
+	body := takenBody{from: resp.Body, limit: c.maxBody}
+	take(&body)
+	_, err = io.Copy(io.Discard, &body) // the rest of one that cannot be used, so that the connection can
+	return body.beginning, body.size, err
+}
+
+// takenBody is a body on its way to somebody who takes it apart: within the limit, counted after decompression.
+type takenBody struct {
+	from        io.Reader
+	limit, size int64
+	beginning   []byte
+	err         error // that ended the reading, io.EOF aside
+}
+
+func (b *takenBody) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if left := b.limit - b.size; left < int64(len(p)) {
+		p = p[:left+1] // one byte more than there may be
+	}
+	n, err := b.from.Read(p)
+	b.size += int64(n)
+	if b.size > b.limit {
+		err = tooLarge(b.limit)
+	}
+	if room := maxErrorBody + redactMargin - len(b.beginning); room > 0 {
+		b.beginning = append(b.beginning, p[:min(n, room)]...)
+	}
+	if err != io.EOF {
+		b.err = err
+	}
+	return n, err
+}
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, limit)
 }
 
 // readErrorBody keeps the beginning of a refusal and reads some of the rest, so that the connection can be used again.
