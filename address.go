@@ -20,13 +20,10 @@ type base struct {
 }
 
 // url is the address of a request. Its path is sent as it is, escaped.
-func (b *base) url(path, query string) (*url.URL, error) {
+func (b *base) url(path, query string) (url.URL, error) {
 	escaped := b.path + path
 	plain, err := url.PathUnescape(escaped)
-	if err != nil {
-		return nil, err
-	}
-	return &url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, nil
+	return url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, err
 }
 
 // parseBase reads the base URL: https, or http where plainHTTP or a loopback host allows it.

@@ -231,7 +231,7 @@ var timestampLayouts = []string{
 
 func (t *timestamp) UnmarshalJSON(b []byte) error {
 	if v := (Value{b}); v.isText() {
-		if at, ok := plainTimestamp(bytes.TrimSuffix(v.text(), []byte("Z"))); ok {
+		if at, ok := plainTimestamp(bytes.TrimSuffix(v.text(), []byte("Z")), new(date)); ok {
 			t.Time = at
 			return nil
 		}

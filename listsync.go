@@ -100,7 +100,7 @@ type held struct {
 
 // snapshot reads a list: all entries, a thousand a call, four calls ahead.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, error) {
-	var entries []held
+	entries := make([]held, 0, pageOfEntries)
 	seen := map[string]bool{}
 	for e, err := range s.AllEntries(ctx, id, EntryOptions{Count: pageOfEntries}, ReadAhead(bulkConcurrency)) {
 		if err != nil {
@@ -110,10 +110,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 			return nil, fmt.Errorf("%w: entry %q has no id of its own", ErrBadReply, s.client.auth.excerpt([]byte(e.Entry), maxShown))
 		}
 		seen[e.ID] = true
-		if len(entries) == cap(entries) {
-			entries = slices.Grow(entries, max(pageOfEntries, len(entries))) // append alone would copy a long list more often
-		}
-		entries = append(entries, held{e, heldEntry(e.Entry).meaning})
+		entries = append(roomFor(entries, 1), held{e, heldEntry(e.Entry).meaning})
 	}
 	return entries, nil
 }

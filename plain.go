@@ -8,30 +8,49 @@ import (
 // The kinds of values that most rows have are read here without making a string of each. Whatever is not in the
 // plain form is left to the packages time, strconv and net/netip, so that they alone say what is valid beyond it.
 
-// plainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, in UTC.
-func plainTimestamp(text []byte) (time.Time, bool) {
+// plainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, in UTC. Most timestamps have
+// the date of the one before.
+func plainTimestamp(text []byte, known *date) (time.Time, bool) {
 	const form = "yyyy-MM-ddTHH:mm:ss"
 	if len(text) < len(form) || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':' {
 		return time.Time{}, false
 	}
+	if day := [10]byte(text); day != known.text && !known.read(day) {
+		return time.Time{}, false
+	}
 	var d digits
-	year := d.two(text, 0)*100 + d.two(text, 2)
-	month, day := d.two(text, 5), d.two(text, 8)
 	hour, minute, second := d.two(text, 11), d.two(text, 14), d.two(text, 17)
 	nanos := 0
 	if fraction := text[len(form):]; len(fraction) > 0 {
 		if fraction[0] != '.' || len(fraction) == 1 || len(fraction) > 10 {
 			return time.Time{}, false
 		}
-		for i, unit := 1, int(time.Second)/10; i < len(fraction); i, unit = i+1, unit/10 {
-			nanos += d.one(fraction, i) * unit
+		for i := 1; i < len(fraction); i++ {
+			nanos = nanos*10 + d.one(fraction, i)
 		}
+		nanos *= [...]int{1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 10, 1}[len(fraction)-2]
 	}
-	if d.wrong() || month < 1 || month > 12 || day < 1 || day > daysOf(month, year) || hour > 23 || minute > 59 || second > 59 {
+	if d.wrong() || hour > 23 || minute > 59 || second > 59 {
 		return time.Time{}, false
 	}
-	seconds := ((daysBefore(year, month)+day-1)*24+hour)*3600 + minute*60 + second
-	return time.Unix(int64(seconds), int64(nanos)).UTC(), true
+	return time.Unix(int64((known.days*24+hour)*3600+minute*60+second), int64(nanos)).UTC(), true
+}
+
+// date is a date that has been read: yyyy-MM-dd, whose dashes were looked at before.
+type date struct {
+	text [10]byte
+	days int // from 1970
+}
+
+func (k *date) read(text [10]byte) bool {
+	var d digits
+	year := d.two(text[:], 0)*100 + d.two(text[:], 2)
+	month, day := d.two(text[:], 5), d.two(text[:], 8)
+	if d.wrong() || month < 1 || month > 12 || day < 1 || day > daysOf(month, year) {
+		return false
+	}
+	*k = date{text, daysBefore(year, month) + day - 1}
+	return true
 }
 
 // digits reads digits and remembers whether all were.
@@ -91,23 +110,37 @@ func plainInt(text []byte) (int64, bool) {
 
 // plainIPv4 reads four numbers with dots between.
 func plainIPv4(text []byte) (netip.Addr, bool) {
-	var bytes [4]byte
-	at, digits, value := 0, 0, 0
-	for _, c := range text {
-		switch {
-		case c-'0' <= 9 && digits < 3 && (digits == 0 || value > 0):
-			value = value*10 + int(c-'0')
-			digits++
-		case c == '.' && digits > 0 && at < 3 && value <= 255:
-			bytes[at] = byte(value) //nolint:gosec // compared above
-			at, digits, value = at+1, 0, 0
-		default:
-			return netip.Addr{}, false
-		}
-	}
-	if at != 3 || digits == 0 || value > 255 {
+	const longest = len("255.255.255.255")
+	var padded [longest + 1]byte // ends with what is no digit, so that there is no end to look for
+	if copy(padded[:], text) > longest {
 		return netip.Addr{}, false
 	}
-	bytes[3] = byte(value)
-	return netip.AddrFrom4(bytes), true
+	var bytes [4]byte
+	i := 0
+	for at := range bytes {
+		if at > 0 {
+			if padded[i] != '.' {
+				return netip.Addr{}, false
+			}
+			i++
+		}
+		value := padded[i] - '0'
+		if value > 9 {
+			return netip.Addr{}, false
+		}
+		i++
+		if digit := padded[i] - '0'; digit <= 9 && value > 0 {
+			value = value*10 + digit
+			i++
+			if digit := padded[i] - '0'; digit <= 9 {
+				if value > 25 || value == 25 && digit > 5 {
+					return netip.Addr{}, false
+				}
+				value = value*10 + digit
+				i++
+			}
+		}
+		bytes[at] = value
+	}
+	return netip.AddrFrom4(bytes), i == len(text)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -262,10 +263,19 @@ func (s *rowStore) add(row *table) {
 		s.blocks = append(s.blocks, block)
 	}
 	base := uint32(len(block.text)) //nolint:gosec // blockBytes at most
-	block.text = append(block.text, row.text...)
+	block.text = append(roomFor(block.text, len(row.text)), row.text...)
+	block.marks = roomFor(block.marks, len(row.marks))
 	for _, mark := range row.marks {
 		block.marks = append(block.marks, base+mark)
 	}
+}
+
+// roomFor makes room for n more by doubling. Where a slice becomes long, append alone copies it more often.
+func roomFor[T any](s []T, n int) []T {
+	if cap(s)-len(s) < n {
+		s = slices.Grow(s, max(n, len(s)))
+	}
+	return s
 }
 
 // rows lists what was kept.

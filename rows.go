@@ -29,13 +29,13 @@ type table struct {
 	marks   []uint32 // for each row the place of its bracket in the text, and the end of each of its values
 }
 
-// value is the one between two marks.
-func (t *table) value(before, end uint32) Value {
-	begin := before + 1
-	for c := t.text[begin]; c == ',' || c <= ' '; c = t.text[begin] {
-		begin++
+// valueAt is the i-th value of a row with these marks.
+func valueAt(text []byte, marks []uint32, i int) Value {
+	raw := text[marks[i]+1 : marks[i+1]]
+	for raw[0] == ',' || raw[0] <= ' ' {
+		raw = raw[1:]
 	}
-	return Value{t.text[begin:end]}
+	return Value{raw}
 }
 
 // columns are the names of a reply's columns, in row order.
@@ -63,8 +63,7 @@ func (r Row) Columns() []string {
 
 // At is the i-th value, from 0. Like an index of a slice it panics outside of 0 to Len()-1.
 func (r Row) At(i int) Value {
-	marks := r.marks()
-	return r.table.value(marks[i], marks[i+1])
+	return valueAt(r.table.text, r.marks(), i)
 }
 
 // Get is the value of a column; false when there is no such column.
@@ -129,6 +128,9 @@ func (v Value) IsNull() bool { return v.raw == nil || v.raw[0] == 'n' }
 // isText tells whether the value is a JSON string.
 func (v Value) isText() bool { return len(v.raw) > 0 && v.raw[0] == '"' }
 
+// inner is what stands between the quotes of a text, escapes and all.
+func (v Value) inner() []byte { return v.raw[1 : len(v.raw)-1] }
+
 // text is the value without quotes and escapes. Where nothing is escaped it is a part of the reply, not a copy.
 func (v Value) text() []byte {
 	switch {
@@ -137,7 +139,7 @@ func (v Value) text() []byte {
 	case !v.isText():
 		return v.raw
 	case bytes.IndexByte(v.raw, '\\') < 0:
-		return v.raw[1 : len(v.raw)-1]
+		return v.inner()
 	default:
 		text, _ := jsontext.AppendUnquote(nil, v.raw) // the reader has checked that it is a JSON string
 		return text
@@ -177,9 +179,12 @@ func (v Value) float(bits int) (float64, error) {
 
 // Time reads a timestamp; without a zone designator, as the service sends it, it is UTC (service-interface section 2.4).
 // A fraction, and a blank in place of the T, are read too. The time is in UTC.
-func (v Value) Time() (time.Time, error) {
+func (v Value) Time() (time.Time, error) { return v.time(new(date)) }
+
+// time knows the date of the timestamp before.
+func (v Value) time(known *date) (time.Time, error) {
 	if v.isText() {
-		if at, ok := plainTimestamp(v.text()); ok {
+		if at, ok := plainTimestamp(v.inner(), known); ok {
 			return at, nil
 		}
 		if at, err := parseTimestamp(string(v.text())); err == nil {
@@ -192,14 +197,13 @@ func (v Value) Time() (time.Time, error) {
 // Addr reads an IP address.
 func (v Value) Addr() (netip.Addr, error) { return v.addr(nil) }
 
-// addr knows texts that it need not make again.
+// addr knows texts that need not be made again.
 func (v Value) addr(known *texts) (netip.Addr, error) {
 	if v.isText() {
-		text := v.text()
-		if addr, ok := plainIPv4(text); ok {
+		if addr, ok := plainIPv4(v.inner()); ok {
 			return addr, nil
 		}
-		if addr, err := netip.ParseAddr(known.of(text)); err == nil {
+		if addr, err := netip.ParseAddr(known.of(v)); err == nil {
 			return addr, nil
 		}
 	}

@@ -146,11 +146,15 @@ func newScanPlan(target any, row Row) (*scanPlan, error) {
 }
 
 func (p *scanPlan) store(row Row) error {
-	marks := row.marks()
+	text, marks := row.table.text, row.marks()
 	for i := range p.steps {
 		step := &p.steps[i]
-		value := row.table.value(marks[step.column], marks[step.column+1])
-		if err := step.set(value); err != nil {
+		value := valueAt(text, marks, step.column)
+		err := errNull
+		if step.nulls || value.raw[0] != 'n' {
+			err = step.store(value)
+		}
+		if err != nil {
 			auth := p.columns.auth
 			return &ScanError{Column: step.name, Value: string(auth.excerpt(value.Raw(), maxShown)), Err: auth.redactError(err)}
 		}
@@ -182,7 +186,8 @@ func storeFor(field reflect.Value) scanStore {
 	case *json.Number:
 		return scanStore{store: func(v Value) error { return storeNumber(p, v) }}
 	case *time.Time:
-		return scanStore{store: func(v Value) (err error) { *p, err = v.Time(); return err }}
+		known := new(date)
+		return scanStore{store: func(v Value) (err error) { *p, err = v.time(known); return err }}
 	case *netip.Addr:
 		known := new(texts)
 		return scanStore{store: func(v Value) (err error) { *p, err = v.addr(known); return err }}
@@ -199,7 +204,7 @@ func storeFor(field reflect.Value) scanStore {
 		return storePointer(field)
 	case reflect.String:
 		p, known := pointerTo[string](field), new(texts)
-		return scanStore{store: func(v Value) error { *p = known.of(v.text()); return nil }}
+		return scanStore{store: func(v Value) error { *p = known.of(v); return nil }}
 	case reflect.Bool:
 		p := pointerTo[bool](field)
 		return scanStore{store: func(v Value) (err error) { *p, err = strconv.ParseBool(string(v.text())); return err }}
@@ -240,7 +245,7 @@ func storeFor(field reflect.Value) scanStore {
 func storeInt[T int | int8 | int16 | int32 | int64](field reflect.Value) scanStore {
 	p, bits := pointerTo[T](field), field.Type().Bits()
 	return scanStore{store: func(v Value) error {
-		if n, ok := plainInt(v.text()); ok && int64(T(n)) == n {
+		if n, ok := plainInt(v.raw); ok && int64(T(n)) == n {
 			*p = T(n)
 			return nil
 		}
@@ -259,22 +264,29 @@ func storeUint[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](field reflec
 	}}
 }
 
-// texts are short texts that a column has had lately. A column of countries or actions has few, and each is made once.
+// texts are short texts without escapes that a column has had lately. A column of countries or actions has few, and each
+// is made once.
 type texts [256]string
 
 const longText = 64
 
-func (t *texts) of(text []byte) string {
+// of is the String of a value.
+func (t *texts) of(v Value) string {
+	if t == nil || !v.isText() {
+		return v.String()
+	}
+	text := v.inner()
 	n := len(text)
-	if t == nil || n == 0 || n > longText {
-		return string(text)
+	if n == 0 || n > longText {
+		return v.String()
 	}
-	at := uint(n)
-	for _, c := range text[max(0, n-4):] { // what texts of a column differ in is mostly at their end
-		at = at*31 + uint(c)
-	}
+	// What texts of a column differ in is mostly their length, or at their end.
+	at := uint(n) + uint(text[n-1]) + 31*uint(text[max(n-2, 0)]) + 7*uint(text[n/2])
 	known := &t[at%uint(len(t))]
 	if *known != string(text) {
+		if bytes.IndexByte(text, '\\') >= 0 {
+			return v.String()
+		}
 		*known = string(text)
 	}
 	return *known

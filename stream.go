@@ -18,14 +18,13 @@ type watchdog struct {
 }
 
 // guard begins the time of an attempt.
-func guard(ctx context.Context, d time.Duration) (context.Context, *watchdog) {
-	ctx, cancel := context.WithCancel(ctx)
-	w := &watchdog{cancel: cancel}
+func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
+	ctx, w.cancel = context.WithCancel(ctx)
 	w.timer = time.AfterFunc(d, func() {
 		w.expired.Store(true)
-		cancel()
+		w.cancel()
 	})
-	return ctx, w
+	return ctx
 }
 
 func (w *watchdog) stop() {

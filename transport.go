@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -60,6 +61,7 @@ type exchange struct {
 	ctx    context.Context //nolint:containedctx // lives as long as the call, and the hooks below get no other
 	client *Client
 	kind   kind
+	url    url.URL
 
 	carrier carrier
 	trace   httptrace.ClientTrace
@@ -114,11 +116,12 @@ func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 		GetConn: func(string) { x.asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { x.got.Store(true) },
 	}
-	url, err := c.base.url(cl.path, cl.query)
-	if err != nil {
+	var err error
+	if x.url, err = c.base.url(cl.path, cl.query); err != nil {
 		return nil, invalid("path", "%v", err)
 	}
-	plain := (&http.Request{Method: cl.method, URL: url}).WithContext(&x.carrier) //nolint:contextcheck // it carries the caller's
+	// The header is empty, as each attempt makes its own; without one http.Client would make a copy of the request.
+	plain := (&http.Request{Method: cl.method, URL: &x.url, Header: http.Header{}}).WithContext(&x.carrier) //nolint:contextcheck // it carries the caller's
 	req, err := retryablehttp.FromRequest(plain)
 	switch {
 	case err != nil:
@@ -318,7 +321,14 @@ func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential,
 func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	c, a := t.client, &x.last
 	a.generation = shown.generation
-	ctx, dog := guard(req.Context(), c.attemptTimeout)
+	// What a transport of the user's does to URL and header stays out of the next attempt.
+	own := &struct {
+		dog    watchdog
+		url    url.URL
+		header headerValues
+	}{url: *req.URL}
+	dog := &own.dog
+	ctx := dog.guard(req.Context(), c.attemptTimeout)
 	defer func() {
 		if a.stream == nil {
 			dog.stop()
@@ -327,9 +337,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	x.asked.Store(false)
 	x.got.Store(false)
 	out := req.WithContext(httptrace.WithClientTrace(ctx, &x.trace))
-	// What a transport of the user's does to URL and header stays out of the next attempt.
-	url := *req.URL
-	out.URL, out.Header = &url, x.header(shown)
+	out.URL, out.Header = &own.url, x.header(&own.header, shown)
 	resp, err := c.next.RoundTrip(out) //nolint:bodyclose // readBody closes it, or the stream
 	if err == nil {
 		a.status, a.header = resp.StatusCode, resp.Header
@@ -379,12 +387,15 @@ func (t *transport) settle(x *exchange) {
 	}
 }
 
+// headerValues are those of one attempt.
+type headerValues [4]string
+
 // header makes the header of one attempt.
-func (x *exchange) header(shown credential) http.Header {
-	values := []string{contentTypeJSON, x.client.userAgent, shown.value}
-	h := http.Header{"Accept": values[0:1:1], "User-Agent": values[1:2:2], shown.name: values[2:3:3]}
+func (x *exchange) header(v *headerValues, shown credential) http.Header {
+	*v = headerValues{contentTypeJSON, x.client.userAgent, shown.value, contentTypeJSON}
+	h := http.Header{"Accept": v[0:1:1], "User-Agent": v[1:2:2], shown.name: v[2:3:3]}
 	if x.body != nil || x.purge != nil {
-		h["Content-Type"] = []string{contentTypeJSON}
+		h["Content-Type"] = v[3:4:4]
 	}
 	return h
 }
@@ -458,7 +469,7 @@ func (b *takenBody) Read(p []byte) (int, error) {
 	if room := maxErrorBody + redactMargin - len(b.beginning); room > 0 {
 		b.beginning = append(b.beginning, p[:min(n, room)]...)
 	}
-	if err != io.EOF {
+	if err != io.EOF { //nolint:errorlint // a Reader's io.EOF is never wrapped
 		b.err = err
 	}
 	return n, err
