@@ -3,9 +3,13 @@
 TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 LINT := $(TOOL) golangci-lint
 
-# Modules of their own, so that importing the SDK pulls in none of what they need. Their tests start a redis-server; where
-# it is not installed they are skipped, unless REQUIRE_REDIS=1.
-MODULES := redislimit examples/distributed-purge
+# go.work is there so that go run ./examples/NAME works from here. What is checked is each module by itself, as its users
+# get it.
+export GOWORK := off
+
+# Modules of their own, so that importing the SDK pulls in none of what they need. Some of their tests need a redis-server
+# or Chromium; where it is not installed they are skipped, unless REQUIRE_REDIS=1 or REQUIRE_CHROMIUM=1.
+MODULES := redislimit $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
 # The others: nobody imports them.
 OTHERS := bench
@@ -17,6 +21,8 @@ PACKAGES = $(shell go list ./... | grep -v -e /internal/ -e /examples/)
 COVERAGE := 92
 
 FUZZTIME := 10s
+
+ALLOCS := -check
 
 # Where all depends on it: calls, credentials, collections, purges, changes of lists, rows.
 MUTATED := transport.go auth.go login.go pagination.go purgequeue.go listsync.go listapply.go coverage.go rows.go rowreader.go
@@ -40,6 +46,7 @@ test:
 		if ($$3 + 0 < least) exit 1 }'
 	cd testdata/consumer && go vet ./... && go test ./...
 	for m in $(MODULES) $(OTHERS); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
+	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))
 
 # The statements that no test reaches, after make test.
 cover:
@@ -83,9 +90,9 @@ fmt:
 bench:
 	cd bench && go run -tags peers . -growth -peers $(BENCH_FLAGS)
 
-# What calls allocate must not grow past bench/allocs.txt. If it is meant to: go run . -allocs allocs.txt -write, in bench/.
+# What calls allocate must not grow past bench/allocs.txt. If it is meant to: make bench-allocs ALLOCS=-write.
 bench-allocs:
-	cd bench && go run . -allocs allocs.txt -check
+	cd bench && go run . -allocs allocs.txt $(ALLOCS)
 
 # How much the tests notice; takes a quarter of an hour. MUTATION_FLAGS="-sample 40 -seed 7" looks at a part of it.
 mutation:

@@ -102,7 +102,7 @@ func (c counted) countAllocs() (least int, took time.Duration, err error) {
 	return least, took, nil
 }
 
-const allocsHead = "# Allocations of one operation. make bench-allocs fails when one grows; go run . -allocs allocs.txt -write, in bench/,\n" +
+const allocsHead = "# Allocations of one operation. make bench-allocs fails when one grows; make bench-allocs ALLOCS=-write,\n" +
 	"# writes what they are now.\n"
 
 // writeAllocs commits what is.
@@ -118,7 +118,7 @@ func writeAllocs(path string, guarded []counted) error {
 	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // committed, for all to read
 }
 
-var errGrown = errors.New("allocations have grown. If that is meant, run 'go run . -allocs allocs.txt -write' in bench/, " +
+var errGrown = errors.New("allocations have grown. If that is meant, run 'make bench-allocs ALLOCS=-write', " +
 	"commit the file, and say why in the commit")
 
 // checkAllocs compares what is with what was committed. It prints times too, which nothing depends on.

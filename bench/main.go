@@ -1,5 +1,5 @@
 // Command bench measures the SDK against references in the same run and prints what came out beside the goals of
-// docs/performance.md:
+// docs/performance.md. In this folder, with GOWORK=off:
 //
 //	go run .                                        # everything that has a goal
 //	go run . -only 'rows|get'                       # some of it

@@ -1,0 +1,94 @@
+// Package program is what the example programs share: how they end, and the service they work with.
+package program
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// Exit codes of every example program.
+const (
+	Done   = 0
+	Failed = 1
+	Misuse = 2 // used wrongly: nothing was done
+	Partly = 3 // some of it was done
+)
+
+// Exit is an error with an exit code of its own. Without Err there is nothing to tell.
+type Exit struct {
+	Code int
+	Err  error
+}
+
+func (e *Exit) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap gives what went wrong.
+func (e *Exit) Unwrap() error { return e.Err }
+
+// Misused is what is wrong with the command line.
+func Misused(format string, args ...any) error { return &Exit{Misuse, fmt.Errorf(format, args...)} }
+
+// Parse reads flags. What is wrong with them is told on the output of the set.
+func Parse(set *flag.FlagSet, args []string) error {
+	err := set.Parse(args)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	return &Exit{Code: Misuse}
+}
+
+// Streams are what a program reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Which of them are terminals: nothing is waited for on the first, and there is no decoration but on the others.
+	InTerminal, OutTerminal, ErrTerminal bool
+}
+
+// Main runs a program until it is done or interrupted, and ends the process.
+func Main(name string, isTerminal func(fd int) bool, run func(ctx context.Context, args []string, s Streams) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		InTerminal: isTerminal(int(os.Stdin.Fd())), OutTerminal: isTerminal(int(os.Stdout.Fd())), ErrTerminal: isTerminal(int(os.Stderr.Fd())),
+	})
+	stop()
+	os.Exit(Code(name, os.Stderr, err))
+}
+
+// Code tells what went wrong, and gives the exit code for it.
+func Code(name string, stderr io.Writer, err error) int {
+	var exit *Exit
+	isExit := errors.As(err, &exit)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return Done
+	}
+	if !isExit || exit.Err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	}
+	var invalid *webdelivery.ValidationError
+	var partial *webdelivery.PartialError
+	switch {
+	case isExit:
+		return exit.Code
+	case errors.As(err, &invalid):
+		return Misuse
+	case errors.As(err, &partial):
+		return Partly
+	default:
+		return Failed
+	}
+}

@@ -1,0 +1,46 @@
+package program
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// Settings says, for the help of a program, where its service comes from.
+const Settings = `With WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD it works with that service
+(WEBDELIVERY_AUTH=session logs in); without WEBDELIVERY_BASE_URL with a fake one of its own.`
+
+// Service is where a program finds the service.
+type Service struct {
+	Client *webdelivery.Client
+	stop   func()
+}
+
+// Close stops a fake service.
+func (s *Service) Close() { s.stop() }
+
+// Connect makes a client from the environment. Without WEBDELIVERY_BASE_URL it starts a fake service, which fill gives
+// its contents, and says so, lest a pipeline without its settings is taken for one that works.
+func Connect(stderr io.Writer, options []webdelivery.Option, fake []webdeliverytest.Option, fill func(*webdeliverytest.Server)) (*Service, error) {
+	if os.Getenv("WEBDELIVERY_BASE_URL") != "" {
+		client, err := webdelivery.NewClientFromEnv(options...)
+		return &Service{client, func() {}}, err
+	}
+	srv, err := webdeliverytest.Start(fake...)
+	if err != nil {
+		return nil, err
+	}
+	if fill != nil {
+		fill(srv)
+	}
+	fmt.Fprintln(stderr, "WEBDELIVERY_BASE_URL is not set: this is a fake service, and nothing real happens.")
+	client, err := srv.NewClient(webdelivery.SessionAuth(srv.Username, srv.Password), options...)
+	if err != nil {
+		srv.Close()
+		return nil, err
+	}
+	return &Service{client, srv.Close}, nil
+}
