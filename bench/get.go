@@ -111,6 +111,9 @@ func (b *bench) get() error {
 func (b *bench) connections() error {
 	const goroutines = 64
 	dialled := func(s subject) (float64, error) {
+		if err := atOnce(goroutines, b.sizes.requests/5, s); err != nil { // each opens its connection
+			return 0, err
+		}
 		before, err := b.connectionsSoFar()
 		if err != nil {
 			return 0, err
@@ -133,9 +136,8 @@ func (b *bench) connections() error {
 	if err != nil {
 		return err
 	}
-	// No goroutine dials a second time.
-	g := atMost(goroutines*1000/float64(b.sizes.requests), ours, "")
-	b.figure("64 goroutines: new connections per 1,000 requests, reference net/http's defaults", fmt.Sprintf("%.1f", ours), fmt.Sprintf("%.1f", theirs), times(ours/theirs), g)
+	g := atMost(1, ours, "")
+	b.figure("64 goroutines at work: new connections per 1,000 requests, reference net/http's defaults", fmt.Sprintf("%.1f", ours), fmt.Sprintf("%.1f", theirs), times(ours/theirs), g)
 	return nil
 }
 

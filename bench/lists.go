@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // planning makes subjects of planning n entries against as many of which half are the same, and of only reading the
@@ -65,17 +65,21 @@ func (b *bench) plan() error {
 
 // ahead: what reading ahead is worth when every reply takes a while.
 func (b *bench) ahead() error {
-	return withService(func(srv *testserver.Server, client *webdelivery.Client) error {
-		n := b.sizes.entries
-		id := srv.AddNetworkList(testserver.NetworkListSpec{Entries: addresses(n)})
-		srv.Fail(testserver.Fault{Delay: b.sizes.slow})
-		results, err := b.interleave(reading(client, id, n, webdelivery.ReadAhead(8)), reading(client, id, n))
-		if err != nil {
-			return err
-		}
-		r := results[1].ratio(results[0])
-		b.figure(fmt.Sprintf("AllEntries of %s, %v more for every reply: ReadAhead(8), reference without", count(n), b.sizes.slow),
-			inTime(results[0].time()), inTime(results[1].time()), faster(r), fiveTimes(r))
-		return nil
+	n := b.sizes.entries
+	ready := listInMemory(addresses(n))
+	client, err := inMemoryClient(func(r *http.Request) (*http.Response, error) {
+		time.Sleep(b.sizes.slow)
+		return ready(r)
 	})
+	if err != nil {
+		return err
+	}
+	results, err := b.interleave(reading(client, listID, n, webdelivery.ReadAhead(8)), reading(client, listID, n))
+	if err != nil {
+		return err
+	}
+	r := results[1].ratio(results[0])
+	b.figure(fmt.Sprintf("AllEntries of %s, %v for every reply: ReadAhead(8), reference without", count(n), b.sizes.slow),
+		inTime(results[0].time()), inTime(results[1].time()), faster(r), fiveTimes(r))
+	return nil
 }
