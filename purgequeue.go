@@ -408,6 +408,7 @@ func (q *PurgeQueue) settleLocked(c *purgeCall, receipt *PurgeReceipt, err error
 type fate struct {
 	receipt *PurgeReceipt
 	err     error
+	unsure  bool // a request before the last one may have purged it
 }
 
 // deliver sends the URIs of some calls, split as far as need be, and tells each caller what became of his.
@@ -467,7 +468,7 @@ func (c *purgeCall) fate(fates map[string]fate) (receipt *PurgeReceipt, err erro
 		}
 		failed.URIs = append(failed.URIs, item.uri)
 		failed.Err = f.err
-		if OutcomeOf(f.err) != NotApplied {
+		if f.unsure || OutcomeOf(f.err) != NotApplied {
 			failed.outcome = Unknown
 		}
 	}
@@ -535,10 +536,13 @@ func (s *splitting) send(items []purgeItem, permitted bool) bool {
 	s.left--
 	receipt, err := s.queue.submit(items, permitted)
 	if err == nil || !errors.Is(err, ErrBadRequest) {
-		s.note(items, fate{receipt, err})
+		s.note(items, fate{receipt: receipt, err: err})
 		return err == nil
 	}
 	s.refusal = err
+	if OutcomeOf(err) != NotApplied {
+		s.note(items, fate{err: err, unsure: true})
+	}
 	s.split(items)
 	return false
 }
@@ -563,7 +567,9 @@ func (s *splitting) split(items []purgeItem) {
 
 func (s *splitting) note(items []purgeItem, f fate) {
 	for _, item := range items {
-		s.fates[item.json] = f
+		kept := f
+		kept.unsure = f.unsure || s.fates[item.json].unsure
+		s.fates[item.json] = kept
 	}
 }
 

@@ -214,6 +214,30 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 	}
 }
 
+// A request whose reply was lost may have purged everything, though the service refuses its repetition, and then each half:
+// nobody is told that nothing was done.
+func TestRefusalsAfterALostReply(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []testserver.Fault{{Cut: testserver.CutAfterExecute}, {Status: 500, Execute: true}} {
+		inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+			lost.Path, lost.Count = "/cache/purge", 1
+			f.fail(lost)
+			f.fail(testserver.Fault{Path: "/cache/purge", Status: 400, Count: 3})
+			var wg sync.WaitGroup
+			for i := range 2 {
+				wg.Go(func() {
+					_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+					assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+					assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				})
+			}
+			wg.Wait()
+			assert.Equal(f, map[string]int{object(0): 1, object(1): 1}, f.purgedURIs())
+			assert.Len(f, f.srv.Requests(), 4)
+		})
+	}
+}
+
 // A caller with several URIs of which one is refused: the others are purged, the error names the one.
 func TestACallerWithOneForbiddenURI(t *testing.T) {
 	t.Parallel()

@@ -176,8 +176,10 @@ func (s *rowSource) more() error {
 	if s.from == nil {
 		return io.ErrUnexpectedEOF
 	}
-	s.text = s.text[:copy(s.text, s.text[s.next:])]
-	s.next = 0
+	if s.next > 0 {
+		s.text = s.text[:copy(s.text, s.text[s.next:])]
+		s.next = 0
+	}
 	if int64(len(s.text)) >= s.max {
 		return fmt.Errorf("%w: one row has more than %d bytes", ErrResponseTooLarge, s.max)
 	}
