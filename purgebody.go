@@ -29,9 +29,6 @@ func newPurgeBody(action Action, count, size int, add func(b []byte, i int) []by
 
 // end keeps what still reads from the body, as a transport may do after a call was given up, from the caller's URIs.
 func (b *purgeBody) end() {
-	if b == nil {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
