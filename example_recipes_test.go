@@ -1,0 +1,258 @@
+package webdelivery_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// The recipes of docs/recipes.md, and each of them at work. What they print here goes to the output of an Example.
+
+// purgeAfterDeploy returns when the caches have given up what the deploy has changed.
+func purgeAfterDeploy(ctx context.Context, client *webdelivery.Client, changed []string) error {
+	if len(changed) == 0 {
+		return nil // a purge of nothing is refused
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge}
+	for _, uri := range changed {
+		request.URIs = append(request.URIs, webdelivery.Exact(uri))
+	}
+	receipt, err := client.Purge.Submit(ctx, request)
+	switch {
+	case errors.Is(err, webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrBadRequest):
+		return fmt.Errorf("one of %d URIs is refused, so nothing was purged: %w", len(changed), err)
+	case err != nil:
+		return fmt.Errorf("purge, %v: %w", webdelivery.OutcomeOf(err), err) // running it again does no harm
+	}
+	_, err = client.Purge.Wait(ctx, receipt.TransactionID)
+	var failed *webdelivery.TransactionError
+	switch {
+	case errors.As(err, &failed):
+		return fmt.Errorf("not purged everywhere: %w", err) // the caches answered; asking longer does not help
+	case err != nil:
+		return fmt.Errorf("accepted, and not seen to its end: %w", err)
+	}
+	return nil
+}
+
+func Example_deployPurge() {
+	srv, client := recipeService(webdeliverytest.WithPurgeDuration(0))
+	defer srv.Close()
+	ctx := context.Background()
+
+	fmt.Println(purgeAfterDeploy(ctx, client, []string{"https://www.example.com/app.css", "https://www.example.com/app.js"}))
+	fmt.Println(len(srv.Purged()), "purge of", len(srv.Purged()[0].URIs), "URIs")
+	err := purgeAfterDeploy(ctx, client, []string{"https://www.example.org/not-ours.css"})
+	fmt.Println(errors.Is(err, webdelivery.ErrBadRequest), webdelivery.OutcomeOf(err))
+	// Output:
+	// <nil>
+	// 1 purge of 2 URIs
+	// true not applied
+}
+
+// updateBlocklist makes the list what the feed says. The list is the feed's: what others change in it is undone.
+func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID string, feed []string) error {
+	const tries = 3
+	for try := 1; ; try++ {
+		plan, err := client.NetworkLists.Plan(ctx, listID, feed, webdelivery.PlanOptions{MaxRemove: 0.2, Aggregate: true})
+		switch {
+		case errors.Is(err, webdelivery.ErrInvalid):
+			return fmt.Errorf("the feed looks wrong, the list stays as it is: %w", err)
+		case err != nil:
+			return fmt.Errorf("read the list: %w", err)
+		}
+		fmt.Print(plan) // says so when there is nothing to change
+		if plan.Empty() {
+			return nil
+		}
+		result, err := client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: true})
+		switch {
+		case err == nil:
+			fmt.Printf("added %d, removed %d; %d entries\n", result.Added, result.Removed, result.Size)
+			return nil
+		case !errors.Is(err, webdelivery.ErrPlanStale) || try == tries:
+			return fmt.Errorf("change the list, %v: %w", webdelivery.OutcomeOf(err), err) // the next run mends it
+		}
+	}
+}
+
+func Example_nightlyBlocklist() {
+	srv, client := recipeService(webdeliverytest.WithDeployDuration(0))
+	defer srv.Close()
+	ctx := context.Background()
+	id := srv.AddNetworkList(webdeliverytest.NetworkListSpec{
+		ID: "2f0c51b2-0000-4000-8000-000000000001", Name: "blocklist",
+		Entries: []string{"192.0.2.1", "192.0.2.5", "192.0.2.9", "198.51.100.0/24", "203.0.113.7"},
+	})
+
+	err := updateBlocklist(ctx, client, id, []string{"192.0.2.1", "192.0.2.5", "192.0.2.9", "198.51.100.0/24", "2001:db8::/48"})
+	fmt.Println(err, srv.Entries(id))
+	err = updateBlocklist(ctx, client, id, nil)
+	fmt.Println(err)
+	// Output:
+	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5, 6 at most on the way; 2 calls
+	// + 2001:db8::/48
+	// - 203.0.113.7
+	// added 1, removed 1; 5 entries
+	// <nil> [192.0.2.1 192.0.2.5 192.0.2.9 198.51.100.0/24 2001:db8::/48]
+	// the feed looks wrong, the list stays as it is: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, and at most 0.2 of them may be
+}
+
+// siemEvent is a line of the export; a pointer is null where the event has no such thing.
+type siemEvent struct {
+	Time   time.Time   `stats:"event_timestamp_ms" json:"time"`
+	IP     *netip.Addr `stats:"client_ip"          json:"client_ip"`
+	Action *string     `stats:"event_action"       json:"action"`
+	Rule   *string     `stats:"rule_id"            json:"rule_id"`
+}
+
+// exportEvents writes the events since the last run, one JSON object a line, and returns where the next run begins.
+func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer, since, now time.Time) (time.Time, error) {
+	if kept := webdelivery.EventsRetention(now); since.Before(kept) {
+		return since, fmt.Errorf("events before %v are gone; begin there to go on with a gap", kept)
+	}
+	until := now.Add(-5 * time.Minute).Truncate(time.Second) // what happened just now may not be recorded yet
+	if !since.Before(until) {
+		return since, nil
+	}
+	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: since, End: until}
+	buffer := bufio.NewWriter(out)
+	lines := json.NewEncoder(buffer)
+	for event, err := range webdelivery.Scan[siemEvent](client.Stats.Events.All(ctx, query)) {
+		if err != nil {
+			return since, fmt.Errorf("read events: %w", err) // some lines are written: drop them, or know them again
+		}
+		if err := lines.Encode(event); err != nil {
+			return since, fmt.Errorf("write events: %w", err)
+		}
+	}
+	if err := buffer.Flush(); err != nil {
+		return since, fmt.Errorf("write events: %w", err)
+	}
+	return until, nil
+}
+
+func Example_siemExport() {
+	now := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+	srv, client := recipeService(webdeliverytest.WithNow(func() time.Time { return now }))
+	defer srv.Close()
+	ctx := context.Background()
+	srv.AddEvents(
+		webdeliverytest.Event{Time: now.Add(-30 * time.Minute), ClientIP: netip.MustParseAddr("192.0.2.1"), Action: "BLOCK", RuleID: "942100"},
+		webdeliverytest.Event{Time: now.Add(-20 * time.Minute), ClientIP: netip.MustParseAddr("2001:db8::1"), Action: "WARN"},
+		webdeliverytest.Event{Time: now.Add(-time.Minute), ClientIP: netip.MustParseAddr("192.0.2.3")}, // of the next run
+	)
+
+	next, err := exportEvents(ctx, client, os.Stdout, now.Add(-time.Hour), now)
+	fmt.Println(next.Format(time.TimeOnly), err)
+	_, err = exportEvents(ctx, client, os.Stdout, now.AddDate(0, 0, -4), now)
+	fmt.Println(err)
+	// Output:
+	// {"time":"2026-11-20T11:30:00Z","client_ip":"192.0.2.1","action":"BLOCK","rule_id":"942100"}
+	// {"time":"2026-11-20T11:40:00Z","client_ip":"2001:db8::1","action":"WARN","rule_id":null}
+	// 11:55:00 <nil>
+	// events before 2026-11-17 00:00:00 +0000 UTC are gone; begin there to go on with a gap
+}
+
+// wafSpike compares the last whole five minutes with the hour before: how many hits there were, and how many are usual.
+func wafSpike(ctx context.Context, client *webdelivery.Client, now time.Time) (latest, usual float64, err error) {
+	const width, buckets = 5 * time.Minute, 12
+	end := now.UTC().Truncate(width)
+	query := webdelivery.TrendsQuery{
+		Dimensions: []string{webdelivery.DimEventTimestamp}, Metrics: []string{webdelivery.MetricHits},
+		Start: end.Add(-(buckets + 1) * width), End: end, Granularity: webdelivery.Granularity5Minute,
+	}
+	type bucket struct {
+		Time time.Time `stats:"event_timestamp_ms"`
+		Hits float64   `stats:"hits"`
+	}
+	for b, err := range webdelivery.Scan[bucket](client.Stats.WAFTrends.All(ctx, query)) {
+		switch {
+		case err != nil:
+			return 0, 0, fmt.Errorf("read the WAF's trend: %w", err) // no news is not good news: tell somebody
+		case b.Time.Before(end.Add(-width)):
+			usual += b.Hits / buckets // a bucket without hits has no row, and counts all the same
+		default:
+			latest += b.Hits
+		}
+	}
+	return latest, usual, nil
+}
+
+func Example_wafSpike() {
+	now := time.Date(2026, time.November, 20, 12, 1, 0, 0, time.UTC)
+	srv, client := recipeService(webdeliverytest.WithNow(func() time.Time { return now }))
+	defer srv.Close()
+	for _, ago := range []time.Duration{62 * time.Minute, 34 * time.Minute, 8 * time.Minute} {
+		srv.AddEvents(webdeliverytest.Event{Time: now.Add(-ago), Type: webdeliverytest.EventTypeWAF, RuleID: "942100"})
+	}
+	for range 40 {
+		srv.AddEvents(webdeliverytest.Event{Time: now.Add(-3 * time.Minute), Type: webdeliverytest.EventTypeWAF, RuleID: "942100"})
+	}
+
+	latest, usual, err := wafSpike(context.Background(), client, now)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if latest > 10 && latest > 5*usual { // never about a few, however few are usual
+		fmt.Printf("%.0f hits in five minutes, and %.2f are usual\n", latest, usual)
+	}
+	// Output: 40 hits in five minutes, and 0.25 are usual
+}
+
+func TestTheDeployPurgesInSpiteOfAFault(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // waits take no time in here, and are exact
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		srv.Fail(webdeliverytest.FaultRule{
+			Path: "/cache/purge", Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"7"}},
+		})
+		began := time.Now()
+		require.NoError(t, purgeAfterDeploy(t.Context(), srv.Client(t), []string{"https://www.example.com/app.css"}))
+
+		assert.GreaterOrEqual(t, time.Since(began), 7*time.Second)
+		require.Len(t, srv.Purged(), 1)
+		assert.Equal(t, []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")}, srv.Purged()[0].URIs)
+	})
+}
+
+func TestTheDeployTellsOfSilentCaches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		srv.FailTransactions(1, "FAILED", "three caches are silent", 0)
+		err := purgeAfterDeploy(t.Context(), srv.Client(t), []string{"https://www.example.com/app.css"})
+		require.ErrorContains(t, err, "three caches are silent")
+	})
+}
+
+// recipeService starts a fake service for an Example.
+func recipeService(options ...webdeliverytest.Option) (*webdeliverytest.Server, *webdelivery.Client) {
+	srv, err := webdeliverytest.Start(options...)
+	if err != nil {
+		panic(err)
+	}
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password))
+	if err != nil {
+		panic(err)
+	}
+	return srv, client
+}

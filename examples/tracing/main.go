@@ -1,0 +1,140 @@
+// Tracing shows the calls of the SDK as OpenTelemetry spans: it purges, waits until the caches have carried it out, and
+// prints a span for the whole, one for each call of the SDK, and one for each attempt on the wire. The fake service
+// answers the first purge with 503, so that the attempt that follows it is seen.
+//
+//	tracing [-wait=false] [URI...]
+//
+// The spans are JSON on stdout, one a line. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say whose they are.
+//
+// Exit codes: 0 done, 1 failed, 2 used wrongly, 3 the purge was accepted, and not seen to its end.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/term"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+const usage = `Usage: tracing [flags] [URI...]
+
+Purges these objects and prints what happened as OpenTelemetry spans, JSON on stdout, one a line.
+%s
+There the first purge is answered with 503, and without a URI https://www.example.com/app.css is purged.
+
+`
+
+const exits = `
+OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say whose spans they are.
+Exit codes: 0 done, 1 failed, 2 used wrongly, 3 the purge was accepted, and not seen to its end.
+`
+
+func main() { program.Main("tracing", term.IsTerminal, run) }
+
+func run(ctx context.Context, args []string, s program.Streams) (err error) {
+	set := flag.NewFlagSet("tracing", flag.ContinueOnError)
+	set.SetOutput(s.Err)
+	set.Usage = func() {
+		fmt.Fprintf(s.Err, usage, program.Settings)
+		set.PrintDefaults()
+		fmt.Fprint(s.Err, exits)
+	}
+	wait := set.Bool("wait", true, "wait until the caches have carried it out")
+	if err := program.Parse(set, args); err != nil {
+		return err
+	}
+	uris := set.Args()
+	if len(uris) == 0 {
+		if os.Getenv("WEBDELIVERY_BASE_URL") != "" {
+			return program.Misused("say what to purge: tracing URI...")
+		}
+		uris = []string{"https://www.example.com/app.css"}
+	}
+
+	exporter, err := stdouttrace.New(stdouttrace.WithWriter(s.Out)) // or any other: see README.md
+	if err != nil {
+		return err
+	}
+	provider, err := newProvider(ctx, sdktrace.WithBatcher(exporter))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, flush(ctx, provider)) }()
+
+	httpClient := &http.Client{Transport: transport(http.DefaultTransport, provider)}
+	service, err := program.Connect(s.Err, []webdelivery.Option{webdelivery.WithHTTPClient(httpClient)}, nil, failOnce)
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	var progress []webdelivery.WaitOption
+	if s.ErrTerminal {
+		progress = append(progress, webdelivery.OnProgress(func(p webdelivery.Progress) {
+			fmt.Fprintf(s.Err, "%s, %d %% of the caches\n", p.Status, p.Percent)
+		}))
+	}
+	return purge(ctx, provider.Tracer("tracing"), service.Client, uris, *wait, progress...)
+}
+
+// failOnce makes the fake service answer the first purge with 503.
+func failOnce(srv *webdeliverytest.Server) {
+	srv.Fail(webdeliverytest.FaultRule{
+		Method: http.MethodPost, Path: "/cache/purge", Count: 1, Status: http.StatusServiceUnavailable,
+	})
+}
+
+// newProvider makes a provider whose spans name this program, unless the environment has another name.
+func newProvider(ctx context.Context, options ...sdktrace.TracerProviderOption) (*sdktrace.TracerProvider, error) {
+	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("tracing")), resource.WithFromEnv())
+	if err != nil {
+		return nil, program.Misused("%w", err)
+	}
+	return sdktrace.NewTracerProvider(append(options, sdktrace.WithResource(about))...), nil
+}
+
+// flush exports what is left, also when the program was interrupted.
+func flush(ctx context.Context, provider *sdktrace.TracerProvider) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	return errors.Join(provider.ForceFlush(ctx), provider.Shutdown(ctx)) // the second alone does not tell what could not be exported
+}
+
+// purge submits a purge and waits for it, each in a span of its own within one for the whole.
+func purge(ctx context.Context, tracer trace.Tracer, client *webdelivery.Client, uris []string, wait bool, options ...webdelivery.WaitOption) error {
+	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge}
+	for _, uri := range uris {
+		request.URIs = append(request.URIs, webdelivery.Exact(uri))
+	}
+	return spanned(ctx, tracer, "purge", func(ctx context.Context) error {
+		var receipt *webdelivery.PurgeReceipt
+		err := spanned(ctx, tracer, "Purge.Submit", func(ctx context.Context) (err error) {
+			receipt, err = client.Purge.Submit(ctx, request)
+			return err
+		})
+		if err != nil || !wait {
+			return err
+		}
+		err = spanned(ctx, tracer, "Purge.Wait", func(ctx context.Context) error {
+			_, err := client.Purge.Wait(ctx, receipt.TransactionID, options...)
+			return err
+		})
+		if err != nil {
+			return &program.Exit{Code: program.Partly, Err: err}
+		}
+		return nil
+	})
+}

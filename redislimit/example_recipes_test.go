@@ -1,0 +1,69 @@
+package redislimit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/redislimit"
+)
+
+// sharedQueue purges on the budget that all machines share. Make one for the whole process, and close it at its end.
+func sharedQueue(rdb redis.UniversalClient) (*webdelivery.PurgeQueue, error) {
+	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER"))
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(limiter))
+	if err != nil {
+		return nil, err
+	}
+	return client.Purge.NewQueue(webdelivery.QueueOptions{}), nil
+}
+
+// purgeFrom is called from any number of goroutines, on any number of machines.
+func purgeFrom(ctx context.Context, queue *webdelivery.PurgeQueue, uris ...string) error {
+	patterns := make([]webdelivery.PurgeURI, 0, len(uris))
+	for _, uri := range uris {
+		patterns = append(patterns, webdelivery.Exact(uri))
+	}
+	_, err := queue.Purge(ctx, patterns...)
+	var down *redislimit.UnavailableError
+	var failed *webdelivery.QueueError
+	switch {
+	case errors.As(err, &down):
+		return fmt.Errorf("no permit without Redis, %v; try later: %w", webdelivery.OutcomeOf(err), err)
+	case errors.As(err, &failed):
+		return fmt.Errorf("%d of %d URIs failed, %v: %w", len(failed.URIs), len(uris), webdelivery.OutcomeOf(err), err)
+	}
+	return err
+}
+
+// Without Redis nothing is sent, and each caller is told so.
+func Example_manyMachines() {
+	for name, value := range map[string]string{
+		"BASE_URL": "https://api.example.com", "CUSTOMER": "acme", "USERNAME": "alice", "PASSWORD": "correct-horse-battery",
+	} {
+		_ = os.Setenv("WEBDELIVERY_"+name, value)
+		defer func() { _ = os.Unsetenv("WEBDELIVERY_" + name) }()
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1}) // nobody listens there
+	defer rdb.Close()
+	queue, err := sharedQueue(rdb)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+
+	err = purgeFrom(ctx, queue, "https://www.example.com/app.css")
+	var down *redislimit.UnavailableError
+	fmt.Println(errors.As(err, &down), webdelivery.OutcomeOf(err))
+	fmt.Println(queue.Close(ctx))
+	// Output:
+	// true not applied
+	// <nil>
+}
