@@ -45,6 +45,7 @@ test:
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
 	cd testdata/consumer && go vet ./... && go test ./...
+	cd tools && go vet ./... && go test ./...
 	for m in $(MODULES) $(OTHERS); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
 	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))
 
@@ -53,6 +54,7 @@ cover:
 	go tool cover -html=cover.out
 
 lint:
+	@cd tools && go run ./api -undocumented $(CURDIR) $(CURDIR)/redislimit
 	$(LINT) run ./...
 	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 

@@ -10,10 +10,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
 )
 
 var (
 	goBlock   = regexp.MustCompile("(?ms)^[ \t]*(?:```|~~~)[ \t]*(?:go|golang)\\b.*?\n(.*?)^[ \t]*(?:```|~~~)[ \t]*$")
+	block     = regexp.MustCompile("(?ms)^[ \t]*(```|~~~).*?^[ \t]*(```|~~~)[ \t]*$")
+	link      = regexp.MustCompile(`\]\(([^)\s#]+)`)
 	namedTest = regexp.MustCompile("`(?:[\\w./-]*/)?((?:Test|Fuzz|Example)\\w+|\\w+_test\\.go)`")
 )
 
@@ -56,6 +60,48 @@ func TestPagesAreTrue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a page links to in the repository is there.
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for name, page := range texts(t, ".md") {
+		for _, to := range link.FindAllStringSubmatch(block.ReplaceAllString(page, ""), -1) {
+			if !strings.Contains(to[1], "://") {
+				_, err := os.Stat(path.Join(path.Dir(name), to[1]))
+				assert.NoError(t, err, name)
+			}
+		}
+	}
+}
+
+// Every program that has a module of its own is in go.work, so that go run finds it from the root; and in the README.
+func TestEveryProgramIsFound(t *testing.T) {
+	t.Parallel()
+	workspace, err := os.ReadFile("go.work")
+	require.NoError(t, err)
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	programs, err := fs.Glob(os.DirFS("."), "examples/*/main.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, programs)
+	for _, program := range programs {
+		folder := path.Dir(program)
+		assert.Contains(t, string(readme), "]("+folder+")")
+		if _, err := os.Stat(path.Join(folder, "go.mod")); err == nil {
+			assert.Contains(t, string(workspace), "\t./"+folder+"\n")
+		}
+	}
+}
+
+// The changelog tells of the version that the requests name.
+func TestTheChangelogHasThisVersion(t *testing.T) {
+	t.Parallel()
+	changelog, err := os.ReadFile("CHANGELOG.md")
+	require.NoError(t, err)
+	latest := regexp.MustCompile(`(?m)^## (\d\S+) - \d{4}-\d\d-\d\d$`).FindSubmatch(changelog)
+	require.NotNil(t, latest)
+	assert.Equal(t, webdelivery.Version, string(latest[1]))
 }
 
 // texts reads all files of the repository whose name ends so, those of hidden folders aside.
