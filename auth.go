@@ -33,19 +33,21 @@ const (
 	modeToken   authMode = "token"
 )
 
-// BasicAuth sends user name and password with every request.
+// BasicAuth sends user name and password with every request (service-interface section 5). Neither may be empty or hold a
+// control character, nor the user name a colon; [NewClient] refuses what is wrong.
 func BasicAuth(username, password string) Auth {
 	return Auth{mode: modeBasic, username: username, password: newSecret(password)}
 }
 
 // SessionAuth logs in with user name and password when the first request needs it, and sends the session's id as the
-// cookie authtoken. When the service refuses the session, one new login is made for all calls under way, and each of
-// them is sent again once.
+// cookie authtoken (service-interface section 5). When the service refuses the session, one new login is made for all
+// calls under way, and each of them is sent again once. What [BasicAuth] says of name and password holds here too.
 func SessionAuth(username, password string) Auth {
 	return Auth{mode: modeSession, username: username, password: newSecret(password)}
 }
 
-// SessionToken uses a session that was made elsewhere. When it is refused, calls fail with [ErrUnauthorized].
+// SessionToken uses a session that was made elsewhere, by its id (service-interface section 5). When it is refused, calls
+// fail with [ErrUnauthorized]. One that is empty, or that no cookie can carry, is refused by [NewClient].
 func SessionToken(token string) Auth {
 	return Auth{mode: modeToken, token: newSecret(token)}
 }

@@ -14,10 +14,11 @@ import (
 	retryablehttp "github.com/hashicorp/go-retryablehttp"
 )
 
-// Version is the version of this module, as it stands in the User-Agent header.
+// Version is the version of this module, as it stands in the User-Agent header: MAJOR.MINOR.PATCH without a v.
 const Version = "0.1.0"
 
-// Client drives the service for one customer. It is safe for concurrent use and does not change once it is made.
+// Client drives the service for one customer. Make it with [NewClient]; the zero value is of no use. It is safe for
+// concurrent use, does not change once it is made, and needs no closing.
 type Client struct {
 	// Tasks reads the records of long-running operations (service-interface section 4.1).
 	Tasks *TasksService
@@ -46,11 +47,12 @@ type Client struct {
 }
 
 // NewClient makes a client for the service at baseURL and one customer; requests go to {baseURL}/{customer}/v1
-// (service-interface, opening lines). Nothing is sent before the first call.
+// (service-interface, opening lines). The customer's name is one path element, which is escaped here. Nothing is sent
+// before the first call.
 //
 // The base URL is https, or http on a loopback address (see [WithPlainHTTP]); it may hold a path, but no user
-// information, query or fragment. What cannot be right is refused with a [*ValidationError] that names the parameter
-// or option.
+// information, query or fragment. Of options that set the same the last holds. What cannot be right is refused with a
+// [*ValidationError] that names the parameter or option.
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
 	s := settings{
 		httpClient: &http.Client{Transport: defaultTransport()}, userAgent: "webdelivery-go/" + Version,
@@ -91,7 +93,8 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 
 // NewClientFromEnv makes a client from the environment: WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
 // WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD, and WEBDELIVERY_AUTH, which is basic (also when unset) or session. A
-// missing variable is a [*ValidationError] that names it.
+// variable that is missing or empty is a [*ValidationError] that names it; of several errors.As finds the first. Else it
+// is [NewClient].
 func NewClientFromEnv(options ...Option) (*Client, error) {
 	var missing problems
 	get := func(name string) string {
@@ -118,12 +121,18 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 }
 
 // Do sends any request of the service that has no method here, through the same funnel as all others: credentials,
-// limits, retries, errors. path is relative to {baseURL}/{customer}/v1, escaped, and may hold a query. in becomes the
-// JSON body, nil sends none; the JSON reply is read into out, nil drops it. A *json.RawMessage as out takes the body as
-// it is, also an empty one.
+// limits, retries, errors. path is relative to {baseURL}/{customer}/v1, begins with a slash, is escaped, and may hold a
+// query; an address of the same origin below that base is taken too. in becomes the JSON body, nil sends none; the JSON
+// reply is read into out, a pointer, and nil drops it. A *json.RawMessage as out takes the body as it is, also an empty
+// one. in and out are not kept.
 //
-// A reply whose code is 400 or more is an error, whatever its HTTP status. GET, HEAD, DELETE and a POST to /cache/purge are retried after faults; every other write only when it certainly was
-// not processed. A POST to /cache/purge waits for a purge permit.
+// A reply whose code is 400 or more is an error, whatever its HTTP status, but for the code of a transaction. GET, HEAD,
+// DELETE and a POST to /cache/purge are retried after faults; every other write only when it certainly was not processed.
+// A POST to /cache/purge waits for a purge permit. A DELETE that meets 404 after an attempt that may have worked succeeds
+// and leaves out alone.
+//
+// A method, path, in or out that makes no sense is a [*ValidationError]. A reply that cannot be read into out is
+// [ErrBadReply]; of a write the outcome is then [Unknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
 		return invalid("method", "%q is no HTTP method", method)

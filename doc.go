@@ -1,31 +1,46 @@
 // Package webdelivery drives a web-delivery management service: it watches tasks, purges caches, queries security
 // statistics and keeps network lists, from deploy pipelines, security automation and reports.
 //
-// A [Client] is made once, for one customer, and is safe for concurrent use:
+// A first program makes a [Client], purges an object, and waits until the caches have carried it out:
 //
-//	client, err := webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth(user, password))
+//	func purgeObject(ctx context.Context, uri string) error {
+//		client, err := webdelivery.NewClientFromEnv() // or NewClient(baseURL, customer, BasicAuth(user, password))
+//		if err != nil {
+//			return err
+//		}
+//		receipt, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
+//			Action: webdelivery.ActionPurge,
+//			URIs:   []webdelivery.PurgeURI{webdelivery.Exact(uri)},
+//		})
+//		if err != nil {
+//			return err
+//		}
+//		_, err = client.Purge.Wait(ctx, receipt.TransactionID)
+//		return err
+//	}
 //
-// Its services follow the areas of the service. Calls return (T, error), take requests as values, and never change
-// what they are given:
+// A Client is made once, for one customer, and is safe for concurrent use. Its services follow the areas of the service.
+// Calls return (T, error), take requests as values, and never change what they are given.
 //
-//	receipt, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
-//		Action: webdelivery.ActionPurge,
-//		URIs:   []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")},
-//	})
-//	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID)
+// # Services
 //
-// Many purges go through a [PurgeQueue], which sends what is waiting as one request whenever the service takes one:
+// Many purges go through a [PurgeQueue], which sends what is waiting as one request whenever the service takes one, and is
+// closed in the end:
 //
 //	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
 //	receipt, err := queue.Purge(ctx, webdelivery.Exact(uri)) // from any number of goroutines
-//	err = queue.Close(ctx)
+//
+// Collections are sequences, which follow their pages to the last; the first error ends them:
 //
 //	for task, err := range client.Tasks.All(ctx, webdelivery.TaskListOptions{Since: yesterday}) {
-//		...
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(task.ID, task.Status)
 //	}
 //
 // Statistics are read whole (Query), or streamed row by row in constant memory (Rows, All), into the caller's own
-// structs with [Scan]:
+// structs with [Scan]; package filters builds their filters:
 //
 //	type Event struct {
 //		Time time.Time  `stats:"event_timestamp_ms"`
@@ -36,28 +51,35 @@
 //		Filter: filters.Eq("client_country_code", "CN"),
 //	}
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) {
-//		...
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(event.Time.Format(time.TimeOnly), event.IP)
 //	}
 //
 // A network list is brought to a desired set by a plan that can be read before it runs, stored, and run again:
 //
 //	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{})
+//	if err != nil {
+//		return err
+//	}
 //	fmt.Print(plan)
 //	result, err := client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{})
 //
 // What has no method is in reach of [Client.Do]. Comments name the section of the service document that they come from
 // (docs/service-interface.md in the repository), or the open point that decides what it leaves open
-// (docs/open-points.md).
+// (docs/open-points.md). A service that spells such a thing otherwise needs one [WithDialect].
 //
 // # Errors
 //
 // A request that the service document calls invalid is a [*ValidationError] and is never sent. A call that failed is an
 // [*Error]: errors.Is compares it with [ErrNotFound], [ErrUnauthorized], [ErrRateLimited] and the others, errors.As
 // gives status, the service's words and the number of attempts. A task or transaction that was carried out and ended
-// badly is a [*TaskError] or [*TransactionError]: the calls succeeded, what they asked for did not. The error of a
-// context that ends is the context's. [OutcomeOf] says what became of a write that returned an error.
+// badly is a [*TaskError] or [*TransactionError]: the calls succeeded, what they asked for did not. The error of a call
+// whose context ended matches context.Canceled or context.DeadlineExceeded. [OutcomeOf] says what became of a write that
+// returned an error.
 //
-// All errors are safe to log: they hold no credential, and what the service sent is quoted and clipped.
+// The text of every error is safe to log: it holds no credential, and what the service sent is quoted and clipped.
 //
 // # Retries
 //
@@ -70,19 +92,24 @@
 //	                           503 with Retry-After; 3 attempts
 //
 // Retry-After is honoured in both its forms. One that asks for more than MaxWait, or for more than the context has
-// left, ends the call with the service's reply. A DELETE whose second attempt meets 404 has succeeded. Names that do
-// not exist, certificates that are not trusted and unusable replies are final. All retries of a client draw on one
-// budget, which successes fill again, so that a service in trouble is not asked four times as often by everybody.
+// left, ends the call with the service's reply. A DELETE that meets 404 after an attempt that may have worked has
+// succeeded. Names that do not exist, certificates that are not trusted and unusable replies are final. All retries of a
+// client draw on one budget of about a hundred, which successes fill again, so that a service in trouble is not asked
+// four times as often by everybody.
 //
 // Each attempt has 30 s ([WithAttemptTimeout]), from its connection to the last byte of the reply; the call as a whole
 // has what its context gives. A statistics reply that is streamed has no time limit as long as it goes on arriving
-// ([WithIdleTimeout]); it is repeated until its first byte, and not after it.
+// ([WithIdleTimeout]); it is repeated until its header has come, and not after it.
 //
-// # Purge limit
+// # Limits
 //
 // The service takes 2 purges a second for each customer. Every submission, retries included, waits for a permit of a
 // limiter that all clients of the process share for the same origin and customer: one every 550 ms, first come first
-// served. A reply that says "too fast" holds back all of them. [WithPurgeLimiter] replaces it.
+// served. A reply that says "too fast" holds back all of them. [WithPurgeLimiter] replaces it; module redislimit has one
+// that many processes share.
+//
+// A reply that is read whole has 32 MiB at most ([WithMaxResponseBytes]). Where the SDK makes many calls by itself, 4 run
+// at once. Entries of a network list are sent 5,000 a call.
 //
 // # Sessions
 //
@@ -93,7 +120,19 @@
 // # Guarantees
 //
 // Credentials go to the origin of the base URL only: no redirect is followed, and an address in a reply that leads
-// elsewhere is refused. Replies are read whole or not at all: a page, an item, a row or a byte that is missing is an
-// error.
-// Nothing runs after the call that started it has returned.
+// elsewhere is refused. Nothing is lost silently: a page, an item, a row or a byte that is missing is an error. Nothing
+// runs after the call that started it has returned, but for a PurgeQueue, until its Close.
+//
+// # Testing
+//
+// Package webdeliverytest is a fake of the service, for the tests of programs that use this package: strict, with faults
+// and a clock, and in a testing/synctest bubble without any waiting. The programs under examples in the repository run on
+// it, too; examples/emulator is the fake as a program.
+//
+// # Versions
+//
+// The module follows semver: before 1.0 a minor version may break something, and CHANGELOG.md says what to write instead;
+// docs/compatibility.md in the repository says what is promised. It speaks version v1 of the service (service-interface
+// section 9). What a service adds breaks no program: unknown members of a reply are ignored, and unknown statuses and
+// types pass through as strings.
 package webdelivery

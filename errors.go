@@ -14,12 +14,12 @@ import (
 // envelope where that is the graver of the two (service-interface section 7).
 var (
 	ErrBadRequest   = errors.New("webdelivery: bad request")    // 400
-	ErrUnauthorized = errors.New("webdelivery: unauthorized")   // 401, and 403 of the purge and transaction endpoints
+	ErrUnauthorized = errors.New("webdelivery: unauthorized")   // 401, and 403 of purges, transactions and logins
 	ErrForbidden    = errors.New("webdelivery: forbidden")      // 403
 	ErrNotFound     = errors.New("webdelivery: not found")      // 404
 	ErrRateLimited  = errors.New("webdelivery: rate limited")   // 429
 	ErrServer       = errors.New("webdelivery: server fault")   // 500 and above
-	ErrRedirect     = errors.New("webdelivery: redirected")     // 300 to 399: no redirect is ever followed
+	ErrRedirect     = errors.New("webdelivery: redirected")     // 300 to 399: no redirect is followed
 	ErrBadReply     = errors.New("webdelivery: unusable reply") // a reply that is not what the service document says
 
 	// ErrResponseTooLarge means that the reply is longer than [WithMaxResponseBytes] allows.
@@ -66,10 +66,10 @@ func OutcomeOf(err error) Outcome {
 	return Unknown
 }
 
-// Error is a call that failed on its way or that the service refused. It never holds a credential: Set-Cookie is
-// taken out of Header, and the client's own password and token out of everything else.
+// Error is a call that failed on its way or that the service refused (service-interface section 7). It never holds a
+// credential: Set-Cookie is taken out of Header, and the client's own password and token out of everything else.
 type Error struct {
-	StatusCode  int         // HTTP status of the last reply; 0 when none arrived
+	StatusCode  int         // HTTP status of the last reply; 0 when no reply arrived
 	Code        int         // code of the reply's envelope; 0 when it has none
 	Method      string      // HTTP method of the request
 	Path        string      // escaped path of the request, without its query
@@ -151,12 +151,14 @@ func (e *Error) LogValue() slog.Value {
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
 // ValidationError is a request refused before anything was sent, because the service document says that it is invalid.
-// It matches [ErrInvalid]. Several of them come joined; errors.As finds the first.
+// It matches [ErrInvalid], and its outcome is [NotApplied]. Several of them come joined, a hundred at most; errors.As
+// finds the first.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
 	Reason string // what is wrong with it
 }
 
+// Error gives field and reason on one line.
 func (e *ValidationError) Error() string {
 	return "webdelivery: invalid " + e.Field + ": " + printable(e.Reason)
 }
@@ -212,6 +214,7 @@ type TaskError struct {
 	Task *Task // the task as it was last read; its ErrorInfo is not nil
 }
 
+// Error gives the id of the task with type, message and details of its error_info, on one line.
 func (e *TaskError) Error() string {
 	info := e.Task.ErrorInfo
 	texts := []string{info.Message}
@@ -230,12 +233,13 @@ func (e *TaskError) LogValue() slog.Value {
 		slog.String("error", e.Error()))
 }
 
-// TransactionError is a purge transaction that ended badly (open point 9). Some of its URIs may be purged, so its
-// outcome is [Unknown].
+// TransactionError is a purge transaction that ended badly (service-interface section 2.3, open point 9). The calls that
+// led to it succeeded; some of its URIs may be purged, so its outcome is [Unknown].
 type TransactionError struct {
 	Transaction *Transaction // the transaction as it was last read
 }
 
+// Error gives the id of the transaction with its status and descriptions, on one line.
 func (e *TransactionError) Error() string {
 	t := e.Transaction
 	return fmt.Sprintf("webdelivery: transaction %d ended as %s", t.TransactionID,
@@ -249,25 +253,28 @@ func (e *TransactionError) LogValue() slog.Value {
 		slog.String("transaction_status", printable(e.Transaction.TransactionStatus)))
 }
 
-// IncompleteError is a statistics reply with fewer rows than match the query, up to its limit. The rows before it are
-// good.
+// IncompleteError is a statistics reply with fewer rows than match the query, up to its limit (service-interface section
+// 2.4). The rows before it are good.
 type IncompleteError struct {
 	Got   int64 // rows that arrived
 	Total int64 // total_results of the reply
 }
 
+// Error gives both numbers.
 func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("webdelivery: %d rows arrived, and %d match", e.Got, e.Total)
 }
 
 func (e *IncompleteError) outcomeOfWrite() Outcome { return NotApplied }
 
-// PartialError is a change of many entries that stopped on its way (AddEntries). Each entry is in one of its lists.
+// PartialError is a change of many entries that stopped on its way ([NetworkListsService.AddEntries]). Each entry that
+// was to be sent is in one of its lists, in order. Its outcome is [NotApplied] when none was or may have been taken, else
+// [Unknown].
 type PartialError struct {
 	Accepted    []string // the service has taken these
 	NotAccepted []string // the service has not taken these
 	Unknown     []string // the service may have taken these, or not
-	Err         error    // what went wrong
+	Err         error    // what went wrong; Unwrap gives it
 }
 
 // newPartialError sorts entries of which those before at were accepted, and count from there failed with err.
@@ -279,6 +286,7 @@ func newPartialError(entries []string, at, count int, err error) *PartialError {
 	return e
 }
 
+// Error gives how many entries are in each list, and what went wrong.
 func (e *PartialError) Error() string {
 	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %v",
 		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), e.Err)

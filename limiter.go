@@ -12,13 +12,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter hands out permits to submit a purge. Wait blocks until there is one, or returns an error; then nothing is
-// sent. A *rate.Limiter of golang.org/x/time/rate is one. A Limiter that also has
+// Limiter hands out permits to submit a purge (service-interface section 8). It must be safe for concurrent use. A
+// *rate.Limiter of golang.org/x/time/rate is one. A Limiter that also has
 //
 //	Pause(context.Context, time.Duration) error
 //
-// is told when the service answers that purges come too fast, so that every caller holds back.
+// is told when the service answers that purges come too fast, and for how long, so that every caller holds back. An error
+// of Pause is logged, and changes nothing else.
 type Limiter interface {
+	// Wait blocks until there is a permit, or returns an error, at once when ctx ends. Then nothing is sent, and the error
+	// of the call wraps that one.
 	Wait(ctx context.Context) error
 }
 

@@ -50,28 +50,30 @@ func (e *changeError) Error() string           { return e.err.Error() }
 func (e *changeError) Unwrap() error           { return e.err }
 func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
 
-// ApplyOptions say how a plan is carried out.
+// ApplyOptions say how a plan is carried out. The zero value does not wait.
 type ApplyOptions struct {
 	// Wait waits for the tasks that the service gives for the changes, one after the other. The first that failed ends it.
 	Wait bool
-	// Concurrency is how many removals run at once. 0 means 4.
+	// Concurrency is how many removals run at once; below 0 it is refused. 0 means 4.
 	Concurrency int
 }
 
-// ApplyResult is what a plan came to.
+// ApplyResult is what a plan came to, also one that failed on its way.
 type ApplyResult struct {
-	Added   int      `json:"added"`
-	Removed int      `json:"removed"`
-	Size    int      `json:"size"`  // entries in the list at the end
-	Tasks   []string `json:"tasks"` // ids of the tasks that the service gave
+	Added   int      `json:"added"`   // entries that were added
+	Removed int      `json:"removed"` // entries that were removed
+	Size    int      `json:"size"`    // entries in the list at the end; 0 when Apply failed before it read them
+	Tasks   []string `json:"tasks"`   // ids of the tasks that the service gave; nil when it gave none
 }
 
 // Apply carries out a plan (service-interface section 4.6). It reads the list first, and ends with [ErrPlanStale] before
 // any change if it is not what the plan was made for; and it reads it again at the end, and ends with ErrPlanStale if it
-// is not what it should be.
+// is not what it should be. A plan that is nil, or was changed so that it does not fit the list, is a [*ValidationError].
+// The plan itself is not changed.
 //
 // When a change fails, what was done stays done; the result says how far it came, and the outcome of the error is
-// [Unknown] as soon as anything was changed. Planning and applying again mends it, whatever happened.
+// [Unknown] as soon as anything was changed. Planning and applying again mends it, whatever happened. The result is nil
+// only when the error came before any change was tried. With Wait, a task that failed is a [*TaskError].
 //
 // The wait options are those of tasks; WaitTimeout bounds the waits for all of them together. [OnProgress] is called
 // after each call that changes the list, one call at a time, with the part done in percent.

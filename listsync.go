@@ -21,30 +21,32 @@ import (
 // plan should have made of it.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
-// PlanOptions say how a plan is made.
+// PlanOptions say how a plan is made. The zero value is a good one.
 type PlanOptions struct {
 	// MaxRemove is the largest part of the list that the plan may remove, from 0 to 1; a larger one is refused, so that
 	// an empty feed cannot open a firewall. 0 means 0.2, and 1 allows all of it.
 	MaxRemove float64
-	// Aggregate merges addresses and ranges into the fewest ranges that cover exactly the same addresses.
+	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. false
+	// sends them as they are written.
 	Aggregate bool
 }
 
 // Plan is what would change in a network list. It can be stored as JSON and applied later, by another process too.
+// [NetworkListsService.Plan] makes it; one that was changed since may be refused by Apply.
 type Plan struct {
-	ListID string             `json:"list_id"`
-	Type   ListType           `json:"type"`
-	Name   string             `json:"name"`
-	Add    []string           `json:"add"`    // in the order in which they are added
-	Remove []NetworkListEntry `json:"remove"` // in the order in which they are removed
-	Keep   int                `json:"keep"`   // entries that stay
+	ListID string             `json:"list_id"` // UUID
+	Type   ListType           `json:"type"`    // of the list
+	Name   string             `json:"name"`    // of the list
+	Add    []string           `json:"add"`     // in the order in which they are added
+	Remove []NetworkListEntry `json:"remove"`  // in the order in which they are removed
+	Keep   int                `json:"keep"`    // entries that stay
 	// Largest is the most entries that the list holds on the way.
 	Largest int `json:"largest"`
 	// Calls is how many calls Apply makes to change the list; reading it comes on top.
 	Calls int `json:"calls"`
 	// Covering is how many of Add, from the first, cover addresses of entries that are removed.
 	Covering int `json:"covering"`
-	// MaxRemove is that of the options.
+	// MaxRemove is that of the options, with the default in place of 0. Apply keeps to it too.
 	MaxRemove float64 `json:"max_remove"`
 	// Unprotected is how many entries must be removed before the added ones that cover their addresses, because the list
 	// has no room for both.
@@ -62,7 +64,8 @@ func (p *Plan) Size() int { return p.Keep + len(p.Add) }
 // shownEntries bounds how many entries of a kind String lists.
 const shownEntries = 20
 
-// String tells people what would change.
+// String tells people what would change, in some lines: the numbers, and at most 20 entries that are added and 20 that are
+// removed. Its form may change.
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, printable(p.Name), printable(p.ListID))
@@ -139,10 +142,12 @@ func fingerprint(entries []held) string {
 }
 
 // Plan compares the desired entries with a list (service-interface section 4.6), by what they mean (open point 27):
-// 192.0.2.1 and 192.0.2.1/32 are the same. It reads and changes nothing.
+// 192.0.2.1 and 192.0.2.1/32 are the same. It reads and changes nothing, desired included; what is there twice counts
+// once.
 //
 // It refuses, as [*ValidationError], entries that do not belong to the type of the list, a result of more than 50,000
-// entries, and a removal of more than MaxRemove of the list.
+// entries (service-interface section 8), and a removal of more than MaxRemove of the list. A list that does not exist is
+// [ErrNotFound]; one that changes while it is read is mostly a [*PaginationError], and planning again helps.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if !(options.MaxRemove >= 0 && options.MaxRemove <= 1) {
 		return nil, invalid("MaxRemove", "%v is not between 0 and 1", options.MaxRemove)

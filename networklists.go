@@ -12,7 +12,9 @@ import (
 )
 
 // NetworkListsService keeps named lists of IP addresses or countries, to which WAF rules, blocking and throttling refer
-// (service-interface section 4.6).
+// (service-interface section 4.6). It is [Client.NetworkLists], and safe for concurrent use. An id is a UUID; an empty one
+// is a [*ValidationError], one that nothing has is [ErrNotFound]. Users who may not view the configuration get
+// [ErrForbidden] (service-interface section 5).
 type NetworkListsService struct{ client *Client }
 
 // ListType is what a network list holds (service-interface section 2.6).
@@ -31,19 +33,19 @@ const (
 	maxCallEntries = 5_000
 )
 
-// NetworkList is a named list (service-interface section 2.6).
+// NetworkList is a named list (service-interface section 2.6). Times are in UTC.
 type NetworkList struct {
-	URI         string   `json:"uri"`
-	ID          string   `json:"id"` // UUID
-	Type        ListType `json:"type"`
+	URI         string   `json:"uri"`           // address of the list
+	ID          string   `json:"id"`            // UUID
+	Type        ListType `json:"type"`          // what its entries are
 	List        []string `json:"list,omitzero"` // entries; nil when the service left them out, empty when there are none
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	Deprecated  bool     `json:"deprecated"`
-	EntriesURI  string   `json:"entries_uri"`
+	Name        string   `json:"name"`          // for people; the document says nothing of its length
+	Description string   `json:"description"`   // may be empty; collections may leave it out
+	Deprecated  bool     `json:"deprecated"`    // left out of collections that do not ask for it
+	EntriesURI  string   `json:"entries_uri"`   // address of its entries
 	// EntriesBatchDeletionURI is where all entries are removed at once; ClearEntries does it.
 	EntriesBatchDeletionURI string    `json:"entries_batch_deletion_uri"`
-	CreationTimestamp       time.Time `json:"creation_timestamp,omitzero"`
+	CreationTimestamp       time.Time `json:"creation_timestamp,omitzero"` // when it was created
 	ModifiedTimestamp       time.Time `json:"modified_timestamp,omitzero"` // zero when it was never modified
 }
 
@@ -75,11 +77,11 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 
 // NetworkListEntry is one entry of a list, as the entries collection gives it (service-interface section 2.6).
 type NetworkListEntry struct {
-	URI               string    `json:"uri"`
-	ID                string    `json:"id"`    // UUID
-	Entry             string    `json:"entry"` // IP address, CIDR range or country code
-	AddedBy           string    `json:"added_by"`
-	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"`
+	URI               string    `json:"uri"`                         // address of the entry
+	ID                string    `json:"id"`                          // UUID, by which DeleteEntry removes it
+	Entry             string    `json:"entry"`                       // IP address, CIDR range or country code
+	AddedBy           string    `json:"added_by"`                    // user who added it
+	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"` // when it was added, in UTC
 }
 
 // UnmarshalJSON reads an entry as the service sends it.
@@ -99,10 +101,10 @@ func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 // NetworkListEntryInfo is what the service tells of one entry by its id: not the entry itself, but where it belongs
 // (service-interface section 2.6).
 type NetworkListEntryInfo struct {
-	URI            string   `json:"uri"`
-	ID             string   `json:"id"`
-	Type           ListType `json:"type"`
-	NetworkListURI string   `json:"network_list_uri"`
+	URI            string   `json:"uri"`              // address of the entry
+	ID             string   `json:"id"`               // UUID
+	Type           ListType `json:"type"`             // of its list
+	NetworkListURI string   `json:"network_list_uri"` // address of its list
 }
 
 // NetworkListOptions selects lists (service-interface section 4.6). A zero field is not sent: the service's defaults
@@ -131,7 +133,8 @@ const (
 	entryPath   = entriesPath + "/{entry_id}"
 )
 
-// List reads one page of the lists, without their entries (service-interface section 4.6).
+// List reads one page of the lists, without their entries (service-interface section 4.6). Options that make no sense are
+// a [*ValidationError].
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
 	cl, err := options.call()
 	if err != nil {
@@ -141,7 +144,8 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 }
 
 // All reads every list, without its entries, from the first page asked for to the last (service-interface section 4.6).
-// It ends with the first error; a page that is announced and cannot be had is a [*PaginationError].
+// It ends with the first error, which is yielded with a zero NetworkList; a page that is announced and cannot be had is a
+// [*PaginationError]. Each range over the sequence reads anew.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	cl, err := options.call()
 	if err != nil {
@@ -159,12 +163,13 @@ func (o NetworkListOptions) call() (call, error) {
 	return pagedCall(&p, listsPath, o)
 }
 
-// Get reads one list with its entries (service-interface section 4.6). A list that does not exist is [ErrNotFound].
+// Get reads one list with its entries, up to 50,000, in one reply (service-interface section 4.6). A list that does not
+// exist is [ErrNotFound].
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
 
-// GetSummary reads one list without its entries (service-interface section 4.6, includelist=false).
+// GetSummary reads one list without its entries, so that List is nil (service-interface section 4.6, includelist=false).
 func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "includelist=false")
 }
@@ -177,7 +182,7 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 	return fetch[NetworkList](ctx, s.client, getCall(path, query))
 }
 
-// Entries reads one page of a list's entries (service-interface section 4.6).
+// Entries reads one page of a list's entries (service-interface section 4.6). Numbers below 0 are a [*ValidationError].
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
 	cl, err := options.call(id)
 	if err != nil {
@@ -187,9 +192,9 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 }
 
 // AllEntries reads every entry of a list, from the first page asked for to the last (service-interface section 4.6). It
-// ends with the first error; a page that is announced and cannot be had is a [*PaginationError]. A list that changes
-// while it is read may give an entry twice or not at all; with [ReadAhead] most such changes are found out and end it
-// with an error.
+// ends with the first error, which is yielded with a zero NetworkListEntry; a page that is announced and cannot be had is
+// a [*PaginationError]. Each range over the sequence reads anew. A list that changes while it is read may give an entry
+// twice or not at all; with [ReadAhead] most such changes are found out and end it with an error.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl, err := options.call(id)
 	if err != nil {
@@ -215,7 +220,7 @@ func (o EntryOptions) call(id string) (call, error) {
 	return pagedCall(&p, path, o)
 }
 
-// GetEntry reads one entry by its id (service-interface section 4.6).
+// GetEntry reads one entry by its id (service-interface section 4.6). An entry that does not exist is [ErrNotFound].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	path, err := expand(entryPath, id, entryID)
 	if err != nil {
@@ -225,14 +230,14 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 }
 
 // AddEntriesReply is what the service answers to one call that adds entries. The service document does not show it, so
-// all but Raw may be nil (open point 21).
+// each of its fields may be nil (service-interface section 4.6, open point 21).
 type AddEntriesReply struct {
-	Task    *Task              `json:"task,omitempty"` // with no more than its ID when the service gives no more
-	Entries []NetworkListEntry `json:"entries,omitempty"`
-	Raw     json.RawMessage    `json:"raw,omitempty"` // the reply as it came; empty when there was none
+	Task    *Task              `json:"task,omitempty"`    // with no more than its ID when the service gives no more
+	Entries []NetworkListEntry `json:"entries,omitempty"` // those that were added, when the service lists them
+	Raw     json.RawMessage    `json:"raw,omitempty"`     // the reply as it came; empty when there was none
 }
 
-// AddEntriesResult is what became of adding entries.
+// AddEntriesResult is what became of [NetworkListsService.AddEntries].
 type AddEntriesResult struct {
 	Added   []string          `json:"added"`   // what was sent: without duplicates, countries in upper case
 	Replies []AddEntriesReply `json:"replies"` // one a call
@@ -242,9 +247,11 @@ type AddEntriesResult struct {
 // addresses and CIDR ranges, or country codes, which are sent in upper case. An entry that comes twice is sent once
 // (open point 27 says what is the same); one that the list has already stays one (open point 26).
 //
-// Entries that are neither, or not all of one kind, are refused as [*ValidationError]s that name their places, and
-// nothing is sent. A call that fails ends it with a [*PartialError] that says which entries were accepted, which not,
-// and of which that is unknown. The result has the replies so far. Repeating it with all of them does no harm.
+// Entries that are neither, or not all of one kind, are a [*ValidationError] that names their places, and so are more than
+// a list can hold; nothing is sent then. A call that fails ends it with a [*PartialError] that says which entries were
+// accepted, which not, and of which that is unknown; the result comes with it and has the replies so far. Repeating it
+// with all of them does no harm. Without entries nothing is sent. Whether there is room in the list is for the service to
+// say. Tasks of the replies are not waited for.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
 	path, err := expand(entriesPath, id)
 	if err != nil {
@@ -296,7 +303,8 @@ func (s *NetworkListsService) addPart(ctx context.Context, path string, texts []
 }
 
 // DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the changed
-// list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry already.
+// list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry already. An
+// entry that does not exist is [ErrNotFound].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	path, err := expand(s.client.dialect.EntryDeletePath, id, entryID)
 	if err != nil {
@@ -306,7 +314,8 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 }
 
 // ClearEntries removes all entries and keeps the list, by the address that the list gives for it (service-interface
-// section 2.6, open point 24). The task is nil when the service gives none.
+// section 2.6, open point 24): one call reads the list, another clears it. The task is nil when the service gives none.
+// An address that leads out of the list is a [*ValidationError], and is not asked for.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	list, err := s.GetSummary(ctx, id)
 	if err != nil {
@@ -327,8 +336,9 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	return s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query)
 }
 
-// Delete removes a list and all its data (service-interface section 4.6). The task is nil when the service gives none
-// (open point 23), and when an earlier attempt of the call had removed the list already.
+// Delete removes a list and all its data, for good (service-interface section 4.6). The task is nil when the service
+// gives none (open point 23), and when an earlier attempt of the call had removed the list already. A list that does not
+// exist is [ErrNotFound].
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	path, err := expand(listPath, id)
 	if err != nil {

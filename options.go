@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Option changes how a client works. An option that makes no sense is refused by [NewClient] with an error that names
-// it.
+// Option changes how a client works. An option that makes no sense is refused by [NewClient] with a [*ValidationError]
+// that names it.
 type Option func(*settings) error
 
 // settings are what the options fill; the client is made of them once all are known.
@@ -97,7 +97,7 @@ func WithUserAgent(userAgent string) Option {
 	}
 }
 
-// WithRetry changes how often and how patiently calls are repeated.
+// WithRetry changes how often and how patiently calls are repeated. Default: the zero [RetryPolicy], 4 attempts.
 func WithRetry(policy RetryPolicy) Option {
 	return func(s *settings) error {
 		var err error
@@ -108,7 +108,8 @@ func WithRetry(policy RetryPolicy) Option {
 
 // WithPurgeLimiter replaces the limiter that every purge submission passes, retries included. Default: one permit every
 // 550 ms, shared by all clients of the process for the same origin and customer, which keeps to the service's 2 a
-// second (service-interface section 8). When several processes purge for one customer, they need one that they share.
+// second (service-interface section 8). When several processes purge for one customer, they need one that they share, as
+// package redislimit has it.
 func WithPurgeLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if limiter == nil {
@@ -130,8 +131,9 @@ func WithDialect(dialect Dialect) Option {
 	}
 }
 
-// WithMaxResponseBytes bounds a reply that is read whole, counted after decompression; a longer one is
-// [ErrResponseTooLarge]. Default 32 MiB.
+// WithMaxResponseBytes bounds a reply that is read whole, in bytes after decompression; a longer one is
+// [ErrResponseTooLarge]. Of a reply that is streamed it bounds each row, and what comes before its columns. Default
+// 32 MiB.
 func WithMaxResponseBytes(n int64) Option {
 	return func(s *settings) error {
 		if n <= 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-querystring/query"
 )
 
-// Page is one page of a collection (service-interface section 2.6, paged collection envelope).
+// Page is one page of a collection (service-interface section 2.6, paged collection envelope). It is read by List and
+// Entries; the sequences of All and AllEntries follow the pages by themselves.
 type Page[T any] struct {
 	URI       string `json:"uri"`                // the request's address, with its count and page
 	Items     []T    `json:"items"`              // items of this page, never nil
@@ -36,15 +37,16 @@ type wirePage[T any] struct {
 	NextURI   *string `json:"next_uri"`
 }
 
-// PaginationError is a collection that cannot be read to its end, because the address of the next page is missing,
-// leads elsewhere, or leads in a circle. The items before it have been delivered; that it is an error means that
-// others exist.
+// PaginationError is a collection that cannot be read to its end, because the address of the next page is missing, leads
+// elsewhere, or leads in a circle, because pages do not follow one another, or because MaxPages is reached
+// (service-interface section 2.6). The items before it have been delivered; that it is an error means that others exist.
 type PaginationError struct {
-	Path   string // of the collection
+	Path   string // escaped path of the collection
 	Page   int    // pages read so far
-	Reason string
+	Reason string // what is wrong with the next one
 }
 
+// Error gives path, page and reason on one line.
 func (e *PaginationError) Error() string {
 	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, printable(e.Reason))
 }

@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// PurgeService takes content out of the caches (service-interface section 4.4).
+// PurgeService takes content out of the caches (service-interface section 4.4). It is [Client.Purge], and safe for
+// concurrent use.
 type PurgeService struct{ client *Client }
 
 // Action is what a purge does with the objects it matches (service-interface section 2.2).
@@ -36,15 +37,15 @@ const (
 
 // PurgeRequest is one purge of any number of URIs (service-interface section 2.2).
 type PurgeRequest struct {
-	Action Action     `json:"action"`
-	URIs   []PurgeURI `json:"uris"`
+	Action Action     `json:"action"` // required
+	URIs   []PurgeURI `json:"uris"`   // at least one; the service sets no upper limit
 }
 
-// PurgeURI is one pattern of a purge. Make it with [Exact] or [Prefix].
+// PurgeURI is one pattern of a purge (service-interface sections 2.2 and 4.4). Make it with [Exact] or [Prefix].
 type PurgeURI struct {
-	MatchMode             MatchMode `json:"match_mode"`
-	URIPattern            string    `json:"uri_pattern"`
-	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"`
+	MatchMode             MatchMode `json:"match_mode"`                         // required
+	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment
+	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "": any; see WithCacheKeyModifier
 }
 
 // Exact matches one object, of one protocol: a pattern without a protocol is treated as http
@@ -56,7 +57,7 @@ func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPatt
 func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
 
 // WithCacheKeyModifier narrows a prefix to objects whose cache key has this modifier: a plain string, or one that ends
-// in a single * (service-interface section 2.2). With [Exact] it is refused.
+// in a single * (service-interface section 2.2). With [Exact] it is refused when it is sent. It returns a changed copy.
 func (u PurgeURI) WithCacheKeyModifier(regex string) PurgeURI {
 	u.CacheKeyModifierRegex = regex
 	return u
@@ -65,25 +66,26 @@ func (u PurgeURI) WithCacheKeyModifier(regex string) PurgeURI {
 // PurgeReceipt is the service's answer to a purge (service-interface section 2.3). With its TransactionID the purge can
 // be waited for, also by another process.
 type PurgeReceipt struct {
-	Code          int    `json:"code"`        // HTTP status of the validation
-	Description   string `json:"description"` // the service's words
-	TransactionID int64  `json:"transaction_id"`
+	Code          int    `json:"code"`                   // HTTP status of the validation
+	Description   string `json:"description"`            // the service's words
+	TransactionID int64  `json:"transaction_id"`         // above 0
 	StatusURI     string `json:"transaction_status_uri"` // as sent, relative to {base_url}/<customer>/v1
 }
 
 // Transaction is the state of a purge (service-interface section 2.3).
 type Transaction struct {
-	Code                         int       `json:"code"`
-	Description                  string    `json:"description"`
-	TransactionID                int64     `json:"transaction_id"`
-	BeginTS                      time.Time `json:"begin_ts,omitzero"` // UTC, whole seconds
-	EndTS                        time.Time `json:"end_ts,omitzero"`   // zero while it is pending
-	PercentReceivedResponses     int       `json:"percent_received_responses"`
-	TransactionStatus            string    `json:"transaction_status"` // PENDING, or the service's word for its end
-	TransactionStatusDescription string    `json:"transaction_status_description"`
+	Code                         int       `json:"code"`                           // 400 or more: it ended badly
+	Description                  string    `json:"description"`                    // the service's words for the code
+	TransactionID                int64     `json:"transaction_id"`                 // as the receipt has it
+	BeginTS                      time.Time `json:"begin_ts,omitzero"`              // UTC, whole seconds
+	EndTS                        time.Time `json:"end_ts,omitzero"`                // UTC; zero while it is pending
+	PercentReceivedResponses     int       `json:"percent_received_responses"`     // percent of the caches that have answered
+	TransactionStatus            string    `json:"transaction_status"`             // PENDING, or the service's word for its end
+	TransactionStatusDescription string    `json:"transaction_status_description"` // the service's words for the status
 }
 
-// Pending tells whether the purge is still in progress.
+// Pending tells whether the purge is still in progress: PENDING in any letter case. Every other status is an end
+// (service-interface section 3, open point 9).
 func (t *Transaction) Pending() bool { return strings.EqualFold(t.TransactionStatus, "PENDING") }
 
 // endedBadly judges a transaction that is no longer pending (open point 9).
@@ -148,7 +150,10 @@ func epoch(seconds looseInt) time.Time {
 // service has accepted the purge; [PurgeService.Wait] tells when the caches have carried it out.
 //
 // What the service document calls invalid is refused as [*ValidationError] and takes no permit. URIs that the user may
-// not purge, or for which there is no configuration, are refused by the service with [ErrBadRequest].
+// not purge, or for which there is no configuration, are refused by the service with [ErrBadRequest], all of the request
+// with them; bad credentials are [ErrUnauthorized] (service-interface section 7). A context whose deadline comes before
+// the permit ends the call at once. [OutcomeOf] says what became of it. The request is not changed; it must not be
+// changed by others before Submit returns.
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
 	if err := request.validate(); err != nil {
 		return nil, err
@@ -261,7 +266,8 @@ func (c *Client) transactionOf(address string) int64 {
 	return id
 }
 
-// Status reads the state of a purge (service-interface section 4.4). A transaction that ended badly is no error here.
+// Status reads the state of a purge once (service-interface section 4.4). A transaction that ended badly is no error here.
+// An id that is not above 0 is a [*ValidationError].
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
 	cl, err := transactionCall(transactionID)
 	if err != nil {
@@ -278,8 +284,9 @@ func transactionCall(id int64) (call, error) {
 	return call{method: http.MethodGet, path: transactionsPath + strconv.FormatInt(id, 10)}, nil
 }
 
-// Wait looks at a purge until it has ended (service-interface section 3), at once and then at growing intervals. One that ended badly is a
-// [*TransactionError].
+// Wait looks at a purge until it has ended (service-interface section 3), at once and then at growing intervals
+// ([PollEvery]). One that ended badly is a [*TransactionError], which holds it. A look that fails, or the end of the
+// context or of [WaitTimeout], ends the wait with that error; the purge goes on, and its outcome is [Unknown].
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	cl, err := transactionCall(transactionID)
 	if err != nil {

@@ -22,35 +22,39 @@ import (
 // ErrQueueClosed means that the queue takes no more purges, or was closed before it could send this one.
 var ErrQueueClosed = errors.New("webdelivery: purge queue closed")
 
-// QueueOptions say how a queue works. A zero field takes its default.
+// QueueOptions say how a queue works. A zero field takes its default; a number below 0 is a [*ValidationError] of every
+// Purge.
 type QueueOptions struct {
 	Action       Action // of all its purges; default ActionPurge
 	Wait         bool   // Purge returns when the transaction has ended, not when the service has accepted the purge
 	MaxURIs      int    // URIs in one request, and in one call; default 10,000
-	MaxBodyBytes int    // length of one request, and of one call; default 4 MiB. A single URI may be longer.
-	MaxPending   int    // URIs that wait to be sent; further callers wait for room. Default 1,000,000
-	// OnStats is called after each request, one call at a time. It must not call the queue.
+	MaxBodyBytes int    // bytes in one request, and in one call; default 4 MiB. A single URI may be longer
+	MaxPending   int    // URIs that wait to be sent; further callers wait for room; default 1,000,000
+	// OnStats is called after each request, one call at a time, in a goroutine of the queue. It must not call the queue.
+	// nil: nobody is told.
 	OnStats func(QueueStats)
 }
 
-// QueueStats is the state of a queue.
+// QueueStats is the state of a queue, as [QueueOptions] OnStats is told of it.
 type QueueStats struct {
 	Pending  int           // URIs that wait to be sent
 	Sent     int           // URIs that were sent and accepted so far; identical ones of one request count once
 	Requests int           // requests so far
-	Oldest   time.Duration // how long the oldest of the pending has waited
+	Oldest   time.Duration // how long the oldest of the pending has waited; 0 when there is none
 }
 
 // QueueError is a purge of a queue that failed, with the URIs of the caller that are concerned. A request that the
 // service refuses because of some URIs fails for those alone; the caller's others were purged. Where very many of one
-// request are refused, they are not all told apart from their neighbours.
+// request are refused, they are not all told apart from their neighbours. [OutcomeOf] tells what became of the URIs:
+// [Unknown] also when some of the call were purged and others not.
 type QueueError struct {
-	URIs []PurgeURI
-	Err  error
+	URIs []PurgeURI // those that failed, identical ones once; a copy
+	Err  error      // what went wrong; Unwrap gives it
 
 	outcome Outcome
 }
 
+// Error names the first five URIs, and what went wrong.
 func (e *QueueError) Error() string {
 	const shown = 5
 	patterns := make([]string, 0, shown)
@@ -67,15 +71,16 @@ func (e *QueueError) Error() string {
 // Unwrap gives what went wrong.
 func (e *QueueError) Unwrap() error { return e.Err }
 
-// LogValue gives the number of URIs and what went wrong.
+// LogValue gives the number of URIs, the outcome and what went wrong.
 func (e *QueueError) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("uris", len(e.URIs)), slog.String("outcome", e.outcome.String()), slog.Any("error", e.Err))
 }
 
 func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
 
-// PurgeQueue gathers the purges of any number of goroutines into few requests. Make it with [PurgeService.NewQueue],
-// and Close it. It has no goroutine while it has nothing to do.
+// PurgeQueue gathers the purges of any number of goroutines into few requests (service-interface section 8: 2 requests a
+// second, any number of URIs in one). Make it with [PurgeService.NewQueue], and Close it; the zero value is of no use. It
+// is safe for concurrent use, and has no goroutine while it has nothing to do.
 type PurgeQueue struct {
 	client  *Client
 	options QueueOptions
@@ -126,7 +131,7 @@ const (
 	purgeFrame = 100
 )
 
-// NewQueue makes a queue. Options that make no sense are told by its first Purge.
+// NewQueue makes a queue. Nothing is sent before its first Purge, which also tells of options that make no sense.
 func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	q := &PurgeQueue{client: s.client, options: options, idle: make(chan struct{}), inWork: semaphore.NewWeighted(purgesUnderWay)}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
@@ -143,14 +148,17 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	return q
 }
 
-// Purge hands URIs to the queue and waits for the request that carries them (service-interface section 4.4). All of one
-// call go in one request, together with those of others; identical ones are sent once. It returns the receipt of that
-// request when the service has accepted it, or with Wait when its transaction has ended; one that ended badly is a
-// [*TransactionError].
+// Purge hands URIs, at least one, to the queue and waits for the request that carries them (service-interface section
+// 4.4). All of one call go in one request, together with those of others; identical ones are sent once. It returns the
+// receipt of that request when the service has accepted it, or with Wait when its transaction has ended; one that ended
+// badly is a [*TransactionError] in the QueueError. Where a request had to be split, the receipt is that of the last of
+// them, and Wait waits for all.
 //
-// URIs that the service refuses are a [*QueueError] that names them, and do not touch others. A caller whose context ends
-// takes his URIs out when they have not been sent; then the outcome is [NotApplied]. When the service has accepted them,
-// the receipt is returned with the error.
+// What the service document calls invalid, and more URIs than fit into one request, are a [*ValidationError]. All other
+// errors are a [*QueueError] that names the URIs: those that the service refuses ([ErrBadRequest]) do not touch others.
+// A caller whose context ends takes his URIs out when they have not been sent; then the outcome is [NotApplied]. When the
+// service has accepted some of the call's URIs, the receipt is returned with the error. After Close it is
+// [ErrQueueClosed].
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
 	c, err := q.newCall(uris)
 	if err != nil {
@@ -624,7 +632,8 @@ func (q *PurgeQueue) count(uris int, err error) {
 
 // Close refuses new purges and sends the rest. When ctx ends before all of it is sent (with Wait: before its
 // transactions have ended), every caller whose URIs were not sent gets [ErrQueueClosed] with the outcome [NotApplied],
-// what is under way is given up, and the context's error is returned. When Close returns, nothing of the queue runs.
+// what is under way is given up, and the context's error is returned. When Close returns, nothing of the queue runs. It
+// may be called again.
 func (q *PurgeQueue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.refuse()

@@ -10,13 +10,13 @@ import (
 	"sync"
 )
 
-// ReadOption changes how a collection is read.
+// ReadOption changes how a collection is read. One that makes no sense is a [*ValidationError], which the sequence yields.
 type ReadOption func(*int) error
 
-// ReadAhead fetches up to n pages ahead while the caller works on the ones before, in order and with at most n requests
-// under way and n pages in memory. It works by page number, once the first page has told how many there are; a page that
-// disagrees with the first one on the total, or has another number than asked for, ends the reading with a
-// [*PaginationError].
+// ReadAhead fetches up to n pages ahead, at least 1, while the caller works on the ones before, in order and with at most
+// n requests under way and n pages in memory. Default: each page when it is needed. It works by page number, once the
+// first page has told how many there are; a page that disagrees with the first one on the total, or has another number
+// than asked for, ends the reading with a [*PaginationError].
 func ReadAhead(n int) ReadOption {
 	return func(ahead *int) error {
 		if n < 1 {

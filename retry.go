@@ -14,7 +14,8 @@ import (
 )
 
 // RetryPolicy says how often and how patiently a call is repeated. A zero field takes its default. Which calls are
-// repeated at all is not a matter of policy: only those for which it is safe (see the package page).
+// repeated at all is not a matter of policy: only those for which it is safe (see the package page). A field below 0, and
+// a MinWait above MaxWait, are refused.
 type RetryPolicy struct {
 	// MaxAttempts counts the first attempt; 1 turns retrying off. Default 4. Logins make at most 2 attempts, and
 	// writes that are no purge and no DELETE at most 3.

@@ -16,7 +16,8 @@ import (
 // for it, into the type he asks for; nothing is made of those that nobody asks for.
 
 // Row is one result of a statistics query: values in the order of the columns (service-interface section 2.4). A Row
-// that is streamed is valid until the next step of its sequence; keep a Clone.
+// that is streamed is valid until the next step of its sequence; keep a Clone. One of a [Result] stays valid, and any
+// number of goroutines may read it. The zero value has no values.
 type Row struct {
 	table *table
 	first int // of its marks, in table.marks
@@ -45,7 +46,7 @@ type columns struct {
 	auth  *authenticator // whose secrets stay out of errors
 }
 
-// Len is the number of values.
+// Len is the number of values, which is that of the columns.
 func (r Row) Len() int {
 	if r.table == nil {
 		return 0
@@ -53,7 +54,7 @@ func (r Row) Len() int {
 	return len(r.table.columns.names)
 }
 
-// Columns lists the names of the values, in order.
+// Columns lists the names of the values, in order; nil for the zero Row. The list is the caller's.
 func (r Row) Columns() []string {
 	if r.table == nil {
 		return nil
@@ -108,10 +109,11 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	return json.Marshal(values)
 }
 
-// Value is one value of a row: a text, a number, true, false or null. The zero value is null.
+// Value is one value of a row: a text, a number, true, false or null (service-interface section 2.4). It is valid as long
+// as its row. The zero value is null.
 type Value struct{ raw []byte }
 
-// Raw is the value as it stands in the reply, in JSON. It is valid as long as its row.
+// Raw is the value as it stands in the reply, in JSON. It is valid as long as its row, and must not be changed.
 func (v Value) Raw() json.RawMessage {
 	if v.raw == nil {
 		return json.RawMessage("null")
@@ -178,7 +180,7 @@ func (v Value) float(bits int) (float64, error) {
 }
 
 // Time reads a timestamp; without a zone designator, as the service sends it, it is UTC (service-interface section 2.4).
-// A fraction, and a blank in place of the T, are read too. The time is in UTC.
+// A fraction, and a blank in place of the T, are read too; a number and null are errors. The time is in UTC.
 func (v Value) Time() (time.Time, error) { return v.time(new(date)) }
 
 // time knows the date of the timestamp before.
@@ -194,7 +196,7 @@ func (v Value) time(known *date) (time.Time, error) {
 	return time.Time{}, v.isNo("timestamp")
 }
 
-// Addr reads an IP address.
+// Addr reads an IP address, IPv4 or IPv6; all else, null too, is an error.
 func (v Value) Addr() (netip.Addr, error) { return v.addr(nil) }
 
 // addr knows texts that need not be made again.

@@ -17,9 +17,10 @@ import (
 // statsTag names the column of a struct field.
 const statsTag = "stats"
 
-// Scan reads rows into structs: a field with a tag `stats:"name"` takes the value of that column, fields without one are
-// left alone. A field can be a string, a bool, any integer or float, time.Time, netip.Addr, netip.Prefix, json.Number,
-// [Value], whatever implements encoding.TextUnmarshaler, or a pointer to one of these, which is nil for null.
+// Scan reads rows into structs (service-interface section 2.4): a field with a tag `stats:"name"` takes the value of that
+// column, fields without one are left alone. A field can be a string, a bool, any integer or float, time.Time, netip.Addr,
+// netip.Prefix, json.Number, [Value], whatever implements encoding.TextUnmarshaler, or a pointer to one of these, which is
+// nil for null.
 //
 //	type Event struct {
 //		Time time.Time  `stats:"event_timestamp_ms"`
@@ -27,8 +28,9 @@ const statsTag = "stats"
 //	}
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //
-// It ends with the first error: that of the rows, or a [*ScanError] for a column that is missing, a null where none can
-// be held, and a value that does not fit.
+// It ends with the first error: that of the rows, a [*ScanError] for a column that is missing, a null where none can be
+// held, and a value that does not fit, or one that says why T cannot be scanned into. What it yields is the caller's and
+// stays valid, unlike a [Row].
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var value T
@@ -58,7 +60,7 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 }
 
 // DimensionsOf lists the columns that T takes by its tags, in the order of its fields, so that a query can be derived
-// from the struct. The metric hits is left out, as it is no dimension.
+// from the struct. The metric hits is left out, as it is no dimension. It is nil for what is no struct with such tags.
 func DimensionsOf[T any]() []string {
 	var names []string
 	for _, field := range taggedFields(reflect.TypeFor[T]()) {
@@ -69,14 +71,15 @@ func DimensionsOf[T any]() []string {
 	return names
 }
 
-// ScanError is a value that does not fit its field.
+// ScanError is a value that does not fit its field, or a column that is missing.
 type ScanError struct {
 	Row    int64  // from 1
 	Column string // its name
-	Value  string // as it stands in the reply, clipped
-	Err    error
+	Value  string // as it stands in the reply, in JSON, clipped; "" when the column is missing
+	Err    error  // what is wrong; Unwrap gives it
 }
 
+// Error names row, column and value, and what is wrong with it, on one line.
 func (e *ScanError) Error() string {
 	return fmt.Sprintf("webdelivery: row %d, column %s, value %s: %v", e.Row, printable(e.Column), printable(e.Value), e.Err)
 }

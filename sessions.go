@@ -10,22 +10,23 @@ import (
 	"net/http"
 )
 
-// SessionsService makes sessions (service-interface section 4.5).
+// SessionsService makes sessions (service-interface section 4.5). It is [Client.Sessions], and safe for concurrent use.
 type SessionsService struct{ client *Client }
 
-// Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
-// printed, logged or encoded as text does not show it; only the field itself does. (No type can hide a value from fmt
-// inside an unexported field of another struct, nor from a verb that is not for structs, as %s, when it is behind a
-// pointer in one.)
+// Session is a session of the service (service-interface section 5). Its ID is a credential: whoever has it can act as
+// the user. A Session that is printed, logged or encoded as text does not show it; only the field itself does. (No type
+// can hide a value from fmt inside an unexported field of another struct, nor from a verb that is not for structs, as %s,
+// when it is behind a pointer in one.)
 type Session struct {
-	ID string
+	ID string // not empty; sent as the value of the cookie authtoken
 }
 
 // Create makes a new session with the client's user name and password (service-interface section 4.5). Its ID can be
 // given to [SessionToken]. The client itself goes on as it is; with [SessionAuth] it makes its own sessions.
 //
 // A wrong user name or password is [ErrUnauthorized]; it is never tried twice. A reply in which no session id can be
-// found is [ErrBadReply].
+// found is [ErrBadReply] (open point 5). A client of [SessionToken] has nothing to log in with: that is an [*Error], and
+// nothing is sent.
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	r, err := s.client.send(ctx, call{method: http.MethodPost, path: sessionsPath, enveloped: true})
 	if err != nil {

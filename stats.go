@@ -12,11 +12,13 @@ import (
 	"strings"
 )
 
-// StatsService reads security statistics (service-interface section 4.3).
+// StatsService reads security statistics (service-interface section 4.3). It is [Client.Stats], and safe for concurrent
+// use.
 type StatsService struct {
 	client *Client
 
-	// Events reads raw events. They exist for the previous three days and the elapsed part of today.
+	// Events reads raw events. They exist for the previous three days and the elapsed part of today (service-interface
+	// section 6).
 	Events *StatsFamily[EventsQuery]
 	// WAFTrends reads hits over time of what the WAF saw.
 	WAFTrends *AggregatedFamily[TrendsQuery]
@@ -31,12 +33,12 @@ type WAFCategory string
 
 // The categories of the WAF top-K.
 const (
-	WAFByBrowser     WAFCategory = "browser"
-	WAFByClientIP    WAFCategory = "clientip"
-	WAFByCountry     WAFCategory = "country"
-	WAFByRequestPath WAFCategory = "requestpath"
-	WAFByRuleID      WAFCategory = "ruleid"
-	WAFBySeverity    WAFCategory = "severity"
+	WAFByBrowser     WAFCategory = "browser"     // by browser of the client
+	WAFByClientIP    WAFCategory = "clientip"    // by address of the client
+	WAFByCountry     WAFCategory = "country"     // by country of the client
+	WAFByRequestPath WAFCategory = "requestpath" // by path that was requested
+	WAFByRuleID      WAFCategory = "ruleid"      // by rule that applied
+	WAFBySeverity    WAFCategory = "severity"    // by severity of the event
 )
 
 // ShapingCategory is by what a traffic shaping top-K groups (service-interface section 4.3).
@@ -44,12 +46,12 @@ type ShapingCategory string
 
 // The categories of the traffic shaping top-K.
 const (
-	ShapingByBrowser           ShapingCategory = "browser"
-	ShapingByClientIP          ShapingCategory = "clientip"
-	ShapingByCountry           ShapingCategory = "country"
-	ShapingByRateLimitClientIP ShapingCategory = "ratelimitclientip"
-	ShapingByRateLimitCountry  ShapingCategory = "ratelimitcountry"
-	ShapingByRequestPath       ShapingCategory = "requestpath"
+	ShapingByBrowser           ShapingCategory = "browser"           // by browser of the client
+	ShapingByClientIP          ShapingCategory = "clientip"          // by address of the client
+	ShapingByCountry           ShapingCategory = "country"           // by country of the client
+	ShapingByRateLimitClientIP ShapingCategory = "ratelimitclientip" // by address of the client that is rate limited
+	ShapingByRateLimitCountry  ShapingCategory = "ratelimitcountry"  // by country that is rate limited
+	ShapingByRequestPath       ShapingCategory = "requestpath"       // by path that was requested
 )
 
 var (
@@ -81,8 +83,8 @@ func newStatsService(c *Client) *StatsService {
 	}
 }
 
-// WAFTopK reads the 20 largest groups of what the WAF saw. A category that is not one of the constants is refused by the
-// calls of the family.
+// WAFTopK reads the 20 largest groups of what the WAF saw (service-interface section 4.3). A category that is not one of
+// the constants is a [*ValidationError] of every call of the family. Nothing is sent here.
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	rules := familyRules{path: "/stats/security/waf/topk/" + string(category), top: wafTopK, unlimited: true}
 	if !slices.Contains(wafCategories, category) {
@@ -91,8 +93,9 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 	return aggregated[WAFTopKQuery](s.client, rules)
 }
 
-// TrafficShapingTopK reads the largest groups of blocking and rate limiting, 1,000 at most. A category that is not one
-// of the constants is refused by the calls of the family.
+// TrafficShapingTopK reads the largest groups of blocking and rate limiting, 1,000 at most (service-interface section
+// 4.3). A category that is not one of the constants is a [*ValidationError] of every call of the family. Nothing is sent
+// here.
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	rules := familyRules{path: "/stats/security/trafficshaping/topk/" + string(category), top: shapingTopK}
 	if !slices.Contains(shapingCategories, category) {
@@ -101,14 +104,18 @@ func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedF
 	return aggregated[ShapingTopKQuery](s.client, rules)
 }
 
-// StatsFamily reads one family of statistics; Q is its query, with just the parameters that the family takes.
+// StatsFamily reads one family of statistics (service-interface section 4.3); Q is its query, with just the parameters
+// that the family takes. It is part of a [StatsService], and safe for concurrent use.
 type StatsFamily[Q StatsQuery] struct {
 	client *Client
 	rules  familyRules
 }
 
-// AggregatedFamily is a family whose rows are groups with their hits.
-type AggregatedFamily[Q StatsQuery] struct{ StatsFamily[Q] }
+// AggregatedFamily is a family whose rows are groups with their hits (service-interface section 4.3): it has all of
+// [StatsFamily], with Groupings and Metrics.
+type AggregatedFamily[Q StatsQuery] struct {
+	StatsFamily[Q] // what every family has
+}
 
 func aggregated[Q StatsQuery](c *Client, rules familyRules) *AggregatedFamily[Q] {
 	rules.aggregated = true
@@ -125,9 +132,10 @@ type familyRules struct {
 	top         int64  // rows at most; 0: no bound
 }
 
-// Result is a reply that is kept whole, in compact form (service-interface section 2.4).
+// Result is a reply that is kept whole, in compact form (service-interface section 2.4). Any number of goroutines may read
+// it.
 type Result struct {
-	Query        QueryEcho `json:"query"`
+	Query        QueryEcho `json:"query"`         // as the service understood it
 	Columns      []string  `json:"columns"`       // names, in the order of the values of a row
 	Rows         []Row     `json:"rows"`          // valid as long as the Result
 	TotalResults int64     `json:"total_results"` // that match, whatever the limit
@@ -135,17 +143,18 @@ type Result struct {
 
 // QueryEcho is the query as the service understood it (service-interface section 2.4).
 type QueryEcho struct {
-	StartTime  string   `json:"starttime"` // as sent
-	EndTime    string   `json:"endtime"`   // as sent
-	Start      int64    `json:"start"`
-	Limit      int64    `json:"limit"`
-	Dimensions []string `json:"dimensions"`
+	StartTime  string   `json:"starttime"`  // as sent, in UTC
+	EndTime    string   `json:"endtime"`    // as sent, in UTC
+	Start      int64    `json:"start"`      // number of the first row, 0
+	Limit      int64    `json:"limit"`      // most rows
+	Dimensions []string `json:"dimensions"` // as sent
 	// Filters is what was supplied with the service's filter on the customer; filters.ParseEcho splits it.
 	Filters string `json:"filters"`
 }
 
-// Query reads a reply whole, up to [WithMaxResponseBytes]. Without a limit in the query the service gives 10 rows. Fewer
-// rows than it should have are an [*IncompleteError].
+// Query reads a reply whole, up to [WithMaxResponseBytes] (service-interface sections 2.4 and 4.3). Without a limit in the
+// query the service gives 10 rows. Fewer rows than it should have are an [*IncompleteError], with which the Result is
+// returned too; with every other error it is nil. A reply that is not a result is [ErrBadReply].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	cl, err := f.dataCall(&p)
@@ -190,9 +199,10 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*r
 	return in, nil
 }
 
-// Rows streams a reply: each row as it arrives, in constant memory, however many there are. It ends with the first
-// error; a reply that is cut short, or has fewer rows than it should have, never ends without one. A row is valid until
-// the next step. Stopping early closes the connection.
+// Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
+// 4.3). Without a limit in the query the service gives 10 rows; All gives every one. It ends with the first error, which
+// is yielded with a zero Row; a reply that is cut short, or has fewer rows than it should have, never ends without one. A
+// row is valid until the next step. Stopping early closes the connection. Each range over the sequence asks anew.
 func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	p := query.params()
 	cl, err := f.dataCall(&p)
@@ -208,7 +218,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error
 
 // All streams every row of the span, whatever the Limit of the query: it reads total_results first, then asks for as
 // many rows (service-interface section 4.3). When rows come or go between the two so that some are missing, it ends with
-// an [*IncompleteError]. Of a top-K it gives all rows that the service has of it.
+// an [*IncompleteError]. Of a top-K it gives all rows that the service has of it. For the rest it is as Rows.
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	if f.rules.unlimited {
 		return f.Rows(ctx, query)
@@ -300,7 +310,8 @@ func (f *StatsFamily[Q]) dataCall(p *statsParams) (call, error) {
 	return getCall(f.rules.path+"/data", query), err
 }
 
-// Head asks for the headers of the family's base path (service-interface section 4.3). Cookies are left out.
+// Head asks for the headers of the family's base path (service-interface section 4.3). Cookies and all that may hold a
+// credential are left out. The header is a copy.
 func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	if f.rules.refused != nil {
 		return nil, f.rules.refused
@@ -312,29 +323,32 @@ func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	return f.client.safeHeader(r.header), nil
 }
 
-// Names is a list of dimensions or metrics.
+// Names is a list of dimensions or metrics (service-interface section 4.3, open point 14).
 type Names struct {
-	Names []string        `json:"names"`
-	Raw   json.RawMessage `json:"raw"` // the reply as it came; the service document does not show its shape
+	Names []string        `json:"names"` // in the service's order
+	Raw   json.RawMessage `json:"raw"`   // the reply as it came; the service document does not show its shape
 }
 
-// Groupings is a list of valid grouping sets.
+// Groupings is a list of valid grouping sets (service-interface sections 2.5 and 4.3, open point 14).
 type Groupings struct {
 	Groupings [][]string      `json:"groupings"` // each a set of dimensions that can be asked for together
 	Raw       json.RawMessage `json:"raw"`       // the reply as it came; the service document does not show its shape
 }
 
-// Dimensions lists the dimensions of the family.
+// Dimensions lists the dimensions of the family (service-interface section 4.3). A list in a shape that is not known is
+// [ErrBadReply] (open point 14).
 func (f *StatsFamily[Q]) Dimensions(ctx context.Context) (*Names, error) {
 	return f.names(ctx, "dimensions")
 }
 
-// Metrics lists the metrics of the family.
+// Metrics lists the metrics of the family (service-interface section 4.3). A list in a shape that is not known is
+// [ErrBadReply] (open point 14).
 func (f *AggregatedFamily[Q]) Metrics(ctx context.Context) (*Names, error) {
 	return f.names(ctx, "metrics")
 }
 
-// Groupings lists the sets of dimensions that the family can group by.
+// Groupings lists the sets of dimensions that the family can group by (service-interface section 4.3). A list in a shape
+// that is not known is [ErrBadReply] (open point 14).
 func (f *AggregatedFamily[Q]) Groupings(ctx context.Context) (*Groupings, error) {
 	items, raw, err := f.list(ctx, "groupings")
 	if err != nil {

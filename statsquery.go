@@ -11,24 +11,25 @@ import (
 	"github.com/webdelivery/webdelivery-go/filters"
 )
 
-// Names of dimensions (service-interface section 2.5). The service may have others: any string can be asked for.
+// Names of dimensions (service-interface section 2.5). The service may have others: any string can be asked for. The
+// document names them and says no more; the type that [Scan] reads each into is told here.
 const (
-	DimEventTimestamp           = "event_timestamp_ms"
-	DimEventSeverity            = "event_severity"
-	DimEventType                = "event_type"
-	DimEventAction              = "event_action"
-	DimClientConnectionRemoteIP = "client_connection_remote_ip"
-	DimClientIP                 = "client_ip"
-	DimClientBrowser            = "client_browser"
-	DimClientCountryCode        = "client_country_code"
-	DimClientASN                = "client_asn"
-	DimRuleID                   = "rule_id"
-	DimDomain                   = "domain"
-	DimProperty                 = "property"
-	DimWAFAction                = "waf_action"
+	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time
+	DimEventSeverity            = "event_severity"              // a string
+	DimEventType                = "event_type"                  // a string, CUSTOM for one
+	DimEventAction              = "event_action"                // a string, WARN for one
+	DimClientConnectionRemoteIP = "client_connection_remote_ip" // a netip.Addr
+	DimClientIP                 = "client_ip"                   // a netip.Addr
+	DimClientBrowser            = "client_browser"              // a string
+	DimClientCountryCode        = "client_country_code"         // a string of two letters
+	DimClientASN                = "client_asn"                  // an int64
+	DimRuleID                   = "rule_id"                     // a string
+	DimDomain                   = "domain"                      // a string
+	DimProperty                 = "property"                    // a string
+	DimWAFAction                = "waf_action"                  // a string
 )
 
-// MetricHits is the only metric (service-interface section 2.5).
+// MetricHits is the only metric (service-interface section 2.5): a number, which Scan reads into an int64.
 const MetricHits = "hits"
 
 // Granularity is the width of the time buckets of a trend (service-interface section 4.2).
@@ -36,13 +37,14 @@ type Granularity string
 
 // The granularities of the service. How long each is kept is in service-interface section 8; see [GranularityFor].
 const (
-	Granularity5Minute Granularity = "5minute"
-	GranularityHour    Granularity = "hour"
-	GranularityDay     Granularity = "day"
+	Granularity5Minute Granularity = "5minute" // kept for a week
+	GranularityHour    Granularity = "hour"    // kept for a month
+	GranularityDay     Granularity = "day"     // kept for ever
 )
 
 // GranularityFor gives the finest granularity for which the service has data of the whole span, by both of the accounts
-// in service-interface section 8: 5minute when the span begins within the last week, hour within the last month, else day.
+// in service-interface section 8 (open point 13): 5minute when the span begins within the last week, hour within the last
+// month, else day. now is time.Now(), but for tests.
 func GranularityFor(start, end, now time.Time) Granularity {
 	if end.Before(start) {
 		start = end
@@ -58,15 +60,15 @@ func GranularityFor(start, end, now time.Time) Granularity {
 }
 
 // EventsRetention is the earliest time for which raw events exist: the beginning of the UTC day three days before now
-// (service-interface section 6).
+// (service-interface section 6). now is time.Now(), but for tests.
 func EventsRetention(now time.Time) time.Time {
 	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 }
 
-// Sort is one key of an order. Make it with [Asc] or [Desc].
+// Sort is one key of an order (service-interface section 4.2, sortby). Make it with [Asc] or [Desc].
 type Sort struct {
 	Name       string // of a dimension or metric of the query
-	Descending bool
+	Descending bool   // largest first; false: smallest first
 }
 
 // Asc sorts by a dimension or metric, smallest first.
@@ -77,7 +79,7 @@ func Desc(name string) Sort { return Sort{Name: name, Descending: true} }
 
 // EventsQuery asks for raw events (service-interface section 4.3).
 type EventsQuery struct {
-	Dimensions []string     // columns wanted; event_timestamp_ms comes first even when it is not among them
+	Dimensions []string     // columns wanted, at least one, none twice; event_timestamp_ms comes first even when it is not among them
 	Start, End time.Time    // Start <= time of the request < End; sent in whole seconds of UTC, a fraction is cut off
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by dimensions asked for, and event_timestamp_ms; none: the service's order
@@ -86,8 +88,8 @@ type EventsQuery struct {
 
 // TrendsQuery asks for hits over time (service-interface section 4.3).
 type TrendsQuery struct {
-	Dimensions  []string     // must form a valid grouping set; see Groupings
-	Metrics     []string     // MetricHits
+	Dimensions  []string     // at least one; must form a valid grouping set, see Groupings
+	Metrics     []string     // MetricHits, required
 	Start, End  time.Time    // as in EventsQuery
 	Granularity Granularity  // required on WAF and traffic shaping trends, optional on request trends
 	Filter      filters.Expr // nil: no filter
@@ -98,23 +100,24 @@ type TrendsQuery struct {
 // WAFTopKQuery asks for the 20 largest groups of a WAF top-K (service-interface section 4.3), which takes neither an
 // order nor a limit.
 type WAFTopKQuery struct {
-	Dimensions []string
-	Metrics    []string // MetricHits
-	Start, End time.Time
+	Dimensions []string     // at least one; must form a valid grouping set, see Groupings
+	Metrics    []string     // MetricHits, required
+	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 }
 
 // ShapingTopKQuery asks for the largest groups of a traffic shaping top-K, 1,000 at most (service-interface section 4.3).
 type ShapingTopKQuery struct {
-	Dimensions []string
-	Metrics    []string // MetricHits
-	Start, End time.Time
+	Dimensions []string     // at least one; must form a valid grouping set, see Groupings
+	Metrics    []string     // MetricHits, required
+	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by dimensions and metrics asked for; none: the service's order
 	Limit      int          // most rows; 0: the service's default of 10
 }
 
-// StatsQuery is the query of one family.
+// StatsQuery is the query of one family. A query is only read; what the document calls invalid of it is a
+// [*ValidationError] (service-interface sections 4.2 and 7).
 type StatsQuery interface {
 	EventsQuery | TrendsQuery | WAFTopKQuery | ShapingTopKQuery
 

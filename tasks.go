@@ -7,45 +7,47 @@ import (
 	"time"
 )
 
-// TasksService reads the records of long-running operations (service-interface section 4.1).
+// TasksService reads the records of long-running operations (service-interface section 4.1). It is [Client.Tasks], and
+// safe for concurrent use.
 type TasksService struct{ client *Client }
 
 // Task is the record of a long-running operation (service-interface section 2.1). A member that the service leaves out
-// is the zero value of its field.
+// is the zero value of its field. Times are in UTC.
 type Task struct {
-	ID          string     `json:"id"`
-	URI         string     `json:"uri,omitempty"`       // address of the task
-	Operation   string     `json:"operation,omitempty"` // what the task runs
-	Status      string     `json:"status,omitempty"`    // the service's own words; no list of them is documented
-	Complete    bool       `json:"complete"`            // true when the task has ended, well or not
-	Progress    int        `json:"progress"`            // its range is not documented
-	BeginTime   time.Time  `json:"begin_time,omitzero"`
-	EndTime     time.Time  `json:"end_time,omitzero"` // zero while it runs
-	LastUpdated time.Time  `json:"last_updated,omitzero"`
-	User        Reference  `json:"user,omitzero"`        // who began it
-	Target      Reference  `json:"target,omitzero"`      // what it works on
-	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"` // not nil when it ended with an error condition
+	ID          string     `json:"id"`                    // unique
+	URI         string     `json:"uri,omitempty"`         // address of the task
+	Operation   string     `json:"operation,omitempty"`   // what the task runs
+	Status      string     `json:"status,omitempty"`      // the service's own words; no list of them is documented
+	Complete    bool       `json:"complete"`              // true when the task has ended, well or not
+	Progress    int        `json:"progress"`              // its range is not documented
+	BeginTime   time.Time  `json:"begin_time,omitzero"`   // when the operation began
+	EndTime     time.Time  `json:"end_time,omitzero"`     // zero while it runs
+	LastUpdated time.Time  `json:"last_updated,omitzero"` // what Since of TaskListOptions goes by
+	User        Reference  `json:"user,omitzero"`         // who began it
+	Target      Reference  `json:"target,omitzero"`       // what it works on
+	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"`  // not nil when it ended with an error condition
 }
 
-// Reference names another resource.
+// Reference names another resource: the user or the target of a task (service-interface section 2.1).
 type Reference struct {
-	ID  string `json:"id"`
-	URI string `json:"uri,omitempty"`
+	ID  string `json:"id"`            // of that resource
+	URI string `json:"uri,omitempty"` // its address; the document says no more of it
 }
 
-// ErrorInfo is the error condition with which a task ended.
+// ErrorInfo is the error condition with which a task ended (service-interface section 2.1, error_info).
 type ErrorInfo struct {
-	Details []ErrorDetail `json:"details,omitempty"`
-	Message string        `json:"message,omitempty"`
-	Type    string        `json:"type,omitempty"`
+	Details []ErrorDetail `json:"details,omitempty"` // may be empty
+	Message string        `json:"message,omitempty"` // the service's words
+	Type    string        `json:"type,omitempty"`    // no list of them is documented
 }
 
-// ErrorDetail is one detail of an error condition.
+// ErrorDetail is one detail of an error condition (service-interface section 2.1).
 type ErrorDetail struct {
-	Message string `json:"message"`
+	Message string `json:"message"` // the service's words
 }
 
-// UnmarshalJSON reads a task as the service sends it: its timestamps may lack the colon in the zone, or the zone.
+// UnmarshalJSON reads a task as the service sends it: its timestamps may lack the colon in the zone, or the zone, which
+// then is UTC.
 func (t *Task) UnmarshalJSON(b []byte) error {
 	type plain Task
 	w := struct {
@@ -67,14 +69,15 @@ func (t *Task) ended() bool { return t.Complete || t.ErrorInfo != nil }
 // TaskListOptions selects tasks (service-interface section 4.1). A zero field is not sent: the service's defaults hold.
 type TaskListOptions struct {
 	Since     time.Time `url:"since,omitempty" layout:"2006-01-02T15:04:05.000-0700"` // updated at or after; sent in UTC with milliseconds
-	Status    string    `url:"status,omitempty"`
-	Operation string    `url:"operation,omitempty"`
-	Page      int       `url:"page,omitempty"`  // from 1; All begins there
-	Count     int       `url:"count,omitempty"` // tasks a page
-	MaxPages  int       `url:"-"`               // All ends with a *PaginationError when more pages follow; 0: no bound
+	Status    string    `url:"status,omitempty"`                                      // of tasks in this status
+	Operation string    `url:"operation,omitempty"`                                   // of tasks that run this
+	Page      int       `url:"page,omitempty"`                                        // from 1; All begins there
+	Count     int       `url:"count,omitempty"`                                       // tasks a page
+	MaxPages  int       `url:"-"`                                                     // All ends with a *PaginationError when more pages follow; 0: no bound
 }
 
-// Get reads one task (service-interface section 4.1). A task that does not exist is [ErrNotFound].
+// Get reads one task (service-interface section 4.1). A task that does not exist is [ErrNotFound], an empty id a
+// [*ValidationError]. A task that ended with an error condition is no error here.
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
@@ -83,8 +86,8 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	return fetch[Task](ctx, s.client, getCall(path, ""))
 }
 
-// List reads one page of the tasks updated since a time (service-interface section 4.1). Parameters that the service
-// does not take are [ErrBadRequest].
+// List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0 are a
+// [*ValidationError], parameters that the service does not take [ErrBadRequest].
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	cl, err := s.listCall(options)
 	if err != nil {
@@ -93,9 +96,10 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 	return fetchPage[Task](ctx, s.client, cl)
 }
 
-// All reads every task from the first page asked for to the last (service-interface section 4.1). It ends with the first error, which is yielded with
-// a zero Task; a page that is announced and cannot be had is a [*PaginationError]. Tasks that begin or change while it
-// reads may be missed or come twice.
+// All reads every task from the first page asked for to the last, a page at a time (service-interface section 4.1). It
+// ends with the first error, which is yielded with a zero Task; a page that is announced and cannot be had is a
+// [*PaginationError]. Tasks that begin or change while it reads may be missed or come twice. Each range over the sequence
+// reads anew.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	cl, err := s.listCall(options)
 	if err != nil {
@@ -111,8 +115,10 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 	return pagedCall(&p, s.client.dialect.TasksPrefix+"/tasks", options)
 }
 
-// Wait looks at a task until it has ended (service-interface section 2.1), at once and then at growing intervals. A task that ended with an error
-// condition is a [*TaskError]. A task that never completes is waited for until the context ends, or [WaitTimeout].
+// Wait looks at a task until it has ended (service-interface section 2.1, open point 4), at once and then at growing
+// intervals ([PollEvery]). A task that ended with an error condition is a [*TaskError], which holds it. A task that never
+// completes is waited for until the context ends, or [WaitTimeout]; a look that fails ends the wait with its error. The
+// task itself goes on then, and its outcome is [Unknown].
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {

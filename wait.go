@@ -10,7 +10,7 @@ import (
 
 // Progress is what a wait has seen at its last look. It is given to the function of [OnProgress].
 type Progress struct {
-	Kind     string        // "task", "transaction" or "networklist"
+	Kind     string        // what is waited for: "task", "transaction" or "networklist"
 	ID       string        // of the task, transaction or list
 	Status   string        // the service's word for it; of a list that is changed, "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, part done of a change
@@ -19,11 +19,12 @@ type Progress struct {
 	Elapsed  time.Duration // since the wait began
 }
 
-// WaitOption changes how a Wait works.
+// WaitOption changes how a Wait works. One that makes no sense is a [*ValidationError] of the Wait, which then does not
+// look at all.
 type WaitOption func(*waiter) error
 
-// PollEvery looks at a fixed interval. Default: 500 ms, growing by half from look to look up to 5 s, 20 % more or less
-// at random.
+// PollEvery looks at a fixed interval, above 0. Default: 500 ms, growing by half from look to look up to 5 s, 20 % more
+// or less at random.
 func PollEvery(interval time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if interval <= 0 {
@@ -34,8 +35,8 @@ func PollEvery(interval time.Duration) WaitOption {
 	}
 }
 
-// WaitTimeout ends the wait after d with an error that matches context.DeadlineExceeded. Default: no limit but the
-// context's. What is waited for goes on at the service. A look that fails ends the wait earlier, with its own error.
+// WaitTimeout ends the wait after d, above 0, with an error that matches context.DeadlineExceeded. Default: no limit but
+// the context's. What is waited for goes on at the service. A look that fails ends the wait earlier, with its own error.
 func WaitTimeout(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d <= 0 {
@@ -46,7 +47,8 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
-// OnProgress calls f after each look, in the goroutine that waits.
+// OnProgress calls f after each look, in the goroutine that waits; the next look comes after f has returned. An Apply
+// calls it after each change instead, one call at a time.
 func OnProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {

@@ -4,7 +4,11 @@
 //	filters.Eq("client_country_code", "CN")
 //	filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("event_action", "WARN"))
 //
-// The service takes no mix of AND and OR, and here none can be built: [And] and [Or] take comparisons only.
+// The service takes no mix of AND and OR, and here none can be built: [And] and [Or] take comparisons only. What is wrong
+// with a comparison is told when it is used: by Validate, and by every query with it, before anything is sent.
+//
+// An expression is a value that nothing changes: it can be kept, compared, and used by any number of goroutines. [Parse]
+// reads one from a text, such as a flag or a file; [ParseEcho] reads what the service answers with.
 package filters
 
 import (
@@ -12,23 +16,25 @@ import (
 	"unicode"
 )
 
-// Operator is how a dimension is compared with a value.
+// Operator is how a dimension is compared with a value (service-interface section 4.2). Its zero value is none, and
+// refused.
 type Operator string
 
 // The operators of the service.
 const (
-	Equal    Operator = "=="
-	NotEqual Operator = "!="
+	Equal    Operator = "==" // has the value
+	NotEqual Operator = "!=" // does not have it
 )
 
-// Expr is a filter expression: a [Filter], or several joined by [And] or [Or]. Two expressions that print the same are
-// equal (==).
+// Expr is a filter expression (service-interface section 4.2): a [Filter], or several joined by [And] or [Or]. Two valid
+// expressions that print the same are equal (==). A query without a filter has a nil Expr.
 type Expr interface {
 	// String prints the expression as it is sent. What Validate refuses has no printed form that could be read back.
 	String() string
-	// Validate tells what cannot be said to the service.
+	// Validate tells what cannot be said to the service, as an [*InvalidError] about the first comparison that cannot.
 	Validate() error
-	// Filters lists the comparisons, in order.
+	// Filters lists the comparisons, in order; of several that are joined none when Validate refuses one. The list is the
+	// caller's.
 	Filters() []Filter
 
 	sealed()
@@ -36,9 +42,9 @@ type Expr interface {
 
 // Filter compares one dimension with one value. Make it with [Eq] or [Ne].
 type Filter struct {
-	Dimension string
-	Operator  Operator
-	Value     string // any text; a comma or semicolon in it is escaped when it is printed
+	Dimension string   // required
+	Operator  Operator // required
+	Value     string   // any text; a comma or semicolon in it is escaped when it is printed
 }
 
 // Eq matches what has the value. An empty value is allowed.
@@ -118,11 +124,12 @@ var escaper = strings.NewReplacer(`,`, `\,`, `;`, `\;`)
 // String prints dimension, operator and escaped value.
 func (f Filter) String() string { return f.Dimension + string(f.Operator) + escaper.Replace(f.Value) }
 
-// Filters is the filter alone.
+// Filters is the filter alone, also of one that Validate refuses.
 func (f Filter) Filters() []Filter { return []Filter{f} }
 
-// Validate refuses a dimension that is empty or holds an operator, a separator or a blank, and a value in which a
-// backslash stands before a comma or semicolon or at the end: on the wire it could not be told from an escape.
+// Validate refuses a dimension that is empty or holds an operator, a separator or a blank, an operator that is neither of
+// the two, and a value in which a backslash stands before a comma or semicolon or at the end: on the wire it could not be
+// told from an escape (open point 17). Its error is an [*InvalidError].
 func (f Filter) Validate() error {
 	if problem := f.problem(); problem != "" {
 		return &InvalidError{f, problem}
@@ -147,10 +154,11 @@ func (f Filter) problem() string {
 
 // InvalidError is a filter that cannot be said to the service.
 type InvalidError struct {
-	Filter Filter
-	Reason string
+	Filter Filter // the comparison; zero when there was none to join
+	Reason string // what is wrong with it
 }
 
+// Error gives the comparison, its parts quoted and clipped, and the reason on one line.
 func (e *InvalidError) Error() string {
 	if e.Filter == (Filter{}) {
 		return "filters: " + e.Reason

@@ -8,16 +8,17 @@ import (
 
 // SyntaxError is a text that is no filter expression.
 type SyntaxError struct {
-	Offset int // in bytes, from 0, where the text is wrong
-	Reason string
+	Offset int    // in bytes, from 0, where the text is wrong
+	Reason string // what is wrong there
 }
 
+// Error gives place and reason on one line.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("filters: at byte %d: %s", e.Offset, e.Reason)
 }
 
 // Parse reads an expression as String prints it. What it accepts prints back to the same bytes. A mix of AND and OR is
-// refused, as the service refuses it (service-interface section 4.2). Errors are [*SyntaxError].
+// refused, as the service refuses it (service-interface section 4.2), and so is an empty text. Errors are [*SyntaxError].
 func Parse(s string) (Expr, error) {
 	var filters []Filter
 	var separator byte
@@ -41,7 +42,8 @@ func Parse(s string) (Expr, error) {
 const customerDimension = "customer"
 
 // ParseEcho splits the filters of a reply's query: the service joins a filter on the customer by AND to what was
-// supplied, even to filters that are joined by OR. supplied is nil when there was none. Errors are [*SyntaxError].
+// supplied, even to filters that are joined by OR (service-interface section 2.4, open point 18). supplied is nil when
+// there was none. Errors are [*SyntaxError].
 func ParseEcho(s string) (supplied Expr, customer string, err error) {
 	parts := split(s)
 	last := parts[len(parts)-1]

@@ -15,8 +15,8 @@ const (
 	defaultPrefix   = "webdelivery:purge"
 )
 
-// Limiter gives permits to submit a purge, one by one to all processes that share its budget. [New] makes one. It is
-// safe for concurrent use, and nothing of it needs to be closed.
+// Limiter gives permits to submit a purge, one by one to all processes that share its budget. [New] makes one; the zero
+// value is of no use. It is safe for concurrent use, and nothing of it needs to be closed.
 type Limiter struct {
 	budget   budget
 	interval time.Duration
@@ -28,8 +28,8 @@ type Limiter struct {
 	owed time.Time // no permit before this; Redis has not been told yet
 }
 
-// New makes a limiter for the purges of one customer. The client of Redis remains the caller's, who closes it. Nothing
-// is sent to Redis before the first [Limiter.Wait].
+// New makes a limiter for the purges of one customer, by the name that webdelivery.NewClient is given. The client of Redis
+// remains the caller's, who closes it. Nothing is sent to Redis before the first [Limiter.Wait].
 //
 // New has no error, so that a limiter can be made where it is used: a nil client, an empty customer or an option that
 // makes no sense is an [*OptionError] of every Wait and Pause, and no permit is ever given.

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Option changes how a [Limiter] works.
+// Option changes how a [Limiter] works. One that makes no sense is an [*OptionError] of its every Wait and Pause.
 type Option func(*settings) error
 
 type settings struct {
@@ -16,7 +16,7 @@ type settings struct {
 	processes int // 0: fail closed
 }
 
-// OptionError says that [New] was given something that makes no sense.
+// OptionError says that [New] was given something that makes no sense. No permit was given; nothing was sent.
 type OptionError struct {
 	Option string // name of the option or argument
 	Reason string // what is wrong with it

@@ -11,7 +11,7 @@ import (
 // TaskSpec describes a task that begins now (service-interface section 2.1). The zero value is one that has ended well.
 type TaskSpec struct {
 	ID         string                // "" makes one; an existing task is replaced
-	Operation  string                // operation
+	Operation  string                // operation; "" means without that member
 	Status     string                // status at all times; "" means IN_PROGRESS, then COMPLETE or FAILED
 	Duration   time.Duration         // until it ends, by Server.Clock; 0 means it has ended already, negative means never
 	Error      *TaskError            // how it ends; nil means well
@@ -20,15 +20,15 @@ type TaskSpec struct {
 	ForeignURI string                // in place of the task's own uri
 }
 
-// TaskError is how a task ends badly: the members of error_info.
+// TaskError is how a task ends badly: the members of error_info (service-interface section 2.1).
 type TaskError struct {
-	Message, Type string
-	Details       []string // the message of each
+	Message, Type string   // message and type
+	Details       []string // the message of each of details
 
 	Incomplete bool // the member complete stays false although the task ended
 }
 
-// AddTask adds a task and returns its id.
+// AddTask adds a task and returns its id, a new one when the spec has none.
 func (s *Server) AddTask(spec TaskSpec) (id string) { return s.fake.AddTask(spec.spec()) }
 
 func (t TaskSpec) spec() testserver.TaskSpec {
@@ -43,8 +43,8 @@ func (t TaskSpec) spec() testserver.TaskSpec {
 type NetworkListSpec struct {
 	ID          string               // "" makes a UUID; an existing list is replaced
 	Type        webdelivery.ListType // "" means ListTypeIP
-	Name        string
-	Description string // always there when one list is read
+	Name        string               // name; it may be that of another list
+	Description string               // description; always there when one list is read
 
 	NoDescription bool // items of the collection lack the member description
 	Deprecated    bool // hidden from collections that do not ask for it
@@ -72,10 +72,12 @@ func (s *Server) ChangeEntries(id string, add, remove []string) {
 	s.fake.ChangeEntries(id, add, remove)
 }
 
-// Entries returns what a list holds now, in order of addition; nil when it does not exist.
+// Entries returns what a list holds now, as it was written and in order of addition; nil when it does not exist. The slice
+// is the caller's.
 func (s *Server) Entries(id string) []string { return s.fake.Entries(id) }
 
-// Event is one security event record. A field with its zero value is absent: null in a row.
+// Event is one security event record (service-interface section 2.5). A field with its zero value is absent: null in a
+// row.
 type Event struct {
 	Time time.Time // event_timestamp_ms; what is below a millisecond is cut off
 
@@ -96,13 +98,13 @@ type Event struct {
 
 // Values of event_type. The service document shows CUSTOM alone; the others are this fake's.
 const (
-	EventTypeRequest          = "REQUEST" // no rule applied
-	EventTypeWAF              = "WAF"
-	EventTypeCustom           = "CUSTOM"
-	EventTypeBlockIP          = "BLOCK_IP" // this and those below are traffic shaping
-	EventTypeBlockCountry     = "BLOCK_COUNTRY"
-	EventTypeRateLimitIP      = "RATE_LIMIT_IP"
-	EventTypeRateLimitCountry = "RATE_LIMIT_COUNTRY"
+	EventTypeRequest          = "REQUEST"            // no rule applied
+	EventTypeWAF              = "WAF"                // a rule of the WAF applied
+	EventTypeCustom           = "CUSTOM"             // a rule of the customer's own applied
+	EventTypeBlockIP          = "BLOCK_IP"           // traffic shaping: blocked by address
+	EventTypeBlockCountry     = "BLOCK_COUNTRY"      // traffic shaping: blocked by country
+	EventTypeRateLimitIP      = "RATE_LIMIT_IP"      // traffic shaping: too many requests of an address
+	EventTypeRateLimitCountry = "RATE_LIMIT_COUNTRY" // traffic shaping: too many requests of a country
 )
 
 // AddEvents adds security events to those of [WithEvents]. One in the future shows when [Server.Clock] gets there.
@@ -124,5 +126,6 @@ func (s *Server) FailTransactions(n int, status, description string, code int) {
 	s.fake.FailTransactions(n, status, description, code)
 }
 
-// ExpireSessions ends every session that exists.
+// ExpireSessions ends every session that exists; who shows one of them is answered 401, or 403 on purges and
+// transactions.
 func (s *Server) ExpireSessions() { s.fake.ExpireSessions() }

@@ -3,8 +3,8 @@ package webdeliverytest
 import "github.com/webdelivery/webdelivery-go/internal/testserver"
 
 // Dialect holds the spellings on the wire that the service document leaves open. An empty field means the first value
-// listed. Where several are listed, every other one is refused. What a server takes must be told to the client as well, with
-// [webdelivery.WithDialect]; what it answers with is read whatever its spelling.
+// listed. Where several are listed, every other one is refused. What a server takes must be told to the client as well,
+// with [webdelivery.WithDialect]; what it answers with is read whatever its spelling.
 type Dialect struct {
 	// What the server takes.
 	TasksPrefix         string // path in front of /tasks; ""

@@ -113,3 +113,31 @@ func ExampleServer_ChangeEntries() {
 	// stale: true
 	// [192.0.2.1 203.0.113.9]
 }
+
+// A million events a second, for a load test; none of them is stored.
+func ExampleWithEvents() {
+	srv, err := webdeliverytest.Start(
+		webdeliverytest.WithNow(func() time.Time { return noon }),
+		webdeliverytest.WithEvents(1_000_000, 7, noon.Add(-2*time.Second)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	start := noon.Add(-time.Second)
+	result, err := client.Stats.Events.Query(context.Background(), webdelivery.EventsQuery{
+		Dimensions: []string{webdelivery.DimClientIP}, Start: start, End: noon, Limit: 1,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("all of them match:", int(result.TotalResults) == srv.EventCount(start, noon))
+	// Output: all of them match: true
+}

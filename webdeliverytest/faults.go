@@ -22,7 +22,7 @@ type FaultRule struct {
 	// that the same requests are hit in every run. Those that pass because of Skip, or met an earlier rule, are not
 	// counted. 0 means every one; below 0, above 1 and NaN are refused.
 	Probability float64
-	Seed        uint64
+	Seed        uint64 // any number; 0 is one too
 
 	Delay    time.Duration    // before anything else; a client that goes away ends it, and nothing is executed
 	Status   int              // answered instead of executing the request
@@ -36,17 +36,17 @@ type FaultRule struct {
 	Handler  http.HandlerFunc // answers in place of all of the above but Delay; the request is not executed
 }
 
-// Cut says where a connection is closed.
+// Cut says where a connection is closed. The zero value is CutNone.
 type Cut int
 
 // Where a connection is closed.
 const (
-	CutNone         Cut = iota
-	CutBeforeRead       // before the body is read; nothing is executed
-	CutAfterRead        // after the body was read; nothing is executed
-	CutAfterExecute     // after the request was executed; no reply
-	CutBody             // in the middle of the reply's body, which has a Content-Length
-	CutChunked          // in the middle of the reply's body, which is sent chunked
+	CutNone         Cut = iota // nowhere
+	CutBeforeRead              // before the body is read; nothing is executed
+	CutAfterRead               // after the body was read; nothing is executed
+	CutAfterExecute            // after the request was executed; no reply
+	CutBody                    // in the middle of the reply's body, which has a Content-Length
+	CutChunked                 // in the middle of the reply's body, which is sent chunked
 )
 
 // Check tells what makes no sense in a rule: a Probability that is none, a Status that ends no request, a Cut that is

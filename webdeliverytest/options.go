@@ -101,7 +101,7 @@ func WithBasePath(path string) Option {
 
 // User is somebody who may log in (service-interface section 5).
 type User struct {
-	Name, Password string
+	Name, Password string // neither may be empty
 
 	Domains          []string // domains that this user may purge, written like those of WithHostPatterns; nil means all
 	MayNotViewConfig bool     // reads of network lists answer 403
@@ -151,8 +151,8 @@ func WithSessionLifetime(d time.Duration) Option {
 	}
 }
 
-// WithPurgeRate takes n purge requests in any window of that length, by [Server.Clock], and answers 429 with Retry-After
-// to more. Default: 2 in a second (service-interface section 8).
+// WithPurgeRate takes n purge requests, above 0, in any window of that length, by [Server.Clock], and answers 429 with
+// Retry-After to more. Default: 2 in a second (service-interface section 8).
 func WithPurgeRate(n int, window time.Duration) Option {
 	return func(set *settings) error {
 		if n <= 0 {

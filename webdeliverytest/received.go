@@ -37,14 +37,14 @@ func (s *Server) Count(method, path string) int { return s.fake.Count(method, pa
 //
 //	assert.Equal(t, []webdelivery.PurgeURI{webdelivery.Exact(uri)}, srv.Purged()[0].URIs)
 type Purge struct {
-	Time          time.Time // arrival, by Server.Clock
-	User          string
-	Action        webdelivery.Action
-	URIs          []webdelivery.PurgeURI
-	TransactionID int64
+	Time          time.Time              // arrival, by Server.Clock
+	User          string                 // who purged
+	Action        webdelivery.Action     // as received
+	URIs          []webdelivery.PurgeURI // as received, in order
+	TransactionID int64                  // that was answered
 }
 
-// Purged returns the purge requests that were accepted, in order.
+// Purged returns copies of the purge requests that were accepted, in order of arrival.
 func (s *Server) Purged() []Purge {
 	accepted := s.fake.Purged()
 	all := make([]Purge, len(accepted))
@@ -60,8 +60,8 @@ func (s *Server) Purged() []Purge {
 	return all
 }
 
-// Logins returns how many sessions were created.
+// Logins returns how many sessions were created, those that have ended included.
 func (s *Server) Logins() int { return s.fake.Logins() }
 
-// Connections returns how many connections were accepted.
+// Connections returns how many connections were accepted, those that have ended included.
 func (s *Server) Connections() int { return s.fake.Connections() }

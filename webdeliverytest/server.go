@@ -9,7 +9,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Server is a fake service that listens. It is safe for concurrent use.
+// Server is a fake service that listens. Make it with [NewServer] or [Start]. It is safe for concurrent use; its fields
+// are to be read only.
 type Server struct {
 	// URL is the base URL for webdelivery.NewClient: with the path of [WithBasePath], without the customer.
 	URL string

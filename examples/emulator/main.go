@@ -15,6 +15,8 @@
 //		],
 //		"dialect": {"tasks_prefix": "/operations", "session_reply": "cookie"}
 //	}
+//
+// It stops on SIGINT and SIGTERM. Exit codes: 0 stopped, 1 cannot listen, 2 used wrongly.
 package main
 
 import (

@@ -4,6 +4,8 @@
 // Without settings it runs against a fake service that it starts itself. With WEBDELIVERY_BASE_URL,
 // WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD it does the same against that service; -uri says
 // which of your objects to purge.
+//
+// Exit codes: 0 done, 1 failed, 2 used wrongly.
 package main
 
 import (

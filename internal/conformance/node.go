@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// node is a JSON value somewhere in a reply. What is not as it should be ends the rule: it differs if the rule is about the
-// shape of the reply (probe.strict), and otherwise lacks what it builds on.
+// node is a JSON value somewhere in a reply. What is not as it should be ends the rule: it differs if the rule is about
+// the shape of the reply (probe.strict), and otherwise lacks what it builds on.
 type node struct {
 	p     *probe
 	path  string // where it is, for people

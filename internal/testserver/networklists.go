@@ -204,8 +204,8 @@ func getNetworkList(c *call) (reply, error) {
 	return jsonReply(http.StatusOK, out), nil
 }
 
-// deleteNetworkList is DELETE /config/networklists/{networklist_id}: it removes the list and all its data (service-interface
-// section 4.6). The change is deployed, and so has a task, whether the reply shows it or not.
+// deleteNetworkList is DELETE /config/networklists/{networklist_id}: it removes the list and all its data
+// (service-interface section 4.6). The change is deployed, and so has a task, whether the reply shows it or not.
 func deleteNetworkList(c *call) (reply, error) {
 	l, err := c.namedList()
 	if err != nil {

@@ -2,9 +2,9 @@
 //
 // It is written from the service document (service-interface) alone and knows nothing of the SDK that is tested on it:
 // what the document rules out is refused, what it leaves open follows [Dialect], and whatever arrives is recorded.
-// A server is an [http.Handler]; [Server.ListenTCP], [Server.ListenOn] and [Server.ListenMemory] give it an address. Nothing in it runs
-// by itself: tasks, transactions and sessions age by looking at its [Clock] when a request comes, and security events are
-// made up, or found among those of [Server.AddEvents], when somebody asks for them.
+// A server is an [http.Handler]; [Server.ListenTCP], [Server.ListenOn] and [Server.ListenMemory] give it an address.
+// Nothing in it runs by itself: tasks, transactions and sessions age by looking at its [Clock] when a request comes, and
+// security events are made up, or found among those of [Server.AddEvents], when somebody asks for them.
 //
 // Every request passes these steps, and the first that refuses it answers: address (404), method (405),
 // authentication (401, or 403 in the purge area), right to view configuration (403), purge rate (429), content types

@@ -1,8 +1,11 @@
 // Command api prints the public surface of the modules whose directories it is given, one line for each exported name
 // with its type, sorted, so that a change of it is a change of lines. Packages under internal and examples have none.
+//
+// With -undocumented it prints instead where that surface has no comment, and ends with 1 if it lacks any.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"go/constant"
 	"go/token"
@@ -16,7 +19,13 @@ import (
 )
 
 func main() {
-	lines, err := surface(os.Args[1:])
+	comments := flag.Bool("undocumented", false, "print the exported names that have no comment")
+	flag.Parse()
+	list := surface
+	if *comments {
+		list = undocumented
+	}
+	lines, err := each(flag.Args(), list)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "api:", err)
 		os.Exit(1)
@@ -24,12 +33,16 @@ func main() {
 	for _, line := range lines {
 		fmt.Println(line)
 	}
+	if *comments && len(lines) > 0 {
+		os.Exit(1)
+	}
 }
 
-func surface(dirs []string) ([]string, error) {
+// each gathers the lines of all public packages.
+func each(dirs []string, list func(*packages.Package) []string) ([]string, error) {
 	var lines []string
 	for _, dir := range dirs {
-		pkgs, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.LoadTypes | packages.NeedImports | packages.NeedDeps}, "./...")
+		pkgs, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedDeps}, "./...")
 		if err != nil {
 			return nil, err
 		}
@@ -37,20 +50,23 @@ func surface(dirs []string) ([]string, error) {
 			if len(p.Errors) > 0 {
 				return nil, p.Errors[0]
 			}
-			if p.Name == "main" || slices.ContainsFunc(strings.Split(p.PkgPath, "/"), hidden) {
-				continue
+			if p.Name != "main" && !slices.ContainsFunc(strings.Split(p.PkgPath, "/"), hidden) {
+				lines = append(lines, list(p)...)
 			}
-			l := listing{pkg: p.Types}
-			for _, name := range p.Types.Scope().Names() {
-				if token.IsExported(name) {
-					l.object(p.Types.Scope().Lookup(name))
-				}
-			}
-			lines = append(lines, l.lines...)
 		}
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines), nil
+}
+
+func surface(p *packages.Package) []string {
+	l := listing{pkg: p.Types}
+	for _, name := range p.Types.Scope().Names() {
+		if token.IsExported(name) {
+			l.object(p.Types.Scope().Lookup(name))
+		}
+	}
+	return l.lines
 }
 
 func hidden(element string) bool { return element == "internal" || element == "examples" }

@@ -28,6 +28,7 @@ type Exit struct {
 	Err  error
 }
 
+// Error is that of Err, or names the code when there is none.
 func (e *Exit) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit code %d", e.Code)

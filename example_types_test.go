@@ -1,0 +1,181 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// A queue whose Purge returns when the caches have carried it out.
+func ExamplePurgeQueue() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	queue := client.Purge.NewQueue(webdelivery.QueueOptions{
+		Wait:    true,
+		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Sent, "sent,", s.Pending, "pending") },
+	})
+	_, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Prefix("www.example.com/img/"))
+	fmt.Println("purged:", err == nil)
+	if err := queue.Close(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 2 sent, 0 pending
+	// purged: true
+}
+
+// Caches that did not carry out a purge: every call succeeded, what was asked for did not come about.
+func ExampleTransactionError() {
+	srv, err := webdeliverytest.Start(webdeliverytest.WithPurgeDuration(0))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+	srv.FailTransactions(1, "FAILED", "2 caches are silent", 504)
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+
+	receipt, err := client.Purge.Submit(ctx, purgeOf("https://www.example.com/app.css"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Purge.Wait(ctx, receipt.TransactionID)
+	var failed *webdelivery.TransactionError
+	if errors.As(err, &failed) {
+		fmt.Println(failed.Transaction.TransactionStatus, "with", failed.Transaction.TransactionStatusDescription)
+		fmt.Println("perhaps purged:", webdelivery.OutcomeOf(err) == webdelivery.Unknown)
+	}
+	// Output:
+	// FAILED with 2 caches are silent
+	// perhaps purged: true
+}
+
+// A plan that one process makes, somebody approves, and another process carries out.
+func ExamplePlan() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000002"
+
+	plan, err := client.NetworkLists.Plan(ctx, id, []string{"AQ", "BV"}, webdelivery.PlanOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stored, err := json.Marshal(plan)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var approved webdelivery.Plan
+	if err := json.Unmarshal(stored, &approved); err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := client.NetworkLists.Apply(ctx, &approved, webdelivery.ApplyOptions{})
+	if err != nil { // ErrPlanStale when the list is not any more what it was
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(approved.Add, "added, the list has", result.Size)
+	// Output: [BV] added, the list has 2
+}
+
+// Apply tells how far it is after each call that changes the list.
+func ExampleNetworkListsService_Apply() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	feed := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "203.0.113.9"}
+	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{MaxRemove: 0.5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{},
+		webdelivery.OnProgress(func(p webdelivery.Progress) { fmt.Printf("%s, %d %%\n", p.Status, p.Percent) }))
+	fmt.Println("applied:", err == nil)
+	// Output:
+	// adding, 33 %
+	// removing, 66 %
+	// removing, 100 %
+	// done, 100 %
+	// applied: true
+}
+
+// Rows of a reply, streamed: each is read as it arrives, and only what is asked for of it.
+func ExampleStatsFamily_Rows() {
+	client, stop := exampleStatistics()
+	defer stop()
+	ctx := context.Background()
+	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+	query := webdelivery.EventsQuery{
+		Dimensions: []string{webdelivery.DimClientASN, webdelivery.DimDomain}, Start: end.Add(-time.Hour), End: end, Limit: 2,
+	}
+	for row, err := range client.Stats.Events.Rows(ctx, query) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		at, err := row.At(0).Time()
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		domain, _ := row.Get(webdelivery.DimDomain)
+		fmt.Println(at.Format(time.RFC3339), row, domain.IsNull())
+	}
+	// Output:
+	// 2026-11-20T11:55:00Z ["2026-11-20T11:55:00.000",64500,null] true
+	// 2026-11-20T11:56:00Z ["2026-11-20T11:56:00.000",64500,null] true
+}
+
+func ExampleGranularityFor() {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, days := range []int{2, 20, 200} {
+		fmt.Println(days, "days:", webdelivery.GranularityFor(now.AddDate(0, 0, -days), now, now))
+	}
+	// Output:
+	// 2 days: 5minute
+	// 20 days: hour
+	// 200 days: day
+}
+
+// A service whose tasks are elsewhere than the document's examples suggest.
+func ExampleWithDialect() {
+	srv, err := webdeliverytest.Start(webdeliverytest.WithDialect(webdeliverytest.Dialect{TasksPrefix: "/operations"}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+	srv.AddTask(webdeliverytest.TaskSpec{ID: "task-1"})
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password),
+		webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/operations"}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	task, err := client.Tasks.Get(context.Background(), "task-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(task.Status, srv.Count("GET", "/operations/tasks/task-1"))
+	// Output: COMPLETE 1
+}
