@@ -59,7 +59,7 @@ func parse(args []string, s program.Streams) (*job, error) {
 	flags.BoolVar(&j.json, "json", false, "print one JSON document instead of lines")
 	flags.Func("resume", "`transaction` to wait for; may be repeated", func(text string) error {
 		id, err := strconv.ParseUint(text, 10, 63)
-		j.Transactions = append(j.Transactions, &transaction{ID: int64(id), Status: "SUBMITTED"})
+		j.Transactions = append(j.Transactions, &transaction{ID: int64(id), Status: "UNKNOWN"})
 		return err
 	})
 	err := program.Parse(flags, args)
@@ -100,7 +100,7 @@ type job struct {
 
 type transaction struct {
 	ID     int64  `json:"id"`
-	Status string `json:"status"`         // the service's word, or SUBMITTED when nobody has looked
+	Status string `json:"status"`         // the service's word, or SUBMITTED or UNKNOWN when nobody has seen it
 	URIs   int    `json:"uris,omitempty"` // not known with -resume
 }
 
@@ -174,7 +174,7 @@ func (j *job) waitForAll(ctx context.Context, client *webdelivery.Client) (good 
 			t.Status = p.Status
 			j.s.Show(program.Bar((100*i+p.Percent)/len(j.Transactions)) + " of the caches")
 		}))
-		if _, ended := errors.AsType[*webdelivery.TransactionError](err); err != nil && !ended {
+		if err != nil && ctx.Err() != nil {
 			err = fmt.Errorf("%w; to wait again: purge -resume %d", err, t.ID)
 		}
 		if err == nil {

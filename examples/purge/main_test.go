@@ -211,6 +211,18 @@ func TestNobodyReadsOnWithoutAuthorization(t *testing.T) {
 	})
 }
 
+// What cannot be waited for fails, and nobody claims to know anything about it.
+func TestUnknownTransaction(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, _ *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		got := purge(t.Context(), "", "-resume", "17")
+		assert.Equal(t, program.Failed, got.code)
+		assert.Equal(t, "17 UNKNOWN\n", got.out)
+		assert.Contains(t, got.err, "404 Not Found")
+		assert.NotContains(t, got.err, "to wait again")
+	})
+}
+
 // ^C while waiting says how to go on, and doing so works.
 func TestInterruptedWait(t *testing.T) {
 	t.Parallel()
