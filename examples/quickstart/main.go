@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 func main() {
@@ -57,16 +57,15 @@ func connect(out io.Writer) (client *webdelivery.Client, stop func(), err error)
 		client, err = webdelivery.NewClientFromEnv()
 		return client, func() {}, err
 	}
-	service := testserver.New(testserver.Config{})
-	url, err := service.ListenTCP()
+	service, err := webdeliverytest.Start()
 	if err != nil {
 		return nil, nil, err
 	}
-	service.AddTask(testserver.TaskSpec{ID: "task-1", Operation: "deploy-property"})
-	service.AddTask(testserver.TaskSpec{ID: "task-2", Operation: "update-networklist", Duration: 3 * time.Second})
-	fmt.Fprintln(out, "Started a fake service at", url+".")
-	client, err = webdelivery.NewClient(url, "acme", webdelivery.SessionAuth("alice", "correct-horse-battery"))
-	return client, func() { _ = service.Close() }, err
+	service.AddTask(webdeliverytest.TaskSpec{ID: "task-1", Operation: "deploy-property"})
+	service.AddTask(webdeliverytest.TaskSpec{ID: "task-2", Operation: "update-networklist", Duration: 3 * time.Second})
+	fmt.Fprintln(out, "Started a fake service at", service.URL+".")
+	client, err = service.NewClient(webdelivery.SessionAuth(service.Username, service.Password))
+	return client, service.Close, err
 }
 
 func purge(ctx context.Context, out io.Writer, client *webdelivery.Client, uri string) error {

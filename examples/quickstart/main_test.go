@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // Without settings it does the whole job on a service of its own.
@@ -25,14 +25,11 @@ func TestQuickstartOnItsOwn(t *testing.T) {
 
 // With the environment set it uses that service, and a refusal is an error.
 func TestQuickstartOnAService(t *testing.T) {
-	service := testserver.New(testserver.Config{PurgeDuration: -1})
-	url, err := service.ListenTCP()
-	require.NoError(t, err)
-	defer func() { require.NoError(t, service.Close()) }()
-	t.Setenv("WEBDELIVERY_BASE_URL", url)
-	t.Setenv("WEBDELIVERY_CUSTOMER", "acme")
-	t.Setenv("WEBDELIVERY_USERNAME", "alice")
-	t.Setenv("WEBDELIVERY_PASSWORD", "correct-horse-battery")
+	service := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
+	t.Setenv("WEBDELIVERY_BASE_URL", service.URL)
+	t.Setenv("WEBDELIVERY_CUSTOMER", service.Customer)
+	t.Setenv("WEBDELIVERY_USERNAME", service.Username)
+	t.Setenv("WEBDELIVERY_PASSWORD", service.Password)
 	t.Setenv("WEBDELIVERY_AUTH", "session")
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), &out, "https://www.example.com/app.css"))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -78,7 +79,7 @@ func Code(name string, stderr io.Writer, err error) int {
 		return Done
 	}
 	if !isExit || exit.Err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")) // each of several
 	}
 	var invalid *webdelivery.ValidationError
 	var partial *webdelivery.PartialError
@@ -91,5 +92,18 @@ func Code(name string, stderr io.Writer, err error) int {
 		return Partly
 	default:
 		return Failed
+	}
+}
+
+// Ended is how a program ends that did several things, of which some went well and the others ended in these errors.
+func Ended(good int, failed ...error) error {
+	err := errors.Join(failed...)
+	switch {
+	case err == nil:
+		return nil
+	case good == 0:
+		return &Exit{Failed, err}
+	default:
+		return &Exit{Partly, err}
 	}
 }

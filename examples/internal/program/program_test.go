@@ -35,6 +35,9 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{"silent", &program.Exit{Code: 4}, 4, ""},
 		{"refused before it was sent", &webdelivery.ValidationError{Field: "uris", Reason: "empty"}, program.Misuse, "uris"},
 		{"partly done", &webdelivery.PartialError{}, program.Partly, ""},
+		{"nothing failed", program.Ended(0, nil), program.Done, ""},
+		{"all failed", program.Ended(0, errors.New("a"), errors.New("b")), program.Failed, "x: a\nx: b\n"},
+		{"some failed", program.Ended(1, nil, errors.New("b")), program.Partly, "x: b\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,199 @@
+// Purge takes content out of the caches: any number of URIs, in few requests.
+//
+//	purge [flags] URI...
+//	purge [flags] -file FILE
+//	... | purge [flags]
+//	purge [-json] -resume TRANSACTION
+//
+// A file and standard input have one URI a line; blank lines and lines that begin with # are passed over. Each
+// transaction becomes a line on standard output, with its id and its state. Each URI that failed is told on standard
+// error, with what became of it: not applied, or unknown. Purging again does no harm.
+//
+// Exit codes: 0 done; 1 failed or interrupted, and no transaction went well; 2 used wrongly, and nothing was sent;
+// 3 some transactions went well, and something else did not.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+)
+
+//go:embed main.go
+var source string // begins with the help
+
+func main() { program.Main("purge", term.IsTerminal, run) }
+
+func run(ctx context.Context, args []string, s program.Streams) error {
+	j, err := parse(args, s)
+	if err != nil {
+		return err
+	}
+	service, err := program.Connect(s.Err, nil, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	return j.run(ctx, service.Client)
+}
+
+func parse(args []string, s program.Streams) (*job, error) {
+	j := &job{s: s, action: webdelivery.ActionPurge, match: webdelivery.Exact, Transactions: []*transaction{}, Failed: []failure{}}
+	flags := program.Flags("purge", source, s)
+	file := flags.String("file", "", "`file` with the URIs")
+	prefix := flags.Bool("prefix", false, "purge all that begins with a URI, over http and https")
+	expire := flags.Bool("expire", false, "mark as expired instead: stale content may be served while the origin is down")
+	flags.BoolVar(&j.wait, "wait", false, "wait until the caches have carried it out")
+	flags.BoolVar(&j.json, "json", false, "print one JSON document instead of lines")
+	flags.Func("resume", "`transaction` to wait for; may be repeated", func(text string) error {
+		id, err := strconv.ParseUint(text, 10, 63)
+		j.Transactions = append(j.Transactions, &transaction{ID: int64(id), Status: "UNKNOWN"})
+		return err
+	})
+	err := program.Parse(flags, args)
+	if err != nil {
+		return nil, err
+	}
+	if *prefix {
+		j.match = webdelivery.Prefix
+	}
+	if *expire {
+		j.action = webdelivery.ActionExpire
+	}
+	if len(j.Transactions) == 0 {
+		j.uris, err = program.Input(s, *file, flags.Args())
+	} else if j.wait = true; flags.NArg() > 0 || *file != "" || *prefix || *expire {
+		err = program.Misused("-resume goes with -json alone: it purges nothing")
+	}
+	return j, err
+}
+
+// callers is how many URIs are in the queue at a time, and so in one request. Each has a call of its own: only then does
+// the queue tell what became of each, and which transaction carries it.
+const callers = 5_000
+
+// job is what the command line asks for, and the document of -json: what became of it.
+type job struct {
+	s          program.Streams
+	uris       io.ReadCloser // nil with -resume
+	action     webdelivery.Action
+	match      func(string) webdelivery.PurgeURI
+	wait, json bool
+
+	Transactions []*transaction `json:"transactions"`
+	Failed       []failure      `json:"failed"`
+	Stopped      string         `json:"stopped,omitempty"` // why not all URIs were read
+	errs         []error        // all that went wrong; nil among them is nothing
+}
+
+type transaction struct {
+	ID     int64  `json:"id"`
+	Status string `json:"status"`         // the service's word, or SUBMITTED or UNKNOWN when nobody has seen it
+	URIs   int    `json:"uris,omitempty"` // not known with -resume
+}
+
+type failure struct {
+	URI     string `json:"uri"`
+	Outcome string `json:"outcome"`
+	Error   string `json:"error"`
+}
+
+func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
+	if j.uris != nil {
+		defer j.uris.Close()
+		j.purge(ctx, client)
+	}
+	if len(j.Transactions)+len(j.errs) == 0 {
+		return program.Misused("no URIs: there is nothing to purge")
+	}
+	good := len(j.Transactions)
+	if j.wait {
+		good = j.waitForAll(ctx, client)
+	}
+	return program.Ended(good, append(j.errs, j.print())...)
+}
+
+// purge hands the URIs to a queue as they are read.
+func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
+	queue := client.Purge.NewQueue(webdelivery.QueueOptions{Action: j.action, OnStats: func(q webdelivery.QueueStats) {
+		j.s.Show(fmt.Sprintf("%d URIs accepted", q.Sent))
+	}})
+	var mu sync.Mutex
+	carried := map[int64]int{} // URIs by transaction
+	err := program.EachLine(ctx, j.uris, callers, func(uri string) error {
+		receipt, err := queue.Purge(ctx, j.match(uri))
+		mu.Lock()
+		defer mu.Unlock()
+		if receipt != nil {
+			carried[receipt.TransactionID]++
+			return nil
+		}
+		j.fail(uri, err)
+		if errors.Is(err, webdelivery.ErrUnauthorized) {
+			return err // ends the reading: no other URI would fare better
+		}
+		return nil
+	})
+	if err != nil {
+		j.Stopped = err.Error()
+		j.errs = append(j.errs, err)
+	}
+	_ = queue.Close(ctx) // every caller has his answer
+	j.s.Show("")
+	for _, id := range slices.Sorted(maps.Keys(carried)) {
+		j.Transactions = append(j.Transactions, &transaction{id, "SUBMITTED", carried[id]})
+	}
+}
+
+// fail notes a URI that no transaction is known to carry.
+func (j *job) fail(uri string, err error) {
+	outcome := webdelivery.OutcomeOf(err).String()
+	if queued, ok := errors.AsType[*webdelivery.QueueError](err); ok {
+		err = queued.Err // which does not repeat the URI
+	}
+	j.Failed = append(j.Failed, failure{uri, outcome, err.Error()})
+	j.errs = append(j.errs, fmt.Errorf("%q: %s: %w", uri, outcome, err))
+}
+
+// waitForAll waits for one transaction after the other: meanwhile the service carries out all of them.
+func (j *job) waitForAll(ctx context.Context, client *webdelivery.Client) (good int) {
+	for i, t := range j.Transactions {
+		_, err := client.Purge.Wait(ctx, t.ID, webdelivery.OnProgress(func(p webdelivery.Progress) {
+			t.Status = p.Status
+			j.s.Show(program.Bar((100*i+p.Percent)/len(j.Transactions)) + " of the caches")
+		}))
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%w; to wait again: purge -resume %d", err, t.ID)
+		}
+		if err == nil {
+			good++
+		}
+		j.errs = append(j.errs, err)
+	}
+	j.s.Show("")
+	return good
+}
+
+func (j *job) print() error {
+	if j.json {
+		return json.NewEncoder(j.s.Out).Encode(j)
+	}
+	for _, t := range j.Transactions {
+		if _, err := fmt.Fprintln(j.s.Out, t.ID, t.Status); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,351 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// outcome is what a user sees of one run.
+type outcome struct {
+	code     int
+	out, err string
+}
+
+// inMemory makes runs of the program with a service in fake time.
+func inMemory(t *testing.T, test func(t *testing.T, srv *webdeliverytest.Server, purge func(ctx context.Context, in string, args ...string) outcome)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		client := srv.Client(t)
+		test(t, srv, func(ctx context.Context, in string, args ...string) outcome {
+			return finish(func(s program.Streams) error {
+				s.In = strings.NewReader(in)
+				j, err := parse(args, s)
+				require.NoError(t, err)
+				return j.run(ctx, client)
+			})
+		})
+	})
+}
+
+func finish(work func(s program.Streams) error) outcome {
+	var stdout, stderr bytes.Buffer
+	err := work(program.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
+	code := program.Code("purge", &stderr, err)
+	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// sent are the patterns of each request that the service took.
+func sent(srv *webdeliverytest.Server) (requests [][]string) {
+	for _, p := range srv.Purged() {
+		var patterns []string
+		for _, u := range p.URIs {
+			patterns = append(patterns, u.URIPattern)
+		}
+		requests = append(requests, patterns)
+	}
+	return requests
+}
+
+// 100,000 URIs are sent once each, in as few requests as 5,000 at a time allow.
+func TestFewRequestsForManyURIs(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		const all, requests = 100_000, 20
+		var in strings.Builder
+		for i := range all {
+			fmt.Fprintf(&in, "https://www.example.com/%d\n", i)
+		}
+		got := purge(t.Context(), in.String())
+		assert.Equal(t, program.Done, got.code, got.err)
+		assert.Empty(t, got.err)
+		assert.Equal(t, requests, strings.Count(got.out, " SUBMITTED\n"))
+		assert.Equal(t, requests, srv.Count(http.MethodPost, "/cache/purge"))
+		distinct := map[string]bool{}
+		for _, patterns := range sent(srv) {
+			assert.Len(t, patterns, 5000)
+			for _, pattern := range patterns {
+				distinct[pattern] = true
+			}
+		}
+		assert.Len(t, distinct, all)
+	})
+}
+
+// URIs come from the command line, a file or standard input, without blank lines and comments.
+func TestWhereURIsComeFrom(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "uris")
+	require.NoError(t, os.WriteFile(file, []byte("# of today\r\n\r\n  https://www.example.com/a  \n\t#b\nhttps://www.example.com/a b"), 0o600))
+	tests := []struct {
+		name, in string
+		args     []string
+		action   webdelivery.Action
+		want     []webdelivery.PurgeURI
+	}{
+		{"arguments", "not read", []string{"www.example.com/a"}, webdelivery.ActionPurge, []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/a")}},
+		{"standard input", "\nwww.example.com/a\n#", nil, webdelivery.ActionPurge, []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/a")}},
+		{
+			"file", "not read",
+			[]string{"-file", file},
+			webdelivery.ActionPurge,
+			[]webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/a"), webdelivery.Exact("https://www.example.com/a b")},
+		},
+		{
+			"expired by prefix", "",
+			[]string{"-expire", "-prefix", "www.example.com/img/"},
+			webdelivery.ActionExpire,
+			[]webdelivery.PurgeURI{webdelivery.Prefix("www.example.com/img/")},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+				got := purge(t.Context(), tt.in, tt.args...)
+				assert.Equal(t, program.Done, got.code, got.err)
+				require.Len(t, srv.Purged(), 1)
+				made := srv.Purged()[0]
+				assert.Equal(t, tt.action, made.Action)
+				assert.ElementsMatch(t, tt.want, made.URIs)
+				assert.Equal(t, fmt.Sprintf("%d SUBMITTED\n", made.TransactionID), got.out)
+			})
+		})
+	}
+}
+
+// One URI that the service refuses and one that is refused before fail alone.
+func TestSomeURIsFail(t *testing.T) {
+	t.Parallel()
+	const in = "https://www.example.org/not-ours\nhttps://www.example.com/a\nhttps://www.example.com/b#c\nhttps://www.example.com/d"
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		got := purge(t.Context(), in)
+		assert.Equal(t, program.Partly, got.code)
+		assert.Regexp(t, `(?m)^purge: "https://www\.example\.org/not-ours": not applied: .* 400 Bad Request`, got.err)
+		assert.Regexp(t, `(?m)^purge: "https://www\.example\.com/b#c": not applied: .*fragment`, got.err)
+		assert.Equal(t, 2, strings.Count(got.err, "\n"))
+
+		var purged []string
+		for _, patterns := range sent(srv) {
+			purged = append(purged, patterns...)
+		}
+		assert.ElementsMatch(t, []string{"https://www.example.com/a", "https://www.example.com/d"}, purged)
+	})
+}
+
+// The document of -json has all that the lines have.
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		got := purge(t.Context(), "", "-json", "-wait", "https://www.example.com/?a&b", "https://www.example.com/c#d")
+		assert.Equal(t, program.Partly, got.code)
+		var document any
+		require.NoError(t, json.Unmarshal([]byte(got.out), &document))
+		assert.JSONEq(t, fmt.Sprintf(`{"transactions":[{"id":%d,"status":"COMPLETE","uris":1}],"failed":[{"uri":"https://www.example.com/c#d",
+			"outcome":"not applied","error":"webdelivery: invalid uris[0].uri_pattern: holds a fragment, which no cache ever sees"}]}`,
+			srv.Purged()[0].TransactionID), got.out)
+
+		got = purge(t.Context(), "", "-json", "https://www.example.com/c#d")
+		assert.Equal(t, program.Failed, got.code)
+		assert.Contains(t, got.out, `"transactions":[]`)
+	})
+}
+
+// A transaction that ends badly is 1 alone, and 3 beside one that ends well.
+func TestTransactionsThatEndBadly(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		srv.FailTransactions(1, "FAILED", "two caches are down", 500)
+		got := purge(t.Context(), "", "-wait", "https://www.example.com/a")
+		bad := srv.Purged()[0].TransactionID
+		assert.Equal(t, outcome{
+			program.Failed, fmt.Sprintf("%d FAILED\n", bad),
+			fmt.Sprintf("purge: webdelivery: transaction %d ended as FAILED: two caches are down: transaction status\n", bad),
+		}, got)
+
+		assert.Equal(t, program.Done, purge(t.Context(), "", "-wait", "https://www.example.com/b").code)
+		good := srv.Purged()[1].TransactionID
+		got = purge(t.Context(), "", "-resume", fmt.Sprint(bad), "-resume", fmt.Sprint(good))
+		assert.Equal(t, program.Partly, got.code)
+		assert.Equal(t, fmt.Sprintf("%d FAILED\n%d COMPLETE\n", bad, good), got.out)
+		assert.Len(t, srv.Purged(), 2, "it purges nothing")
+	})
+}
+
+// What became of a URI whose request broke off is unknown.
+func TestWhatBecameOfAURI(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		srv.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Cut: webdeliverytest.CutAfterExecute})
+		got := purge(t.Context(), "", "https://www.example.com/a")
+		assert.Equal(t, program.Failed, got.code)
+		assert.Contains(t, got.err, `purge: "https://www.example.com/a": unknown: webdelivery: POST `)
+	})
+}
+
+// For a user who may do nothing, not all of many URIs are tried.
+func TestNobodyReadsOnWithoutAuthorization(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		srv.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Status: http.StatusForbidden})
+		got := purge(t.Context(), strings.Repeat("https://www.example.com/a\n", 20_000))
+		assert.Equal(t, program.Failed, got.code)
+		assert.LessOrEqual(t, srv.Count(http.MethodPost, "/cache/purge"), 2)
+		assert.True(t, strings.HasSuffix(got.err, "\npurge: not all was read: webdelivery: purge of https://www.example.com/a: webdelivery: POST /acme/v1/cache/purge: 403 Forbidden\n"))
+	})
+}
+
+// What cannot be waited for fails, and nobody claims to know anything about it.
+func TestUnknownTransaction(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, _ *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		got := purge(t.Context(), "", "-resume", "17")
+		assert.Equal(t, program.Failed, got.code)
+		assert.Equal(t, "17 UNKNOWN\n", got.out)
+		assert.Contains(t, got.err, "404 Not Found")
+		assert.NotContains(t, got.err, "to wait again")
+	})
+}
+
+// ^C while waiting says how to go on, and doing so works.
+func TestInterruptedWait(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		srv.Fail(webdeliverytest.FaultRule{Path: "/transactions/*", Skip: 1, Count: 1, Handler: func(_ http.ResponseWriter, r *http.Request) {
+			interrupt()
+			<-r.Context().Done()
+		}})
+		got := purge(ctx, "", "-wait", "https://www.example.com/a")
+		id := srv.Purged()[0].TransactionID
+		assert.Equal(t, program.Failed, got.code)
+		assert.Equal(t, fmt.Sprintf("%d PENDING\n", id), got.out)
+		assert.Contains(t, got.err, fmt.Sprintf("context canceled; to wait again: purge -resume %d\n", id))
+
+		got = purge(t.Context(), "", "-resume", fmt.Sprint(id))
+		assert.Equal(t, outcome{program.Done, fmt.Sprintf("%d COMPLETE\n", id), ""}, got)
+	})
+}
+
+// ^C ends a read of a pipe that has nothing to give.
+func TestInterruptedRead(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
+		pipe, more := io.Pipe()
+		ctx, interrupt := context.WithCancel(t.Context())
+		go func() {
+			_, err := io.WriteString(more, "https://www.example.com/a\n")
+			assert.NoError(t, err)
+			synctest.Wait()
+			interrupt()
+		}()
+		got := finish(func(s program.Streams) error {
+			s.In = pipe
+			j, err := parse(nil, s)
+			require.NoError(t, err)
+			return j.run(ctx, srv.Client(t))
+		})
+		require.NoError(t, pipe.Close()) // lets the read go, as the end of the process does
+		assert.Equal(t, program.Failed, got.code)
+		assert.Contains(t, got.err, `purge: "https://www.example.com/a": not applied: context canceled`)
+		assert.Contains(t, got.err, "purge: not all was read: context canceled")
+		assert.Empty(t, srv.Purged())
+	})
+}
+
+// A progress bar is seen on a terminal, and leaves no trace on it.
+func TestProgressBar(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
+		got := finish(func(s program.Streams) error {
+			s.ErrTerminal = true
+			j, err := parse([]string{"-wait", "https://www.example.com/a"}, s)
+			require.NoError(t, err)
+			return j.run(t.Context(), srv.Client(t))
+		})
+		assert.Equal(t, program.Done, got.code)
+		assert.Contains(t, got.err, "\r1 URIs accepted\x1b[K")
+		assert.Contains(t, got.err, "] 100 % of the caches\x1b[K")
+		assert.True(t, strings.HasSuffix(got.err, "\r\x1b[K"))
+	})
+}
+
+// A line that is no URI by any measure ends the reading; what came before it is purged.
+func TestUnreadableInput(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		got := purge(t.Context(), "https://www.example.com/a\n"+strings.Repeat("x", 2<<20))
+		assert.Equal(t, program.Partly, got.code)
+		assert.Contains(t, got.err, "purge: not all was read: bufio.Scanner: token too long")
+		assert.Equal(t, [][]string{{"https://www.example.com/a"}}, sent(srv))
+	})
+}
+
+// What cannot be meant is refused, and nothing is sent.
+func TestMisuse(t *testing.T) {
+	t.Setenv("WEBDELIVERY_BASE_URL", "")
+	tests := []struct {
+		name, in, told string
+		terminal       bool
+		args           []string
+	}{
+		{"terminal", "", "pipe it in", true, nil},
+		{"nothing", "# nothing\n\n", "there is nothing to purge", false, nil},
+		{"unknown flag", "", "-purge-all", false, []string{"-purge-all"}},
+		{"flag after a URI", "", "flags come first", false, []string{"www.example.com/a", "-wait"}},
+		{"two sources", "", "one of them, please", false, []string{"-file", "uris", "www.example.com/a"}},
+		{"no such file", "", "no such file", false, []string{"-file", "/no/such/file"}},
+		{"no transaction", "", `invalid value "-1" for flag -resume`, false, []string{"-resume", "-1"}},
+		{"transaction and URIs", "", "it purges nothing", false, []string{"-resume", "1", "www.example.com/a"}},
+		{"transaction and action", "", "it purges nothing", false, []string{"-resume", "1", "-expire"}},
+	}
+	for _, tt := range tests { //nolint:paralleltest // the environment is set
+		t.Run(tt.name, func(t *testing.T) {
+			got := finish(func(s program.Streams) error {
+				s.In, s.InTerminal = strings.NewReader(tt.in), tt.terminal
+				return run(t.Context(), tt.args, s)
+			})
+			assert.Equal(t, program.Misuse, got.code)
+			assert.Empty(t, got.out)
+			assert.Contains(t, got.err, tt.told)
+		})
+	}
+}
+
+// Over a real connection, with the settings of the environment; and the help is the package comment.
+func TestRun(t *testing.T) {
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	t.Setenv("WEBDELIVERY_CUSTOMER", srv.Customer)
+	t.Setenv("WEBDELIVERY_USERNAME", srv.Username)
+	t.Setenv("WEBDELIVERY_PASSWORD", srv.Password)
+	got := finish(func(s program.Streams) error {
+		return run(t.Context(), []string{"-wait", "https://www.example.com/a"}, s)
+	})
+	require.Len(t, srv.Purged(), 1)
+	assert.Equal(t, outcome{program.Done, fmt.Sprintf("%d COMPLETE\n", srv.Purged()[0].TransactionID), ""}, got)
+
+	got = finish(func(s program.Streams) error { return run(t.Context(), []string{"-h"}, s) })
+	assert.Equal(t, program.Done, got.code)
+	assert.True(t, strings.HasPrefix(got.err, "Purge takes content out of the caches"))
+	for _, part := range []string{"\n\tpurge [flags] -file FILE\n", "\nExit codes: 0 done;", "WEBDELIVERY_PASSWORD", "-resume transaction"} {
+		assert.Contains(t, got.err, part)
+	}
+	assert.NotContains(t, got.err, "//\n")
+}
