@@ -70,7 +70,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	// A bar between lines of a terminal would be in their way.
 	bar := progressbar.NewOptions64(total, progressbar.OptionSetWriter(s.Err), progressbar.OptionSetDescription("events"),
 		progressbar.OptionSetVisibility(s.ErrTerminal && (set.file != "" || !s.OutTerminal)),
-		progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+		progressbar.OptionShowCount(), progressbar.OptionSetRenderBlankState(true), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	defer func() { _ = bar.Clear() }()
 
 	write := func(out io.Writer) error {
@@ -78,7 +78,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 		if err != nil {
 			return err
 		}
-		return copyRows(rows, first.Columns, total, w, bar)
+		return copyRows(rows, first.Columns, total, w, bar.Set64)
 	}
 	if set.file == "" {
 		return write(s.Out)
@@ -87,7 +87,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 }
 
 // copyRows writes total rows. Some of those that were counted may be gone by the time they are asked for.
-func copyRows(rows iter.Seq2[webdelivery.Row, error], columns []string, total int64, w writer, bar *progressbar.ProgressBar) error {
+func copyRows(rows iter.Seq2[webdelivery.Row, error], columns []string, total int64, w writer, progress func(int64) error) error {
 	written := int64(0)
 	for row, err := range rows {
 		if err == nil && written == 0 && !slices.Equal(row.Columns(), columns) {
@@ -100,7 +100,7 @@ func copyRows(rows iter.Seq2[webdelivery.Row, error], columns []string, total in
 			return fmt.Errorf("after %d of %d events: %w", written, total, err)
 		}
 		if written++; written%1000 == 0 {
-			_ = bar.Set64(written)
+			_ = progress(written)
 		}
 	}
 	if written < total {
