@@ -1,9 +1,11 @@
-package main
+package table_test
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"io"
+	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,63 +19,79 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/events/table"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// exported gives the name of a file with the difficult events.
-func exported(t *testing.T, extension string) string {
+var (
+	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	// difficult are events whose texts and numbers are easily damaged.
+	difficult = []webdeliverytest.Event{
+		{
+			Time: noon.Add(1234 * time.Millisecond), RuleID: "=1+1", ClientIP: netip.MustParseAddr("192.0.2.1"),
+			ASN: 1<<53 + 1, Browser: `He said "hi", then left`,
+		},
+		{
+			Time: noon.Add(2 * time.Second), RuleID: "日本 ☃ 𝄞", ClientIP: netip.MustParseAddr("2001:db8::1"),
+			ASN: math.MaxInt64, Browser: "one\ntwo\r\nthree\r",
+		},
+		{Time: noon.Add(3 * time.Second)},
+	}
+	columns = []string{"event_timestamp_ms", "rule_id", "client_ip", "client_asn", "client_browser"}
+)
+
+// written gives what a format makes of events.
+func written(t *testing.T, format string, events ...webdeliverytest.Event) []byte {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "events."+extension)
-	require.NoError(t, export1(t.Context(), t, service(t, difficult()...), program.Streams{Err: io.Discard}, "-o", name))
-	info, err := os.Stat(name)
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) }))
+	srv.AddEvents(events...)
+	text, err := write(t, srv, format, columns)
 	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o600), info.Mode())
-	return name
+	return text
+}
+
+// write writes the hour after noon.
+func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []string) ([]byte, error) {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := table.Formats[format](&out, columns)
+	if err != nil {
+		return nil, err
+	}
+	query := webdelivery.EventsQuery{Dimensions: columns, Start: noon, End: noon.Add(time.Hour)}
+	for row, err := range srv.Client(t).Stats.Events.Rows(t.Context(), query) {
+		require.NoError(t, err)
+		if err := w.Write(row); err != nil {
+			return nil, err
+		}
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes(), nil
 }
 
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(exported(t, "csv"))
-	require.NoError(t, err)
+	text := string(written(t, "csv", difficult...))
 	assert.Equal(t, "event_timestamp_ms,rule_id,client_ip,client_asn,client_browser\r\n"+
 		"2026-11-20T12:00:01.234,=1+1,192.0.2.1,9007199254740993,\"He said \"\"hi\"\", then left\"\r\n"+
 		"2026-11-20T12:00:02.000,日本 ☃ 𝄞,2001:db8::1,9223372036854775807,\"one\ntwo\r\nthree\r\"\r\n"+
-		"2026-11-20T12:00:03.000,,,,\r\n", string(text))
+		"2026-11-20T12:00:03.000,,,,\r\n", text)
 
-	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	require.NoError(t, err)
 	assert.Equal(t, [][]string{
-		{"event_timestamp_ms", "rule_id", "client_ip", "client_asn", "client_browser"},
+		columns,
 		{"2026-11-20T12:00:01.234", "=1+1", "192.0.2.1", "9007199254740993", `He said "hi", then left`},
 		{"2026-11-20T12:00:02.000", "日本 ☃ 𝄞", "2001:db8::1", "9223372036854775807", "one\ntwo\nthree\r"}, // this reader makes \r\n to \n
 		{"2026-11-20T12:00:03.000", "", "", "", ""},
 	}, rows)
 }
 
-// The fake has no empty texts, and a service may.
-func TestCSVNullIsNotEmpty(t *testing.T) {
-	t.Parallel()
-	srv := service(t)
-	srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Body: `{"columns":[{"name":"a,b"},{"name":"c"}],"rows":[["",null]],"total_results":1}`})
-	name := filepath.Join(t.TempDir(), "events.csv")
-	require.NoError(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, "-o", name))
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
-	assert.Equal(t, "\"a,b\",c\r\n\"\",\r\n", string(text))
-	err = export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, "-o", filepath.Join(t.TempDir(), "events.parquet"))
-	require.ErrorContains(t, err, `column "a,b" cannot be written`)
-}
-
 func TestNDJSON(t *testing.T) {
 	t.Parallel()
-	in, err := os.Open(exported(t, "ndjson"))
-	require.NoError(t, err)
-	defer in.Close()
-	text, err := io.ReadAll(in)
-	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	require.Len(t, lines, 3)
+	lines := strings.SplitAfter(string(written(t, "ndjson", difficult...)), "\n")
+	require.Len(t, lines, 4)
+	assert.Empty(t, lines[3])
 	for i, want := range []map[string]any{
 		{
 			"event_timestamp_ms": "2026-11-20T12:00:01.234", "rule_id": "=1+1", "client_ip": "192.0.2.1",
@@ -96,7 +114,7 @@ func TestNDJSON(t *testing.T) {
 // Another library than the one that wrote it reads the same, types and order of columns included.
 func TestParquet(t *testing.T) {
 	t.Parallel()
-	in, err := file.OpenParquetFile(exported(t, "parquet"), false)
+	in, err := file.NewParquetReader(bytes.NewReader(written(t, "parquet", difficult...)))
 	require.NoError(t, err)
 	defer in.Close()
 	require.Equal(t, 1, in.NumRowGroups())
@@ -150,32 +168,47 @@ func cells[T any](t *testing.T, read func(int64, []T, []int16, []int16) (int64, 
 	return all
 }
 
-func TestParquetWithoutRows(t *testing.T) {
+func TestWithoutRows(t *testing.T) {
 	t.Parallel()
-	name := filepath.Join(t.TempDir(), "none.parquet")
-	require.NoError(t, export1(t.Context(), t, service(t), program.Streams{Err: io.Discard}, "-o", name))
-	in, err := file.OpenParquetFile(name, false)
+	assert.Equal(t, strings.Join(columns, ",")+"\r\n", string(written(t, "csv")))
+	assert.Empty(t, written(t, "ndjson"))
+	in, err := file.NewParquetReader(bytes.NewReader(written(t, "parquet")))
 	require.NoError(t, err)
 	defer in.Close()
 	assert.Zero(t, in.NumRows())
-	assert.Equal(t, 5, in.MetaData().Schema.NumColumns())
+	assert.Equal(t, len(columns), in.MetaData().Schema.NumColumns())
 }
 
-// weighed looks now and then how large the heap is while rows are written.
-type weighed struct {
-	writer
-	rows int
-	most uint64
-}
-
-func (w *weighed) write(row webdelivery.Row) error {
-	if w.rows++; w.rows%10_000 == 0 {
-		var stats runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&stats)
-		w.most = max(w.most, stats.HeapAlloc)
+// What the fake does not reply, and a service may.
+func TestOddReplies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ format, row, want, wrong string }{
+		{"csv", `["",null]`, "client_asn,rule_id\r\n\"\",\r\n", ""},
+		{"csv", `[1.50,true]`, "client_asn,rule_id\r\n1.50,true\r\n", ""},
+		{"ndjson", `["\u2603" , 18446744073709551616]`, `{"client_asn":"\u2603","rule_id":18446744073709551616}` + "\n", ""},
+		{"parquet", `["AS64496",null]`, "", `column client_asn: "AS64496" is no whole number`},
+	} {
+		srv := webdeliverytest.NewServer(t)
+		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"client_asn"},{"name":"rule_id"}],"rows":[` + tt.row + `],"total_results":1}`})
+		got, err := write(t, srv, tt.format, []string{"client_asn", "rule_id"})
+		if tt.wrong != "" {
+			require.ErrorContains(t, err, tt.wrong)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, string(got))
 	}
-	return w.writer.write(row)
+}
+
+func TestNamesOfColumns(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, err := table.Formats["csv"](&out, []string{"a,b", `c"`})
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	assert.Equal(t, `"a,b","c"""`+"\r\n", out.String())
+	_, err = table.Formats["parquet"](&out, []string{"a,b"})
+	require.ErrorContains(t, err, `column "a,b" cannot be written`)
 }
 
 // Ten times the rows do not take more memory; kept in whatever form they would take more than the margin.
@@ -183,28 +216,39 @@ func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is t
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(1000, 1, time.Time{}))
 	client := srv.Client(t)
 	end := time.Now()
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
+	names := append([]string{"event_timestamp_ms", "event_type", "event_action", "event_severity", "domain", "property"}, columns[1:]...)
+	for format, begin := range table.Formats {
 		name := filepath.Join(t.TempDir(), "events")
-		heap := func(rows int) uint64 {
-			query := webdelivery.EventsQuery{Dimensions: known, Start: end.Add(-time.Hour), End: end, Limit: rows}
-			w := &weighed{}
-			require.NoError(t, replace(name, func(out io.Writer) (err error) {
-				if w.writer, err = formats[format](out, known); err != nil {
-					return err
+		heap := func(rows int) (most uint64) {
+			out, err := os.Create(name)
+			require.NoError(t, err)
+			defer out.Close()
+			w, err := begin(out, names)
+			require.NoError(t, err)
+			written := 0
+			query := webdelivery.EventsQuery{Dimensions: names, Start: end.Add(-time.Hour), End: end, Limit: rows}
+			for row, err := range client.Stats.Events.Rows(t.Context(), query) {
+				require.NoError(t, err)
+				require.NoError(t, w.Write(row))
+				if written++; written%10_000 == 0 {
+					var stats runtime.MemStats
+					runtime.GC()
+					runtime.ReadMemStats(&stats)
+					most = max(most, stats.HeapAlloc)
 				}
-				return copyRows(client.Stats.Events.Rows(t.Context(), query), known, int64(rows), w, func(int64) error { return nil })
-			}))
-			require.Equal(t, rows, w.rows)
-			return w.most
+			}
+			require.NoError(t, w.Close())
+			require.Equal(t, rows, written)
+			return most
 		}
 		few, many := heap(20_000), heap(200_000)
 		t.Logf("%s: %.1f MB at 20,000 rows, %.1f MB at 200,000", format, float64(few)/1e6, float64(many)/1e6)
-		assert.Less(t, many, few+24<<20, format)
+		assert.Less(t, many, few+16<<20, format)
 		if format == "parquet" {
 			in, err := file.OpenParquetFile(name, false)
 			require.NoError(t, err)
 			assert.EqualValues(t, 200_000, in.NumRows())
-			assert.Greater(t, in.NumRowGroups(), 1)
+			assert.Equal(t, 4, in.NumRowGroups())
 			require.NoError(t, in.Close())
 		}
 	}
