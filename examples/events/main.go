@@ -1,7 +1,7 @@
 // Events exports raw security events to CSV, NDJSON or Parquet, as they arrive and in constant memory; -h tells how.
 //
 // The file of -o, which its owner alone can read, is there when it is whole: when anything fails, or on ^C, what was there
-// before stays. What went to stdout cannot be taken back: look at the exit code. Package table says how values are written.
+// before stays. What went to stdout cannot be taken back: see the exit code. Package table says how values are written.
 //
 // Exit codes: 0 done, 1 failed, 2 used wrongly.
 package main
@@ -53,7 +53,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	if set.query.Limit > 0 {
 		total = min(total, int64(set.query.Limit))
 	}
-	query.Limit = max(1, int(total)) // 0 would be the service's default
+	query.Limit = int(total)
 
 	bar := progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(s.Err),

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -76,6 +77,31 @@ func TestLimitAndNothing(t *testing.T) {
 			cells += rest + ","
 		}
 		assert.Equal(t, tt.want, cells, "%s", tt.args)
+	}
+}
+
+// A file replaces the one before, and its owner alone can read it.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		name := filepath.Join(t.TempDir(), "events."+format)
+		require.NoError(t, os.WriteFile(name, []byte("yesterday's"), 0o644))
+		require.NoError(t, export1(t.Context(), t, service(t, events...), program.Streams{Err: io.Discard}, "-o", name))
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode())
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assertOnly(t, name, string(text))
+		switch format {
+		case "parquet":
+			in, err := file.NewParquetReader(bytes.NewReader(text))
+			require.NoError(t, err)
+			assert.EqualValues(t, 3, in.NumRows())
+			require.NoError(t, in.Close())
+		default:
+			assert.Contains(t, string(text), "2026-11-20T12:00:03.000")
+		}
 	}
 }
 
