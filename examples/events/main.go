@@ -1,0 +1,111 @@
+// Events exports raw security events to CSV, NDJSON or Parquet, as they arrive and in constant memory; -h tells how.
+//
+// The file of -o, which its owner alone can read, is there when it is whole: when anything fails, or on ^C, what was there
+// before stays. What went to stdout cannot be taken back: see the exit code. Package table says how values are written.
+//
+// Exit codes: 0 done, 1 failed, 2 used wrongly.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/events/table"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+func main() { program.Main("events", term.IsTerminal, run) }
+
+func run(ctx context.Context, args []string, s program.Streams) error {
+	set, err := parse(args, s.Err, time.Now().UTC().Truncate(time.Second))
+	if err != nil {
+		return err
+	}
+	service, err := program.Connect(s.Err, nil, []webdeliverytest.Option{webdeliverytest.WithEvents(1, 1, time.Time{})}, nil)
+	if err != nil {
+		return err
+	}
+	defer service.Close()
+	return export(ctx, service.Client, set, s)
+}
+
+// export asks for one event, to learn what the head of a file and a progress bar need before the first: the columns, and
+// how many events there are. Then it asks for all of them (service-interface section 4.3).
+func export(ctx context.Context, client *webdelivery.Client, set settings, s program.Streams) error {
+	query := set.query
+	query.Limit = 1
+	first, err := client.Stats.Events.Query(ctx, query)
+	if err != nil {
+		return err
+	}
+	total := first.TotalResults
+	if set.query.Limit > 0 {
+		total = min(total, int64(set.query.Limit))
+	}
+	query.Limit = int(total)
+
+	bar := progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(s.Err),
+		progressbar.OptionSetVisibility(s.ErrTerminal && (set.file != "" || !s.OutTerminal)), // not between lines on a terminal
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetRenderBlankState(true),
+		progressbar.OptionThrottle(100*time.Millisecond))
+	defer func() { _ = bar.Clear() }()
+
+	write := func(out io.Writer) error {
+		w, err := table.Formats[set.format](out, first.Columns)
+		if err != nil {
+			return err
+		}
+		written := int64(0)
+		for row, err := range client.Stats.Events.Rows(ctx, query) {
+			if err == nil && written == 0 && !slices.Equal(row.Columns(), first.Columns) {
+				err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), first.Columns)
+			}
+			if err == nil {
+				err = w.Write(row)
+			}
+			if err != nil {
+				return fmt.Errorf("after %d of %d events: %w", written, total, err)
+			}
+			written++
+			_ = bar.Set64(written)
+		}
+		if written < total { // some of those that were counted are gone
+			return &webdelivery.IncompleteError{Got: written, Total: total}
+		}
+		return w.Close()
+	}
+	if set.file == "" {
+		return write(s.Out)
+	}
+	return replace(set.file, write)
+}
+
+// replace writes a file under another name beside it, and gives it its own when it is whole.
+func replace(name string, write func(io.Writer) error) error {
+	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // unless it has its name
+	defer file.Close()
+	if err := write(file); err != nil {
+		return err
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil { // unsynced, a crash could leave the name on an empty file
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+const dataPath = "/stats/security/events/data"
+
+// service holds events, and is always in the hour after noon.
+func service(t *testing.T, events ...webdeliverytest.Event) *webdeliverytest.Server {
+	t.Helper()
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) }))
+	srv.AddEvents(events...)
+	return srv
+}
+
+var events = []webdeliverytest.Event{
+	{Time: noon.Add(1234 * time.Millisecond), RuleID: "a", ClientIP: netip.MustParseAddr("192.0.2.1"), ASN: 64496},
+	{Time: noon.Add(2 * time.Second), RuleID: "b", ClientIP: netip.MustParseAddr("2001:db8::1"), ASN: 64511},
+	{Time: noon.Add(3 * time.Second)},
+}
+
+// export1 exports the hour after noon as the flags say.
+func export1(ctx context.Context, t *testing.T, srv *webdeliverytest.Server, s program.Streams, args ...string) error {
+	t.Helper()
+	args = append([]string{
+		"-start", "2026-11-20T12:00:00Z", "-end", "2026-11-20T14:00:00+01:00",
+		"-dimensions", "rule_id,client_ip,client_asn,client_browser",
+	}, args...)
+	set, err := parse(args, io.Discard, noon.Add(time.Hour))
+	require.NoError(t, err)
+	return export(ctx, srv.Client(t), set, s)
+}
+
+// Only what -limit allows is asked for, and a span without events gives a file without rows.
+func TestLimitAndNothing(t *testing.T) {
+	t.Parallel()
+	srv := service(t, events...)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-limit", "1"}, "a,192.0.2.1,"},
+		{[]string{"-limit", "0"}, "a,192.0.2.1,b,2001:db8::1,,,"},
+		{[]string{"-limit", "9"}, "a,192.0.2.1,b,2001:db8::1,,,"},
+		{[]string{"-filter", "client_asn==64511"}, "b,2001:db8::1,"},
+		{[]string{"-filter", "rule_id==none"}, ""},
+		{[]string{"-end", "2026-11-20T12:00:01Z"}, ""},
+	} {
+		var out bytes.Buffer
+		args := append([]string{"-dimensions", "rule_id,client_ip"}, tt.args...)
+		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, args...))
+		lines := strings.Split(out.String(), "\r\n")
+		assert.Equal(t, "event_timestamp_ms,rule_id,client_ip", lines[0])
+		cells := ""
+		for _, line := range lines[1 : len(lines)-1] {
+			_, rest, _ := strings.Cut(line, ",")
+			cells += rest + ","
+		}
+		assert.Equal(t, tt.want, cells, "%s", tt.args)
+	}
+}
+
+// A file replaces the one before, and its owner alone can read it.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		name := filepath.Join(t.TempDir(), "events."+format)
+		require.NoError(t, os.WriteFile(name, []byte("yesterday's"), 0o644))
+		require.NoError(t, export1(t.Context(), t, service(t, events...), program.Streams{Err: io.Discard}, "-o", name))
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode())
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assertOnly(t, name, string(text))
+		switch format {
+		case "parquet":
+			in, err := file.NewParquetReader(bytes.NewReader(text))
+			require.NoError(t, err)
+			assert.EqualValues(t, 3, in.NumRows())
+			require.NoError(t, in.Close())
+		default:
+			assert.Contains(t, string(text), "2026-11-20T12:00:03.000")
+		}
+	}
+}
+
+// Whatever breaks an export, the file that was there is left as it was, and there is no other.
+func TestBrokenExports(t *testing.T) {
+	t.Parallel()
+	const head = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"},{"name":"client_ip"},{"name":"client_asn"},{"name":"client_browser"}],`
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		for name, tt := range map[string]struct {
+			fault webdeliverytest.FaultRule // of the second request
+			check func(t *testing.T, err error)
+		}{
+			"cut": {
+				webdeliverytest.FaultRule{Cut: webdeliverytest.CutChunked},
+				func(t *testing.T, err error) { assert.ErrorContains(t, err, "of 3 events: ") },
+			},
+			"refused": {
+				webdeliverytest.FaultRule{Status: 403},
+				func(t *testing.T, err error) { assert.ErrorIs(t, err, webdelivery.ErrForbidden) },
+			},
+			"rows are gone": {
+				webdeliverytest.FaultRule{Body: head + `"rows":[["2026-11-20T12:00:01.234","a",null,null,null]],"total_results":1}`},
+				func(t *testing.T, err error) {
+					var incomplete *webdelivery.IncompleteError
+					require.ErrorAs(t, err, &incomplete)
+					assert.Equal(t, webdelivery.IncompleteError{Got: 1, Total: 3}, *incomplete)
+				},
+			},
+			"other columns": {
+				webdeliverytest.FaultRule{Body: `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["a"],["b"],["c"]],"total_results":3}`},
+				func(t *testing.T, err error) { assert.ErrorContains(t, err, "after 0 of 3 events: the columns are") },
+			},
+		} {
+			t.Run(format+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				srv := service(t, events...)
+				tt.fault.Path, tt.fault.Skip = dataPath, 1
+				srv.Fail(tt.fault)
+				dir := t.TempDir()
+				file := filepath.Join(dir, "events."+format)
+				require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
+				tt.check(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, "-o", file))
+				assertOnly(t, file, "yesterday's")
+			})
+		}
+	}
+}
+
+// ^C while events arrive.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		srv := service(t, events...)
+		ctx, interrupt := context.WithCancel(t.Context())
+		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Handler: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"columns":[{"name":"event_timestamp_ms"}],"total_results":3,"rows":[`)
+			assert.NoError(t, http.NewResponseController(w).Flush())
+			interrupt()
+			<-r.Context().Done()
+		}})
+		file := filepath.Join(t.TempDir(), "new."+format)
+		require.ErrorIs(t, export1(ctx, t, srv, program.Streams{Err: io.Discard}, "-o", file), context.Canceled)
+		assertOnly(t, file, "")
+	}
+}
+
+// assertOnly checks that there is nothing but a file with this text in its folder; no file when there is no text.
+func assertOnly(t *testing.T, file, text string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(file))
+	require.NoError(t, err)
+	if text == "" {
+		assert.Empty(t, entries)
+		return
+	}
+	require.Len(t, entries, 1)
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, text, string(got))
+}
+
+// The bar knows how many events there are, and is there for terminals alone.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	srv := service(t, events...)
+	file := filepath.Join(t.TempDir(), "events.csv")
+	for _, tt := range []struct {
+		bar              bool
+		errTerm, outTerm bool
+		args             []string
+	}{
+		{true, true, true, []string{"-o", file}},
+		{true, true, false, nil},
+		{false, true, true, nil}, // in the way of the lines
+		{false, false, false, []string{"-o", file}},
+	} {
+		var told bytes.Buffer
+		s := program.Streams{Out: io.Discard, Err: &told, ErrTerminal: tt.errTerm, OutTerminal: tt.outTerm}
+		require.NoError(t, export1(t.Context(), t, srv, s, tt.args...))
+		assert.Equal(t, tt.bar, strings.Contains(told.String(), "(0/3)"), "%q", told.String())
+		if !tt.bar {
+			assert.Empty(t, told.String())
+		}
+	}
+}
+
+// As a user starts it: against the service of the environment.
+func TestRun(t *testing.T) {
+	at := time.Now().Add(-time.Minute)
+	srv := webdeliverytest.NewServer(t)
+	srv.AddEvents(webdeliverytest.Event{Time: at, RuleID: "rule-1"}, webdeliverytest.Event{Time: at.Add(-time.Hour), RuleID: "rule-2"})
+	for name, value := range map[string]string{
+		"BASE_URL": srv.URL, "CUSTOMER": srv.Customer, "USERNAME": srv.Username, "PASSWORD": srv.Password,
+	} {
+		t.Setenv("WEBDELIVERY_"+name, value)
+	}
+	start := func(args ...string) (code int, stdout, stderr string) {
+		var out, told bytes.Buffer
+		err := run(t.Context(), args, program.Streams{Out: &out, Err: &told})
+		code = program.Code("events", &told, err)
+		return code, out.String(), told.String()
+	}
+	code, out, told := start("-since", "30m")
+	assert.Equal(t, program.Done, code)
+	assert.Contains(t, out, ",rule-1,")
+	assert.NotContains(t, out, "rule-2")
+	assert.Empty(t, told)
+
+	_, out, told = start("-format", "ndjson", "-start", at.AddDate(0, 0, -9).Format(time.RFC3339))
+	assert.Equal(t, 2, strings.Count(out, "\n"))
+	assert.Contains(t, told, "what was before is missing")
+
+	dir := t.TempDir()
+	for want, tt := range map[string]struct {
+		code int
+		args []string
+	}{
+		"Exit codes: 0 done, 1 failed, 2 used wrongly":      {program.Done, []string{"-h"}},
+		`unknown dimension "none"`:                          {program.Failed, []string{"-dimensions", "none"}},
+		"no such file":                                      {program.Failed, []string{"-o", filepath.Join(dir, "none", "a.csv")}},
+		"flag -filter: filters: at byte 13: no == or != in": {program.Misuse, []string{"-filter", "rule_id==abc,x"}},
+		`invalid value "yesterday" for flag -start`:         {program.Misuse, []string{"-start", "yesterday"}},
+		"is not after starttime":                            {program.Misuse, []string{"-since", "-1h"}},
+		`dimensions[1]: "" is no name`:                      {program.Misuse, []string{"-dimensions", "rule_id,"}},
+		`unexpected argument "today"`:                       {program.Misuse, []string{"today"}},
+		"-limit -1 is below 0":                              {program.Misuse, []string{"-limit", "-1"}},
+		"parquet goes to a file":                            {program.Misuse, []string{"-format", "parquet"}},
+		`format "xlsx" is none of csv, ndjson and parquet`:  {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
+		`invalid value "1 day" for flag -since`:             {program.Misuse, []string{"-since", "1 day"}},
+		dir + " is there and is no regular file":            {program.Misuse, []string{"-format", "csv", "-o", dir}},
+	} {
+		code, out, told := start(tt.args...)
+		assert.Equal(t, tt.code, code, want)
+		assert.Contains(t, told, want)
+		assert.Empty(t, out)
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+
+	t.Setenv("WEBDELIVERY_BASE_URL", "") // without a service it has one of its own
+	code, out, _ = start("-since", "10m", "-dimensions", "domain")
+	assert.Equal(t, program.Done, code)
+	assert.Contains(t, out, ",www.example.com\r\n")
+}

@@ -1,0 +1,95 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+type parquetWriter struct {
+	out     *parquet.GenericWriter[any]
+	columns []string
+}
+
+func newParquet(out io.Writer, columns []string) (Writer, error) {
+	fields := parquet.Group{}
+	for _, column := range columns {
+		if strings.Contains(column, ",") { // the library would panic
+			return nil, fmt.Errorf("column %q cannot be written to Parquet", column)
+		}
+		fields[column] = parquet.Optional(typeOf(column))
+	}
+	schema := parquet.NewSchema("event", inOrder{fields, columns})
+	return &parquetWriter{parquet.NewGenericWriter[any](out, schema,
+		parquet.Compression(&parquet.Snappy),
+		parquet.MaxRowsPerRowGroup(50_000), // a row group is in memory until it is whole
+	), columns}, nil
+}
+
+// Write adds a row to the row group.
+func (w *parquetWriter) Write(row webdelivery.Row) error {
+	cells := make(parquet.Row, len(w.columns))
+	for i, column := range w.columns {
+		value, err := read(column, row.At(i))
+		if err != nil {
+			return fmt.Errorf("column %s: %w", column, err)
+		}
+		cells[i] = value.Level(0, 1, i)
+		if value.IsNull() {
+			cells[i] = value.Level(0, 0, i)
+		}
+	}
+	_, err := w.out.WriteRows([]parquet.Row{cells})
+	return err
+}
+
+// Close writes the last row group and what says where all of them are.
+func (w *parquetWriter) Close() error { return w.out.Close() }
+
+// typeOf goes by the name alone, so that all files of the same dimensions can be read together.
+func typeOf(column string) parquet.Node {
+	switch column {
+	case webdelivery.DimEventTimestamp:
+		return parquet.Timestamp(parquet.Millisecond)
+	case webdelivery.DimClientASN:
+		return parquet.Int(64)
+	default:
+		return parquet.Encoded(parquet.String(), &parquet.RLEDictionary)
+	}
+}
+
+// read gives a value its column's type.
+func read(column string, v webdelivery.Value) (parquet.Value, error) {
+	switch {
+	case v.IsNull():
+		return parquet.NullValue(), nil
+	case column == webdelivery.DimEventTimestamp:
+		at, err := v.Time()
+		return parquet.Int64Value(at.UnixMilli()), err
+	case column == webdelivery.DimClientASN:
+		n, err := v.Int64()
+		return parquet.Int64Value(n), err
+	default:
+		return parquet.ByteArrayValue([]byte(v.String())), nil
+	}
+}
+
+// inOrder has its fields in the order of the columns; those of a parquet.Group are in that of the alphabet.
+type inOrder struct {
+	parquet.Group
+	columns []string
+}
+
+// Fields lists the fields.
+func (g inOrder) Fields() []parquet.Field {
+	fields := g.Group.Fields()
+	slices.SortFunc(fields, func(a, b parquet.Field) int {
+		return slices.Index(g.columns, a.Name()) - slices.Index(g.columns, b.Name())
+	})
+	return fields
+}

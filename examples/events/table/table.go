@@ -1,0 +1,23 @@
+// Package table writes rows of security statistics one after the other, in constant memory.
+//
+// CSV is that of RFC 4180 with a header line; null is nothing, and a text without characters is "". Cells are data for
+// machines: one that begins with = + - or @ stands as it came, so do not open such a file in a spreadsheet. NDJSON has an
+// object a line. Parquet has a timestamp in milliseconds of UTC, client_asn as a number of 64 bits, all else as text.
+package table
+
+import (
+	"io"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// Writer writes rows in one format. Close writes what is held back.
+type Writer interface {
+	Write(row webdelivery.Row) error
+	Close() error
+}
+
+// Formats make the writer of each format.
+var Formats = map[string]func(out io.Writer, columns []string) (Writer, error){
+	"csv": newCSV, "ndjson": newNDJSON, "parquet": newParquet,
+}

@@ -1,0 +1,259 @@
+package table_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/events/table"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+var (
+	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	// difficult are events whose texts and numbers are easily damaged.
+	difficult = []webdeliverytest.Event{
+		{
+			Time: noon.Add(1234 * time.Millisecond), RuleID: "=1+1", ClientIP: netip.MustParseAddr("192.0.2.1"),
+			ASN: 1<<53 + 1, Browser: `He said "hi", then left`,
+		},
+		{
+			Time: noon.Add(2 * time.Second), RuleID: "日本 ☃ 𝄞", ClientIP: netip.MustParseAddr("2001:db8::1"),
+			ASN: math.MaxInt64, Browser: "one\ntwo\r\nthree\r",
+		},
+		{Time: noon.Add(3 * time.Second)},
+	}
+	columns = []string{"event_timestamp_ms", "rule_id", "client_ip", "client_asn", "client_browser"}
+)
+
+// written gives what a format makes of events.
+func written(t *testing.T, format string, events ...webdeliverytest.Event) []byte {
+	t.Helper()
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) }))
+	srv.AddEvents(events...)
+	text, err := write(t, srv, format, columns)
+	require.NoError(t, err)
+	return text
+}
+
+// write writes the hour after noon.
+func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []string) ([]byte, error) {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := table.Formats[format](&out, columns)
+	if err != nil {
+		return nil, err
+	}
+	query := webdelivery.EventsQuery{Dimensions: columns, Start: noon, End: noon.Add(time.Hour)}
+	for row, err := range srv.Client(t).Stats.Events.Rows(t.Context(), query) {
+		require.NoError(t, err)
+		if err := w.Write(row); err != nil {
+			return nil, err
+		}
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes(), nil
+}
+
+func TestCSV(t *testing.T) {
+	t.Parallel()
+	text := string(written(t, "csv", difficult...))
+	assert.Equal(t, "event_timestamp_ms,rule_id,client_ip,client_asn,client_browser\r\n"+
+		"2026-11-20T12:00:01.234,=1+1,192.0.2.1,9007199254740993,\"He said \"\"hi\"\", then left\"\r\n"+
+		"2026-11-20T12:00:02.000,日本 ☃ 𝄞,2001:db8::1,9223372036854775807,\"one\ntwo\r\nthree\r\"\r\n"+
+		"2026-11-20T12:00:03.000,,,,\r\n", text)
+
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	require.NoError(t, err)
+	assert.Equal(t, [][]string{
+		columns,
+		{"2026-11-20T12:00:01.234", "=1+1", "192.0.2.1", "9007199254740993", `He said "hi", then left`},
+		{"2026-11-20T12:00:02.000", "日本 ☃ 𝄞", "2001:db8::1", "9223372036854775807", "one\ntwo\nthree\r"}, // this reader makes \r\n to \n
+		{"2026-11-20T12:00:03.000", "", "", "", ""},
+	}, rows)
+}
+
+func TestNDJSON(t *testing.T) {
+	t.Parallel()
+	lines := strings.SplitAfter(string(written(t, "ndjson", difficult...)), "\n")
+	require.Len(t, lines, 4)
+	assert.Empty(t, lines[3])
+	for i, want := range []map[string]any{
+		{
+			"event_timestamp_ms": "2026-11-20T12:00:01.234", "rule_id": "=1+1", "client_ip": "192.0.2.1",
+			"client_asn": json.Number("9007199254740993"), "client_browser": `He said "hi", then left`,
+		},
+		{
+			"event_timestamp_ms": "2026-11-20T12:00:02.000", "rule_id": "日本 ☃ 𝄞", "client_ip": "2001:db8::1",
+			"client_asn": json.Number("9223372036854775807"), "client_browser": "one\ntwo\r\nthree\r",
+		},
+		{"event_timestamp_ms": "2026-11-20T12:00:03.000", "rule_id": nil, "client_ip": nil, "client_asn": nil, "client_browser": nil},
+	} {
+		var got map[string]any
+		decoder := json.NewDecoder(strings.NewReader(lines[i]))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&got))
+		assert.Equal(t, want, got)
+	}
+}
+
+// Another library than the one that wrote it reads the same, types and order of columns included.
+func TestParquet(t *testing.T) {
+	t.Parallel()
+	in, err := file.NewParquetReader(bytes.NewReader(written(t, "parquet", difficult...)))
+	require.NoError(t, err)
+	defer in.Close()
+	require.Equal(t, 1, in.NumRowGroups())
+	for i, want := range []struct {
+		name, logical string
+		physical      parquet.Type
+		cells         []any
+	}{
+		{
+			"event_timestamp_ms", "Timestamp(isAdjustedToUTC=true, timeUnit=milliseconds, is_from_converted_type=false, force_set_converted_type=false)",
+			parquet.Types.Int64,
+			[]any{noon.UnixMilli() + 1234, noon.UnixMilli() + 2000, noon.UnixMilli() + 3000},
+		},
+		{"rule_id", "String", parquet.Types.ByteArray, []any{"=1+1", "日本 ☃ 𝄞", nil}},
+		{"client_ip", "String", parquet.Types.ByteArray, []any{"192.0.2.1", "2001:db8::1", nil}},
+		{"client_asn", "Int(bitWidth=64, isSigned=true)", parquet.Types.Int64, []any{int64(9007199254740993), int64(9223372036854775807), nil}},
+		{"client_browser", "String", parquet.Types.ByteArray, []any{`He said "hi", then left`, "one\ntwo\r\nthree\r", nil}},
+	} {
+		column := in.MetaData().Schema.Column(i)
+		assert.Equal(t, want.name, column.Name())
+		assert.Equal(t, want.logical, column.LogicalType().String())
+		assert.Equal(t, want.physical, column.PhysicalType())
+		reader, err := in.RowGroup(0).Column(i)
+		require.NoError(t, err)
+		switch reader := reader.(type) {
+		case *file.Int64ColumnChunkReader:
+			assert.Equal(t, want.cells, cells(t, reader.ReadBatch, func(n int64) any { return n }))
+		case *file.ByteArrayColumnChunkReader:
+			assert.Equal(t, want.cells, cells(t, reader.ReadBatch, func(b parquet.ByteArray) any { return b.String() }))
+		default:
+			t.Errorf("a %T", reader)
+		}
+	}
+}
+
+// cells reads three values of a column.
+func cells[T any](t *testing.T, read func(int64, []T, []int16, []int16) (int64, int, error), show func(T) any) []any {
+	t.Helper()
+	values, defined := make([]T, 3), make([]int16, 3)
+	total, _, err := read(3, values, defined, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, total)
+	var all []any
+	for _, d := range defined {
+		if d == 0 {
+			all = append(all, nil)
+			continue
+		}
+		all, values = append(all, show(values[0])), values[1:]
+	}
+	return all
+}
+
+func TestWithoutRows(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, strings.Join(columns, ",")+"\r\n", string(written(t, "csv")))
+	assert.Empty(t, written(t, "ndjson"))
+	in, err := file.NewParquetReader(bytes.NewReader(written(t, "parquet")))
+	require.NoError(t, err)
+	defer in.Close()
+	assert.Zero(t, in.NumRows())
+	assert.Equal(t, len(columns), in.MetaData().Schema.NumColumns())
+}
+
+// What the fake does not reply, and a service may.
+func TestOddReplies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ format, row, want, wrong string }{
+		{"csv", `["",null]`, "client_asn,rule_id\r\n\"\",\r\n", ""},
+		{"csv", `[1.50,true]`, "client_asn,rule_id\r\n1.50,true\r\n", ""},
+		{"ndjson", `["\u2603" , 18446744073709551616]`, `{"client_asn":"\u2603","rule_id":18446744073709551616}` + "\n", ""},
+		{"parquet", `["AS64496",null]`, "", `column client_asn: "AS64496" is no whole number`},
+	} {
+		srv := webdeliverytest.NewServer(t)
+		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"client_asn"},{"name":"rule_id"}],"rows":[` + tt.row + `],"total_results":1}`})
+		got, err := write(t, srv, tt.format, []string{"client_asn", "rule_id"})
+		if tt.wrong != "" {
+			require.ErrorContains(t, err, tt.wrong)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, string(got))
+	}
+}
+
+func TestNamesOfColumns(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w, err := table.Formats["csv"](&out, []string{"a,b", `c"`})
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	assert.Equal(t, `"a,b","c"""`+"\r\n", out.String())
+	_, err = table.Formats["parquet"](&out, []string{"a,b"})
+	require.ErrorContains(t, err, `column "a,b" cannot be written`)
+}
+
+// Ten times the rows do not take more memory; kept in whatever form they would take more than the margin.
+func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is that of all tests
+	end := time.Now()
+	client := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(1000, 1, time.Time{})).Client(t)
+	names := append([]string{"event_timestamp_ms", "event_type", "event_action", "event_severity", "domain", "property"}, columns[1:]...)
+	name := filepath.Join(t.TempDir(), "events.")
+	heap := func(rows int) (most uint64) { // with a writer of each format
+		var writers []table.Writer
+		for format, begin := range table.Formats {
+			out, err := os.Create(name + format)
+			require.NoError(t, err)
+			defer out.Close()
+			w, err := begin(out, names)
+			require.NoError(t, err)
+			writers = append(writers, w)
+		}
+		written := 0
+		query := webdelivery.EventsQuery{Dimensions: names, Start: end.Add(-time.Hour), End: end, Limit: rows}
+		for row, err := range client.Stats.Events.Rows(t.Context(), query) {
+			require.NoError(t, err)
+			for _, w := range writers {
+				require.NoError(t, w.Write(row))
+			}
+			if written++; written%10_000 == 0 {
+				var stats runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&stats)
+				most = max(most, stats.HeapAlloc)
+			}
+		}
+		for _, w := range writers {
+			require.NoError(t, w.Close())
+		}
+		require.Equal(t, rows, written)
+		return most
+	}
+	few, many := heap(20_000), heap(200_000)
+	t.Logf("%.1f MB at 20,000 rows, %.1f MB at 200,000", float64(few)/1e6, float64(many)/1e6)
+	assert.Less(t, many, few+16<<20)
+
+	in, err := file.OpenParquetFile(name+"parquet", false)
+	require.NoError(t, err)
+	defer in.Close()
+	assert.EqualValues(t, 200_000, in.NumRows())
+	assert.Equal(t, 4, in.NumRowGroups())
+}
