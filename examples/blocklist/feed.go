@@ -120,15 +120,7 @@ func (r *reader) download(ctx context.Context, address *url.URL) (name, text, co
 	shown := *address
 	shown.User, shown.RawQuery, shown.Fragment = nil, "", "" // there may be keys in it
 	name = shown.String()
-	client := http.Client{Timeout: r.timeout, CheckRedirect: func(to *http.Request, via []*http.Request) error {
-		if via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
-			return errors.New("a redirect leads from https to http")
-		}
-		if len(via) == 10 {
-			return errors.New("more than 10 redirects")
-		}
-		return nil
-	}}
+	client := http.Client{Timeout: r.timeout, CheckRedirect: checkRedirect}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return name, "", "", err
@@ -148,4 +140,15 @@ func (r *reader) download(ctx context.Context, address *url.URL) (name, text, co
 	contentType, _, _ = mime.ParseMediaType(response.Header.Get("Content-Type"))
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxFeed+1))
 	return name, string(body), contentType, err
+}
+
+// checkRedirect follows a feed that has moved, but not to where anybody on the way could change it.
+func checkRedirect(to *http.Request, via []*http.Request) error {
+	if via[len(via)-1].URL.Scheme == "https" && to.URL.Scheme != "https" {
+		return errors.New("a redirect leads from https to http")
+	}
+	if len(via) == 10 {
+		return errors.New("more than 10 redirects")
+	}
+	return nil
 }
