@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,25 +61,14 @@ func (r *reader) read(ctx context.Context, feed string) ([]entry, error) {
 	return entries, nil
 }
 
+// formats are what endings of names and Content-Types stand for.
+var formats = map[string]string{
+	".txt": "plain", ".csv": "csv", ".json": "json", "text/csv": "csv", "application/json": "json",
+}
+
 // formatOf trusts a name more than a Content-Type, which is text/plain for every file of some servers.
 func (r *reader) formatOf(name, contentType string) string {
-	extension := strings.ToLower(path.Ext(name))
-	switch {
-	case r.format != "":
-		return r.format
-	case extension == ".csv":
-		return "csv"
-	case extension == ".json":
-		return "json"
-	case extension == ".txt":
-		return "plain"
-	case contentType == "text/csv":
-		return "csv"
-	case contentType == "application/json" || strings.HasSuffix(contentType, "+json"):
-		return "json"
-	default:
-		return "plain"
-	}
+	return cmp.Or(r.format, formats[strings.ToLower(path.Ext(name))], formats[contentType], "plain")
 }
 
 // fetch reads a feed; one byte more than is allowed tells that it is too long. The name is as people may see it.

@@ -119,7 +119,6 @@ func TestFormatOf(t *testing.T) {
 		{"", "https://example.com/feed.json", "text/plain", "json"},
 		{"", "https://example.com/feed.txt", "application/json", "plain"},
 		{"", "https://example.com/feed", "application/json", "json"},
-		{"", "https://example.com/feed", "application/feed+json", "json"},
 		{"", "https://example.com/feed", "text/csv", "csv"},
 		{"", "https://example.com/feed", "application/octet-stream", "plain"},
 		{"csv", "feed.json", "application/json", "csv"},
@@ -233,4 +232,36 @@ func TestRedirectsStaySafe(t *testing.T) {
 	require.NoError(t, checkRedirect(safe, []*http.Request{safe}))
 	require.NoError(t, checkRedirect(plain, []*http.Request{plain}))
 	require.ErrorContains(t, checkRedirect(plain, []*http.Request{plain, safe}), "from https to http")
+}
+
+// Whatever comes, it is entries of lines that there are, or an error that names the feed.
+func FuzzFeeds(f *testing.F) {
+	for _, text := range []string{"192.0.2.1\n", "ip,b\n\"192.0.2.1\",\"\n\"", "[{\"a\": [\"192.0.2.1\",\n{}]}]", "<", "\ufeff::/0", "[\"\\ud800\"\n"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, r := range []reader{
+			{format: "plain"},
+			{format: "csv", column: "2"},
+			{format: "csv", column: "ip"},
+			{format: "json"},
+			{format: "json", field: "a"},
+			{format: "json", field: "a.b"},
+		} {
+			r.in = strings.NewReader(text)
+			entries, err := r.read(t.Context(), "-")
+			if err != nil {
+				require.Empty(t, entries)
+				require.True(t, strings.HasPrefix(err.Error(), "-:"), err)
+				continue
+			}
+			require.NotEmpty(t, entries)
+			last := 1
+			for _, e := range entries {
+				require.GreaterOrEqual(t, e.line, last)
+				last = e.line
+			}
+			require.LessOrEqual(t, last, 1+strings.Count(text, "\n"))
+		}
+	})
 }

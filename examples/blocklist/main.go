@@ -183,18 +183,18 @@ func fill(srv *webdeliverytest.Server) {
 	}})
 }
 
+// colours of the lines that add, green, and that remove, red.
+var colours = map[byte]string{'+': "\x1b[32m", '-': "\x1b[31m"}
+
 // show prints a plan.
 func show(s program.Streams, asJSON bool, plan *webdelivery.Plan) error {
 	if asJSON {
 		return printJSON(s.Out, plan)
 	}
-	colour := s.OutTerminal && os.Getenv("NO_COLOR") == ""
+	coloured := s.OutTerminal && os.Getenv("NO_COLOR") == ""
 	for line := range strings.Lines(plan.String()) {
-		switch text := strings.TrimSuffix(line, "\n"); {
-		case colour && line[0] == '+':
-			line = "\x1b[32m" + text + "\x1b[0m\n"
-		case colour && line[0] == '-':
-			line = "\x1b[31m" + text + "\x1b[0m\n"
+		if colour := colours[line[0]]; coloured && colour != "" {
+			line = colour + strings.TrimSuffix(line, "\n") + "\x1b[0m\n"
 		}
 		if _, err := io.WriteString(s.Out, line); err != nil {
 			return err
