@@ -3,23 +3,18 @@
 //	blocklist [flags] LIST FEED...
 //	blocklist [-wait] [-json] -apply-plan FILE
 //
-// LIST is the id of a list, or a name that only one list has. Each FEED is a file, an http or https URL, or - for
-// standard input; its entries are IP addresses, CIDR ranges or country codes, in one of three formats:
+// LIST is the id of a list, or a name that only one list has. A FEED is a file, or an http or https address; its entries
+// are IP addresses, CIDR ranges or country codes, in one of three formats:
 //
 //	plain  one entry a line; what follows # or ; or // is a comment
 //	csv    the column -column of a table
 //	json   an array of strings, or what -field leads to: with "prefixes.ip" {"prefixes": [{"ip": "192.0.2.1"}]}
 //
-// Without -format the ending of the name says which, else the Content-Type, else it is plain. A feed that is empty,
-// broken or a web page is an error that names its line, and the list stays as it is. So is one that is longer than 32 MiB,
-// that takes longer than -timeout, or that names a range of all addresses.
-//
-// A plan is printed, and with -apply it is carried out. In between, -save-plan can keep it for somebody to read, and
-// -apply-plan carries out what was read, if the list has not changed since. -json prints the plan as JSON; what became of
-// it follows, as another JSON value.
+// Without -format the extension or the Content-Type says which. A feed that is empty, broken or a web page is an error
+// that names its line, and nothing is changed. With -json and -apply, what became of the plan is a second JSON value.
 //
 // Exit codes: 0 the list is as the feeds say, 1 failed and nothing was changed, 2 used wrongly, 3 changed in part, or
-// perhaps, 4 there is something to change, and it was not asked for.
+// perhaps, 4 there is something to change, and -apply was not given.
 package main
 
 import (
@@ -27,197 +22,178 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
+	"github.com/google/renameio/v2/maybe"
 	"golang.org/x/term"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/blocklist/feed"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// pending is the exit code of a plan that was only printed: a pipeline can wait there for an approval.
-const pending = 4
+//go:embed main.go
+var source string // begins with the help
+
+//go:embed sample.txt
+var sample string // the feed when there are neither arguments nor settings
 
 func main() { program.Main("blocklist", term.IsTerminal, run) }
 
-//go:embed main.go
-var source string // for its package comment, which is the help
-
-//go:embed sample.txt
-var sample string // what is read when there are no arguments and no service
-
-// settings are what the command line says.
-type settings struct {
-	list                 string
-	feeds                []string
-	reader               reader
-	options              webdelivery.PlanOptions
-	apply, wait, asJSON  bool
-	savePlan, storedPlan string
-}
-
-func parse(args []string, s program.Streams) (*settings, error) {
-	set := &settings{}
-	flags := flag.NewFlagSet("blocklist", flag.ContinueOnError)
-	flags.SetOutput(s.Err)
-	flags.Usage = func() {
-		comment, _, _ := strings.Cut("\n"+source, "\npackage main")
-		fmt.Fprintf(s.Err, "%s\n\n%s\n\nFlags:\n\n", strings.NewReplacer("\n// ", "\n", "\n//", "\n").Replace(comment)[1:], program.Settings)
-		flags.PrintDefaults()
-	}
-	flags.StringVar(&set.reader.format, "format", "", "`format` of the feeds: plain, csv or json")
-	flags.StringVar(&set.reader.column, "column", "1", "`name` of the CSV column in the first line, or its number where there is no such line")
-	flags.StringVar(&set.reader.field, "field", "", "`name` of the JSON member, or several with dots in between")
-	flags.DurationVar(&set.reader.timeout, "timeout", 30*time.Second, "`time` that a feed may take over http")
-	flags.Float64Var(&set.options.MaxRemove, "max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
-	flags.BoolVar(&set.options.Aggregate, "aggregate", false, "merge entries into the fewest ranges that cover the same addresses")
-	flags.BoolVar(&set.apply, "apply", false, "carry out the plan")
-	flags.BoolVar(&set.wait, "wait", false, "wait until the changed list is deployed")
-	flags.BoolVar(&set.asJSON, "json", false, "print JSON")
-	flags.StringVar(&set.savePlan, "save-plan", "", "write the plan to `file`")
-	flags.StringVar(&set.storedPlan, "apply-plan", "", "carry out the plan of `file`, without feeds")
-	if err := program.Parse(flags, args); err != nil {
-		return nil, err
-	}
-	if set.storedPlan != "" {
-		return set, checkStored(flags)
-	}
-	switch part := set.options.MaxRemove; {
-	case !(part >= 0 && part <= 1):
-		return nil, program.Misused("-max-remove %v is not between 0 and 1", part)
-	case part == 0:
-		set.options.MaxRemove = 1e-12 // less than any entry: to the SDK, 0 is its default
-	}
-	if set.wait && !set.apply {
-		return nil, program.Misused("-wait needs -apply or -apply-plan")
-	}
-	if err := set.reader.check(); err != nil {
-		return nil, err
-	}
-	return set, set.setOperands(flags.Args(), s)
-}
-
-// checkStored refuses what a stored plan has no use for, lest it is believed to have been heeded.
-func checkStored(flags *flag.FlagSet) (err error) {
-	if flags.NArg() > 0 {
-		return program.Misused("-apply-plan takes no LIST and no FEED: %s", flags.Arg(0))
-	}
-	flags.Visit(func(f *flag.Flag) {
-		if f.Name != "apply-plan" && f.Name != "wait" && f.Name != "json" {
-			err = program.Misused("-%s does not go with -apply-plan", f.Name)
-		}
-	})
-	return err
-}
-
-func (set *settings) setOperands(args []string, s program.Streams) error {
-	if len(args) == 0 && os.Getenv("WEBDELIVERY_BASE_URL") == "" {
-		fmt.Fprintln(s.Err, "There are no arguments: this is the list blocklist of the fake service, and a sample feed.")
-		set.list, set.feeds, set.reader.in = "blocklist", []string{"-"}, strings.NewReader(sample)
-		return nil
-	}
-	if len(args) < 2 {
-		return program.Misused("LIST and FEED are needed; -h tells more")
-	}
-	for _, feed := range args[1:] {
-		switch {
-		case feed == "-" && s.InTerminal:
-			return program.Misused("standard input is a terminal and no feed")
-		case feed != "-" && strings.HasPrefix(feed, "-"):
-			return program.Misused("%s comes after LIST: flags come first", feed)
-		}
-	}
-	set.list, set.feeds, set.reader.in = args[0], args[1:], s.In
-	return nil
-}
-
 func run(ctx context.Context, args []string, s program.Streams) error {
-	set, err := parse(args, s)
+	j, err := parse(args, s)
 	if err != nil {
 		return err
 	}
-	service, err := program.Connect(s.Err, nil, nil, fill)
+	service, err := program.Connect(s.Err, nil, nil, func(srv *webdeliverytest.Server) {
+		entries := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "198.51.100.0/25", "198.51.100.200", "2001:db8:bad::/48"}
+		srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: entries})
+	})
 	if err != nil {
 		return err
 	}
 	defer service.Close()
-	lists := service.Client.NetworkLists
-	var plan *webdelivery.Plan
-	if set.storedPlan != "" {
-		plan, err = load(set.storedPlan)
-	} else {
-		plan, err = set.plan(ctx, lists)
-	}
+	j.lists = service.Client.NetworkLists
+	plan, err := j.plan(ctx)
 	if err != nil {
 		return err
 	}
-	if err := show(s, set.asJSON, plan); err != nil {
-		return err
-	}
-	if set.savePlan != "" {
-		if err := save(set.savePlan, plan); err != nil {
-			return err
-		}
+	err = j.print(plan, plan.String())
+	if err == nil && j.savePlan != "" {
+		text, _ := json.MarshalIndent(plan, "", "  ") //nolint:errchkjson // its times have come as JSON
+		err = maybe.WriteFile(j.savePlan, text, 0o600)
 	}
 	switch {
-	case set.apply || set.storedPlan != "":
-		return set.carryOut(ctx, lists, plan, s)
-	case plan.Empty():
-		return nil
-	default:
-		return &program.Exit{Code: pending, Err: errors.New("nothing was changed; -apply changes it")}
+	case err != nil || plan.Empty() && !j.apply:
+		return err
+	case j.apply:
+		return j.carryOut(ctx, plan)
+	default: // a pipeline can wait here for an approval
+		return &program.Exit{Code: 4, Err: errors.New("nothing was changed; -apply changes it")}
 	}
 }
 
-// fill gives the fake service something to compare with.
-func fill(srv *webdeliverytest.Server) {
-	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: []string{
-		"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "198.51.100.0/25", "198.51.100.200", "2001:db8:bad::/48",
-	}})
+// job is what the command line asks for.
+type job struct {
+	s                   program.Streams
+	lists               *webdelivery.NetworkListsService
+	reader              feed.Reader
+	options             webdelivery.PlanOptions
+	apply, wait, json   bool
+	savePlan, applyPlan string
+	operands            []string // LIST FEED..., or none
 }
 
-// colours of the lines that add, green, and that remove, red.
-var colours = map[byte]string{'+': "\x1b[32m", '-': "\x1b[31m"}
-
-// show prints a plan.
-func show(s program.Streams, asJSON bool, plan *webdelivery.Plan) error {
-	if asJSON {
-		return printJSON(s.Out, plan)
+func parse(args []string, s program.Streams) (*job, error) {
+	j := &job{s: s}
+	flags := program.Flags("blocklist", source, s)
+	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
+	flags.StringVar(&j.reader.Column, "column", "1", "`name` of the CSV column in the first line, or its number if no line has names")
+	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member, or several with dots in between")
+	flags.Float64Var(&j.options.MaxRemove, "max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
+	flags.BoolVar(&j.options.Aggregate, "aggregate", false, "merge entries into the fewest ranges that cover the same addresses")
+	flags.BoolVar(&j.apply, "apply", false, "carry out the plan")
+	flags.BoolVar(&j.wait, "wait", false, "wait until the changed list is deployed")
+	flags.BoolVar(&j.json, "json", false, "print JSON")
+	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to `file`, which is for its owner alone, to look at it before -apply-plan")
+	flags.StringVar(&j.applyPlan, "apply-plan", "", "carry out the plan of `file`, unless the list has changed since")
+	if err := program.Parse(flags, args); err != nil {
+		return nil, err
 	}
-	coloured := s.OutTerminal && os.Getenv("NO_COLOR") == ""
-	for line := range strings.Lines(plan.String()) {
-		if colour := colours[line[0]]; coloured && colour != "" {
-			line = colour + strings.TrimSuffix(line, "\n") + "\x1b[0m\n"
+	j.operands, j.apply = flags.Args(), j.apply || j.applyPlan != ""
+	switch {
+	case j.applyPlan != "" && flags.NArg() > 0:
+		return nil, program.Misused("-apply-plan takes no LIST and no FEED")
+	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || os.Getenv("WEBDELIVERY_BASE_URL") != ""):
+		return nil, program.Misused("LIST and FEED are needed; -h tells more")
+	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
+		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)
+	case !(j.options.MaxRemove >= 0 && j.options.MaxRemove <= 1):
+		return nil, program.Misused("-max-remove %v is not between 0 and 1", j.options.MaxRemove)
+	}
+	j.options.MaxRemove = max(j.options.MaxRemove, 1e-12) // to the SDK, 0 is its default
+	return j, nil
+}
+
+// plan compares the feeds with the list, or reads the plan that was saved.
+func (j *job) plan(ctx context.Context) (plan *webdelivery.Plan, err error) {
+	if j.applyPlan != "" {
+		plan = &webdelivery.Plan{}
+		text, err := os.ReadFile(j.applyPlan)
+		if err == nil && (json.Unmarshal(text, plan) != nil || plan.ListID == "") {
+			err = fmt.Errorf("%s is not what -save-plan writes", j.applyPlan)
 		}
-		if _, err := io.WriteString(s.Out, line); err != nil {
-			return err
-		}
+		return plan, err
 	}
-	return nil
-}
-
-func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
-// save writes a plan that others on the machine cannot read, and that is never there by half.
-func save(name string, plan *webdelivery.Plan) error {
-	file, err := os.CreateTemp(filepath.Dir(name), ".blocklist-*") // its mode is 0600
+	if len(j.operands) == 0 {
+		j.operands = []string{"blocklist"}
+		err = j.reader.Parse("sample.txt", "", strings.NewReader(sample))
+	} else {
+		err = j.reader.Read(ctx, j.operands[1:]...)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer os.Remove(file.Name()) // when all went well, it is not there any more
-	if err := errors.Join(printJSON(file, plan), file.Sync(), file.Close()); err != nil {
-		return err
+	list, err := j.find(ctx, j.operands[0])
+	if err == nil {
+		plan, err = j.lists.Plan(ctx, list, j.reader.Entries, j.options)
 	}
-	return os.Rename(file.Name(), name)
+	if invalid, ok := errors.AsType[*webdelivery.ValidationError](err); ok {
+		var i int
+		if _, other := fmt.Sscanf(invalid.Field, "desired[%d]", &i); other == nil {
+			err = fmt.Errorf("%s: %s", j.reader.Places[i], invalid.Reason)
+		}
+		err = &program.Exit{Code: program.Failed, Err: err} // the fault of the feed, not of the command line
+	}
+	return plan, err
+}
+
+// find gives the id of the list that has this id, or alone has this name.
+func (j *job) find(ctx context.Context, name string) (string, error) {
+	var ids []string
+	for list, err := range j.lists.All(ctx, webdelivery.NetworkListOptions{Deprecated: true, Count: 100}) {
+		if err != nil || list.ID == name {
+			return name, err
+		}
+		if list.Name == name {
+			ids = append(ids, list.ID)
+		}
+	}
+	if len(ids) != 1 {
+		return "", fmt.Errorf("no list has the id %q, and %d have the name: %q", name, len(ids), ids)
+	}
+	return ids[0], nil
+}
+
+// carryOut changes the list.
+func (j *job) carryOut(ctx context.Context, plan *webdelivery.Plan) error {
+	progress := webdelivery.OnProgress(func(p webdelivery.Progress) { j.s.Show(p.Status + " " + program.Bar(p.Percent)) })
+	result, err := j.lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait}, progress)
+	j.s.Show("")
+	if result == nil {
+		return fmt.Errorf("nothing was changed, plan again: %w", err)
+	}
+	printed := j.print(result, fmt.Sprintf("added %d, removed %d\n", result.Added, result.Removed))
+	if webdelivery.OutcomeOf(err) == webdelivery.Unknown {
+		return &program.Exit{Code: program.Partly, Err: fmt.Errorf("perhaps not all was changed, plan and apply again: %w", err)}
+	}
+	return errors.Join(err, printed)
+}
+
+var colours = strings.NewReplacer("\n+", "\x1b[0m\n\x1b[32m+", "\n-", "\x1b[0m\n\x1b[31m-", "\n", "\x1b[0m\n")
+
+// print prints for machines or for people.
+func (j *job) print(value any, text string) error {
+	if j.json {
+		return json.NewEncoder(j.s.Out).Encode(value)
+	}
+	if j.s.OutTerminal && os.Getenv("NO_COLOR") == "" {
+		text = colours.Replace(text)
+	}
+	_, err := fmt.Fprint(j.s.Out, text)
+	return err
 }

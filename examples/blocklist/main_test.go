@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,8 +38,8 @@ func service(t *testing.T) (srv *webdeliverytest.Server, list string) {
 	return srv, srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: held})
 }
 
-// feed writes a feed to a file.
-func feed(t *testing.T, name, text string) string {
+// file writes a feed or a plan to a file.
+func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -61,7 +63,7 @@ func with(ctx context.Context, s program.Streams, args ...string) (code int, std
 func TestOnItsOwn(t *testing.T) {
 	t.Setenv("WEBDELIVERY_BASE_URL", "")
 	code, stdout, stderr := blocklist(t)
-	assert.Equal(t, pending, code)
+	assert.Equal(t, 4, code)
 	assert.Contains(t, stdout, "add 2, remove 1, keep 6")
 	assert.Contains(t, stdout, "\n+ 192.0.2.66\n+ 203.0.113.0/24\n- 198.51.100.200\n")
 	assert.Contains(t, stderr, "fake service")
@@ -76,9 +78,9 @@ func TestOnItsOwn(t *testing.T) {
 func TestPlanThenApplyThenNothing(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	name := feed(t, "feed.txt", wanted)
+	name := file(t, "feed.txt", wanted)
 	code, stdout, _ := blocklist(t, "blocklist", name)
-	assert.Equal(t, pending, code)
+	assert.Equal(t, 4, code)
 	assert.Contains(t, stdout, "\n+ 203.0.113.9\n- 198.51.100.0/24\n")
 	assert.Equal(t, held, srv.Entries(list))
 
@@ -97,7 +99,7 @@ func TestPlanThenApplyThenNothing(t *testing.T) {
 func TestFeedsAreMerged(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	first, second := feed(t, "a.txt", "192.0.2.0/25\n198.51.100.0/24"), feed(t, "b.json", `["192.0.2.128/25"]`)
+	first, second := file(t, "a.txt", "192.0.2.0/25\n198.51.100.0/24"), file(t, "b.json", `["192.0.2.128/25"]`)
 	code, _, stderr := blocklist(t, "-apply", "-aggregate", "-max-remove", "1", "blocklist", first, second)
 	require.Equal(t, program.Done, code, stderr)
 	assert.ElementsMatch(t, []string{"192.0.2.0/24", "198.51.100.0/24"}, srv.Entries(list))
@@ -107,37 +109,38 @@ func TestFeedsAreMerged(t *testing.T) {
 func TestStoredPlan(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	file := filepath.Join(t.TempDir(), "plan.json")
-	code, _, _ := blocklist(t, "-save-plan", file, "blocklist", feed(t, "feed.txt", wanted))
-	require.Equal(t, pending, code)
-	info, err := os.Stat(file)
+	saved := filepath.Join(t.TempDir(), "plan.json")
+	code, _, _ := blocklist(t, "-save-plan", saved, "blocklist", file(t, "feed.txt", wanted))
+	require.Equal(t, 4, code)
+	info, err := os.Stat(saved)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode())
-	beside, err := os.ReadDir(filepath.Dir(file))
+	beside, err := os.ReadDir(filepath.Dir(saved))
 	require.NoError(t, err)
 	assert.Len(t, beside, 1, "nothing but the plan is left")
 
 	srv.ChangeEntries(list, []string{"203.0.113.77"}, nil)
-	code, _, stderr := blocklist(t, "-apply-plan", file)
+	code, _, stderr := blocklist(t, "-apply-plan", saved)
 	assert.Equal(t, program.Failed, code)
 	assert.Contains(t, stderr, "nothing was changed, plan again")
 	assert.Equal(t, append(held[:5:5], "203.0.113.77"), srv.Entries(list))
 
-	code, _, _ = blocklist(t, "-save-plan", file, "-max-remove", "0.5", "blocklist", feed(t, "feed.txt", wanted))
-	require.Equal(t, pending, code)
-	code, stdout, _ := blocklist(t, "-apply-plan", file, "-wait")
+	code, _, _ = blocklist(t, "-save-plan", saved, "-max-remove", "0.5", "blocklist", file(t, "feed.txt", wanted))
+	require.Equal(t, 4, code)
+	code, stdout, _ := blocklist(t, "-apply-plan", saved, "-wait")
 	assert.Equal(t, program.Done, code)
 	assert.Contains(t, stdout, "added 1, removed 2\n")
 	assert.Equal(t, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "203.0.113.9"}, srv.Entries(list))
 
-	for text, want := range map[string]string{"{}": "is not a plan", "[": "is not a plan: "} {
-		code, _, stderr = blocklist(t, "-apply-plan", feed(t, "plan.json", text))
+	for _, text := range []string{"{}", "[", "null"} {
+		code, stdout, stderr = blocklist(t, "-apply-plan", file(t, "plan.json", text))
 		assert.Equal(t, program.Failed, code)
-		assert.Contains(t, stderr, want)
+		assert.Contains(t, stderr, "plan.json is not what -save-plan writes")
+		assert.Empty(t, stdout)
 	}
 	code, _, _ = blocklist(t, "-apply-plan", "/nonexistent")
 	assert.Equal(t, program.Failed, code)
-	code, _, _ = blocklist(t, "-save-plan", "/nonexistent/plan.json", "blocklist", feed(t, "feed.txt", wanted))
+	code, _, _ = blocklist(t, "-save-plan", "/nonexistent/plan.json", "blocklist", file(t, "feed.txt", wanted))
 	assert.Equal(t, program.Failed, code)
 }
 
@@ -145,7 +148,7 @@ func TestStoredPlan(t *testing.T) {
 func TestJSON(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	code, stdout, _ := blocklist(t, "-json", "-apply", "blocklist", feed(t, "feed.txt", wanted))
+	code, stdout, _ := blocklist(t, "-json", "-apply", "blocklist", file(t, "feed.txt", wanted))
 	assert.Equal(t, program.Done, code)
 	decoder := json.NewDecoder(strings.NewReader(stdout))
 	var plan webdelivery.Plan
@@ -164,7 +167,7 @@ func TestJSON(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	name := feed(t, "feed.txt", wanted)
+	name := file(t, "feed.txt", wanted)
 	terminal := program.Streams{OutTerminal: true, ErrTerminal: true}
 	_, stdout, stderr := with(t.Context(), terminal, "blocklist", name)
 	assert.Contains(t, stdout, "\n\x1b[32m+ 203.0.113.9\x1b[0m\n\x1b[31m- 198.51.100.0/24\x1b[0m\n")
@@ -172,24 +175,24 @@ func TestTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	_, stdout, stderr = with(t.Context(), terminal, "-apply", "blocklist", name)
 	assert.NotContains(t, stdout, "\x1b")
-	assert.Contains(t, stderr, "adding, 50 %")
+	assert.Contains(t, stderr, "adding [###############...............]  50 %")
 }
 
 // A change that fails on the way is told as done in part; one that fails at once is not.
 func TestApplyFails(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	name := feed(t, "feed.txt", wanted)
+	name := file(t, "feed.txt", wanted)
 	remove := srv.Fail(webdeliverytest.FaultRule{Method: http.MethodDelete, Status: http.StatusForbidden})
 	code, stdout, stderr := blocklist(t, "-apply", "blocklist", name)
 	assert.Equal(t, program.Partly, code)
 	assert.Contains(t, stdout, "added 1, removed 0\n")
-	assert.Contains(t, stderr, "planning and applying again mends it")
+	assert.Contains(t, stderr, "not all was changed, plan and apply again")
 	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
 	remove()
 
 	srv.Fail(webdeliverytest.FaultRule{Method: http.MethodPost, Status: http.StatusForbidden})
-	code, _, _ = blocklist(t, "-apply", "blocklist", feed(t, "feed.txt", wanted+"203.0.113.10"))
+	code, _, _ = blocklist(t, "-apply", "blocklist", file(t, "feed.txt", wanted+"203.0.113.10"))
 	assert.Equal(t, program.Failed, code)
 	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
 }
@@ -200,17 +203,17 @@ func TestRefused(t *testing.T) {
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice"})
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
-	good, few := feed(t, "feed.txt", wanted), feed(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
+	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
 	for want, args := range map[string][]string{
-		"-max-remove: 3 of 5 entries would be removed, and at most 0.2": {"blocklist", few},
-		"-max-remove: 1 of 5 entries would be removed":                  {"-max-remove", "0", "blocklist", good},
-		"geo.txt:2: \"AQ\" does not belong to a list of type IP":        {"blocklist", feed(t, "geo.txt", "\nAQ\n")},
-		"/b.txt:3: \"nonsense\" is neither":                             {"blocklist", good, feed(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/c.txt:4: \"!\" is neither":                                    {"blocklist", feed(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/e.txt:1: has no entries":                                      {"blocklist", good, feed(t, "e.txt", "# nothing\n")},
-		"absent.txt: no such file":                                      {"blocklist", "absent.txt"},
-		"no list has the id or the name \"nobody\"":                     {"nobody", good},
-		"2 lists are called \"twice\"":                                  {"twice", good},
+		"invalid MaxRemove: 3 of 5 entries would be removed, and at most 0.2": {"blocklist", few},
+		"invalid MaxRemove: 1 of 5 entries would be removed":                  {"-max-remove", "0", "blocklist", good},
+		"geo.txt:2: \"AQ\" does not belong to a list of type IP":              {"blocklist", file(t, "geo.txt", "\nAQ\n")},
+		"/b.txt:3: \"nonsense\" is neither":                                   {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/c.txt:3: \"nonsense\" is neither":                                   {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/e.txt:2: the feed ends without an entry":                            {"blocklist", good, file(t, "e.txt", "# nothing\n")},
+		"absent.txt: no such file":                                            {"blocklist", "absent.txt"},
+		"no list has the id \"nobody\", and 0 have the name":                  {"nobody", good},
+		"and 2 have the name: [":                                              {"twice", good},
 	} {
 		code, stdout, stderr := blocklist(t, append([]string{"-apply"}, args...)...)
 		assert.Equal(t, program.Failed, code, want)
@@ -227,23 +230,35 @@ func TestMisuse(t *testing.T) {
 		"LIST and FEED are needed":               nil,
 		"LIST and FEED are":                      {"blocklist"},
 		"flag provided but not defined: -x":      {"-x"},
-		"-apply comes after LIST":                {"blocklist", "feed.txt", "-apply"},
-		"standard input is a terminal":           {"blocklist", "-"},
-		"-max-remove 1.5 is not between 0 and 1": {"-max-remove", "1.5", "blocklist", "-"},
-		"-max-remove NaN is not":                 {"-max-remove", "NaN", "blocklist", "-"},
-		"-wait needs -apply":                     {"-wait", "blocklist", "-"},
-		"-format \"xml\" is none of":             {"-format", "xml", "blocklist", "-"},
-		"-column \"0\" is neither":               {"-column", "0", "blocklist", "-"},
-		"-timeout 0s is not above 0":             {"-timeout", "0", "blocklist", "-"},
+		"-max-remove 1.5 is not between 0 and 1": {"-max-remove", "1.5", "blocklist", "feed.txt"},
+		"-max-remove -1 is not":                  {"-max-remove", "-1", "blocklist", "feed.txt"},
+		"-max-remove NaN is not":                 {"-max-remove", "NaN", "blocklist", "feed.txt"},
+		"-format \"xml\" is none of":             {"-format", "xml", "blocklist", "feed.txt"},
 		"-apply-plan takes no LIST":              {"-apply-plan", "plan.json", "blocklist"},
-		"-aggregate does not go with":            {"-apply-plan", "plan.json", "-aggregate"},
 	} {
-		code, stdout, stderr := with(t.Context(), program.Streams{InTerminal: true}, args...)
+		code, stdout, stderr := blocklist(t, args...)
 		assert.Equal(t, program.Misuse, code, want)
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
 	}
 	assert.Empty(t, srv.Requests())
+}
+
+// The credentials of the service are for the service alone.
+func TestFeedsGetNoCredentials(t *testing.T) {
+	srv, _ := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	var seen []http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header)
+		_, _ = io.WriteString(w, wanted)
+	}))
+	defer server.Close()
+	code, _, stderr := blocklist(t, "blocklist", server.URL)
+	require.Equal(t, 4, code, stderr)
+	require.Len(t, seen, 1)
+	assert.Empty(t, seen[0].Get("Authorization")+seen[0].Get("Cookie"))
+	assert.NotEmpty(t, srv.Requests())
 }
 
 // The help is the package comment, with what it says of the exit codes.
