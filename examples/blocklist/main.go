@@ -93,7 +93,7 @@ func parse(args []string, s program.Streams) (*job, error) {
 	flags := program.Flags("blocklist", source, s)
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
 	flags.StringVar(&j.reader.Column, "column", "1", "`name` of the CSV column in the first line, or its number if no line has names")
-	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member, or several with dots in between")
+	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b is b in the objects of the array a")
 	flags.Float64Var(&j.options.MaxRemove, "max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
 	flags.BoolVar(&j.options.Aggregate, "aggregate", false, "merge entries into the fewest ranges that cover the same addresses")
 	flags.BoolVar(&j.apply, "apply", false, "carry out the plan")
