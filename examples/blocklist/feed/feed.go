@@ -1,0 +1,194 @@
+// Package feed reads the feeds of a blocklist. It knows nothing of the service that has the list, nor of its credentials.
+package feed
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const maxSize = 16 << 20 // bytes; 50,000 entries, the most that a list holds, are 2 MB
+
+// Reader reads feeds, one after the other, and collects their entries.
+type Reader struct {
+	Format, Column, Field string        // as the flags of the same names have it
+	Timeout               time.Duration // of a feed over http; 0 is half a minute
+
+	Entries []string // as they are written in the feeds
+	Places  []string // where they stand, with file and line
+}
+
+// Read reads files and addresses of the web. Each has an entry, or it is broken.
+func (r *Reader) Read(ctx context.Context, feeds ...string) error {
+	for _, feed := range feeds {
+		read := r.readFile
+		if strings.HasPrefix(feed, "http://") || strings.HasPrefix(feed, "https://") {
+			read = r.download
+		}
+		if err := read(ctx, feed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) readFile(ctx context.Context, name string) error {
+	file, err := os.Open(name) //nolint:gosec // the file that the user names
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	defer context.AfterFunc(ctx, func() { _ = file.Close() })() // a pipe may give nothing for ever
+	return r.Parse(name, "", file)
+}
+
+// download has a client of its own, so that no credentials of the service go along.
+func (r *Reader) download(ctx context.Context, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	name := request.URL.Scheme + "://" + request.URL.Host + request.URL.Path // keys may be in the rest
+	client := http.Client{Timeout: cmp.Or(r.Timeout, 30*time.Second)}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, errors.Unwrap(err)) // without the address, which it begins with
+	}
+	defer response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("%s: the reply is %s", name, response.Status)
+	}
+	return r.Parse(name, response.Header.Get("Content-Type"), response.Body)
+}
+
+// Parse reads a feed that has been opened.
+func (r *Reader) Parse(name, contentType string, in io.Reader) error {
+	read, err := io.ReadAll(io.LimitReader(in, maxSize+1))
+	text := strings.TrimPrefix(string(read), "\ufeff")
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	case len(read) > maxSize:
+		return fmt.Errorf("%s: is longer than %d bytes", name, maxSize)
+	case strings.Contains(contentType, "html") || strings.HasPrefix(strings.TrimSpace(text), "<"):
+		return fmt.Errorf("%s:1: is a web page and no feed", name)
+	}
+	before := len(r.Entries)
+	d := &document{Reader: r, name: name, text: text, line: 1}
+	switch format := cmp.Or(r.Format, strings.ToLower(path.Ext(name)+contentType)); {
+	case strings.Contains(format, "csv"):
+		err = d.csv()
+	case strings.Contains(format, "json"):
+		err = d.json()
+	default:
+		d.plain()
+	}
+	if err == nil && len(r.Entries) == before {
+		err = errors.New("the feed ends without an entry")
+	}
+	if err != nil {
+		return fmt.Errorf("%s:%d: %w", name, d.line, err)
+	}
+	return nil
+}
+
+// document is a feed that is being read, and the line that the reading is at.
+type document struct {
+	*Reader
+	name, text string
+	line       int
+}
+
+func (d *document) add(entry string) {
+	d.Entries = append(d.Entries, entry)
+	d.Places = append(d.Places, fmt.Sprintf("%s:%d", d.name, d.line))
+}
+
+// comment: // begins one only where a word begins, lest 192.0.2.0//24 becomes an address.
+var comment = regexp.MustCompile(`[#;].*|(^|\s)//.*`)
+
+func (d *document) plain() {
+	for line := range strings.Lines(d.text) {
+		if line = strings.TrimSpace(comment.ReplaceAllString(line, "")); line != "" {
+			d.add(line)
+		}
+		d.line++
+	}
+}
+
+// csv takes a column by its number from 1, or by its name in the first line.
+func (d *document) csv() error {
+	table := csv.NewReader(strings.NewReader(d.text))
+	table.Comment, table.TrimLeadingSpace = '#', true
+	column, err := strconv.Atoi(d.Column)
+	if err != nil {
+		header, _ := table.Read()
+		column = 1 + slices.Index(header, d.Column)
+	}
+	for {
+		row, err := table.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if broken, ok := errors.AsType[*csv.ParseError](err); ok {
+			d.line = broken.Line
+			return broken.Err
+		}
+		d.line, _ = table.FieldPos(0)
+		if column < 1 || column > len(row) {
+			return fmt.Errorf("there is no column %s", d.Column)
+		}
+		d.add(strings.TrimSpace(row[column-1]))
+	}
+}
+
+// json takes an array of strings or objects, which may be a member of an object: with a field a.b, the array is its
+// member a, and each entry the member b of an object in the array. With a field a, both are called so.
+func (d *document) json() error {
+	err := json.Unmarshal([]byte(d.text), new(json.RawMessage))
+	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
+		d.line += strings.Count(d.text[:broken.Offset], "\n")
+		return err
+	}
+	array, member, _ := strings.Cut(d.Field, ".")
+	member = cmp.Or(member, array)
+	tokens := json.NewDecoder(strings.NewReader(d.text)) // which has no errors left
+	token, _ := tokens.Token()
+	if token == json.Delim('{') {
+		for name, _ := tokens.Token(); name != array && tokens.More(); name, _ = tokens.Token() {
+			_ = tokens.Decode(new(json.RawMessage))
+		}
+		token, _ = tokens.Token()
+	}
+	if token != json.Delim('[') {
+		return fmt.Errorf("there is no array, or none that is a member %q", array)
+	}
+	for counted := 0; tokens.More(); {
+		var element any
+		_ = tokens.Decode(&element)
+		end := int(tokens.InputOffset())
+		d.line += strings.Count(d.text[counted:end], "\n")
+		counted = end
+		if object, ok := element.(map[string]any); ok {
+			element = object[member]
+		}
+		entry, ok := element.(string)
+		if !ok {
+			return fmt.Errorf("no string, or no object whose member %q is one, ends here", member)
+		}
+		d.add(entry)
+	}
+	return nil
+}

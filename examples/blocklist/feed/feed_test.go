@@ -1,0 +1,236 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, format, column, field, text string
+		entries, places                   []string
+	}{
+		{
+			name: "plain", format: "plain",
+			text:    "\ufeff# comment\r\n192.0.2.1\r\n\n ; comment\n// comment\n\t192.0.2.2 # why\n192.0.2.3;why\n198.51.100.0/24 // why",
+			entries: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "198.51.100.0/24"}, places: []string{"f:2", "f:6", "f:7", "f:8"},
+		},
+		{
+			name: "a double slash within a word is no comment", format: "plain",
+			text: "192.0.2.0//24", entries: []string{"192.0.2.0//24"}, places: []string{"f:1"},
+		},
+		{
+			name: "column by number", format: "csv", column: "2",
+			text:    "# header\na,192.0.2.1\n\n\"b\nb\", 192.0.2.2 \n",
+			entries: []string{"192.0.2.1", "192.0.2.2"}, places: []string{"f:2", "f:4"},
+		},
+		{
+			name: "column by name", format: "csv", column: "ip",
+			text:    "why, ip\n\"a, b\",192.0.2.1\nc,2001:db8::/32",
+			entries: []string{"192.0.2.1", "2001:db8::/32"}, places: []string{"f:2", "f:3"},
+		},
+		{
+			name: "an empty cell is an entry, and a wrong one", format: "csv", column: "ip",
+			text: "why,ip\na,\n", entries: []string{""}, places: []string{"f:2"},
+		},
+		{
+			name: "strings", format: "json",
+			text: "[\"192.0.2.1\",\n\n\"198.51.100.0\\/24\"]\n", entries: []string{"192.0.2.1", "198.51.100.0/24"}, places: []string{"f:1", "f:3"},
+		},
+		{
+			name: "objects in an array", format: "json", field: "ip",
+			text:    "[{\"ip\": \"192.0.2.1\"},\n{\"of\": null, \"ip\": \"192.0.2.2\"}]",
+			entries: []string{"192.0.2.1", "192.0.2.2"}, places: []string{"f:1", "f:2"},
+		},
+		{
+			name: "array in an object", format: "json", field: "ips",
+			text:    "{\"of\": [1,\n{\"ips\": 2}],\n\"ips\": [\"192.0.2.1\"], \"after\": 3}",
+			entries: []string{"192.0.2.1"}, places: []string{"f:3"},
+		},
+		{
+			name: "objects in an array in an object", format: "json", field: "prefixes.ip",
+			text:    "{\"prefixes\": [\n{\"ip\": \"192.0.2.1\"},\n{\n\"ip\": \"192.0.2.2\"}]}",
+			entries: []string{"192.0.2.1", "192.0.2.2"}, places: []string{"f:2", "f:4"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := Reader{Format: tt.format, Column: tt.column, Field: tt.field}
+			require.NoError(t, r.Parse("f", "", strings.NewReader(tt.text)))
+			assert.Equal(t, tt.entries, r.Entries)
+			assert.Equal(t, tt.places, r.Places)
+		})
+	}
+}
+
+func TestBrokenFeeds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, format, setting, text, want string }{
+		{"no text", "plain", "", "", "f:1: the feed ends without an entry"},
+		{"comments", "plain", "", "# a\n; b\n", "f:3: the feed ends without an entry"},
+		{"web page", "plain", "", "\ufeff\n <!doctype html>\n", "f:1: is a web page and no feed"},
+		{"too long", "plain", "", strings.Repeat("192.0.2.1\n", maxSize/10+1), "f: is longer than 16777216 bytes"},
+		{"only a header", "csv", "ip", "why,ip\n", "f:1: the feed ends without an entry"},
+		{"no such column name", "csv", "ip", "# a\nwhy,what\nb,192.0.2.1\n", "f:3: there is no column ip"},
+		{"no such column", "csv", "3", "a,b\n", "f:1: there is no column 3"},
+		{"columns begin with 1", "csv", "0", "a,b\n", "f:1: there is no column 0"},
+		{"rows of several lengths", "csv", "1", "192.0.2.1,b\n192.0.2.2\n", "f:2: wrong number of fields"},
+		{"a quote that does not end", "csv", "1", "192.0.2.1\n\"192", "f:2: extraneous or missing \" in quoted-field"},
+		{"a header that does not end", "csv", "ip", "\"ip\n192.0.2.1\n", "f:1: the feed ends without an entry"},
+		{"no JSON", "json", "", "192.0.2.1\n", "f:1: invalid character"},
+		{"no JSON at all", "json", "", "", "f:1: unexpected end of JSON input"},
+		{"cut JSON", "json", "", "[\"192.0.2.1\",\n\"192.0.2.2\"", "f:2: unexpected end of JSON input"},
+		{"cut where nothing is read", "json", "ip", "{\"ip\": [\"192.0.2.1\"],\n\"of\": [1,\n2", "f:3: unexpected end of JSON input"},
+		{"two values", "json", "", "[\"192.0.2.1\"]\n[]", "f:2: invalid character '[' after top-level value"},
+		{"no entry", "json", "", "[]", "f:1: the feed ends without an entry"},
+		{"no string", "json", "", "[\"192.0.2.1\",\nnull]", `f:2: no string, or no object`},
+		{"no number", "json", "", "[1e999]", `f:1: no string, or no object`},
+		{"member missing", "json", "ip", "[{\"ip\": \"192.0.2.1\"},\n{\"of\": 1}]", `f:2: no string, or no object whose member "ip" is one`},
+		{"objects without -field", "json", "", "[\n{\"ip\": \"192.0.2.1\"}]", "f:2: no string, or no object whose member"},
+		{"string in place of an array", "json", "ip", `{"ip": "192.0.2.1"}`, `f:1: there is no array, or none that is a member "ip"`},
+		{"no such array", "json", "a.ip", `{"b": [{"ip": "192.0.2.1"}]}`, `f:1: there is no array, or none that is a member "a"`},
+		{"no member at all", "json", "ip", "{}", `f:1: there is no array`},
+		{"an object without -field", "json", "", `{"ip": ["192.0.2.1"]}`, `f:1: there is no array`},
+		{"neither array nor object", "json", "", `"192.0.2.1"`, `f:1: there is no array`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := Reader{Format: tt.format, Column: tt.setting, Field: tt.setting}
+			require.ErrorContains(t, r.Parse("f", "", strings.NewReader(tt.text)), tt.want)
+		})
+	}
+	in := io.MultiReader(strings.NewReader("192.0.2.1\n"), iotest.ErrReader(errors.New("disk on fire")))
+	require.EqualError(t, new(Reader).Parse("f", "", in), "f: disk on fire")
+}
+
+// An earlier feed does not make up for an empty one.
+func TestEachFeedHasAnEntry(t *testing.T) {
+	t.Parallel()
+	var r Reader
+	require.NoError(t, r.Parse("f", "", strings.NewReader("192.0.2.1")))
+	require.EqualError(t, r.Parse("g", "", strings.NewReader("")), "g:1: the feed ends without an entry")
+}
+
+// -format says what a feed is, and without it its name and its Content-Type do.
+func TestFormatIsFound(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{"plain": "192.0.2.1", "csv": "192.0.2.1,why", "json": `["192.0.2.1"]`}
+	for _, tt := range []struct{ format, name, contentType, want string }{
+		{"", "feed", "", "plain"},
+		{"", "feed.txt", "", "plain"},
+		{"", "feed", "application/octet-stream", "plain"},
+		{"", "feed.CSV", "", "csv"},
+		{"", "feed.csv", "text/plain", "csv"},
+		{"", "feed", "text/csv; charset=utf-8", "csv"},
+		{"", "feed.json", "text/plain", "json"},
+		{"", "feed", "application/json", "json"},
+		{"csv", "feed.json", "application/json", "csv"},
+		{"plain", "feed.json", "application/json", "plain"},
+	} {
+		r := Reader{Format: tt.format, Column: "1"}
+		require.NoError(t, r.Parse(tt.name, tt.contentType, strings.NewReader(texts[tt.want])), tt)
+		assert.Equal(t, []string{"192.0.2.1"}, r.Entries, tt)
+	}
+}
+
+// web serves feeds, good ones and others.
+func web(t *testing.T) *httptest.Server {
+	t.Helper()
+	reply := func(contentType, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/json", reply("application/json; charset=utf-8", `["192.0.2.1"]`))
+	mux.HandleFunc("/feed.csv", reply("text/plain", "192.0.2.2,why\n"))
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/json", http.StatusFound) })
+	mux.HandleFunc("/page", reply("text/html; charset=utf-8", "192.0.2.1\n"))
+	mux.HandleFunc("/disguised", reply("text/plain", "<html><body>Log in</body></html>"))
+	mux.HandleFunc("/empty", reply("text/plain", ""))
+	mux.HandleFunc("/long", reply("text/plain", strings.Repeat("192.0.2.1\n", maxSize/10+1)))
+	mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "192.0.2.1\n")
+	})
+	mux.HandleFunc("/silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestDownload(t *testing.T) {
+	t.Parallel()
+	server := web(t)
+	r := Reader{Column: "1"}
+	require.NoError(t, r.Read(t.Context(), server.URL+"/json", server.URL+"/feed.csv?key=secret", server.URL+"/moved"))
+	assert.Equal(t, []string{"192.0.2.1", "192.0.2.2", "192.0.2.1"}, r.Entries)
+	assert.Equal(t, []string{server.URL + "/json:1", server.URL + "/feed.csv:1", server.URL + "/moved:1"}, r.Places)
+
+	for path, want := range map[string]string{
+		"/page":      ":1: is a web page and no feed",
+		"/disguised": ":1: is a web page and no feed",
+		"/empty":     ":1: the feed ends without an entry",
+		"/long":      ": is longer than 16777216 bytes",
+		"/absent":    ": the reply is 404 Not Found",
+		"/cut":       ": unexpected EOF",
+	} {
+		err := new(Reader).Read(t.Context(), strings.Replace(server.URL, "://", "://user:secret@", 1)+path+"?key=secret")
+		require.EqualError(t, err, server.URL+path+want)
+	}
+}
+
+// A feed that does not come ends with the time it has, or with the caller's patience.
+func TestSilentFeeds(t *testing.T) {
+	t.Parallel()
+	server := web(t)
+	impatient := Reader{Timeout: time.Millisecond}
+	err := impatient.Read(t.Context(), server.URL+"/silent?key=secret")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.NotContains(t, err.Error(), "secret")
+
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	require.ErrorIs(t, new(Reader).Read(interrupted, server.URL+"/silent"), context.Canceled)
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "feed.txt")
+	require.ErrorIs(t, new(Reader).Read(t.Context(), name), os.ErrNotExist)
+	require.NoError(t, os.WriteFile(name, []byte("192.0.2.1\n"), 0o600))
+	var r Reader
+	require.NoError(t, r.Read(t.Context(), name))
+	assert.Equal(t, []string{name + ":1"}, r.Places)
+}
+
+// Whoever writes into a pipe may have forgotten to.
+func TestSilentPipe(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("needs /dev/fd")
+	}
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	defer in.Close()
+	defer out.Close()
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	require.ErrorIs(t, new(Reader).Read(interrupted, fmt.Sprintf("/dev/fd/%d", in.Fd())), os.ErrClosed)
+}

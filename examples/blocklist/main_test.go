@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// held is what the list of the tests holds at first.
+var held = []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "198.51.100.0/24"}
+
+// wanted differs from it by one entry each way.
+const wanted = "192.0.2.1\n192.0.2.2/32\n192.0.2.3\n192.0.2.4\n203.0.113.9\n"
+
+// service is a fake service with one list, and the environment has what it takes to log in there.
+func service(t *testing.T) (srv *webdeliverytest.Server, list string) {
+	t.Helper()
+	srv = webdeliverytest.NewServer(t, webdeliverytest.WithDeployDuration(0))
+	t.Setenv("WEBDELIVERY_CUSTOMER", srv.Customer)
+	t.Setenv("WEBDELIVERY_USERNAME", srv.Username)
+	t.Setenv("WEBDELIVERY_PASSWORD", srv.Password)
+	t.Setenv("WEBDELIVERY_AUTH", "")
+	t.Setenv("NO_COLOR", "")
+	return srv, srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: held})
+}
+
+// file writes a feed or a plan to a file.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// blocklist runs the program as a shell would.
+func blocklist(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return with(t.Context(), program.Streams{In: strings.NewReader("")}, args...)
+}
+
+func with(ctx context.Context, s program.Streams, args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	s.Out, s.Err = &out, &err
+	code = program.Code("blocklist", &err, run(ctx, args, s))
+	return code, out.String(), err.String()
+}
+
+// In the first ten minutes there are neither settings nor arguments.
+func TestOnItsOwn(t *testing.T) {
+	t.Setenv("WEBDELIVERY_BASE_URL", "")
+	code, stdout, stderr := blocklist(t)
+	assert.Equal(t, 4, code)
+	assert.Contains(t, stdout, "add 2, remove 1, keep 6")
+	assert.Contains(t, stdout, "\n+ 192.0.2.66\n+ 203.0.113.0/24\n- 198.51.100.200\n")
+	assert.Contains(t, stderr, "fake service")
+	assert.Contains(t, stderr, "-apply")
+
+	code, stdout, _ = blocklist(t, "-apply", "-wait")
+	assert.Equal(t, program.Done, code)
+	assert.Contains(t, stdout, "added 2, removed 1\n")
+}
+
+// A plan changes nothing; applied, it makes the list what the feed says, and then there is nothing left to do.
+func TestPlanThenApplyThenNothing(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	name := file(t, "feed.txt", wanted)
+	code, stdout, _ := blocklist(t, "blocklist", name)
+	assert.Equal(t, 4, code)
+	assert.Contains(t, stdout, "\n+ 203.0.113.9\n- 198.51.100.0/24\n")
+	assert.Equal(t, held, srv.Entries(list))
+
+	code, _, _ = blocklist(t, "-apply", "-wait", list, name)
+	assert.Equal(t, program.Done, code)
+	after := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "203.0.113.9"}
+	assert.Equal(t, after, srv.Entries(list))
+
+	code, stdout, stderr := blocklist(t, "blocklist", name)
+	assert.Equal(t, program.Done, code)
+	assert.Contains(t, stdout, "nothing to change, 5 entries")
+	assert.Empty(t, stderr)
+}
+
+// Several feeds are one desired set, and -aggregate merges it.
+func TestFeedsAreMerged(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	first, second := file(t, "a.txt", "192.0.2.0/25\n198.51.100.0/24"), file(t, "b.json", `["192.0.2.128/25"]`)
+	code, _, stderr := blocklist(t, "-apply", "-aggregate", "-max-remove", "1", "blocklist", first, second)
+	require.Equal(t, program.Done, code, stderr)
+	assert.ElementsMatch(t, []string{"192.0.2.0/24", "198.51.100.0/24"}, srv.Entries(list))
+}
+
+// What is applied is what was saved and read by somebody, unless the list has changed since.
+func TestStoredPlan(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	saved := filepath.Join(t.TempDir(), "plan.json")
+	code, _, _ := blocklist(t, "-save-plan", saved, "blocklist", file(t, "feed.txt", wanted))
+	require.Equal(t, 4, code)
+	info, err := os.Stat(saved)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode())
+	beside, err := os.ReadDir(filepath.Dir(saved))
+	require.NoError(t, err)
+	assert.Len(t, beside, 1, "nothing but the plan is left")
+
+	srv.ChangeEntries(list, []string{"203.0.113.77"}, nil)
+	code, _, stderr := blocklist(t, "-apply-plan", saved)
+	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, "nothing was changed, plan again")
+	assert.Equal(t, append(held[:5:5], "203.0.113.77"), srv.Entries(list))
+
+	code, _, _ = blocklist(t, "-save-plan", saved, "-max-remove", "0.5", "blocklist", file(t, "feed.txt", wanted))
+	require.Equal(t, 4, code)
+	code, stdout, _ := blocklist(t, "-apply-plan", saved, "-wait")
+	assert.Equal(t, program.Done, code)
+	assert.Contains(t, stdout, "added 1, removed 2\n")
+	assert.Equal(t, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "203.0.113.9"}, srv.Entries(list))
+
+	for _, text := range []string{"{}", "[", "null"} {
+		code, stdout, stderr = blocklist(t, "-apply-plan", file(t, "plan.json", text))
+		assert.Equal(t, program.Failed, code)
+		assert.Contains(t, stderr, "plan.json is not what -save-plan writes")
+		assert.Empty(t, stdout)
+	}
+	code, _, _ = blocklist(t, "-apply-plan", "/nonexistent")
+	assert.Equal(t, program.Failed, code)
+	code, _, _ = blocklist(t, "-save-plan", "/nonexistent/plan.json", "blocklist", file(t, "feed.txt", wanted))
+	assert.Equal(t, program.Failed, code)
+}
+
+// A machine reads the plan, and then what became of it.
+func TestJSON(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	code, stdout, _ := blocklist(t, "-json", "-apply", "blocklist", file(t, "feed.txt", wanted))
+	assert.Equal(t, program.Done, code)
+	decoder := json.NewDecoder(strings.NewReader(stdout))
+	var plan webdelivery.Plan
+	require.NoError(t, decoder.Decode(&plan))
+	assert.Equal(t, list, plan.ListID)
+	assert.Equal(t, []string{"203.0.113.9"}, plan.Add)
+	require.Len(t, plan.Remove, 1)
+	assert.Equal(t, "198.51.100.0/24", plan.Remove[0].Entry)
+	var result webdelivery.ApplyResult
+	require.NoError(t, decoder.Decode(&result))
+	assert.Equal(t, [3]int{1, 1, 5}, [3]int{result.Added, result.Removed, result.Size})
+	assert.False(t, decoder.More())
+}
+
+// On a terminal there are colours and progress, unless NO_COLOR is set; elsewhere neither.
+func TestTerminal(t *testing.T) {
+	srv, _ := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	name := file(t, "feed.txt", wanted)
+	terminal := program.Streams{OutTerminal: true, ErrTerminal: true}
+	_, stdout, stderr := with(t.Context(), terminal, "blocklist", name)
+	assert.Contains(t, stdout, "\n\x1b[32m+ 203.0.113.9\x1b[0m\n\x1b[31m- 198.51.100.0/24\x1b[0m\n")
+	assert.NotContains(t, stderr, "%")
+	t.Setenv("NO_COLOR", "1")
+	_, stdout, stderr = with(t.Context(), terminal, "-apply", "blocklist", name)
+	assert.NotContains(t, stdout, "\x1b")
+	assert.Contains(t, stderr, "adding [###############...............]  50 %")
+}
+
+// A change that fails on the way is told as done in part; one that fails at once is not.
+func TestApplyFails(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	name := file(t, "feed.txt", wanted)
+	remove := srv.Fail(webdeliverytest.FaultRule{Method: http.MethodDelete, Status: http.StatusForbidden})
+	code, stdout, stderr := blocklist(t, "-apply", "blocklist", name)
+	assert.Equal(t, program.Partly, code)
+	assert.Contains(t, stdout, "added 1, removed 0\n")
+	assert.Contains(t, stderr, "not all was changed, plan and apply again")
+	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
+	remove()
+
+	srv.Fail(webdeliverytest.FaultRule{Method: http.MethodPost, Status: http.StatusForbidden})
+	code, _, _ = blocklist(t, "-apply", "blocklist", file(t, "feed.txt", wanted+"203.0.113.10"))
+	assert.Equal(t, program.Failed, code)
+	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
+}
+
+// Neither a feed that shrank nor one of another kind changes the list, and a broken one is told with its lines.
+func TestRefused(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice"})
+	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
+	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
+	for want, args := range map[string][]string{
+		"invalid MaxRemove: 3 of 5 entries would be removed, and at most 0.2": {"blocklist", few},
+		"invalid MaxRemove: 1 of 5 entries would be removed":                  {"-max-remove", "0", "blocklist", good},
+		"geo.txt:2: \"AQ\" does not belong to a list of type IP":              {"blocklist", file(t, "geo.txt", "\nAQ\n")},
+		"/b.txt:3: \"nonsense\" is neither":                                   {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/c.txt:3: \"nonsense\" is neither":                                   {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/e.txt:2: the feed ends without an entry":                            {"blocklist", good, file(t, "e.txt", "# nothing\n")},
+		"absent.txt: no such file":                                            {"blocklist", "absent.txt"},
+		"no list has the id \"nobody\", and 0 have the name":                  {"nobody", good},
+		"and 2 have the name: [":                                              {"twice", good},
+	} {
+		code, stdout, stderr := blocklist(t, append([]string{"-apply"}, args...)...)
+		assert.Equal(t, program.Failed, code, want)
+		assert.Contains(t, stderr, want)
+		assert.Empty(t, stdout)
+	}
+	assert.Equal(t, held, srv.Entries(list))
+}
+
+func TestMisuse(t *testing.T) {
+	srv, _ := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	for want, args := range map[string][]string{
+		"LIST and FEED are needed":               nil,
+		"LIST and FEED are":                      {"blocklist"},
+		"flag provided but not defined: -x":      {"-x"},
+		"-max-remove 1.5 is not between 0 and 1": {"-max-remove", "1.5", "blocklist", "feed.txt"},
+		"-max-remove -1 is not":                  {"-max-remove", "-1", "blocklist", "feed.txt"},
+		"-max-remove NaN is not":                 {"-max-remove", "NaN", "blocklist", "feed.txt"},
+		"-format \"xml\" is none of":             {"-format", "xml", "blocklist", "feed.txt"},
+		"-apply-plan takes no LIST":              {"-apply-plan", "plan.json", "blocklist"},
+	} {
+		code, stdout, stderr := blocklist(t, args...)
+		assert.Equal(t, program.Misuse, code, want)
+		assert.Contains(t, stderr, want)
+		assert.Empty(t, stdout)
+	}
+	assert.Empty(t, srv.Requests())
+}
+
+// The credentials of the service are for the service alone.
+func TestFeedsGetNoCredentials(t *testing.T) {
+	srv, _ := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	var seen []http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header)
+		_, _ = io.WriteString(w, wanted)
+	}))
+	defer server.Close()
+	code, _, stderr := blocklist(t, "blocklist", server.URL)
+	require.Equal(t, 4, code, stderr)
+	require.Len(t, seen, 1)
+	assert.Empty(t, seen[0].Get("Authorization")+seen[0].Get("Cookie"))
+	assert.NotEmpty(t, srv.Requests())
+}
+
+// The help is the package comment, with what it says of the exit codes.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := blocklist(t, "-h")
+	assert.Equal(t, program.Done, code)
+	assert.True(t, strings.HasPrefix(stderr, "Blocklist keeps a network list true"), stderr)
+	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes: 0 ", "WEBDELIVERY_BASE_URL", "-max-remove part"} {
+		assert.Contains(t, stderr, want)
+	}
+	assert.NotContains(t, stderr, "package main")
+	assert.NotContains(t, stderr, "//\n")
+}
