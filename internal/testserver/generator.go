@@ -84,14 +84,24 @@ func (e *Event) fromClient(bits uint64) {
 	e.CountryCode, e.ASN = n.country, n.asn
 	e.Browser = browsers.pick(bits >> 8)
 	host := uint16(bits>>16) & uint16(bits>>24) & 0x3ff // the low ones more often
-	e.ClientIP = netip.AddrFrom4([4]byte{n.net[0], n.net[1], byte(host >> 8), byte(host)})
+	e.ClientIP = netip.AddrFrom4(documented(int(n.part)*partSize + int(host%partSize)))
 	if bits>>60 == 0 {
-		e.ClientIP = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, n.net[0], n.net[1], 14: byte(host >> 8), 15: byte(host)})
+		e.ClientIP = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 5: n.part, 14: byte(host >> 8), 15: byte(host)})
 	}
 	e.ConnectionRemoteIP = e.ClientIP
 	if bits>>57&7 == 1 { // through a proxy
 		e.ConnectionRemoteIP = netip.AddrFrom4([4]byte{192, 0, 2, byte(bits>>40) & 15})
 	}
+}
+
+// partSize is how many addresses of IPv4 a network has.
+const partSize = 48
+
+// documented is the i-th address that is set aside for documentation, the 16 of the proxies aside.
+func documented(i int) [4]byte {
+	i += 16
+	prefix := [...][3]byte{{192, 0, 2}, {198, 51, 100}, {203, 0, 113}}[i>>8]
+	return [4]byte{prefix[0], prefix[1], prefix[2], byte(i)}
 }
 
 // toSite takes the site's side from the bits.

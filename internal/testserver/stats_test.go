@@ -57,17 +57,17 @@ func sample() []testserver.Event {
 	return []testserver.Event{
 		{
 			Time: at("2026-11-20T11:04:59.999999"), Severity: "WARNING", Type: "CUSTOM", Action: "WARN", ConnectionRemoteIP: one,
-			ClientIP: two, Browser: "Firefox", CountryCode: "CN", ASN: 4134, RuleID: "c1", Domain: "api.example.com",
+			ClientIP: two, Browser: "Firefox", CountryCode: "CN", ASN: 64496, RuleID: "c1", Domain: "api.example.com",
 			Property: "shop", WAFAction: "WARN", RequestPath: "/a,b;c",
 		},
 		{
 			Time: at("2026-11-20T11:00:00.123"), Severity: "CRITICAL", Type: "WAF", Action: "BLOCK", ConnectionRemoteIP: one,
-			ClientIP: one, Browser: "Chrome", CountryCode: "US", ASN: 7922, RuleID: "r1", Domain: "www.example.com",
+			ClientIP: one, Browser: "Chrome", CountryCode: "US", ASN: 64498, RuleID: "r1", Domain: "www.example.com",
 			Property: "shop", WAFAction: "BLOCK", RequestPath: "/login",
 		},
 		{
 			Time: at("2026-11-20T11:05:00"), Severity: "NOTICE", Type: "RATE_LIMIT_IP", Action: "BLOCK", ClientIP: two,
-			CountryCode: "CN", ASN: 4134, RuleID: "limit-1", Domain: "www.example.com", Property: "shop", RequestPath: "/login",
+			CountryCode: "CN", ASN: 64496, RuleID: "limit-1", Domain: "www.example.com", Property: "shop", RequestPath: "/login",
 		},
 		{
 			Time: at("2026-11-20T11:05:00"), Type: "REQUEST", Action: "ALLOW", ClientIP: netip.MustParseAddr("2001:db8::1"),
@@ -79,7 +79,7 @@ func sample() []testserver.Event {
 		},
 		{
 			Time: at("2026-11-19T23:59:59.999"), Severity: "ERROR", Type: "WAF", Action: "WARN", ClientIP: one, Browser: "Safari",
-			CountryCode: "US", ASN: 7922, RuleID: "r2", Domain: "www.example.com", Property: "shop", WAFAction: "WARN", RequestPath: "/",
+			CountryCode: "US", ASN: 64498, RuleID: "r2", Domain: "www.example.com", Property: "shop", WAFAction: "WARN", RequestPath: "/",
 		},
 		{Time: at("2026-11-20T12:00:00"), Type: "LATEST"},
 		{Time: at("2026-11-20T12:00:00.001"), Type: "FUTURE"},
@@ -235,10 +235,10 @@ func TestSection25Dimensions(t *testing.T) {
 	got := f.result(events, "dimensions", names)
 	assert.Equal(t, names, got.columns())
 	assert.Equal(t, 7, got.Total, "what is in the future is not there")
-	assert.Equal(t, `[["2026-11-19T23:59:59.999","ERROR","WAF","WARN",null,"203.0.113.1","Safari","US",7922,"r2","www.example.com","shop","WARN","/"],`+
-		`["2026-11-20T11:00:00.123","CRITICAL","WAF","BLOCK","203.0.113.1","203.0.113.1","Chrome","US",7922,"r1","www.example.com","shop","BLOCK","/login"],`+
-		`["2026-11-20T11:04:59.999","WARNING","CUSTOM","WARN","203.0.113.1","203.0.113.2","Firefox","CN",4134,"c1","api.example.com","shop","WARN","/a,b;c"],`+
-		`["2026-11-20T11:05:00.000","NOTICE","RATE_LIMIT_IP","BLOCK",null,"203.0.113.2",null,"CN",4134,"limit-1","www.example.com","shop",null,"/login"],`+
+	assert.Equal(t, `[["2026-11-19T23:59:59.999","ERROR","WAF","WARN",null,"203.0.113.1","Safari","US",64498,"r2","www.example.com","shop","WARN","/"],`+
+		`["2026-11-20T11:00:00.123","CRITICAL","WAF","BLOCK","203.0.113.1","203.0.113.1","Chrome","US",64498,"r1","www.example.com","shop","BLOCK","/login"],`+
+		`["2026-11-20T11:04:59.999","WARNING","CUSTOM","WARN","203.0.113.1","203.0.113.2","Firefox","CN",64496,"c1","api.example.com","shop","WARN","/a,b;c"],`+
+		`["2026-11-20T11:05:00.000","NOTICE","RATE_LIMIT_IP","BLOCK",null,"203.0.113.2",null,"CN",64496,"limit-1","www.example.com","shop",null,"/login"],`+
 		`["2026-11-20T11:05:00.000",null,"REQUEST","ALLOW",null,"2001:db8::1","\"odd\" & <b>",null,null,null,"www.example.com","shop",null,"/\\é"],`+
 		`["2026-11-20T11:59:59.999","NOTICE","BLOCK_COUNTRY","WARN",null,"203.0.113.30","Chrome","RU",9007199254740993,null,"www.example.com","shop",null,"/"],`+
 		`["2026-11-20T12:00:00.000",null,"LATEST",null,null,null,null,null,null,null,null,null,null,null]]`, string(got.Rows))

@@ -303,7 +303,7 @@ func TestRandomFiltersAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 1))
 	f := start(t, testserver.Config{EventsPerSecond: 0.05})
 	values := map[string][]string{
-		"event_action": {"WARN", "BLOCK", "ALLOW"}, "client_country_code": {"US", "CN", "IS", ""}, "client_asn": {"7922", "", "4200000017"},
+		"event_action": {"WARN", "BLOCK", "ALLOW"}, "client_country_code": {"US", "CN", "IS", ""}, "client_asn": {"64498", "", "4200000017"},
 		"request_path": {`/report\;v=2\,final`, "/", `/..\..\etc\passwd`, "/a=b==c!=d"}, "client_browser": {`Opera\, mini\; "old"`, ""},
 	}
 	names := []string{"event_action", "client_country_code", "client_asn", "request_path", "client_browser"}

@@ -147,8 +147,8 @@ func TestSection42Filters(t *testing.T) {
 		"event_action==WARN,rule_id==r1,client_ip==2001:db8::1": 5,
 		"client_ip==203.0.113.1":                                2,
 		"client_ip==203.0.113.3":                                0,
-		"client_asn==7922":                                      2,
-		"client_asn==07922":                                     0,
+		"client_asn==64498":                                     2,
+		"client_asn==064498":                                    0,
 		"client_asn==abc":                                       0,
 		"client_asn==9007199254740993":                          1,
 		"client_asn==9007199254740992":                          0,
@@ -237,7 +237,7 @@ func TestSection42SortOfTypes(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t, testserver.Config{})
 	got := f.result(events, "dimensions", "client_asn", "sortby", "client_asn")
-	assert.Equal(t, `null null 4134 4134 7922 7922 9007199254740993`, second(t, got))
+	assert.Equal(t, `null null 64496 64496 64498 64498 9007199254740993`, second(t, got))
 	got = f.result(events, "dimensions", "client_ip", "sortby", "-client_ip")
 	assert.Equal(t, `"203.0.113.30" "203.0.113.2" "203.0.113.2" "203.0.113.1" "203.0.113.1" "2001:db8::1" null`, second(t, got))
 }

@@ -40,9 +40,9 @@ func TestSection43Families(t *testing.T) {
 	for _, tc := range []struct{ family, dimensions, rows string }{
 		{waf, "event_severity", `[["CRITICAL",1],["ERROR",1],["WARNING",1]]`},
 		{waf, "event_timestamp_ms,waf_action", `[["2026-11-19T00:00:00.000","WARN",1],["2026-11-20T00:00:00.000","BLOCK",1],["2026-11-20T00:00:00.000","WARN",1]]`},
-		{waf, "client_asn,client_country_code", `[[4134,"CN",1],[7922,"US",2]]`},
+		{waf, "client_asn,client_country_code", `[[64496,"CN",1],[64498,"US",2]]`},
 		{requests, "event_action", `[[null,1],["ALLOW",1],["BLOCK",2],["WARN",3]]`},
-		{requests, "client_asn", `[[null,2],[4134,2],[7922,2],[9007199254740993,1]]`},
+		{requests, "client_asn", `[[null,2],[64496,2],[64498,2],[9007199254740993,1]]`},
 		{shaping, "event_type", `[["BLOCK_COUNTRY",1],["RATE_LIMIT_IP",1]]`},
 		{shaping, "event_timestamp_ms", `[["2026-11-20T00:00:00.000",2]]`},
 		{wafTop + "browser", "client_browser", `[["Chrome",1],["Firefox",1],["Safari",1]]`},

@@ -34,10 +34,12 @@ type site struct{ domain, property string }
 
 type rule struct{ id, severity string }
 
+// asn is a network with a number that is set aside for documentation (one for private use), and the part of
+// their addresses that it has.
 type asn struct {
 	country string
 	asn     int64
-	net     [2]byte
+	part    byte
 }
 
 var (
@@ -54,20 +56,20 @@ var (
 	attacks = []string{TypeWAF, TypeCustom, TypeRateLimitIP}
 
 	networks = newLot([]share[asn]{
-		{asn{"US", 7922, [2]byte{73, 12}}, 52},
-		{asn{"US", 14618, [2]byte{54, 80}}, 30},
-		{asn{"CN", 4134, [2]byte{58, 32}}, 38},
-		{asn{"CN", 4837, [2]byte{60, 16}}, 12},
-		{asn{"DE", 3320, [2]byte{79, 200}}, 26},
-		{asn{"RU", 12389, [2]byte{95, 24}}, 22},
-		{asn{"IN", 55836, [2]byte{49, 36}}, 20},
-		{asn{"BR", 28573, [2]byte{177, 32}}, 16},
-		{asn{"FR", 16276, [2]byte{51, 68}}, 14},
-		{asn{"VN", 45899, [2]byte{113, 160}}, 10},
-		{asn{"NG", 4200000017, [2]byte{102, 88}}, 6}, // a 32-bit number
-		{asn{"JP", 2516, [2]byte{106, 128}}, 6},
-		{asn{"IS", 6677, [2]byte{157, 157}}, 2},
-		{asn{"", 0, [2]byte{198, 51}}, 2}, // nobody knows where that is
+		{asn{"US", 64498, 0}, 52},
+		{asn{"US", 64497, 1}, 30},
+		{asn{"CN", 64496, 2}, 38},
+		{asn{"CN", 64499, 3}, 12},
+		{asn{"DE", 64500, 4}, 26},
+		{asn{"RU", 64501, 5}, 22},
+		{asn{"IN", 64502, 6}, 20},
+		{asn{"BR", 64503, 7}, 16},
+		{asn{"FR", 64504, 8}, 14},
+		{asn{"VN", 64505, 9}, 10},
+		{asn{"NG", 4200000017, 10}, 6}, // a 32-bit number
+		{asn{"JP", 65536, 11}, 6},
+		{asn{"IS", 65537, 12}, 2},
+		{asn{"", 0, 13}, 2}, // nobody knows where that is
 	}...)
 
 	browsers = newLot([]share[string]{
