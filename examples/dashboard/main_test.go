@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// call runs the program, and gives its exit code.
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, told bytes.Buffer
+	err := run(t.Context(), args, program.Streams{Out: &out, Err: &told})
+	code = program.Code("dashboard", &told, err)
+	return code, out.String(), told.String()
+}
+
+func TestUsedWrongly(t *testing.T) {
+	t.Setenv("WEBDELIVERY_BASE_URL", "")
+	for want, args := range map[string][]string{
+		"flag provided but not defined: -port": {"-port", "1"},
+		`unexpected argument "report.html"`:    {"report.html"},
+		"filters: at byte":                     {"-o", "-", "-filter", "country"},
+		`the span "2w" is none of 1h`:          {"-o", "-", "-since", "2w"},
+		"-since and -filter go with -o":        {"-since", "1d"},
+		`"8080" is not of this machine alone`:  {"-listen", "8080"},
+		`":8080" is not of this machine alone`: {"-listen", ":8080"},
+	} {
+		code, stdout, stderr := call(t, args...)
+		assert.Equal(t, program.Misuse, code, want)
+		assert.Contains(t, stderr, want)
+		assert.Empty(t, stdout)
+	}
+	code, stdout, stderr := call(t, "-h")
+	assert.Equal(t, program.Done, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "\nExit codes: 0 done, 1 failed, nothing was written, 2 used wrongly, 3 written")
+	assert.NotContains(t, stderr, "//")
+	assert.Contains(t, stderr, "WEBDELIVERY_BASE_URL")
+}
+
+// The report is one file: nothing in it leads anywhere else, and its policy forbids that anyhow.
+func TestReport(t *testing.T) {
+	t.Setenv("WEBDELIVERY_BASE_URL", "")
+	name := filepath.Join(t.TempDir(), "report.html")
+	code, stdout, stderr := call(t, "-o", name, "-since", "1h", "-filter", "client_country_code==CN")
+	require.Equal(t, program.Done, code, stderr)
+	assert.Empty(t, stdout)
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	html := string(text)
+	assert.Contains(t, html, "client_country_code==CN")
+	assert.Contains(t, html, "default-src &#39;none&#39;")
+	html, _, _ = strings.Cut(html, "<script>") // the library, which does speak of images, and the policy knows by its hash
+	assert.Empty(t, regexp.MustCompile(`(src|href|action)="[^d]`).FindString(html))
+	code, stdout, _ = call(t, "-o", "-", "-since", "1h")
+	assert.Equal(t, program.Done, code)
+	assert.Contains(t, stdout, "</html>")
+	code, _, stderr = call(t, "-o", filepath.Join(name, "below"))
+	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, "not a directory")
+}
+
+// A report with parts missing is written, and the exit code tells; one without any part is not.
+func TestReportsThatLackParts(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, stats *webdelivery.StatsService) {
+		var out, told bytes.Buffer
+		write := func(ctx context.Context) int {
+			out.Reset()
+			err := write(ctx, "-", newPage(ctx, stats, url.Values{}), program.Streams{Out: &out, Err: &told})
+			return program.Code("dashboard", &told, err)
+		}
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/events/data", Status: 404})
+		assert.Equal(t, program.Partly, write(t.Context()))
+		assert.Contains(t, told.String(), "1 of 16 parts could not be read")
+		assert.Contains(t, out.String(), "</html>")
+
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/**", Status: 404})
+		assert.Equal(t, program.Failed, write(t.Context()))
+		assert.Contains(t, told.String(), "no part of the page could be read: ")
+		assert.Empty(t, out.String())
+
+		interrupted, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.Equal(t, program.Failed, write(interrupted))
+		assert.Contains(t, told.String(), "context canceled")
+		assert.Empty(t, out.String())
+	})
+}
+
+// The program says where it serves, and an interrupt ends it well.
+func TestServe(t *testing.T) {
+	t.Setenv("WEBDELIVERY_BASE_URL", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- run(ctx, []string{"-listen", "127.0.0.1:0"}, program.Streams{Out: writer, Err: io.Discard})
+	}()
+	line, err := bufio.NewReader(reader).ReadString('\n')
+	require.NoError(t, err)
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(line)
+	resp, err := http.Get(address + "?since=1h")
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, resp.StatusCode)
+	assert.Contains(t, string(body), `aria-current="true">1 hour`)
+	assert.Contains(t, string(body), "</html>")
+	cancel()
+	require.NoError(t, <-ended)
+}
