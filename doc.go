@@ -72,12 +72,12 @@
 //
 // # Errors
 //
-// A request that the service document calls invalid is a [*ValidationError] and is never sent. A call that failed is an
-// [*Error]: errors.Is compares it with [ErrNotFound], [ErrUnauthorized], [ErrRateLimited] and the others, errors.As
-// gives status, the service's words and the number of attempts. A task or transaction that was carried out and ended
-// badly is a [*TaskError] or [*TransactionError]: the calls succeeded, what they asked for did not. The error of a call
-// whose context ended matches context.Canceled or context.DeadlineExceeded. [OutcomeOf] says what became of a write that
-// returned an error.
+// A request that the service would refuse by its document, or that the SDK will not send, is a [*ValidationError], and
+// nothing was changed. A call that failed is an [*Error]: errors.Is compares it with [ErrNotFound], [ErrUnauthorized],
+// [ErrRateLimited] and the others, errors.As gives status, the service's words and the number of attempts. A task or
+// transaction that was carried out and ended badly is a [*TaskError] or [*TransactionError]: the calls succeeded, what
+// they asked for did not. The error of a call whose context ended matches context.Canceled or context.DeadlineExceeded.
+// [OutcomeOf] says what became of a write that returned an error.
 //
 // The text of every error is safe to log: it holds no credential, and what the service sent is quoted and clipped.
 //
@@ -120,8 +120,8 @@
 // # Guarantees
 //
 // Credentials go to the origin of the base URL only: no redirect is followed, and an address in a reply that leads
-// elsewhere is refused. Nothing is lost silently: a page, an item, a row or a byte that is missing is an error. Nothing
-// runs after the call that started it has returned, but for a PurgeQueue, until its Close.
+// elsewhere is refused. Nothing that was announced is lost silently: a page, a row or a byte that is missing from a
+// reply is an error. Nothing runs after the call that started it has returned, but for a PurgeQueue, until its Close.
 //
 // # Testing
 //

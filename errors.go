@@ -150,7 +150,8 @@ func (e *Error) LogValue() slog.Value {
 
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
-// ValidationError is a request refused before anything was sent, because the service document says that it is invalid.
+// ValidationError is a request refused before it was sent: the service document says that it is invalid, or the SDK keeps
+// its user from it, as a plan that removes too much.
 // It matches [ErrInvalid], and its outcome is [NotApplied]. Several of them come joined, a hundred at most; errors.As
 // finds the first.
 type ValidationError struct {

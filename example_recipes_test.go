@@ -71,7 +71,7 @@ func Example_deployPurge() {
 func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID string, feed []string) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		plan, err := client.NetworkLists.Plan(ctx, listID, feed, webdelivery.PlanOptions{MaxRemove: 0.2, Aggregate: true})
+		plan, err := client.NetworkLists.Plan(ctx, listID, feed, webdelivery.PlanOptions{MaxRemove: 0.2})
 		switch {
 		case errors.Is(err, webdelivery.ErrInvalid):
 			return fmt.Errorf("the feed looks wrong, the list stays as it is: %w", err)
@@ -134,6 +134,7 @@ func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer
 	}
 	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: since, End: until}
 	buffer := bufio.NewWriter(out)
+	defer buffer.Flush() // no half line is left, whatever happens
 	lines := json.NewEncoder(buffer)
 	for event, err := range webdelivery.Scan[siemEvent](client.Stats.Events.All(ctx, query)) {
 		if err != nil {

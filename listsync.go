@@ -26,8 +26,8 @@ type PlanOptions struct {
 	// MaxRemove is the largest part of the list that the plan may remove, from 0 to 1; a larger one is refused, so that
 	// an empty feed cannot open a firewall. 0 means 0.2, and 1 allows all of it.
 	MaxRemove float64
-	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. false
-	// sends them as they are written.
+	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. What a
+	// range takes the place of counts as removed, see MaxRemove. false sends them as they are written.
 	Aggregate bool
 }
 

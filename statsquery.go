@@ -80,7 +80,7 @@ func Desc(name string) Sort { return Sort{Name: name, Descending: true} }
 // EventsQuery asks for raw events (service-interface section 4.3).
 type EventsQuery struct {
 	Dimensions []string     // columns wanted, at least one, none twice; event_timestamp_ms comes first even when it is not among them
-	Start, End time.Time    // Start <= time of the request < End; sent in whole seconds of UTC, a fraction is cut off
+	Start, End time.Time    // of the request; sent in whole seconds of UTC, a fraction is cut off (open point 33)
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by dimensions asked for, and event_timestamp_ms; none: the service's order
 	Limit      int          // most rows; 0: the service's default of 10
@@ -116,8 +116,8 @@ type ShapingTopKQuery struct {
 	Limit      int          // most rows; 0: the service's default of 10
 }
 
-// StatsQuery is the query of one family. A query is only read; what the document calls invalid of it is a
-// [*ValidationError] (service-interface sections 4.2 and 7).
+// StatsQuery is the query of one family. A query is only read; what is invalid of it is a [*ValidationError]
+// (service-interface sections 4.2 and 7, open point 34).
 type StatsQuery interface {
 	EventsQuery | TrendsQuery | WAFTopKQuery | ShapingTopKQuery
 
