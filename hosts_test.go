@@ -111,7 +111,7 @@ func TestNoReplyLeadsElsewhere(t *testing.T) {
 			for i, lure := range lures {
 				// Every status with some lures, and every lure with the statuses whose replies are read.
 				statuses := []int{200, 201, 303}
-				if auth.String() != "basic alice" { // they differ in one header
+				if auth.String() != "basic alice" || testing.Short() { // they differ in one header; the race detector is slow
 					statuses = statuses[:1]
 				}
 				if i < 5 {

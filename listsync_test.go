@@ -69,6 +69,15 @@ func TestALongPlanIsShownInPart(t *testing.T) {
 	})
 }
 
+// full skips a test with a full list where all runs with the race detector: it takes long, and nothing in it is
+// concurrent that smaller lists do not show.
+func full(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a full list takes long with the race detector")
+	}
+}
+
 // What is refused before any change: a removal of more than MaxRemove, an empty feed, too many entries, entries that do
 // not belong to the type of the list, options that make no sense.
 func TestPlansThatAreRefused(t *testing.T) {
@@ -283,6 +292,7 @@ func TestPlanAggregates(t *testing.T) {
 // In a full list room is made first, by entries whose addresses nobody misses; the list never holds more than 50,000.
 func TestAFullList(t *testing.T) {
 	t.Parallel()
+	full(t)
 	all := addresses(60_000)
 	withList(t, setup{}, all[:50_000], func(f *fixture) {
 		desired := append(slices.Clone(all[6_000:50_000]), all[50_000:55_500]...)
@@ -303,6 +313,7 @@ func TestAFullList(t *testing.T) {
 // Where there is nothing else to remove, the plan says what is uncovered for a moment.
 func TestAFullListWithNothingToSpare(t *testing.T) {
 	t.Parallel()
+	full(t)
 	pairs := addresses(50_000)
 	withList(t, setup{}, pairs, func(f *fixture) {
 		desired := append([]string{"198.18.0.0/31"}, pairs[2:]...)
@@ -323,6 +334,7 @@ func TestAFullListWithNothingToSpare(t *testing.T) {
 // can be made by what it covers.
 func TestAdditionsThatCoverGoFirst(t *testing.T) {
 	t.Parallel()
+	full(t)
 	all := addresses(60_000)
 	withList(t, setup{}, all[:50_000], func(f *fixture) {
 		desired := append(slices.Clone(all[1:45_000]), all[50_000:55_000]...)
@@ -514,6 +526,7 @@ func TestRemovalsThatFail(t *testing.T) {
 // covering additions need.
 func TestRoomIsMadeOnlyAsFarAsItMust(t *testing.T) {
 	t.Parallel()
+	full(t)
 	all := addresses(60_000) // the first 4,096 are 198.18.0.0/20
 	for _, tt := range []struct{ size, unprotected int }{{49_900, 0}, {50_000, 1}} {
 		withList(t, setup{}, all[:tt.size], func(f *fixture) {
