@@ -72,9 +72,12 @@ api:
 	mkdir -p api
 	cd tools && go run ./api $(CURDIR) $(CURDIR)/redislimit > $(CURDIR)/api/current.txt
 
+# The text says what is true, and testdata/consumer uses all of it.
 api-check:
 	@cd tools && go run ./api $(CURDIR) $(CURDIR)/redislimit | diff -u $(CURDIR)/api/current.txt - || { \
 		echo "The public surface is not what api/current.txt says: if the change is meant, run make api and commit the file."; exit 1; }
+	@cd tools && go run ./api -unused $(CURDIR)/testdata/consumer $(CURDIR) $(CURDIR)/redislimit || { \
+		echo "These public names are not used by testdata/consumer, which uses every one: add a use of them there."; exit 1; }
 
 # What of the surface of the last release is gone or changed.
 api-breaking:

@@ -12,7 +12,8 @@ import (
 
 // The package for users' own tests, with every public name, as a test of another module uses it.
 func TestWebdeliverytest(t *testing.T) {
-	srv := webdeliverytest.NewServer(t,
+	var srv *webdeliverytest.Server
+	srv = webdeliverytest.NewServer(t,
 		webdeliverytest.InMemory(),
 		webdeliverytest.WithNow(time.Now),
 		webdeliverytest.WithCustomer("shop"),

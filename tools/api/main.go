@@ -1,7 +1,9 @@
 // Command api prints the public surface of the modules whose directories it is given, one line for each exported name
 // with its type, sorted, so that a change of it is a change of lines. Packages under internal and examples have none.
 //
-// With -undocumented it prints instead where that surface has no comment, and ends with 1 if it lacks any.
+// With -undocumented it prints instead where that surface has no comment, with -unused DIR what of it the module in DIR
+// does not use; both end with 1 if there is any. With -broken FILE it prints what of an earlier surface, which it reads
+// from FILE, is gone or changed; whether that is allowed is for the caller to say.
 package main
 
 import (
@@ -20,12 +22,22 @@ import (
 
 func main() {
 	comments := flag.Bool("undocumented", false, "print the exported names that have no comment")
+	consumer := flag.String("unused", "", "print what the module in this `directory` does not use")
+	earlier := flag.String("broken", "", "print what is gone or changed since the surface in this `file`")
 	flag.Parse()
-	list := surface
-	if *comments {
-		list = undocumented
+	pkgs, err := public(flag.Args())
+	var lines []string
+	switch {
+	case err != nil:
+	case *comments:
+		lines = each(pkgs, undocumented)
+	case *consumer != "":
+		lines, err = unused(pkgs, *consumer)
+	case *earlier != "":
+		lines, err = since(*earlier, each(pkgs, surface))
+	default:
+		lines = each(pkgs, surface)
 	}
-	lines, err := each(flag.Args(), list)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "api:", err)
 		os.Exit(1)
@@ -33,52 +45,87 @@ func main() {
 	for _, line := range lines {
 		fmt.Println(line)
 	}
-	if *comments && len(lines) > 0 {
+	if (*comments || *consumer != "") && len(lines) > 0 {
 		os.Exit(1)
 	}
 }
 
-// each gathers the lines of all public packages.
-func each(dirs []string, list func(*packages.Package) []string) ([]string, error) {
-	var lines []string
+// public loads the packages that a user of the modules may import.
+func public(dirs []string) ([]*packages.Package, error) {
+	var found []*packages.Package
 	for _, dir := range dirs {
-		pkgs, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedDeps}, "./...")
+		pkgs, err := load(dir, false)
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range pkgs {
-			if len(p.Errors) > 0 {
-				return nil, p.Errors[0]
-			}
 			if p.Name != "main" && !slices.ContainsFunc(strings.Split(p.PkgPath, "/"), hidden) {
-				lines = append(lines, list(p)...)
+				found = append(found, p)
 			}
 		}
 	}
+	return found, nil
+}
+
+func load(dir string, tests bool) ([]*packages.Package, error) {
+	config := &packages.Config{Dir: dir, Mode: packages.LoadSyntax | packages.NeedDeps, Tests: tests}
+	pkgs, err := packages.Load(config, "./...")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pkgs {
+		if len(p.Errors) > 0 {
+			return nil, p.Errors[0]
+		}
+	}
+	return pkgs, nil
+}
+
+// each gathers the lines of all packages.
+func each(pkgs []*packages.Package, list func(*packages.Package) []string) []string {
+	var lines []string
+	for _, p := range pkgs {
+		lines = append(lines, list(p)...)
+	}
 	slices.Sort(lines)
-	return slices.Compact(lines), nil
+	return slices.Compact(lines)
 }
 
 func surface(p *packages.Package) []string {
-	l := listing{pkg: p.Types}
-	for _, name := range p.Types.Scope().Names() {
+	var lines []string
+	for _, e := range entries(p.Types) {
+		lines = append(lines, e.line)
+	}
+	return lines
+}
+
+func entries(p *types.Package) []entry {
+	l := listing{pkg: p}
+	for _, name := range p.Scope().Names() {
 		if token.IsExported(name) {
-			l.object(p.Types.Scope().Lookup(name))
+			l.object(p.Scope().Lookup(name))
 		}
 	}
-	return l.lines
+	return l.entries
 }
 
 func hidden(element string) bool { return element == "internal" || element == "examples" }
 
-// listing gathers the lines of one package.
-type listing struct {
-	pkg   *types.Package
-	lines []string
+// entry is a line of the surface, and what it tells of.
+type entry struct {
+	line string
+	what types.Object // nil if a program cannot name it
+	of   types.Object // of a method: the type that has it, which with embedding is not the one that declares it
 }
 
-func (l *listing) add(format string, args ...any) {
-	l.lines = append(l.lines, "pkg "+l.pkg.Name()+", "+fmt.Sprintf(format, args...))
+// listing gathers the lines of one package.
+type listing struct {
+	pkg     *types.Package
+	entries []entry
+}
+
+func (l *listing) add(what, of types.Object, format string, args ...any) {
+	l.entries = append(l.entries, entry{"pkg " + l.pkg.Name() + ", " + fmt.Sprintf(format, args...), what, of})
 }
 
 func (l *listing) object(o types.Object) {
@@ -88,11 +135,11 @@ func (l *listing) object(o types.Object) {
 		if o.Val().Kind() == constant.Float {
 			value = o.Val().String()
 		}
-		l.add("const %s %s = %s", o.Name(), l.text(o.Type()), value)
+		l.add(o, nil, "const %s %s = %s", o.Name(), l.text(o.Type()), value)
 	case *types.Var:
-		l.add("var %s %s", o.Name(), l.text(o.Type()))
+		l.add(o, nil, "var %s %s", o.Name(), l.text(o.Type()))
 	case *types.Func:
-		l.add("func %s%s", o.Name(), l.signature(o))
+		l.add(o, nil, "func %s%s", o.Name(), l.signature(o))
 	case *types.TypeName:
 		l.typeName(o)
 	}
@@ -100,7 +147,7 @@ func (l *listing) object(o types.Object) {
 
 func (l *listing) typeName(o *types.TypeName) {
 	if o.IsAlias() {
-		l.add("type %s = %s", o.Name(), l.text(types.Unalias(o.Type())))
+		l.add(o, nil, "type %s = %s", o.Name(), l.text(types.Unalias(o.Type())))
 		return
 	}
 	named, ok := o.Type().(*types.Named)
@@ -110,31 +157,31 @@ func (l *listing) typeName(o *types.TypeName) {
 	name := o.Name() + parameters(named.TypeParams(), l.qualify)
 	switch under := named.Underlying().(type) {
 	case *types.Struct:
-		l.add("type %s struct", name)
+		l.add(o, nil, "type %s struct", name)
 		l.fields(name, under)
 	case *types.Interface:
-		l.add("type %s interface", name)
+		l.add(o, nil, "type %s interface", name)
 		for m := range under.Methods() {
 			if m.Exported() {
-				l.add("type %s interface, %s%s", name, m.Name(), l.signature(m))
+				l.add(m, o, "type %s interface, %s%s", name, m.Name(), l.signature(m))
 			} else {
-				l.add("type %s interface, and unexported methods", name) // nobody else can implement it
+				l.add(nil, nil, "type %s interface, and unexported methods", name) // nobody else can implement it
 			}
 		}
 		for t := range under.EmbeddedTypes() {
 			if _, ok := t.(*types.Union); ok {
-				l.add("type %s interface, one of %s", name, l.text(t))
+				l.add(nil, nil, "type %s interface, one of %s", name, l.text(t))
 			}
 		}
 	default:
-		l.add("type %s %s", name, l.text(under))
+		l.add(o, nil, "type %s %s", name, l.text(under))
 	}
 	if types.IsInterface(named) {
 		return
 	}
 	for _, selection := range typeutil.IntuitiveMethodSet(named, nil) {
 		if m := selection.Obj(); m.Exported() {
-			l.add("method (%s) %s%s", l.text(selection.Recv()), m.Name(), strings.TrimPrefix(l.text(selection.Type()), "func"))
+			l.add(m, o, "method (%s) %s%s", l.text(selection.Recv()), m.Name(), strings.TrimPrefix(l.text(selection.Type()), "func"))
 		}
 	}
 }
@@ -147,17 +194,17 @@ func (l *listing) fields(name string, s *types.Struct) {
 		case !f.Exported():
 			unexported = true
 		case f.Embedded():
-			l.add("type %s struct, embedded %s", name, l.text(f.Type()))
+			l.add(f, nil, "type %s struct, embedded %s", name, l.text(f.Type()))
 		default:
 			tag := ""
 			if s.Tag(i) != "" {
 				tag = " `" + s.Tag(i) + "`"
 			}
-			l.add("type %s struct, %s %s%s", name, f.Name(), l.text(f.Type()), tag)
+			l.add(f, nil, "type %s struct, %s %s%s", name, f.Name(), l.text(f.Type()), tag)
 		}
 	}
 	if unexported {
-		l.add("type %s struct, and unexported fields", name)
+		l.add(nil, nil, "type %s struct, and unexported fields", name)
 	}
 }
 

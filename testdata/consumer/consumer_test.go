@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/redislimit"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// What compiles works as well, against a service that has something in each area.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		srv.AddTask(webdeliverytest.TaskSpec{ID: "t", Operation: "o"})
+		srv.AddNetworkList(webdeliverytest.NetworkListSpec{
+			ID: "l", Type: webdelivery.ListTypeIP, Name: "n", Entries: []string{"192.0.2.1", "192.0.2.2"},
+		})
+		srv.AddEvents(webdeliverytest.Event{
+			Time: srv.Clock.Now().Add(-time.Hour), Severity: "CRITICAL", Type: webdeliverytest.EventTypeWAF, Action: "BLOCK",
+			ConnectionRemoteIP: netip.MustParseAddr("192.0.2.1"), ClientIP: netip.MustParseAddr("192.0.2.1"), CountryCode: "CN",
+			ASN: 64500, RuleID: "1", Domain: "www.example.com", Property: "p", WAFAction: "BLOCK", RequestPath: "/",
+		})
+		require.NoError(t, run(t.Context(), srv.Client(t)))
+		assert.Len(t, srv.Purged(), 2)
+		assert.Positive(t, srv.Count("DELETE", "/config/networklists/l"))
+	})
+}
+
+func TestClients(t *testing.T) {
+	t.Parallel()
+	_, err := clients()
+	require.NoError(t, err)
+}
+
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	nobody := errors.New("nobody is there")
+	rdb := redis.NewClient(&redis.Options{MaxRetries: -1, DialerRetries: 1, Dialer: func(context.Context, string, string) (net.Conn, error) {
+		return nil, nobody
+	}})
+	t.Cleanup(func() { assert.NoError(t, rdb.Close()) })
+	client, limiter, err := sharing(rdb, "acme")
+	require.NoError(t, err)
+	assert.NotNil(t, client)
+	err = permitted(t.Context(), limiter)
+	require.ErrorIs(t, err, nobody)
+	assert.Contains(t, explain(err), "nobody is there")
+
+	assert.Contains(t, explain(permitted(t.Context(), redislimit.New(nil, ""))), "rdb")
+}
+
+func TestExpressions(t *testing.T) {
+	t.Parallel()
+	parts, err := expressions("a==1,b!=2")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a==1,b!=2", "a == 1", "b != 2", "a==1", "1"}, parts[:5])
+
+	_, err = expressions("a")
+	assert.Contains(t, explain(err), "0")
+	assert.Contains(t, explain(filters.Eq("", "1").Validate()), "dimension")
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the cause")
+	for want, err := range map[string]error{
+		"the cause": cause,
+		"/tasks":    &webdelivery.Error{Method: "GET", Path: "/tasks", StatusCode: 404},
+		"Page":      &webdelivery.ValidationError{Field: "Page", Reason: "is below 0"},
+		"refused":   &webdelivery.PartialError{NotAccepted: []string{"refused"}, Err: cause},
+		"www":       &webdelivery.QueueError{URIs: []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/")}, Err: cause},
+		"task-1":    &webdelivery.TaskError{Task: &webdelivery.Task{ID: "task-1", ErrorInfo: &webdelivery.ErrorInfo{}}},
+		"FAILED":    &webdelivery.TransactionError{Transaction: &webdelivery.Transaction{TransactionStatus: "FAILED"}},
+		"a circle":  &webdelivery.PaginationError{Path: "/tasks", Page: 2, Reason: "a circle"},
+		"12":        &webdelivery.IncompleteError{Got: 7, Total: 12},
+		"column":    &webdelivery.ScanError{Column: "column", Err: cause},
+	} {
+		assert.Contains(t, explain(err), want)
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/redislimit"
+)
+
+// explain tells what a program's user should know of an error, by what it is.
+func explain(err error) string {
+	for _, sentinel := range []error{
+		webdelivery.ErrBadRequest, webdelivery.ErrUnauthorized, webdelivery.ErrForbidden, webdelivery.ErrNotFound,
+		webdelivery.ErrRateLimited, webdelivery.ErrServer, webdelivery.ErrInvalid, webdelivery.ErrBadReply,
+		webdelivery.ErrRedirect, webdelivery.ErrResponseTooLarge, webdelivery.ErrQueueClosed, webdelivery.ErrPlanStale,
+	} {
+		if errors.Is(err, sentinel) {
+			fmt.Println(sentinel)
+		}
+	}
+	var outcome webdelivery.Outcome = webdelivery.OutcomeOf(err)
+	switch outcome {
+	case webdelivery.NotApplied, webdelivery.Applied, webdelivery.Unknown:
+		fmt.Println(outcome.String())
+	}
+	for _, look := range []func(error) string{ofCalls, ofWaits, ofReading, ofLimits, wrong} {
+		if text := look(err); text != "" {
+			return text
+		}
+	}
+	return err.Error()
+}
+
+// ofCalls explains what was refused, by the SDK or by the service.
+func ofCalls(err error) string {
+	var (
+		call    *webdelivery.Error
+		invalid *webdelivery.ValidationError
+		partial *webdelivery.PartialError
+		queue   *webdelivery.QueueError
+	)
+	switch {
+	case errors.As(err, &queue):
+		var uris []webdelivery.PurgeURI = queue.URIs
+		return logged(queue.LogValue()) + fmt.Sprint(queue.Error(), uris, queue.Err, queue.Unwrap())
+	case errors.As(err, &partial):
+		return logged(partial.LogValue()) + fmt.Sprint(partial.Error(), partial.Accepted, partial.NotAccepted, partial.Unknown,
+			partial.Err, partial.Unwrap())
+	case errors.As(err, &invalid):
+		return logged(invalid.LogValue()) + fmt.Sprint(invalid.Error(), invalid.Field, invalid.Reason,
+			invalid.Is(webdelivery.ErrInvalid))
+	case errors.As(err, &call):
+		return logged(call.LogValue()) + fmt.Sprint(call.Error(), call.StatusCode, call.Code, call.Method, call.Path,
+			call.Description, call.Body, call.Header, call.Attempts, call.Is(webdelivery.ErrServer), call.Unwrap())
+	}
+	return ""
+}
+
+// ofWaits explains what the service began and did not finish.
+func ofWaits(err error) string {
+	var (
+		task        *webdelivery.TaskError
+		transaction *webdelivery.TransactionError
+	)
+	switch {
+	case errors.As(err, &task):
+		return logged(task.LogValue()) + task.Error() + task.Task.ID
+	case errors.As(err, &transaction):
+		return logged(transaction.LogValue()) + transaction.Error() + transaction.Transaction.TransactionStatus
+	}
+	return ""
+}
+
+// ofReading explains why not all came, or not as it should.
+func ofReading(err error) string {
+	var (
+		pagination *webdelivery.PaginationError
+		incomplete *webdelivery.IncompleteError
+		scan       *webdelivery.ScanError
+	)
+	switch {
+	case errors.As(err, &pagination):
+		return fmt.Sprint(pagination.Error(), pagination.Path, pagination.Page, pagination.Reason)
+	case errors.As(err, &incomplete):
+		return fmt.Sprint(incomplete.Error(), incomplete.Got, incomplete.Total)
+	case errors.As(err, &scan):
+		return fmt.Sprint(scan.Error(), scan.Row, scan.Column, scan.Value, scan.Err, scan.Unwrap())
+	}
+	return ""
+}
+
+// ofLimits explains why redislimit gave no permit.
+func ofLimits(err error) string {
+	var (
+		unavailable *redislimit.UnavailableError
+		option      *redislimit.OptionError
+	)
+	switch {
+	case errors.As(err, &unavailable):
+		return fmt.Sprint(unavailable.Error(), unavailable.Unwrap(), errors.Is(err, redis.ErrClosed))
+	case errors.As(err, &option):
+		return fmt.Sprint(option.Error(), option.Option, option.Reason)
+	}
+	return ""
+}
+
+func logged(value slog.Value) string { return value.Kind().String() + ": " }

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// unused lists the lines of the public packages that the module in a directory, its tests included, does not use.
+func unused(pkgs []*packages.Package, dir string) ([]string, error) {
+	consumer, err := load(dir, true)
+	if err != nil {
+		return nil, err
+	}
+	u := newUses()
+	for _, p := range consumer {
+		u.add(p.TypesInfo)
+	}
+	// Things are the same only within one loading: what was imported counts, and of the rest nothing is used.
+	imported := make(map[string]*packages.Package)
+	packages.Visit(consumer, nil, func(p *packages.Package) { imported[p.PkgPath] = p })
+	pkgs = slices.Clone(pkgs)
+	for i, p := range pkgs {
+		if q := imported[p.PkgPath]; q != nil {
+			pkgs[i] = q
+		}
+	}
+	return each(pkgs, u.without), nil
+}
+
+// uses is what a program names. It goes by what the compiler knows, not by how a name is spelt: two types may well have a
+// field Name each.
+type uses struct {
+	named    map[types.Object]bool
+	selected map[selected]bool
+}
+
+// selected is a method as a program calls it, which is on the type that embeds it, not on the one that declares it.
+type selected struct{ of, method types.Object }
+
+func newUses() *uses { return &uses{make(map[types.Object]bool), make(map[selected]bool)} }
+
+func (u *uses) add(info *types.Info) {
+	for _, o := range info.Uses {
+		u.named[origin(o)] = true
+	}
+	for _, s := range info.Selections {
+		recv := types.Unalias(s.Recv())
+		if p, ok := recv.(*types.Pointer); ok {
+			recv = types.Unalias(p.Elem())
+		}
+		if named, ok := recv.(*types.Named); ok {
+			u.selected[selected{named.Origin().Obj(), origin(s.Obj())}] = true
+		}
+	}
+}
+
+func (u *uses) without(p *packages.Package) []string {
+	var lines []string
+	for _, e := range entries(p.Types) {
+		switch {
+		case e.what == nil:
+		case e.of == nil && u.named[origin(e.what)]:
+		case e.of != nil && u.selected[selected{e.of, origin(e.what)}]:
+		default:
+			lines = append(lines, e.line)
+		}
+	}
+	return lines
+}
+
+// origin is the one declaration of what generic types have in each instance.
+func origin(o types.Object) types.Object {
+	switch o := o.(type) {
+	case *types.Func:
+		return o.Origin()
+	case *types.Var:
+		return o.Origin()
+	default:
+		return o
+	}
+}
