@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -217,13 +218,13 @@ type TaskError struct {
 
 // Error gives the id of the task with type, message and details of its error_info, on one line.
 func (e *TaskError) Error() string {
-	info := e.Task.ErrorInfo
+	info := cmp.Or(e.Task.ErrorInfo, &ErrorInfo{}) // a test of a user's may leave it out
 	texts := []string{info.Message}
 	for _, d := range info.Details {
 		texts = append(texts, d.Message)
 	}
 	text := joinNonEmpty(": ", info.Type, joinNonEmpty("; ", texts...))
-	return fmt.Sprintf("webdelivery: task %s failed: %s", printable(e.Task.ID), printable(text))
+	return joinNonEmpty(": ", "webdelivery: task "+printable(e.Task.ID)+" failed", printable(text))
 }
 
 // LogValue gives id, operation and error_info of the task.

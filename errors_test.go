@@ -60,6 +60,7 @@ func TestOutcomeOfOtherErrors(t *testing.T) {
 	assert.Equal(t, webdelivery.Applied, webdelivery.OutcomeOf(nil))
 	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(assert.AnError))
 	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(&webdelivery.TaskError{Task: &webdelivery.Task{}}))
+	require.EqualError(t, &webdelivery.TaskError{Task: &webdelivery.Task{ID: "made-up"}}, "webdelivery: task made-up failed")
 	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{}}))
 	wrapped := fmt.Errorf("deploy: %w", &webdelivery.ValidationError{Field: "uris", Reason: "is empty"})
 	assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(wrapped))
