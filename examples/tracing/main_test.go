@@ -189,8 +189,10 @@ func names(t *testing.T, out *bytes.Buffer) []string {
 }
 
 // Without settings it purges at a fake service, which fails once.
-func TestOnItsOwn(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	s, out, told := streams()
 	require.NoError(t, run(t.Context(), []string{"-wait=false"}, s))
 	assert.Equal(t, []string{"HTTP POST", "HTTP POST", "HTTP POST", "Purge.Submit", "purge"}, names(t, out))
@@ -254,8 +256,10 @@ func TestAFailedTransaction(t *testing.T) {
 }
 
 // Spans that cannot be written are an error, as somebody counts on them.
-func TestAFullDisk(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestAFullDisk(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	s, _, _ := streams()
 	s.Out = fullDisk{}
 	require.ErrorIs(t, run(t.Context(), []string{"-wait=false"}, s), errFull)
