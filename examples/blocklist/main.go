@@ -108,7 +108,7 @@ func parse(args []string, s program.Streams) (*job, error) {
 	switch {
 	case j.applyPlan != "" && flags.NArg() > 0:
 		return nil, program.Misused("-apply-plan takes no LIST and no FEED")
-	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || os.Getenv("WEBDELIVERY_BASE_URL") != ""):
+	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
 		return nil, program.Misused("LIST and FEED are needed; -h tells more")
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
 		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)

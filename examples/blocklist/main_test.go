@@ -60,8 +60,10 @@ func with(ctx context.Context, s program.Streams, args ...string) (code int, std
 }
 
 // In the first ten minutes there are neither settings nor arguments.
-func TestOnItsOwn(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	code, stdout, stderr := blocklist(t)
 	assert.Equal(t, 4, code)
 	assert.Contains(t, stdout, "add 2, remove 1, keep 6")

@@ -30,8 +30,10 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), told.String()
 }
 
-func TestUsedWrongly(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestUsedWrongly(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	for want, args := range map[string][]string{
 		"flag provided but not defined: -port": {"-port", "1"},
 		`unexpected argument "report.html"`:    {"report.html"},
@@ -55,8 +57,10 @@ func TestUsedWrongly(t *testing.T) {
 }
 
 // The report is one file: nothing in it leads anywhere else, and its policy forbids that anyhow.
-func TestReport(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	name := filepath.Join(t.TempDir(), "report.html")
 	code, stdout, stderr := call(t, "-o", name, "-since", "1h", "-filter", "client_country_code==CN")
 	require.Equal(t, program.Done, code, stderr)
@@ -105,8 +109,10 @@ func TestReportsThatLackParts(t *testing.T) {
 }
 
 // The program says where it serves, and an interrupt ends it well.
-func TestServe(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestServe(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)

@@ -2,18 +2,21 @@
 // redis-server (unless -redis names one) and some processes of its own, which share the service's 2 purges a second
 // through redislimit, and prints who got which permit.
 //
-// Exit codes: 0 done, 1 failed, 2 used wrongly.
+//	distributed-purge [-processes 4] [-purges 4] [-redis HOST:PORT]
+//
+// It always purges at its own fake service, whatever service the environment names: nothing real happens.
+//
+// Exit codes: 0 done, 1 failed or interrupted, 2 used wrongly.
 package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"sync"
 	"time"
@@ -21,49 +24,51 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/internal/testserver"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/redislimit"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// What a process is told by its environment.
+// What a process is told by its environment, beside the service.
 const (
-	envNumber  = "DISTRIBUTED_PURGE_NUMBER" // its number; unset in the one that starts the others
-	envService = "DISTRIBUTED_PURGE_SERVICE"
-	envRedis   = "DISTRIBUTED_PURGE_REDIS"
-	envBegan   = "DISTRIBUTED_PURGE_BEGAN"
+	envNumber = "DISTRIBUTED_PURGE_NUMBER" // its number; unset in the one that starts the others
+	envRedis  = "DISTRIBUTED_PURGE_REDIS"
+	envBegan  = "DISTRIBUTED_PURGE_BEGAN"
 )
 
-func main() {
-	processes := flag.Int("processes", 4, "how many processes purge")
-	purges := flag.Int("purges", 4, "how many purges each of them makes")
-	address := flag.String("redis", "", "host:port of a Redis or Valkey; starts a redis-server of its own when empty")
-	flag.Parse()
-	if *processes < 1 || *purges < 1 || flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
+//go:embed main.go
+var source string // begins with the help
+
+func main() { program.Main("distributed-purge", nil, run) }
+
+func run(ctx context.Context, args []string, s program.Streams) error {
+	set := program.FlagsAlone("distributed-purge", source, s)
+	processes := set.Int("processes", 4, "how many processes purge")
+	purges := set.Int("purges", 4, "how many purges each of them makes")
+	address := set.String("redis", "", "`host:port` of a Redis or Valkey; starts a redis-server of its own when empty")
+	if err := program.Parse(set, args); err != nil {
+		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	var err error
-	if number := os.Getenv(envNumber); number != "" {
-		err = purge(ctx, os.Stdout, number, *purges)
-	} else {
-		err = run(ctx, os.Stdout, *processes, *purges, *address)
-	}
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "distributed-purge:", err)
-		os.Exit(1)
+	switch number := os.Getenv(envNumber); {
+	case set.NArg() > 0:
+		return program.Misused("unexpected argument %q", set.Arg(0))
+	case *processes < 1 || *purges < 1:
+		return program.Misused("-processes and -purges are 1 or more")
+	case number != "":
+		return purge(ctx, s.Out, number, *purges)
+	default:
+		return start(ctx, s, *processes, *purges, *address)
 	}
 }
 
-// run starts everything and tells at the end how the purges arrived at the service.
-func run(ctx context.Context, out io.Writer, processes, purges int, address string) error {
-	service := testserver.New(testserver.Config{PurgeDuration: -1})
-	url, err := service.ListenTCP()
+// start starts everything and tells at the end how the purges arrived at the service.
+func start(ctx context.Context, s program.Streams, processes, purges int, address string) error {
+	service, err := webdeliverytest.Start()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = service.Close() }()
+	defer service.Close()
+	fmt.Fprintln(s.Err, "This purges at a fake service of its own, and nothing real happens.")
 	if address == "" {
 		var stop func()
 		if address, stop, err = startRedis(ctx); err != nil {
@@ -75,13 +80,15 @@ func run(ctx context.Context, out io.Writer, processes, purges int, address stri
 	if err != nil {
 		return err
 	}
-	lines := &lineWriter{out: out}
+	lines := &lineWriter{out: s.Out}
 	errs := make([]error, processes)
 	var running sync.WaitGroup
 	for i := range processes {
 		child := exec.CommandContext(ctx, self, "-purges", strconv.Itoa(purges)) //nolint:gosec // this very program
-		child.Env = append(os.Environ(), envNumber+"="+strconv.Itoa(i+1), envService+"="+url, envRedis+"="+address,
-			envBegan+"="+strconv.FormatInt(time.Now().UnixNano(), 10))
+		child.Env = append(os.Environ(), envNumber+"="+strconv.Itoa(i+1), envRedis+"="+address,
+			envBegan+"="+strconv.FormatInt(time.Now().UnixNano(), 10),
+			"WEBDELIVERY_BASE_URL="+service.URL, "WEBDELIVERY_CUSTOMER="+service.Customer, "WEBDELIVERY_AUTH=basic",
+			"WEBDELIVERY_USERNAME="+service.Username, "WEBDELIVERY_PASSWORD="+service.Password)
 		child.Stdout, child.Stderr = lines, os.Stderr
 		running.Go(func() { errs[i] = child.Run() })
 	}
@@ -89,7 +96,7 @@ func run(ctx context.Context, out io.Writer, processes, purges int, address stri
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return summarize(out, service.Requests())
+	return summarize(s.Out, service.Requests())
 }
 
 // purge is one of the processes.
@@ -100,11 +107,10 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(envRedis), ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer func() { _ = rdb.Close() }()
-	budget := told{redislimit.New(rdb, "acme"), func() {
+	budget := told{redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")), func() {
 		fmt.Fprintf(out, "%6.2f s  process %s has a permit\n", time.Since(time.Unix(0, began)).Seconds(), number)
 	}}
-	client, err := webdelivery.NewClient(os.Getenv(envService), "acme",
-		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithPurgeLimiter(budget))
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(budget))
 	if err != nil {
 		return err
 	}
@@ -134,7 +140,7 @@ func (t told) Wait(ctx context.Context) error {
 }
 
 // summarize tells how close together the purges arrived, and how many were refused.
-func summarize(out io.Writer, requests []testserver.Request) error {
+func summarize(out io.Writer, requests []webdeliverytest.Request) error {
 	refused, most := 0, 0
 	for i, r := range requests {
 		if r.Status != 201 {

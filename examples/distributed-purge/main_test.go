@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
 // TestMain lets the test binary be the processes that run starts.
@@ -21,18 +24,52 @@ func TestMain(m *testing.M) {
 
 // Three processes share one budget, and the service refuses none of their purges.
 func TestProcessesShareOneBudget(t *testing.T) {
-	t.Parallel()
+	t.Setenv("WEBDELIVERY_BASE_URL", "http://127.0.0.1:1") // it is not asked
+	t.Setenv("WEBDELIVERY_PASSWORD", "another")
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("REQUIRE_REDIS") == "1" {
 			require.NoError(t, err)
 		}
 		t.Skip("redis-server is not on PATH")
 	}
-	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), &out, 3, 2, ""))
+	code, stdout, stderr := call(t, "-processes", "3", "-purges", "2")
+	require.Equal(t, program.Done, code, stderr)
+	assert.Contains(t, stderr, "nothing real happens")
 	for _, number := range []string{"1", "2", "3"} {
-		assert.Equal(t, 2, bytes.Count(out.Bytes(), []byte("process "+number+" has a permit")))
+		assert.Equal(t, 2, strings.Count(stdout, "process "+number+" has a permit"))
 	}
-	assert.Contains(t, out.String(), "6 purges in")
-	assert.Contains(t, out.String(), ", 0 refused")
+	assert.Contains(t, stdout, "6 purges in")
+	assert.Contains(t, stdout, ", 0 refused")
+}
+
+// call runs the program as a shell would.
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, told bytes.Buffer
+	code = program.Code("distributed-purge", &told, run(t.Context(), args, program.Streams{Out: &out, Err: &told}))
+	return code, out.String(), told.String()
+}
+
+// The help says what it does, and that it is with no service of the environment; what cannot be meant is refused.
+func TestHelpAndMisuse(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := call(t, "-h")
+	assert.Equal(t, program.Done, code)
+	assert.Empty(t, stdout)
+	for _, part := range []string{"shows several processes", "own fake service", "Exit codes: 0 done", "-redis host:port"} {
+		assert.Contains(t, stderr, part)
+	}
+	assert.NotContains(t, stderr, "WEBDELIVERY_")
+
+	for want, args := range map[string][]string{
+		"-processes and -purges are 1 or more": {"-processes", "0"},
+		"are 1 or more":                        {"-purges", "-1"},
+		`unexpected argument "4"`:              {"4"},
+		"-process":                             {"-process", "4"},
+	} {
+		code, stdout, stderr := call(t, args...)
+		assert.Equal(t, program.Misuse, code, want)
+		assert.Empty(t, stdout)
+		assert.Contains(t, stderr, want)
+	}
 }

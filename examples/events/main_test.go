@@ -210,7 +210,7 @@ func TestProgress(t *testing.T) {
 }
 
 // As a user starts it: against the service of the environment.
-func TestRun(t *testing.T) {
+func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	at := time.Now().Add(-time.Minute)
 	srv := webdeliverytest.NewServer(t)
 	srv.AddEvents(webdeliverytest.Event{Time: at, RuleID: "rule-1"}, webdeliverytest.Event{Time: at.Add(-time.Hour), RuleID: "rule-2"})
@@ -263,7 +263,9 @@ func TestRun(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, entries)
 
-	t.Setenv("WEBDELIVERY_BASE_URL", "") // without a service it has one of its own
+	for _, name := range program.Variables {
+		t.Setenv(name, "") // without a service it has one of its own
+	}
 	code, out, _ = start("-since", "10m", "-dimensions", "domain")
 	assert.Equal(t, program.Done, code)
 	assert.Contains(t, out, ",www.example.com\r\n")

@@ -5,9 +5,9 @@
 //	... | purge [flags]
 //	purge [-json] -resume TRANSACTION
 //
-// A file and standard input have one URI a line; blank lines and lines that begin with # are passed over. Each
-// transaction becomes a line on standard output, with its id and its state. Each URI that failed is told on standard
-// error, with what became of it: not applied, or unknown. Purging again does no harm.
+// A file and standard input have one URI a line; blank lines and lines that begin with # are passed over. Transactions
+// become lines on standard output: id and state. Each URI that failed is told on standard error, with what became of it:
+// not applied, or unknown. Purging again does no harm. What is no fault of a URI (no reply, say) ends the reading.
 //
 // Exit codes: 0 done; 1 failed or interrupted, and no transaction went well; 2 used wrongly, and nothing was sent;
 // 3 some transactions went well, and something else did not.
@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -59,6 +58,9 @@ func parse(args []string, s program.Streams) (*job, error) {
 	flags.BoolVar(&j.json, "json", false, "print one JSON document instead of lines")
 	flags.Func("resume", "`transaction` to wait for; may be repeated", func(text string) error {
 		id, err := strconv.ParseUint(text, 10, 63)
+		if id == 0 {
+			err = errors.New("not the id of a transaction")
+		}
 		j.Transactions = append(j.Transactions, &transaction{ID: int64(id), Status: "UNKNOWN"})
 		return err
 	})
@@ -73,21 +75,20 @@ func parse(args []string, s program.Streams) (*job, error) {
 		j.action = webdelivery.ActionExpire
 	}
 	if len(j.Transactions) == 0 {
-		j.uris, err = program.Input(s, *file, flags.Args())
+		j.uris, err = program.NewInput(s, *file, flags.Args())
 	} else if j.wait = true; flags.NArg() > 0 || *file != "" || *prefix || *expire {
 		err = program.Misused("-resume goes with -json alone: it purges nothing")
 	}
 	return j, err
 }
 
-// callers is how many URIs are in the queue at a time, and so in one request. Each has a call of its own: only then does
-// the queue tell what became of each, and which transaction carries it.
+// callers is how many URIs wait in the queue at a time, each in a call of its own, which tells what became of it alone.
 const callers = 5_000
 
 // job is what the command line asks for, and the document of -json: what became of it.
 type job struct {
 	s          program.Streams
-	uris       io.ReadCloser // nil with -resume
+	uris       *program.Input // nil with -resume
 	action     webdelivery.Action
 	match      func(string) webdelivery.PurgeURI
 	wait, json bool
@@ -112,7 +113,6 @@ type failure struct {
 
 func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
 	if j.uris != nil {
-		defer j.uris.Close()
 		j.purge(ctx, client)
 	}
 	if len(j.Transactions)+len(j.errs) == 0 {
@@ -132,7 +132,7 @@ func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	}})
 	var mu sync.Mutex
 	carried := map[int64]int{} // URIs by transaction
-	err := program.EachLine(ctx, j.uris, callers, func(uri string) error {
+	err := j.uris.Each(ctx, callers, func(uri string) error {
 		receipt, err := queue.Purge(ctx, j.match(uri))
 		mu.Lock()
 		defer mu.Unlock()
@@ -140,11 +140,7 @@ func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 			carried[receipt.TransactionID]++
 			return nil
 		}
-		j.fail(uri, err)
-		if errors.Is(err, webdelivery.ErrUnauthorized) {
-			return err // ends the reading: no other URI would fare better
-		}
-		return nil
+		return j.fail(uri, err)
 	})
 	if err != nil {
 		j.Stopped = err.Error()
@@ -157,14 +153,18 @@ func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	}
 }
 
-// fail notes a URI that no transaction is known to carry.
-func (j *job) fail(uri string, err error) {
+// fail notes a URI that no transaction is known to carry. It returns an error when others would fare no better.
+func (j *job) fail(uri string, err error) error {
 	outcome := webdelivery.OutcomeOf(err).String()
 	if queued, ok := errors.AsType[*webdelivery.QueueError](err); ok {
 		err = queued.Err // which does not repeat the URI
 	}
 	j.Failed = append(j.Failed, failure{uri, outcome, err.Error()})
 	j.errs = append(j.errs, fmt.Errorf("%q: %s: %w", uri, outcome, err))
+	if errors.Is(err, webdelivery.ErrInvalid) || errors.Is(err, webdelivery.ErrBadRequest) {
+		return nil // this URI is the reason
+	}
+	return err
 }
 
 // waitForAll waits for one transaction after the other: meanwhile the service carries out all of them.

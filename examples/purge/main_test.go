@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -101,6 +102,7 @@ func TestWhereURIsComeFrom(t *testing.T) {
 	}{
 		{"arguments", "not read", []string{"www.example.com/a"}, webdelivery.ActionPurge, []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/a")}},
 		{"standard input", "\nwww.example.com/a\n#", nil, webdelivery.ActionPurge, []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/a")}},
+		{"mark of byte order", "\ufeffwww.example.com/a", nil, webdelivery.ActionPurge, []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/a")}},
 		{
 			"file", "not read",
 			[]string{"-file", file},
@@ -146,6 +148,17 @@ func TestSomeURIsFail(t *testing.T) {
 			purged = append(purged, patterns...)
 		}
 		assert.ElementsMatch(t, []string{"https://www.example.com/a", "https://www.example.com/d"}, purged)
+	})
+}
+
+// An argument is no line of a file: what looks like a comment is not passed over in silence.
+func TestAnArgumentIsNoComment(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		got := purge(t.Context(), "", "www.example.com/a", "#www.example.com/b")
+		assert.Equal(t, program.Partly, got.code)
+		assert.Regexp(t, `(?m)^purge: "#www\.example\.com/b": not applied: .*fragment`, got.err)
+		assert.Equal(t, [][]string{{"www.example.com/a"}}, sent(srv))
 	})
 }
 
@@ -199,15 +212,47 @@ func TestWhatBecameOfAURI(t *testing.T) {
 	})
 }
 
-// For a user who may do nothing, not all of many URIs are tried.
-func TestNobodyReadsOnWithoutAuthorization(t *testing.T) {
+// Where no other URI would fare better, not all of many are tried: only those that are in the queue already.
+func TestNobodyReadsOnInVain(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		fault    webdeliverytest.FaultRule
+		attempts int // of each request
+		told     string
+	}{
+		{"may do nothing", webdeliverytest.FaultRule{Status: http.StatusForbidden}, 1, "POST /acme/v1/cache/purge: 403 Forbidden"},
+		{"no reply", webdeliverytest.FaultRule{Delay: time.Hour}, 4, "no whole reply within 30s"},
+		{"no connection", webdeliverytest.FaultRule{Cut: webdeliverytest.CutBeforeRead}, 4, "EOF"},
+		{"down", webdeliverytest.FaultRule{Status: http.StatusBadGateway}, 4, "502 Bad Gateway"},
+		{"elsewhere", webdeliverytest.FaultRule{Status: http.StatusNotFound}, 1, "404 Not Found"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+				tt.fault.Path = "/cache/purge"
+				srv.Fail(tt.fault)
+				got := purge(t.Context(), strings.Repeat("https://www.example.com/a\n", 4*callers))
+				assert.Equal(t, program.Failed, got.code)
+				assert.LessOrEqual(t, srv.Count(http.MethodPost, "/cache/purge"), tt.attempts)
+				tried, unread, _ := strings.Cut(got.err, "\npurge: not all was read: ")
+				assert.Contains(t, unread, tt.told)
+				assert.Equal(t, callers, strings.Count(tried+"\n", tt.told), "each that was tried has its own line")
+			})
+		})
+	}
+}
+
+// What the service or the SDK says of a URI is about that one: the others are read on.
+func TestRefusedURIsEndNothing(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
-		srv.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Status: http.StatusForbidden})
-		got := purge(t.Context(), strings.Repeat("https://www.example.com/a\n", 20_000))
-		assert.Equal(t, program.Failed, got.code)
-		assert.LessOrEqual(t, srv.Count(http.MethodPost, "/cache/purge"), 2)
-		assert.True(t, strings.HasSuffix(got.err, "\npurge: not all was read: webdelivery: purge of https://www.example.com/a: webdelivery: POST /acme/v1/cache/purge: 403 Forbidden\n"))
+		refused := "https://www.example.org/not-ours\nhttps://www.example.com/b#c\n"
+		got := purge(t.Context(), strings.Repeat(refused, callers)+"https://www.example.com/a")
+		assert.Equal(t, program.Partly, got.code)
+		assert.NotContains(t, got.err, "not all was read")
+		assert.Equal(t, [][]string{{"https://www.example.com/a"}}, sent(srv))
 	})
 }
 
@@ -292,14 +337,16 @@ func TestUnreadableInput(t *testing.T) {
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
 		got := purge(t.Context(), "https://www.example.com/a\n"+strings.Repeat("x", 2<<20))
 		assert.Equal(t, program.Partly, got.code)
-		assert.Contains(t, got.err, "purge: not all was read: bufio.Scanner: token too long")
+		assert.Contains(t, got.err, "purge: not all was read: line 2: bufio.Scanner: token too long")
 		assert.Equal(t, [][]string{{"https://www.example.com/a"}}, sent(srv))
 	})
 }
 
 // What cannot be meant is refused, and nothing is sent.
-func TestMisuse(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	tests := []struct {
 		name, in, told string
 		terminal       bool
@@ -312,6 +359,8 @@ func TestMisuse(t *testing.T) {
 		{"two sources", "", "one of them, please", false, []string{"-file", "uris", "www.example.com/a"}},
 		{"no such file", "", "no such file", false, []string{"-file", "/no/such/file"}},
 		{"no transaction", "", `invalid value "-1" for flag -resume`, false, []string{"-resume", "-1"}},
+		{"transaction 0", "", `invalid value "0" for flag -resume: not the id of a transaction`, false, []string{"-resume", "0"}},
+		{"an empty URI", "", "argument 2 is empty", false, []string{"www.example.com/a", ""}},
 		{"transaction and URIs", "", "it purges nothing", false, []string{"-resume", "1", "www.example.com/a"}},
 		{"transaction and action", "", "it purges nothing", false, []string{"-resume", "1", "-expire"}},
 	}

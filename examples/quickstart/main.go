@@ -1,41 +1,39 @@
 // Quickstart does the main job of the SDK: it logs in, purges an object, waits until the caches have carried it out,
 // lists the tasks of the service and waits for one of them.
 //
-// Without settings it runs against a fake service that it starts itself. With WEBDELIVERY_BASE_URL,
-// WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD it does the same against that service; -uri says
-// which of your objects to purge.
+//	quickstart [-uri URI]
 //
-// Exit codes: 0 done, 1 failed, 2 used wrongly.
+// Exit codes: 0 done, 1 failed or interrupted, 2 used wrongly.
 package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-func main() {
-	uri := flag.String("uri", "https://www.example.com/app.css", "object to purge")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, *uri)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		os.Exit(1)
-	}
-}
+//go:embed main.go
+var source string // begins with the help
 
-func run(ctx context.Context, out io.Writer, uri string) error {
-	client, stop, err := connect(out)
+func main() { program.Main("quickstart", nil, run) }
+
+func run(ctx context.Context, args []string, s program.Streams) error {
+	set := program.Flags("quickstart", source, s)
+	uri := set.String("uri", "https://www.example.com/app.css", "object to purge")
+	if err := program.Parse(set, args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		return program.Misused("unexpected argument %q: -uri says what to purge", set.Arg(0))
+	}
+	client, stop, err := connect(s.Out)
 	if err != nil {
 		return err
 	}
@@ -43,19 +41,21 @@ func run(ctx context.Context, out io.Writer, uri string) error {
 	if _, err := client.Sessions.Create(ctx); err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
-	fmt.Fprintln(out, "Logged in.")
-	if err := purge(ctx, out, client, uri); err != nil {
+	fmt.Fprintln(s.Out, "Logged in.")
+	if err := purge(ctx, s.Out, client, *uri); err != nil {
 		return err
 	}
-	return watchTasks(ctx, out, client)
+	return watchTasks(ctx, s.Out, client)
 }
 
 // connect makes a client from the environment, or one for a fake service of this process.
 func connect(out io.Writer) (client *webdelivery.Client, stop func(), err error) {
-	if os.Getenv("WEBDELIVERY_BASE_URL") != "" {
+	if program.Configured() { // also in part: then what is missing is the error
+		if client, err = webdelivery.NewClientFromEnv(); err != nil {
+			return nil, nil, err
+		}
 		fmt.Fprintln(out, "Using the service of WEBDELIVERY_BASE_URL.")
-		client, err = webdelivery.NewClientFromEnv()
-		return client, func() {}, err
+		return client, func() {}, nil
 	}
 	service, err := webdeliverytest.Start()
 	if err != nil {

@@ -1,21 +1,22 @@
 // Tracing shows the calls of the SDK as OpenTelemetry spans: it purges, waits until the caches have carried it out, and
-// prints a span for the whole, one for each call of the SDK, and one for each attempt on the wire. The fake service
-// answers the first purge with 503, so that the attempt that follows it is seen.
+// prints a span for the whole, one for each call of the SDK, and one for each attempt on the wire.
 //
 //	tracing [-wait=false] [URI...]
 //
-// The spans are JSON on stdout, one a line. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say whose they are.
+// The spans are JSON on stdout, one a line. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say whose they are. The fake
+// service answers the first purge with 503, so that the attempt that follows it is seen; there
+// https://www.example.com/app.css is purged when no URI is given.
 //
-// Exit codes: 0 done, 1 failed, 2 used wrongly, 3 the purge was accepted, and not seen to its end.
+// Exit codes: 0 done; 1 failed or interrupted, and the purge is not known to have gone well; 2 used wrongly, and nothing
+// was sent; 3 the purge went well, and its spans could not be printed.
 package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
@@ -30,38 +31,24 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-const usage = `Usage: tracing [flags] [URI...]
-
-Purges these objects and prints what happened as OpenTelemetry spans, JSON on stdout, one a line.
-%s
-There the first purge is answered with 503, and without a URI https://www.example.com/app.css is purged.
-
-`
-
-const exits = `
-OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say whose spans they are.
-Exit codes: 0 done, 1 failed, 2 used wrongly, 3 the purge was accepted, and not seen to its end.
-`
+//go:embed main.go
+var source string // begins with the help
 
 func main() { program.Main("tracing", term.IsTerminal, run) }
 
 func run(ctx context.Context, args []string, s program.Streams) (err error) {
-	set := flag.NewFlagSet("tracing", flag.ContinueOnError)
-	set.SetOutput(s.Err)
-	set.Usage = func() {
-		fmt.Fprintf(s.Err, usage, program.Settings)
-		set.PrintDefaults()
-		fmt.Fprint(s.Err, exits)
-	}
+	set := program.Flags("tracing", source, s)
 	wait := set.Bool("wait", true, "wait until the caches have carried it out")
 	if err := program.Parse(set, args); err != nil {
 		return err
 	}
-	uris := set.Args()
-	if len(uris) == 0 {
-		if os.Getenv("WEBDELIVERY_BASE_URL") != "" {
-			return program.Misused("say what to purge: tracing URI...")
-		}
+	uris, err := program.Arguments(set.Args())
+	switch {
+	case err != nil:
+		return err
+	case len(uris) == 0 && program.Configured():
+		return program.Misused("say what to purge: tracing URI...")
+	case len(uris) == 0:
 		uris = []string{"https://www.example.com/app.css"}
 	}
 
@@ -73,7 +60,13 @@ func run(ctx context.Context, args []string, s program.Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, flush(ctx, provider)) }()
+	defer func() {
+		if unprinted := flush(ctx, provider); err == nil {
+			err = program.Ended(1, unprinted)
+		} else {
+			err = errors.Join(err, unprinted)
+		}
+	}()
 
 	httpClient := &http.Client{Transport: transport(http.DefaultTransport, provider)}
 	service, err := program.Connect(s.Err, []webdelivery.Option{webdelivery.WithHTTPClient(httpClient)}, nil, failOnce)
@@ -128,13 +121,9 @@ func purge(ctx context.Context, tracer trace.Tracer, client *webdelivery.Client,
 		if err != nil || !wait {
 			return err
 		}
-		err = spanned(ctx, tracer, "Purge.Wait", func(ctx context.Context) error {
+		return spanned(ctx, tracer, "Purge.Wait", func(ctx context.Context) error {
 			_, err := client.Purge.Wait(ctx, receipt.TransactionID, options...)
 			return err
 		})
-		if err != nil {
-			return &program.Exit{Code: program.Partly, Err: err}
-		}
-		return nil
 	})
 }

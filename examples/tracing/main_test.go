@@ -189,8 +189,10 @@ func names(t *testing.T, out *bytes.Buffer) []string {
 }
 
 // Without settings it purges at a fake service, which fails once.
-func TestOnItsOwn(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	s, out, told := streams()
 	require.NoError(t, run(t.Context(), []string{"-wait=false"}, s))
 	assert.Equal(t, []string{"HTTP POST", "HTTP POST", "HTTP POST", "Purge.Submit", "purge"}, names(t, out))
@@ -219,9 +221,11 @@ func TestOnAService(t *testing.T) {
 		{"done", t.Context(), []string{styles}, program.Done, []string{"HTTP POST", "Purge.Submit", "HTTP GET", "Purge.Wait", "purge"}},
 		{"not waited for", t.Context(), []string{"-wait=false", styles}, program.Done, submitted},
 		{"refused by the service", t.Context(), []string{"https://www.example.org/not-ours.css"}, program.Failed, submitted},
-		{"refused before it was sent", t.Context(), []string{""}, program.Misuse, []string{"Purge.Submit", "purge"}},
+		{"refused before it was sent", t.Context(), []string{"https://www.example.com/a#b"}, program.Misuse, []string{"Purge.Submit", "purge"}},
 		{"interrupted", interrupted, []string{styles}, program.Failed, []string{"Purge.Submit", "purge"}},
 		{"nothing to purge", t.Context(), nil, program.Misuse, nil},
+		{"empty URI", t.Context(), []string{""}, program.Misuse, nil},
+		{"late flag", t.Context(), []string{styles, "-wait=false"}, program.Misuse, nil},
 		{"wrong flag", t.Context(), []string{"-no-such-flag"}, program.Misuse, nil},
 		{"help", t.Context(), []string{"-h"}, program.Done, nil},
 	}
@@ -236,7 +240,7 @@ func TestOnAService(t *testing.T) {
 	assert.Len(t, srv.Purged(), 2)
 }
 
-// A purge that the caches do not carry out was accepted all the same.
+// A purge that the caches did not carry out has failed, though the service had accepted it.
 func TestAFailedTransaction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -245,7 +249,7 @@ func TestAFailedTransaction(t *testing.T) {
 		client, provider, kept := tracedClient(t, srv, webdelivery.BasicAuth(srv.Username, srv.Password))
 		err := purge(t.Context(), provider.Tracer("test"), client, []string{styles}, true)
 
-		assert.Equal(t, program.Partly, program.Code("tracing", &bytes.Buffer{}, err))
+		assert.Equal(t, program.Failed, program.Code("tracing", &bytes.Buffer{}, err))
 		spans := kept.GetSpans()
 		assert.Equal(t, codes.Unset, spans[len(spans)-3].Status.Code) // the look at the transaction went well
 		assert.Equal(t, shown{name: "Purge.Wait", parent: "purge", failed: true}, show(srv, spans)[len(spans)-2])
@@ -253,12 +257,21 @@ func TestAFailedTransaction(t *testing.T) {
 	})
 }
 
-// Spans that cannot be written are an error, as somebody counts on them.
-func TestAFullDisk(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+// Spans that cannot be written are an error, as somebody counts on them. It does not hide what became of the purge.
+func TestAFullDisk(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	s, _, _ := streams()
 	s.Out = fullDisk{}
-	require.ErrorIs(t, run(t.Context(), []string{"-wait=false"}, s), errFull)
+	err := run(t.Context(), []string{"-wait=false"}, s)
+	require.ErrorIs(t, err, errFull)
+	assert.Equal(t, program.Partly, program.Code("tracing", s.Err, err))
+
+	err = run(t.Context(), []string{"https://www.example.org/not-ours.css"}, s)
+	require.ErrorIs(t, err, errFull)
+	require.ErrorIs(t, err, webdelivery.ErrBadRequest)
+	assert.Equal(t, program.Failed, program.Code("tracing", s.Err, err))
 }
 
 type fullDisk struct{}

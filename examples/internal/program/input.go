@@ -1,33 +1,102 @@
 package program
 
 import (
+	"context"
+	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strings"
+	"sync"
 )
 
-// Input is what a program reads lines from: its arguments, else the named file, else standard input, for which it does
-// not wait on a terminal. Close closes the file alone.
-func Input(s Streams, file string, args []string) (io.ReadCloser, error) {
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") {
+// Arguments are those that follow the flags, without the space around them, which a file of another system leaves there
+// (x $(cat FILE)). A flag among them and an empty one are refused: neither is what was meant.
+func Arguments(args []string) ([]string, error) {
+	trimmed := make([]string, len(args))
+	for i, arg := range args {
+		trimmed[i] = strings.TrimSpace(arg)
+		switch {
+		case trimmed[i] == "":
+			return nil, Misused("argument %d is empty: is a variable not set?", i+1)
+		case strings.HasPrefix(trimmed[i], "-"):
 			return nil, Misused("%s comes too late: flags come first", arg)
 		}
 	}
+	return trimmed, nil
+}
+
+// Input is what a program works through: its arguments, else the lines of the named file, else those of standard input,
+// for which it does not wait on a terminal.
+type Input struct {
+	args []string
+	text io.ReadCloser // nil when there are arguments
+}
+
+// NewInput finds out which it is.
+func NewInput(s Streams, file string, args []string) (*Input, error) {
+	args, err := Arguments(args)
 	switch {
+	case err != nil:
+		return nil, err
 	case len(args) > 0 && file != "":
 		return nil, Misused("there are arguments and a file: one of them, please")
 	case len(args) > 0:
-		return io.NopCloser(strings.NewReader(strings.Join(args, "\n"))), nil
+		return &Input{args: args}, nil
 	case file != "":
 		in, err := os.Open(file) //nolint:gosec // the file that the user names
 		if err != nil {
 			return nil, Misused("%w", err)
 		}
-		return in, nil
+		return &Input{text: in}, nil
 	case s.InTerminal:
 		return nil, Misused("nothing is given: name it, or give a file, or pipe it in; -h tells more")
 	default:
-		return io.NopCloser(s.In), nil
+		return &Input{text: io.NopCloser(s.In)}, nil
 	}
+}
+
+// all gives the arguments as they are, else the Lines.
+func (in *Input) all(ctx context.Context) iter.Seq2[string, error] {
+	if in.text != nil {
+		return Lines(ctx, in.text)
+	}
+	return func(yield func(string, error) bool) {
+		for _, arg := range in.args {
+			if !yield(arg, context.Cause(ctx)) {
+				return
+			}
+		}
+	}
+}
+
+// Each calls a function for each argument or line, in so many goroutines at most, and returns when all have ended. The
+// first error of the function ends the reading. What is returned is why not all was read. It closes the file, and so is
+// for one time.
+func (in *Input) Each(ctx context.Context, most int, do func(line string) error) (unread error) {
+	if in.text != nil {
+		defer in.text.Close()
+	}
+	reading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var calls sync.WaitGroup
+	places := make(chan struct{}, most)
+	for line, err := range in.all(reading) {
+		if err == nil {
+			places <- struct{}{}
+			err = context.Cause(reading) // of a call that ended meanwhile
+		}
+		if err != nil {
+			unread = fmt.Errorf("not all was read: %w", err)
+			break
+		}
+		calls.Go(func() {
+			if err := do(line); err != nil {
+				stop(err)
+			}
+			<-places
+		})
+	}
+	calls.Wait()
+	return unread
 }

@@ -1,11 +1,16 @@
 package program_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,36 +22,98 @@ import (
 func TestInput(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "lines")
-	require.NoError(t, os.WriteFile(file, []byte("of the file"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("of the file\n#b"), 0o600))
 	tests := []struct {
-		name, file    string
-		args          []string
-		terminal      bool
-		want, refused string
+		name, file string
+		args       []string
+		terminal   bool
+		want       []string
+		refused    string
 	}{
-		{name: "arguments", args: []string{"a b", "c"}, want: "a b\nc"},
-		{name: "arguments on a terminal", args: []string{"a"}, terminal: true, want: "a"},
-		{name: "file", file: file, want: "of the file"},
-		{name: "standard input", want: "of a pipe"},
+		{name: "arguments", args: []string{"a b", "c"}, want: []string{"a b", "c"}},
+		{name: "arguments that would be no lines", args: []string{"#a", "b\nc", " d\r"}, want: []string{"#a", "b\nc", "d"}},
+		{name: "arguments on a terminal", args: []string{"a"}, terminal: true, want: []string{"a"}},
+		{name: "file", file: file, want: []string{"of the file"}},
+		{name: "standard input", want: []string{"of a pipe"}},
 		{name: "terminal", terminal: true, refused: "pipe it in"},
 		{name: "arguments and a file", file: file, args: []string{"a"}, refused: "one of them"},
 		{name: "no such file", file: file + ".txt", refused: "no such file"},
 		{name: "flag after an argument", args: []string{"a", "-wait"}, refused: "-wait comes too late"},
+		{name: "empty argument", args: []string{"a", ""}, refused: "argument 2 is empty"},
+		{name: "blank argument on a terminal", args: []string{" "}, terminal: true, refused: "argument 1 is empty"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			in, err := program.Input(program.Streams{In: strings.NewReader("of a pipe"), InTerminal: tt.terminal}, tt.file, tt.args)
+			in, err := program.NewInput(program.Streams{In: strings.NewReader("of a pipe"), InTerminal: tt.terminal}, tt.file, tt.args)
 			if tt.refused != "" {
 				require.ErrorContains(t, err, tt.refused)
 				assert.Equal(t, program.Misuse, program.Code("x", io.Discard, err))
 				return
 			}
 			require.NoError(t, err)
-			got, err := io.ReadAll(in)
-			require.NoError(t, err)
-			assert.Equal(t, tt.want, string(got))
-			require.NoError(t, in.Close())
+			var got []string
+			require.NoError(t, in.Each(t.Context(), 1, func(line string) error { got = append(got, line); return nil }))
+			assert.Equal(t, tt.want, got)
 		})
+	}
+}
+
+// piped is what stands in a pipe.
+func piped(t *testing.T, text string) *program.Input {
+	t.Helper()
+	in, err := program.NewInput(program.Streams{In: strings.NewReader(text)}, "", nil)
+	require.NoError(t, err)
+	return in
+}
+
+// Each line has a call of its own, and there are never more calls at a time than asked for.
+func TestEach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const most, all = 3, 10
+		var mu sync.Mutex
+		seen, running, peak := map[string]int{}, 0, 0
+		err := piped(t, "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n").Each(t.Context(), most, func(line string) error {
+			mu.Lock()
+			seen[line]++
+			running++
+			peak = max(peak, running)
+			mu.Unlock()
+			time.Sleep(time.Second) // of fake time: all calls that may run do
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return nil
+		})
+		require.NoError(t, err)
+		assert.Len(t, seen, all)
+		assert.Equal(t, most, peak)
+		assert.Zero(t, running)
+	})
+}
+
+// An error ends the reading at once, of arguments as of lines, and is told when something was left unread.
+func TestEachStops(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("wrong")
+	arguments := func() *program.Input {
+		in, err := program.NewInput(program.Streams{}, "", []string{"a", "b", "c", "d"})
+		require.NoError(t, err)
+		return in
+	}
+	for _, in := range []*program.Input{piped(t, "a\nb\nc\nd\n"), arguments()} {
+		calls := 0
+		err := in.Each(t.Context(), 1, func(string) error { calls++; return wrong })
+		require.ErrorIs(t, err, wrong)
+		require.ErrorContains(t, err, "not all was read")
+		assert.Equal(t, 1, calls)
+	}
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	for _, in := range []*program.Input{piped(t, "a\n"), arguments()} {
+		err := in.Each(ctx, 1, func(string) error { t.Error("called"); return nil })
+		require.ErrorIs(t, err, context.Canceled)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"strings"
-	"sync"
 )
 
 // maxLine is the longest line that is read, in bytes: what is longer is not what people meant to give.
@@ -49,8 +48,13 @@ func Lines(ctx context.Context, in io.Reader) iter.Seq2[string, error] {
 func sendLines(ctx context.Context, in io.Reader, lines chan<- string) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, maxLine)
-	for scanner.Scan() {
-		line := strings.TrimSpace(scanner.Text())
+	number := 1
+	for ; scanner.Scan(); number++ {
+		line := scanner.Text()
+		if number == 1 {
+			line = strings.TrimPrefix(line, "\ufeff") // the mark that editors of some systems put first
+		}
+		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
@@ -60,29 +64,8 @@ func sendLines(ctx context.Context, in io.Reader, lines chan<- string) error {
 			return context.Cause(ctx)
 		}
 	}
-	return scanner.Err()
-}
-
-// EachLine calls a function for each of the Lines, in so many goroutines at most, and returns when all have ended. The
-// first error of the function ends the reading. What is returned is why not all lines were read.
-func EachLine(ctx context.Context, in io.Reader, most int, do func(line string) error) (unread error) {
-	reading, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var calls sync.WaitGroup
-	places := make(chan struct{}, most)
-	for line, err := range Lines(reading, in) {
-		if err != nil {
-			unread = fmt.Errorf("not all was read: %w", err)
-			break
-		}
-		places <- struct{}{}
-		calls.Go(func() {
-			if err := do(line); err != nil {
-				stop(err)
-			}
-			<-places
-		})
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("line %d: %w", number, err)
 	}
-	calls.Wait()
-	return unread
+	return nil
 }

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -35,13 +33,22 @@ func TestLines(t *testing.T) {
 	got, err := collect(t.Context(), strings.NewReader("# of today\r\n\r\n  a  \n\t#b\nc d #e\n \nf"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "c d #e", "f"}, got)
+
+	const mark = "\ufeff" // of the order of bytes; it is one at the beginning alone
+	got, err = collect(t.Context(), strings.NewReader(mark+"a\n"+mark+"b"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a", mark + "b"}, got)
+	got, err = collect(t.Context(), strings.NewReader(mark+"# of today\na"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"a"}, got)
 }
 
 // What cannot be read ends the lines with an error; what came before it is given.
 func TestUnreadableLines(t *testing.T) {
 	t.Parallel()
-	got, err := collect(t.Context(), strings.NewReader("a\n"+strings.Repeat("x", 2<<20)))
+	got, err := collect(t.Context(), strings.NewReader("a\n\n#b\n"+strings.Repeat("x", 2<<20)))
 	require.ErrorIs(t, err, bufio.ErrTooLong)
+	require.ErrorContains(t, err, "line 4:")
 	assert.Equal(t, []string{"a"}, got)
 
 	broken := errors.New("broken disk")
@@ -80,46 +87,4 @@ func TestLinesAreLeft(t *testing.T) {
 			break
 		}
 	})
-}
-
-// Each line has a call of its own, and there are never more calls at a time than asked for.
-func TestEachLine(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const most, all = 3, 10
-		var mu sync.Mutex
-		seen, running, peak := map[string]int{}, 0, 0
-		err := program.EachLine(t.Context(), strings.NewReader("0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n"), most, func(line string) error {
-			mu.Lock()
-			seen[line]++
-			running++
-			peak = max(peak, running)
-			mu.Unlock()
-			time.Sleep(time.Second) // of fake time: all calls that may run do
-			mu.Lock()
-			running--
-			mu.Unlock()
-			return nil
-		})
-		require.NoError(t, err)
-		assert.Len(t, seen, all)
-		assert.Equal(t, most, peak)
-		assert.Zero(t, running)
-	})
-}
-
-// An error ends the reading, and is told when something was left unread.
-func TestEachLineStops(t *testing.T) {
-	t.Parallel()
-	wrong := errors.New("wrong")
-	calls := 0
-	err := program.EachLine(t.Context(), strings.NewReader("a\nb\nc\nd\n"), 1, func(string) error { calls++; return wrong })
-	require.ErrorIs(t, err, wrong)
-	require.ErrorContains(t, err, "not all was read")
-	assert.Less(t, calls, 4)
-
-	ctx, interrupt := context.WithCancel(t.Context())
-	interrupt()
-	err = program.EachLine(ctx, strings.NewReader("a\n"), 1, func(string) error { t.Error("called"); return nil })
-	require.ErrorIs(t, err, context.Canceled)
 }

@@ -60,8 +60,11 @@ type Streams struct {
 	InTerminal, OutTerminal, ErrTerminal bool
 }
 
-// Main runs a program until it is done or interrupted, and ends the process.
+// Main runs a program until it is done or interrupted, and ends the process. Without isTerminal nothing is a terminal.
 func Main(name string, isTerminal func(fd int) bool, run func(ctx context.Context, args []string, s Streams) error) {
+	if isTerminal == nil {
+		isTerminal = func(int) bool { return false }
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -81,12 +84,11 @@ func Code(name string, stderr io.Writer, err error) int {
 	if !isExit || exit.Err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")) // each of several
 	}
-	var invalid *webdelivery.ValidationError
 	var partial *webdelivery.PartialError
 	switch {
 	case isExit:
 		return exit.Code
-	case errors.As(err, &invalid):
+	case errors.Is(err, webdelivery.ErrInvalid):
 		return Misuse
 	case errors.As(err, &partial):
 		return Partly

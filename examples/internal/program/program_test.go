@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,8 +54,10 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 }
 
 // Without settings there is a fake service, and the program says so.
-func TestConnect(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "")
+func TestConnect(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
 	var told bytes.Buffer
 	service, err := program.Connect(&told, nil, nil, func(srv *webdeliverytest.Server) {
 		srv.AddTask(webdeliverytest.TaskSpec{ID: "task-1"})
@@ -64,10 +67,34 @@ func TestConnect(t *testing.T) {
 	assert.Contains(t, told.String(), "fake service")
 	_, err = service.Client.Tasks.Get(t.Context(), "task-1")
 	require.NoError(t, err)
+}
 
-	t.Setenv("WEBDELIVERY_BASE_URL", "https://api.example.com")
-	t.Setenv("WEBDELIVERY_CUSTOMER", "")
-	var invalid *webdelivery.ValidationError
-	_, err = program.Connect(&told, nil, nil, nil)
-	require.ErrorAs(t, err, &invalid)
+// A pipeline that lacks some of its settings ends in an error that names them, not well against a fake service.
+func TestConnectWithSomeSettings(t *testing.T) {
+	for name, value := range settings {
+		t.Run(name, func(t *testing.T) {
+			for _, other := range program.Variables {
+				t.Setenv(other, "")
+			}
+			t.Setenv(name, value)
+			var told bytes.Buffer
+			_, err := program.Connect(&told, nil, nil, func(*webdeliverytest.Server) { t.Error("there is a fake service") })
+			assert.Empty(t, told.String())
+			assert.Equal(t, program.Misuse, program.Code("x", &told, err))
+			for other := range settings {
+				assert.Equal(t, other != name, strings.Contains(told.String(), other+": is not set"), told.String())
+			}
+		})
+	}
+	for name, value := range settings {
+		t.Setenv(name, value)
+	}
+	service, err := program.Connect(io.Discard, nil, nil, nil)
+	require.NoError(t, err)
+	service.Close()
+}
+
+var settings = map[string]string{
+	"WEBDELIVERY_BASE_URL": "https://api.example.com", "WEBDELIVERY_CUSTOMER": "acme",
+	"WEBDELIVERY_USERNAME": "alice", "WEBDELIVERY_PASSWORD": "secret",
 }

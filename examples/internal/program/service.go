@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -11,7 +12,16 @@ import (
 
 // Settings says, for the help of a program, where its service comes from.
 const Settings = `With WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD it works with that service
-(WEBDELIVERY_AUTH=session logs in); without WEBDELIVERY_BASE_URL with a fake one of its own.`
+(WEBDELIVERY_AUTH=session logs in); without any of the four with a fake one of its own.`
+
+// Variables are those without which there is no service.
+var Variables = []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"}
+
+// Configured says whether any of the Variables is set. A part of them is a mistake: were that taken for none, a pipeline
+// that lacks a single one would be green, and have changed a fake service alone.
+func Configured() bool {
+	return slices.ContainsFunc(Variables, func(name string) bool { return os.Getenv(name) != "" })
+}
 
 // Service is where a program finds the service.
 type Service struct {
@@ -22,10 +32,11 @@ type Service struct {
 // Close stops a fake service.
 func (s *Service) Close() { s.stop() }
 
-// Connect makes a client from the environment. Without WEBDELIVERY_BASE_URL it starts a fake service, which fill gives
-// its contents, and says so, lest a pipeline without its settings is taken for one that works.
+// Connect makes a client from the environment; settings that are missing are an error that names them. Without any it
+// starts a fake service, which fill gives its contents, and says so, lest a pipeline without its settings is taken for
+// one that works.
 func Connect(stderr io.Writer, options []webdelivery.Option, fake []webdeliverytest.Option, fill func(*webdeliverytest.Server)) (*Service, error) {
-	if os.Getenv("WEBDELIVERY_BASE_URL") != "" {
+	if Configured() {
 		client, err := webdelivery.NewClientFromEnv(options...)
 		return &Service{client, func() {}}, err
 	}
