@@ -2,7 +2,9 @@ package program
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -46,8 +48,15 @@ func Lines(ctx context.Context, in io.Reader) iter.Seq2[string, error] {
 }
 
 func sendLines(ctx context.Context, in io.Reader, lines chan<- string) error {
-	scanner := bufio.NewScanner(in)
+	source := &failing{Reader: in}
+	scanner := bufio.NewScanner(source)
 	scanner.Buffer(nil, maxLine)
+	scanner.Split(func(text []byte, last bool) (int, []byte, error) {
+		if last && source.failed && bytes.IndexByte(text, '\n') < 0 {
+			return len(text), nil, nil // half a line, which a purge by prefix would take for a short one
+		}
+		return bufio.ScanLines(text, last)
+	})
 	number := 1
 	for ; scanner.Scan(); number++ {
 		line := scanner.Text()
@@ -68,4 +77,16 @@ func sendLines(ctx context.Context, in io.Reader, lines chan<- string) error {
 		return fmt.Errorf("line %d: %w", number, err)
 	}
 	return nil
+}
+
+// failing remembers that a text ended before its end.
+type failing struct {
+	io.Reader
+	failed bool
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	f.failed = err != nil && !errors.Is(err, io.EOF)
+	return n, err //nolint:wrapcheck // a reader gives the errors of its source
 }
