@@ -66,6 +66,7 @@ func Main(name string, isTerminal func(fd int) bool, run func(ctx context.Contex
 		isTerminal = func(int) bool { return false }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second ^C ends the process, even where a pipe makes the program wait
 	err := run(ctx, os.Args[1:], Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		InTerminal: isTerminal(int(os.Stdin.Fd())), OutTerminal: isTerminal(int(os.Stdout.Fd())), ErrTerminal: isTerminal(int(os.Stderr.Fd())),
