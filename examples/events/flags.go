@@ -2,9 +2,7 @@ package main
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,27 +24,9 @@ type settings struct {
 const all = "event_timestamp_ms,event_type,event_action,event_severity,rule_id,waf_action,client_ip," +
 	"client_connection_remote_ip,client_country_code,client_asn,client_browser,domain,property"
 
-const usage = `Events exports raw security events to CSV, NDJSON or Parquet:
-
-  events > events.csv                                     # the last 24 hours
-  events -since 1h -filter 'event_action==BLOCK' -format ndjson | jq .client_ip
-  events -start 2026-11-20T00:00:00Z -end 2026-11-21T00:00:00Z -o events.parquet
-
-` + program.Settings + `
-
-Exit codes: 0 done, 1 failed, 2 used wrongly. Flags:
-
-`
-
-func parse(args []string, stderr io.Writer, now time.Time) (set settings, err error) {
+func parse(args []string, s program.Streams, now time.Time) (set settings, err error) {
 	query := &set.query
-	var dimensions string
-	flags := flag.NewFlagSet("events", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprint(stderr, usage)
-		flags.PrintDefaults()
-	}
+	flags := program.Flags("events", source, s)
 	flags.Func("since", "begin this `duration` ago, like 90m, in place of -start", func(text string) error {
 		ago, err := time.ParseDuration(text)
 		query.Start = now.Add(-ago)
@@ -54,20 +34,25 @@ func parse(args []string, stderr io.Writer, now time.Time) (set settings, err er
 	})
 	flags.TextVar(&query.Start, "start", now.Add(-24*time.Hour), "begin at this `time`, in RFC 3339")
 	flags.TextVar(&query.End, "end", now, "end before this `time`")
-	flags.StringVar(&dimensions, "dimensions", all, "comma-separated `names`")
+	dimensions := flags.String("dimensions", all, "comma-separated `names`")
 	flags.Func("filter", "`expression` like domain==a,domain==b (or), event_action==BLOCK;rule_id!=c (and)", func(text string) (err error) {
-		query.Filter, err = filters.Parse(text)
+		if query.Filter = nil; text != "" { // of a variable that is not set
+			query.Filter, err = filters.Parse(text)
+		}
 		return err
 	})
 	flags.IntVar(&query.Limit, "limit", 0, "at most this `number` of events; 0 is all")
 	flags.StringVar(&set.format, "format", "", "`name`: csv, ndjson or parquet (default the extension of -o, or csv)")
-	flags.StringVar(&set.file, "o", "", "`file` to write (default stdout)")
+	flags.StringVar(&set.file, "o", "", "`file` to write; - is stdout (default stdout)")
 	if err := program.Parse(flags, args); err != nil {
 		return set, err
 	}
-	query.Dimensions = strings.Split(dimensions, ",")
+	if set.file == "-" {
+		set.file = ""
+	}
+	query.Dimensions = strings.Split(*dimensions, ",")
 	set.format = cmp.Or(set.format, strings.TrimPrefix(filepath.Ext(set.file), "."), "csv")
-	there, err := os.Stat(set.file)
+	there, err := os.Lstat(set.file)
 	switch {
 	case flags.NArg() > 0:
 		return set, program.Misused("unexpected argument %q", flags.Arg(0))
@@ -77,11 +62,11 @@ func parse(args []string, stderr io.Writer, now time.Time) (set settings, err er
 		return set, program.Misused("format %q is none of csv, ndjson and parquet; -format says which", set.format)
 	case set.format == "parquet" && set.file == "":
 		return set, program.Misused("parquet goes to a file: -o says which")
-	case err == nil && !there.Mode().IsRegular(): // a new file would take the place of a device
-		return set, program.Misused("-o: %s is there and is no regular file", set.file)
+	case err == nil && !there.Mode().IsRegular(): // a new file would take the place of a device, or of a link alone
+		return set, program.Misused("-o: %s is there and is no regular file; if it is a link, name what it leads to", set.file)
 	}
 	if from := webdelivery.EventsRetention(now); query.Start.Before(from) {
-		fmt.Fprintf(stderr, "events: the service keeps events from %s on; what was before is missing\n", from.Format(time.RFC3339))
+		fmt.Fprintf(s.Err, "events: the service keeps events from %s on; what was before is missing\n", from.Format(time.RFC3339))
 	}
 	return set, nil
 }

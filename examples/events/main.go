@@ -1,13 +1,18 @@
-// Events exports raw security events to CSV, NDJSON or Parquet, as they arrive and in constant memory; -h tells how.
+// Events exports raw security events to CSV, NDJSON or Parquet, as they arrive and in constant memory.
 //
-// The file of -o, which its owner alone can read, is there when it is whole: when anything fails, or on ^C, what was there
-// before stays. What went to stdout cannot be taken back: see the exit code. Package table says how values are written.
+//	events > events.csv                                     # the last 24 hours
+//	events -since 1h -filter 'event_action==BLOCK' -format ndjson | jq .client_ip
+//	events -start 2026-11-20T00:00:00Z -end 2026-11-21T00:00:00Z -o events.parquet
+//
+// The file of -o, which its owner alone can read, is there when it is whole; else what was there before stays, on ^C too.
+// What went to stdout cannot be taken back; it ends with a whole row. Package table says how values are written.
 //
 // Exit codes: 0 done, 1 failed, 2 used wrongly.
 package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +30,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
+//go:embed main.go
+var source string // begins with the help
+
 func main() { program.Main("events", term.IsTerminal, run) }
 
 func run(ctx context.Context, args []string, s program.Streams) error {
-	set, err := parse(args, s.Err, time.Now().UTC().Truncate(time.Second))
+	set, err := parse(args, s, time.Now().UTC().Truncate(time.Second))
 	if err != nil {
 		return err
 	}
@@ -49,6 +57,9 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	if err != nil {
 		return err
 	}
+	if len(first.Columns) == 0 { // no format has a place for its rows
+		return errors.New("the reply has no columns")
+	}
 	total := first.TotalResults
 	if set.query.Limit > 0 {
 		total = min(total, int64(set.query.Limit))
@@ -58,8 +69,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	bar := progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(s.Err),
 		progressbar.OptionSetVisibility(s.ErrTerminal && (set.file != "" || !s.OutTerminal)), // not between lines on a terminal
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetRenderBlankState(true),
+		progressbar.OptionShowCount(), progressbar.OptionSetRenderBlankState(true),
 		progressbar.OptionThrottle(100*time.Millisecond))
 	defer func() { _ = bar.Clear() }()
 
@@ -69,23 +79,29 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 			return err
 		}
 		written := int64(0)
-		for row, err := range client.Stats.Events.Rows(ctx, query) {
-			if err == nil && written == 0 && !slices.Equal(row.Columns(), first.Columns) {
+		for row, failed := range client.Stats.Events.Rows(ctx, query) {
+			if err = failed; err == nil && written == 0 && !slices.Equal(row.Columns(), first.Columns) {
 				err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), first.Columns)
 			}
 			if err == nil {
 				err = w.Write(row)
 			}
 			if err != nil {
-				return fmt.Errorf("after %d of %d events: %w", written, total, err)
+				break
 			}
 			written++
 			_ = bar.Set64(written)
 		}
-		if written < total { // some of those that were counted are gone
-			return &webdelivery.IncompleteError{Got: written, Total: total}
+		if err == nil && written < total { // some of those that were counted are gone
+			err = &webdelivery.IncompleteError{Got: written, Total: total}
 		}
-		return w.Close()
+		if err == nil {
+			return w.Close()
+		}
+		if w.Flush() == nil { // else the output is what is broken, and nobody knows how many of them it has
+			err = fmt.Errorf("after %d of %d events: %w", written, total, err)
+		}
+		return err
 	}
 	if set.file == "" {
 		return write(s.Out)

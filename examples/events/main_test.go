@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,7 +48,7 @@ func export1(ctx context.Context, t *testing.T, srv *webdeliverytest.Server, s p
 		"-start", "2026-11-20T12:00:00Z", "-end", "2026-11-20T14:00:00+01:00",
 		"-dimensions", "rule_id,client_ip,client_asn,client_browser",
 	}, args...)
-	set, err := parse(args, io.Discard, noon.Add(time.Hour))
+	set, err := parse(args, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
 	require.NoError(t, err)
 	return export(ctx, srv.Client(t), set, s)
 }
@@ -111,19 +113,19 @@ func TestBrokenExports(t *testing.T) {
 	const head = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"},{"name":"client_ip"},{"name":"client_asn"},{"name":"client_browser"}],`
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
 		for name, tt := range map[string]struct {
-			fault webdeliverytest.FaultRule // of the second request
+			fault webdeliverytest.FaultRule // of the second request, which asks for the rows, unless Skip is 0
 			check func(t *testing.T, err error)
 		}{
 			"cut": {
-				webdeliverytest.FaultRule{Cut: webdeliverytest.CutChunked},
+				webdeliverytest.FaultRule{Cut: webdeliverytest.CutChunked, Skip: 1},
 				func(t *testing.T, err error) { assert.ErrorContains(t, err, "of 3 events: ") },
 			},
 			"refused": {
-				webdeliverytest.FaultRule{Status: 403},
+				webdeliverytest.FaultRule{Status: 403, Skip: 1},
 				func(t *testing.T, err error) { assert.ErrorIs(t, err, webdelivery.ErrForbidden) },
 			},
 			"rows are gone": {
-				webdeliverytest.FaultRule{Body: head + `"rows":[["2026-11-20T12:00:01.234","a",null,null,null]],"total_results":1}`},
+				webdeliverytest.FaultRule{Body: head + `"rows":[["2026-11-20T12:00:01.234","a",null,null,null]],"total_results":1}`, Skip: 1},
 				func(t *testing.T, err error) {
 					var incomplete *webdelivery.IncompleteError
 					require.ErrorAs(t, err, &incomplete)
@@ -131,14 +133,18 @@ func TestBrokenExports(t *testing.T) {
 				},
 			},
 			"other columns": {
-				webdeliverytest.FaultRule{Body: `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["a"],["b"],["c"]],"total_results":3}`},
+				webdeliverytest.FaultRule{Body: `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["a"],["b"],["c"]],"total_results":3}`, Skip: 1},
 				func(t *testing.T, err error) { assert.ErrorContains(t, err, "after 0 of 3 events: the columns are") },
+			},
+			"no columns": {
+				webdeliverytest.FaultRule{Body: `{"columns":[],"rows":[],"total_results":0}`},
+				func(t *testing.T, err error) { assert.EqualError(t, err, "the reply has no columns") },
 			},
 		} {
 			t.Run(format+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				srv := service(t, events...)
-				tt.fault.Path, tt.fault.Skip = dataPath, 1
+				tt.fault.Path = dataPath
 				srv.Fail(tt.fault)
 				dir := t.TempDir()
 				file := filepath.Join(dir, "events."+format)
@@ -148,6 +154,87 @@ func TestBrokenExports(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What is on stdout when an export breaks off are whole rows, and as many as the error says.
+func TestBrokenStdout(t *testing.T) {
+	t.Parallel()
+	many := make([]webdeliverytest.Event, 1000) // what is held back is much less
+	for i := range many {
+		many[i] = webdeliverytest.Event{Time: noon.Add(time.Duration(i) * time.Second), RuleID: "rule", ClientIP: netip.MustParseAddr("192.0.2.1")}
+	}
+	for _, tt := range []struct {
+		format, end string
+		heads       int
+	}{
+		{"csv", "\r\n", 1},
+		{"ndjson", "}\n", 0},
+	} {
+		for name, fault := range map[string]webdeliverytest.FaultRule{
+			"cut": {Cut: webdeliverytest.CutChunked},
+			"rows are gone": {Body: `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"total_results":3,"rows":[` +
+				strings.Repeat(`["2026-11-20T12:00:01.234","a"],`, 2) + `["2026-11-20T12:00:01.234","a"]]}`},
+		} {
+			t.Run(tt.format+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				srv := service(t, many...)
+				fault.Path, fault.Skip = dataPath, 1
+				srv.Fail(fault)
+				var out bytes.Buffer
+				err := export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, "-format", tt.format, "-dimensions", "rule_id")
+				assert.True(t, strings.HasSuffix(out.String(), tt.end), "%.60q", out.String()[max(0, out.Len()-60):])
+				rows := strings.Count(out.String(), tt.end) - tt.heads
+				assert.Positive(t, rows)
+				assert.ErrorContains(t, err, fmt.Sprintf("after %d of 1000 events: ", rows))
+			})
+		}
+	}
+}
+
+// A broken Parquet file does not look like a whole one, wherever it goes.
+func TestBrokenParquet(t *testing.T) {
+	t.Parallel()
+	srv := service(t, events...)
+	srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Cut: webdeliverytest.CutChunked})
+	set, err := parse([]string{"-since", "1h", "-o", "none.parquet"}, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
+	require.NoError(t, err)
+	set.file = ""
+	var out bytes.Buffer
+	require.ErrorContains(t, export(t.Context(), srv.Client(t), set, program.Streams{Out: &out, Err: io.Discard}), "of 3 events: ")
+	_, err = file.NewParquetReader(bytes.NewReader(out.Bytes()))
+	require.Error(t, err)
+}
+
+// When it is the output that breaks, how much of it arrived is not known, and not told.
+func TestStdoutBreaks(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson"} {
+		srv := service(t, events...)
+		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Cut: webdeliverytest.CutChunked})
+		reader, writer := io.Pipe()
+		require.NoError(t, reader.Close())
+		err := export1(t.Context(), t, srv, program.Streams{Out: writer, Err: io.Discard}, "-format", format)
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "of 3 events")
+	}
+}
+
+// What is there and is no regular file stays: a new file would take its place, and not that of what a link leads to.
+func TestNoRegularFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(path("file.csv"), nil, 0o600))
+	require.NoError(t, os.Symlink("file.csv", path("link.csv")))
+	require.NoError(t, os.Symlink("none.csv", path("nowhere.csv")))
+	require.NoError(t, syscall.Mkfifo(path("pipe.csv"), 0o600))
+	for _, name := range []string{path("link.csv"), path("nowhere.csv"), path("pipe.csv"), dir} {
+		_, err := parse([]string{"-format", "csv", "-o", name}, program.Streams{Err: io.Discard}, noon)
+		assert.ErrorContains(t, err, name+" is there and is no regular file; if it is a link, name what it leads to")
+		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
+	}
+	_, err := parse([]string{"-o", path("file.csv")}, program.Streams{Err: io.Discard}, noon)
+	require.NoError(t, err)
 }
 
 // ^C while events arrive.
@@ -202,7 +289,9 @@ func TestProgress(t *testing.T) {
 		var told bytes.Buffer
 		s := program.Streams{Out: io.Discard, Err: &told, ErrTerminal: tt.errTerm, OutTerminal: tt.outTerm}
 		require.NoError(t, export1(t.Context(), t, srv, s, tt.args...))
-		assert.Equal(t, tt.bar, strings.Contains(told.String(), "(0/3)"), "%q", told.String())
+		for _, count := range []string{"(0/3)", "(3/3)"} { // those between are told when the last one was long ago
+			assert.Equal(t, tt.bar, strings.Contains(told.String(), count), "%q", told.String())
+		}
 		if !tt.bar {
 			assert.Empty(t, told.String())
 		}
@@ -210,7 +299,7 @@ func TestProgress(t *testing.T) {
 }
 
 // As a user starts it: against the service of the environment.
-func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the process's
+func TestRun(t *testing.T) {
 	at := time.Now().Add(-time.Minute)
 	srv := webdeliverytest.NewServer(t)
 	srv.AddEvents(webdeliverytest.Event{Time: at, RuleID: "rule-1"}, webdeliverytest.Event{Time: at.Add(-time.Hour), RuleID: "rule-2"})
@@ -219,6 +308,8 @@ func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the pro
 	} {
 		t.Setenv("WEBDELIVERY_"+name, value)
 	}
+	dir := t.TempDir() // no file is to be left there
+	t.Chdir(dir)
 	start := func(args ...string) (code int, stdout, stderr string) {
 		var out, told bytes.Buffer
 		err := run(t.Context(), args, program.Streams{Out: &out, Err: &told})
@@ -231,11 +322,17 @@ func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the pro
 	assert.NotContains(t, out, "rule-2")
 	assert.Empty(t, told)
 
+	code, out, told = start("-since", "30m", "-o", "-", "-filter", "") // as if neither were there
+	assert.Equal(t, program.Done, code)
+	assert.Contains(t, out, ",rule-1,")
+	assert.Empty(t, told)
+	_, out, _ = start("-filter", "rule_id==rule-2", "-filter", "") // the last one counts
+	assert.Contains(t, out, ",rule-1,")
+
 	_, out, told = start("-format", "ndjson", "-start", at.AddDate(0, 0, -9).Format(time.RFC3339))
 	assert.Equal(t, 2, strings.Count(out, "\n"))
 	assert.Contains(t, told, "what was before is missing")
 
-	dir := t.TempDir()
 	for want, tt := range map[string]struct {
 		code int
 		args []string
@@ -250,6 +347,7 @@ func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the pro
 		`unexpected argument "today"`:                       {program.Misuse, []string{"today"}},
 		"-limit -1 is below 0":                              {program.Misuse, []string{"-limit", "-1"}},
 		"parquet goes to a file":                            {program.Misuse, []string{"-format", "parquet"}},
+		"parquet goes to a file: -o says which":             {program.Misuse, []string{"-format", "parquet", "-o", "-"}},
 		`format "xlsx" is none of csv, ndjson and parquet`:  {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
 		`invalid value "1 day" for flag -since`:             {program.Misuse, []string{"-since", "1 day"}},
 		dir + " is there and is no regular file":            {program.Misuse, []string{"-format", "csv", "-o", dir}},

@@ -24,8 +24,7 @@ func newParquet(out io.Writer, columns []string) (Writer, error) {
 		}
 		fields[column] = parquet.Optional(typeOf(column))
 	}
-	schema := parquet.NewSchema("event", inOrder{fields, columns})
-	return &parquetWriter{parquet.NewGenericWriter[any](out, schema,
+	return &parquetWriter{parquet.NewGenericWriter[any](out, parquet.NewSchema("event", inOrder{fields, columns}),
 		parquet.Compression(&parquet.Snappy),
 		parquet.MaxRowsPerRowGroup(50_000), // a row group is in memory until it is whole
 	), columns}, nil
@@ -48,7 +47,8 @@ func (w *parquetWriter) Write(row webdelivery.Row) error {
 	return err
 }
 
-// Close writes the last row group and what says where all of them are.
+// Flush writes nothing: a file without its end is none. Close writes the last row group and where all of them are.
+func (w *parquetWriter) Flush() error { return nil }
 func (w *parquetWriter) Close() error { return w.out.Close() }
 
 // typeOf goes by the name alone, so that all files of the same dimensions can be read together.

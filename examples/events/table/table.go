@@ -11,9 +11,11 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Writer writes rows in one format. Close writes what is held back.
+// Writer writes rows in one format. Close writes the rows that are held back and ends the file. Flush is for those that
+// break off: it writes the rows that are held back where they are of use without an end.
 type Writer interface {
 	Write(row webdelivery.Row) error
+	Flush() error
 	Close() error
 }
 

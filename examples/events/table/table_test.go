@@ -200,6 +200,32 @@ func TestOddReplies(t *testing.T) {
 	}
 }
 
+// What breaks off has whole rows, and no end that would make it a file.
+func TestFlush(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{
+		"csv": "client_asn\r\n1\r\n", "ndjson": `{"client_asn":1}` + "\n", "parquet": "",
+	} {
+		srv := webdeliverytest.NewServer(t)
+		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"client_asn"}],"rows":[[1]],"total_results":1}`})
+		query := webdelivery.EventsQuery{Dimensions: []string{"client_asn"}, Start: noon, End: noon.Add(time.Hour)}
+		var out bytes.Buffer
+		w, err := table.Formats[format](&out, query.Dimensions)
+		require.NoError(t, err)
+		for row, err := range srv.Client(t).Stats.Events.Rows(t.Context(), query) {
+			require.NoError(t, err)
+			require.NoError(t, w.Write(row))
+		}
+		require.NoError(t, w.Flush())
+		if format != "parquet" {
+			assert.Equal(t, want, out.String())
+			continue
+		}
+		_, err = file.NewParquetReader(bytes.NewReader(out.Bytes()))
+		assert.Error(t, err)
+	}
+}
+
 func TestNamesOfColumns(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -9,19 +9,31 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// csvWriter is there because package encoding/csv, when it ends lines as RFC 4180 has it, changes the line ends within
-// cells as well, and makes no difference between null and a text without characters.
-type csvWriter struct {
-	out  *bufio.Writer
-	line []byte
+// text holds lines back, and has no end to write.
+type text struct {
+	*bufio.Writer
+	line []byte // each cell with a comma behind it
 }
 
+func (t *text) Close() error { return t.Flush() }
+
+// end puts the end of a line in place of its last comma.
+func (t *text) end(end string) error {
+	_, err := t.Write(append(t.line[:len(t.line)-1], end...))
+	t.line = t.line[:0]
+	return err
+}
+
+// csvWriter is there because package encoding/csv, when it ends lines as RFC 4180 has it, changes the line ends within
+// cells as well, and makes no difference between null and a text without characters.
+type csvWriter struct{ text }
+
 func newCSV(out io.Writer, columns []string) (Writer, error) {
-	w := &csvWriter{out: bufio.NewWriter(out)}
+	w := &csvWriter{text{Writer: bufio.NewWriter(out)}}
 	for _, name := range columns {
 		w.add(name)
 	}
-	return w, w.end()
+	return w, w.end("\r\n")
 }
 
 // Write writes a line.
@@ -33,10 +45,8 @@ func (w *csvWriter) Write(row webdelivery.Row) error {
 			w.add(value.String())
 		}
 	}
-	return w.end()
+	return w.end("\r\n")
 }
-
-func (w *csvWriter) Close() error { return w.out.Flush() }
 
 func (w *csvWriter) add(cell string) {
 	if cell == "" || strings.ContainsAny(cell, "\",\r\n") {
@@ -45,37 +55,25 @@ func (w *csvWriter) add(cell string) {
 	w.line = append(append(w.line, cell...), ',')
 }
 
-func (w *csvWriter) end() error {
-	_, err := w.out.Write(append(w.line[:len(w.line)-1], "\r\n"...))
-	w.line = w.line[:0]
-	return err
-}
-
 type ndjsonWriter struct {
-	out   *bufio.Writer
-	names []string // each as it stands in every line, with what is before and behind it
-	line  []byte
+	text
+	names []string // each as it stands in every line, with its colon
 }
 
 func newNDJSON(out io.Writer, columns []string) (Writer, error) {
-	w := &ndjsonWriter{out: bufio.NewWriter(out)}
-	before := "{"
+	w := &ndjsonWriter{text: text{Writer: bufio.NewWriter(out)}}
 	for _, column := range columns {
 		quoted, _ := json.Marshal(column) //nolint:errchkjson // no text is refused
-		w.names = append(w.names, before+string(quoted)+":")
-		before = ","
+		w.names = append(w.names, string(quoted)+":")
 	}
 	return w, nil
 }
 
 // Write writes a line. Values stand as they came, so that no number loses a digit.
 func (w *ndjsonWriter) Write(row webdelivery.Row) error {
-	w.line = w.line[:0]
+	w.line = append(w.line, '{')
 	for i, name := range w.names {
-		w.line = append(append(w.line, name...), row.At(i).Raw()...)
+		w.line = append(append(append(w.line, name...), row.At(i).Raw()...), ',')
 	}
-	_, err := w.out.Write(append(w.line, "}\n"...))
-	return err
+	return w.end("}\n")
 }
-
-func (w *ndjsonWriter) Close() error { return w.out.Flush() }
