@@ -7,14 +7,14 @@
 // are IP addresses, CIDR ranges or country codes, in one of three formats:
 //
 //	plain  one entry a line; what follows # or ; or // is a comment
-//	csv    the column -column of a table
+//	csv    the column -column of a table: a name says that the first line has names, a number that no line has
 //	json   an array of strings, or what -field leads to: with "prefixes.ip" {"prefixes": [{"ip": "192.0.2.1"}]}
 //
 // Without -format the extension or the Content-Type says which. A feed that is empty, broken or a web page is an error
-// that names its line, and nothing is changed. With -json and -apply, what became of the plan is a second JSON value.
+// that names its line, and nothing is changed. At most 20 entries each way are printed; -json and -save-plan give all.
 //
 // Exit codes: 0 the list is as the feeds say, 1 failed and nothing was changed, 2 used wrongly, 3 changed in part, or
-// perhaps, 4 there is something to change, and -apply was not given.
+// perhaps, or it could not be printed, 4 there is something to change, and -apply was not given.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -57,13 +58,11 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		return err
 	}
 	defer service.Close()
-	j.lists = service.Client.NetworkLists
-	plan, err := j.plan(ctx)
+	plan, err := j.plan(ctx, service.Client.NetworkLists)
 	if err != nil {
 		return err
 	}
-	err = j.print(plan, plan.String())
-	if err == nil && j.savePlan != "" {
+	if err = j.print(plan, plan.String()); err == nil && j.savePlan != "" {
 		text, _ := json.MarshalIndent(plan, "", "  ") //nolint:errchkjson // its times have come as JSON
 		err = maybe.WriteFile(j.savePlan, text, 0o600)
 	}
@@ -71,16 +70,14 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	case err != nil || plan.Empty() && !j.apply:
 		return err
 	case j.apply:
-		return j.carryOut(ctx, plan)
-	default: // a pipeline can wait here for an approval
-		return &program.Exit{Code: 4, Err: errors.New("nothing was changed; -apply changes it")}
+		return j.carryOut(ctx, service.Client.NetworkLists, plan)
 	}
+	return &program.Exit{Code: 4, Err: errors.New("nothing was changed; -apply changes it")} // a pipeline can wait for that
 }
 
 // job is what the command line asks for.
 type job struct {
 	s                   program.Streams
-	lists               *webdelivery.NetworkListsService
 	reader              feed.Reader
 	options             webdelivery.PlanOptions
 	apply, wait, json   bool
@@ -92,35 +89,46 @@ func parse(args []string, s program.Streams) (*job, error) {
 	j := &job{s: s}
 	flags := program.Flags("blocklist", source, s)
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
-	flags.StringVar(&j.reader.Column, "column", "1", "`name` of the CSV column in the first line, or its number if no line has names")
+	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; CSV needs it")
 	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b is b in the objects of the array a")
 	flags.Float64Var(&j.options.MaxRemove, "max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
 	flags.BoolVar(&j.options.Aggregate, "aggregate", false, "merge entries into the fewest ranges that cover the same addresses")
 	flags.BoolVar(&j.apply, "apply", false, "carry out the plan")
 	flags.BoolVar(&j.wait, "wait", false, "wait until the changed list is deployed")
-	flags.BoolVar(&j.json, "json", false, "print JSON")
-	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to `file`, which is for its owner alone, to look at it before -apply-plan")
+	flags.BoolVar(&j.json, "json", false, "print JSON: the plan, and with -apply what became of it as a second value")
+	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to a regular `file`, which is for its owner alone, to look at it before -apply-plan")
 	flags.StringVar(&j.applyPlan, "apply-plan", "", "carry out the plan of `file`, unless the list has changed since")
 	if err := program.Parse(flags, args); err != nil {
 		return nil, err
 	}
 	j.operands, j.apply = flags.Args(), j.apply || j.applyPlan != ""
+	stray := flags.NArg() // what -apply-plan would not heed
+	flags.Visit(func(f *flag.Flag) {
+		if !slices.Contains([]string{"apply-plan", "apply", "wait", "json"}, f.Name) {
+			stray++
+		}
+	})
+	target, err := os.Lstat(j.savePlan)
 	switch {
-	case j.applyPlan != "" && flags.NArg() > 0:
-		return nil, program.Misused("-apply-plan takes no LIST and no FEED")
+	case err == nil && !target.Mode().IsRegular(): // a file would take the place of the device or link
+		return nil, program.Misused("-save-plan: %s is there, and no regular file", j.savePlan)
+	case j.applyPlan != "" && stray > 0:
+		return nil, program.Misused("-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
 	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
 		return nil, program.Misused("LIST and FEED are needed; -h tells more")
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
 		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)
 	case !(j.options.MaxRemove >= 0 && j.options.MaxRemove <= 1):
 		return nil, program.Misused("-max-remove %v is not between 0 and 1", j.options.MaxRemove)
+	case j.applyPlan == "" && flags.NArg() == 0:
+		j.operands = []string{"blocklist"}
+		return j, j.reader.Parse("sample.txt", "", strings.NewReader(sample))
 	}
-	j.options.MaxRemove = max(j.options.MaxRemove, 1e-12) // to the SDK, 0 is its default
 	return j, nil
 }
 
 // plan compares the feeds with the list, or reads the plan that was saved.
-func (j *job) plan(ctx context.Context) (plan *webdelivery.Plan, err error) {
+func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) (plan *webdelivery.Plan, err error) {
 	if j.applyPlan != "" {
 		plan = &webdelivery.Plan{}
 		text, err := os.ReadFile(j.applyPlan)
@@ -129,18 +137,13 @@ func (j *job) plan(ctx context.Context) (plan *webdelivery.Plan, err error) {
 		}
 		return plan, err
 	}
-	if len(j.operands) == 0 {
-		j.operands = []string{"blocklist"}
-		err = j.reader.Parse("sample.txt", "", strings.NewReader(sample))
-	} else {
-		err = j.reader.Read(ctx, j.operands[1:]...)
-	}
-	if err != nil {
+	if err = j.reader.Read(ctx, j.operands[1:]...); err != nil {
 		return nil, err
 	}
-	list, err := j.find(ctx, j.operands[0])
+	list, err := find(ctx, lists, j.operands[0])
 	if err == nil {
-		plan, err = j.lists.Plan(ctx, list, j.reader.Entries, j.options)
+		j.options.MaxRemove = max(j.options.MaxRemove, 1e-12) // to the SDK, 0 is its default
+		plan, err = lists.Plan(ctx, list, j.reader.Entries, j.options)
 	}
 	if invalid, ok := errors.AsType[*webdelivery.ValidationError](err); ok {
 		var i int
@@ -153,9 +156,9 @@ func (j *job) plan(ctx context.Context) (plan *webdelivery.Plan, err error) {
 }
 
 // find gives the id of the list that has this id, or alone has this name.
-func (j *job) find(ctx context.Context, name string) (string, error) {
+func find(ctx context.Context, lists *webdelivery.NetworkListsService, name string) (string, error) {
 	var ids []string
-	for list, err := range j.lists.All(ctx, webdelivery.NetworkListOptions{Deprecated: true, Count: 100}) {
+	for list, err := range lists.All(ctx, webdelivery.NetworkListOptions{Deprecated: true, Count: 100}) {
 		if err != nil || list.ID == name {
 			return name, err
 		}
@@ -169,22 +172,19 @@ func (j *job) find(ctx context.Context, name string) (string, error) {
 	return ids[0], nil
 }
 
-// carryOut changes the list.
-func (j *job) carryOut(ctx context.Context, plan *webdelivery.Plan) error {
+func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsService, plan *webdelivery.Plan) error {
 	progress := webdelivery.OnProgress(func(p webdelivery.Progress) { j.s.Show(p.Status + " " + program.Bar(p.Percent)) })
-	result, err := j.lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait}, progress)
+	result, err := lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait}, progress)
 	j.s.Show("")
 	if result == nil {
 		return fmt.Errorf("nothing was changed, plan again: %w", err)
 	}
-	printed := j.print(result, fmt.Sprintf("added %d, removed %d\n", result.Added, result.Removed))
-	if webdelivery.OutcomeOf(err) == webdelivery.Unknown {
+	err = errors.Join(err, j.print(result, fmt.Sprintf("added %d, removed %d\n", result.Added, result.Removed)))
+	if webdelivery.OutcomeOf(err) == webdelivery.Unknown { // as it is when nothing failed but the printing
 		return &program.Exit{Code: program.Partly, Err: fmt.Errorf("perhaps not all was changed, plan and apply again: %w", err)}
 	}
-	return errors.Join(err, printed)
+	return err
 }
-
-var colours = strings.NewReplacer("\n+", "\x1b[0m\n\x1b[32m+", "\n-", "\x1b[0m\n\x1b[31m-", "\n", "\x1b[0m\n")
 
 // print prints for machines or for people.
 func (j *job) print(value any, text string) error {
@@ -192,7 +192,7 @@ func (j *job) print(value any, text string) error {
 		return json.NewEncoder(j.s.Out).Encode(value)
 	}
 	if j.s.OutTerminal && os.Getenv("NO_COLOR") == "" {
-		text = colours.Replace(text)
+		text = strings.NewReplacer("\n+", "\x1b[0m\n\x1b[32m+", "\n-", "\x1b[0m\n\x1b[31m-", "\n", "\x1b[0m\n").Replace(text)
 	}
 	_, err := fmt.Fprint(j.s.Out, text)
 	return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,9 +29,9 @@ var held = []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "198.51.
 const wanted = "192.0.2.1\n192.0.2.2/32\n192.0.2.3\n192.0.2.4\n203.0.113.9\n"
 
 // service is a fake service with one list, and the environment has what it takes to log in there.
-func service(t *testing.T) (srv *webdeliverytest.Server, list string) {
+func service(t *testing.T, options ...webdeliverytest.Option) (srv *webdeliverytest.Server, list string) {
 	t.Helper()
-	srv = webdeliverytest.NewServer(t, webdeliverytest.WithDeployDuration(0))
+	srv = webdeliverytest.NewServer(t, append([]webdeliverytest.Option{webdeliverytest.WithDeployDuration(0)}, options...)...)
 	t.Setenv("WEBDELIVERY_CUSTOMER", srv.Customer)
 	t.Setenv("WEBDELIVERY_USERNAME", srv.Username)
 	t.Setenv("WEBDELIVERY_PASSWORD", srv.Password)
@@ -146,6 +148,35 @@ func TestStoredPlan(t *testing.T) {
 	assert.Equal(t, program.Failed, code)
 }
 
+// A plan takes the place of a regular file alone: a device or a link would be gone, and what reads it would get nothing.
+func TestPlanReplacesNoLink(t *testing.T) {
+	srv, _ := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	feed, old := file(t, "feed.txt", wanted), file(t, "old.json", "old")
+	folder := t.TempDir()
+	link, dangling := filepath.Join(folder, "link"), filepath.Join(folder, "dangling")
+	if os.Symlink(old, link) != nil || os.Symlink(filepath.Join(folder, "absent"), dangling) != nil {
+		t.Skip("there are no links here")
+	}
+	for _, target := range []string{link, dangling, folder} {
+		code, stdout, stderr := blocklist(t, "-save-plan", target, "blocklist", feed)
+		assert.Equal(t, program.Misuse, code)
+		assert.Contains(t, stderr, target+" is there, and no regular file")
+		assert.Empty(t, stdout)
+	}
+	for _, target := range []string{link, dangling} {
+		_, err := os.Readlink(target)
+		require.NoError(t, err, "it is still a link")
+	}
+	assert.Empty(t, srv.Requests())
+
+	code, _, stderr := blocklist(t, "-save-plan", old, "blocklist", feed)
+	assert.Equal(t, 4, code, stderr)
+	text, err := os.ReadFile(old)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "203.0.113.9")
+}
+
 // A machine reads the plan, and then what became of it.
 func TestJSON(t *testing.T) {
 	srv, list := service(t)
@@ -199,6 +230,70 @@ func TestApplyFails(t *testing.T) {
 	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
 }
 
+// -wait ends when the list is deployed; without it the program does not even ask.
+func TestWait(t *testing.T) {
+	srv, _ := service(t, webdeliverytest.WithDeployDuration(time.Hour))
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	interrupted, stop := context.WithCancel(t.Context())
+	defer stop()
+	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Handler: func(_ http.ResponseWriter, r *http.Request) {
+		stop() // the hour is not over
+		<-r.Context().Done()
+	}})
+	code, _, stderr := with(interrupted, program.Streams{}, "-apply", "blocklist", file(t, "feed.txt", wanted))
+	assert.Equal(t, program.Done, code, stderr)
+	require.NoError(t, interrupted.Err(), "no task was looked at")
+
+	code, _, stderr = with(interrupted, program.Streams{}, "-apply", "-wait", "blocklist", file(t, "feed.txt", wanted+"203.0.113.10"))
+	assert.Equal(t, program.Partly, code)
+	assert.Contains(t, stderr, "perhaps not all was changed")
+	require.Error(t, interrupted.Err())
+}
+
+// full is a disk that has room for so many writes.
+type full struct{ room int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.room--; f.room < 0 {
+		return 0, errors.New("disk full")
+	}
+	return len(p), nil
+}
+
+// A plan that cannot be printed is not carried out; when what became of it cannot be printed, the list has changed.
+func TestNoRoomToPrint(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	name := file(t, "feed.txt", wanted)
+	for _, format := range []string{"-json", "-json=false"} {
+		var stderr bytes.Buffer
+		err := run(t.Context(), []string{"-apply", format, "blocklist", name}, program.Streams{Out: &full{}, Err: &stderr})
+		assert.Equal(t, program.Failed, program.Code("blocklist", &stderr, err))
+		assert.Contains(t, stderr.String(), "disk full")
+		assert.Equal(t, held, srv.Entries(list))
+
+		err = run(t.Context(), []string{"-apply", format, "blocklist", name}, program.Streams{Out: &full{room: 1}, Err: &stderr})
+		assert.Equal(t, program.Partly, program.Code("blocklist", &stderr, err))
+		assert.NotEqual(t, held, srv.Entries(list))
+		srv.ChangeEntries(list, []string{"198.51.100.0/24"}, []string{"203.0.113.9"})
+	}
+}
+
+// The first line of a table may have names, and a name may look like an entry: cc is a country.
+func TestTableNeedsColumn(t *testing.T) {
+	srv, _ := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	list := srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "countries", Type: webdelivery.ListTypeGEO})
+	name := file(t, "feed.csv", "cc,name\nAQ,Antarctica\n")
+	code, stdout, stderr := blocklist(t, "-apply", "countries", name)
+	assert.Equal(t, program.Misuse, code)
+	assert.Contains(t, stderr, "feed.csv:1: a table needs -column")
+	assert.Empty(t, stdout)
+	code, _, stderr = blocklist(t, "-apply", "-column", "cc", "countries", name)
+	assert.Equal(t, program.Done, code, stderr)
+	assert.Equal(t, []string{"AQ"}, srv.Entries(list))
+}
+
 // Neither a feed that shrank nor one of another kind changes the list, and a broken one is told with its lines.
 func TestRefused(t *testing.T) {
 	srv, list := service(t)
@@ -243,6 +338,14 @@ func TestMisuse(t *testing.T) {
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
 	}
+	for _, flag := range []string{"-max-remove=0.2", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
+		code, stdout, stderr := blocklist(t, "-wait", "-apply-plan", "plan.json", flag)
+		assert.Equal(t, program.Misuse, code, flag)
+		assert.Contains(t, stderr, "-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
+		assert.Empty(t, stdout)
+	}
+	code, _, _ := blocklist(t, "-apply-plan", "/nonexistent", "-apply", "-wait", "-json")
+	assert.Equal(t, program.Failed, code, "it reads the plan")
 	assert.Empty(t, srv.Requests())
 }
 
@@ -269,7 +372,7 @@ func TestHelp(t *testing.T) {
 	code, _, stderr := blocklist(t, "-h")
 	assert.Equal(t, program.Done, code)
 	assert.True(t, strings.HasPrefix(stderr, "Blocklist keeps a network list true"), stderr)
-	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes: 0 ", "WEBDELIVERY_BASE_URL", "-max-remove part"} {
+	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes: 0 ", "WEBDELIVERY_BASE_URL", "-max-remove part", "At most 20 entries each way", "a name says that the first line has names"} {
 		assert.Contains(t, stderr, want)
 	}
 	assert.NotContains(t, stderr, "package main")

@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
 const maxSize = 16 << 20 // bytes; 50,000 entries, the most that a list holds, are 2 MB
@@ -32,12 +34,17 @@ type Reader struct {
 
 // Read reads files and addresses of the web. Each has an entry, or it is broken.
 func (r *Reader) Read(ctx context.Context, feeds ...string) error {
-	for _, feed := range feeds {
-		read := r.readFile
-		if strings.HasPrefix(feed, "http://") || strings.HasPrefix(feed, "https://") {
-			read = r.download
+	for i, feed := range feeds {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, feed, nil)
+		switch {
+		case !strings.Contains(feed, "://"): // any scheme is one of an address, lest its keys are printed as a file's name
+			err = r.readFile(ctx, feed)
+		case err != nil: // it quotes the address, and where a password stands in it nobody knows
+			err = fmt.Errorf("feed %d: its address does not parse", i+1)
+		default:
+			err = r.download(request)
 		}
-		if err := read(ctx, feed); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -55,20 +62,19 @@ func (r *Reader) readFile(ctx context.Context, name string) error {
 }
 
 // download has a client of its own, so that no credentials of the service go along.
-func (r *Reader) download(ctx context.Context, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+func (r *Reader) download(request *http.Request) error {
+	name := request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath() // keys may be in the rest
+	response, err := (&http.Client{Timeout: cmp.Or(r.Timeout, 30*time.Second)}).Do(request)
 	if err != nil {
-		return err
-	}
-	name := request.URL.Scheme + "://" + request.URL.Host + request.URL.Path // keys may be in the rest
-	client := http.Client{Timeout: cmp.Or(r.Timeout, 30*time.Second)}
-	response, err := client.Do(request)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, errors.Unwrap(err)) // without the address, which it begins with
+		err = errors.Unwrap(err) // without the address, which it begins with
+		if strings.Contains(err.Error(), "Location header") {
+			err = errors.New("it leads to an address that does not parse") // and would be quoted
+		}
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("%s: the reply is %s", name, response.Status)
+		return fmt.Errorf("%s: the reply is %d %s", name, response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	return r.Parse(name, response.Header.Get("Content-Type"), response.Body)
 }
@@ -95,13 +101,10 @@ func (r *Reader) Parse(name, contentType string, in io.Reader) error {
 	default:
 		d.plain()
 	}
-	if err == nil && len(r.Entries) == before {
-		err = errors.New("the feed ends without an entry")
+	if err == nil && len(r.Entries) > before {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("%s:%d: %w", name, d.line, err)
-	}
-	return nil
+	return fmt.Errorf("%s:%d: %w", name, d.line, cmp.Or(err, errors.New("the feed ends without an entry")))
 }
 
 // document is a feed that is being read, and the line that the reading is at.
@@ -130,6 +133,9 @@ func (d *document) plain() {
 
 // csv takes a column by its number from 1, or by its name in the first line.
 func (d *document) csv() error {
+	if d.Column == "" { // a guess would take a header for an entry: "cc" is a country
+		return program.Misused("a table needs -column; -h tells more")
+	}
 	table := csv.NewReader(strings.NewReader(d.text))
 	table.Comment, table.TrimLeadingSpace = '#', true
 	column, err := strconv.Atoi(d.Column)
@@ -157,10 +163,9 @@ func (d *document) csv() error {
 // json takes an array of strings or objects, which may be a member of an object: with a field a.b, the array is its
 // member a, and each entry the member b of an object in the array. With a field a, both are called so.
 func (d *document) json() error {
-	err := json.Unmarshal([]byte(d.text), new(json.RawMessage))
-	if broken, ok := errors.AsType[*json.SyntaxError](err); ok {
+	if broken, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(d.text), new(json.RawMessage))); ok {
 		d.line += strings.Count(d.text[:broken.Offset], "\n")
-		return err
+		return broken
 	}
 	array, member, _ := strings.Cut(d.Field, ".")
 	member = cmp.Or(member, array)

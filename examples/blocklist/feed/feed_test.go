@@ -85,6 +85,7 @@ func TestBrokenFeeds(t *testing.T) {
 		{"comments", "plain", "", "# a\n; b\n", "f:3: the feed ends without an entry"},
 		{"web page", "plain", "", "\ufeff\n <!doctype html>\n", "f:1: is a web page and no feed"},
 		{"too long", "plain", "", strings.Repeat("192.0.2.1\n", maxSize/10+1), "f: is longer than 16777216 bytes"},
+		{"no column", "csv", "", ",ip\nb,192.0.2.1\n", "f:1: a table needs -column"},
 		{"only a header", "csv", "ip", "why,ip\n", "f:1: the feed ends without an entry"},
 		{"no such column name", "csv", "ip", "# a\nwhy,what\nb,192.0.2.1\n", "f:3: there is no column ip"},
 		{"no such column", "csv", "3", "a,b\n", "f:1: there is no column 3"},
@@ -169,6 +170,17 @@ func web(t *testing.T) *httptest.Server {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, "192.0.2.1\n")
 	})
+	mux.HandleFunc("/rude", func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			defer connection.Close()
+			_, _ = io.WriteString(connection, "HTTP/1.1 404 \x1b[2Jsecret\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	mux.HandleFunc("/astray", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "http://user:secret@127.0.0.1/%zz?key=secret")
+		w.WriteHeader(http.StatusFound)
+	})
 	mux.HandleFunc("/silent", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -190,9 +202,32 @@ func TestDownload(t *testing.T) {
 		"/long":      ": is longer than 16777216 bytes",
 		"/absent":    ": the reply is 404 Not Found",
 		"/cut":       ": unexpected EOF",
+		"/rude":      ": the reply is 404 Not Found",
+		"/%1b[2J":    ": the reply is 404 Not Found",
+		"/astray":    ": it leads to an address that does not parse",
 	} {
 		err := new(Reader).Read(t.Context(), strings.Replace(server.URL, "://", "://user:secret@", 1)+path+"?key=secret")
 		require.EqualError(t, err, server.URL+path+want)
+	}
+}
+
+// Of an address scheme, host and path are told at most, however it is written and whatever is wrong with it.
+func TestAddressesKeepTheirSecrets(t *testing.T) {
+	t.Parallel()
+	server := web(t)
+	var good Reader
+	require.NoError(t, good.Read(t.Context(), strings.Replace(server.URL, "http", "HTTP", 1)+"/json?key=secret"))
+	assert.Equal(t, []string{server.URL + "/json:1"}, good.Places)
+	for address, want := range map[string]string{
+		"http://user:secret@127.0.0.1/%zz?key=secret":   "feed 2: its address does not parse",
+		"http://127.0.0.1:abc/list?key=secret":          "feed 2: its address does not parse",
+		"http://user:sec/ret@127.0.0.1/":                "feed 2: its address does not parse",
+		"\nhttps://user:secret@127.0.0.1/":              "feed 2: its address does not parse",
+		"ftp://user:secret@127.0.0.1/list?key=secret":   `ftp://127.0.0.1/list: unsupported protocol scheme "ftp"`,
+		"HTTPS://user:secret@/list?key=secret#secret":   "https:///list: http: no Host in request URL",
+		"Http" + server.URL[4:] + "/absent?key=secret#": server.URL + "/absent: the reply is 404 Not Found",
+	} {
+		require.EqualError(t, new(Reader).Read(t.Context(), server.URL+"/json", address), want)
 	}
 }
 
