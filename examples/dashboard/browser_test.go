@@ -143,6 +143,7 @@ func (b *tab) quiet(t *testing.T, address string) {
 const (
 	requests  = `Number(document.querySelector(".big").textContent.replaceAll(",", ""))`
 	countries = `JSON.parse(document.querySelectorAll(".chart")[5].nextElementSibling.textContent).yAxis[0].data.join()`
+	actions   = `[...new Set([...document.querySelectorAll("tbody strong")].map((action) => action.textContent))].join()`
 )
 
 // What a reader sees in a browser. SCREENSHOT=../../docs/dashboard.png keeps a picture of it.
@@ -171,7 +172,20 @@ func TestBrowser(t *testing.T) {
 		b.drawn(t)
 		assert.Equal(t, "US", eval[string](t, b, countries))
 		assert.Equal(t, "6 hours", eval[string](t, b, `document.querySelector("[aria-current]").textContent`))
-		assert.Less(t, eval[int](t, b, requests), many)
+		of := eval[int](t, b, requests)
+		assert.Less(t, of, many)
+		assert.Contains(t, eval[string](t, b, `document.querySelector("[name=country]").textContent`), "DE", "another can be picked")
+
+		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), "event_action==WARN"), chromedp.Click(chromedp.CSS(`.apply`)))
+		b.drawn(t)
+		assert.Equal(t, "WARN", eval[string](t, b, actions))
+		assert.Equal(t, "US", eval[string](t, b, countries))
+		assert.Less(t, eval[int](t, b, requests), of)
+		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), "event_action==BLOCK"), chromedp.Click(chromedp.CSS(`.apply`)))
+		b.drawn(t)
+		assert.Equal(t, "BLOCK", eval[string](t, b, actions))
+		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), ""), chromedp.Click(chromedp.CSS(`.apply`)))
+		b.drawn(t)
 
 		b.follow(t, chromedp.SendKeys(chromedp.CSS(`input[name="filter"]`), "event_action==BLOCK\r"))
 		b.drawn(t)
