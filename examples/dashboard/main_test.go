@@ -90,7 +90,7 @@ func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment
 	folder := t.TempDir()
 	name := filepath.Join(folder, "report.html")
 	require.NoError(t, os.WriteFile(name, []byte("old"), 0o600))
-	require.NoError(t, os.Chmod(name, 0o644)) //nolint:gosec // whatever the umask is
+	require.NoError(t, os.Chmod(name, 0o644)) // whatever the umask is
 	old, err := os.Open(name)
 	require.NoError(t, err)
 	defer old.Close()
@@ -112,7 +112,7 @@ func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment
 }
 
 // What is there and is no regular file is not replaced: a device would be gone.
-func TestNoRegularFile(t *testing.T) { //nolint:paralleltest // the environment is the process's
+func TestNoRegularFile(t *testing.T) {
 	for _, name := range program.Variables {
 		t.Setenv(name, "")
 	}

@@ -39,7 +39,7 @@
 			textStyle: { fontFamily: font.fontFamily },
 			animation: false,
 			grid: {
-				left: 0, right: bars ? 48 : 8, top: bars ? 0 : 34, outerBoundsMode: "same", outerBoundsContain: "axisLabel",
+				left: 0, right: bars ? 48 : 8, top: bars ? 8 : 34, outerBoundsMode: bars ? "none" : "same", outerBoundsContain: "axisLabel",
 				bottom: bars ? `${100 * (1 - given.series[0].data.length / 8)}%` : 0, // bars are as far apart in all charts
 			},
 			legend: { show: !bars, left: 0, top: 0, icon: "roundRect", itemWidth: 10, itemHeight: 10, itemGap: 16, type: "scroll", textStyle: font },
@@ -53,7 +53,7 @@
 				...axis, type: "category", data: given.yAxis[0].data, axisLine: { show: false },
 				// In full width above its bar; asked for again when the chart gets another size.
 				axisLabel: {
-					...font, color: colour("--text"), inside: true, margin: 0, padding: [0, 0, 5, 0], verticalAlign: "bottom", interval: 0,
+					...font, color: colour("--text"), inside: true, margin: 0, padding: [0, 0, 10, 0], verticalAlign: "bottom", interval: 0,
 					formatter: (name) => fitted(name, place.clientWidth, font),
 				},
 				z: 3, // bars would be drawn over it
