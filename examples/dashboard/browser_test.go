@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -143,6 +144,14 @@ func (b *tab) quiet(t *testing.T, address string) {
 const (
 	requests  = `Number(document.querySelector(".big").textContent.replaceAll(",", ""))`
 	countries = `JSON.parse(document.querySelectorAll(".chart")[5].nextElementSibling.textContent).yAxis[0].data.join()`
+	// shown are the different names at the bars of the first chart of a title, but for those that the canvas cuts off.
+	shown = `(() => {
+		const chart = [...document.querySelectorAll(".tops .card")].find((card) => card.querySelector("h2").textContent === "%s").querySelector(".chart");
+		const texts = echarts.getInstanceByDom(chart).getZr().storage.getDisplayList().filter((e) => e.type === "tspan" && isNaN(e.style.text));
+		const fit = texts.filter((e) => { const r = e.getBoundingRect(); return r.x >= 0 && r.x + r.width <= chart.clientWidth; });
+		return [...new Set(fit.map((e) => e.style.text))];
+	})()`
+	actions = `[...new Set([...document.querySelectorAll("tbody strong")].map((action) => action.textContent))].join()`
 )
 
 // What a reader sees in a browser. SCREENSHOT=../../docs/dashboard.png keeps a picture of it.
@@ -171,7 +180,20 @@ func TestBrowser(t *testing.T) {
 		b.drawn(t)
 		assert.Equal(t, "US", eval[string](t, b, countries))
 		assert.Equal(t, "6 hours", eval[string](t, b, `document.querySelector("[aria-current]").textContent`))
-		assert.Less(t, eval[int](t, b, requests), many)
+		of := eval[int](t, b, requests)
+		assert.Less(t, of, many)
+		assert.Contains(t, eval[string](t, b, `document.querySelector("[name=country]").textContent`), "DE", "another can be picked")
+
+		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), "event_action==WARN"), chromedp.Click(chromedp.CSS(`.apply`)))
+		b.drawn(t)
+		assert.Equal(t, "WARN", eval[string](t, b, actions))
+		assert.Equal(t, "US", eval[string](t, b, countries))
+		assert.Less(t, eval[int](t, b, requests), of)
+		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), "event_action==BLOCK"), chromedp.Click(chromedp.CSS(`.apply`)))
+		b.drawn(t)
+		assert.Equal(t, "BLOCK", eval[string](t, b, actions))
+		b.follow(t, chromedp.SetValue(chromedp.CSS(`select[name="action"]`), ""), chromedp.Click(chromedp.CSS(`.apply`)))
+		b.drawn(t)
 
 		b.follow(t, chromedp.SendKeys(chromedp.CSS(`input[name="filter"]`), "event_action==BLOCK\r"))
 		b.drawn(t)
@@ -212,6 +234,34 @@ func TestBrowser(t *testing.T) {
 		b.quiet(t, web.URL)
 	})
 
+	t.Run("long names", func(t *testing.T) {
+		t.Parallel()
+		srv := webdeliverytest.NewServer(t)
+		for i := range 8 {
+			srv.AddEvents(webdeliverytest.Event{
+				Time: srv.Clock.Now().Add(-time.Minute), Type: webdeliverytest.EventTypeWAF, Action: "BLOCK", RuleID: "942100",
+				ClientIP:    netip.MustParseAddr(fmt.Sprintf("2001:db8:1111:2222:3333:4444:5555:%d", 6000+i)),
+				RequestPath: fmt.Sprintf("/very/long/path/of/a/shop/with/many/departments/and/shelves/and/products/%d/index.html", i),
+				Browser:     fmt.Sprintf("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.0.0 Safari/537.36", 120+i),
+			})
+		}
+		web := httptest.NewServer(handler(srv.Client(t).Stats))
+		defer web.Close()
+		b := openTab(browser, t, 1280, 1000)
+		b.do(t, chromedp.Navigate(web.URL+"/?since=1h"))
+		b.drawn(t)
+		for _, width := range []int64{1280, 360} { // a chart that gets narrower shows less of them
+			b.do(t, chromedp.EmulateViewport(width, 1000))
+			eval[any](t, b, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))`)
+			for title, end := range map[string]string{"Clients": "55:6007", "Paths": "7/index.html", "Browsers": "127.0.0.0 Safari/537.36"} {
+				names := eval[[]string](t, b, fmt.Sprintf(shown, title))
+				assert.Len(t, names, 8, "%s can be told apart at %d: %q", title, width, names)
+				assert.Contains(t, strings.Join(names, "\n")+"\n", end+"\n")
+			}
+		}
+		b.quiet(t, web.URL)
+	})
+
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
 		b := openTab(browser, t, 1280, 1000)
@@ -244,8 +294,11 @@ func TestBrowser(t *testing.T) {
 		if name == "" {
 			t.Skip("SCREENSHOT names no file")
 		}
-		b := openTab(browser, t, 1280, 1288)
+		b := openTab(browser, t, 1280, 1000)
 		b.do(t, chromedp.Navigate(web.URL+"/?since=1d"))
+		// All that there is once: the charts of traffic shaping look like those before them, and the other events like eight.
+		eval[any](t, b, `document.querySelectorAll(".tops ~ .part, .tops ~ .tops, tbody tr:nth-child(n+9)").forEach((e) => e.remove())`)
+		b.do(t, chromedp.EmulateViewport(1280, eval[int64](t, b, `document.documentElement.scrollHeight`)))
 		b.drawn(t)
 		png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 		require.NoError(t, err)

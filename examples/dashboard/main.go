@@ -11,24 +11,35 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"html/template"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/dashboard/report"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/filters"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-func main() { program.Main("dashboard", term.IsTerminal, run) }
+func main() { program.Main("dashboard", nil, run) }
 
 func run(ctx context.Context, args []string, s program.Streams) error {
-	set := program.Flags("dashboard", source, s)
+	set := program.Flags("dashboard", file("main.go"), s)
 	listen := set.String("listen", "127.0.0.1:8080", "loopback `address` to serve on; port 0 takes a free one")
 	output := set.String("o", "", "`file` to write the page to, instead of serving it")
 	since := set.String("since", "", "with -o: `span` until now: 1h, 6h, 1d (without it), 3d, 7d, 30d")
@@ -36,11 +47,14 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	if err := program.Parse(set, args); err != nil {
 		return err
 	}
+	there, err := os.Lstat(*output)
 	switch {
 	case set.NArg() > 0:
 		return program.Misused("unexpected argument %q", set.Arg(0))
 	case *output == "" && *since+*filter != "":
 		return program.Misused("-since and -filter go with -o; the page that is served has a form for them")
+	case err == nil && *output != "-" && !there.Mode().IsRegular(): // a new file would take the place of a device
+		return program.Misused("-o: %s is there and is no regular file", *output)
 	case !isLoopback(*listen):
 		return program.Misused("-listen: %q is not of this machine alone, and the page asks for no password", *listen)
 	}
@@ -71,12 +85,95 @@ func write(ctx context.Context, name string, p *page, s program.Streams) error {
 	case name == "-":
 		_, err = fmt.Fprint(s.Out, text.String())
 	default:
-		err = os.WriteFile(name, []byte(text.String()), 0o600)
+		err = replace(name, text.String())
 	}
 	if failed := p.Failed.Load(); err == nil && failed > 0 {
 		return &program.Exit{Code: program.Partly, Err: fmt.Errorf("%d of %d parts could not be read", failed, p.Asked.Load())}
 	}
 	return err
+}
+
+// replace writes a file beside the one of that name, if there is one, and gives it the name when it is whole.
+func replace(name, text string) error {
+	file, err := os.CreateTemp(filepath.Dir(name), ".dashboard.*") // for its owner alone
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // unless it has its name
+	_, err = file.WriteString(text)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil { // unsynced, a crash could leave an empty file
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}
+
+// page is what the template shows, which holds its style and scripts: it is the same served and as a file.
+type page struct {
+	*report.Report
+	Problem string // with what is picked; there is no report then
+	Status  int    // of HTTP
+	Picked  url.Values
+	Spans   []report.Span
+	Policy  string // of a file; a page that is served has it in its header, and a form
+}
+
+var (
+	//go:embed main.go assets
+	files        embed.FS
+	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+		"number":  func(n int64) string { return message.NewPrinter(language.English).Sprint(n) },
+		"percent": func(part, all int64) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(all, 1))) },
+		"is":      filters.Eq,
+		"style":   func(name string) template.CSS { return template.CSS(file(name)) }, //nolint:gosec // it is the page's own
+		"script":  func(name string) template.JS { return template.JS(file(name)) },   //nolint:gosec // too
+	}).Parse(file("assets/page.html")))
+	policy = "default-src 'none'; base-uri 'none'; form-action 'self'; img-src data:; style-src " + hash("assets/style.css") +
+		"; script-src " + hash("assets/echarts.min.js") + " " + hash("assets/charts.js")
+)
+
+func file(name string) string {
+	text, _ := files.ReadFile(name)
+	return string(text)
+}
+
+func hash(name string) string {
+	sum := sha256.Sum256([]byte(file(name)))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// newPage joins what is picked by AND. The service takes no OR beside it, and the problem then says so.
+func newPage(ctx context.Context, stats *webdelivery.StatsService, picked url.Values) *page {
+	p := &page{Picked: picked, Spans: report.Spans}
+	all := []string{picked.Get("filter"), picked.Get("country"), picked.Get("action")}
+	all = slices.DeleteFunc(all, func(filter string) bool { return filter == "" })
+	q, err := report.NewQuery(picked.Get("since"), strings.Join(all, ";"), time.Now())
+	if err != nil {
+		p.Problem, p.Status = err.Error(), http.StatusBadRequest
+		return p
+	}
+	p.Report, p.Status = report.Make(ctx, stats, q), http.StatusOK
+	if p.Failed.Load() == p.Asked.Load() {
+		p.Status = http.StatusBadGateway
+	}
+	return p
+}
+
+// handler answers with pages, under local names alone: a site whose name suddenly leads here (DNS rebinding) gets none.
+func handler(stats *webdelivery.StatsService) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		if !isLoopback(r.Host) {
+			http.Error(w, "this page is for localhost", http.StatusMisdirectedRequest)
+			return
+		}
+		picked, _ := url.ParseQuery(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B")) // a filter may be typed as it is
+		p := newPage(r.Context(), stats, picked)
+		w.Header().Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(p.Status)
+		_ = pageTemplate.Execute(w, p)
+	})
+	return mux
 }
 
 // serve serves until the context ends, and with it the pages that are being made.
@@ -93,4 +190,10 @@ func serve(ctx context.Context, address string, pages http.Handler, s program.St
 		return err
 	}
 	return nil
+}
+
+// isLoopback tells whether a host, perhaps with a port, is this machine's own name or address.
+func isLoopback(host string) bool {
+	name := (&url.URL{Host: host}).Hostname()
+	return name == "localhost" || net.ParseIP(name).IsLoopback()
 }

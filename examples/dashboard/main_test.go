@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -78,6 +79,63 @@ func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the 
 	code, _, stderr = call(t, "-o", filepath.Join(name, "below"))
 	assert.Equal(t, program.Failed, code)
 	assert.Contains(t, stderr, "not a directory")
+}
+
+// A file is replaced, not written over: until the new one is whole the old one is there, and nobody else can read the new
+// one, whoever could read the old. What fails leaves nothing behind.
+func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
+	folder := t.TempDir()
+	name := filepath.Join(folder, "report.html")
+	require.NoError(t, os.WriteFile(name, []byte("old"), 0o600))
+	require.NoError(t, os.Chmod(name, 0o644)) // whatever the umask is
+	old, err := os.Open(name)
+	require.NoError(t, err)
+	defer old.Close()
+	code, _, stderr := call(t, "-o", name, "-since", "1h")
+	require.Equal(t, program.Done, code, stderr)
+	there, err := os.Lstat(name)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), there.Mode())
+	text, err := io.ReadAll(old)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(text))
+
+	taken := filepath.Join(folder, "taken")
+	require.NoError(t, os.MkdirAll(filepath.Join(taken, "file"), 0o700))
+	require.Error(t, replace(taken, "new"))
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	assert.Len(t, entries, 2, "report.html and taken")
+}
+
+// What is there and is no regular file is not replaced: a device would be gone.
+func TestNoRegularFile(t *testing.T) {
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
+	t.Chdir(t.TempDir())
+	require.NoError(t, syscall.Mkfifo("fifo", 0o600))
+	require.NoError(t, os.Mkdir("folder", 0o700))
+	require.NoError(t, os.WriteFile("file", []byte("old"), 0o600))
+	require.NoError(t, os.Symlink("file", "link"))
+	require.NoError(t, os.Symlink("nothing", "dangling"))
+	for _, name := range []string{"fifo", "folder", "link", "dangling"} {
+		before, err := os.Lstat(name)
+		require.NoError(t, err)
+		code, _, stderr := call(t, "-o", name, "-since", "1h")
+		assert.Equal(t, program.Misuse, code, name)
+		assert.Contains(t, stderr, "-o: "+name+" is there and is no regular file")
+		after, err := os.Lstat(name)
+		require.NoError(t, err)
+		assert.Equal(t, before.Mode(), after.Mode())
+	}
+	require.NoError(t, os.Mkdir("-", 0o700))
+	code, stdout, _ := call(t, "-o", "-", "-since", "1h")
+	assert.Equal(t, program.Done, code)
+	assert.Contains(t, stdout, "</html>", "- is never a file")
 }
 
 // A report with parts missing is written, and the exit code tells; one without any part is not.

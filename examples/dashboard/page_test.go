@@ -33,7 +33,7 @@ func inMemory(t *testing.T, test func(t *testing.T, srv *webdeliverytest.Server,
 
 func get(stats *webdelivery.StatsService, query string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	handler(stats)(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8080/?"+query, nil))
+	handler(stats).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8080/?"+query, nil))
 	return w
 }
 
@@ -145,6 +145,7 @@ func TestPicked(t *testing.T) {
 			"since=1h": 3,
 			"since=1h&country=client_country_code%3D%3DCN&action=event_action%3D%3DBLOCK": 2,
 			"since=6h&country=client_country_code%3D%3DCN&filter=event_type!%3DWAF":       1,
+			"since=1h&action=event_action%3D%3DWARN":                                      1,
 			"since=6h&filter=event_type==WAF,event_action==WARN":                          3,
 			"since=6h&filter=event_type==WAF;event_action==WARN":                          0,
 		} {
@@ -160,6 +161,60 @@ func TestPicked(t *testing.T) {
 		assert.Contains(t, body, `name="filter" value="a!=b"`)
 		assert.Contains(t, get(stats, "country=client_country_code%3D%3DCN").Body.String(),
 			`<option value="client_country_code==CN" selected>CN</option>`)
+	})
+}
+
+// The share of the top country is of all hits, not of those of the 20 countries that the service gives at most. Without
+// the sum there is none.
+func TestShareOfTopCountry(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, stats *webdelivery.StatsService) {
+		srv.AddEvents(block)
+		for i := range 24 {
+			event := block
+			event.CountryCode = fmt.Sprintf("X%c", 'A'+i)
+			srv.AddEvents(event)
+		}
+		srv.AddEvents(block, block, block, block, block)
+		body := get(stats, "since=1h").Body.String()
+		assert.Regexp(t, `Top country</h2>\s+<p class="big">CN</p>\s+<p class="note">20.0 % of firewall hits</p>`, body, "6 of 30")
+
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/trends/data", Status: 404})
+		body = get(stats, "since=1h").Body.String()
+		assert.Regexp(t, `Top country</h2>\s+<p class="big">CN</p>\s+<p class="note"></p>`, body)
+	})
+}
+
+// options are what a picker offers.
+func options(body, picker string) (names []string) {
+	_, rest, _ := strings.Cut(body, `<select name="`+picker+`">`)
+	own, _, _ := strings.Cut(rest, "</select>")
+	for _, option := range regexp.MustCompile(`<option[^>]*>([^<]*)`).FindAllStringSubmatch(own, -1) {
+		names = append(names, option[1])
+	}
+	return names
+}
+
+// What can be picked is the same whatever is picked; when it cannot be read, it is at least what is picked.
+func TestPickers(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, stats *webdelivery.StatsService) {
+		srv.AddEvents(block, block, warn)
+		for _, query := range []string{
+			"", "&country=client_country_code%3D%3DDE", "&action=event_action%3D%3DWARN", "&filter=domain==www.example.com",
+			"&country=client_country_code%3D%3DCN&action=event_action%3D%3DBLOCK",
+		} {
+			body := get(stats, "since=1h"+query).Body.String()
+			assert.Equal(t, []string{"any", "CN", "DE"}, options(body, "country"), query)
+			assert.Equal(t, []string{"any", "BLOCK", "WARN"}, options(body, "action"), query)
+		}
+
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/topk/country/data", Status: 404})
+		body := get(stats, "since=1h&country=client_country_code%3D%3DDE").Body.String()
+		assert.Equal(t, []string{"any", "client_country_code==DE"}, options(body, "country"))
+		assert.Contains(t, body, "<option selected>client_country_code==DE</option>")
+		assert.Contains(t, body, "1 of 16 parts could not be read", "the options are no part of the page")
+		assert.Equal(t, []string{"any"}, options(get(stats, "since=1h").Body.String(), "country"))
 	})
 }
 
@@ -210,7 +265,7 @@ func TestCallsAreBounded(t *testing.T) {
 		for _, r := range srv.Requests() {
 			at[r.Time.Sub(began)]++
 		}
-		assert.Equal(t, map[time.Duration]int{0: 6, time.Second: 6, 2 * time.Second: 4}, at)
+		assert.Equal(t, map[time.Duration]int{0: 6, time.Second: 6, 2 * time.Second: 6}, at, "and the options of the form")
 	})
 }
 
@@ -289,7 +344,7 @@ func TestHostsAndPolicy(t *testing.T) {
 			w := httptest.NewRecorder()
 			r := httptest.NewRequest(http.MethodGet, path, nil)
 			r.Host = host
-			handler(stats)(w, r)
+			handler(stats).ServeHTTP(w, r)
 			return w
 		}
 		for _, host := range []string{

@@ -5,6 +5,18 @@
 	const named = { ALLOW: "--c1", WARN: "--c2", BLOCK: "--c3", CRITICAL: "--c3", ERROR: "--c2", WARNING: "--c1", NOTICE: "--c6", none: "--c6" };
 	const whole = (n) => Number(n).toLocaleString("en");
 
+	// Addresses, paths and browsers are often told apart by their ends: what is too long loses its middle.
+	const ruler = document.createElement("canvas").getContext("2d");
+	function fitted(text, width, font) {
+		ruler.font = `${font.fontSize}px ${font.fontFamily}`;
+		const signs = [...text];
+		let shown = text;
+		for (let kept = Math.min(signs.length - 1, 300); kept > 1 && ruler.measureText(shown).width > width; kept--) {
+			shown = `${signs.slice(0, Math.ceil(kept / 2)).join("")}…${signs.slice(-Math.floor(kept / 2)).join("")}`;
+		}
+		return shown;
+	}
+
 	function draw(place) {
 		const styles = getComputedStyle(document.documentElement);
 		const colour = (name) => styles.getPropertyValue(name).trim();
@@ -17,7 +29,7 @@
 		const bars = given.series[0].type === "bar";
 		const option = {
 			series: given.series.map((s) => bars ? {
-				...s, barMaxWidth: 14, itemStyle: { color: colour("--c1"), borderRadius: [0, 3, 3, 0] },
+				...s, barWidth: 8, itemStyle: { color: colour("--c1"), borderRadius: [0, 3, 3, 0] },
 				label: { ...font, show: true, position: "right", formatter: (p) => whole(p.value) },
 			} : {
 				...s, color: named[s.name] && colour(named[s.name]), showSymbol: false, lineStyle: { width: 2 }, areaStyle: { opacity: 0.05 },
@@ -27,7 +39,7 @@
 			textStyle: { fontFamily: font.fontFamily },
 			animation: false,
 			grid: {
-				left: 0, right: bars ? 48 : 8, top: bars ? 0 : 34, outerBoundsMode: "same", outerBoundsContain: "axisLabel",
+				left: 0, right: bars ? 48 : 8, top: bars ? 8 : 34, outerBoundsMode: bars ? "none" : "same", outerBoundsContain: "axisLabel",
 				bottom: bars ? `${100 * (1 - given.series[0].data.length / 8)}%` : 0, // bars are as far apart in all charts
 			},
 			legend: { show: !bars, left: 0, top: 0, icon: "roundRect", itemWidth: 10, itemHeight: 10, itemGap: 16, type: "scroll", textStyle: font },
@@ -39,7 +51,12 @@
 			xAxis: bars ? { type: "value", show: false } : { ...axis, type: "category", boundaryGap: false, data: given.xAxis[0].data, splitLine: { show: false } },
 			yAxis: bars ? {
 				...axis, type: "category", data: given.yAxis[0].data, axisLine: { show: false },
-				axisLabel: { ...font, color: colour("--text"), align: "left", margin: 118, width: 110, overflow: "truncate" },
+				// In full width above its bar; asked for again when the chart gets another size.
+				axisLabel: {
+					...font, color: colour("--text"), inside: true, margin: 0, padding: [0, 0, 10, 0], verticalAlign: "bottom", interval: 0,
+					formatter: (name) => fitted(name, place.clientWidth, font),
+				},
+				z: 3, // bars would be drawn over it
 			} : { ...axis, type: "value", minInterval: 1, axisLine: { show: false }, axisLabel: { ...font, formatter: whole } },
 		};
 		const chart = echarts.getInstanceByDom(place) ?? echarts.init(place);
