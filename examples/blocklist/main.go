@@ -108,9 +108,8 @@ func parse(args []string, s program.Streams) (*job, error) {
 			stray++
 		}
 	})
-	target, err := os.Lstat(j.savePlan)
 	switch {
-	case err == nil && !target.Mode().IsRegular(): // a file would take the place of the device or link
+	case program.Special(j.savePlan): // a file would take the place of the device or link
 		return nil, program.Misused("-save-plan: %s is there, and no regular file", j.savePlan)
 	case j.applyPlan != "" && stray > 0:
 		return nil, program.Misused("-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")

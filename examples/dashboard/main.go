@@ -14,14 +14,12 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -47,13 +45,12 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	if err := program.Parse(set, args); err != nil {
 		return err
 	}
-	there, err := os.Lstat(*output)
 	switch {
 	case set.NArg() > 0:
 		return program.Misused("unexpected argument %q", set.Arg(0))
 	case *output == "" && *since+*filter != "":
 		return program.Misused("-since and -filter go with -o; the page that is served has a form for them")
-	case err == nil && *output != "-" && !there.Mode().IsRegular(): // a new file would take the place of a device
+	case *output != "-" && program.Special(*output): // a new file would take the place of a device
 		return program.Misused("-o: %s is there and is no regular file", *output)
 	case !isLoopback(*listen):
 		return program.Misused("-listen: %q is not of this machine alone, and the page asks for no password", *listen)
@@ -85,26 +82,12 @@ func write(ctx context.Context, name string, p *page, s program.Streams) error {
 	case name == "-":
 		_, err = fmt.Fprint(s.Out, text.String())
 	default:
-		err = replace(name, text.String())
+		err = program.Replace(name, func(w io.Writer) error { _, err := io.WriteString(w, text.String()); return err })
 	}
 	if failed := p.Failed.Load(); err == nil && failed > 0 {
 		return &program.Exit{Code: program.Partly, Err: fmt.Errorf("%d of %d parts could not be read", failed, p.Asked.Load())}
 	}
 	return err
-}
-
-// replace writes a file beside the one of that name, if there is one, and gives it the name when it is whole.
-func replace(name, text string) error {
-	file, err := os.CreateTemp(filepath.Dir(name), ".dashboard.*") // for its owner alone
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // unless it has its name
-	_, err = file.WriteString(text)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil { // unsynced, a crash could leave an empty file
-		return err
-	}
-	return os.Rename(file.Name(), name)
 }
 
 // page is what the template shows, which holds its style and scripts: it is the same served and as a file.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -52,7 +51,6 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	}
 	query.Dimensions = strings.Split(*dimensions, ",")
 	set.format = cmp.Or(set.format, strings.TrimPrefix(filepath.Ext(set.file), "."), "csv")
-	there, err := os.Lstat(set.file)
 	switch {
 	case flags.NArg() > 0:
 		return set, program.Misused("unexpected argument %q", flags.Arg(0))
@@ -62,7 +60,7 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 		return set, program.Misused("format %q is none of csv, ndjson and parquet; -format says which", set.format)
 	case set.format == "parquet" && set.file == "":
 		return set, program.Misused("parquet goes to a file: -o says which")
-	case err == nil && !there.Mode().IsRegular(): // a new file would take the place of a device, or of a link alone
+	case program.Special(set.file): // a new file would take the place of a device, or of a link alone
 		return set, program.Misused("-o: %s is there and is no regular file; if it is a link, name what it leads to", set.file)
 	}
 	if from := webdelivery.EventsRetention(now); query.Start.Before(from) {

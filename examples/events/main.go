@@ -16,8 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -106,22 +104,5 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	if set.file == "" {
 		return write(s.Out)
 	}
-	return replace(set.file, write)
-}
-
-// replace writes a file under another name beside it, and gives it its own when it is whole.
-func replace(name string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // unless it has its name
-	defer file.Close()
-	if err := write(file); err != nil {
-		return err
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil { // unsynced, a crash could leave the name on an empty file
-		return err
-	}
-	return os.Rename(file.Name(), name)
+	return program.Replace(set.file, write)
 }
