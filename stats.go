@@ -218,7 +218,8 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error
 
 // All streams every row of the span, whatever the Limit of the query: it reads total_results first, then asks for as
 // many rows (service-interface section 4.3). When rows come or go between the two so that some are missing, it ends with
-// an [*IncompleteError]. Of a top-K it gives all rows that the service has of it. For the rest it is as Rows.
+// an [*IncompleteError]: let a span end some minutes ago, when nothing comes to it any more, or ask again. Of a top-K it
+// gives all rows that the service has of it. For the rest it is as Rows.
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	if f.rules.unlimited {
 		return f.Rows(ctx, query)

@@ -209,6 +209,8 @@ func TestBrowser(t *testing.T) {
 		assert.Contains(t, eval[string](t, b, `document.querySelector("[role=alert]").innerText`), "filters: at byte 0")
 		b.follow(t, chromedp.SetValue(chromedp.CSS(`input[name="filter"]`), "event_action!=ALLOW"), chromedp.Click(chromedp.CSS(`.apply`)))
 		assert.Len(t, b.drawn(t), 3+6+6)
+		b.mu.Lock()
+		defer b.mu.Unlock()
 		assert.Equal(t, []string{"Failed to load resource: the server responded with a status of 400 (Bad Request)"}, b.told)
 	})
 
