@@ -5,7 +5,6 @@ go 1.26.0
 replace github.com/webdelivery/webdelivery-go => ../..
 
 require (
-	github.com/google/renameio/v2 v2.0.2
 	github.com/stretchr/testify v1.12.1
 	github.com/webdelivery/webdelivery-go v0.1.0
 	golang.org/x/term v0.47.0

@@ -24,11 +24,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2/maybe"
 	"golang.org/x/term"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	}
 	if err = j.print(plan, plan.String()); err == nil && j.savePlan != "" {
 		text, _ := json.MarshalIndent(plan, "", "  ") //nolint:errchkjson // its times have come as JSON
-		err = maybe.WriteFile(j.savePlan, text, 0o600)
+		err = program.Replace(j.savePlan, func(w io.Writer) error { _, err := w.Write(text); return err })
 	}
 	switch {
 	case err != nil || plan.Empty() && !j.apply:
