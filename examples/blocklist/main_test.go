@@ -114,7 +114,7 @@ func TestStoredPlan(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	saved := filepath.Join(t.TempDir(), "plan.json")
-	require.NoError(t, os.WriteFile(saved, []byte("an older plan that everybody may read"), 0o644)) //nolint:gosec // on purpose
+	require.NoError(t, os.WriteFile(saved, []byte("an older plan that everybody may read"), 0o644))
 	code, _, _ := blocklist(t, "-save-plan", saved, "blocklist", file(t, "feed.txt", wanted))
 	require.Equal(t, 4, code)
 	info, err := os.Stat(saved)
