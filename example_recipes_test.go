@@ -175,7 +175,7 @@ func Example_siemExport() {
 // wafSpike compares the last whole five minutes with the hour before: how many hits there were, and how many are usual.
 func wafSpike(ctx context.Context, client *webdelivery.Client, now time.Time) (latest, usual float64, err error) {
 	const width, buckets = 5 * time.Minute, 12
-	end := now.UTC().Truncate(width)
+	end := now.UTC().Add(-time.Minute).Truncate(width) // what happened just now may not be recorded yet
 	query := webdelivery.TrendsQuery{
 		Dimensions: []string{webdelivery.DimEventTimestamp}, Metrics: []string{webdelivery.MetricHits},
 		Start: end.Add(-(buckets + 1) * width), End: end, Granularity: webdelivery.Granularity5Minute,
