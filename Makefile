@@ -47,10 +47,8 @@ test:
 	go test -coverpkg=$(shell echo $(PACKAGES) | tr ' ' ,) -coverprofile=cover.out ./...
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
-	cd testdata/consumer && go vet ./... && go test ./...
-	cd tools && go vet ./... && go test ./...
-	for m in $(filter-out $(PLAIN),$(MODULES)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
-	for m in $(PLAIN) $(OTHERS); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
+	for m in testdata/consumer tools $(PLAIN); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
+	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
 	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))
 
 # The statements that no test reaches, after make test.
