@@ -100,13 +100,18 @@ type page struct {
 	Policy  string // of a file; a page that is served has it in its header, and a form
 }
 
+// picker is a list of the form: of the values that a dimension has.
+type picker struct{ Label, Name, Dimension string }
+
 var (
+	pickers = []picker{{"Country", "country", webdelivery.DimClientCountryCode}, {"Action", "action", webdelivery.DimEventAction}}
 	//go:embed main.go assets
 	files        embed.FS
 	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 		"number":  func(n int64) string { return message.NewPrinter(language.English).Sprint(n) },
 		"percent": func(part, all int64) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(all, 1))) },
 		"is":      filters.Eq,
+		"pickers": func() []picker { return pickers },
 		"style":   func(name string) template.CSS { return template.CSS(file(name)) }, //nolint:gosec // it is the page's own
 		"script":  func(name string) template.JS { return template.JS(file(name)) },   //nolint:gosec // too
 	}).Parse(file("assets/page.html")))
@@ -127,7 +132,10 @@ func hash(name string) string {
 // newPage joins what is picked by AND. The service takes no OR beside it, and the problem then says so.
 func newPage(ctx context.Context, stats *webdelivery.StatsService, picked url.Values) *page {
 	p := &page{Picked: picked, Spans: report.Spans}
-	all := []string{picked.Get("filter"), picked.Get("country"), picked.Get("action")}
+	all := []string{picked.Get("filter")}
+	for _, picker := range pickers {
+		all = append(all, picked.Get(picker.Name))
+	}
 	all = slices.DeleteFunc(all, func(filter string) bool { return filter == "" })
 	q, err := report.NewQuery(picked.Get("since"), strings.Join(all, ";"), time.Now())
 	if err != nil {

@@ -270,7 +270,7 @@ func TestGroupsComeMeanwhile(t *testing.T) {
 			if want == "" {
 				assert.Empty(t, p.Trends[0].Error)
 				assert.EqualValues(t, 3, p.Trends[0].Total)
-				assert.Len(t, p.Actions.Groups, 3)
+				assert.Len(t, p.Options[webdelivery.DimEventAction].Groups, 3)
 			}
 			assert.Equal(t, 2*6, srv.Count(http.MethodGet, "/stats/security/request/trends/data"), "for the lines and for the picker")
 		})

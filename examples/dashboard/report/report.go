@@ -64,7 +64,7 @@ func NewQuery(span, filter string, now time.Time) (q Query, err error) {
 type Report struct {
 	Query
 	Trends, WAF, Shaping, Events []*Panel
-	Countries, Actions           Panel // that can be picked: those of the span without the filter
+	Options                      map[string]*Panel // of each dimension that can be picked: groups of the span without the filter
 	Asked, Failed                atomic.Int32
 }
 
@@ -88,7 +88,7 @@ var tops = []struct {
 func Make(ctx context.Context, stats *webdelivery.StatsService, q Query) *Report {
 	ctx, cancel := context.WithTimeoutCause(ctx, 15*time.Second, errors.New("no answer within 15 seconds"))
 	defer cancel()
-	r := &Report{Query: q}
+	r := &Report{Query: q, Options: map[string]*Panel{}}
 	var asked errgroup.Group
 	asked.SetLimit(6)
 	ask := func(panels *[]*Panel, title string, read func(*Panel, Query, rows) error, rows rows) {
@@ -133,11 +133,13 @@ func Make(ctx context.Context, stats *webdelivery.StatsService, q Query) *Report
 			}))
 		}
 	}
-	options := func(p *Panel, rows rows) {
+	options := func(dimension string, rows rows) {
+		p := &Panel{}
+		r.Options[dimension] = p
 		asked.Go(func() error { return p.whole(func() error { return p.count(q, 1, rows) }) })
 	}
-	options(&r.Countries, waf(webdelivery.WAFByCountry, webdelivery.DimClientCountryCode, nil))
-	options(&r.Actions, stats.RequestTrends.All(ctx, webdelivery.TrendsQuery{
+	options(webdelivery.DimClientCountryCode, waf(webdelivery.WAFByCountry, webdelivery.DimClientCountryCode, nil))
+	options(webdelivery.DimEventAction, stats.RequestTrends.All(ctx, webdelivery.TrendsQuery{
 		Dimensions: []string{webdelivery.DimEventAction}, Metrics: hits, Start: q.Start, End: q.End, Granularity: q.By,
 	}))
 	_ = asked.Wait() // the errors are in the panels; a form can do without options
