@@ -19,6 +19,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -55,17 +56,12 @@ func blocklist(t *testing.T, args ...string) (code int, stdout, stderr string) {
 }
 
 func with(ctx context.Context, s program.Streams, args ...string) (code int, stdout, stderr string) {
-	var out, err bytes.Buffer
-	s.Out, s.Err = &out, &err
-	code = program.Code("blocklist", &err, run(ctx, args, s))
-	return code, out.String(), err.String()
+	return programtest.Run("blocklist", s, func(s program.Streams) error { return run(ctx, args, s) })
 }
 
 // In the first ten minutes there are neither settings nor arguments.
 func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	code, stdout, stderr := blocklist(t)
 	assert.Equal(t, 4, code)
 	assert.Contains(t, stdout, "add 2, remove 1, keep 6")

@@ -19,22 +19,18 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // call runs the program, and gives its exit code.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, told bytes.Buffer
-	err := run(t.Context(), args, program.Streams{Out: &out, Err: &told})
-	code = program.Code("dashboard", &told, err)
-	return code, out.String(), told.String()
+	return programtest.Run("dashboard", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
 }
 
 func TestUsedWrongly(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	for want, args := range map[string][]string{
 		"flag provided but not defined: -port": {"-port", "1"},
 		`unexpected argument "report.html"`:    {"report.html"},
@@ -59,9 +55,7 @@ func TestUsedWrongly(t *testing.T) { //nolint:paralleltest // the environment is
 
 // The report is one file: nothing in it leads anywhere else, and its policy forbids that anyhow.
 func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	name := filepath.Join(t.TempDir(), "report.html")
 	code, stdout, stderr := call(t, "-o", name, "-since", "1h", "-filter", "client_country_code==CN")
 	require.Equal(t, program.Done, code, stderr)
@@ -84,9 +78,7 @@ func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the 
 // A file is replaced, not written over: until the new one is whole the old one is there, and nobody else can read the new
 // one, whoever could read the old.
 func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	folder := t.TempDir()
 	name := filepath.Join(folder, "report.html")
 	require.NoError(t, os.WriteFile(name, []byte("old"), 0o600))
@@ -109,9 +101,7 @@ func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment
 
 // What is there and is no regular file is not replaced: a device would be gone.
 func TestNoRegularFile(t *testing.T) {
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	t.Chdir(t.TempDir())
 	require.NoError(t, syscall.Mkfifo("fifo", 0o600))
 	require.NoError(t, os.Mkdir("folder", 0o700))
@@ -164,9 +154,7 @@ func TestReportsThatLackParts(t *testing.T) {
 
 // The program says where it serves, and an interrupt ends it well.
 func TestServe(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 )
 
 // TestMain lets the test binary be the processes that run starts.
@@ -45,9 +45,7 @@ func TestProcessesShareOneBudget(t *testing.T) {
 // call runs the program as a shell would.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, told bytes.Buffer
-	code = program.Code("distributed-purge", &told, run(t.Context(), args, program.Streams{Out: &out, Err: &told}))
-	return code, out.String(), told.String()
+	return programtest.Run("distributed-purge", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
 }
 
 // The help says what it does, and that it is with no service of the environment; what cannot be meant is refused.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -303,18 +304,11 @@ func TestRun(t *testing.T) {
 	at := time.Now().Add(-time.Minute)
 	srv := webdeliverytest.NewServer(t)
 	srv.AddEvents(webdeliverytest.Event{Time: at, RuleID: "rule-1"}, webdeliverytest.Event{Time: at.Add(-time.Hour), RuleID: "rule-2"})
-	for name, value := range map[string]string{
-		"BASE_URL": srv.URL, "CUSTOMER": srv.Customer, "USERNAME": srv.Username, "PASSWORD": srv.Password,
-	} {
-		t.Setenv("WEBDELIVERY_"+name, value)
-	}
+	programtest.UseService(t, srv)
 	dir := t.TempDir() // no file is to be left there
 	t.Chdir(dir)
 	start := func(args ...string) (code int, stdout, stderr string) {
-		var out, told bytes.Buffer
-		err := run(t.Context(), args, program.Streams{Out: &out, Err: &told})
-		code = program.Code("events", &told, err)
-		return code, out.String(), told.String()
+		return programtest.Run("events", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
 	}
 	code, out, told := start("-since", "30m")
 	assert.Equal(t, program.Done, code)
@@ -361,9 +355,7 @@ func TestRun(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, entries)
 
-	for _, name := range program.Variables {
-		t.Setenv(name, "") // without a service it has one of its own
-	}
+	programtest.NoService(t)
 	code, out, _ = start("-since", "10m", "-dimensions", "domain")
 	assert.Equal(t, program.Done, code)
 	assert.Contains(t, out, ",www.example.com\r\n")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -46,10 +46,8 @@ func inMemory(t *testing.T, test func(t *testing.T, srv *webdeliverytest.Server,
 }
 
 func finish(work func(s program.Streams) error) outcome {
-	var stdout, stderr bytes.Buffer
-	err := work(program.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr})
-	code := program.Code("purge", &stderr, err)
-	return outcome{code, stdout.String(), stderr.String()}
+	code, stdout, stderr := programtest.Run("purge", program.Streams{In: strings.NewReader("")}, work)
+	return outcome{code, stdout, stderr}
 }
 
 // sent are the patterns of each request that the service took.
@@ -344,9 +342,7 @@ func TestUnreadableInput(t *testing.T) {
 
 // What cannot be meant is refused, and nothing is sent.
 func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	tests := []struct {
 		name, in, told string
 		terminal       bool
@@ -378,12 +374,9 @@ func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the 
 }
 
 // Over a real connection, with the settings of the environment; and the help is the package comment.
-func TestRun(t *testing.T) {
+func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	t.Setenv("WEBDELIVERY_CUSTOMER", srv.Customer)
-	t.Setenv("WEBDELIVERY_USERNAME", srv.Username)
-	t.Setenv("WEBDELIVERY_PASSWORD", srv.Password)
+	programtest.UseService(t, srv)
 	got := finish(func(s program.Streams) error {
 		return run(t.Context(), []string{"-wait", "https://www.example.com/a"}, s)
 	})

@@ -1,40 +1,33 @@
 package main
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // quickstart runs the program as a shell would.
 func quickstart(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	var out, told bytes.Buffer
-	code = program.Code("quickstart", &told, run(t.Context(), args, program.Streams{Out: &out, Err: &told}))
-	return code, out.String(), told.String()
+	return programtest.Run("quickstart", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
 }
 
 // configure sets the environment for a service.
 func configure(t *testing.T) *webdeliverytest.Server {
 	t.Helper()
 	service := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
-	t.Setenv("WEBDELIVERY_BASE_URL", service.URL)
-	t.Setenv("WEBDELIVERY_CUSTOMER", service.Customer)
-	t.Setenv("WEBDELIVERY_USERNAME", service.Username)
-	t.Setenv("WEBDELIVERY_PASSWORD", service.Password)
+	programtest.UseService(t, service)
 	t.Setenv("WEBDELIVERY_AUTH", "session")
 	return service
 }
 
 // Without settings it does the whole job on a service of its own.
 func TestQuickstartOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	code, stdout, stderr := quickstart(t)
 	assert.Equal(t, program.Done, code)
 	assert.Empty(t, stderr)

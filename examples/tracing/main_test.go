@@ -19,6 +19,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -190,9 +191,7 @@ func names(t *testing.T, out *bytes.Buffer) []string {
 
 // Without settings it purges at a fake service, which fails once.
 func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	s, out, told := streams()
 	require.NoError(t, run(t.Context(), []string{"-wait=false"}, s))
 	assert.Equal(t, []string{"HTTP POST", "HTTP POST", "HTTP POST", "Purge.Submit", "purge"}, names(t, out))
@@ -202,11 +201,7 @@ func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is th
 // With the environment set it uses that service, and how it went is the exit code; the spans are printed in any case.
 func TestOnAService(t *testing.T) {
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0), webdeliverytest.WithUnlimitedPurges())
-	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
-	t.Setenv("WEBDELIVERY_CUSTOMER", srv.Customer)
-	t.Setenv("WEBDELIVERY_USERNAME", srv.Username)
-	t.Setenv("WEBDELIVERY_PASSWORD", srv.Password)
-	t.Setenv("WEBDELIVERY_AUTH", "")
+	programtest.UseService(t, srv)
 	t.Setenv("OTEL_SERVICE_NAME", "deploys")
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
@@ -259,9 +254,7 @@ func TestAFailedTransaction(t *testing.T) {
 
 // Spans that cannot be written are an error, as somebody counts on them. It does not hide what became of the purge.
 func TestAFullDisk(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	s, _, _ := streams()
 	s.Out = fullDisk{}
 	err := run(t.Context(), []string{"-wait=false"}, s)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -55,9 +56,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 
 // Without settings there is a fake service, and the program says so.
 func TestConnect(t *testing.T) { //nolint:paralleltest // the environment is the process's
-	for _, name := range program.Variables {
-		t.Setenv(name, "")
-	}
+	programtest.NoService(t)
 	var told bytes.Buffer
 	service, err := program.Connect(&told, nil, nil, func(srv *webdeliverytest.Server) {
 		srv.AddTask(webdeliverytest.TaskSpec{ID: "task-1"})
@@ -73,9 +72,7 @@ func TestConnect(t *testing.T) { //nolint:paralleltest // the environment is the
 func TestConnectWithSomeSettings(t *testing.T) {
 	for name, value := range settings {
 		t.Run(name, func(t *testing.T) {
-			for _, other := range program.Variables {
-				t.Setenv(other, "")
-			}
+			programtest.NoService(t)
 			t.Setenv(name, value)
 			var told bytes.Buffer
 			_, err := program.Connect(&told, nil, nil, func(*webdeliverytest.Server) { t.Error("there is a fake service") })
