@@ -13,16 +13,41 @@ import (
 )
 
 // Limiter hands out permits to submit a purge (service-interface section 8). It must be safe for concurrent use. A
-// *rate.Limiter of golang.org/x/time/rate is one. A Limiter that also has
+// *rate.Limiter of golang.org/x/time/rate is one.
+//
+// Wait bounds departures alone: two requests that leave a second apart may arrive together, for example when the first
+// one needs a new connection. A [PermitLimiter] bounds arrivals.
+//
+// A Limiter that also has
 //
 //	Pause(context.Context, time.Duration) error
 //
-// is told when the service answers that purges come too fast, and for how long, so that every caller holds back. An error
-// of Pause is logged, and changes nothing else.
+// learns when the service answers that purges come too fast, and for how long no purge should be sent. An error of Pause
+// is logged and otherwise ignored.
 type Limiter interface {
-	// Wait blocks until there is a permit, or returns an error, at once when ctx ends. Then nothing is sent, and the error
-	// of the call wraps that one.
+	// Wait blocks until there is a permit. It returns an error if there is none, and at once if ctx ends. The purge is
+	// then not sent, and its error wraps the one of Wait.
 	Wait(ctx context.Context) error
+}
+
+// PermitLimiter is a [Limiter] whose permits have an end, so that it can count the purges that are still on their way
+// (service-interface section 8). The client calls Acquire instead of Wait.
+type PermitLimiter interface {
+	Limiter
+	// Acquire blocks like Wait, and returns the permit for one request. The client ends each permit by its Done.
+	Acquire(ctx context.Context) (Permit, error)
+}
+
+// Permit is the right to send one purge request.
+type Permit struct {
+	// Expires is the last moment at which the request may begin. The client sends nothing with an expired permit; it
+	// acquires another one. The zero time means that the permit does not expire.
+	Expires time.Time
+
+	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may have
+	// reached the service. It is in the future if the request may still be on its way, and the zero time if nothing was
+	// sent. Done must return soon after ctx ends, and must work with a ctx that has ended. If nil, nothing is called.
+	Done func(ctx context.Context, arrived time.Time)
 }
 
 type pauser interface {

@@ -19,6 +19,22 @@ type permit struct{}
 
 func (permit) Wait(ctx context.Context) error { return ctx.Err() }
 
+func (permit) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+	return webdelivery.Permit{
+		Expires: time.Now().Add(time.Minute), Done: func(context.Context, time.Time) {},
+	}, ctx.Err()
+}
+
+// ended sends something with a permit, and ends it.
+func ended(ctx context.Context, limiter webdelivery.PermitLimiter) error {
+	permit, err := limiter.Acquire(ctx)
+	if err != nil {
+		return limiter.Wait(ctx)
+	}
+	permit.Done(ctx, time.Now())
+	return nil
+}
+
 // polite is one that holds back when the service says so.
 type polite struct{ webdelivery.Limiter }
 
@@ -67,6 +83,9 @@ func sharing(rdb redis.UniversalClient, customer string) (*webdelivery.Client, *
 // permitted asks for a permit, as a program does that sends purges by other means than the SDK.
 func permitted(ctx context.Context, limiter *redislimit.Limiter) error {
 	if err := limiter.Wait(ctx); err != nil {
+		return err
+	}
+	if err := ended(ctx, permit{}); err != nil {
 		return err
 	}
 	return limiter.Pause(ctx, time.Second)
