@@ -40,7 +40,7 @@ type Client struct {
 	maxBody        int64
 	retry          RetryPolicy
 	budget         *budget
-	limiter        Limiter
+	gate           *gate
 	logger         *slog.Logger // nil: no log
 	userAgent      string
 	dialect        Dialect
@@ -76,13 +76,10 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	}
 	c := &Client{
 		base: b, next: s.httpClient.Transport, attemptTimeout: s.attemptTimeout, idleTimeout: s.idleTimeout, maxBody: s.maxBody, budget: newBudget(),
-		limiter: s.limiter, logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
+		gate: newGate(b.limiterKey(), s.limiter), logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
 	}
 	if c.next == nil {
 		c.next = http.DefaultTransport
-	}
-	if c.limiter == nil {
-		c.limiter = sharedPurgeLimiter(b.limiterKey())
 	}
 	c.loop = newLoop(&transport{c})
 	c.Tasks, c.Purge, c.Sessions = &TasksService{c}, &PurgeService{c}, &SessionsService{c}

@@ -18,7 +18,7 @@ var (
 	ErrUnauthorized = errors.New("webdelivery: unauthorized")   // 401, and 403 of purges, transactions and logins
 	ErrForbidden    = errors.New("webdelivery: forbidden")      // 403
 	ErrNotFound     = errors.New("webdelivery: not found")      // 404
-	ErrRateLimited  = errors.New("webdelivery: rate limited")   // 429
+	ErrRateLimited  = errors.New("webdelivery: rate limited")   // 429, and 503 of a purge
 	ErrServer       = errors.New("webdelivery: server fault")   // 500 and above
 	ErrRedirect     = errors.New("webdelivery: redirected")     // 300 to 399: no redirect is followed
 	ErrBadReply     = errors.New("webdelivery: unusable reply") // a reply that is not what the service document says
@@ -80,6 +80,7 @@ type Error struct {
 	Attempts    int         // requests sent or tried, the first included
 
 	outcome    Outcome
+	tooFast    bool  // a purge was refused as too fast (open point 8)
 	authFailed bool  // the status means failed authentication (open point 6: 403 on purge and transactions)
 	cause      error // what failed apart from the status: the connection, the context, the decoding
 }
@@ -121,7 +122,7 @@ func (e *Error) Is(target error) bool {
 	case ErrNotFound:
 		return status == http.StatusNotFound
 	case ErrRateLimited:
-		return status == http.StatusTooManyRequests
+		return status == http.StatusTooManyRequests || e.tooFast
 	case ErrServer:
 		return status >= http.StatusInternalServerError
 	case ErrRedirect:

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
+
+	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
 // Limiter hands out permits to submit a purge (service-interface section 8). It must be safe for concurrent use. A
@@ -54,91 +55,78 @@ type pauser interface {
 	Pause(ctx context.Context, d time.Duration) error
 }
 
-// purgeInterval is what lies between two permits. The service takes 2 purges a second (service-interface section 8);
-// three arrivals span two intervals, so 500 ms has no room for one request being slower than the next. 550 ms has
-// 100 ms of it.
-const purgeInterval = 550 * time.Millisecond
+// purgePaces holds the one pace.Limiter of each origin and customer: the service counts by customer, so all clients of a
+// process share it. It is the only state of this package.
+var purgePaces sync.Map // base.limiterKey to *pace.Limiter
 
-// purgeLimiters holds the one limiter of each origin and customer: the service counts by customer, so all clients of
-// a process share it. It is the only state of this package.
-var purgeLimiters sync.Map // base.limiterKey to *purgeLimiter
-
-func sharedPurgeLimiter(key string) Limiter {
-	limiter, _ := purgeLimiters.LoadOrStore(key, newPurgeLimiter())
-	return limiter.(*purgeLimiter)
+// gate is what every purge of a client passes before it is sent.
+type gate struct {
+	pace    *pace.Limiter
+	limiter Limiter // the user's; nil if the pace bounds arrivals by itself
 }
 
-// purgeLimiter gives permits one by one, in order of arrival. Only the caller whose turn it is waits on the rate
-// limiter, so one who gives up leaves no hole behind: the next moves up.
-type purgeLimiter struct {
-	turn *semaphore.Weighted
-	rate *rate.Limiter
-
-	mu     sync.Mutex
-	resume time.Time // no permit before this
-}
-
-func newPurgeLimiter() *purgeLimiter {
-	return &purgeLimiter{
-		turn: semaphore.NewWeighted(1),
-		rate: rate.NewLimiter(rate.Every(purgeInterval), 1),
+// newGate returns the gate of a client. A limiter of the user's has a pace of its own in front of it, which waits for
+// nothing until the service refuses a purge as too fast.
+func newGate(key string, limiter Limiter) *gate {
+	if limiter != nil {
+		return &gate{pace.NewPace(), limiter}
 	}
+	shared, _ := purgePaces.LoadOrStore(key, pace.New())
+	return &gate{pace: shared.(*pace.Limiter)}
 }
 
-// Wait blocks until a purge may be sent. Its only error is the context's.
-func (l *purgeLimiter) Wait(ctx context.Context) error {
-	if err := l.turn.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer l.turn.Release(1)
+// permit is the right to send one purge request. It is ended once.
+type permit struct {
+	paced *pace.Permit
+	lent  Permit // of the user's limiter
+}
+
+// acquire waits for a permit. A purge that is sent again passes its turn; the zero value is the end of the queue.
+func (g *gate) acquire(ctx context.Context, turn pace.Turn) (*permit, error) {
 	for {
-		if err := sleep(ctx, time.Until(l.resumeAt())); err != nil {
-			return err
+		paced, err := g.pace.Acquire(ctx, turn)
+		if err != nil {
+			return nil, &unsentError{"waiting for a purge permit", err}
 		}
-		wait := l.take(time.Now())
-		if wait <= 0 {
-			return nil
+		p := &permit{paced: paced}
+		if g.limiter == nil {
+			return p, nil
 		}
-		if deadline, bounded := ctx.Deadline(); bounded && time.Until(deadline) < wait {
-			return fmt.Errorf("no permit before the deadline: %w", context.DeadlineExceeded)
+		if p.lent, err = borrow(ctx, g.limiter); err != nil {
+			p.end(ctx, time.Time{})
+			return nil, &unsentError{"waiting for a purge permit", err}
 		}
-		if err := sleep(ctx, wait); err != nil {
-			return err
+		if !g.pace.Pausing() {
+			return p, nil
 		}
+		p.end(ctx, time.Time{}) // the service refused another purge meanwhile
+		turn = paced.Turn
 	}
 }
 
-// take takes the permit, or tells how long there is none. The interval counts from when a permit was taken, not from
-// when it was due: a goroutine that wakes late on a busy machine does not bring the next purge closer to its own. Nobody
-// reserves a permit of the future, so the limiter never counts one that came early.
-func (l *purgeLimiter) take(now time.Time) (wait time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if wait = l.resume.Sub(now); wait > 0 {
-		return wait // a pause that began meanwhile
+// borrow takes a permit of the user's limiter.
+func borrow(ctx context.Context, l Limiter) (Permit, error) {
+	if l, ok := l.(PermitLimiter); ok {
+		return l.Acquire(ctx)
 	}
-	permit := l.rate.ReserveN(now, 1)
-	if wait = permit.DelayFrom(now); wait > 0 {
-		permit.CancelAt(now)
+	err := l.Wait(ctx)
+	if _, plain := l.(*rate.Limiter); plain && err != nil {
+		err = permitError(ctx, err)
 	}
-	return wait
+	return Permit{}, err
 }
 
-// Pause gives no permit for d from now on. A longer pause that is under way stays.
-func (l *purgeLimiter) Pause(_ context.Context, d time.Duration) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if until := time.Now().Add(d); until.After(l.resume) {
-		l.resume = until
+// end frees what the permit holds. arrived is the latest moment at which its request may have reached the service; the
+// zero time means that nothing was sent.
+func (p *permit) end(ctx context.Context, arrived time.Time) {
+	p.paced.End(arrived)
+	if p.lent.Done != nil {
+		p.lent.Done(ctx, arrived)
 	}
-	return nil
 }
 
-func (l *purgeLimiter) resumeAt() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.resume
-}
+// expired: it is too late to begin the request.
+func (p *permit) expired() bool { return !p.lent.Expires.IsZero() && !time.Now().Before(p.lent.Expires) }
 
 // permitError makes rate.Limiter's refusal of a deadline that is too near match context.DeadlineExceeded: the limiter
 // returns at once, with a text only.
@@ -147,18 +135,6 @@ func permitError(ctx context.Context, err error) error {
 		return fmt.Errorf("no permit before the deadline: %w", errors.Join(err, context.DeadlineExceeded))
 	}
 	return err
-}
-
-// takePermit waits on any limiter and tells what it says as an error of this package.
-func takePermit(ctx context.Context, l Limiter) error {
-	err := l.Wait(ctx)
-	if err == nil {
-		return nil
-	}
-	if _, plain := l.(*rate.Limiter); plain {
-		err = permitError(ctx, err)
-	}
-	return &unsentError{what: "waiting for a purge permit", err: err}
 }
 
 // sleep waits for d or until the context ends; a d of 0 or less only looks at the context.

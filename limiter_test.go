@@ -18,7 +18,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-const permitEvery = 550 * time.Millisecond
+// hold is how long after its arrival a purge keeps its place: the second in which the service counts, and 50 ms.
+const hold = 1050 * time.Millisecond
+
+// takePlaces makes the two purges that may leave at once.
+func (f *fixture) takePlaces() {
+	f.Helper()
+	for range 2 {
+		require.NoError(f, submit.call(f.Context(), f.client))
+	}
+}
 
 // arrivals are the times at which purges came, whatever was answered.
 func (f *fixture) arrivals() []time.Duration {
@@ -35,16 +44,16 @@ func (f *fixture) arrivals() []time.Duration {
 	return times
 }
 
-// every gives n times, one every 550 ms.
-func every(n int) []time.Duration {
+// inPairs returns when n purges arrive that are answered at once: two, and two more whenever these have left their places.
+func inPairs(n int) []time.Duration {
 	times := make([]time.Duration, n)
 	for i := range times {
-		times[i] = time.Duration(i) * permitEvery
+		times[i] = time.Duration(i/2) * hold
 	}
 	return times
 }
 
-// 20 purges at once: never 3 arrivals within a second (section 8), and none is refused.
+// 20 purges at once: two leave at once, and never 3 arrive within a second (section 8), and none is refused.
 func TestPurgesAreSpaced(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -53,7 +62,7 @@ func TestPurgesAreSpaced(t *testing.T) {
 			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
 		}
 		wg.Wait()
-		assert.Equal(f, every(20), f.arrivals())
+		assert.Equal(f, inPairs(20), f.arrivals())
 		assert.Len(f, f.srv.Purged(), 20)
 	})
 }
@@ -63,10 +72,12 @@ func TestClientsOfOneProcessShareTheBudget(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
 		elsewhere := f.newClient(f.srv.URL()+"/root", setup{})
-		require.ErrorIs(f, submit.call(f.Context(), elsewhere), webdelivery.ErrNotFound) // takes the first permit
+		for range 2 {
+			require.ErrorIs(f, submit.call(f.Context(), elsewhere), webdelivery.ErrNotFound) // takes one of the two places
+		}
 		began := time.Now()
 		require.NoError(f, submit.call(f.Context(), f.client))
-		require.Equal(f, permitEvery, time.Since(began))
+		require.Equal(f, hold, time.Since(began))
 	})
 	inFakeTime(t, setup{}, func(f *fixture) {
 		other := f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionAuth(username, password)})
@@ -76,7 +87,7 @@ func TestClientsOfOneProcessShareTheBudget(t *testing.T) {
 			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), other)) })
 		}
 		wg.Wait()
-		assert.Equal(f, every(10), f.arrivals())
+		assert.Equal(f, inPairs(10), f.arrivals())
 	})
 }
 
@@ -138,28 +149,31 @@ func TestWhatTakesPermits(t *testing.T) {
 	}
 }
 
-// A 429 holds back every caller for as long as it asks; after it the spacing is kept.
+// A refusal as too fast holds back every caller for as long as it asks. Afterwards purges leave one by one, at a pace that
+// is half as fast: 1 s between two, a quarter less or more.
 func TestTooFastPausesEverybody(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{429, 503} {
 		inFakeTime(t, setup{}, func(f *fixture) {
 			f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: status, Header: http.Header{"Retry-After": {"5"}}})
 			var wg sync.WaitGroup
-			for range 4 {
+			for range 5 {
 				wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
 			}
 			wg.Wait()
-			// The refused one at 0; then all four from 5 s on.
-			want := []time.Duration{0}
-			for _, at := range every(4) {
-				want = append(want, 5*time.Second+at)
+			times := f.arrivals()
+			require.Len(f, times, 6)
+			assert.Equal(f, []time.Duration{0, 0, 5 * time.Second}, times[:3], "the refused one, and one that left with it")
+			for i := 3; i < len(times); i++ {
+				gap := times[i] - times[i-1]
+				assert.GreaterOrEqual(f, gap, 690*time.Millisecond, "%v", times) // the rate grows by 0.02 a second with each
+				assert.LessOrEqual(f, gap, 1250*time.Millisecond, "%v", times)
 			}
-			assert.Equal(f, want, f.arrivals())
 		})
 	}
 }
 
-// The service's own refusal is survived too: a client that is faster than it takes.
+// The service's own refusal is survived with any limiter: a client that is faster than it takes slows down.
 func TestRefusedByTheService(t *testing.T) {
 	t.Parallel()
 	unlimited := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }})
@@ -167,7 +181,9 @@ func TestRefusedByTheService(t *testing.T) {
 		for range 3 {
 			require.NoError(f, submit.call(f.Context(), f.client))
 		}
-		assert.Equal(f, []time.Duration{0, 0, 0, time.Second}, f.arrivals())
+		times := f.arrivals()
+		assert.Equal(f, []time.Duration{0, 0, 0}, times[:3])
+		assert.GreaterOrEqual(f, times[len(times)-1], time.Second)
 		assert.Len(f, f.srv.Purged(), 3)
 	})
 }
@@ -176,21 +192,22 @@ func TestRefusedByTheService(t *testing.T) {
 func TestGivingUpLeavesNoHole(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client))
-		impatient, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
-		defer cancel()
+		f.takePlaces()
+		impatient, cancel := context.WithCancel(f.Context())
 		var wg sync.WaitGroup
 		for range 3 {
 			wg.Go(func() {
 				err := submit.call(impatient, f.client)
-				assert.ErrorIs(f, err, context.DeadlineExceeded)
+				assert.ErrorIs(f, err, context.Canceled)
 				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
 			})
 		}
 		synctest.Wait()
 		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		time.Sleep(100 * time.Millisecond)
+		cancel()
 		wg.Wait()
-		assert.Equal(f, every(2), f.arrivals())
+		assert.Equal(f, inPairs(3), f.arrivals())
 	})
 }
 
@@ -236,16 +253,51 @@ func TestARateLimiterFits(t *testing.T) {
 	})
 }
 
-// The default limiter tells the same at once, instead of waiting for a permit that comes too late.
-func TestADeadlineBeforeTheNextPermit(t *testing.T) {
+// A Submit whose deadline comes before its permit fails at once: when it would have to wait for a place, for others in
+// front of it, or for the end of a pause, also of one that begins while it waits.
+func TestADeadlineBeforeThePermit(t *testing.T) {
 	t.Parallel()
+	// late submits with a deadline and expects that nobody waits for it.
+	late := func(f *fixture, d time.Duration) {
+		f.Helper()
+		ctx, cancel := context.WithTimeout(f.Context(), d)
+		defer cancel()
+		began := time.Now()
+		err := submit.call(ctx, f.client)
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Zero(f, time.Since(began))
+	}
 	inFakeTime(t, setup{}, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client))
-		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		f.takePlaces()
+		late(f, hold-time.Millisecond)
+		var wg sync.WaitGroup
+		for range 5 { // two at 1.05 s, two at 2.1 s, one at 3.15 s
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		}
+		synctest.Wait()
+		late(f, 3*hold-time.Millisecond)
+		ctx, cancel := context.WithTimeout(f.Context(), 3*hold+time.Millisecond)
+		defer cancel()
+		assert.NoError(f, submit.call(ctx, f.client))
+		wg.Wait()
+		assert.Equal(f, inPairs(8), f.arrivals())
+	})
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Skip: 2, Count: 1, Delay: time.Second, Status: 503, Header: http.Header{"Retry-After": {"30"}}})
+		f.takePlaces()
+		var wg sync.WaitGroup
+		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) }) // refused at 2.05 s
+		synctest.Wait()
+		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) }) // accepted at 1.05 s, and frees its place at 2.1 s
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(f.Context(), 20*time.Second)
 		defer cancel()
 		began := time.Now()
 		require.ErrorIs(f, submit.call(ctx, f.client), context.DeadlineExceeded)
-		assert.Zero(f, time.Since(began))
+		assert.Equal(f, 2050*time.Millisecond, time.Since(began), "when the pause began")
+		late(f, 29*time.Second)
+		wg.Wait()
 	})
 }
 
@@ -254,23 +306,41 @@ func TestPausesDoNotShorten(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
 		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 600 * time.Millisecond, Header: http.Header{"Retry-After": {"10"}}})
-		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 600 * time.Millisecond, Header: http.Header{"Retry-After": {"2"}}})
+		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 700 * time.Millisecond, Header: http.Header{"Retry-After": {"2"}}})
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
 		}
 		wg.Wait()
-		after := 10600 * time.Millisecond
-		assert.Equal(f, []time.Duration{0, permitEvery, after, after + permitEvery}, f.arrivals())
+		times := f.arrivals()
+		require.Len(f, times, 4)
+		assert.Equal(f, []time.Duration{0, 0, 10600 * time.Millisecond}, times[:3])
 
 		f.fail(testserver.Fault{Path: "/tasks/**", Count: 1, Status: 429, Header: http.Header{"Retry-After": {"10"}}})
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second)
 		wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), f.client)) })
 		synctest.Wait()
 		began := time.Now()
 		require.NoError(f, submit.call(f.Context(), f.client))
 		assert.Zero(f, time.Since(began))
 		wg.Wait()
+	})
+}
+
+// The pause begins when the status has arrived, even if the body takes its time.
+func TestThePauseBeginsWithTheStatus(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{
+			Path: "/cache/purge", Count: 1, Status: 503, Body: `{"code":503,"description":"too fast"}`, Stall: 4 * time.Second,
+			Header: http.Header{"Retry-After": {"20"}},
+		})
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
+		}
+		wg.Wait()
+		assert.Equal(f, 20*time.Second, f.arrivals()[2], "20 s after the status, 16 s after the body")
 	})
 }
 
@@ -287,10 +357,10 @@ func TestALimiterWithoutPermits(t *testing.T) {
 	})
 }
 
-// A limiter that can pause is told for how long; Retry-After is told capped by MaxWait.
+// A limiter that can pause learns for how long; at most for ThrottleTimeout.
 func TestPauseIsTold(t *testing.T) {
 	t.Parallel()
-	for asked, want := range map[string]time.Duration{"5": 5 * time.Second, "3600": 20 * time.Second} {
+	for asked, want := range map[string]time.Duration{"5": 5 * time.Second, "3600": 5 * time.Minute} {
 		var paused []time.Duration
 		told := limiter{
 			wait:  func(context.Context) error { return nil },

@@ -305,7 +305,8 @@ func (q *PurgeQueue) run() {
 		if !more {
 			return
 		}
-		if err := q.permit(ctx, first); err != nil {
+		permit, err := q.permit(ctx, first)
+		if err != nil {
 			if ctx.Err() == nil || q.ctx.Err() != nil { // else everybody has left meanwhile
 				q.failPending(err)
 			}
@@ -313,11 +314,12 @@ func (q *PurgeQueue) run() {
 		}
 		calls := q.take()
 		if len(calls) == 0 {
+			permit.end(q.ctx, time.Time{})
 			q.inWork.Release(1)
 			continue
 		}
 		q.mu.Lock()
-		q.goLocked(func() { q.deliver(calls) })
+		q.goLocked(func() { q.deliver(calls, permit) })
 		q.mu.Unlock()
 	}
 }
@@ -340,23 +342,24 @@ func (q *PurgeQueue) next() (context.Context, bool) {
 
 // permit waits until a request may be sent. On success the caller holds a place among those under way. The session comes
 // before the permit, as in every purge.
-func (q *PurgeQueue) permit(ctx context.Context, first bool) error {
+func (q *PurgeQueue) permit(ctx context.Context, first bool) (*permit, error) {
 	if first {
 		if err := sleep(ctx, linger); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := q.inWork.Acquire(ctx, 1); err != nil {
-		return err
+		return nil, err
 	}
 	_, err := q.client.auth.credential(ctx, purge)
+	var p *permit
 	if err == nil {
-		err = takePermit(ctx, q.client.limiter)
+		p, err = q.client.gate.acquire(ctx, 0)
 	}
 	if err != nil {
 		q.inWork.Release(1)
 	}
-	return err
+	return p, err
 }
 
 // take gathers the oldest calls that fit into one request.
@@ -420,7 +423,7 @@ type fate struct {
 }
 
 // deliver sends the URIs of some calls, split as far as need be, and tells each caller what became of his.
-func (q *PurgeQueue) deliver(calls []*purgeCall) {
+func (q *PurgeQueue) deliver(calls []*purgeCall, first *permit) {
 	var items []purgeItem
 	fates := map[string]fate{}
 	for _, c := range calls {
@@ -432,7 +435,7 @@ func (q *PurgeQueue) deliver(calls []*purgeCall) {
 		}
 	}
 	s := &splitting{queue: q, fates: fates, left: maxSplits(len(items))}
-	s.send(items, true)
+	s.send(items, first)
 	q.inWork.Release(1)
 
 	carried := map[int64][]*purgeCall{}
@@ -535,14 +538,14 @@ type splitting struct {
 // splitting on would take all the permits of everybody.
 func maxSplits(n int) int { return 1 + 6*bits.Len(uint(n)) }
 
-// send sends some URIs. It says whether the service took all of them.
-func (s *splitting) send(items []purgeItem, permitted bool) bool {
+// send sends some URIs, with a permit or, if nil, one of its own. It says whether the service took all of them.
+func (s *splitting) send(items []purgeItem, p *permit) bool {
 	if s.left == 0 {
 		s.note(items, fate{err: s.refusal})
 		return false
 	}
 	s.left--
-	receipt, err := s.queue.submit(items, permitted)
+	receipt, err := s.queue.submit(items, p)
 	if err == nil || !errors.Is(err, ErrBadRequest) {
 		s.note(items, fate{receipt: receipt, err: err})
 		return err == nil
@@ -564,10 +567,10 @@ func (s *splitting) split(items []purgeItem) {
 	}
 	first, second := items[:len(items)/2], items[len(items)/2:]
 	switch {
-	case !s.send(first, false):
-		s.send(second, false)
+	case !s.send(first, nil):
+		s.send(second, nil)
 	case len(second) == 1:
-		s.send(second, false) // for its own words
+		s.send(second, nil) // for its own words
 	default:
 		s.split(second)
 	}
@@ -582,9 +585,9 @@ func (s *splitting) note(items []purgeItem, f fate) {
 }
 
 // submit sends one request.
-func (q *PurgeQueue) submit(items []purgeItem, permitted bool) (*PurgeReceipt, error) {
+func (q *PurgeQueue) submit(items []purgeItem, p *permit) (*PurgeReceipt, error) {
 	r, err := q.client.send(q.ctx, call{
-		method: http.MethodPost, path: purgePath, purge: q.bodyOf(items), permitted: permitted,
+		method: http.MethodPost, path: purgePath, purge: q.bodyOf(items), permit: p,
 	})
 	var receipt *PurgeReceipt
 	if err == nil {

@@ -32,10 +32,18 @@ type promise struct {
 	outcome  webdelivery.Outcome
 }
 
+// untilTimeout: it is tried again for as long as the policy's ThrottleTimeout.
+const untilTimeout = -1
+
+// survives: a fault that passes does no harm.
+func (p promise) survives() bool { return p.attempts > 1 || p.attempts == untilTimeout }
+
 func (p promise) text(c column) string {
 	switch {
 	case p.attempts == 0:
 		return "–"
+	case p.attempts == untilTimeout:
+		return fmt.Sprintf("5 min, %v", p.outcome)
 	case c == colRead || c == colPages || c == colRows:
 		return fmt.Sprint(p.attempts)
 	default:
@@ -149,22 +157,38 @@ func matrix() []faultRow {
 	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return []faultRow{
 		{
-			fault: "429", becomes: "`ErrRateLimited`", is: webdelivery.ErrRateLimited, promises: unprocessed,
+			fault: "429", becomes: "`ErrRateLimited`", is: webdelivery.ErrRateLimited, promises: unprocessed.but(colPurge, promise{untilTimeout, not}),
 			variants: append(statuses(429), variant{name: "with Retry-After", fault: status(429, "Retry-After", "1")},
 				variant{name: "with Retry-After as a date", fault: status(429, "Retry-After", "Sat, 01 Jan 2000 00:00:03 GMT", "Date", "Sat, 01 Jan 2000 00:00:01 GMT")},
 				variant{name: "with a Retry-After that is none", fault: status(429, "Retry-After", "soon")}),
 		},
 		{
-			fault: "429 or 503 with a Retry-After above MaxWait", becomes: "`*Error`", promises: refused,
-			variants: []variant{{name: "429", fault: status(429, "Retry-After", "21")}, {name: "503", fault: status(503, "Retry-After", "86400")}},
+			fault: "429 with a Retry-After above MaxWait", becomes: "`ErrRateLimited`", is: webdelivery.ErrRateLimited,
+			promises: refused.but(colPurge, promise{untilTimeout, not}),
+			variants: []variant{{name: "429", fault: status(429, "Retry-After", "21")}},
 		},
 		{
-			fault: "503 with Retry-After", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: unprocessed,
+			fault: "503 with a Retry-After above MaxWait", becomes: "`ErrServer`", is: webdelivery.ErrServer,
+			promises: refused.but(colPurge, promise{untilTimeout, unknown}),
+			variants: []variant{{name: "503", fault: status(503, "Retry-After", "21")}},
+		},
+		{
+			fault: "503 with a Retry-After above ThrottleTimeout", becomes: "`ErrServer`", is: webdelivery.ErrServer,
+			promises: refused.but(colPurge, promise{1, unknown}),
+			variants: []variant{{name: "503", fault: status(503, "Retry-After", "86400")}},
+		},
+		{
+			fault: "503 with Retry-After", becomes: "`ErrServer`", is: webdelivery.ErrServer,
+			promises: unprocessed.but(colPurge, promise{untilTimeout, unknown}),
 			variants: []variant{{name: "503", fault: status(503, "Retry-After", "1")}},
 		},
 		{
-			fault: "500, 502, 503, 504", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: passing,
-			variants: doneAll(statuses(500, 502, 503, 504)),
+			fault: "503", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: passing.but(colPurge, promise{untilTimeout, unknown}),
+			variants: doneAll(statuses(503)),
+		},
+		{
+			fault: "500, 502, 504", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: passing,
+			variants: doneAll(statuses(500, 502, 504)),
 		},
 		{
 			fault: "408", becomes: "`*Error`", promises: passing,
@@ -327,7 +351,7 @@ func TestFaultMatrix(t *testing.T) {
 // disturb makes one call while a fault is about, and checks what was promised.
 func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, when moment) {
 	prepared := op.prepare(f)
-	before := f.srv.Count(op.method, op.path)
+	before, began := f.srv.Count(op.method, op.path), time.Now()
 	dials := f.addFault(v, op, when)
 
 	items, err := prepared.call(f.Context(), f.client)
@@ -338,7 +362,7 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 	sent := f.srv.Count(op.method, op.path) - before
 	// A DELETE that was done although its reply was lost meets 404 when it is repeated, and that is a success.
 	gone := op.column == colDelete && v.body && v.applied
-	if is.attempts > 1 && (!when.stays || gone) {
+	if is.survives() && (!when.stays || gone) {
 		require.NoError(f, err)
 		assert.Equal(f, op.items, items, "nothing is missing, nothing came twice")
 		if op.requests > 0 && v.dial == nil {
@@ -356,15 +380,25 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 	var timeout interface{ Timeout() bool }
 	assert.Equal(f, v.timeout, errors.As(err, &timeout) && timeout.Timeout())
 	assert.NotErrorIs(f, err, context.DeadlineExceeded, "the caller's context has no deadline")
-	assert.Equal(f, is.attempts, e.Attempts)
+	attempts := is.attempts
+	if attempts == untilTimeout {
+		attempts = sent - when.skip
+		assert.InDelta(f, attempts, e.Attempts, 1, "the last one may have got no permit in time")
+		assert.GreaterOrEqual(f, time.Since(began), 4*time.Minute)
+		assert.LessOrEqual(f, time.Since(began), 5*time.Minute)
+		assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
+	}
+	if is.attempts != untilTimeout {
+		assert.Equal(f, attempts, e.Attempts)
+	}
 	if v.dial != nil || v.fault.Status != 0 {
 		assert.Equal(f, v.fault.Status, e.StatusCode)
 	}
 	if v.dial == nil && (op.inOrder || op.requests == 1) {
-		assert.Equal(f, when.skip+is.attempts, sent)
+		assert.Equal(f, when.skip+attempts, sent)
 	}
 	if v.dial != nil && op.requests == 1 {
-		assert.Equal(f, int64(op.before+is.attempts), dials.Load())
+		assert.Equal(f, int64(op.before+attempts), dials.Load())
 	}
 	if op.column == colPages && op.inOrder {
 		assert.Equal(f, when.skip, items, "what was read before is handed out")
@@ -496,7 +530,7 @@ func cancellations() []cancellation {
 		}},
 		{moment: "waiting for the reply", outcome: unknown, begun: true, fault: testserver.Fault{Delay: time.Hour}},
 		{moment: "while the body arrives", outcome: unknown, begun: true, fault: testserver.Fault{Stall: time.Hour}, body: true},
-		{moment: "between two attempts, the first of which was refused", outcome: not, begun: true, fault: status(503, "Retry-After", "15")},
+		{moment: "between two attempts, the first of which was refused", outcome: not, begun: true, fault: status(429, "Retry-After", "15")},
 	}
 }
 

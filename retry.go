@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -24,16 +25,20 @@ type RetryPolicy struct {
 	// is drawn evenly between 0 and that ("full jitter"). Default 500 ms.
 	MinWait time.Duration
 	// MaxWait bounds every wait. A service that asks for more by Retry-After is not asked again: the call returns its
-	// reply at once. Default 20 s.
+	// reply at once. Default 20 s. A purge that the service refuses as too fast waits for its next permit instead.
 	MaxWait time.Duration
+	// ThrottleTimeout bounds how long one purge is retried while the service answers that purges come too fast (429, or
+	// 503). It counts from the first such answer. These retries do not count as attempts. Default 5 minutes.
+	ThrottleTimeout time.Duration
 }
 
 func (p RetryPolicy) withDefaults() (RetryPolicy, error) {
-	if p.MaxAttempts < 0 || p.MinWait < 0 || p.MaxWait < 0 {
+	if p.MaxAttempts < 0 || p.MinWait < 0 || p.MaxWait < 0 || p.ThrottleTimeout < 0 {
 		return p, invalid("WithRetry", "a field is negative")
 	}
 	setDefault(&p.MaxAttempts, 4)
 	setDefault(&p.MaxWait, 20*time.Second)
+	setDefault(&p.ThrottleTimeout, 5*time.Minute)
 	setDefault(&p.MinWait, min(500*time.Millisecond, p.MaxWait))
 	if p.MinWait > p.MaxWait {
 		return p, invalid("WithRetry", "MinWait %v is above MaxWait %v", p.MinWait, p.MaxWait)
@@ -92,7 +97,15 @@ func kindOf(method, path string) kind {
 	}
 }
 
-// processed says what one attempt did at the service, as far as anybody can know.
+// processed says what the last attempt did at the service, as far as anybody can know.
+func (x *exchange) processed() Outcome {
+	if x.kind == purge && x.last.err == nil && x.last.severity() == http.StatusServiceUnavailable {
+		return Unknown // too fast, or a fault inside: the same status means both
+	}
+	return x.last.processed()
+}
+
+// processed is what one attempt of a call did that is no purge.
 func (a *attempt) processed() Outcome {
 	switch {
 	case a.err != nil && a.unsent:
@@ -147,10 +160,9 @@ func lasting(err error) bool {
 // severity is the status by which an attempt is judged: the graver of the HTTP status and the code in its envelope.
 func (a *attempt) severity() int { return max(a.status, a.code) }
 
-// tooFast: the reply says that requests come faster than the service takes them (open point 8).
+// tooFast: the service answers a purge that purges come too fast: 429, or 503 with or without Retry-After (open point 8).
 func (a *attempt) tooFast() bool {
-	return a.err == nil && (a.severity() == http.StatusTooManyRequests ||
-		a.severity() == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "")
+	return a.err == nil && (a.severity() == http.StatusTooManyRequests || a.severity() == http.StatusServiceUnavailable)
 }
 
 // retryAfter reads the wait that a reply asks for, in seconds or as a date; of several the longest. A date counts from
@@ -213,7 +225,7 @@ func (b *budget) give(tokens int) {
 // decide judges the last attempt of a call: whether another follows, and after what wait.
 func (x *exchange) decide() (again bool, wait time.Duration) {
 	a := &x.last
-	if a.err == nil && a.severity() < http.StatusMultipleChoices {
+	if x.succeeded() {
 		x.client.budget.give(1 + x.paid)
 		return false, 0
 	}
@@ -229,13 +241,11 @@ func (x *exchange) decide() (again bool, wait time.Duration) {
 		x.answered = attempt{} // what comes next has nothing to do with this refusal
 		return true, 0
 	}
-	asked := retryAfter(a.header)
-	wait = asked
-	if wait <= 0 {
-		wait = x.client.retry.backoff(x.faults + 1)
-	}
 	if x.kind == purge && a.tooFast() {
-		x.pauseLimiter(min(wait, x.client.retry.MaxWait))
+		return x.comesAgain(), 0
+	}
+	if wait = retryAfter(a.header); wait <= 0 {
+		wait = x.client.retry.backoff(x.faults + 1)
 	}
 	if !a.passing() || !x.repeatable() || wait > x.client.retry.MaxWait {
 		return false, 0
@@ -260,18 +270,40 @@ func (x *exchange) decide() (again bool, wait time.Duration) {
 
 // repeatable: sending the same again can do no harm.
 func (x *exchange) repeatable() bool {
-	return x.kind != write || x.last.processed() == NotApplied
+	return x.kind != write || x.processed() == NotApplied
 }
 
-// pauseLimiter tells the limiter, and through it every caller, that purges come too fast.
-func (x *exchange) pauseLimiter(d time.Duration) {
-	limiter, ok := x.client.limiter.(pauser)
+// noteRefusal slows the pace down when the attempt was refused as too fast, and tells the user's limiter.
+func (x *exchange) noteRefusal() {
+	a := &x.last
+	if x.kind != purge || a.pause > 0 || !a.tooFast() {
+		return
+	}
+	a.pause = a.permit.paced.Refused(min(retryAfter(a.header), x.client.retry.ThrottleTimeout))
+	limiter, ok := x.client.gate.limiter.(pauser)
 	if !ok {
 		return
 	}
-	if err := limiter.Pause(x.ctx, d); err != nil {
+	if err := limiter.Pause(x.ctx, a.pause); err != nil {
 		x.warn("webdelivery: purge limiter not paused", err)
 	}
+}
+
+// comesAgain decides about a purge that was refused as too fast. It waits for its next permit; neither attempts nor the
+// budget count here, because the pace already holds everybody back.
+func (x *exchange) comesAgain() bool {
+	policy, now := x.client.retry, time.Now()
+	if x.giveUpAt.IsZero() {
+		x.giveUpAt = now.Add(policy.ThrottleTimeout)
+	}
+	next := now.Add(max(x.last.pause, retryAfter(x.last.header)))
+	deadline, bounded := x.ctx.Deadline()
+	return policy.MaxAttempts > 1 && !next.After(x.giveUpAt) && (!bounded || next.Before(deadline))
+}
+
+// stillRefused is the error of a purge that was refused as too fast until its time was over.
+func (p RetryPolicy) stillRefused() error {
+	return fmt.Errorf("the service still refuses purges as too fast after %v", p.ThrottleTimeout)
 }
 
 func isTimeout(err error) bool {

@@ -160,7 +160,7 @@ func TestNothingShowsASecret(t *testing.T) {
 // showSettings shows what a client is made of.
 func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	s.show(settings.auth, f.client, settings.options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
-		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.Unknown, webdelivery.ListTypeGEO)
+		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.Unknown, webdelivery.ListTypeGEO, webdelivery.Permit{})
 	for _, url := range []string{
 		"https://alice:" + password + "@api.example.com", "alice:" + password + "@api.example.com", "https://api.example.com?password=" + password,
 		"https://" + password + "\x7f", "https://api.example.com#" + password,
@@ -399,7 +399,7 @@ func TestLogging(t *testing.T) {
 		f.fail(testserver.Fault{Delay: 30 * time.Millisecond})
 		var reply json.RawMessage
 		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/tasks?operation=secret-operation", nil, &reply))
-		require.NoError(f, submit.call(f.Context(), f.client))
+		f.takePlaces()
 		require.NoError(f, submit.call(f.Context(), f.client))
 
 		want := fmt.Sprintf(`time=2000-01-01T00:00:00.000Z level=DEBUG msg="webdelivery: attempt" method=GET path=/acme/v1/tasks status=503 duration=0s attempt=1 wait=0s bytes=4
@@ -408,8 +408,8 @@ time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET 
 `, len(reply))
 		got := log.String()
 		require.True(f, strings.HasPrefix(got, want), "want\n%s\ngot\n%s", want, got)
-		// The second purge waits for its permit, 550 ms after the first; the first took 30 ms.
-		assert.Regexp(f, `method=POST path=/acme/v1/cache/purge status=201 duration=30ms attempt=1 wait=520ms bytes=\d+\n$`, got)
+		// The third purge waits for the place of the first, which is free 1.05 s after its response; the second took 30 ms.
+		assert.Regexp(f, `method=POST path=/acme/v1/cache/purge status=201 duration=30ms attempt=1 wait=1.02s bytes=\d+\n$`, got)
 		assert.NotContains(f, got, "secret-operation")
 	})
 }

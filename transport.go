@@ -18,6 +18,8 @@ import (
 	"time"
 
 	retryablehttp "github.com/hashicorp/go-retryablehttp"
+
+	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
 // The way of a call: a service describes it (call), send gives it to the retry loop of go-retryablehttp with hooks of
@@ -50,7 +52,7 @@ type call struct {
 
 	take      func(io.Reader) // reads a success as it arrives, in each attempt that has one
 	stream    bool            // a success is not read, but handed on as it arrives
-	permitted bool            // the first attempt has its purge permit already
+	permit    *permit         // of the first attempt, if it was acquired before
 	enveloped bool            // a code of 400 or more in the reply is a refusal, whatever its HTTP status
 }
 
@@ -77,7 +79,9 @@ type exchange struct {
 	paid      int           // taken from the budget for the attempt under way
 	wait      time.Duration // before the next attempt
 	ambiguous bool          // an attempt may have been processed though no reply says so
+	turn      pace.Turn     // of the purge's permits
 	resent    bool          // sent again after a new login
+	giveUpAt  time.Time     // until when a purge that was refused as too fast is repeated; zero: it was not
 }
 
 // attempt is what came of one attempt.
@@ -91,6 +95,8 @@ type attempt struct {
 	err        error  // no whole reply arrived
 	unsent     bool   // certainly nothing reached the service
 	generation uint64 // of the session that was used
+	permit     *permit
+	pause      time.Duration // in which no purge is sent, because this one came too fast
 }
 
 type exchangeKey struct{}
@@ -115,6 +121,13 @@ func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 	x.trace = httptrace.ClientTrace{
 		GetConn: func(string) { x.asked.Store(true) },
 		GotConn: func(httptrace.GotConnInfo) { x.got.Store(true) },
+	}
+	if cl.permit != nil {
+		defer func() {
+			if x.attempts == 0 {
+				cl.permit.end(ctx, time.Time{})
+			}
+		}()
 	}
 	var err error
 	if x.url, err = c.base.url(cl.path, cl.query); err != nil {
@@ -163,12 +176,12 @@ func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{})
 // check decides about another attempt.
 func (x *exchange) check() bool {
 	again, wait := x.decide()
-	if x.last.processed() == Unknown {
+	if x.processed() == Unknown {
 		x.ambiguous = true
 	}
 	if again {
 		x.wait = wait
-		x.warn("webdelivery: retry", x.last.err, slog.Int("status", x.last.status), slog.Duration("wait", wait))
+		x.warn("webdelivery: retry", x.last.err, slog.Int("status", x.last.status), slog.Duration("wait", max(wait, x.last.pause)))
 	}
 	return again
 }
@@ -176,14 +189,12 @@ func (x *exchange) check() bool {
 // finish turns the last attempt into a reply or an error.
 func (x *exchange) finish() (*reply, error) {
 	a := &x.last
-	done := a.err == nil && a.status >= http.StatusOK && (a.severity() < http.StatusMultipleChoices ||
-		x.kind == purge && a.severity() == http.StatusSeeOther)
 	if x.kind == remove && x.ambiguous && a.status == http.StatusNotFound {
 		// An earlier attempt of this very call has most likely removed it.
 		x.reply = reply{status: a.status, header: a.header, gone: true, exchange: x}
 		return &x.reply, nil
 	}
-	if done {
+	if x.succeeded() {
 		x.reply = reply{status: a.status, header: a.header, body: a.body, stream: a.stream, exchange: x}
 		return &x.reply, nil
 	}
@@ -192,6 +203,13 @@ func (x *exchange) finish() (*reply, error) {
 		cause = joinCause(ended, cause) // wherever it ended; the facts of the last reply stay on the error
 	}
 	return nil, x.newError(cause)
+}
+
+// succeeded: the last attempt brought a 2xx, or of a purge a 303 (open point 7).
+func (x *exchange) succeeded() bool {
+	a := &x.last
+	return a.err == nil && a.status >= http.StatusOK && (a.severity() < http.StatusMultipleChoices ||
+		x.kind == purge && a.severity() == http.StatusSeeOther)
 }
 
 // joinCause puts a context's error before what it brought about.
@@ -207,7 +225,7 @@ func (x *exchange) newError(cause error) *Error {
 	a := &x.answered
 	e := &Error{
 		StatusCode: a.status, Code: a.code, Method: x.method, Path: x.shownPath(),
-		Attempts: x.attempts, authFailed: x.authRefused(), outcome: x.last.processed(),
+		Attempts: x.attempts, authFailed: x.authRefused(), tooFast: x.kind == purge && a.tooFast(), outcome: x.processed(),
 	}
 	if x.ambiguous {
 		e.outcome = Unknown
@@ -281,6 +299,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		x.last.err, x.last.unsent = err, true
+		if p := x.last.permit; p != nil {
+			p.end(req.Context(), time.Time{})
+		}
 		if req.Body != nil {
 			_ = req.Body.Close() // a RoundTripper closes the body also of a request that it does not send
 		}
@@ -300,21 +321,52 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // prepare gets what an attempt needs before its time runs: credentials, and a permit for a purge. A login never comes
-// between a permit and its request, as then several requests could leave together: when the session ends while a purge
-// waits for its permit, that permit is given up and another one taken after the login.
+// between a permit and its request, as it may take long: if the session ends while a purge waits for its permit, that
+// permit is given back and another one acquired after the login.
 func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential, waited time.Duration, err error) {
-	permitted := x.permitted && x.attempts == 1 && t.client.auth.loggedIn()
+	if x.kind == purge && x.attempts == 1 && x.permit != nil {
+		x.last.permit, x.turn = x.permit, x.permit.paced.Turn
+		if !t.client.auth.loggedIn() {
+			x.dropPermit(ctx)
+		}
+	}
 	for {
-		if shown, err = t.client.auth.credential(ctx, x.kind); err != nil || x.kind != purge || permitted {
+		if shown, err = t.client.auth.credential(ctx, x.kind); err != nil || x.kind != purge || x.last.permit != nil {
 			return shown, waited, err
 		}
 		began := time.Now()
-		err = takePermit(ctx, t.client.limiter)
+		x.last.permit, err = x.acquire(ctx)
 		waited += time.Since(began)
-		if err != nil || t.client.auth.holds(shown.generation) {
+		if err != nil {
 			return shown, waited, err
 		}
+		x.turn = x.last.permit.paced.Turn
+		if t.client.auth.holds(shown.generation) {
+			return shown, waited, nil
+		}
+		x.dropPermit(ctx)
 	}
+}
+
+// dropPermit gives back a permit with which nothing was sent.
+func (x *exchange) dropPermit(ctx context.Context) {
+	x.last.permit.end(ctx, time.Time{})
+	x.last.permit = nil
+}
+
+// acquire waits for the permit of an attempt, but not longer than a refused purge is repeated.
+func (x *exchange) acquire(ctx context.Context) (*permit, error) {
+	if x.giveUpAt.IsZero() {
+		return x.client.gate.acquire(ctx, x.turn)
+	}
+	bounded, cancel := context.WithDeadline(ctx, x.giveUpAt)
+	defer cancel()
+	p, err := x.client.gate.acquire(bounded, x.turn)
+	deadline, ends := ctx.Deadline()
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || x.giveUpAt.Before(deadline)) {
+		err = &unsentError{"waiting for a purge permit", x.client.retry.stillRefused()}
+	}
+	return p, err
 }
 
 // attempt sends the request once and reads the reply whole, within the time of one attempt.
@@ -336,11 +388,28 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	}()
 	x.asked.Store(false)
 	x.got.Store(false)
-	out := req.WithContext(httptrace.WithClientTrace(ctx, &x.trace))
+	trace := &x.trace
+	var away *departure
+	if a.permit != nil {
+		away = &departure{ctx: req.Context(), permit: a.permit, cancel: dog.cancel}
+		defer away.failed(false, true) // in case the transport panics
+		trace = away.trace(x.trace)
+	}
+	out := req.WithContext(httptrace.WithClientTrace(ctx, trace))
 	out.URL, out.Header = &own.url, x.header(&own.header, shown)
+	if away != nil {
+		out.GetBody = nil // with it, net/http would send a purge again by itself, without a permit
+		if !a.permit.lent.Expires.IsZero() {
+			out.Body = &fence{ReadCloser: out.Body, permit: a.permit}
+		}
+	}
 	resp, err := c.next.RoundTrip(out) //nolint:bodyclose // readBody closes it, or the stream
 	if err == nil {
 		a.status, a.header = resp.StatusCode, resp.Header
+		if away != nil {
+			away.arrived()
+			x.noteRefusal() // before the body, which may take long
+		}
 		if resp.Body == nil {
 			resp.Body = http.NoBody // as http.Client does for transports that leave it out
 		}
@@ -368,19 +437,29 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		} else if ended := req.Context().Err(); ended != nil && !errors.Is(err, ended) {
 			a.err = joinCause(ended, err)
 		}
+		if away != nil {
+			if away.late.Load() {
+				a.err, a.unsent = errPermitExpired, true
+			}
+			away.failed(a.unsent, ctx.Err() != nil)
+		}
 		return
 	}
 	// The reply to a purge is an envelope, however long; other replies have one only in place of what was asked for,
 	// and a long one is not read twice.
 	if x.kind == purge || x.enveloped && len(a.body) <= maxEnvelope {
 		a.code = envelopeCode(a.body)
+		x.noteRefusal()
 	}
 }
 
-// settle keeps the reply and tells the session whether it still works.
+// settle keeps the reply, and notes whether the session still works and the pace is right.
 func (t *transport) settle(x *exchange) {
 	if x.last.status != 0 {
 		x.answered = x.last
+	}
+	if x.kind == purge && x.succeeded() {
+		x.last.permit.paced.Accepted()
 	}
 	if x.last.err == nil && !x.authRefused() && x.last.status < http.StatusInternalServerError {
 		t.client.auth.accepted(x.last.generation)

@@ -48,7 +48,7 @@ func clients() (*webdelivery.Client, error) {
 		webdelivery.WithHTTPClient(&http.Client{Timeout: time.Minute}),
 		webdelivery.WithLogger(slog.Default()),
 		webdelivery.WithUserAgent("consumer/1"),
-		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1, MinWait: time.Second, MaxWait: time.Minute}),
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1, MinWait: time.Second, MaxWait: time.Minute, ThrottleTimeout: time.Hour}),
 		webdelivery.WithPurgeLimiter(polite{permit{}}),
 		webdelivery.WithDialect(webdelivery.Dialect{
 			TasksPrefix: "/ops", StartTimeParam: "startime", EntryKey: "value",

@@ -1,0 +1,119 @@
+package webdelivery
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// arrivesWithin is how long after it was written a request may still arrive: the longest stall of the network that the
+	// limit on arrivals covers.
+	arrivesWithin = 5 * time.Second
+	// arrivesAfterFault is the same after a connection has failed. What was on its way is lost then, except in a proxy.
+	arrivesAfterFault = time.Second
+)
+
+// errPermitExpired: the purge permit expired before the request could begin. Nothing was sent.
+var errPermitExpired = errors.New("the purge permit expired before the connection was ready")
+
+// departure is one attempt of a purge on its way. It ends the permit as soon as the latest time of arrival is known: by
+// the response, by a fault, or because the request was written long enough ago.
+type departure struct {
+	ctx    context.Context //nolint:containedctx // the caller's, for the end of the permit
+	permit *permit
+	cancel context.CancelFunc // of the attempt
+	late   atomic.Bool        // the permit expired before there was a connection
+	once   sync.Once
+
+	mu      sync.Mutex
+	settled bool        // the response or a fault has come
+	written time.Time   // when the whole request was written
+	overdue *time.Timer // ends the permit of a request whose response takes long
+}
+
+// trace adds the hooks of this attempt. It has its own copy, because net/http may call them after the attempt has ended.
+func (d *departure) trace(t httptrace.ClientTrace) *httptrace.ClientTrace {
+	got := t.GotConn
+	t.GotConn = func(info httptrace.GotConnInfo) {
+		got(info)
+		if d.permit.expired() {
+			d.late.Store(true)
+			d.cancel() // HTTP/2 looks at the context once more before it writes the header
+		}
+	}
+	t.WroteRequest = func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			d.wrote()
+		}
+	}
+	return &t
+}
+
+// wrote bounds the time of arrival, because the response may take much longer.
+func (d *departure) wrote() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.settled {
+		d.written = time.Now()
+		d.overdue = time.AfterFunc(arrivesWithin, func() { d.end(time.Now()) })
+	}
+}
+
+// arrived notes the response.
+func (d *departure) arrived() {
+	d.settle()
+	d.end(time.Now())
+}
+
+// failed notes that there will be no response. If this side has given up, what was written may still be delivered.
+func (d *departure) failed(unsent, gaveUp bool) {
+	from := d.settle()
+	switch {
+	case unsent:
+		d.end(time.Time{})
+	case gaveUp:
+		d.end(from.Add(arrivesWithin))
+	default:
+		d.end(time.Now().Add(arrivesAfterFault))
+	}
+}
+
+// settle stops waiting, and returns when the request left at the latest.
+func (d *departure) settle() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.settled = true
+	if d.overdue == nil {
+		return time.Now()
+	}
+	d.overdue.Stop()
+	return d.written
+}
+
+// end waits for an end that is under way, so that nothing of it outlives the attempt.
+func (d *departure) end(arrived time.Time) {
+	d.once.Do(func() { d.permit.end(d.ctx, arrived) })
+}
+
+// fence is the body of a purge whose permit expires. HTTP/1 reads the beginning of the body before it writes anything, so
+// a process that was stopped for long sends nothing when it goes on.
+type fence struct {
+	io.ReadCloser
+
+	permit *permit
+	begun  bool
+}
+
+// Read implements [io.Reader].
+func (f *fence) Read(p []byte) (int, error) {
+	if !f.begun && f.permit.expired() {
+		return 0, errPermitExpired
+	}
+	f.begun = true
+	return f.ReadCloser.Read(p)
+}
