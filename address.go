@@ -1,9 +1,10 @@
 package webdelivery
 
 import (
+	"cmp"
 	"errors"
-	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -43,6 +44,9 @@ func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 	case u.Fragment != "" || strings.Contains(baseURL, "#"):
 		return nil, invalid("base URL", "must not hold a fragment")
 	}
+	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil {
+		return nil, invalid("base URL", "port %s is above 65535", u.Port())
+	}
 	origin := originOf(u)
 	switch {
 	case origin.Scheme == "https":
@@ -65,29 +69,6 @@ func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 	b.prefix = b.scheme + "://" + b.host + b.path
 	return b, nil
 }
-
-// originOf gives scheme and host as they are compared: in lower case and without the scheme's own port.
-func originOf(u *url.URL) url.URL {
-	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	if port != "" && (scheme != "https" || port != "443") && (scheme != "http" || port != "80") {
-		host += ":" + port
-	}
-	return url.URL{Scheme: scheme, Host: host}
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
-}
-
-// limiterKey names the purge budget that this base draws from: the service counts by customer.
-func (b *base) limiterKey() string { return b.scheme + "://" + b.host + "\n" + b.customer }
 
 // expand puts one id after the other into the {placeholders} of a path, each as one escaped path element.
 func expand(template string, ids ...string) (string, error) {

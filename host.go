@@ -1,0 +1,91 @@
+package webdelivery
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A host has many spellings: letter case, a dot at the end, IDN, the forms of an IPv6 address, zeros in front of a port.
+// Here they become one, so that origins compare, and clients of one service share its purge budget.
+
+// originOf returns scheme and host in their one spelling, without the scheme's own port.
+func originOf(u *url.URL) url.URL {
+	scheme, host, port := strings.ToLower(u.Scheme), hostOf(u.Hostname()), u.Port()
+	if number, err := strconv.ParseUint(port, 10, 16); err == nil {
+		port = strconv.FormatUint(number, 10)
+	}
+	if port == "443" && scheme == "https" || port == "80" && scheme == "http" {
+		port = ""
+	}
+	return url.URL{Scheme: scheme, Host: joinHostPort(host, port)}
+}
+
+func joinHostPort(host, port string) string {
+	if port != "" {
+		return net.JoinHostPort(host, port)
+	}
+	if strings.Contains(host, ":") {
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// hostOf returns a host name without a port in its one spelling. The zone of an IPv6 address keeps its letter case, as it
+// is the name of an interface. A dot at the end stays: with it, a name is looked up in another way.
+func hostOf(name string) string {
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return addr.String()
+	}
+	name = strings.ToLower(name)
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf {
+			return asciiHost(name)
+		}
+	}
+	return name
+}
+
+var errNotDialed = errors.New("not dialed")
+
+// asciiHost returns an internationalized host name as net/http looks it up. It asks net/http itself, by a transport that
+// dials nothing: a library for it would be one more module for every user, and might differ.
+func asciiHost(name string) string {
+	dialed := name
+	transport := &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
+		if host, _, err := net.SplitHostPort(address); err == nil {
+			dialed = host
+		}
+		return nil, errNotDialed
+	}}
+	resp, err := transport.RoundTrip(&http.Request{URL: &url.URL{Scheme: "http", Host: name, Path: "/"}, Header: http.Header{}})
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	return dialed
+}
+
+func isLoopback(host string) bool {
+	if strings.TrimSuffix(hostOf(host), ".") == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// limiterKey names the purge budget that this base draws from: the service counts by customer. A spelling more than
+// originOf knows is one here, because sharing a budget does no harm.
+func (b *base) limiterKey() string {
+	u := url.URL{Host: b.host}
+	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()
+	if addr, err := netip.ParseAddr(host); err == nil {
+		host = strings.ToLower(addr.Unmap().String())
+	}
+	return b.scheme + "://" + joinHostPort(host, port) + "\n" + b.customer
+}

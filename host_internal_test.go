@@ -1,0 +1,87 @@
+package webdelivery
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Every spelling of a host draws from one purge budget. The origin is dialed as it is, so it keeps the dot at the end and
+// the letter case of a zone.
+func TestSpellingsOfAHost(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		host      string // as it is dialed
+		spellings map[string]string
+	}{
+		{"api.example.com", map[string]string{
+			"https://api.example.com": "", "https://API.Example.COM": "", "HTTPS://api.example.com:443": "", "https://api.example.com:0443": "",
+			"https://api.example.com:": "", "https://api.example.com./": "api.example.com.", "https://api.example.com.:00443": "api.example.com.",
+		}},
+		{"api.example.com:8443", map[string]string{
+			"https://api.example.com:8443": "", "https://api.example.com:08443": "", "https://API.example.com.:8443": "api.example.com.:8443",
+		}},
+		{"xn--bcher-kva.example", map[string]string{
+			"https://bücher.example": "", "https://BÜCHER.example": "", "https://xn--bcher-kva.example": "", "https://XN--Bcher-Kva.example:443": "",
+			"https://bu\u0308cher.example": "", "https://bücher。example": "", "https://b%C3%BCcher.example": "",
+			"https://bücher.example.": "xn--bcher-kva.example.",
+		}},
+		{"[2001:db8::1]", map[string]string{
+			"https://[2001:db8::1]": "", "https://[2001:DB8:0:0:0:0:0:1]:443": "", "https://[2001:0db8::0001]": "",
+		}},
+		{"192.0.2.1", map[string]string{"https://192.0.2.1": "", "https://[::ffff:192.0.2.1]": "[::ffff:192.0.2.1]", "https://[::ffff:c000:201]:443": "[::ffff:192.0.2.1]"}},
+		{"[fe80::1%Eth0]", map[string]string{"https://[fe80::1%25Eth0]": "", "https://[FE80:0::1%25Eth0]": "", "https://[fe80::1%25eth0]": "[fe80::1%eth0]"}},
+	}
+	keys := map[string]bool{}
+	for _, tt := range tests {
+		key := ""
+		for spelling, host := range tt.spellings {
+			b, err := parseBase(spelling, "acme", false)
+			require.NoError(t, err, spelling)
+			if host == "" {
+				host = tt.host
+			}
+			assert.Equal(t, host, b.host, spelling)
+			if key == "" {
+				key = b.limiterKey()
+			}
+			assert.Equal(t, key, b.limiterKey(), spelling)
+			u, err := b.url("/tasks", "")
+			require.NoError(t, err, spelling)
+			back, err := url.Parse(u.String())
+			require.NoError(t, err, spelling)
+			assert.Equal(t, b.host, back.Host, "the address of a request reads back")
+		}
+		assert.False(t, keys[key], "two hosts share the budget %s", key)
+		keys[key] = true
+	}
+}
+
+// What looks alike and is another service has a budget of its own.
+func TestOtherHosts(t *testing.T) {
+	t.Parallel()
+	keys := map[string]string{}
+	for _, spelling := range []string{
+		"https://api.example.com", "https://api.example.com:80", "https://api.example.com:8443", "https://api.example.net", "https://api.example.com..",
+		"https://[2001:db8::1]", "https://[2001:db8::2]", "https://[fe80::1%25eth0]", "https://[fe80::1%25eth1]", "https://[fe80::1]", "https://bucher.example",
+		"http://localhost", "http://127.0.0.1", "http://[::1]",
+	} {
+		b, err := parseBase(spelling, "acme", false)
+		require.NoError(t, err, spelling)
+		assert.Empty(t, keys[b.limiterKey()], spelling)
+		keys[b.limiterKey()] = spelling
+	}
+	other, err := parseBase("https://api.example.com", "other", false)
+	require.NoError(t, err)
+	assert.Empty(t, keys[other.limiterKey()])
+}
+
+func TestPortsThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, spelling := range []string{"https://api.example.com:65536", "https://api.example.com:99999999999999999999"} {
+		_, err := parseBase(spelling, "acme", false)
+		require.ErrorIs(t, err, ErrInvalid, spelling)
+	}
+}
