@@ -186,8 +186,11 @@ func cookie(token secret, generation uint64) credential {
 	return credential{name: "Cookie", value: authCookieName + "=" + token.reveal(), generation: generation}
 }
 
-// renew is asked when the service refuses a session: whether it makes sense to send the request again.
-func (n *authenticator) renew(generation uint64) bool { return n.session.renew(generation) }
+// renew takes a session out of use that the service refuses, and returns whether it makes sense to send the request again.
+// doubtful says that the refusal may have another cause.
+func (n *authenticator) renew(generation uint64, doubtful bool) bool {
+	return n.session.renew(generation, doubtful)
+}
 
 // accepted is told when the service took a request of the session.
 func (n *authenticator) accepted(generation uint64) {

@@ -104,6 +104,52 @@ func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
 	}
 }
 
+// A GET of a transaction answers 400 for errors with authentication (open point 6): one new login, one re-send; a second
+// 400 is final. As 400 has other causes too, a wrong id does not cause a login with every call.
+func TestATransactionsBadRequest(t *testing.T) {
+	t.Parallel()
+	status := func(f *fixture) error {
+		_, err := f.client.Purge.Status(f.Context(), 9007199254740993)
+		return err
+	}
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, submit.call(f.Context(), f.client)) // makes the transaction
+		for expired := range 3 {
+			f.fail(testserver.Fault{Path: "/transactions/*", Status: 400, Count: 1})
+			require.NoError(f, status(f))
+			assert.Equal(f, expired+2, f.srv.Logins())
+		}
+		f.fail(testserver.Fault{Path: "/transactions/*", Status: 400, Count: 1})
+		_, err := f.client.Purge.Wait(f.Context(), 9007199254740993)
+		require.NoError(f, err)
+		assert.Equal(f, 5, f.srv.Logins())
+
+		before := len(f.srv.Requests())
+		remove := f.srv.Fail(testserver.Fault{Path: "/transactions/*", Status: 400})
+		require.ErrorIs(f, status(f), webdelivery.ErrBadRequest)
+		assert.Len(f, f.srv.Requests(), before+3, "a request, a login, a request")
+		for range 5 {
+			require.NoError(f, getTask.call(f.Context(), f.client)) // the session works
+			require.ErrorIs(f, status(f), webdelivery.ErrBadRequest)
+		}
+		assert.Equal(f, 6, f.srv.Logins())
+		time.Sleep(30 * time.Second)
+		require.ErrorIs(f, status(f), webdelivery.ErrBadRequest)
+		assert.Equal(f, 7, f.srv.Logins())
+		remove()
+		f.srv.ExpireSessions()
+		require.NoError(f, getTask.call(f.Context(), f.client), "no login cools down")
+		require.NoError(f, status(f))
+	})
+	for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(username, password), webdelivery.SessionToken("0123456789abcdef")} {
+		inService(t, setup{auth: auth}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: "/transactions/*", Status: 400})
+			require.ErrorIs(f, status(f), webdelivery.ErrBadRequest)
+			assert.Len(f, f.srv.Requests(), 1)
+		})
+	}
+}
+
 // A session that is refused again after the login is an authentication error, not a loop, and retrying does not matter
 // to it.
 func TestOneResendPerCall(t *testing.T) {

@@ -126,7 +126,9 @@ func (p *permit) end(ctx context.Context, arrived time.Time) {
 }
 
 // expired: it is too late to begin the request.
-func (p *permit) expired() bool { return !p.lent.Expires.IsZero() && !time.Now().Before(p.lent.Expires) }
+func (p *permit) expired() bool {
+	return !p.lent.Expires.IsZero() && !time.Now().Before(p.lent.Expires)
+}
 
 // permitError makes rate.Limiter's refusal of a deadline that is too near match context.DeadlineExceeded: the limiter
 // returns at once, with a text only.

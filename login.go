@@ -26,6 +26,7 @@ type session struct {
 	proven     bool     // token was accepted at least once
 	flight     *flight
 
+	refuted   time.Time // when a doubtful refusal last met a new token too, and so was not about the token
 	strikes   int       // refused logins and refused new sessions since a session last worked
 	notBefore time.Time // no login before this
 	lastErr   error     // why the last login was refused
@@ -133,18 +134,29 @@ func (s *session) leave(f *flight) {
 }
 
 // renew takes a refused token out of use, and says whether another try makes sense: not while logins cool down.
-func (s *session) renew(generation uint64) bool {
+func (s *session) renew(generation uint64, doubtful bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if doubtful && time.Since(s.refuted) < maxCoolDown {
+		return false
+	}
 	if s.valid && generation == s.generation {
 		s.valid = false
-		if !s.proven {
+		if !s.proven && !doubtful {
 			// The first time may be a session that ended early; from the second on, logging in does not help.
 			s.lastErr = errSessionRefused
 			s.strike(0)
 		}
 	}
 	return s.valid || s.flight != nil || s.coolingDown() == nil
+}
+
+// refute notes that a doubtful refusal was not about the token. For a while no such refusal causes a login: a wrong
+// transaction id would cause one with every call.
+func (s *session) refute() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuted = time.Now()
 }
 
 // holds tells whether a token is the newest, and not refused.

@@ -234,7 +234,10 @@ func (x *exchange) decide() (again bool, wait time.Duration) {
 	}
 	if x.sessionRefused() {
 		// The service refused the session before it did anything else, so even a write is sent again: once.
-		if x.resent || !x.client.auth.renew(a.generation) {
+		if x.resent && x.doubtful() {
+			x.client.auth.session.refute()
+		}
+		if x.resent || !x.client.auth.renew(a.generation, x.doubtful()) {
 			return false, 0
 		}
 		x.resent = true

@@ -266,7 +266,12 @@ func (x *exchange) authRefused() bool {
 
 // sessionRefused: the same, and a new login may help.
 func (x *exchange) sessionRefused() bool {
-	return x.last.err == nil && x.kind != login && x.client.auth.session != nil && x.authRefused()
+	return x.last.err == nil && x.kind != login && x.client.auth.session != nil && (x.authRefused() || x.doubtful())
+}
+
+// doubtful: a GET of a transaction answers 400 for errors with authentication, but also for others (open point 6).
+func (x *exchange) doubtful() bool {
+	return x.last.status == http.StatusBadRequest && x.kind == read && strings.HasPrefix(x.path, transactionsPath)
 }
 
 // unsentError is a failure before the request left: no permit, no session.
@@ -461,7 +466,7 @@ func (t *transport) settle(x *exchange) {
 	if x.kind == purge && x.succeeded() {
 		x.last.permit.paced.Accepted()
 	}
-	if x.last.err == nil && !x.authRefused() && x.last.status < http.StatusInternalServerError {
+	if x.last.err == nil && !x.authRefused() && !x.doubtful() && x.last.status < http.StatusInternalServerError {
 		t.client.auth.accepted(x.last.generation)
 	}
 }

@@ -1,0 +1,347 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// ending is a way in which a purge leaves its place.
+type ending struct {
+	name    string
+	fault   testserver.Fault
+	options []webdelivery.Option
+	setup   func(f *fixture)
+	giveUp  time.Duration // 0: the caller does not
+	arrived time.Duration // the latest moment at which it may have arrived
+	unsent  bool          // nothing was sent
+}
+
+func endings() []ending {
+	stuck := func(f *fixture) {
+		f.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	}
+	// silent is a transport that reports no connections, and waits for the context.
+	silent := func(f *fixture) {
+		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+	}
+	return []ending{
+		{name: "a response at once"},
+		{name: "a response after 3 s", fault: testserver.Fault{Delay: 3 * time.Second}, arrived: 3 * time.Second},
+		{name: "a refusal after 3 s", fault: testserver.Fault{Delay: 3 * time.Second, Status: 400}, arrived: 3 * time.Second},
+		{name: "a response whose body takes long", fault: testserver.Fault{Stall: 20 * time.Second}},
+		{name: "a response after 20 s: written at once", fault: testserver.Fault{Delay: 20 * time.Second}, arrived: 5 * time.Second},
+		{name: "no response within an attempt of 2 s", fault: testserver.Fault{Delay: time.Hour}, options: []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}, arrived: 5 * time.Second},
+		{name: "the caller gives up after 1 s", fault: testserver.Fault{Delay: time.Hour}, giveUp: time.Second, arrived: 5 * time.Second},
+		{name: "the caller gives up after 10 s", fault: testserver.Fault{Delay: time.Hour}, giveUp: 10 * time.Second, arrived: 5 * time.Second},
+		{name: "the connection is cut after 2 s", fault: testserver.Fault{Delay: 2 * time.Second, Cut: testserver.CutAfterRead}, arrived: 3 * time.Second},
+		{name: "no connection", setup: func(f *fixture) {
+			f.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errRefused }
+		}, unsent: true},
+		{name: "the caller gives up while a connection is made", setup: stuck, giveUp: 3 * time.Second, unsent: true},
+		{name: "a transport that reports nothing, and the caller gives up after 1 s", setup: silent, giveUp: time.Second, arrived: 6 * time.Second},
+		{name: "a transport that reports nothing, and fails", setup: func(f *fixture) {
+			f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
+		}, arrived: time.Second},
+	}
+}
+
+// A purge keeps its place until it has certainly arrived, or certainly cannot arrive any more, and for 1.05 s after that.
+// Two purges that end in some way take both places; a third one shows when they are free.
+func TestWhenAPlaceIsFree(t *testing.T) {
+	t.Parallel()
+	for _, tt := range endings() {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			options := append(tt.options, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+			inFakeTime(t, setup{options: options}, func(f *fixture) {
+				fault := tt.fault
+				fault.Path, fault.Count = "/cache/purge", 2
+				f.fail(fault)
+				working := f.srv.Transport()
+				defer working.CloseIdleConnections()
+				next := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{Transport: working})}}) // shares the budget
+				if tt.setup != nil {
+					tt.setup(f)
+					f.client = f.newClient(f.srv.URL(), setup{options: options})
+				}
+				began := time.Now()
+				var wg sync.WaitGroup
+				for range 2 {
+					wg.Go(func() {
+						ctx, cancel := context.WithCancel(f.Context())
+						defer cancel()
+						if tt.giveUp > 0 {
+							time.AfterFunc(tt.giveUp, cancel)
+						}
+						_ = submit.call(ctx, f.client)
+					})
+				}
+				time.Sleep(time.Nanosecond) // both have their permits
+				if tt.unsent {
+					wg.Wait()
+				}
+				free := time.Now()
+				require.NoError(f, submit.call(f.Context(), next))
+				if tt.unsent {
+					assert.Zero(f, time.Since(free))
+				} else {
+					assert.Equal(f, tt.arrived+hold, time.Since(began))
+				}
+				wg.Wait()
+			})
+		})
+	}
+}
+
+// lender is a PermitLimiter that records how its permits end.
+type lender struct {
+	expires func() time.Time
+	mu      sync.Mutex
+	lent    int
+	ends    []lending
+}
+
+type lending struct {
+	at, arrived time.Duration // since the first permit; arrived is -1 for a permit with which nothing was sent
+}
+
+func (l *lender) Wait(context.Context) error { return errors.New("Wait was called") }
+
+func (l *lender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lent++
+	permit := webdelivery.Permit{}
+	if l.expires != nil {
+		permit.Expires = l.expires()
+	}
+	began := time.Now()
+	ended := false
+	permit.Done = func(_ context.Context, arrived time.Time) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		end := lending{time.Since(began), -1}
+		if !arrived.IsZero() {
+			end.arrived = arrived.Sub(began)
+		}
+		if ended {
+			end.at = -1
+		}
+		ended = true
+		l.ends = append(l.ends, end)
+	}
+	return permit, ctx.Err()
+}
+
+// A PermitLimiter's permit is ended once, as soon as the latest time of arrival is known.
+func TestPermitsEnd(t *testing.T) {
+	t.Parallel()
+	for _, tt := range endings() {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := &lender{}
+			options := append(tt.options, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}), webdelivery.WithPurgeLimiter(l))
+			inFakeTime(t, setup{options: options}, func(f *fixture) {
+				fault := tt.fault
+				fault.Path = "/cache/purge"
+				f.fail(fault)
+				if tt.setup != nil {
+					tt.setup(f)
+					f.client = f.newClient(f.srv.URL(), setup{options: options})
+				}
+				ctx, cancel := context.WithCancel(f.Context())
+				defer cancel()
+				if tt.giveUp > 0 {
+					time.AfterFunc(tt.giveUp, cancel)
+				}
+				began := time.Now()
+				_ = submit.call(ctx, f.client)
+				took := time.Since(began)
+				time.Sleep(time.Hour)
+				want := lending{min(took, tt.arrived), tt.arrived}
+				switch {
+				case tt.unsent:
+					want = lending{took, -1}
+				case tt.giveUp > 0 && tt.giveUp < tt.arrived, tt.arrived > took: // known before it is over
+					want.at = took
+				}
+				assert.Equal(f, []lending{want}, l.ends)
+			})
+		})
+	}
+}
+
+// Nothing is sent with a permit that has expired: not on a connection that took too long, and not by a process that was
+// stopped before it began to send. Another permit is acquired.
+func TestPermitsExpire(t *testing.T) {
+	t.Parallel()
+	const lifetime, delay = 10 * time.Second, 11 * time.Second
+	tests := []struct {
+		name    string
+		arrived time.Duration // of the first permit
+		delay   func(f *fixture, transport *http.Transport, once func() bool) http.RoundTripper
+	}{
+		{"the connection takes long", -1, func(_ *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
+			dial := transport.DialContext
+			transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				if once() {
+					time.Sleep(delay)
+				}
+				return dial(ctx, network, address)
+			}
+			return transport
+		}},
+		{"the body is read late", delay + time.Second, func(f *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if once() {
+					time.Sleep(delay)
+					_, err := r.Body.Read(make([]byte, 1))
+					assert.Error(f, err)
+					return nil, err
+				}
+				return transport.RoundTrip(r)
+			})
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := &lender{expires: func() time.Time { return time.Now().Add(lifetime) }}
+			inFakeTime(t, setup{}, func(f *fixture) {
+				first := true
+				once := func() bool { was := first; first = false; return was }
+				f.http.Transport = tt.delay(f, f.http.Transport.(*http.Transport), once)
+				client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}})
+				require.NoError(f, submit.call(f.Context(), client))
+				assert.Len(f, f.arrivals(), 1)
+				require.Len(f, l.ends, 2)
+				assert.Equal(f, lending{delay, tt.arrived}, l.ends[0])
+				assert.Equal(f, lending{0, 0}, l.ends[1])
+			})
+		})
+	}
+}
+
+// A permit that was acquired for a session that has ended meanwhile is given back.
+func TestAPermitForALostSessionIsGivenBack(t *testing.T) {
+	t.Parallel()
+	l := &lender{}
+	s := bySession
+	inService(t, s, func(f *fixture) {
+		var client *webdelivery.Client
+		first := true
+		limiter := &waitingLender{lender: l, wait: func() {
+			if first {
+				first = false
+				f.srv.ExpireSessions()
+				assert.NoError(f, getTask.call(f.Context(), client)) // finds out, and logs in again
+			}
+		}}
+		client = f.newClient(f.srv.URL(), setup{auth: s.auth, options: []webdelivery.Option{webdelivery.WithPurgeLimiter(limiter)}})
+		require.NoError(f, getTask.call(f.Context(), client))
+		require.NoError(f, submit.call(f.Context(), client))
+		assert.Equal(f, []lending{{0, -1}, {0, 0}}, l.ends)
+		assert.Len(f, f.arrivals(), 1)
+	})
+}
+
+type waitingLender struct {
+	*lender
+
+	wait func()
+}
+
+func (l *waitingLender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+	l.wait()
+	return l.lender.Acquire(ctx)
+}
+
+// A purge that the service refuses as too fast is retried until ThrottleTimeout, which counts from the first refusal;
+// MaxAttempts 1 turns that off.
+func TestThrottleTimeout(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		policy      webdelivery.RetryPolicy
+		least, most time.Duration
+	}{
+		{webdelivery.RetryPolicy{}, 5*time.Minute - 25*time.Second, 5 * time.Minute},
+		{webdelivery.RetryPolicy{ThrottleTimeout: time.Hour}, time.Hour - 25*time.Second, time.Hour},
+		{webdelivery.RetryPolicy{ThrottleTimeout: time.Millisecond}, 0, 0},
+		{webdelivery.RetryPolicy{MaxAttempts: 1}, 0, 0},
+		{webdelivery.RetryPolicy{MaxAttempts: 2}, 5*time.Minute - 25*time.Second, 5 * time.Minute},
+	} {
+		for status, outcome := range map[int]webdelivery.Outcome{429: webdelivery.NotApplied, 503: webdelivery.Unknown} {
+			inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithRetry(tt.policy)}}, func(f *fixture) {
+				f.fail(testserver.Fault{Path: "/cache/purge", Status: status})
+				began := time.Now()
+				err := submit.call(f.Context(), f.client)
+				assert.GreaterOrEqual(f, time.Since(began), tt.least)
+				assert.LessOrEqual(f, time.Since(began), tt.most)
+				require.ErrorIs(f, err, webdelivery.ErrRateLimited)
+				require.NotErrorIs(f, err, context.DeadlineExceeded)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				assert.Equal(f, status, e.StatusCode)
+				assert.Equal(f, outcome, webdelivery.OutcomeOf(err))
+			})
+		}
+	}
+}
+
+// The context ends the retries of a refused purge, and so does a deadline before the next permit, at once.
+func TestTheContextEndsThrottling(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503})
+		ctx, cancel := context.WithCancel(f.Context())
+		time.AfterFunc(100*time.Second, cancel)
+		began := time.Now()
+		err := submit.call(ctx, f.client)
+		require.ErrorIs(f, err, context.Canceled)
+		assert.Equal(f, 100*time.Second, time.Since(began))
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+	})
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Header: http.Header{"Retry-After": {"60"}}})
+		ctx, cancel := context.WithTimeout(f.Context(), 50*time.Second)
+		defer cancel()
+		began := time.Now()
+		err := submit.call(ctx, f.client)
+		require.ErrorIs(f, err, webdelivery.ErrRateLimited)
+		assert.Zero(f, time.Since(began))
+	})
+}
+
+// Until a retry is accepted nobody knows what became of a purge that was answered 503; then it is applied.
+func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 9})
+		require.NoError(f, submit.call(f.Context(), f.client))
+		assert.Len(f, f.arrivals(), 10)
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Count: 1})
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: 400, Count: 1})
+		err := submit.call(f.Context(), f.client)
+		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+	})
+}
