@@ -87,12 +87,13 @@
 // ([WithRetry]):
 //
 //	GET, HEAD, DELETE, purge   after connection faults, cut replies, 408, 429, 5xx but 501; 4 attempts
+//	purge refused as too fast  429, 503 with or without Retry-After; for 5 minutes, at the pace of its permits
 //	POST /sessions             the same, 2 attempts; never after the service refused the password
 //	every other write          only when it certainly was not processed: no connection, 429,
 //	                           503 with Retry-After; 3 attempts
 //
-// Retry-After is honoured in both its forms. One that asks for more than MaxWait, or for more than the context has
-// left, ends the call with the service's reply. A DELETE that meets 404 after an attempt that may have worked has
+// Retry-After is honoured in both its forms. One that asks for more than MaxWait (for a purge refused as too fast:
+// ThrottleTimeout), or for more than the context has left, ends the call with the service's reply. A DELETE that meets 404 after an attempt that may have worked has
 // succeeded. Names that do not exist, certificates that are not trusted and unusable replies are final. All retries of a
 // client draw on one budget of about a hundred, which successes fill again, so that a service in trouble is not asked
 // four times as often by everybody.
@@ -103,10 +104,16 @@
 //
 // # Limits
 //
-// The service takes 2 purges a second for each customer. Every submission, retries included, waits for a permit of a
-// limiter that all clients of the process share for the same origin and customer: one every 550 ms, first come first
-// served. A reply that says "too fast" holds back all of them. [WithPurgeLimiter] replaces it; module redislimit has one
-// that many processes share.
+// The service takes 2 purges in any second for each customer, and counts them when they arrive. Every submission, retries
+// included, waits for a permit. All clients of a process that have the same origin and customer share them, in order of
+// arrival. At most two purges are on their way at once or have arrived within the last 1.05 s, so no three arrive within
+// a second, however long connections take and the network stalls (up to 5 s). [WithPurgeLimiter] replaces these permits;
+// module redislimit has some that many processes share.
+//
+// The service answers 503 (or 429) to more. Then the interval between permits doubles, up to 16 s; each accepted purge
+// shortens it a little. So processes that do not know of each other find their shares by themselves: with 8 of them, about
+// 30 % of the requests are refused and no purge is lost. A 503 can also be a fault of the service: the outcome of a purge
+// is [Unknown] until a retry is accepted.
 //
 // A reply that is read whole has 32 MiB at most ([WithMaxResponseBytes]). Where the SDK makes many calls by itself, 4 run
 // at once. Entries of a network list are sent 5,000 a call.

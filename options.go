@@ -51,7 +51,8 @@ func WithHTTPClient(client *http.Client) Option {
 }
 
 // WithAttemptTimeout bounds one attempt: connection, request, and the whole reply. It begins when a purge has its
-// permit. The whole call is bounded by its context alone. Default 30 s.
+// permit. The whole call is bounded by its context alone; a purge that the service refuses as too fast also by
+// ThrottleTimeout of [RetryPolicy]. Default 30 s.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
@@ -106,10 +107,13 @@ func WithRetry(policy RetryPolicy) Option {
 	}
 }
 
-// WithPurgeLimiter replaces the limiter that every purge submission passes, retries included. Default: one permit every
-// 550 ms, shared by all clients of the process for the same origin and customer, which keeps to the service's 2 a
-// second (service-interface section 8). When several processes purge for one customer, they need one that they share, as
-// package redislimit has it.
+// WithPurgeLimiter replaces the limiter that every purge submission passes, retries included. Default: two places, shared
+// by all clients of the process that have the same origin and customer. A place is taken until 1.05 s after its purge has
+// arrived, so no three purges arrive within a second (service-interface section 8).
+//
+// A limiter whose permits have an end ([PermitLimiter]) can keep that promise; one that only has Wait bounds departures.
+// When several processes purge for one customer, package redislimit has one that they share. With any limiter, permits
+// come at a slower pace while the service answers that purges come too fast.
 func WithPurgeLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if limiter == nil {
