@@ -2,44 +2,65 @@ package webdelivery
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/google/go-querystring/query"
 )
 
 // Page is one page of a collection (service-interface section 2.6, paged collection envelope). It is read by List and
 // Entries; the sequences of All and AllEntries follow the pages by themselves.
+//
+// A reply may be a bare array or leave members out (open point 2). Then Total, PageCount and PageIndex are 0 and the
+// addresses are empty. If the reply says nothing of further pages, HasMore means that there may be some: it is true
+// unless the page is empty, or Total says that this first page is all.
 type Page[T any] struct {
 	URI       string `json:"uri"`                // the request's address, with its count and page
 	Items     []T    `json:"items"`              // items of this page, never nil
-	Total     int64  `json:"total"`              // items of the whole collection
-	HasMore   bool   `json:"has_more"`           // further pages exist
-	PageCount int    `json:"page_count"`         // pages of the whole collection for the count used
+	Total     int64  `json:"total"`              // items of the whole collection; 0 also when the reply does not say
+	HasMore   bool   `json:"has_more"`           // further pages exist, or may exist when the reply does not say
+	PageCount int    `json:"page_count"`         // pages of the whole collection for the count used; 0 when the reply does not say
 	PageIndex int    `json:"page_index"`         // this page, from 1; 0 when the reply does not say
 	PrevURI   string `json:"prev_uri,omitempty"` // previous page, empty on the first
 	NextURI   string `json:"next_uri,omitempty"` // next page, empty on the last
 }
 
-// wirePage is the envelope as it is sent. Pointers tell an item that is null from one that is empty.
+// wirePage is the envelope as it is sent. Pointers tell an item that is null from one that is empty, and a member that is
+// missing from one that is zero.
 type wirePage[T any] struct {
-	URI       string  `json:"uri"`
-	Items     []*T    `json:"items"`
-	Tasks     []*T    `json:"tasks"` // also read, open point 2
-	Total     int64   `json:"total"`
-	HasMore   *bool   `json:"has_more"`
-	PageCount int     `json:"page_count"`
-	PageIndex int     `json:"page_index"`
-	PrevURI   *string `json:"prev_uri"`
-	NextURI   *string `json:"next_uri"`
+	URI       string      `json:"uri"`
+	Items     []*T        `json:"items"`
+	Tasks     []*T        `json:"tasks"` // also read, open point 2
+	Total     *int64      `json:"total"`
+	HasMore   *bool       `json:"has_more"`
+	PageCount *int        `json:"page_count"`
+	PageIndex int         `json:"page_index"`
+	PrevURI   *string     `json:"prev_uri"`
+	NextURI   wireAddress `json:"next_uri"`
 }
 
-// PaginationError is a collection that cannot be read to its end, because the address of the next page is missing, leads
-// elsewhere, or leads in a circle, because pages do not follow one another, or because MaxPages is reached
-// (service-interface section 2.6). The items before it have been delivered; that it is an error means that others exist.
+// wireAddress tells an address that is null, as on the last page, from one that is missing.
+type wireAddress struct {
+	said bool
+	text string
+}
+
+func (a *wireAddress) UnmarshalJSON(b []byte) error {
+	a.said = true
+	return json.Unmarshal(b, &a.text)
+}
+
+// PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2). The
+// address of the next page is missing, leads elsewhere, or leads in a circle; pages do not follow one another; a page
+// repeats an earlier one; or MaxPages is reached. The items before it have been delivered. Others exist or may exist.
 type PaginationError struct {
 	Path   string // escaped path of the collection
 	Page   int    // pages read so far
@@ -53,8 +74,23 @@ func (e *PaginationError) Error() string {
 
 func (e *PaginationError) outcomeOfWrite() Outcome { return NotApplied }
 
-// fetchPage reads one page: the envelope, or a bare array (open point 2). Where has_more is missing, the rest tells.
+// pageRead is a page with what the reply says of its place in the collection.
+type pageRead[T any] struct {
+	page  *Page[T]
+	said  bool  // whether further pages exist
+	total int64 // items of the whole collection, -1 when the reply does not say
+}
+
+// fetchPage reads one page: the envelope, an object with tasks, or a bare array (open point 2).
 func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error) {
+	read, err := readPage[T](ctx, c, cl)
+	if err != nil {
+		return nil, err
+	}
+	return read.page, nil
+}
+
+func readPage[T any](ctx context.Context, c *Client, cl call) (*pageRead[T], error) {
 	r, err := c.send(ctx, cl)
 	if err != nil {
 		return nil, err
@@ -65,20 +101,15 @@ func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error)
 	var w wirePage[T]
 	if bytes.TrimSpace(r.body)[0] == '[' {
 		err = r.unmarshal(&w.Items)
-		w.Total, w.PageCount, w.PageIndex = int64(len(w.Items)), 1, 1
-	} else {
-		err = r.decodeObject(&w)
+	} else if err = r.decodeObject(&w); err == nil && w.Items == nil && w.Tasks == nil && !r.hasMember("items", "tasks") {
+		err = r.bad("no page: neither items nor tasks", nil)
 	}
 	if err != nil {
 		return nil, err
 	}
 	p := &Page[T]{
-		URI: w.URI, Total: w.Total, PageCount: w.PageCount, PageIndex: w.PageIndex,
-		PrevURI: deref(w.PrevURI), NextURI: deref(w.NextURI), Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
-	}
-	p.HasMore = p.NextURI != "" || p.PageIndex < p.PageCount
-	if w.HasMore != nil {
-		p.HasMore = *w.HasMore
+		URI: w.URI, Total: deref(w.Total), PageCount: deref(w.PageCount), PageIndex: w.PageIndex,
+		PrevURI: deref(w.PrevURI), NextURI: w.NextURI.text, Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
 	}
 	for i, item := range append(w.Items, w.Tasks...) {
 		if item == nil {
@@ -86,46 +117,128 @@ func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error)
 		}
 		p.Items = append(p.Items, *item)
 	}
-	return p, nil
+	read := &pageRead[T]{page: p, total: -1}
+	if w.Total != nil && p.Total >= int64(len(p.Items)) {
+		read.total = p.Total // a smaller one is no total
+	}
+	read.said, p.HasMore = w.more(read, cl.query)
+	return read, nil
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
+// more tells whether further pages exist, and whether the reply says so. has_more counts most. A page_count of 0 on a page
+// with items says nothing, and a next_uri of null says nothing beside a total, which is more exact.
+func (w *wirePage[T]) more(read *pageRead[T], query string) (said, more bool) {
+	p, asked := read.page, 0
+	if w.HasMore == nil { // the query is not read for nothing
+		asked = cmp.Or(p.PageIndex, numberIn(query, "page"), 1)
 	}
-	return *s
+	switch {
+	case w.HasMore != nil:
+		return true, *w.HasMore
+	case p.NextURI != "":
+		return true, true
+	case p.PageCount > 0 || w.PageCount != nil && len(p.Items) == 0:
+		return true, asked < p.PageCount
+	case w.NextURI.said && read.total < 0:
+		return true, false
+	case asked == 1 && read.total >= 0:
+		return false, read.total > int64(len(p.Items))
+	default:
+		return false, len(p.Items) > 0 && !w.NextURI.said
+	}
+}
+
+// hasMember tells whether the reply, an object, has one of these members, in any letter case, as decoding takes them.
+func (r *reply) hasMember(names ...string) bool {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(r.body, &members) // it was decoded before
+	for name := range members {
+		if slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// numberIn reads a number of a query; 0 without one.
+func numberIn(query, name string) int {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(values.Get(name))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func deref[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
 }
 
 // maxEmptyPages bounds how many pages without an item may follow one another while more are announced.
 const maxEmptyPages = 3
 
-// eachItem reads a collection from its first page to its last, following next_uri. It ends with the first error.
+// eachItem reads a collection from its first page to its last. It follows next_uri, or counts the pages by itself where
+// the replies say nothing of further ones. It ends with the first error.
 func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) iter.Seq2[T, error] {
+	return eachItemFrom[T](ctx, c, first, nil, maxPages)
+}
+
+// eachItemFrom is eachItem for a caller that has read the first page already, unless that is nil.
+func eachItemFrom[T any](ctx context.Context, c *Client, first call, head *pageRead[T], maxPages int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		path, err := cleanPath("path", first.path) // as resolve spells it; a dialect may spell it otherwise
 		if err != nil {
 			yield(*new(T), err)
 			return
 		}
-		trail := trail{client: c, path: path}
+		trail := trail{client: c, path: path, maxPages: maxPages}
 		trail.visit(path, first.query)
-		for cl, more := first, true; more; {
-			page, err := fetchPage[T](ctx, c, cl)
-			if err != nil {
-				yield(*new(T), err)
-				return
+		numbers := newPageNumbers(&trail, first.query)
+		for cl, read, more := first, head, true; more; read = nil {
+			if read == nil {
+				if read, err = readPage[T](ctx, c, cl); err != nil {
+					if !numbers.endWith(err) {
+						yield(*new(T), err)
+					}
+					return
+				}
 			}
-			here := position{page.URI, page.NextURI, page.HasMore, page.PageIndex, page.PageCount, len(page.Items)}
+			page := read.page
+			// A reply that says nothing after others did leaves out what would be false and null: it is the last.
+			here := position{page.URI, page.NextURI, page.HasMore && read.said, page.PageIndex, page.PageCount, len(page.Items)}
 			if err := trail.arrive(here); err != nil {
 				yield(*new(T), err)
 				return
+			}
+			trail.announced = trail.announced || read.said
+			if !trail.announced {
+				var fresh bool
+				if fresh, more, err = numbers.arrive(keysOf(page.Items), read.total); err != nil {
+					yield(*new(T), err)
+					return
+				}
+				if !fresh {
+					return
+				}
 			}
 			for _, item := range page.Items {
 				if !yield(item, nil) {
 					return
 				}
 			}
-			if cl.query, more, err = trail.follow(here, maxPages); err != nil {
+			switch {
+			case trail.announced:
+				cl.query, more, err = trail.follow(here)
+			case more:
+				cl.query, err = numbers.next(cl.query, page.PageIndex)
+			}
+			if err != nil {
 				yield(*new(T), err)
 				return
 			}
@@ -135,12 +248,14 @@ func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) i
 
 // trail remembers the pages of one collection that were read, to know a circle when it comes.
 type trail struct {
-	client *Client
-	path   string
-	seen   map[string]bool // sorted queries
-	pages  int
-	index  int // page_index of the last page
-	empty  int // pages without an item in a row
+	client    *Client
+	path      string
+	maxPages  int
+	announced bool            // a reply said whether further pages exist
+	seen      map[string]bool // sorted queries
+	pages     int
+	index     int // page_index of the last page
+	empty     int // pages without an item in a row
 }
 
 // position is what a page says of itself and of the one after it.
@@ -167,7 +282,7 @@ func (t *trail) arrive(here position) error {
 
 // follow gives the query of the next page, or false at the end of the collection. Only the query may differ from page
 // to page: an address of another path, let alone another origin, is never asked for.
-func (t *trail) follow(here position, maxPages int) (query string, more bool, err error) {
+func (t *trail) follow(here position) (query string, more bool, err error) {
 	if !here.hasMore {
 		if here.index != 0 && here.index < here.count {
 			return "", false, t.broken("has_more is false on page %d of %d", here.index, here.count)
@@ -191,8 +306,8 @@ func (t *trail) follow(here position, maxPages int) (query string, more bool, er
 		return "", false, t.broken("next_uri leads to another collection, %s", path)
 	case t.empty == maxEmptyPages:
 		return "", false, t.broken("%d pages in a row are empty, and more are announced", t.empty)
-	case maxPages > 0 && t.pages >= maxPages:
-		return "", false, t.broken("more pages follow than MaxPages allows, %d", maxPages)
+	case t.maxPages > 0 && t.pages >= t.maxPages:
+		return "", false, t.broken("more pages follow than MaxPages allows, %d", t.maxPages)
 	case !t.visit(path, query):
 		return "", false, t.broken("next_uri leads in a circle, to %s", path)
 	}

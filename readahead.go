@@ -49,13 +49,14 @@ type aheadPage[T any] struct {
 // read one by one.
 func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, ahead int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		head, err := fetchPage[T](ctx, c, first)
+		read, err := readPage[T](ctx, c, first)
 		if err != nil {
 			yield(*new(T), err)
 			return
 		}
+		head := read.page
 		if head.PageIndex == 0 || head.PageCount == 0 && (head.HasMore || len(head.Items) > 0) {
-			eachItem[T](ctx, c, first, maxPages)(yield)
+			eachItemFrom(ctx, c, first, read, maxPages)(yield)
 			return
 		}
 		if err := rightPage(c, first, head); err != nil {

@@ -73,7 +73,7 @@ type TaskListOptions struct {
 	Operation string    `url:"operation,omitempty"`                                   // of tasks that run this
 	Page      int       `url:"page,omitempty"`                                        // from 1; All begins there
 	Count     int       `url:"count,omitempty"`                                       // tasks a page
-	MaxPages  int       `url:"-"`                                                     // All ends with a *PaginationError when more pages follow; 0: no bound
+	MaxPages  int       `url:"-"`                                                     // All ends with a *PaginationError when more pages follow or may follow; 0: no bound
 }
 
 // Get reads one task (service-interface section 4.1). A task that does not exist is [ErrNotFound], an empty id a
@@ -87,7 +87,8 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 }
 
 // List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0 are a
-// [*ValidationError], parameters that the service does not take [ErrBadRequest].
+// [*ValidationError], parameters that the service does not take [ErrBadRequest], a reply that is no page [ErrBadReply].
+// HasMore of the page is true also when the reply does not say whether further pages exist, see [Page].
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	cl, err := s.listCall(options)
 	if err != nil {
@@ -97,9 +98,17 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 }
 
 // All reads every task from the first page asked for to the last, a page at a time (service-interface section 4.1). It
-// ends with the first error, which is yielded with a zero Task; a page that is announced and cannot be had is a
+// ends with the first error, which is yielded with a zero Task. A page that is announced and cannot be had is a
 // [*PaginationError]. Tasks that begin or change while it reads may be missed or come twice. Each range over the sequence
 // reads anew.
+//
+// The service document does not show the reply. If the replies say nothing of further pages, All asks for the next page
+// number until a page is empty or shorter than the first one (open point 2). This takes at least one more request, unless
+// the first page is empty. If the second page has the same tasks as the first, the service does not page, and All ends
+// without an error. It returns a [*PaginationError] when it cannot tell whether that is the end: the second page repeats a
+// first one of exactly Count tasks, another page repeats an earlier one, fewer tasks came than the total in the reply, or
+// MaxPages is reached. A 400 or 404 to a page past the end is the error of the sequence, after all tasks. Set Count above
+// the number of tasks if the service answers so: after a page of fewer than Count tasks, a 400 or 404 is the end.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	cl, err := s.listCall(options)
 	if err != nil {
@@ -119,20 +128,20 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 // intervals ([PollEvery]). A task that ended with an error condition is a [*TaskError], which holds it. A task that never
 // completes is waited for until the context ends, or [WaitTimeout]; a look that fails ends the wait with its error. The
 // task itself goes on then, and its outcome is [Unknown].
+//
+// The first look is at /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that
+// (open point 1). If that address returns an error or anything but this task, Wait goes back to /tasks/{id} in the same
+// look and stays there. A 404 there is [ErrNotFound].
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
 		return nil, err
 	}
-	cl := getCall(path, "")
+	poller := taskPoller{client: s.client, own: getCall(path, "")}
 	var task *Task
 	err = poll(ctx, "task", id, options, func(ctx context.Context) (Progress, error) {
-		if task, err = fetch[Task](ctx, s.client, cl); err != nil {
+		if task, err = poller.look(ctx); err != nil {
 			return Progress{}, err
-		}
-		// The task knows its own address best (open point 1), but it never leads away from this service.
-		if path, query, err := s.client.base.resolve("uri", task.URI); err == nil {
-			cl = getCall(path, query)
 		}
 		return Progress{Status: task.Status, Percent: task.Progress, Complete: task.ended()}, nil
 	})
@@ -144,6 +153,68 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	default:
 		return task, nil
 	}
+}
+
+// taskPoller reads one task again and again. The task may know its own address best, but the document does not say what
+// uri means (open point 1), so nothing that it leads to is believed unless it is this task.
+type taskPoller struct {
+	client *Client
+	own    call   // the task by its id
+	at     *call  // its uri, where that is another address
+	id     string // as the task itself gives it
+	stay   bool   // the uri was no use
+}
+
+func (p *taskPoller) look(ctx context.Context) (*Task, error) {
+	if p.at != nil {
+		there, err := fetch[taskAtURI](ctx, p.client, *p.at)
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return nil, err
+		case err == nil && there.known && there.ID == p.id:
+			p.follow(&there.Task)
+			return &there.Task, nil
+		}
+		p.at, p.stay = nil, true
+	}
+	task, err := fetch[Task](ctx, p.client, p.own)
+	if err == nil {
+		p.follow(task)
+	}
+	return task, err
+}
+
+// follow takes the task's own address for the next look. It never leads away from this service.
+func (p *taskPoller) follow(task *Task) {
+	p.id = task.ID
+	path, query, err := p.client.base.resolve("uri", task.URI)
+	if p.stay || task.ID == "" || err != nil {
+		return
+	}
+	if p.at = nil; path != p.own.path || query != p.own.query {
+		at := getCall(path, query)
+		p.at = &at
+	}
+}
+
+// taskAtURI is what a task's uri leads to. Without the member complete or error_info it is not known whether the task has
+// ended: a reference {id, uri} would be waited for in vain.
+type taskAtURI struct {
+	Task
+
+	known bool
+}
+
+func (t *taskAtURI) UnmarshalJSON(b []byte) error {
+	if err := t.Task.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	var m struct {
+		Complete *bool `json:"complete"`
+	}
+	_ = json.Unmarshal(b, &m) // it was decoded before
+	t.known = m.Complete != nil || t.ErrorInfo != nil
+	return nil
 }
 
 // failed makes the error of a task. Errors hold no credential, whatever the service says.

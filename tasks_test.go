@@ -292,7 +292,11 @@ func TestTaskListReadsEveryShape(t *testing.T) {
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				require.NoError(f, err)
 				assert.Equal(f, []string{"a", "b", "c"}, ids)
-				assert.Equal(f, 3, f.srv.Count(http.MethodGet, "/tasks"))
+				requests := 3
+				if shape != "envelope" { // the others do not say that page 1 is all
+					requests++
+				}
+				assert.Equal(f, requests, f.srv.Count(http.MethodGet, "/tasks"))
 			})
 		})
 	}
@@ -305,6 +309,7 @@ func TestTaskListRefusesWhatIsNoList(t *testing.T) {
 		``, ` `, `null`, `"x"`, `5`, `true`, `[1]`, `["a"]`, `{"items":5}`, `{"items":{"id":"a"}}`, `{"items":["a"]}`, `[] []`,
 		`{"items":[]}x`, `[{"id":"a"}`, `{"items":[{"id":"a"`, "\ufeff[]", "[{\"id\":\"a\xff\"}]", `{"has_more":"yes"}`,
 		`<html><body>sign in</body></html>`, `{"items":[{"begin_time":"yesterday"}]}`,
+		`{}`, `{"total":2}`, `{"has_more":false,"next_uri":null}`, `{"id":"a","complete":true}`, `{"status":"signed out"}`, `{"next_uri":5,"items":[]}`,
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()

@@ -304,7 +304,7 @@ func TestTaskIsPolledAtItsOwnAddress(t *testing.T) {
 					uri = f.srv.URL() + "/acme/v1/tasks/moved"
 				}
 				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: uri})
-				f.srv.AddTask(testserver.TaskSpec{ID: "moved", Duration: time.Second})
+				replyWith(f, "/tasks/moved", `{"id":"t","complete":false}`, `{"id":"t","complete":true}`)
 				_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(time.Minute))
 				require.NoError(f, err)
 				assert.Equal(f, []string{"/acme/v1/tasks/t", "/acme/v1/tasks/moved"}, paths(f))
@@ -439,5 +439,112 @@ func TestTransactionRefusedInItsEnvelopeIsAnError(t *testing.T) {
 		assert.Nil(f, tx)
 		assert.ErrorContains(f, err, "no such transaction")
 		assert.Len(f, f.srv.Requests(), 1)
+	})
+}
+
+// The document does not say what a task's uri leads to. Nothing but this task ends or misleads the wait: it goes on at the
+// task's own path, in the same look, and does not come back.
+func TestWaitGoesOnWhereTheURIIsNotTheTask(t *testing.T) {
+	t.Parallel()
+	html := http.Header{"Content-Type": {"text/html"}}
+	for name, fault := range map[string]testserver.Fault{
+		"404":                {Status: 404},
+		"400":                {Status: 400},
+		"401":                {Status: 401},
+		"403":                {Status: 403},
+		"410":                {Status: 410},
+		"501":                {Status: 501},
+		"redirect":           {Status: 302, Header: http.Header{"Location": {"/acme/v1/tasks/t"}}},
+		"HTML":               {Status: 200, Header: html, Body: "<html>"},
+		"nothing":            {Status: 204},
+		"no JSON":            {Status: 200, Body: "done"},
+		"an array":           {Status: 200, Body: `[{"id":"t","complete":true}]`},
+		"null":               {Status: 200, Body: "null"},
+		"no task":            {Status: 200, Body: `{}`},
+		"without an id":      {Status: 200, Body: `{"complete":true}`},
+		"another task":       {Status: 200, Body: `{"id":"u","complete":true}`},
+		"another that broke": {Status: 200, Body: `{"id":"u","error_info":{"message":"broke"}}`},
+		"a reference":        {Status: 200, Body: `{"id":"t","uri":"/jobs/t"}`},
+		"a refusal":          {Status: 200, Body: `{"code":404,"description":"no such job"}`},
+	} {
+		for _, skip := range []int{0, 1} { // at once, or after it worked
+			t.Run(fmt.Sprint(name, " after ", skip), func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{}, func(f *fixture) {
+					f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 4 * time.Second, ForeignURI: "/jobs/t"})
+					if skip == 1 {
+						replyWith(f, "/jobs/t", `{"id":"t","status":"there","complete":false}`)
+					}
+					fault.Path = "/jobs/t"
+					f.fail(fault)
+					began, looks := time.Now(), 0
+					task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second),
+						webdelivery.OnProgress(func(p webdelivery.Progress) { looks = p.Looks }))
+					require.NoError(f, err)
+					assert.Equal(f, "t", task.ID)
+					assert.True(f, task.Complete)
+					assert.Equal(f, 4*time.Second, time.Since(began))
+					assert.Equal(f, 5, looks)
+					assert.Equal(f, 1+skip, f.srv.Count(http.MethodGet, "/jobs/t"))
+					assert.Equal(f, 5-skip, f.srv.Count(http.MethodGet, "/tasks/t"))
+				})
+			})
+		}
+	}
+}
+
+// What fails at both addresses is the error of the task's own path. A wait that ends in the middle asks no more.
+func TestWaitFailsWhereBothAddressesDo(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: time.Hour, ForeignURI: "/jobs/t"})
+		f.fail(testserver.Fault{Path: "/jobs/t", Status: 403})
+		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Status: 404})
+		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		require.NotErrorIs(f, err, webdelivery.ErrForbidden)
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		var e *webdelivery.Error
+		require.ErrorAs(f, err, &e)
+		assert.Equal(f, "/acme/v1/tasks/t", e.Path)
+		assert.Equal(f, []string{"/acme/v1/tasks/t", "/acme/v1/jobs/t", "/acme/v1/tasks/t"}, paths(f))
+	})
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: time.Hour, ForeignURI: "/jobs/t"})
+		f.fail(testserver.Fault{Path: "/jobs/t", Delay: time.Minute})
+		began := time.Now()
+		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(3*time.Second))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		assert.Equal(f, 3*time.Second, time.Since(began))
+		assert.Equal(f, []string{"/acme/v1/tasks/t", "/acme/v1/jobs/t"}, paths(f))
+	})
+}
+
+// The task's own path has the dialect's prefix, also after its uri failed; and a change of a list that waits for its tasks
+// goes the same way.
+func TestWaitGoesBackToThePathOfTheDialect(t *testing.T) {
+	t.Parallel()
+	s := setup{
+		server:  testserver.Config{Dialect: testserver.Dialect{TasksPrefix: "/ops"}},
+		options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/ops"})},
+	}
+	inFakeTime(t, s, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "a/b", Duration: time.Second, ForeignURI: "/tasks/a%2Fb"})
+		_, err := f.client.Tasks.Wait(f.Context(), "a/b", webdelivery.PollEvery(time.Second))
+		require.NoError(f, err)
+		assert.Equal(f, []string{"/acme/v1/ops/tasks/a%2Fb", "/acme/v1/tasks/a%2Fb", "/acme/v1/ops/tasks/a%2Fb"}, paths(f))
+	})
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1", "192.0.2.2"}, webdelivery.PlanOptions{})
+		require.NoError(f, err)
+		pending := `{"id":"%s","uri":"/jobs/1","complete":false}`
+		f.fail(testserver.Fault{Path: "/tasks/*", Count: 1, Handler: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, pending, r.URL.Path[len("/acme/v1/tasks/"):])
+		}})
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+		require.NoError(f, err)
+		assert.Equal(f, 2, result.Size)
+		assert.Equal(f, 1, f.srv.Count(http.MethodGet, "/jobs/1"))
 	})
 }

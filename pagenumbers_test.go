@@ -1,0 +1,363 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// pager is a collection as some service may give it: its pages say nothing of further ones, or too little.
+type pager struct {
+	shape        string // around the array of items; "": nothing
+	items        int    // of the collection
+	most         int    // items a page at most; 0: no bound. Without a count it is 10
+	ignoresPage  bool
+	ignoresCount bool // and gives everything
+	past         int  // status of a page past the end; 0: a page without items
+	clamps       bool // gives the last page in place of one past the end
+}
+
+func (p pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	page, size := 1, 10
+	if n, err := strconv.Atoi(r.URL.Query().Get("page")); err == nil && !p.ignoresPage {
+		page = n
+	}
+	if n, err := strconv.Atoi(r.URL.Query().Get("count")); err == nil {
+		size = n
+	}
+	if p.most > 0 {
+		size = min(size, p.most)
+	}
+	if p.ignoresCount {
+		size = p.items
+	}
+	if p.clamps {
+		page = min(page, (p.items+size-1)/size)
+	}
+	items := []map[string]string{}
+	for i := (page - 1) * size; i < min(page*size, p.items); i++ {
+		items = append(items, map[string]string{"id": fmt.Sprint("i", i)})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if len(items) == 0 && page > 1 && p.past != 0 {
+		w.WriteHeader(p.past)
+		return
+	}
+	text, _ := json.Marshal(items)
+	if p.shape != "" {
+		text = []byte(strings.ReplaceAll(p.shape, "@", string(text)))
+	}
+	_, _ = w.Write(text)
+}
+
+// paging is what is asked of a collection.
+type paging struct{ page, count, maxPages int }
+
+// reader reads one of the collections.
+type reader struct {
+	path string
+	read func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error]
+}
+
+func idsOf[T any](all iter.Seq2[T, error], id func(T) string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for item, err := range all {
+			if !yield(id(item), err) {
+				return
+			}
+		}
+	}
+}
+
+// readers are all the ways to read a collection to its end.
+func readers() map[string]reader {
+	entries := func(ahead ...webdelivery.ReadOption) reader {
+		return reader{aList + "/entries", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
+			options := webdelivery.EntryOptions{Page: o.page, Count: o.count, MaxPages: o.maxPages}
+			return idsOf(c.NetworkLists.AllEntries(ctx, reliableList, options, ahead...), func(e webdelivery.NetworkListEntry) string { return e.ID })
+		}}
+	}
+	return map[string]reader{
+		"Tasks.All": {"/tasks", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
+			options := webdelivery.TaskListOptions{Page: o.page, Count: o.count, MaxPages: o.maxPages}
+			return idsOf(c.Tasks.All(ctx, options), func(t webdelivery.Task) string { return t.ID })
+		}},
+		"NetworkLists.All": {"/config/networklists", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
+			options := webdelivery.NetworkListOptions{Page: o.page, Count: o.count, MaxPages: o.maxPages}
+			return idsOf(c.NetworkLists.All(ctx, options), func(l webdelivery.NetworkList) string { return l.ID })
+		}},
+		"AllEntries":                entries(),
+		"AllEntries with ReadAhead": entries(webdelivery.ReadAhead(4)),
+	}
+}
+
+// Where no reply says whether further pages exist, every item comes once, or there is an error. It is never silent about
+// what is missing, and it always ends.
+func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		service  pager
+		ask      paging
+		from, to int // items that come
+		requests int
+		is       error // nil: none
+		broken   bool  // a *PaginationError
+	}{
+		{name: "a short last page", service: pager{items: 25}, to: 25, requests: 3},
+		{name: "a full last page", service: pager{items: 20}, to: 20, requests: 3},
+		{name: "one short page", service: pager{items: 7}, to: 7, requests: 2},
+		{name: "no item", service: pager{}, requests: 1},
+		{name: "a count", service: pager{items: 25}, ask: paging{count: 8}, to: 25, requests: 4},
+		{name: "less than the count", service: pager{items: 25}, ask: paging{count: 100}, to: 25, requests: 2},
+		{name: "a count above what the service allows", service: pager{items: 25, most: 10}, ask: paging{count: 1000}, to: 25, requests: 3},
+		{name: "from a later page", service: pager{items: 25}, ask: paging{page: 2}, from: 10, to: 25, requests: 2},
+		{name: "from behind the end", service: pager{items: 25}, ask: paging{page: 9}, from: 25, to: 25, requests: 1},
+
+		{name: "everything whatever is asked", service: pager{items: 25, ignoresPage: true, ignoresCount: true}, to: 25, requests: 2},
+		{name: "everything in place of 10", service: pager{items: 25, ignoresPage: true, ignoresCount: true}, ask: paging{count: 10}, to: 25, requests: 2},
+		{name: "everything, less than the count", service: pager{items: 25, ignoresPage: true}, ask: paging{count: 100}, to: 25, requests: 2},
+		{name: "the first 10 whatever page is asked", service: pager{items: 25, ignoresPage: true}, ask: paging{count: 10}, to: 10, requests: 2, broken: true},
+		{name: "the last page again", service: pager{items: 20, clamps: true}, to: 20, requests: 3, broken: true},
+
+		{name: "404 past the end", service: pager{items: 20, past: 404}, to: 20, requests: 3, is: webdelivery.ErrNotFound},
+		{name: "400 past the end", service: pager{items: 20, past: 400}, to: 20, requests: 3, is: webdelivery.ErrBadRequest},
+		{name: "404 after a full page", service: pager{items: 20, past: 404}, ask: paging{count: 10}, to: 20, requests: 3, is: webdelivery.ErrNotFound},
+		{name: "404 after less than the count", service: pager{items: 20, past: 404}, ask: paging{count: 100}, to: 20, requests: 2},
+		{name: "400 after less than the count", service: pager{items: 20, past: 400}, ask: paging{count: 100}, to: 20, requests: 2},
+		{name: "404 after pages below the count", service: pager{items: 20, most: 10, past: 404}, ask: paging{count: 100}, to: 20, requests: 3},
+		{name: "403 after less than the count", service: pager{items: 20, past: 403}, ask: paging{count: 100}, to: 20, requests: 2, is: webdelivery.ErrForbidden},
+		{name: "404 at first", service: pager{items: 20, past: 404}, ask: paging{page: 3, count: 100}, from: 20, to: 20, requests: 1, is: webdelivery.ErrNotFound},
+
+		{name: "as many pages as MaxPages", service: pager{items: 25}, ask: paging{maxPages: 3}, to: 25, requests: 3},
+		{name: "more pages than MaxPages", service: pager{items: 25}, ask: paging{maxPages: 2}, to: 20, requests: 2, broken: true},
+		{name: "maybe more pages than MaxPages", service: pager{items: 7}, ask: paging{maxPages: 1}, to: 7, requests: 1, broken: true},
+	}
+	for _, tt := range tests {
+		for _, shape := range []string{"@", `{"tasks":@}`, `{"items":@}`, `{"items":@,"uri":"/here","total":0,"page_count":0}`} {
+			for name, reader := range readers() {
+				t.Run(tt.name+" "+shape+" "+name, func(t *testing.T) {
+					t.Parallel()
+					tt.service.shape = shape
+					readPager(t, reader, tt.service, tt.ask, func(f *fixture, ids []string, err error) {
+						assert.Equal(f, items(tt.from, tt.to), ids)
+						assert.Len(f, f.srv.Requests(), tt.requests)
+						checkEnd(f, err, tt.is, tt.broken, tt.requests)
+					})
+				})
+			}
+		}
+	}
+}
+
+// A reply that says less than the envelope is believed as far as it goes: with a total the end is known, and next_uri,
+// page_count and has_more are those of the envelope.
+func TestPagesThatSayALittle(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		shape    string
+		service  pager
+		ask      paging
+		from, to int
+		requests int
+		broken   bool
+	}{
+		{shape: `{"tasks":@,"total":25}`, service: pager{items: 25, past: 404}, to: 25, requests: 3},
+		{shape: `{"tasks":@,"total":20}`, service: pager{items: 20, past: 404}, to: 20, requests: 2},
+		{shape: `{"tasks":@,"total":7}`, service: pager{items: 7, past: 404}, to: 7, requests: 1},
+		{shape: `{"tasks":@,"total":0}`, requests: 1},
+		{shape: `{"tasks":@,"total":25}`, service: pager{items: 20}, to: 20, requests: 3, broken: true},
+		{shape: `{"tasks":@,"total":25}`, requests: 1, broken: true},
+		{shape: `{"tasks":@,"total":25}`, service: pager{items: 10, ignoresPage: true}, to: 10, requests: 2, broken: true},
+		{shape: `{"tasks":@,"total":25,"next_uri":null}`, service: pager{items: 25}, to: 25, requests: 3},
+		{shape: `{"tasks":@,"total":25}`, service: pager{items: 25}, ask: paging{page: 2}, from: 10, to: 25, requests: 2},
+		{shape: `{"tasks":@,"total":25}`, service: pager{items: 25}, ask: paging{maxPages: 3, count: 10}, to: 25, requests: 3},
+		{shape: `{"tasks":@,"total":25}`, service: pager{items: 25}, ask: paging{maxPages: 2, count: 10}, to: 20, requests: 2, broken: true},
+
+		{shape: `{"tasks":@,"has_more":false}`, service: pager{items: 5}, to: 5, requests: 1},
+		{shape: `{"tasks":@,"has_more":true}`, service: pager{items: 5}, to: 5, requests: 1, broken: true},
+		{shape: `{"tasks":@,"next_uri":null}`, service: pager{items: 5}, to: 5, requests: 1},
+		{shape: `{"tasks":@,"page_count":1}`, service: pager{items: 5}, to: 5, requests: 1},
+		{shape: `{"tasks":@,"page_count":1,"page_index":1}`, service: pager{items: 5}, to: 5, requests: 1},
+		{shape: `{"tasks":@,"page_count":2}`, service: pager{items: 15}, to: 10, requests: 1, broken: true},
+		{shape: `{"tasks":@,"page_count":2}`, service: pager{items: 15}, ask: paging{page: 2}, from: 10, to: 15, requests: 1},
+	}
+	for _, tt := range tests {
+		for _, member := range []string{"tasks", "items"} {
+			t.Run(fmt.Sprint(member, tt.shape, tt.service.items, tt.ask), func(t *testing.T) {
+				t.Parallel()
+				tt.service.shape = strings.ReplaceAll(tt.shape, "tasks", member)
+				readPager(t, readers()["Tasks.All"], tt.service, tt.ask, func(f *fixture, ids []string, err error) {
+					assert.Equal(f, items(tt.from, tt.to), ids)
+					assert.Len(f, f.srv.Requests(), tt.requests)
+					checkEnd(f, err, nil, tt.broken, tt.requests)
+				})
+			})
+		}
+	}
+}
+
+func readPager(t *testing.T, r reader, service pager, ask paging, check func(f *fixture, ids []string, err error)) {
+	t.Helper()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: r.path, Handler: service.ServeHTTP})
+		ids, err := gather(r.read(f.Context(), f.client, ask))
+		check(f, ids, err)
+	})
+}
+
+func items(from, to int) []string {
+	all := []string{}
+	for i := from; i < to; i++ {
+		all = append(all, fmt.Sprint("i", i))
+	}
+	return all
+}
+
+func checkEnd(f *fixture, err, is error, broken bool, pages int) {
+	f.Helper()
+	var e *webdelivery.PaginationError
+	switch {
+	case broken:
+		require.ErrorAs(f, err, &e)
+		assert.Equal(f, pages, e.Page)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+	case is != nil:
+		require.ErrorIs(f, err, is)
+	default:
+		require.NoError(f, err)
+	}
+}
+
+// Whether a page that repeats something is the end, an error, or a page like any other.
+func TestPagesThatRepeatItems(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		pages  string // of tasks by their ids
+		want   string
+		count  int
+		broken bool
+	}{
+		{name: "the same again", pages: "ab ab", want: "ab"},
+		{name: "the same in another order", pages: "ab ba", want: "ab"},
+		{name: "the same again, cut to the count", pages: "ab ab", want: "ab", count: 2, broken: true},
+		{name: "the same first item, and another", pages: "ab ac", want: "ab", broken: true},
+		{name: "the same first item, and more", pages: "ab abc", want: "ab", broken: true},
+		{name: "the same first item alone", pages: "abc a", want: "abc", broken: true},
+		{name: "the last item again, moved by a new one", pages: "ab bc d", want: "abbcd"},
+		{name: "nothing but the last item again", pages: "ab b", want: "ab"},
+		{name: "the page before the last again", pages: "ab cd cd", want: "abcd", broken: true},
+		{name: "the first item of the first page", pages: "ab cd ae", want: "abcd", broken: true},
+		{name: "the first page again, later", pages: "ab cd ab", want: "abcd", broken: true},
+		{name: "a mix of what came", pages: "ab cd bd", want: "abcd", broken: true},
+		{name: "a longer page", pages: "ab cde f", want: "abcdef"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				pages := strings.Fields(tt.pages)
+				for i, page := range pages {
+					tasks := []webdelivery.Task{}
+					for _, id := range page {
+						tasks = append(tasks, webdelivery.Task{ID: string(id), Progress: i}) // they run
+					}
+					text, err := json.Marshal(tasks)
+					require.NoError(f, err)
+					replyWith(f, "/tasks", string(text))
+				}
+				ids, err := readAll(f, webdelivery.TaskListOptions{Count: tt.count})
+				assert.Equal(f, tt.want, strings.Join(ids, ""))
+				checkEnd(f, err, nil, tt.broken, len(pages))
+				assert.Len(f, f.srv.Requests(), len(pages))
+			})
+		})
+	}
+}
+
+// An item without an id is known by all that it says.
+func TestPagesOfItemsWithoutIDs(t *testing.T) {
+	t.Parallel()
+	for bodies, want := range map[string]int{
+		`[{"status":"x"}] [{"status":"x"}]`:                     1,
+		`[{"status":"x"}] [{"status":"y"}] []`:                  2,
+		`[{"progress":1},{"progress":2}] [{"progress":3}]`:      3,
+		`{"tasks":[{"status":"x"}]} [{"status":"y"}] []`:        2,
+		`{"tasks":[{"user":{"id":"u"}}]} {"items":null}`:        1,
+		`[{"status":"x"}] {"tasks":[],"has_more":false}`:        1,
+		`[{"status":"x"}] {"tasks":[{}],"page_count":2}`:        2,
+		`{"items":[{}],"next_uri":"/tasks?x=2"} {"tasks":[{}]}`: 2, // who said once that there is more has said now that there is none
+	} {
+		t.Run(bodies, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				replies := strings.Fields(bodies)
+				replyWith(f, "/tasks", replies...)
+				ids, err := readAll(f, webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				assert.Len(f, ids, want)
+				assert.Len(f, f.srv.Requests(), len(replies))
+			})
+		})
+	}
+}
+
+// The next page is asked for with everything that the first one was asked for with.
+func TestPagesByNumberKeepTheQuery(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/tasks", Handler: pager{items: 5}.ServeHTTP})
+		_, err := readAll(f, webdelivery.TaskListOptions{Status: "a&b", Operation: "ü", Page: 2, Count: 2})
+		require.NoError(f, err)
+		var queries []string
+		for _, r := range f.srv.Requests() {
+			queries = append(queries, r.RawQuery)
+		}
+		assert.Equal(f, []string{
+			"count=2&operation=%C3%BC&page=2&status=a%26b", "count=2&operation=%C3%BC&page=3&status=a%26b",
+		}, queries)
+	})
+}
+
+// What List says of further pages where the reply does not: that there may be some, unless it can be known.
+func TestListOfAPageThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]webdelivery.Page[webdelivery.Task]{
+		`[{"id":"a"}]`:                     {HasMore: true},
+		`[]`:                               {},
+		`{"tasks":[{"id":"a"}]}`:           {HasMore: true},
+		`{"tasks":[]}`:                     {},
+		`{"tasks":[{"id":"a"}],"total":1}`: {Total: 1},
+		`{"tasks":[{"id":"a"}],"total":2}`: {Total: 2, HasMore: true},
+		`{"tasks":[{"id":"a"}],"total":2,"next_uri":null}`:       {Total: 2, HasMore: true},
+		`{"tasks":[{"id":"a"}],"next_uri":null}`:                 {},
+		`{"tasks":[{"id":"a"}],"page_count":1}`:                  {PageCount: 1},
+		`{"tasks":[{"id":"a"}],"page_count":2}`:                  {PageCount: 2, HasMore: true},
+		`{"tasks":[{"id":"a"}],"page_count":2,"page_index":2}`:   {PageCount: 2, PageIndex: 2},
+		`{"tasks":[{"id":"a"}],"page_count":2,"has_more":false}`: {PageCount: 2},
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			page, err := always(t, []byte(body)).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+			require.NoError(t, err)
+			page.Items = nil
+			assert.Equal(t, want, *page)
+		})
+	}
+	// On a later page a total says nothing, as the size of the pages is not known.
+	page, err := always(t, []byte(`{"tasks":[{"id":"a"}],"total":1}`)).Tasks.List(t.Context(), webdelivery.TaskListOptions{Page: 2})
+	require.NoError(t, err)
+	assert.True(t, page.HasMore)
+}
