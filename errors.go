@@ -312,6 +312,27 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 	return Unknown
 }
 
+// EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service took
+// the deletion; some entries may be gone, so the outcome is [Unknown]. Repeat the call. (Service-interface sections 2.6 and
+// 8, open point 24.)
+type EntriesLeftError struct {
+	ListID string // UUID of the list
+	Left   int64  // entries in the list afterwards, others' additions included; at least 1. Not exact when the reply has no total
+}
+
+// Error gives the list and the number of entries.
+func (e *EntriesLeftError) Error() string {
+	return fmt.Sprintf("webdelivery: network list %s still has %d entries after the batch deletion; repeat it",
+		printable(e.ListID), e.Left)
+}
+
+// LogValue gives the list and the number of entries.
+func (e *EntriesLeftError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("networklist", printable(e.ListID)), slog.Int64("left", e.Left))
+}
+
+func (e *EntriesLeftError) outcomeOfWrite() Outcome { return Unknown }
+
 // maxPrinted bounds how much of a foreign text one message repeats, in bytes.
 const maxPrinted = 512
 

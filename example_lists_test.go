@@ -122,3 +122,34 @@ func ExampleNetworkListsService_Plan_emptyFeed() {
 	fmt.Println(err)
 	// Output: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, and at most 0.2 of them may be
 }
+
+// A service may remove only some of the entries with one call. Then the error says how many are left.
+func ExampleNetworkListsService_ClearEntries() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	task, err := client.NetworkLists.ClearEntries(ctx, id)
+	var left *webdelivery.EntriesLeftError
+	for before := int64(50_001); errors.As(err, &left) && left.Left < before; before = left.Left {
+		fmt.Println(left.Left, "entries are left")
+		task, err = client.NetworkLists.ClearEntries(ctx, id)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if task != nil { // the entries may go when it completes
+		if _, err := client.Tasks.Wait(ctx, task.ID); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	page, err := client.NetworkLists.Entries(ctx, id, webdelivery.EntryOptions{Count: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(page.Total, "entries")
+	// Output: 0 entries
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -314,26 +315,64 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 }
 
 // ClearEntries removes all entries and keeps the list, by the address that the list gives for it (service-interface
-// section 2.6, open point 24): one call reads the list, another clears it. The task is nil when the service gives none.
-// An address that leads out of the list is a [*ValidationError], and is not asked for.
+// section 2.6, open point 24). It sends up to three requests: one reads the list, one clears it, and one reads how many
+// entries are left. The task is nil when the service gives none.
+//
+// If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait for
+// the task with [TasksService.Wait]. Otherwise entries that are left are an [*EntriesLeftError], which comes with the task.
+// A service may remove only some of them with one call (section 8); the call can be repeated. If what is left cannot be
+// read, that error comes with the task, and its outcome is [Unknown].
+//
+// A list that does not exist is [ErrNotFound]. If the list gives no address for the deletion, or one that is not below the
+// list, ClearEntries returns [ErrBadReply] and does not clear the list.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
-	list, err := s.GetSummary(ctx, id)
+	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	const field = "entries_batch_deletion_uri"
-	path, query, err := s.client.resolveSent(field, list.EntriesBatchDeletionURI)
-	if err != nil {
-		return nil, err
+	task, err := s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query)
+	if err != nil || task != nil && !task.ended() {
+		return task, err
 	}
+	rest, err := s.Entries(ctx, id, EntryOptions{Count: 1})
+	if err != nil {
+		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), Unknown}
+	}
+	if left := max(rest.Total, int64(len(rest.Items))); left > 0 {
+		return task, &EntriesLeftError{ListID: s.client.auth.text(id), Left: left}
+	}
+	return task, nil
+}
+
+// batchDeletion reads where a list is cleared. The address is a part of a reply: one that is of no use is not the caller's
+// mistake.
+func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
 	own, err := expand(listPath, id)
 	if err != nil {
-		return nil, err
+		return "", "", err
 	}
-	if !strings.HasPrefix(path, own+"/") {
-		return nil, invalid(field, "%s is not below %s", s.client.auth.text(path), own)
+	r, err := s.client.send(ctx, getCall(own, "includelist=false"))
+	if err != nil {
+		return "", "", err
 	}
-	return s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query)
+	var list NetworkList
+	if err := r.decodeObject(&list); err != nil {
+		return "", "", err
+	}
+	const field = "entries_batch_deletion_uri"
+	path, query, err = s.client.resolveSent(field, list.EntriesBatchDeletionURI)
+	var unusable *ValidationError
+	switch {
+	case list.EntriesBatchDeletionURI == "":
+		return "", "", r.bad("no "+field, nil)
+	case errors.As(err, &unusable):
+		return "", "", r.bad(field+" "+unusable.Reason, nil)
+	case err != nil:
+		return "", "", err
+	case !strings.HasPrefix(path, own+"/"):
+		return "", "", r.bad(field+" is not below "+own, nil)
+	}
+	return path, query, nil
 }
 
 // Delete removes a list and all its data, for good (service-interface section 4.6). The task is nil when the service

@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -352,17 +353,142 @@ func TestADeletionThatWorkedTheFirstTime(t *testing.T) {
 	})
 }
 
-// A batch deletion address that leads elsewhere is not asked (rule 2).
+// A batch deletion address of no use is a reply that cannot be used, and is not asked (rule 2).
 func TestABatchDeletionAddressThatLeadsElsewhere(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"https://evil.example.com/x", "//evil.example.com/x", "", "deletions"} {
+	const own = "/config/networklists/" + listID
+	for _, address := range []string{
+		`"https://evil.example.com/x"`, `"//evil.example.com/x"`, `""`, `null`, `"deletions"`, `"%"`, `" "`, `"/"`, `5`, `{}`,
+		`"/config/networklists"`, `"` + own + `"`, `"` + own + `/"`, `"` + own + `/../x/entries/deletions"`, `"` + own + `1/entries/deletions"`,
+		`"/other/v1` + own + `/entries/deletions"`, `"http://evil.example.com` + own + `/entries/deletions"`, `"` + own + `/entries/deletions#x"`,
+	} {
 		withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-			body := fmt.Sprintf(`{"id":%q,"entries_batch_deletion_uri":%q}`, listID, address)
-			f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: body})
+			f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q,"entries_batch_deletion_uri":%s}`, listID, address)})
+			assertNotCleared(f, address)
+		})
+	}
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q}`, listID)})
+		assertNotCleared(f, "missing")
+	})
+}
+
+func assertNotCleared(f *fixture, address string) {
+	f.Helper()
+	task, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
+	assert.Nil(f, task)
+	require.ErrorIs(f, err, webdelivery.ErrBadReply, address)
+	require.NotErrorIs(f, err, webdelivery.ErrInvalid)
+	require.ErrorContains(f, err, "entries_batch_deletion_uri")
+	assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+	assert.Zero(f, f.srv.ForeignDials())
+	assert.Len(f, f.srv.Requests(), 1)
+	assert.NotEmpty(f, f.srv.Entries(listID))
+}
+
+// bounded is a list whose batch deletion removes so many entries a call, by whatever it answers (section 8: 5,000 a call).
+type bounded struct {
+	left, most int
+	reply      string // to the deletion
+	rest       string // to the entries; %d is how many are left
+}
+
+func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	switch own := "/acme/v1/config/networklists/" + listID; r.Method + " " + r.URL.String() {
+	case "GET " + own + "?includelist=false":
+		_, _ = fmt.Fprintf(w, `{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, listID, listID)
+	case "POST " + own + "/entries/deletions":
+		b.left = max(0, b.left-b.most)
+		_, _ = fmt.Fprint(w, b.reply)
+	case "GET " + own + "/entries?count=1":
+		_, _ = fmt.Fprint(w, strings.ReplaceAll(b.rest, "%d", fmt.Sprint(b.left)))
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// Entries that are left afterwards are an error with their number, unless a task is to remove them yet.
+func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	const (
+		empty    = `{"items":[],"total":0,"has_more":false,"page_count":0,"page_index":1,"prev_uri":null,"next_uri":null}`
+		some     = `{"items":[{"id":"e","entry":"192.0.2.1"}],"total":%d,"has_more":true,"page_count":%d,"page_index":1,"next_uri":"/x"}`
+		complete = `{"id":"t","complete":true}`
+		failed   = `{"id":"t","complete":false,"error_info":{"message":"too many"}}`
+	)
+	tests := []struct {
+		name     string
+		service  bounded
+		left     int64
+		task     bool
+		requests int
+	}{
+		{"without a task, all gone", bounded{50_000, 50_000, ``, empty}, 0, false, 3},
+		{"without a task, 45,000 left", bounded{50_000, 5_000, ``, some}, 45_000, false, 3},
+		{"a complete task, all gone", bounded{50_000, 50_000, complete, empty}, 0, true, 3},
+		{"a complete task, 45,000 left", bounded{50_000, 5_000, complete, some}, 45_000, true, 3},
+		{"a task that failed, all left", bounded{50_000, 0, failed, some}, 50_000, true, 3},
+		{"a task that goes on", bounded{50_000, 0, `{"id":"t","complete":false}`, some}, 0, true, 2},
+		{"a task of which the id is told", bounded{50_000, 0, `{"task_id":"t"}`, some}, 0, true, 2},
+		{"a total that is missing", bounded{7, 5, ``, `{"items":[{"id":"e"}],"has_more":true,"next_uri":"/x"}`}, 1, false, 3},
+		{"an array", bounded{7, 5, ``, `[{"id":"e"}]`}, 1, false, 3},
+		{"an empty array", bounded{5, 5, ``, `[]`}, 0, false, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.fail(testserver.Fault{Handler: tt.service.ServeHTTP})
+				task, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
+				assert.Equal(f, tt.task, task != nil)
+				assert.Len(f, f.srv.Requests(), tt.requests)
+				if tt.left == 0 {
+					require.NoError(f, err)
+					return
+				}
+				var left *webdelivery.EntriesLeftError
+				require.ErrorAs(f, err, &left)
+				assert.Equal(f, webdelivery.EntriesLeftError{ListID: listID, Left: tt.left}, *left)
+				require.ErrorContains(f, err, fmt.Sprint(tt.left))
+				assert.Contains(f, logged(err), fmt.Sprint("left=", tt.left))
+				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
+}
+
+// Who repeats the call clears the list, however few entries the service removes at once.
+func TestClearEntriesAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		service := bounded{12_000, 5_000, ``, `{"items":[],"total":%d,"has_more":false}`}
+		f.fail(testserver.Fault{Handler: service.ServeHTTP})
+		var lefts []int64
+		for {
 			_, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
-			require.ErrorIs(f, err, webdelivery.ErrInvalid)
-			assert.Zero(f, f.srv.ForeignDials())
-			assert.Len(f, f.srv.Requests(), 1)
+			var left *webdelivery.EntriesLeftError
+			if !errors.As(err, &left) {
+				require.NoError(f, err)
+				break
+			}
+			lefts = append(lefts, left.Left)
+		}
+		assert.Equal(f, []int64{7_000, 2_000}, lefts)
+	})
+}
+
+// When nobody can read what is left, the outcome is unknown, though a reading failed.
+func TestClearEntriesThatCannotReadWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	for rest, is := range map[string]error{`{}`: webdelivery.ErrBadReply, `{"code":404}`: webdelivery.ErrNotFound} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			service := bounded{7, 7, `{"id":"t","complete":true}`, rest}
+			f.fail(testserver.Fault{Handler: service.ServeHTTP})
+			task, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
+			assert.NotNil(f, task)
+			require.ErrorIs(f, err, is)
+			assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
 		})
 	}
 }
@@ -599,8 +725,7 @@ func TestABatchDeletionAddressOfAnotherList(t *testing.T) {
 		other := f.srv.AddNetworkList(testserver.NetworkListSpec{Entries: []string{"192.0.2.2"}})
 		f.fail(testserver.Fault{Path: "/config/networklists/" + listID, Status: 200, Body: fmt.Sprintf(
 			`{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, listID, other)})
-		_, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
-		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		assertNotCleared(f, other)
 		assert.NotEmpty(f, f.srv.Entries(other))
 	})
 }

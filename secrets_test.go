@@ -196,6 +196,11 @@ func (s *showcase) showReplies(f *fixture) {
 		rows++
 	}
 	assert.Equal(f, 5, rows)
+	remove := f.srv.Fail(testserver.Fault{Method: http.MethodPost, Path: "/config/networklists/*/entries/deletions", Status: 200})
+	_, err = f.client.NetworkLists.ClearEntries(f.Context(), listID)
+	remove()
+	require.ErrorAs(f, err, new(*webdelivery.EntriesLeftError))
+	s.show(err)
 	s.check(f, "replies")
 }
 

@@ -65,8 +65,11 @@ func ofWaits(err error) string {
 	var (
 		task        *webdelivery.TaskError
 		transaction *webdelivery.TransactionError
+		left        *webdelivery.EntriesLeftError
 	)
 	switch {
+	case errors.As(err, &left):
+		return logged(left.LogValue()) + fmt.Sprint(left.Error(), left.ListID, left.Left)
 	case errors.As(err, &task):
 		return logged(task.LogValue()) + task.Error() + task.Task.ID
 	case errors.As(err, &transaction):
