@@ -312,12 +312,12 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 	return Unknown
 }
 
-// EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service took
-// the deletion; some entries may be gone, so the outcome is [Unknown]. Repeat the call. (Service-interface sections 2.6 and
-// 8, open point 24.)
+// EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service
+// accepted the deletion, and some entries may be gone, so the outcome is [Unknown]. Repeat the call. (Service-interface
+// sections 2.6 and 8, open point 24.)
 type EntriesLeftError struct {
 	ListID string // UUID of the list
-	Left   int64  // entries in the list afterwards, others' additions included; at least 1. Not exact when the reply has no total
+	Left   int64  // entries that were read afterwards, at least 1; 1 when the service gives no total
 }
 
 // Error gives the list and the number of entries.

@@ -146,7 +146,8 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 
 // All reads every list, without its entries, from the first page asked for to the last (service-interface section 4.6).
 // It ends with the first error, which is yielded with a zero NetworkList; a page that is announced and cannot be had is a
-// [*PaginationError]. Each range over the sequence reads anew.
+// [*PaginationError]. Pages that say nothing of further ones are read as by [TasksService.All]. Each range over the
+// sequence reads anew.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	cl, err := options.call()
 	if err != nil {
@@ -194,7 +195,8 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 
 // AllEntries reads every entry of a list, from the first page asked for to the last (service-interface section 4.6). It
 // ends with the first error, which is yielded with a zero NetworkListEntry; a page that is announced and cannot be had is
-// a [*PaginationError]. Each range over the sequence reads anew. A list that changes while it is read may give an entry
+// a [*PaginationError]. Pages that say nothing of further ones are read as by [TasksService.All], one after the other.
+// Each range over the sequence reads anew. A list that changes while it is read may give an entry
 // twice or not at all; with [ReadAhead] most such changes are found out and end it with an error.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl, err := options.call(id)
@@ -318,10 +320,10 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 // section 2.6, open point 24). It sends up to three requests: one reads the list, one clears it, and one reads how many
 // entries are left. The task is nil when the service gives none.
 //
-// If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait for
-// the task with [TasksService.Wait]. Otherwise entries that are left are an [*EntriesLeftError], which comes with the task.
-// A service may remove only some of them with one call (section 8); the call can be repeated. If what is left cannot be
-// read, that error comes with the task, and its outcome is [Unknown].
+// If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait
+// for the task with [TasksService.Wait]. Otherwise entries that are left are an [*EntriesLeftError], which comes with the
+// task; entries that others added meanwhile count too. A service may remove only some of them with one call (section 8);
+// the call can be repeated. If what is left cannot be read, that error comes with the task, and its outcome is [Unknown].
 //
 // A list that does not exist is [ErrNotFound]. If the list gives no address for the deletion, or one that is not below the
 // list, ClearEntries returns [ErrBadReply] and does not clear the list.

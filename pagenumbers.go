@@ -17,7 +17,7 @@ import (
 //     was all. A first page of exactly as many items as were asked for was cut by the service, and then proves nothing.
 //   - A service may refuse a page past the end with 400 or 404. That is the end only if the page before it was shorter than
 //     the count that was asked for. Such a page alone is no proof: a service may allow fewer items a page.
-//   - A new item may move known ones to the next page. One that has nothing else, and is shorter than the first, is the last.
+//   - A new item may move known ones to the next page. One with nothing else, and shorter than the first, is the last.
 //   - Any other page that begins like an earlier one, or that has no new item, is an error.
 type pageNumbers struct {
 	trail     *trail

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -33,29 +34,33 @@ type Page[T any] struct {
 	NextURI   string `json:"next_uri,omitempty"` // next page, empty on the last
 }
 
-// wirePage is the envelope as it is sent. Pointers tell an item that is null from one that is empty, and a member that is
-// missing from one that is zero.
+// wirePage is the envelope as it is sent. Pointers tell an item that is null from one that is empty.
 type wirePage[T any] struct {
-	URI       string      `json:"uri"`
-	Items     []*T        `json:"items"`
-	Tasks     []*T        `json:"tasks"` // also read, open point 2
-	Total     *int64      `json:"total"`
-	HasMore   *bool       `json:"has_more"`
-	PageCount *int        `json:"page_count"`
-	PageIndex int         `json:"page_index"`
-	PrevURI   *string     `json:"prev_uri"`
-	NextURI   wireAddress `json:"next_uri"`
+	URI       string  `json:"uri"`
+	Items     []*T    `json:"items"`
+	Tasks     []*T    `json:"tasks"` // also read, open point 2
+	Total     int64   `json:"total"`
+	HasMore   *bool   `json:"has_more"`
+	PageCount int     `json:"page_count"`
+	PageIndex int     `json:"page_index"`
+	PrevURI   *string `json:"prev_uri"`
+	NextURI   *string `json:"next_uri"`
+
+	next string // what NextURI points to
 }
 
-// wireAddress tells an address that is null, as on the last page, from one that is missing.
-type wireAddress struct {
-	said bool
-	text string
-}
+// A number and an address that no reply has.
+const (
+	unsaid        = math.MinInt
+	unsaidAddress = "\x00"
+)
 
-func (a *wireAddress) UnmarshalJSON(b []byte) error {
-	a.said = true
-	return json.Unmarshal(b, &a.text)
+// newWirePage fills in what decoding leaves alone where a member is missing. A next_uri of null, as on the last page, makes
+// the pointer nil.
+func newWirePage[T any]() *wirePage[T] {
+	w := &wirePage[T]{Total: unsaid, PageCount: unsaid, next: unsaidAddress}
+	w.NextURI = &w.next
+	return w
 }
 
 // PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2). The
@@ -90,44 +95,54 @@ func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error)
 	return read.page, nil
 }
 
-func readPage[T any](ctx context.Context, c *Client, cl call) (*pageRead[T], error) {
+func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T], err error) {
 	r, err := c.send(ctx, cl)
 	if err != nil {
-		return nil, err
+		return read, err
 	}
 	if err := r.checkJSON(); err != nil {
-		return nil, err
+		return read, err
 	}
-	var w wirePage[T]
+	w := newWirePage[T]()
 	if bytes.TrimSpace(r.body)[0] == '[' {
 		err = r.unmarshal(&w.Items)
-	} else if err = r.decodeObject(&w); err == nil && w.Items == nil && w.Tasks == nil && !r.hasMember("items", "tasks") {
+	} else if err = r.decodeObject(w); err == nil && w.Items == nil && w.Tasks == nil && !r.hasMember("items", "tasks") {
 		err = r.bad("no page: neither items nor tasks", nil)
 	}
 	if err != nil {
-		return nil, err
+		return read, err
+	}
+	saidNext := w.NextURI == nil || *w.NextURI != unsaidAddress
+	if !saidNext {
+		w.NextURI = nil
 	}
 	p := &Page[T]{
-		URI: w.URI, Total: deref(w.Total), PageCount: deref(w.PageCount), PageIndex: w.PageIndex,
-		PrevURI: deref(w.PrevURI), NextURI: w.NextURI.text, Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
+		URI: w.URI, PageIndex: w.PageIndex, PrevURI: deref(w.PrevURI), NextURI: deref(w.NextURI),
+		Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
+	}
+	if w.Total != unsaid {
+		p.Total = w.Total
+	}
+	if w.PageCount != unsaid {
+		p.PageCount = w.PageCount
 	}
 	for i, item := range append(w.Items, w.Tasks...) {
 		if item == nil {
-			return nil, r.bad(fmt.Sprintf("items[%d] is null", i), nil)
+			return read, r.bad(fmt.Sprintf("items[%d] is null", i), nil)
 		}
 		p.Items = append(p.Items, *item)
 	}
-	read := &pageRead[T]{page: p, total: -1}
-	if w.Total != nil && p.Total >= int64(len(p.Items)) {
-		read.total = p.Total // a smaller one is no total
+	read = pageRead[T]{page: p, total: -1}
+	if w.Total >= int64(len(p.Items)) {
+		read.total = w.Total // a smaller one is no total
 	}
-	read.said, p.HasMore = w.more(read, cl.query)
+	read.said, p.HasMore = w.more(&read, cl.query, saidNext)
 	return read, nil
 }
 
 // more tells whether further pages exist, and whether the reply says so. has_more counts most. A page_count of 0 on a page
 // with items says nothing, and a next_uri of null says nothing beside a total, which is more exact.
-func (w *wirePage[T]) more(read *pageRead[T], query string) (said, more bool) {
+func (w *wirePage[T]) more(read *pageRead[T], query string, saidNext bool) (said, more bool) {
 	p, asked := read.page, 0
 	if w.HasMore == nil { // the query is not read for nothing
 		asked = cmp.Or(p.PageIndex, numberIn(query, "page"), 1)
@@ -137,14 +152,14 @@ func (w *wirePage[T]) more(read *pageRead[T], query string) (said, more bool) {
 		return true, *w.HasMore
 	case p.NextURI != "":
 		return true, true
-	case p.PageCount > 0 || w.PageCount != nil && len(p.Items) == 0:
+	case p.PageCount > 0 || w.PageCount == 0 && len(p.Items) == 0:
 		return true, asked < p.PageCount
-	case w.NextURI.said && read.total < 0:
+	case saidNext && read.total < 0:
 		return true, false
 	case asked == 1 && read.total >= 0:
 		return false, read.total > int64(len(p.Items))
 	default:
-		return false, len(p.Items) > 0 && !w.NextURI.said
+		return false, len(p.Items) > 0 && !saidNext
 	}
 }
 
@@ -173,11 +188,11 @@ func numberIn(query, name string) int {
 	return n
 }
 
-func deref[T any](p *T) (value T) {
-	if p != nil {
-		value = *p
+func deref(s *string) string {
+	if s == nil {
+		return ""
 	}
-	return value
+	return *s
 }
 
 // maxEmptyPages bounds how many pages without an item may follow one another while more are announced.
@@ -186,11 +201,11 @@ const maxEmptyPages = 3
 // eachItem reads a collection from its first page to its last. It follows next_uri, or counts the pages by itself where
 // the replies say nothing of further ones. It ends with the first error.
 func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) iter.Seq2[T, error] {
-	return eachItemFrom[T](ctx, c, first, nil, maxPages)
+	return eachItemFrom(ctx, c, first, pageRead[T]{}, maxPages)
 }
 
 // eachItemFrom is eachItem for a caller that has read the first page already, unless that is nil.
-func eachItemFrom[T any](ctx context.Context, c *Client, first call, head *pageRead[T], maxPages int) iter.Seq2[T, error] {
+func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRead[T], maxPages int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		path, err := cleanPath("path", first.path) // as resolve spells it; a dialect may spell it otherwise
 		if err != nil {
@@ -200,8 +215,8 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head *pageR
 		trail := trail{client: c, path: path, maxPages: maxPages}
 		trail.visit(path, first.query)
 		numbers := newPageNumbers(&trail, first.query)
-		for cl, read, more := first, head, true; more; read = nil {
-			if read == nil {
+		for cl, read, more := first, head, true; more; read.page = nil {
+			if read.page == nil {
 				if read, err = readPage[T](ctx, c, cl); err != nil {
 					if !numbers.endWith(err) {
 						yield(*new(T), err)
