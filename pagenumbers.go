@@ -13,10 +13,10 @@ import (
 //
 //   - If the replies give a total, the collection ends with that many items, and not before.
 //   - An empty page, or one shorter than the first, is the last.
-//   - If the second page has exactly the items of the first, the service ignores the number of the page, and the first page
-//     was all. A first page of exactly as many items as were asked for was cut by the service, and then proves nothing.
-//   - A service may refuse a page past the end with 400 or 404. That is the end only if the page before it was shorter than
-//     the count that was asked for. Such a page alone is no proof: a service may allow fewer items a page.
+//   - If the second page has exactly the items of the first, the service ignores the number of the page, and the first
+//     page was all. A first page of exactly as many items as were asked for may have been cut, and proves nothing.
+//   - A service may refuse a page past the end with 400 or 404. That is the end only if the page before it was shorter
+//     than the count that was asked for. Such a page alone is no proof: a service may allow fewer items a page.
 //   - A new item may move known ones to the next page. One with nothing else, and shorter than the first, is the last.
 //   - Any other page that begins like an earlier one, or that has no new item, is an error.
 type pageNumbers struct {

@@ -149,8 +149,9 @@ func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
 			for name, reader := range readers() {
 				t.Run(tt.name+" "+shape+" "+name, func(t *testing.T) {
 					t.Parallel()
-					tt.service.shape = shape
-					readPager(t, reader, tt.service, tt.ask, func(f *fixture, ids []string, err error) {
+					service := tt.service
+					service.shape = shape
+					readPager(t, reader, service, tt.ask, func(f *fixture, ids []string, err error) {
 						assert.Equal(f, items(tt.from, tt.to), ids)
 						assert.Len(f, f.srv.Requests(), tt.requests)
 						checkEnd(f, err, tt.is, tt.broken, tt.requests)
@@ -197,8 +198,9 @@ func TestPagesThatSayALittle(t *testing.T) {
 		for _, member := range []string{"tasks", "items"} {
 			t.Run(fmt.Sprint(member, tt.shape, tt.service.items, tt.ask), func(t *testing.T) {
 				t.Parallel()
-				tt.service.shape = strings.ReplaceAll(tt.shape, "tasks", member)
-				readPager(t, readers()["Tasks.All"], tt.service, tt.ask, func(f *fixture, ids []string, err error) {
+				service := tt.service
+				service.shape = strings.ReplaceAll(tt.shape, "tasks", member)
+				readPager(t, readers()["Tasks.All"], service, tt.ask, func(f *fixture, ids []string, err error) {
 					assert.Equal(f, items(tt.from, tt.to), ids)
 					assert.Len(f, f.srv.Requests(), tt.requests)
 					checkEnd(f, err, nil, tt.broken, tt.requests)

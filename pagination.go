@@ -55,8 +55,8 @@ const (
 	unsaidAddress = "\x00"
 )
 
-// newWirePage fills in what decoding leaves alone where a member is missing. A next_uri of null, as on the last page, makes
-// the pointer nil.
+// newWirePage fills in what decoding leaves alone where a member is missing. A next_uri of null, as on the last page,
+// makes the pointer nil.
 func newWirePage[T any]() *wirePage[T] {
 	w := &wirePage[T]{Total: unsaid, PageCount: unsaid, next: unsaidAddress}
 	w.NextURI = &w.next

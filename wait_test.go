@@ -475,8 +475,9 @@ func TestWaitGoesOnWhereTheURIIsNotTheTask(t *testing.T) {
 					if skip == 1 {
 						replyWith(f, "/jobs/t", `{"id":"t","status":"there","complete":false}`)
 					}
-					fault.Path = "/jobs/t"
-					f.fail(fault)
+					there := fault
+					there.Path = "/jobs/t"
+					f.fail(there)
 					began, looks := time.Now(), 0
 					task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second),
 						webdelivery.OnProgress(func(p webdelivery.Progress) { looks = p.Looks }))
