@@ -10,19 +10,15 @@ import (
 	"time"
 )
 
-const (
-	// arrivesWithin is how long after it was written a request may still arrive: the longest stall of the network that the
-	// limit on arrivals covers.
-	arrivesWithin = 5 * time.Second
-	// arrivesAfterFault is the same after a connection has failed. What was on its way is lost then, except in a proxy.
-	arrivesAfterFault = time.Second
-)
+// arrivesWithin is how long after it was written a request may still arrive: the longest stall of the network that the
+// limit on arrivals covers. It also holds after the connection has failed, because a proxy may deliver what it has.
+const arrivesWithin = 5 * time.Second
 
 // errPermitExpired: the purge permit expired before the request could begin. Nothing was sent.
 var errPermitExpired = errors.New("the purge permit expired before the connection was ready")
 
 // departure is one attempt of a purge on its way. It ends the permit as soon as the latest time of arrival is known: by
-// the response, by a fault, or because the request was written long enough ago.
+// the response, or because the request was written long enough ago.
 type departure struct {
 	ctx    context.Context //nolint:containedctx // the caller's, for the end of the permit
 	permit *permit
@@ -70,16 +66,12 @@ func (d *departure) arrived() {
 	d.end(time.Now())
 }
 
-// failed notes that there will be no response. If this side has given up, what was written may still be delivered.
-func (d *departure) failed(unsent, gaveUp bool) {
-	from := d.settle()
-	switch {
-	case unsent:
+// failed notes that there will be no response.
+func (d *departure) failed(unsent bool) {
+	if from := d.settle(); unsent {
 		d.end(time.Time{})
-	case gaveUp:
+	} else {
 		d.end(from.Add(arrivesWithin))
-	default:
-		d.end(time.Now().Add(arrivesAfterFault))
 	}
 }
 

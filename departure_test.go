@@ -52,7 +52,7 @@ func endings() []ending {
 		{name: "no response within an attempt of 2 s", fault: testserver.Fault{Delay: time.Hour}, options: []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}, arrived: 5 * time.Second},
 		{name: "the caller gives up after 1 s", fault: testserver.Fault{Delay: time.Hour}, giveUp: time.Second, arrived: 5 * time.Second},
 		{name: "the caller gives up after 10 s", fault: testserver.Fault{Delay: time.Hour}, giveUp: 10 * time.Second, arrived: 5 * time.Second},
-		{name: "the connection is cut after 2 s", fault: testserver.Fault{Delay: 2 * time.Second, Cut: testserver.CutAfterRead}, arrived: 3 * time.Second},
+		{name: "the connection is cut after 2 s", fault: testserver.Fault{Delay: 2 * time.Second, Cut: testserver.CutAfterRead}, arrived: 5 * time.Second},
 		{name: "no connection", setup: func(f *fixture) {
 			f.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errRefused }
 		}, unsent: true},
@@ -60,7 +60,7 @@ func endings() []ending {
 		{name: "a transport that reports nothing, and the caller gives up after 1 s", setup: silent, giveUp: time.Second, arrived: 6 * time.Second},
 		{name: "a transport that reports nothing, and fails", setup: func(f *fixture) {
 			f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
-		}, arrived: time.Second},
+		}, arrived: 5 * time.Second},
 	}
 }
 
@@ -210,7 +210,7 @@ func TestPermitsExpire(t *testing.T) {
 			}
 			return transport
 		}},
-		{"the body is read late", delay + time.Second, func(f *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
+		{"the body is read late", delay + 5*time.Second, func(f *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				if once() {
 					time.Sleep(delay)

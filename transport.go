@@ -397,7 +397,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	var away *departure
 	if a.permit != nil {
 		away = &departure{ctx: req.Context(), permit: a.permit, cancel: dog.cancel}
-		defer away.failed(false, true) // in case the transport panics
+		defer away.failed(false) // in case the transport panics
 		trace = away.trace(x.trace)
 	}
 	out := req.WithContext(httptrace.WithClientTrace(ctx, trace))
@@ -446,7 +446,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			if away.late.Load() {
 				a.err, a.unsent = errPermitExpired, true
 			}
-			away.failed(a.unsent, ctx.Err() != nil)
+			away.failed(a.unsent)
 		}
 		return
 	}
