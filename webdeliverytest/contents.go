@@ -82,7 +82,7 @@ type Event struct {
 	Time time.Time // event_timestamp_ms; what is below a millisecond is cut off
 
 	Severity           string     // event_severity
-	Type               string     // event_type: a constant of this package, or any other
+	Type               string     // event_type: a constant of this package, "Rate Limit", or any other
 	Action             string     // event_action
 	ConnectionRemoteIP netip.Addr // client_connection_remote_ip
 	ClientIP           netip.Addr // client_ip
@@ -96,9 +96,10 @@ type Event struct {
 	RequestPath        string     // request_path
 }
 
-// Values of event_type. The service document shows CUSTOM alone; the others are this fake's.
+// Values of event_type. The service document shows CUSTOM alone; the others are this fake's. They say which families an
+// event belongs to. "Rate Limit", which portals of such services show, is traffic shaping too, by address and by country.
 const (
-	EventTypeRequest          = "REQUEST"            // no rule applied
+	EventTypeRequest          = "REQUEST"            // no rule applied: no security event, so in request trends alone
 	EventTypeWAF              = "WAF"                // a rule of the WAF applied
 	EventTypeCustom           = "CUSTOM"             // a rule of the customer's own applied
 	EventTypeBlockIP          = "BLOCK_IP"           // traffic shaping: blocked by address
@@ -126,6 +127,6 @@ func (s *Server) FailTransactions(n int, status, description string, code int) {
 	s.fake.FailTransactions(n, status, description, code)
 }
 
-// ExpireSessions ends every session that exists; who shows one of them is answered 401, or 403 on purges and
-// transactions.
+// ExpireSessions ends every session that exists. A request with one of them gets 401, or 403 from purges and transactions
+// ([Dialect].TransactionDenied has other spellings).
 func (s *Server) ExpireSessions() { s.fake.ExpireSessions() }

@@ -43,7 +43,7 @@ func TestDeployRepeatsItsPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
 		srv.Fail(webdeliverytest.FaultRule{
-			Path: "/cache/purge", Count: 1, Status: 429, Header: http.Header{"Retry-After": {"7"}},
+			Path: "/cache/purge", Count: 1, Status: 503, Header: http.Header{"Retry-After": {"7"}},
 		})
 		began := time.Now()
 		err := deploy(t.Context(), srv.Client(t), "https://www.example.com/")

@@ -70,7 +70,7 @@ func TestOptions(t *testing.T) {
 		"none": {nil, func(t *testing.T, w wire) {
 			assert.Regexp(t, `^http://127\.\d+\.\d+\.\d+:8080$`, w.srv.URL)
 			assert.Equal(t, []string{"acme", "alice", "correct-horse-battery"}, []string{w.srv.Customer, w.srv.Username, w.srv.Password})
-			assert.Equal(t, []int{201, 201, 429}, []int{w.purge(css), w.purge(css), w.purge(css)})
+			assert.Equal(t, []int{201, 201, 503}, []int{w.purge(css), w.purge(css), w.purge(css)})
 		}},
 		"customer": {[]webdeliverytest.Option{webdeliverytest.WithCustomer("my shop")}, func(t *testing.T, w wire) {
 			assert.Equal(t, "my shop", w.srv.Customer)
@@ -109,7 +109,39 @@ func TestOptions(t *testing.T) {
 		"purge rate": {[]webdeliverytest.Option{webdeliverytest.WithPurgeRate(1, time.Minute)}, func(t *testing.T, w wire) {
 			first, second := w.purge(css), w.purge(css)
 			w.srv.Clock.Advance(time.Minute)
-			assert.Equal(t, []int{201, 429, 201}, []int{first, second, w.purge(css)})
+			assert.Equal(t, []int{201, 503, 201}, []int{first, second, w.purge(css)})
+		}},
+		"refused purges": {[]webdeliverytest.Option{webdeliverytest.WithRefusedPurgesCounted()}, func(t *testing.T, w wire) {
+			var statuses []int
+			for _, while := range []time.Duration{0, 0, 600 * time.Millisecond, 0, 500 * time.Millisecond, time.Second} {
+				w.srv.Clock.Advance(while)
+				statuses = append(statuses, w.purge(css))
+			}
+			assert.Equal(t, []int{201, 201, 503, 503, 503, 201}, statuses)
+		}},
+		"too fast": {[]webdeliverytest.Option{webdeliverytest.WithPurgeRate(1, time.Minute), webdeliverytest.WithDialect(webdeliverytest.Dialect{
+			TooFast: "429-retry-after",
+		})}, func(t *testing.T, w wire) {
+			w.purge(css)
+			status, reply := w.do(http.MethodPost, "/cache/purge", "{}")
+			assert.Equal(t, 429, status)
+			assert.Contains(t, reply, "Retry-After: 60\r\n")
+		}},
+		"denied transactions": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
+			TransactionDenied: "400",
+		})}, func(t *testing.T, w wire) {
+			status, _ := w.get("/transactions/1", as("alice", "wrong"))
+			assert.Equal(t, 400, status)
+			status, _ = w.get("/transactions/1")
+			assert.Equal(t, 404, status)
+		}},
+		"vocabulary": {[]webdeliverytest.Option{
+			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithEvents(2, 7, time.Time{}),
+			webdeliverytest.WithDialect(webdeliverytest.Dialect{Vocabulary: "portal"}),
+		}, func(t *testing.T, w wire) {
+			_, reply := w.get("/stats/security/request/trends/data?dimensions=event_type&metrics=hits" +
+				"&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00")
+			assert.Regexp(t, `"rows":\[\["Custom",\d+\],\["Rate Limit",\d+\],\["WAF",\d+\]\]`, reply)
 		}},
 		"unlimited purges": {[]webdeliverytest.Option{webdeliverytest.WithUnlimitedPurges()}, func(t *testing.T, w wire) {
 			for range 10 {

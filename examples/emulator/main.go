@@ -13,8 +13,10 @@
 //			{"path": "/cache/purge", "probability": 0.1, "seed": 7, "status": 503, "header": {"Retry-After": ["2"]}},
 //			{"method": "GET", "path": "/tasks/**", "skip": 3, "count": 1, "delay": "250ms", "cut": "after-read"}
 //		],
-//		"dialect": {"tasks_prefix": "/operations", "session_reply": "cookie"}
+//		"dialect": {"tasks_prefix": "/operations", "session_reply": "cookie", "too_fast": "429-retry-after"}
 //	}
+//
+// A purge above -purge-rate gets 503; too_fast has other spellings. With -count-refused such a purge counts against the rate.
 //
 // It stops on SIGINT and SIGTERM. Exit codes: 0 stopped, 1 cannot listen, 2 used wrongly.
 package main
@@ -92,6 +94,7 @@ type settings struct {
 	events           float64
 	seed             uint64
 	purgeRate        int
+	countRefused     bool
 	sessionLifetime  time.Duration
 	file             file
 }
@@ -115,7 +118,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	})
 	flags.Float64Var(&set.events, "events", 1, "security events a `second`, on average")
 	flags.Uint64Var(&set.seed, "seed", 1, "`number` that says which events there are")
-	flags.IntVar(&set.purgeRate, "purge-rate", 2, "purge requests a `second` that are taken; 0 takes any number")
+	flags.IntVar(&set.purgeRate, "purge-rate", 2, "purge requests a `second` that are accepted, more get 503; 0 accepts any number")
+	flags.BoolVar(&set.countRefused, "count-refused", false, "purges that are refused as too fast count against the rate as well")
 	flags.DurationVar(&set.sessionLifetime, "session-lifetime", 0, "`time` after which a session ends; 0 is never")
 	flags.StringVar(&config, "config", "", "JSON `file` with faults and dialect")
 	err := flags.Parse(args)
@@ -157,6 +161,9 @@ func (set settings) start(log *slog.Logger) (*webdeliverytest.Server, error) {
 		options = append(options, webdeliverytest.WithUnlimitedPurges())
 	} else {
 		options = append(options, webdeliverytest.WithPurgeRate(set.purgeRate, time.Second))
+	}
+	if set.countRefused {
+		options = append(options, webdeliverytest.WithRefusedPurgesCounted())
 	}
 	srv, err := webdeliverytest.Start(options...)
 	if err != nil {

@@ -282,12 +282,44 @@ func TestFaultsAndLimits(t *testing.T) {
 	})
 	assert.Equal(t, 401, status, "the session has ended")
 
-	for resp.StatusCode != 429 { // the rate comes before the body, which is missing
+	for resp.StatusCode = 0; resp.StatusCode != 503; { // the rate comes before the body, which is missing
 		resp, body = do(http.MethodPost, "/cache/purge")
 	}
 	assert.Contains(t, body, "more than 1 purge requests in 1s")
 	_, body = get("/stats/security/events/data?dimensions=client_ip&starttime=2026-01-01T00:00:00&endtime=2999-01-01T00:00:00")
 	assert.Contains(t, body, `"total_results":0`)
+}
+
+// A purge above the rate is answered as the dialect says, and counts if it is told to.
+func TestTooFast(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args   []string
+		status int
+		after  string
+	}{
+		"default":     {nil, 503, ""},
+		"429":         {[]string{"-config", write(t, `{"dialect": {"too_fast": "429-retry-after"}}`)}, 429, "1"},
+		"and counted": {[]string{"-count-refused", "-config", write(t, `{"dialect": {"TooFast": "503-retry-after"}}`)}, 503, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := start(t, append(tc.args, "-purge-rate", "1")...)
+			for {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+"/acme/v1/cache/purge", nil)
+				require.NoError(t, err)
+				r.SetBasicAuth("alice", "correct-horse-battery")
+				resp, err := http.DefaultTransport.RoundTrip(r)
+				require.NoError(t, err)
+				require.NoError(t, resp.Body.Close())
+				if resp.StatusCode != http.StatusBadRequest { // that of a body that is missing
+					assert.Equal(t, tc.status, resp.StatusCode)
+					assert.Equal(t, tc.after, resp.Header.Get("Retry-After"))
+					return
+				}
+			}
+		})
+	}
 }
 
 // A signal stops it, and that is a success.

@@ -124,7 +124,7 @@ func (t *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get(weatherHeader) == "" {
+	if resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get(weatherHeader) == "" {
 		t.soak.tooFast.Add(1)
 	}
 	resp.Body = &steppingBody{resp.Body, ctx}

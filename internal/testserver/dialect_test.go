@@ -63,6 +63,7 @@ func TestUnknownDialectIsNamed(t *testing.T) {
 		"TaskPage": {TaskPage: "x"}, "SessionReply": {SessionReply: "x"}, "PurgeReply": {PurgeReply: "x"},
 		"NextURI": {NextURI: "x"}, "Timestamps": {Timestamps: "x"}, "Errors": {Errors: "x"},
 		"MemberOrder": {MemberOrder: "x"}, "Names": {Names: "x"}, "Groupings": {Groupings: "x"}, "TopKTotal": {TopKTotal: "x"},
+		"TooFast": {TooFast: "x"}, "TransactionDenied": {TransactionDenied: "x"}, "Vocabulary": {Vocabulary: "x"},
 	} {
 		r := start(t, testserver.Config{Dialect: d}).get("/tasks")
 		assert.Equal(t, 501, r.status)

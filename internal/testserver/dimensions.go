@@ -12,7 +12,7 @@ import (
 // dimension is a column of the table of event records (service-interface section 2.5).
 type dimension struct {
 	name string
-	of   func(*Event) value
+	of   func(*record) value
 }
 
 const (
@@ -22,20 +22,20 @@ const (
 
 // dimensions are those that the document names, and request_path for the top-K that lists it.
 var dimensions = []dimension{
-	{timeDimension, func(e *Event) value { return timeValue(e.Time.UnixMilli()) }},
-	{"event_severity", func(e *Event) value { return textValue(e.Severity) }},
-	{"event_type", func(e *Event) value { return textValue(e.Type) }},
-	{"event_action", func(e *Event) value { return textValue(e.Action) }},
-	{"client_connection_remote_ip", func(e *Event) value { return addrValue(e.ConnectionRemoteIP) }},
-	{"client_ip", func(e *Event) value { return addrValue(e.ClientIP) }},
-	{"client_browser", func(e *Event) value { return textValue(e.Browser) }},
-	{"client_country_code", func(e *Event) value { return textValue(e.CountryCode) }},
-	{"client_asn", func(e *Event) value { return numberValue(e.ASN) }},
-	{"rule_id", func(e *Event) value { return textValue(e.RuleID) }},
-	{"domain", func(e *Event) value { return textValue(e.Domain) }},
-	{"property", func(e *Event) value { return textValue(e.Property) }},
-	{"waf_action", func(e *Event) value { return textValue(e.WAFAction) }},
-	{"request_path", func(e *Event) value { return textValue(e.RequestPath) }},
+	{timeDimension, func(e *record) value { return timeValue(e.Time.UnixMilli()) }},
+	{"event_severity", func(e *record) value { return textValue(e.Severity) }},
+	{"event_type", func(e *record) value { return textValue(e.Type) }},
+	{"event_action", func(e *record) value { return textValue(e.Action) }},
+	{"client_connection_remote_ip", func(e *record) value { return addrValue(e.ConnectionRemoteIP) }},
+	{"client_ip", func(e *record) value { return addrValue(e.ClientIP) }},
+	{"client_browser", func(e *record) value { return textValue(e.Browser) }},
+	{"client_country_code", func(e *record) value { return textValue(e.CountryCode) }},
+	{"client_asn", func(e *record) value { return numberValue(e.ASN) }},
+	{"rule_id", func(e *record) value { return textValue(e.RuleID) }},
+	{"domain", func(e *record) value { return textValue(e.Domain) }},
+	{"property", func(e *record) value { return textValue(e.Property) }},
+	{"waf_action", func(e *record) value { return textValue(e.WAFAction) }},
+	{"request_path", func(e *record) value { return textValue(e.RequestPath) }},
 }
 
 // value is one value of a row.

@@ -16,7 +16,7 @@ type listEntryJSON struct {
 // listEntryJSON is an entry as the entries collection has it (service-interface section 2.6).
 func (c *call) listEntryJSON(l *networkList, e *listEntry) listEntryJSON {
 	return listEntryJSON{
-		URI: c.entryAddress(l, e), ID: e.id, Entry: e.text, AddedBy: e.addedBy, Created: c.s.dialect.stamp(e.created),
+		URI: c.entryAddress(l, e), ID: e.id, Entry: e.text, AddedBy: e.addedBy, Created: c.s.dialect.listStamp(e.created),
 	}
 }
 

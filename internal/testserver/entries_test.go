@@ -50,9 +50,9 @@ func TestSection26EntryFields(t *testing.T) {
 	}
 	assert.JSONEq(t, `{"uri":"/config/networklists/l/entries?count=100&page=1","total":3,"has_more":false,"page_count":1,"page_index":1,
 		"prev_uri":null,"next_uri":null,"items":[
-		{`+uri(0)+`,"entry":"DE","added_by":"operator","creation_timestamp":"2026-11-20T12:00:00.000Z"},
-		{`+uri(1)+`,"entry":"FR","added_by":"alice","creation_timestamp":"2026-11-20T12:00:01.000Z"},
-		{`+uri(2)+`,"entry":"SE","added_by":"somebody-else","creation_timestamp":"2026-11-20T12:00:02.000Z"}]}`, f.get(lists+"/l/entries").body)
+		{`+uri(0)+`,"entry":"DE","added_by":"operator","creation_timestamp":"2026-11-20T12:00:00Z"},
+		{`+uri(1)+`,"entry":"FR","added_by":"alice","creation_timestamp":"2026-11-20T12:00:01Z"},
+		{`+uri(2)+`,"entry":"SE","added_by":"somebody-else","creation_timestamp":"2026-11-20T12:00:02Z"}]}`, f.get(lists+"/l/entries").body)
 	assert.JSONEq(t, `{`+uri(1)+`,"type":"GEO","network_list_uri":"/config/networklists/l"}`, f.get(lists+"/l/entries/"+ids[1]).body)
 
 	f.do(http.MethodDelete, lists+"/l/"+ids[0], "")
@@ -288,7 +288,7 @@ func TestSection46EntriesReplies(t *testing.T) {
 				assert.Empty(t, r.body)
 			case "entries":
 				id := f.entryID("l", 1)
-				const entry = `{"uri":"/config/networklists/l/entries/%[1]s","id":"%[1]s","entry":"%[2]s","added_by":"%[3]s","creation_timestamp":"2026-11-20T12:00:00.000Z"}`
+				const entry = `{"uri":"/config/networklists/l/entries/%[1]s","id":"%[1]s","entry":"%[2]s","added_by":"%[3]s","creation_timestamp":"2026-11-20T12:00:00Z"}`
 				assert.JSONEq(t, `[`+fmt.Sprintf(entry, id, "192.0.2.2", "alice")+`,`+fmt.Sprintf(entry, old, "192.0.2.1", "operator")+`]`, r.body)
 				fallthrough
 			default:

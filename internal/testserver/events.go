@@ -12,7 +12,7 @@ type Event struct {
 	Time time.Time // in whole milliseconds; the rest is cut off
 
 	Severity           string     // event_severity
-	Type               string     // event_type: one of the constants below, or any other
+	Type               string     // event_type: a constant below, "Rate Limit", or any other
 	Action             string     // event_action
 	ConnectionRemoteIP netip.Addr // client_connection_remote_ip
 	ClientIP           netip.Addr // client_ip
@@ -29,7 +29,7 @@ type Event struct {
 // Values of event_type. The document shows CUSTOM alone; the other names are this fake's. The last four are what it
 // calls traffic shaping: blocking and rate limiting by IP address/range and geo-location (section 4.3).
 const (
-	TypeRequest          = "REQUEST" // no rule applied
+	TypeRequest          = "REQUEST" // no rule applied: no security event, counted by request trends alone
 	TypeWAF              = "WAF"
 	TypeCustom           = "CUSTOM"
 	TypeBlockIP          = "BLOCK_IP"
@@ -38,34 +38,52 @@ const (
 	TypeRateLimitCountry = "RATE_LIMIT_COUNTRY"
 )
 
-// isShaping tells what belongs to the traffic shaping families.
-func (e *Event) isShaping() bool {
-	switch e.Type {
-	case TypeBlockIP, TypeBlockCountry, TypeRateLimitIP, TypeRateLimitCountry:
+// typeRateLimit is the portal's word for all of traffic shaping.
+const typeRateLimit = "Rate Limit"
+
+// record is an event in the statistics. Its kind is the constant above that says which families it belongs to, whatever
+// word its Type is; that of an added event is its Type.
+type record struct {
+	Event
+
+	kind string
+}
+
+// isShaping reports whether the event belongs to the traffic shaping families.
+func (e *record) isShaping() bool {
+	switch e.kind {
+	case TypeBlockIP, TypeBlockCountry, TypeRateLimitIP, TypeRateLimitCountry, typeRateLimit:
 		return true
 	default:
 		return false
 	}
 }
 
-// isWAF tells what belongs to the WAF families: an event of a rule that is not one of traffic shaping.
-func (e *Event) isWAF() bool { return e.RuleID != "" && !e.isShaping() }
+// isSecurity reports whether the event is a raw event: all are but plain requests.
+func (e *record) isSecurity() bool { return e.kind != TypeRequest }
 
-// isAny tells what belongs to raw events and request trends.
-func (e *Event) isAny() bool { return true }
+// isWAF reports whether the event belongs to the WAF families: a rule applied, and not one of traffic shaping.
+func (e *record) isWAF() bool { return e.RuleID != "" && e.isSecurity() && !e.isShaping() }
 
-func (e *Event) isIPRateLimit() bool      { return e.Type == TypeRateLimitIP }
-func (e *Event) isCountryRateLimit() bool { return e.Type == TypeRateLimitCountry }
+// isAny reports that every event belongs to the request trends.
+func (e *record) isAny() bool { return true }
+
+// An added event of the type "Rate Limit" does not say what was limited, so it counts for addresses and for countries.
+func (e *record) isIPRateLimit() bool { return e.kind == TypeRateLimitIP || e.kind == typeRateLimit }
+func (e *record) isCountryRateLimit() bool {
+	return e.kind == TypeRateLimitCountry || e.kind == typeRateLimit
+}
 
 // AddEvents adds security events to those that are generated. One in the future shows when the Clock gets there.
 func (s *Server) AddEvents(events ...Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Concat(s.added, events)
-	for i := range all {
-		all[i].Time = all[i].Time.UTC().Truncate(time.Millisecond)
+	all := slices.Clone(s.added)
+	for _, e := range events {
+		e.Time = e.Time.UTC().Truncate(time.Millisecond)
+		all = append(all, record{Event: e, kind: e.Type})
 	}
-	slices.SortStableFunc(all, func(a, b Event) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(all, func(a, b record) int { return a.Time.Compare(b.Time) })
 	s.added = all
 }
 
@@ -77,8 +95,10 @@ func (s *Server) EventCount(start, end time.Time) int {
 	s.mu.Unlock()
 	start = latest(start, rawSince(h.now))
 	count := 0
-	for range h.between(start, end) {
-		count++
+	for e := range h.between(start, end) {
+		if e.isSecurity() {
+			count++
+		}
 	}
 	return count
 }
@@ -87,7 +107,7 @@ func (s *Server) EventCount(start, end time.Time) int {
 type history struct {
 	now     time.Time
 	traffic generator
-	added   []Event // ascending in time
+	added   []record // ascending in time
 }
 
 // history takes what there is at the moment; s.mu is held.
@@ -97,11 +117,11 @@ func (s *Server) history() history {
 
 // between goes through the events with start <= time < end that are not in the future, ascending in time; of those at
 // the same millisecond the added ones come first. What is yielded is valid until the next.
-func (h history) between(start, end time.Time) iter.Seq[*Event] {
+func (h history) between(start, end time.Time) iter.Seq[*record] {
 	from, until := ceilMilli(start), min(ceilMilli(end), h.now.UnixMilli()+1)
 	first := h.firstAdded(from)
 	added := h.added[first:max(first, h.firstAdded(until))]
-	return func(yield func(*Event) bool) {
+	return func(yield func(*record) bool) {
 		for e := range h.traffic.between(from, until) {
 			for len(added) > 0 && !added[0].Time.After(e.Time) {
 				if !yield(&added[0]) {
@@ -123,7 +143,7 @@ func (h history) between(start, end time.Time) iter.Seq[*Event] {
 
 // firstAdded is the place of the first added event that is not before a time in Unix milliseconds.
 func (h history) firstAdded(milli int64) int {
-	place, _ := slices.BinarySearchFunc(h.added, milli, func(e Event, milli int64) int {
+	place, _ := slices.BinarySearchFunc(h.added, milli, func(e record, milli int64) int {
 		return int(min(1, max(-1, e.Time.UnixMilli()-milli)))
 	})
 	return place

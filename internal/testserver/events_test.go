@@ -167,7 +167,7 @@ func TestGeneratedTraffic(t *testing.T) {
 		assert.NotEmpty(t, decodeRows(t, got), family)
 	}
 	for dimension, values := range map[string]int{
-		"event_type": 7, "event_action": 3, "event_severity": 5, "client_browser": 7, "client_country_code": 12, "client_asn": 14,
+		"event_type": 6, "event_action": 2, "event_severity": 4, "client_browser": 7, "client_country_code": 12, "client_asn": 14,
 		"domain": 4, "property": 3,
 	} {
 		got := f.result(requests, "dimensions", dimension, "sortby", "-hits", "limit", "100")
@@ -191,6 +191,92 @@ func TestGeneratedTraffic(t *testing.T) {
 		ips = append(ips, ip)
 	}
 	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(ips))), 20)
+}
+
+// Generated events are the same in either vocabulary but for their words, and so in the same families.
+func TestVocabularies(t *testing.T) {
+	t.Parallel()
+	words := map[string]string{
+		`"WAF"`: `"WAF"`, `"CUSTOM"`: `"Custom"`, `"BLOCK_IP"`: `"Rate Limit"`, `"BLOCK_COUNTRY"`: `"Rate Limit"`,
+		`"RATE_LIMIT_IP"`: `"Rate Limit"`, `"RATE_LIMIT_COUNTRY"`: `"Rate Limit"`,
+		`"CRITICAL"`: `"High"`, `"ERROR"`: `"Medium"`, `"WARNING"`: `"Low"`, `"NOTICE"`: `"Info"`, `"BLOCK"`: `"Block"`, `"WARN"`: `"Warn"`,
+	}
+	var pairs []string
+	for from, to := range words {
+		pairs = append(pairs, from, to)
+	}
+	cfg := testserver.Config{EventsPerSecond: 0.5, EventSeed: 7}
+	document := start(t, cfg)
+	cfg.Dialect.Vocabulary = "portal"
+	portal := start(t, cfg)
+	const from, to = "2026-11-20T10:00:00", "2026-11-20T12:00:00"
+	rows := document.rowsOf(from, to)
+	for i, row := range rows {
+		rows[i] = strings.NewReplacer(pairs...).Replace(row)
+	}
+	assert.Equal(t, rows, portal.rowsOf(from, to))
+	for _, family := range allFamilies() {
+		metrics := []string{"filters", "event_action!=x"}
+		assert.Equal(t, hitsOf(t, document.result(family, metrics...)), hitsOf(t, portal.result(family, metrics...)), family)
+	}
+	for dimension, want := range map[string]string{
+		"event_type": `[["Custom"],["Rate Limit"],["WAF"]]`, "event_action": `[["Block"],["Warn"]]`,
+		"event_severity": `[["High"],["Info"],["Low"],["Medium"]]`,
+	} {
+		var values [][]any
+		for _, row := range decodeRows(t, portal.result(requests, "dimensions", dimension)) {
+			values = append(values, row[:1])
+		}
+		assert.JSONEq(t, want, marshal(t, values), dimension)
+	}
+	assert.Equal(t, portal.result(shaping, "filters", "event_type==Rate Limit").Total, portal.result(shaping).Total)
+}
+
+// hitsOf is the sum of all hits, or the number of raw events.
+func hitsOf(t *testing.T, got result) (sum int64) {
+	t.Helper()
+	if !strings.HasSuffix(got.columns(), ",hits") {
+		return int64(got.Total)
+	}
+	for _, row := range decodeRows(t, got) {
+		hits, _ := row[len(row)-1].(json.Number).Int64()
+		sum += hits
+	}
+	return sum
+}
+
+// Section 4.3: raw security events are security events. A plain request is in the request trends alone, and none is
+// generated; an added event keeps its words in every vocabulary.
+func TestPlainRequestsAreNoRawEvents(t *testing.T) {
+	t.Parallel()
+	for _, vocabulary := range []string{"document", "portal"} {
+		f := start(t, testserver.Config{Dialect: testserver.Dialect{Vocabulary: vocabulary}})
+		recent := noon.Add(-time.Minute)
+		f.AddEvents(
+			testserver.Event{Time: recent, Type: testserver.TypeRequest, RuleID: "r", Action: "ALLOW"},
+			testserver.Event{Time: recent, Type: testserver.TypeCustom, RuleID: "r", Action: "WARN"},
+			testserver.Event{Time: recent, Type: "Rate Limit", RuleID: "r", Action: "ALLOW"},
+			testserver.Event{Time: recent, Type: "other", Action: "Shout"},
+		)
+		for family, want := range map[string]string{
+			requests: `[["CUSTOM",1],["REQUEST",1],["Rate Limit",1],["other",1]]`,
+			waf:      `[["CUSTOM",1]]`,
+			shaping:  `[["Rate Limit",1]]`,
+		} {
+			assert.Equal(t, want, string(f.result(family, "dimensions", "event_type").Rows), family)
+		}
+		for _, category := range []string{"clientip", "ratelimitclientip", "ratelimitcountry"} {
+			dimension := map[bool]string{true: "client_country_code", false: "client_ip"}[category == "ratelimitcountry"]
+			assert.Equal(t, `[[null,1]]`, string(f.result(shapeTop+category, "dimensions", dimension).Rows), category)
+		}
+		assert.Equal(t, 3, f.result(events).Total)
+		assert.Equal(t, 3, f.EventCount(noon.Add(-time.Hour), noon))
+	}
+	f := start(t, testserver.Config{EventsPerSecond: 1})
+	from, to := "2026-11-20T11:00:00", "2026-11-20T12:00:00"
+	assert.Equal(t, f.EventCount(noon.Add(-time.Hour), noon), f.result(events, "starttime", from, "endtime", to).Total)
+	assert.InDelta(t, 3600, f.EventCount(noon.Add(-time.Hour), noon), 1.01)
+	assert.Equal(t, `[]`, string(f.result(requests, "dimensions", "event_type", "filters", "event_type==REQUEST").Rows))
 }
 
 // Now and then a single client makes half of all requests for ten minutes.

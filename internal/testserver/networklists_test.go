@@ -55,10 +55,10 @@ func TestSection26NetworkListFields(t *testing.T) {
 	f.AddNetworkList(testserver.NetworkListSpec{ID: "l2", Type: "GEO", NoDescription: true, Description: "d", Deprecated: true})
 
 	const first = `"uri":"/config/networklists/l1","id":"l1","type":"IP","name":"blocked","description":"all that is blocked",
-		"deprecated":false,"entries_uri":"/config/networklists/l1/entries","creation_timestamp":"2026-11-20T12:00:00.000Z",
+		"deprecated":false,"entries_uri":"/config/networklists/l1/entries","creation_timestamp":"2026-11-20T12:00:00Z",
 		"entries_batch_deletion_uri":"/config/networklists/l1/entries/deletions"`
 	const second = `"uri":"/config/networklists/l2","id":"l2","type":"GEO","name":"","deprecated":true,
-		"entries_uri":"/config/networklists/l2/entries","creation_timestamp":"2026-11-20T12:01:00.000Z",
+		"entries_uri":"/config/networklists/l2/entries","creation_timestamp":"2026-11-20T12:01:00Z",
 		"entries_batch_deletion_uri":"/config/networklists/l2/entries/deletions"`
 	for path, want := range map[string]string{
 		"/l1":                   `{` + first + `,"list":["192.0.2.1","2001:db8::/32"]}`,
@@ -75,7 +75,7 @@ func TestSection26NetworkListFields(t *testing.T) {
 	}
 
 	require.Equal(t, http.StatusOK, f.add("l1", "198.51.100.7").status)
-	assert.JSONEq(t, `{`+first+`,"modified_timestamp":"2026-11-20T12:01:00.000Z"}`, f.get(lists+"/l1?includelist=false").body)
+	assert.JSONEq(t, `{`+first+`,"modified_timestamp":"2026-11-20T12:01:00Z"}`, f.get(lists+"/l1?includelist=false").body)
 }
 
 // Section 2.6: modified_timestamp is there only if the list was modified after creation, by whatever changes its entries.
@@ -88,21 +88,21 @@ func TestSection26ModifiedTimestamp(t *testing.T) {
 	}{
 		"nothing":              {func(fake) {}, nil},
 		"reading":              {func(f fake) { f.get(lists + "/" + id + "/entries") }, nil},
-		"an entry is added":    {func(f fake) { f.add(id, "192.0.2.2") }, "2026-11-20T12:00:01.000Z"},
+		"an entry is added":    {func(f fake) { f.add(id, "192.0.2.2") }, "2026-11-20T12:00:01Z"},
 		"it was there already": {func(f fake) { f.add(id, "192.0.2.1/32") }, nil},
 		"a refused body":       {func(f fake) { f.add(id, "192.0.2.2", "x") }, nil},
-		"an entry is deleted":  {func(f fake) { f.do(http.MethodDelete, lists+"/"+id+"/"+f.entryID(id, 0), "") }, "2026-11-20T12:00:01.000Z"},
+		"an entry is deleted":  {func(f fake) { f.do(http.MethodDelete, lists+"/"+id+"/"+f.entryID(id, 0), "") }, "2026-11-20T12:00:01Z"},
 		"an unknown one is":    {func(f fake) { f.do(http.MethodDelete, lists+"/"+id+"/x", "") }, nil},
-		"all are deleted":      {func(f fake) { f.do(http.MethodPost, lists+"/"+id+"/entries/deletions", "") }, "2026-11-20T12:00:01.000Z"},
-		"by somebody else":     {func(f fake) { f.ChangeEntries(id, []string{"192.0.2.2"}, nil) }, "2026-11-20T12:00:01.000Z"},
-		"removed by somebody":  {func(f fake) { f.ChangeEntries(id, nil, []string{"192.0.2.1"}) }, "2026-11-20T12:00:01.000Z"},
+		"all are deleted":      {func(f fake) { f.do(http.MethodPost, lists+"/"+id+"/entries/deletions", "") }, "2026-11-20T12:00:01Z"},
+		"by somebody else":     {func(f fake) { f.ChangeEntries(id, []string{"192.0.2.2"}, nil) }, "2026-11-20T12:00:01Z"},
+		"removed by somebody":  {func(f fake) { f.ChangeEntries(id, nil, []string{"192.0.2.1"}) }, "2026-11-20T12:00:01Z"},
 		"to no effect":         {func(f fake) { f.ChangeEntries(id, []string{"192.0.2.1"}, []string{"192.0.2.9"}) }, nil},
 		"it is made again":     {func(f fake) { f.AddNetworkList(testserver.NetworkListSpec{ID: id}) }, nil},
 		"emptied twice, once now": {func(f fake) {
 			f.do(http.MethodPost, lists+"/"+id+"/entries/deletions", "")
 			f.Clock().Advance(time.Hour)
 			f.do(http.MethodPost, lists+"/"+id+"/entries/deletions", "")
-		}, "2026-11-20T12:00:01.000Z"},
+		}, "2026-11-20T12:00:01Z"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -417,4 +417,33 @@ func TestNetworkListMistakes(t *testing.T) {
 	assert.Len(t, f.Entries("l"), 50_000)
 	f.ChangeEntries("l", addresses(50_000, 50_002), addresses(0, 2))
 	assert.Len(t, f.Entries("l"), 50_000, "what is removed makes room")
+}
+
+// Open point 42: timestamps of network lists and entries are whole seconds and Z; other spellings have milliseconds, as
+// those of tasks have in any.
+func TestSection26Timestamps(t *testing.T) {
+	t.Parallel()
+	for spelling, want := range map[string][2]string{
+		"":             {"2026-11-20T12:00:00Z", "2026-11-20T12:00:00.250Z"},
+		"Z":            {"2026-11-20T12:00:00Z", "2026-11-20T12:00:00.250Z"},
+		"milliseconds": {"2026-11-20T12:00:00.250Z", "2026-11-20T12:00:00.250Z"},
+		"+0000":        {"2026-11-20T12:00:00.250+0000", "2026-11-20T12:00:00.250+0000"},
+		"none":         {"2026-11-20T12:00:00.250", "2026-11-20T12:00:00.250"},
+	} {
+		t.Run("as "+spelling, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, testserver.Config{Dialect: testserver.Dialect{Timestamps: spelling}})
+			f.Clock().Advance(250 * time.Millisecond)
+			f.AddNetworkList(testserver.NetworkListSpec{ID: "l", Entries: []string{"192.0.2.1"}})
+			f.ChangeEntries("l", []string{"192.0.2.2"}, nil)
+			list := f.get("/config/networklists/l").object(t)
+			entries, _ := f.get("/config/networklists/l/entries").object(t)["items"].([]any)
+			entry, _ := entries[0].(map[string]any)
+			assert.Equal(t, []any{want[0], want[0], want[0]}, []any{
+				list["creation_timestamp"], list["modified_timestamp"], entry["creation_timestamp"],
+			})
+			f.AddTask(testserver.TaskSpec{ID: "t"})
+			assert.Equal(t, want[1], f.get("/tasks/t").object(t)["begin_time"])
+		})
+	}
 }

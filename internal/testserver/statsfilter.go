@@ -15,12 +15,12 @@ type filter struct {
 
 // term is <dimension><operator><value>.
 type term struct {
-	of    func(*Event) value
+	of    func(*record) value
 	not   bool
 	value string
 }
 
-func (f filter) matches(e *Event) bool {
+func (f filter) matches(e *record) bool {
 	for _, t := range f.terms {
 		if t.matches(e) == f.or {
 			return f.or
@@ -29,7 +29,7 @@ func (f filter) matches(e *Event) bool {
 	return !f.or
 }
 
-func (t term) matches(e *Event) bool { return t.of(e).is(t.value) != t.not }
+func (t term) matches(e *record) bool { return t.of(e).is(t.value) != t.not }
 
 // parseFilter reads an expression whose dimensions lookup knows. "" is one without terms.
 func parseFilter(expression string, lookup func(name string) (column, error)) (filter, error) {

@@ -38,7 +38,7 @@ type queryEcho struct {
 // column is one of a result; of is nil for a metric.
 type column struct {
 	name string
-	of   func(*Event) value
+	of   func(*record) value
 }
 
 type sortKey struct {

@@ -84,8 +84,8 @@ func (q *statsQuery) results(ctx context.Context, row func([]byte) error) (total
 
 // matching goes through the events that the query is about, until the context ends. What is yielded is valid until the
 // next.
-func (q *statsQuery) matching(ctx context.Context) iter.Seq[*Event] {
-	return func(yield func(*Event) bool) {
+func (q *statsQuery) matching(ctx context.Context) iter.Seq[*record] {
+	return func(yield func(*record) bool) {
 		looked := 0
 		for e := range q.history.between(q.start, q.end) {
 			if looked++; looked%1024 == 0 && ctx.Err() != nil {
@@ -101,7 +101,7 @@ func (q *statsQuery) matching(ctx context.Context) iter.Seq[*Event] {
 // rawRows shows each event as it comes if it comes in the order asked for, which by default is that of time.
 func (q *statsQuery) rawRows(ctx context.Context, row func([]byte) error) (total int, err error) {
 	var buf []byte
-	show := func(e *Event) error {
+	show := func(e *record) error {
 		buf = append(buf[:0], '[')
 		for i, c := range q.columns {
 			if i > 0 {
@@ -112,7 +112,7 @@ func (q *statsQuery) rawRows(ctx context.Context, row func([]byte) error) (total
 		buf = append(buf, ']')
 		return row(buf)
 	}
-	first := ranking[*Event]{limit: q.limit, compare: q.compareEvents}
+	first := ranking[*record]{limit: q.limit, compare: q.compareEvents}
 	for e := range q.matching(ctx) {
 		total++
 		switch {
@@ -138,7 +138,7 @@ func (q *statsQuery) inOrderOfTime() bool {
 		len(q.order) == 1 && q.columns[q.order[0].column].name == timeDimension && !q.order[0].descending
 }
 
-func (q *statsQuery) compareEvents(a, b *Event) int {
+func (q *statsQuery) compareEvents(a, b *record) int {
 	for _, key := range q.order {
 		of := q.columns[key.column].of
 		if c := of(a).compare(of(b)); c != 0 {
@@ -203,7 +203,7 @@ func (q *statsQuery) countGroups(ctx context.Context) []group {
 	return groups
 }
 
-func (q *statsQuery) newGroup(e *Event) group {
+func (q *statsQuery) newGroup(e *record) group {
 	g := make(group, len(q.columns))
 	for i, c := range q.columns {
 		if g[i] = (value{kind: number}); c.of != nil {

@@ -45,7 +45,7 @@ func (g granularity) since(now time.Time) time.Time {
 }
 
 // bucket is the start of the bucket that an event falls into.
-func (g granularity) bucket(e *Event) value {
+func (g granularity) bucket(e *record) value {
 	return timeValue(e.Time.Truncate(g.size).UnixMilli())
 }
 

@@ -44,13 +44,12 @@ type asn struct {
 
 var (
 	types = newLot([]share[string]{
-		{TypeRequest, 112},
-		{TypeWAF, 74},
-		{TypeCustom, 22},
-		{TypeBlockIP, 14},
-		{TypeBlockCountry, 10},
-		{TypeRateLimitIP, 16},
-		{TypeRateLimitCountry, 8},
+		{TypeWAF, 132},
+		{TypeCustom, 40},
+		{TypeBlockIP, 25},
+		{TypeBlockCountry, 18},
+		{TypeRateLimitIP, 28},
+		{TypeRateLimitCountry, 13},
 	}...)
 
 	attacks = []string{TypeWAF, TypeCustom, TypeRateLimitIP}
@@ -111,5 +110,16 @@ var (
 	}...)
 
 	wafActions     = newLot([]share[string]{{"WARN", 150}, {"BLOCK", 106}}...)
-	shapingActions = newLot([]share[string]{{"BLOCK", 200}, {"WARN", 56}}...)
+	shapingActions = newLot([]share[string]{{"BLOCK", 232}, {"WARN", 24}}...)
 )
+
+// vocabularies are the words of generated events by Dialect.Vocabulary, for each of those above. Portals of services with
+// this interface have the words of "portal"; they have one type for all of traffic shaping.
+var vocabularies = map[string]map[string]string{
+	"portal": {
+		TypeWAF: "WAF", TypeCustom: "Custom",
+		TypeBlockIP: typeRateLimit, TypeBlockCountry: typeRateLimit, TypeRateLimitIP: typeRateLimit, TypeRateLimitCountry: typeRateLimit,
+		"CRITICAL": "High", "ERROR": "Medium", "WARNING": "Low", "NOTICE": "Info",
+		"BLOCK": "Block", "WARN": "Warn",
+	},
+}

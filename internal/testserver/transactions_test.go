@@ -1,7 +1,10 @@
 package testserver_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -75,5 +78,32 @@ func TestSection23TransactionIDs(t *testing.T) {
 		"99999999999999999999999": 404, "-1": 400, "+1": 400, "abc": 400, "9.007199254740993e15": 400, "%20": 400, "1%2F2": 400,
 	} {
 		assert.Equal(t, status, f.get("/transactions/"+id).status, id)
+	}
+}
+
+// Open point 6: failed authentication at a transaction, 403 by default. Of purges it is 403 always (section 7).
+func TestSection5DeniedTransactions(t *testing.T) {
+	t.Parallel()
+	for spelling, want := range map[string]int{"": 403, "403": 403, "401": 401, "400": 400} {
+		t.Run("as "+spelling, func(t *testing.T) {
+			t.Parallel()
+			f := start(t, testserver.Config{SessionLifetime: time.Minute, Dialect: testserver.Dialect{TransactionDenied: spelling}})
+			require.Equal(t, 201, f.purge(onePurge).status)
+			const path = "/transactions/9007199254740993"
+			id, _ := f.do("POST", "/sessions", "").object(t)["id"].(string)
+			session := func(r *http.Request) { r.Header = http.Header{"Cookie": {"authtoken=" + id}} }
+			assert.Equal(t, 200, f.get(path, session).status)
+			f.Clock().Advance(time.Minute)
+			for name, who := range map[string]func(*http.Request){
+				"expired session": session, "nobody": anonymous, "bad password": basic("alice", "wrong"),
+				"unknown session": func(r *http.Request) { r.Header = http.Header{"Cookie": {"authtoken=none"}} },
+			} {
+				r := f.get(path, who)
+				assert.Equal(t, want, r.status, name)
+				assert.Equal(t, json.Number(strconv.Itoa(want)), r.object(t)["code"], name)
+				assert.Equal(t, 403, f.purge(onePurge, who).status, name)
+			}
+			assert.Equal(t, 200, f.get(path).status)
+		})
 	}
 }

@@ -28,12 +28,14 @@ func TestWebdeliverytest(t *testing.T) {
 		webdeliverytest.WithDeployDuration(0),
 		webdeliverytest.WithHostPatterns("*.example.com"),
 		webdeliverytest.WithEvents(0.1, 1, time.Time{}),
+		webdeliverytest.WithRefusedPurgesCounted(),
 		webdeliverytest.WithDialect(webdeliverytest.Dialect{
 			TasksPrefix: "/ops", StartTimeParam: "startime", EntryKey: "value",
 			EntryDeletePath:     "/config/networklists/{list}/entries/{entry}",
 			BatchDeletionMethod: http.MethodDelete, TaskPage: "array", SessionReply: "cookie", PurgeReply: "200",
 			NextURI: "absolute", Timestamps: "none", Final: "DONE", Errors: "html", EntriesReply: "empty",
 			ListDeleteReply: "task", MemberOrder: "rows-first", Names: "objects", Groupings: "joined", TopKTotal: "groups",
+			TooFast: "429-retry-after", TransactionDenied: "400", Vocabulary: "portal",
 		}),
 		webdeliverytest.WithIdleTimeout(time.Minute),
 	)
