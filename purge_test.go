@@ -268,7 +268,7 @@ func TestPurgeReadsEveryReply(t *testing.T) {
 	for reply, want := range map[string]webdelivery.PurgeReceipt{
 		"201":          {Code: 201, Description: "request submitted"},
 		"200":          {Code: 200, Description: "request submitted"},
-		"303-body":     {Code: 303, Description: "request submitted"},
+		"303-body":     {Code: 201, Description: "request submitted"},
 		"303-location": {Code: 303},
 	} {
 		for _, form := range []string{"relative", "prefixed", "absolute"} {

@@ -135,6 +135,36 @@ func TestDeviationsAreFound(t *testing.T) {
 			}),
 			differ: []string{"2.3 members of a purge response have their types"},
 		},
+		"a purge is answered with 202": {
+			deviate: status("POST", "/cache/purge", 201, 202),
+			differ: []string{
+				"2.3 members of a purge response have their types",
+				"4.4 a purge is answered with 201, or with 303 and code 201",
+			},
+		},
+		"a purge is answered with 303 and code 201": {
+			deviate: status("POST", "/cache/purge", 201, 303),
+		},
+		"a purge is answered with 303 and code 303": {
+			deviate: reply("POST", "/cache/purge", func(answer *httptest.ResponseRecorder) {
+				if answer.Code == 201 {
+					answer.Code = 303
+					answer.Body = bytes.NewBuffer(bytes.ReplaceAll(answer.Body.Bytes(), []byte(`"code":201`), []byte(`"code":303`)))
+				}
+			}),
+			differ: []string{
+				"2.3 members of a purge response have their types",
+				"4.4 a purge is answered with 201, or with 303 and code 201",
+			},
+		},
+		"GET of purge is not found": {
+			deviate: status("GET", "/cache/purge", 405, 404),
+			differ:  []string{"4.4 a method other than POST is answered with 405 by purge"},
+		},
+		"the Content-Type of a purge does not matter": {
+			deviate: question("POST", "/cache/purge", func(r *http.Request) { r.Header.Set("Content-Type", "application/json") }),
+			differ:  []string{"4.4 a Content-Type other than JSON is answered with 406 by purge"},
+		},
 		"code is absent from a refused purge": {
 			deviate: answer("POST", "/cache/purge", func(b object) {
 				if number(b["code"]) >= 400 {

@@ -1,9 +1,13 @@
 package conformance_test
 
 import (
+	"os"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/conformance"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
@@ -25,10 +29,33 @@ func TestDialectsAreTold(t *testing.T) {
 				"4.6 key of an entry in the body of POST entries": "entry",
 				"4.6 path of DELETE of an entry":                  "{list}/{entry}",
 				"2.6 method on entries_batch_deletion_uri":        "POST",
-				"8 more than two purge requests in one second":    `the third was answered with 429, Retry-After: "1"`,
+				"8 more than two purge requests in one second":    `the third was answered with 503, Retry-After: ""`,
 				"7 status of a rejected query":                    "400",
-				"5 failed authentication at transactions":         "answered with 403",
-				"2.6 form of next_uri of lists":                   "relative to the base",
+				"5 failed authentication at transactions":         "a bad password is answered with 403, an invalid session with 403",
+				"8 purges refused as too fast count against the rate": "after two refused ones, and none accepted in the last second, " +
+					"a purge was answered with 201",
+				"2.1 meaning of the uri of a task": "relative to the base, answered with 200; the path of GET of that task: true",
+				"2.5 event_timestamp_ms of an aggregated row": "by hour, of 2026-11-19T11:00:00 to 2026-11-20T11:00:00, " +
+					"it is 2026-11-19T11:00:00.000 to 2026-11-20T10:00:00.000",
+				"2.5 words of event_type, event_action and event_severity": `event_type: "BLOCK_COUNTRY", "BLOCK_IP", "CUSTOM", ` +
+					`"RATE_LIMIT_COUNTRY", "RATE_LIMIT_IP", "WAF"; event_action: "BLOCK", "WARN"; ` +
+					`event_severity: "CRITICAL", "ERROR", "HIGH", "NOTICE", "WARNING"`,
+				"2.6 letter case of country codes":                                   "2 in upper case, 0 not",
+				"2.6 spelling of the timestamps of network lists":                    `"0000-00-00T00:00:00Z"`,
+				"3 transaction_status of transactions that failed":                   `those of the run, failed or not: "COMPLETE, code 200", "PENDING, code 200"`,
+				"4.2 a backslash in a value of a filter":                             "before a letter it is answered with 200, at the end with 200",
+				"4.2 an event at the very start and at the very end of a span":       "it is found at the start: true, at the end: false",
+				"4.2 sortby what is not asked for, and a dimension that comes twice": "answered with 400 and 400",
+				"4.2 start as a parameter":                                           "answered with 400",
+				"4.3 HEAD of WAF trends without parameters":                          "answered with 200",
+				"4.4 a transaction that does not exist":                              "answered with 404",
+				"4.4 a uri_pattern with a fragment":                                  "answered with 201",
+				"4.6 DELETE of an entry that does not exist":                         "answered with 404",
+				"4.6 POST to the address of an entry":                                "answered with 405, then the list has 1 entries; POST to the entries adds them",
+				"4.6 a network list that does not exist":                             "answered with 404",
+				"4.6 an entry that does not exist":                                   "answered with 404",
+				"4.6 one address in several spellings":                               `answered with 200, then the list has ["192.0.2.1"]`,
+				"2.6 form of next_uri of lists":                                      "relative to the base",
 			},
 		},
 		"other requests": {
@@ -81,7 +108,16 @@ func TestDialectsAreTold(t *testing.T) {
 				"4.4 what a purge is answered with": "303, Location: true, body: true",
 				"4.5 body of POST sessions":         "a JSON string",
 			},
-			differ: []string{"4.4 a purge is answered with 201"},
+		},
+		"limits and vocabulary": {
+			dialect: testserver.Dialect{
+				TooFast: "429-retry-after", TransactionDenied: "400", Vocabulary: "portal", Timestamps: "milliseconds",
+			},
+			told: map[string]string{
+				"8 more than two purge requests in one second":    `the third was answered with 429, Retry-After: "1"`,
+				"5 failed authentication at transactions":         "a bad password is answered with 400, an invalid session with 400",
+				"2.6 spelling of the timestamps of network lists": `"0000-00-00T00:00:00.000Z"`,
+			},
 		},
 		"errors of another shape": {
 			dialect: testserver.Dialect{Errors: "message"},
@@ -101,5 +137,74 @@ func TestDialectsAreTold(t *testing.T) {
 				assert.Equal(t, want, got.Detail, rule)
 			}
 		})
+	}
+}
+
+// Whichever of its listed spellings the fake has, no rule differs and each is tried, but for those named here.
+func TestEverySpellingKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	const members, answered, address = "2.3 members of a purge response have their types",
+		"4.4 a purge is answered with 201, or with 303 and code 201", "2.3 transaction_status_uri has the form transactions, id"
+	differ := map[string][]string{ // open point 7: what the SDK reads, and no document shows
+		"PurgeReply 200":          {answered},
+		"PurgeReply 303-location": {members, answered},
+	}
+	notTried := map[string][]string{
+		"PurgeReply 303-location": {address, "2.3 form of transaction_status_uri"},
+	}
+	for _, spelling := range testserver.Spellings() {
+		for _, value := range spelling.Values {
+			name := spelling.Field + " " + value
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				server, target := fake(testserver.Dialect{}.With(spelling.Field, value), little)
+				got, all := try(t, target, server, quickRules())
+				assert.ElementsMatch(t, differ[name], got)
+				var left []string
+				for rule, result := range all {
+					if result.Verdict == conformance.NotTried && result.Unseen == "" && rule != "8 a list has at most 50,000 entries" {
+						left = append(left, rule)
+					}
+				}
+				assert.ElementsMatch(t, notTried[name], left)
+			})
+		}
+	}
+}
+
+// A service may count the purges that it refuses as too fast.
+func TestCountedRefusalsAreTold(t *testing.T) {
+	t.Parallel()
+	for _, tooFast := range []string{"503", "429-retry-after"} {
+		server, target := fakeOf(testserver.Config{CountRefused: true, Dialect: testserver.Dialect{TooFast: tooFast}}, little)
+		differ, all := try(t, target, server, quickRules())
+		assert.Empty(t, differ)
+		assert.Equal(t, "after two refused ones, and none accepted in the last second, a purge was answered with "+tooFast[:3],
+			all["8 purges refused as too fast count against the rate"].Detail)
+	}
+}
+
+// Every open point that can be seen from outside has a rule that names it, and every number that a rule names is one.
+func TestOpenPointsHaveRules(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/open-points.md")
+	require.NoError(t, err)
+	unseen := map[int]string{
+		25: "no method, and none is tried: a list could not be removed again",
+		32: "a limit shows only to who exceeds it",
+		45: "no method, and the paths are unknown",
+	}
+	named := map[int]bool{}
+	for _, rule := range conformance.Rules() {
+		named[rule.Point] = true
+		assert.True(t, rule.Point == 0 || rule.Open, "%s is stated, and open", rule.Text)
+	}
+	points := regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(string(page), -1)
+	for i, point := range points {
+		assert.Equal(t, strconv.Itoa(i+1), point[1], "points are numbered")
+		assert.Equal(t, unseen[i+1] == "", named[i+1], "open point %d has a rule", i+1)
+	}
+	for number := range named {
+		assert.LessOrEqual(t, number, len(points))
 	}
 }

@@ -43,7 +43,7 @@ func TestNothingIsChangedUnlessNamed(t *testing.T) {
 	}
 	assert.Equal(t, 2, sessions, "one by the user, one by a stranger")
 	assert.Equal(t, 1, server.Logins())
-	assert.Equal(t, map[string]int{"conformance-nobody": 8, "authtoken=conformance-absent": 3, "": 3}, refused,
+	assert.Equal(t, map[string]int{"conformance-nobody": 8, "authtoken=conformance-absent": 4, "": 3}, refused,
 		"as docs/conformance.md says")
 }
 
@@ -72,7 +72,7 @@ func TestPurgeRateIsKept(t *testing.T) {
 	for _, r := range server.Requests() {
 		if r.Path == "/acme/v1/cache/purge" {
 			times = append(times, r.Time)
-			assert.NotEqual(t, http.StatusTooManyRequests, r.Status)
+			assert.NotContains(t, []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.Status)
 		}
 	}
 	require.Greater(t, len(times), 30)

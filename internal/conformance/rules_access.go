@@ -12,6 +12,8 @@ type learnt struct {
 	sessionReply *reply         // to the creation of the one session of a run
 	withEntries  map[int]string // lists with at least so many entries
 
+	begun []int64 // transactions of the run
+
 	entryKey, entryDelete, clearMethod string
 	listDeleted                        *reply
 

@@ -65,6 +65,27 @@ func changeRules() []Rule {
 				p.saw("answered with %d, then the list has %d entries", r.status, len(p.held()))
 			})
 		}),
+		open("4.6", 20, "POST to the address of an entry", func(p *probe) {
+			p.written([]string{"192.0.2.1"}, func(entry string) {
+				p.need(isUUID.MatchString(entry), "the id of an entry is no UUID")
+				r := p.send(http.MethodPost, listPath(p.WriteList)+"/entries/"+entry, []object{{p.entryKey: "192.0.2.2"}}, p.User.basic)
+				p.saw("answered with %d, then the list has %d entries; POST to the entries adds them", r.status, p.total())
+			})
+		}),
+		open("4.6", 27, "one address in several spellings", func(p *probe) {
+			p.written([]string{"192.0.2.1"}, func(string) {
+				r := p.post([]string{"192.0.2.1", "192.0.2.1/32", "::ffff:192.0.2.1"})
+				p.saw("answered with %d, then the list has %q", r.status, p.held())
+			})
+		}),
+		open("4.6", 38, "DELETE of an entry that does not exist", func(p *probe) {
+			p.written([]string{"192.0.2.1"}, func(entry string) {
+				p.deleteEntry(entry)
+				gone := p.until(func() bool { return p.total() == 0 })
+				p.need(gone, "the entry was not deleted")
+				p.saw("answered with %d", p.send(http.MethodDelete, p.entryPath(p.entryDelete, entry), nil, p.User.basic).status)
+			})
+		}),
 		stated("4.6", "DELETE of an entry removes it alone", func(p *probe) {
 			p.written([]string{"192.0.2.1", "192.0.2.2"}, func(entry string) {
 				p.deleteEntry(entry)
@@ -93,6 +114,16 @@ func changeRules() []Rule {
 		}),
 		stated("8", "more than 5,000 entries are not added by one call", func(p *probe) {
 			p.many(5001, func(r reply) { r.refused("with 5,001 entries") })
+		}),
+		open("8", 37, "removal of more than 5,000 entries by one call", func(p *probe) {
+			p.many(5000, func(r reply) {
+				p.need(r.status < 300 && p.until(func() bool { return p.total() == 5000 }), "5,000 entries were not added")
+				p.post([]string{"192.0.2.1"})
+				p.need(p.until(func() bool { return p.total() == 5001 }), "another entry was not added")
+				r = p.send(p.clearMethod, listPath(p.WriteList)+"/entries/deletions", nil, p.User.basic)
+				p.until(func() bool { return r.status >= 300 || p.total() == 0 })
+				p.saw("a call for 5,001 entries was answered with %d, then there were %d", r.status, p.total())
+			})
 		}),
 		stated("8", "a list has at most 50,000 entries", func(p *probe) {
 			p.need(p.FullList != "", "it is not said which list is full")
@@ -203,14 +234,17 @@ func (p *probe) deleteEntry(entry string) (r reply) {
 		forms = []string{"{list}/{entry}", "{list}/entries/{entry}"}
 	}
 	for _, form := range forms {
-		path := lists + "/" + strings.NewReplacer("{list}", p.WriteList, "{entry}", entry).Replace(form)
-		if r = p.send(http.MethodDelete, path, nil, p.User.basic); r.status < 300 {
+		if r = p.send(http.MethodDelete, p.entryPath(form, entry), nil, p.User.basic); r.status < 300 {
 			p.entryDelete = form
 			return r
 		}
 	}
 	p.skip("DELETE of an entry was answered with %d", r.status)
 	return r
+}
+
+func (p *probe) entryPath(form, entry string) string {
+	return lists + "/" + strings.NewReplacer("{list}", p.WriteList, "{entry}", entry).Replace(form)
 }
 
 // clear removes all entries at once. It finds out, the first time, by which method (open point 24).

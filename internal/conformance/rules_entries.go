@@ -61,7 +61,7 @@ func entryRules() []Rule {
 				p.want(read[e.at("entry").text()], "%s is not in list", e.path)
 			}
 		}),
-		open("4.6", 0, "an entry that does not exist", func(p *probe) {
+		open("4.6", 38, "an entry that does not exist", func(p *probe) {
 			r := p.get(listPath(p.someList()) + "/entries/00000000-0000-4000-8000-000000000000")
 			p.saw("answered with %d", r.status)
 		}),

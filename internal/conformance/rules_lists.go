@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,32 @@ func listRules() []Rule {
 					p.want(!l.at("modified_timestamp").time().Before(created), "%s was modified before it was created", l.path)
 				}
 			})
+		}),
+		open("2.6", 42, "spelling of the timestamps of network lists", func(p *probe) {
+			forms := map[string]bool{}
+			for _, l := range p.read(lists + "?count=100&deprecated=true").at("items").items() {
+				for _, name := range []string{"creation_timestamp", "modified_timestamp"} {
+					if l.has(name) {
+						forms[digit.ReplaceAllString(l.at(name).text(), "0")] = true
+					}
+				}
+			}
+			p.need(len(forms) > 0, "there are no network lists")
+			p.saw("%s", list(forms))
+		}),
+		open("2.6", 28, "letter case of country codes", func(p *probe) {
+			upper, lower := 0, 0
+			for _, id := range p.listsOf(typeGEO) {
+				for _, e := range p.read(listPath(id)).at("list").items() {
+					if e.text() == strings.ToUpper(e.text()) {
+						upper++
+					} else {
+						lower++
+					}
+				}
+			}
+			p.need(upper+lower > 0, "none of the lists looked at has entries")
+			p.saw("%d in upper case, %d not", upper, lower)
 		}),
 		stated("2.6", "entries of a list of type IP are addresses and CIDR ranges", func(p *probe) { entryValues(p, typeIP, isAddress) }),
 		stated("2.6", "entries of a list of type GEO are two-letter country codes", func(p *probe) { entryValues(p, typeGEO, isCountryCode) }),
@@ -102,11 +129,13 @@ func listRules() []Rule {
 		stated("4.6", "includelist that is no boolean is answered with 400", func(p *probe) {
 			p.get(listPath(p.someList()) + "?includelist=x").wanted(http.StatusBadRequest)
 		}),
-		open("4.6", 0, "a network list that does not exist", func(p *probe) {
+		open("4.6", 38, "a network list that does not exist", func(p *probe) {
 			p.saw("answered with %d", p.get(listPath("00000000-0000-4000-8000-000000000000")).status)
 		}),
 	}
 }
+
+var digit = regexp.MustCompile(`\d`)
 
 func listPath(id string) string { return lists + "/" + url.PathEscape(id) }
 

@@ -42,6 +42,11 @@ func (p *probe) purge(body object, who as) reply {
 
 // purges sends some at once. More than one come in a second of their own.
 func (p *probe) purges(count int, body object, who as) []reply {
+	return p.paced(count, func() reply { return p.send(http.MethodPost, purgePath, body, who) })
+}
+
+// paced sends requests that may count as purges.
+func (p *probe) paced(count int, send func() reply) []reply {
 	p.need(p.PurgeURI != "", "it is not said what may be purged")
 	if count > 1 {
 		p.pause(time.Second)
@@ -49,7 +54,7 @@ func (p *probe) purges(count int, body object, who as) []reply {
 	p.pause(p.nextPurge.Sub(p.Now()))
 	replies := make([]reply, count)
 	for i := range replies {
-		replies[i] = p.send(http.MethodPost, purgePath, body, who)
+		replies[i] = send()
 	}
 	p.nextPurge = p.Now().Add(purgeGap)
 	if count > 1 {
@@ -117,7 +122,7 @@ func purgeRules() []Rule {
 			p.need(r.status < 400, "the purge was answered with %d", r.status)
 			p.strict = true
 			body := r.json()
-			p.want(body.at("code").integer() == int64(r.status), "code is %d, the status %d", body.at("code").integer(), r.status)
+			p.want(body.at("code").integer() == int64(r.code()), "code is %d, the status %d", body.at("code").integer(), r.status)
 			body.at("description").text()
 			body.at("transaction_id").integer()
 			body.at("purge_response").at("transaction_status_uri").text()
@@ -135,8 +140,28 @@ func purgeRules() []Rule {
 			p.saw("%s", form)
 		}),
 
-		stated("4.4", "a purge is answered with 201", func(p *probe) {
-			p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic).wanted(http.StatusCreated)
+		stated("4.4", "a purge is answered with 201, or with 303 and code 201", func(p *probe) {
+			r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
+			r.wanted(http.StatusCreated, http.StatusSeeOther)
+			p.strict = true
+			if r.status == http.StatusSeeOther {
+				code := r.json().at("code").integer()
+				p.want(code == http.StatusCreated, "the status is 303 and code is %d", code)
+			}
+		}),
+		stated("4.4", "a method other than POST is answered with 405 by purge", func(p *probe) {
+			get := func() reply { return p.get(purgePath) }
+			p.paced(1, get)[0].wanted(http.StatusMethodNotAllowed)
+		}),
+		stated("4.4", "a Content-Type other than JSON is answered with 406 by purge", func(p *probe) {
+			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), func(r *http.Request) {
+				p.User.basic(r)
+				r.Header.Set("Content-Type", "text/plain")
+			}).wanted(http.StatusNotAcceptable)
+		}),
+		open("4.4", 44, "a uri_pattern with a fragment", func(p *probe) {
+			r := p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI+"#conformance")), p.User.basic)
+			p.saw("answered with %d", r.status)
 		}),
 		open("4.4", 7, "what a purge is answered with", func(p *probe) {
 			r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
@@ -196,10 +221,43 @@ func purgeRules() []Rule {
 			replies := p.purges(3, purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.User.basic)
 			p.saw("the third was answered with %d, Retry-After: %q", replies[2].status, replies[2].header.Get("Retry-After"))
 		}),
+		open("8", 39, "purges refused as too fast count against the rate", refusedCount),
 		stated("8", "there is no limit on uri objects", func(p *probe) {
 			p.taken("a purge of 1,000 URIs", purgeOf("EXPIRE", slices.Repeat([]object{uri(exact, p.PurgeURI)}, 1000)...))
 		}),
 	}
+}
+
+// refusedCount purges twice, twice again while the first two still fill the second, and once when only those that were
+// refused could fill it.
+func refusedCount(p *probe) {
+	p.need(p.ExceedPurgeRate, "the suite sends at most two")
+	body := purgeOf("EXPIRE", uri(exact, p.PurgeURI))
+	accepted := p.purges(2, body, p.User.basic)
+	began := p.Now()
+	p.need(accepted[0].status < 400 && accepted[1].status < 400, "two purges in one second were not taken")
+	p.pause(600 * time.Millisecond)
+	p.nextPurge = time.Time{}
+	for range 2 {
+		r := p.purge(body, p.User.basic)
+		p.nextPurge = time.Time{}
+		if r.status < 400 {
+			p.nextPurge = p.Now().Add(2 * time.Second)
+			p.saw("a third purge in one second was answered with %d", r.status)
+		}
+	}
+	p.pause(began.Add(1100 * time.Millisecond).Sub(p.Now()))
+	last := p.purge(body, p.User.basic)
+	p.nextPurge = p.Now().Add(2 * time.Second)
+	p.saw("after two refused ones, and none accepted in the last second, a purge was answered with %d", last.status)
+}
+
+// code is what a purge response has as its code: 201 for 303, and else the status (open point 7).
+func (r reply) code() int {
+	if r.status == http.StatusSeeOther {
+		return http.StatusCreated
+	}
+	return r.status
 }
 
 // transactionRules are those of a purge on its way.
@@ -249,17 +307,29 @@ func transactionRules() []Rule {
 			p.saw("transaction_status %q, code %d, end_ts negative: %t", status.at("transaction_status").text(), body.at("code").integer(),
 				status.at("end_ts").integer() < 0)
 		}),
+		open("3", 9, "transaction_status of transactions that failed", func(p *probe) {
+			p.transaction()
+			statuses := map[string]bool{}
+			for _, id := range p.begun[:min(10, len(p.begun))] {
+				body := p.read(transactionPath(id))
+				status, code := body.at("transaction_response").at("transaction_status").text(), body.at("code").integer()
+				statuses[fmt.Sprintf("%s, code %d", status, code)] = true
+			}
+			p.saw("those of the run, failed or not: %s", list(statuses))
+		}),
 		stated("4.4", "GET of a transaction is answered with 200 and code 200", func(p *probe) {
 			r := p.get(transactionPath(p.transaction()))
 			r.wanted(http.StatusOK)
 			code := r.json().at("code").integer()
 			p.want(code == http.StatusOK, "code is %d", code)
 		}),
-		open("4.4", 0, "a transaction that does not exist", func(p *probe) {
+		open("4.4", 38, "a transaction that does not exist", func(p *probe) {
 			p.saw("answered with %d", p.get(transactionPath(1)).status)
 		}),
 		open("5", 6, "failed authentication at transactions", func(p *probe) {
-			p.saw("answered with %d", p.send(http.MethodGet, transactionPath(1), nil, stranger).status)
+			p.saw("a bad password is answered with %d, an invalid session with %d",
+				p.send(http.MethodGet, transactionPath(1), nil, stranger).status,
+				p.send(http.MethodGet, transactionPath(1), nil, cookie(absentID)).status)
 		}),
 	}
 }
@@ -267,13 +337,16 @@ func transactionRules() []Rule {
 func transactionPath(id int64) string { return "/transactions/" + strconv.FormatInt(id, 10) }
 
 // transaction starts a purge and finds its id where a service may have put it (open point 7).
-func (p *probe) transaction() int64 {
+func (p *probe) transaction() (id int64) {
 	r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
 	p.need(r.status < 400, "the purge was answered with %d", r.status)
 	if len(r.body) > 0 {
-		return r.json().at("transaction_id").integer()
+		id = r.json().at("transaction_id").integer()
+	} else {
+		var err error
+		id, err = strconv.ParseInt(path.Base(r.header.Get("Location")), 10, 64)
+		p.need(err == nil, "the purge has no transaction id")
 	}
-	id, err := strconv.ParseInt(path.Base(r.header.Get("Location")), 10, 64)
-	p.need(err == nil, "the purge has no transaction id")
+	p.begun = append(p.begun, id)
 	return id
 }

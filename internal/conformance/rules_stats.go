@@ -106,6 +106,29 @@ func resultRules() []Rule {
 			p.saw("%s", strings.Join(p.data(events).members(), ", "))
 		}),
 
+		open("2.5", 43, "words of event_type, event_action and event_severity", func(p *probe) {
+			const names = "event_type,event_action,event_severity"
+			result := p.someRows(with("dimensions", names), with("limit", "1000"))
+			var told []string
+			for name := range strings.SplitSeq(names, ",") {
+				values := map[string]bool{}
+				for _, value := range result.different(name) {
+					values[value] = true
+				}
+				told = append(told, name+": "+list(values))
+			}
+			p.saw("%s", strings.Join(told, "; "))
+		}),
+		open("2.5", 35, "event_timestamp_ms of an aggregated row", func(p *probe) {
+			sets := p.sets(wafTrends)
+			i := slices.IndexFunc(sets, func(set []string) bool { return slices.Contains(set, timestamp) })
+			p.need(i >= 0, "no grouping set of WAF trends has it")
+			rows := p.result(wafTrends, with("dimensions", strings.Join(sets[i], ",")), with("granularity", "hour"), with("sortby", timestamp),
+				with("limit", "1000"))
+			values := rows.values(timestamp)
+			p.need(len(values) > 0, "there are no WAF events in the last day")
+			p.saw("by hour, of %s to %s, it is %v to %v", p.span[0], p.span[1], values[0].value, values[len(values)-1].value)
+		}),
 		open("2.5", 0, "dimensions of raw events", func(p *probe) {
 			var refused []string
 			for name := range strings.SplitSeq(named, ",") {
@@ -236,6 +259,46 @@ func queryRules() []Rule {
 			q.Set(other, q.Get(name))
 			q.Del(name)
 			p.saw("%s is taken, %s is answered with %d", name, other, p.get(events.path+"/data?"+q.Encode()).status)
+		}),
+		open("4.2", 41, "start as a parameter", func(p *probe) {
+			edits := []edit{with("dimensions", timestamp+",client_ip"), with("sortby", timestamp), with("limit", "2")}
+			r := p.data(events, append(slices.Clone(edits), with("start", "1"))...)
+			if r.status != http.StatusOK {
+				p.saw("answered with %d", r.status)
+			}
+			moved, whole := r.json(), p.result(events, edits...)
+			p.need(whole.rows() == 2 && moved.rows() > 0, "there are not two events in the last day")
+			second, first := whole.at("rows").items()[1], moved.at("rows").items()[0]
+			p.saw("start of the query is %v, begins with the second row: %t", moved.at("query").at("start").value,
+				fmt.Sprint(first.value) == fmt.Sprint(second.value))
+		}),
+		open("4.2", 33, "an event at the very start and at the very end of a span", func(p *probe) {
+			var at time.Time
+			for _, value := range p.someRows(with("dimensions", timestamp), with("limit", "5000")).values(timestamp) {
+				p.need(unzoned.MatchString(value.text()), "%s is %q", value.path, value.value)
+				if t, whole := wholeSecond(value.text()); whole {
+					at = t
+				}
+			}
+			p.need(!at.IsZero(), "no event of the last day is at a whole second")
+			found := func(from, to time.Time) bool {
+				values := p.result(events, with("dimensions", timestamp), with("starttime", from.Format(statsTime)),
+					with("endtime", to.Format(statsTime)), with("limit", "5000")).values(timestamp)
+				return slices.ContainsFunc(values, func(value node) bool {
+					t, whole := wholeSecond(value.text())
+					return whole && t.Equal(at)
+				})
+			}
+			p.saw("it is found at the start: %t, at the end: %t", found(at, at.Add(time.Second)), found(at.Add(-time.Second), at))
+		}),
+		open("4.2", 34, "sortby what is not asked for, and a dimension that comes twice", func(p *probe) {
+			p.saw("answered with %d and %d", p.data(events, with("dimensions", "client_ip"), with("sortby", "event_action")).status,
+				p.data(events, with("dimensions", "client_ip,client_ip")).status)
+		}),
+		open("4.2", 17, "a backslash in a value of a filter", func(p *probe) {
+			p.saw("before a letter it is answered with %d, at the end with %d",
+				p.data(events, with("filters", `client_browser==conformance\absent`)).status,
+				p.data(events, with("filters", `client_browser==conformance\`)).status)
 		}),
 		open("4.2", 11, "an hour of 24 in endtime", func(p *probe) {
 			day := p.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
@@ -379,6 +442,12 @@ func queryRules() []Rule {
 	}
 }
 
+// wholeSecond reads a time of a row, and tells whether it has no part of a second.
+func wholeSecond(text string) (t time.Time, whole bool) {
+	t, err := time.Parse(statsTime, strings.Replace(text, " ", "T", 1)) // takes a fraction too
+	return t, err == nil && t.Nanosecond() == 0
+}
+
 // actions are different values of event_action.
 func (p *probe) actions(count int) []string {
 	values := p.someRows(with("limit", "1000")).different("event_action")
@@ -425,7 +494,7 @@ func familyRules() []Rule {
 					head.header.Get("Content-Type"), data.header.Get("Content-Type"))
 				p.want(len(head.body) == 0, "HEAD has a body of %d bytes", len(head.body))
 			}),
-			open("4.3", 0, "HEAD"+of+" without parameters", func(p *probe) {
+			open("4.3", 36, "HEAD"+of+" without parameters", func(p *probe) {
 				p.saw("answered with %d", p.send(http.MethodHead, f.path, nil, p.User.basic).status)
 			}),
 		)

@@ -65,10 +65,13 @@ func taskRules() []Rule {
 			p.need(all != nil, "no task has progress")
 			p.saw("%d to %d", slices.Min(all), slices.Max(all))
 		}),
-		open("2.1", 29, "meaning of the uri of a task", func(p *probe) {
+		open("2.1", 40, "meaning of the uri of a task", func(p *probe) {
 			p.eachTask(func(task node) {
 				path, form := p.relative(task.at("uri").text())
-				p.saw("%s, to GET tasks with the id of the task: %t", form, path == p.TasksPrefix+"/tasks/"+url.PathEscape(task.at("id").text()))
+				p.need(path != "", "it is %s", form)
+				r := p.get(path)
+				same := path == p.tasks("/"+url.PathEscape(task.at("id").text()))
+				p.saw("%s, answered with %d; the path of GET of that task: %t", form, r.status, same)
 			})
 		}),
 
