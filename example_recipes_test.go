@@ -156,7 +156,7 @@ func Example_siemExport() {
 	defer srv.Close()
 	ctx := context.Background()
 	srv.AddEvents(
-		webdeliverytest.Event{Time: now.Add(-30 * time.Minute), ClientIP: netip.MustParseAddr("192.0.2.1"), Action: "BLOCK", RuleID: "942100"},
+		webdeliverytest.Event{Time: now.Add(-30 * time.Minute), ClientIP: netip.MustParseAddr("192.0.2.1"), Action: "Block", RuleID: "942100"},
 		webdeliverytest.Event{Time: now.Add(-20 * time.Minute), ClientIP: netip.MustParseAddr("2001:db8::1"), Action: "WARN"},
 		webdeliverytest.Event{Time: now.Add(-time.Minute), ClientIP: netip.MustParseAddr("192.0.2.3")}, // of the next run
 	)
@@ -166,7 +166,7 @@ func Example_siemExport() {
 	_, err = exportEvents(ctx, client, os.Stdout, now.AddDate(0, 0, -4), now)
 	fmt.Println(err)
 	// Output:
-	// {"time":"2026-11-20T11:30:00Z","client_ip":"192.0.2.1","action":"BLOCK","rule_id":"942100"}
+	// {"time":"2026-11-20T11:30:00Z","client_ip":"192.0.2.1","action":"Block","rule_id":"942100"}
 	// {"time":"2026-11-20T11:40:00Z","client_ip":"2001:db8::1","action":"WARN","rule_id":null}
 	// 11:55:00 <nil>
 	// events before 2026-11-17 00:00:00 +0000 UTC are gone; begin there to go on with a gap
@@ -224,7 +224,7 @@ func TestTheDeployPurgesInSpiteOfAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // waits take no time in here, and are exact
 		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
 		srv.Fail(webdeliverytest.FaultRule{
-			Path: "/cache/purge", Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"7"}},
+			Path: "/cache/purge", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"7"}},
 		})
 		began := time.Now()
 		require.NoError(t, purgeAfterDeploy(t.Context(), srv.Client(t), []string{"https://www.example.com/app.css"}))

@@ -111,6 +111,7 @@ var (
 		"number":  func(n int64) string { return message.NewPrinter(language.English).Sprint(n) },
 		"percent": func(part, all int64) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(all, 1))) },
 		"is":      filters.Eq,
+		"tone":    report.Tone,
 		"pickers": func() []picker { return pickers },
 		"style":   func(name string) template.CSS { return template.CSS(file(name)) }, //nolint:gosec // it is the page's own
 		"script":  func(name string) template.JS { return template.JS(file(name)) },   //nolint:gosec // too

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -85,13 +86,55 @@ func TestPageShowsWhatHappened(t *testing.T) {
 
 		body := get(stats, "since=6h").Body.String()
 		assert.Regexp(t, `Requests</h2>\s+<p class="big">4</p>\s+<p class="note">in 6 hours</p>`, body)
-		assert.Regexp(t, `Blocked</h2>\s+<p class="big">3</p>\s+<p class="note">75.0 % of requests</p>`, body)
+		assert.Regexp(t, `Top action</h2>\s+<p class="big">BLOCK</p>\s+<p class="note">75.0 % of requests</p>`, body)
 		assert.Regexp(t, `Firewall hits</h2>\s+<p class="big">3</p>\s+<p class="note">2 CRITICAL</p>`, body)
 		assert.Regexp(t, `Top country</h2>\s+<p class="big">CN</p>\s+<p class="note">66.7 % of firewall hits</p>`, body)
 		assert.Equal(t, 4+1, strings.Count(body, "<tr>"), "events, and their heading")
-		assert.Regexp(t, `<td>1 Jan 12:24:56</td>\s+<td><strong data-kind="BLOCK">BLOCK</strong></td>\s+<td>WAF</td>\s+<td>CRITICAL</td>\s+`+
+		assert.Regexp(t, `<td>1 Jan 12:24:56</td>\s+<td><strong data-tone="grave">BLOCK</strong></td>\s+<td>WAF</td>\s+<td>CRITICAL</td>\s+`+
 			`<td>942100</td>\s+<td>192.0.2.7</td>\s+<td>CN</td>\s+<td></td>`, body)
 	})
+}
+
+// The page depends on no word of the service: whatever they are, every part shows its events, and each line has a colour of
+// its own. Words of the same meaning look the same in either vocabulary.
+func TestVocabularies(t *testing.T) {
+	t.Parallel()
+	type words struct{ waf, shaping, block, warn, high, low string }
+	for name, tc := range map[string]struct {
+		words
+		tones   [2]string
+		actions []string
+	}{
+		"document": {words{"WAF", webdeliverytest.EventTypeBlockIP, "BLOCK", "WARN", "CRITICAL", "NOTICE"}, [2]string{"grave", "warning"}, []string{"--c3", "--c2"}},
+		"portal":   {words{"WAF", "Rate Limit", "Block", "Warn", "High", "Info"}, [2]string{"grave", "warning"}, []string{"--c3", "--c2"}},
+		"unknown":  {words{"Bots", "Rate Limit", "Tarpit", "<b>Challenge", "P1", "__f__"}, [2]string{"other", "other"}, []string{"--c1", "--c4"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, stats *webdelivery.StatsService) {
+				high, low, shaped := block, warn, limited
+				high.Type, high.Action, high.Severity = tc.waf, tc.block, tc.high
+				low.Type, low.Action, low.Severity = tc.waf, tc.warn, tc.low
+				shaped.Type, shaped.Action, shaped.Severity = tc.shaping, tc.block, tc.low
+				srv.AddEvents(high, high, low, shaped)
+				p := newPage(t.Context(), stats, url.Values{"since": {"6h"}})
+				require.Zero(t, p.Failed.Load())
+				var totals []int64
+				for _, trend := range p.Trends {
+					totals = append(totals, trend.Total)
+				}
+				assert.Equal(t, []int64{4, 3, 1}, totals)
+				assert.Equal(t, tc.actions, p.Trends[0].Chart["colours"])
+				assert.Equal(t, tc.block, p.Trends[0].Groups[0].Name)
+
+				body := get(stats, "since=6h").Body.String()
+				assert.Equal(t, 4+1, strings.Count(body, "<tr>"), "events, and their heading")
+				assert.Contains(t, body, `<strong data-tone="`+tc.tones[0]+`">`+html.EscapeString(tc.block)+`</strong>`)
+				assert.Contains(t, body, `<strong data-tone="`+tc.tones[1]+`">`+html.EscapeString(tc.warn)+`</strong>`)
+				assert.Regexp(t, `Top action</h2>\s+<p class="big">`+tc.block+`</p>\s+<p class="note">75.0 % of requests</p>`, body)
+			})
+		})
+	}
 }
 
 // A line has a point for each full bucket of the span: of 5 minutes, hours or days, as fine as the service still has them.

@@ -2,7 +2,6 @@
 "use strict";
 (() => {
 	// Tooltips are drawn on the canvas: as HTML they would need styles that the page's policy forbids.
-	const named = { ALLOW: "--c1", WARN: "--c2", BLOCK: "--c3", CRITICAL: "--c3", ERROR: "--c2", WARNING: "--c1", NOTICE: "--c6", none: "--c6" };
 	const whole = (n) => Number(n).toLocaleString("en");
 
 	// Addresses, paths and browsers are often told apart by their ends: what is too long loses its middle.
@@ -28,14 +27,13 @@
 		const given = JSON.parse(place.nextElementSibling.textContent);
 		const bars = given.series[0].type === "bar";
 		const option = {
-			series: given.series.map((s) => bars ? {
+			series: given.series.map((s, i) => bars ? {
 				...s, barWidth: 8, itemStyle: { color: colour("--c1"), borderRadius: [0, 3, 3, 0] },
 				label: { ...font, show: true, position: "right", formatter: (p) => whole(p.value) },
 			} : {
-				...s, color: named[s.name] && colour(named[s.name]), showSymbol: false, lineStyle: { width: 2 }, areaStyle: { opacity: 0.05 },
+				...s, color: colour(given.colours[i]), showSymbol: false, lineStyle: { width: 2 }, areaStyle: { opacity: 0.05 },
 				emphasis: { disabled: true }, smooth: 0.2, smoothMonotone: "x",
 			}),
-			color: ["--c1", "--c2", "--c3", "--c4", "--c5", "--c7", "--c6"].map(colour),
 			textStyle: { fontFamily: font.fontFamily },
 			animation: false,
 			grid: {

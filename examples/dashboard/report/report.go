@@ -205,11 +205,14 @@ func (p *Panel) lines(q Query, rows rows) error {
 	}
 	err := p.count(q, len(times), rows)
 	chart := charts.NewLine().SetXAxis(times)
+	var names []string
 	for _, g := range p.Groups {
 		chart.AddSeries(g.Name, g.buckets)
+		names = append(names, g.Name)
 	}
 	chart.Validate()
 	p.Chart = chart.JSON()
+	p.Chart["colours"] = Colours(names) // of the series
 	return err
 }
 
