@@ -151,8 +151,8 @@ func WithSessionLifetime(d time.Duration) Option {
 	}
 }
 
-// WithPurgeRate accepts n purge requests, above 0, in any window of that length, by [Server.Clock]. The server refuses more
-// with 503; [Dialect].TooFast has other spellings. Default: 2 in a second (service-interface section 8).
+// WithPurgeRate accepts n purge requests, above 0, in any window of that length, by [Server.Clock]. The server refuses
+// more with 503; [Dialect].TooFast has other spellings. Default: 2 in a second (service-interface section 8).
 func WithPurgeRate(n int, window time.Duration) Option {
 	return func(set *settings) error {
 		if n <= 0 {
@@ -163,9 +163,9 @@ func WithPurgeRate(n int, window time.Duration) Option {
 	}
 }
 
-// WithRefusedPurgesCounted makes the server count purges that it refuses as too fast against the rate, as if it had accepted
-// them. A client that repeats too soon then stays refused. Whether a service counts them is open (open point 39). Default:
-// only accepted purges count, and those refused for another reason.
+// WithRefusedPurgesCounted makes the server count purges that it refuses as too fast against the rate, as if it had
+// accepted them. A client that repeats too soon then stays refused. Whether a service counts them is open (open point 39).
+// Default: only accepted purges count, and those refused for another reason.
 func WithRefusedPurgesCounted() Option {
 	return func(set *settings) error {
 		set.config.CountRefused = true
@@ -230,8 +230,9 @@ func checkPatterns(patterns []string) error {
 }
 
 // WithEvents makes up security events, so many a second on average, at most a million. Which ones depends on the seed and
-// the rate alone; [Dialect].Vocabulary has other words for them. There are none before since; zero means 35 days before the start. None of them is stored: an event is
-// made when a query asks for it. Default: none but those of [Server.AddEvents].
+// the rate alone; [Dialect].Vocabulary has other words for them. There are none before since; zero means 35 days before
+// the start. None of them is stored: an event is made when a query asks for it. Default: none but those of
+// [Server.AddEvents].
 func WithEvents(perSecond float64, seed uint64, since time.Time) Option {
 	return func(set *settings) error {
 		set.config.EventsPerSecond, set.config.EventSeed, set.config.EventsSince = perSecond, seed, since

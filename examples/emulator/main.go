@@ -16,7 +16,8 @@
 //		"dialect": {"tasks_prefix": "/operations", "session_reply": "cookie", "too_fast": "429-retry-after"}
 //	}
 //
-// A purge above -purge-rate gets 503; too_fast has other spellings. With -count-refused such a purge counts against the rate.
+// A purge above -purge-rate gets 503; too_fast has other spellings. With -count-refused such a purge counts against the
+// rate.
 //
 // It stops on SIGINT and SIGTERM. Exit codes: 0 stopped, 1 cannot listen, 2 used wrongly.
 package main

@@ -153,7 +153,11 @@ func TestEverySpellingKeepsTheRules(t *testing.T) {
 		"PurgeReply 303-location": {address, "2.3 form of transaction_status_uri"},
 	}
 	for _, spelling := range testserver.Spellings() {
-		for _, value := range spelling.Values {
+		values := spelling.Values[1:] // the default is that of TestDialectsAreTold
+		if testing.Short() {
+			values = values[:1]
+		}
+		for _, value := range values {
 			name := spelling.Field + " " + value
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -70,6 +70,7 @@ func (e *record) isAny() bool { return true }
 
 // An added event of the type "Rate Limit" does not say what was limited, so it counts for addresses and for countries.
 func (e *record) isIPRateLimit() bool { return e.kind == TypeRateLimitIP || e.kind == typeRateLimit }
+
 func (e *record) isCountryRateLimit() bool {
 	return e.kind == TypeRateLimitCountry || e.kind == typeRateLimit
 }

@@ -14,7 +14,8 @@ var tones = map[string]string{
 	"notice": "slight", "info": "slight", "none": "slight",
 }
 
-// Tone returns grave, warning, mild or slight for a word whose meaning is known, in any letter case, and other for the rest.
+// Tone returns grave, warning, mild or slight for a word whose meaning is known, in any letter case, and other for the
+// rest.
 func Tone(word string) string {
 	if tone, known := tones[strings.ToLower(word)]; known {
 		return tone
@@ -22,14 +23,15 @@ func Tone(word string) string {
 	return "other"
 }
 
-// colours of the style sheet: those of the tones, and the order in which words without a tone get one. Red and amber come last.
+// Colours of the style sheet: those of the tones, and the order in which words without a tone get one. Red and amber come
+// last.
 var (
 	toneColours  = map[string]string{"grave": "--c3", "warning": "--c2", "mild": "--c1", "slight": "--c6"}
 	otherColours = []string{"--c1", "--c4", "--c5", "--c7", "--c6", "--c2", "--c3"}
 )
 
-// Colours returns a colour of the style sheet for each word of a chart. No two are the same while there are colours left: a
-// word gets that of its tone, and if it has none, or another word has its colour, one that is free.
+// Colours returns a colour of the style sheet for each word of a chart. No two are the same while there are colours left.
+// A word gets the colour of its tone. If it has no tone, or another word has that colour, it gets a free one.
 func Colours(words []string) []string {
 	colours := make([]string, len(words))
 	for i, word := range words {
