@@ -44,7 +44,7 @@ type PurgeRequest struct {
 // PurgeURI is one pattern of a purge (service-interface sections 2.2 and 4.4). Make it with [Exact] or [Prefix].
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
-	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment
+	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment (open point 44)
 	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "": any; see WithCacheKeyModifier
 }
 
@@ -200,7 +200,7 @@ func (u PurgeURI) problem() (field, reason string) {
 	case u.URIPattern == "":
 		return "uri_pattern", "is empty"
 	case strings.Contains(u.URIPattern, "#"):
-		return "uri_pattern", "holds a fragment, which no cache ever sees"
+		return "uri_pattern", "holds a fragment (#), which no cache ever sees; remove it, or write %23 (open point 44)"
 	case !utf8.ValidString(u.URIPattern):
 		return "uri_pattern", "is not UTF-8, so JSON cannot carry it"
 	case u.CacheKeyModifierRegex == "":

@@ -145,7 +145,7 @@ type Result struct {
 type QueryEcho struct {
 	StartTime  string   `json:"starttime"`  // as sent, in UTC
 	EndTime    string   `json:"endtime"`    // as sent, in UTC
-	Start      int64    `json:"start"`      // number of the first row, 0
+	Start      int64    `json:"start"`      // number of the first row, 0 (open point 41)
 	Limit      int64    `json:"limit"`      // most rows
 	Dimensions []string `json:"dimensions"` // as sent
 	// Filters is what was supplied with the service's filter on the customer; filters.ParseEcho splits it.
@@ -311,8 +311,8 @@ func (f *StatsFamily[Q]) dataCall(p *statsParams) (call, error) {
 	return getCall(f.rules.path+"/data", query), err
 }
 
-// Head asks for the headers of the family's base path (service-interface section 4.3). Cookies and all that may hold a
-// credential are left out. The header is a copy.
+// Head asks for the headers of the family's base path (service-interface section 4.3). It sends no parameters, and a
+// service may require some (open point 36). Cookies and all that may hold a credential are left out. The header is a copy.
 func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	if f.rules.refused != nil {
 		return nil, f.rules.refused

@@ -14,7 +14,7 @@ import (
 // Names of dimensions (service-interface section 2.5). The service may have others: any string can be asked for. The
 // document names them and says no more; the type that [Scan] reads each into is told here.
 const (
-	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time
+	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time; of aggregated rows see open point 35
 	DimEventSeverity            = "event_severity"              // a string
 	DimEventType                = "event_type"                  // a string, CUSTOM for one
 	DimEventAction              = "event_action"                // a string, WARN for one
@@ -32,7 +32,9 @@ const (
 // MetricHits is the only metric (service-interface section 2.5): a number, which Scan reads into an int64.
 const MetricHits = "hits"
 
-// Granularity is the width of the time buckets of a trend (service-interface section 4.2).
+// Granularity is the width of the time buckets of a trend (service-interface section 4.2). A granularity must suit the
+// span: of a span for which the service no longer has data so fine, the hits are only partial sums, and nothing in the
+// result says so (open point 13). [GranularityFor] returns one that suits.
 type Granularity string
 
 // The granularities of the service. How long each is kept is in service-interface section 8; see [GranularityFor].
@@ -44,7 +46,7 @@ const (
 
 // GranularityFor gives the finest granularity for which the service has data of the whole span, by both of the accounts
 // in service-interface section 8 (open point 13): 5minute when the span begins within the last week, hour within the last
-// month, else day. now is time.Now(), but for tests.
+// month, else day. Pass time.Now() as now; tests pass a fixed time.
 func GranularityFor(start, end, now time.Time) Granularity {
 	if end.Before(start) {
 		start = end
@@ -91,7 +93,7 @@ type TrendsQuery struct {
 	Dimensions  []string     // at least one; must form a valid grouping set, see Groupings
 	Metrics     []string     // MetricHits, required
 	Start, End  time.Time    // as in EventsQuery
-	Granularity Granularity  // required on WAF and traffic shaping trends, optional on request trends
+	Granularity Granularity  // must suit the span; required on WAF and traffic shaping trends, optional on request trends
 	Filter      filters.Expr // nil: no filter
 	SortBy      []Sort       // by dimensions and metrics asked for; none: the service's order
 	Limit       int          // most rows; 0: the service's default of 10
