@@ -1,0 +1,68 @@
+package webdelivery_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// Eight processes that know nothing of each other purge for one customer, 15 times each, against a service that answers a
+// bare 503 to more than two a second. None fails, and each finds its share. Each client has a host name of its own, so it
+// shares no budget with the others. TestSharesOfEightProcesses of internal/pace holds 400 runs with known seeds to 38 %
+// refused, 120 s for a purge and 260 s for all; here the jitter is random, so there is a quarter more of each.
+func TestClientsThatShareNothing(t *testing.T) {
+	t.Parallel()
+	const clients, purges = 8, 15
+	for _, counted := range []bool{true, false} {
+		t.Run(fmt.Sprintf("refused purges count: %t", counted), func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{server: testserver.Config{CountRefused: counted}}, func(f *fixture) {
+				began := time.Now()
+				var mu sync.Mutex
+				var longest time.Duration
+				var wg sync.WaitGroup
+				for i := range clients {
+					client := f.newClient(fmt.Sprintf("http://client%d-%t.example.com", i, counted), setup{options: []webdelivery.Option{
+						webdelivery.WithPlainHTTP(), webdelivery.WithHTTPClient(&http.Client{Transport: elsewhere(f)}),
+					}})
+					wg.Go(func() {
+						for range purges {
+							asked := time.Now()
+							assert.NoError(f, submit.call(f.Context(), client))
+							mu.Lock()
+							longest = max(longest, time.Since(asked))
+							mu.Unlock()
+						}
+					})
+				}
+				wg.Wait()
+				arrived := len(f.arrivals())
+				refused := 1 - float64(len(f.srv.Purged()))/float64(arrived)
+				f.Logf("%.0f %% refused, the longest purge took %v, all of it %v", 100*refused, longest, time.Since(began))
+				require.Len(f, f.srv.Purged(), clients*purges)
+				assert.LessOrEqual(f, refused, 1.25*0.38)
+				assert.LessOrEqual(f, longest, 150*time.Second)
+				assert.LessOrEqual(f, time.Since(began), 325*time.Second)
+			})
+		})
+	}
+}
+
+// elsewhere leads every host to the fake.
+func elsewhere(f *fixture) http.RoundTripper {
+	url := f.srv.URL()
+	next := f.http.Transport
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		r = r.Clone(r.Context())
+		r.URL.Host = url[len("http://"):]
+		return next.RoundTrip(r)
+	})
+}
