@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,12 +26,13 @@ func TestClientsThatShareNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("refused purges count: %t", counted), func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{server: testserver.Config{CountRefused: counted}}, func(f *fixture) {
+				service := strings.NewReplacer("http://", "", ".", "-", ":", "-").Replace(f.srv.URL()) // no two servers are alike
 				began := time.Now()
 				var mu sync.Mutex
 				var longest time.Duration
 				var wg sync.WaitGroup
 				for i := range clients {
-					client := f.newClient(fmt.Sprintf("http://client%d-%t.example.com", i, counted), setup{options: []webdelivery.Option{
+					client := f.newClient(fmt.Sprintf("http://client%d.%s.example.com", i, service), setup{options: []webdelivery.Option{
 						webdelivery.WithPlainHTTP(), webdelivery.WithHTTPClient(&http.Client{Transport: elsewhere(f)}),
 					}})
 					wg.Go(func() {
