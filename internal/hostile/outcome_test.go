@@ -1,0 +1,59 @@
+package hostile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// checkPace fails the test if more than two purges arrived in any second.
+func (o outcome) checkPace(t *testing.T) {
+	t.Helper()
+	assert.Empty(t, tooFast(o.arrivals), "at these indexes begin three arrivals within less than a second: %v", o.arrivals)
+}
+
+// checkNothingAdded fails the test if net/http sent a purge again.
+func (o outcome) checkNothingAdded(t *testing.T) {
+	t.Helper()
+	assert.LessOrEqual(t, len(o.arrivals)+o.lost, o.attempts, "an attempt of the SDK leaves at most once")
+}
+
+// tooFast returns the first of each three arrivals that take less than a second.
+func tooFast(arrivals []time.Duration) []int {
+	var found []int
+	for i := range len(arrivals) - 2 {
+		if arrivals[i+2]-arrivals[i] < time.Second {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// closest returns the least time that three arrivals take.
+func closest(arrivals []time.Duration) time.Duration {
+	least := time.Duration(-1)
+	for i := range len(arrivals) - 2 {
+		if span := arrivals[i+2] - arrivals[i]; least < 0 || span < least {
+			least = span
+		}
+	}
+	return least
+}
+
+// rate returns purges per second from the second arrival on: the first two may come together.
+func rate(arrivals []time.Duration) float64 {
+	n := len(arrivals)
+	if n < 3 {
+		return 0
+	}
+	return float64(n-2) / (arrivals[n-1] - arrivals[1]).Seconds()
+}
+
+func TestTooFast(t *testing.T) {
+	t.Parallel()
+	s := time.Second
+	assert.Empty(t, tooFast(nil))
+	assert.Empty(t, tooFast([]time.Duration{0, 0, s, s, 2 * s}))
+	assert.Equal(t, []int{1, 2}, tooFast([]time.Duration{0, 1, s, s, s + 1}))
+}

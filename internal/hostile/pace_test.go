@@ -1,0 +1,132 @@
+package hostile
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const ms = time.Millisecond
+
+func newConnections(t *http.Transport) { t.DisableKeepAlives = true }
+
+// dialSlowly delays the connections of a transport on the client's side, each by another time.
+func dialSlowly(t *http.Transport) {
+	delays := make(chan time.Duration, 8)
+	for _, d := range []time.Duration{800 * ms, 0, 450 * ms, 900 * ms, 100 * ms, 650 * ms, 20 * ms, 300 * ms} {
+		delays <- d
+	}
+	t.DisableKeepAlives = true
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		d := <-delays
+		delays <- d
+		time.Sleep(d) // as a slow network does
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+}
+
+// The service takes two purges a second (service document, section 8), and counts them when they arrive. So whatever
+// three purges arrive, the first and the third are at least a second apart. Nothing between the SDK and the service may
+// change that.
+func TestPace(t *testing.T) {
+	t.Parallel()
+	setUp := Network{Seed: 1, SetUp: Range{0, 900 * ms}}
+	oneSlow := []Step{{After: 2 * time.Second}, {After: 300 * ms}, {After: 300 * ms}, {After: 300 * ms}}
+	scenarios := []scenario{
+		{name: "undisturbed", plan: Plan{Protocol: HTTP1}},
+		{name: "set-up", plan: Plan{Protocol: HTTP1}, network: &setUp, transport: newConnections},
+		{name: "set-up of TLS", plan: Plan{Protocol: HTTP1TLS}, network: &setUp, transport: newConnections},
+		{name: "set-up by the dialer", plan: Plan{Protocol: HTTP1}, transport: dialSlowly},
+		{
+			name: "stalls", plan: Plan{Protocol: HTTP1},
+			network: &Network{Seed: 2, Flow: Range{100 * ms, time.Second}, Stall: Range{time.Second, 4 * time.Second}},
+		},
+		{
+			// The purges behind a slow one wait inside net/http.
+			name: "one connection", plan: Plan{Protocol: HTTP1, Steps: oneSlow},
+			transport: func(t *http.Transport) { t.MaxConnsPerHost = 1 },
+		},
+		{
+			name: "GOAWAY", plan: Plan{Protocol: HTTP2, Steps: []Step{{}, {Action: GoAway}, {After: 200 * ms}, {}, {Action: GoAway}}},
+		},
+		{
+			name: "REFUSED_STREAM", plan: Plan{Protocol: HTTP2, Steps: []Step{{Action: Refuse}, {}, {Action: Refuse}, {}, {}, {}}},
+		},
+		{
+			name: "PROTOCOL_ERROR", plan: Plan{Protocol: HTTP2, Steps: []Step{{Action: Reset}, {}, {}, {Action: Reset}, {}, {}}},
+		},
+		{
+			name: "20 clients on a busy machine", plan: Plan{Protocol: HTTP1TLS}, transport: newConnections,
+			clients: goroutines, purges: goroutines, busy: true,
+		},
+		{
+			name: "callers who leave", plan: Plan{Protocol: HTTP1}, giveUp: true,
+			network: &Network{Seed: 3, Flow: Range{50 * ms, 300 * ms}, Stall: Range{500 * ms, 2 * time.Second}},
+		},
+		{
+			name: "callers who leave streams", plan: Plan{Protocol: HTTP2}, giveUp: true,
+			network: &Network{Seed: 7, Flow: Range{50 * ms, 300 * ms}, Stall: Range{500 * ms, 2 * time.Second}},
+		},
+		{
+			name: "callers who leave slow connections", plan: Plan{Protocol: HTTP1}, giveUp: true,
+			network: &setUp, transport: newConnections, purges: 12,
+		},
+		{
+			name: "503", plan: Plan{Protocol: HTTP1, Steps: []Step{{}, {}, {Action: Unavailable}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},
+			network: &setUp, transport: newConnections, purges: 8,
+		},
+		{
+			name: "lost responses", plan: Plan{Protocol: HTTP1},
+			network: &Network{Seed: 4, CutResponse: 3, SetUp: Range{0, 900 * ms}},
+		},
+		{
+			name: "requests that arrive after their connection has ended", plan: Plan{Protocol: HTTP1},
+			network: &Network{Seed: 5, CutEarly: 3, Late: Range{time.Second, 4 * time.Second}},
+		},
+	}
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			o := run(t, s)
+			o.checkPace(t)
+			o.checkNothingAdded(t)
+		})
+	}
+}
+
+// withoutDot connects to localhost for "localhost.": not every resolver knows that one.
+func withoutDot(t *http.Transport) {
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, strings.Replace(addr, ".:", ":", 1))
+	}
+}
+
+// One host has many spellings. Each spelling has a client of its own here; all of them have one budget.
+func TestPaceOfAllSpellings(t *testing.T) {
+	t.Parallel()
+	for _, s := range []scenario{
+		{name: "name", hosts: []string{"localhost:PORT", "LOCALHOST:PORT", "localhost.:PORT", "localhost:0PORT", "LocalHost.:00PORT"}},
+		{name: "IPv4", hosts: []string{"127.0.0.1:PORT", "127.0.0.1:0PORT"}},
+		{name: "IPv6", hosts: []string{"[::1]:PORT", "[0:0:0:0:0:0:0:1]:PORT", "[0::1]:PORT", "[::0:1]:0PORT", "[::0.0.0.1]:PORT"}},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.plan.Protocol, s.transport = HTTP1, withoutDot
+			if s.name == "IPv6" {
+				l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "[::1]:0")
+				if err != nil {
+					t.Skip("this machine has no IPv6")
+				}
+				require.NoError(t, l.Close())
+			}
+			o := run(t, s)
+			o.checkPace(t)
+			o.checkNothingAdded(t)
+		})
+	}
+}
