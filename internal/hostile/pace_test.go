@@ -15,19 +15,51 @@ const ms = time.Millisecond
 
 func newConnections(t *http.Transport) { t.DisableKeepAlives = true }
 
-// dialSlowly delays the connections of a transport on the client's side, each by another time.
-func dialSlowly(t *http.Transport) {
-	delays := make(chan time.Duration, 8)
-	for _, d := range []time.Duration{800 * ms, 0, 450 * ms, 900 * ms, 100 * ms, 650 * ms, 20 * ms, 300 * ms} {
-		delays <- d
+// delays holds durations to be waited for in turn, over and over.
+type delays chan time.Duration
+
+func newDelays(all ...time.Duration) delays {
+	d := make(delays, len(all))
+	for _, one := range all {
+		d <- one
 	}
+	return d
+}
+
+func (d delays) wait() {
+	one := <-d
+	d <- one
+	time.Sleep(one) // it stands for a slow network
+}
+
+// dialSlowly delays the connections of a transport on the client's side.
+func dialSlowly(t *http.Transport) {
+	d := newDelays(800*ms, 0, 450*ms, 900*ms, 100*ms, 650*ms, 20*ms, 300*ms)
 	t.DisableKeepAlives = true
 	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		d := <-delays
-		delays <- d
-		time.Sleep(d) // as a slow network does
+		d.wait()
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
+}
+
+// writeSlowly delays what a transport writes. An attempt that ends meanwhile is still written afterwards, if its
+// connection stays open.
+func writeSlowly(t *http.Transport) {
+	d := newDelays(0, 0, 0, 0, 0, 2500*ms, 0, 0, 3500*ms)
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		return slowConn{conn, d}, err
+	}
+}
+
+type slowConn struct {
+	net.Conn
+	delays
+}
+
+func (c slowConn) Write(b []byte) (int, error) {
+	c.wait()
+	return c.Conn.Write(b)
 }
 
 // The service takes two purges a second (service document, section 8), and counts them when they arrive. So whatever
@@ -71,6 +103,9 @@ func TestPace(t *testing.T) {
 		{
 			name: "callers who leave streams", plan: Plan{Protocol: HTTP2}, giveUp: true,
 			network: &Network{Seed: 7, Flow: Range{50 * ms, 300 * ms}, Stall: Range{500 * ms, 2 * time.Second}},
+		},
+		{
+			name: "callers who leave while HEADERS are written", plan: Plan{Protocol: HTTP2}, giveUp: true, transport: writeSlowly,
 		},
 		{
 			name: "callers who leave slow connections", plan: Plan{Protocol: HTTP1}, giveUp: true,
