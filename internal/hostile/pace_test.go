@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 const ms = time.Millisecond
@@ -152,13 +150,6 @@ func TestPaceOfAllSpellings(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			s.plan.Protocol, s.transport = HTTP1, withoutDot
-			if s.name == "IPv6" {
-				l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "[::1]:0")
-				if err != nil {
-					t.Skip("this machine has no IPv6")
-				}
-				require.NoError(t, l.Close())
-			}
 			o := run(t, s)
 			o.checkPace(t)
 			o.checkNothingAdded(t)
