@@ -10,7 +10,18 @@ type Plan struct {
 	Protocol Protocol `json:"protocol"`
 	// Steps are taken in turn, one for each purge that arrives, over and over. If empty, each purge is answered at once.
 	Steps []Step `json:"steps"`
+	// Limit refuses what is more than two purges in a second (service document, section 8). If empty, nothing is refused.
+	Limit Limit `json:"limit"`
 }
+
+// Limit says which purges count against the limit. The service document leaves open whether refused ones do.
+type Limit string
+
+// The limits of a Plan. A purge above the limit is answered 503 without Retry-After.
+const (
+	CountAccepted Limit = "accepted"
+	CountAll      Limit = "all"
+)
 
 // Protocol is what a server speaks.
 type Protocol string
@@ -49,20 +60,33 @@ const (
 // record holds the arrivals at one server.
 type record struct {
 	steps []Step
+	limit Limit
 	began time.Time
 
 	mu       sync.Mutex
 	arrivals []time.Duration
+	counted  []time.Duration // against the limit
 }
 
 // arrive records an arrival. It returns the transaction id and the step of this purge.
 func (r *record) arrive() (id int, step Step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := len(r.arrivals)
-	r.arrivals = append(r.arrivals, time.Since(r.began))
+	n, now := len(r.arrivals), time.Since(r.began)
+	r.arrivals = append(r.arrivals, now)
 	if len(r.steps) > 0 {
 		step = r.steps[n%len(r.steps)]
+	}
+	if r.limit == "" {
+		return n + 1, step
+	}
+	last := len(r.counted) - 2
+	tooFast := last >= 0 && now-r.counted[last] < time.Second
+	if !tooFast || r.limit == CountAll {
+		r.counted = append(r.counted, now)
+	}
+	if tooFast {
+		step.Action = Unavailable
 	}
 	return n + 1, step
 }
