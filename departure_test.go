@@ -71,7 +71,7 @@ func TestWhenAPlaceIsFree(t *testing.T) {
 	for _, tt := range endings() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			options := append(tt.options, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+			options := append([]webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}, tt.options...)
 			inFakeTime(t, setup{options: options}, func(f *fixture) {
 				fault := tt.fault
 				fault.Path, fault.Count = "/cache/purge", 2
@@ -159,7 +159,7 @@ func TestPermitsEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := &lender{}
-			options := append(tt.options, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}), webdelivery.WithPurgeLimiter(l))
+			options := append([]webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}), webdelivery.WithPurgeLimiter(l)}, tt.options...)
 			inFakeTime(t, setup{options: options}, func(f *fixture) {
 				fault := tt.fault
 				fault.Path = "/cache/purge"

@@ -93,10 +93,10 @@
 //	                           503 with Retry-After; 3 attempts
 //
 // Retry-After is honoured in both its forms. One that asks for more than MaxWait (for a purge refused as too fast:
-// ThrottleTimeout), or for more than the context has left, ends the call with the service's reply. A DELETE that meets 404 after an attempt that may have worked has
-// succeeded. Names that do not exist, certificates that are not trusted and unusable replies are final. All retries of a
-// client draw on one budget of about a hundred, which successes fill again, so that a service in trouble is not asked
-// four times as often by everybody.
+// ThrottleTimeout), or for more than the context has left, ends the call with the service's reply. A DELETE that meets
+// 404 after an attempt that may have worked has succeeded. Names that do not exist, certificates that are not trusted
+// and unusable replies are final. All retries of a client draw on one budget of about a hundred, which successes fill
+// again, so that a service in trouble is not asked four times as often by everybody.
 //
 // Each attempt has 30 s ([WithAttemptTimeout]), from its connection to the last byte of the reply; the call as a whole
 // has what its context gives. A statistics reply that is streamed has no time limit as long as it goes on arriving

@@ -151,10 +151,11 @@ func epoch(seconds looseInt) time.Time {
 // purge; [PurgeService.Wait] tells when the caches have carried it out.
 //
 // What the service document calls invalid is refused as [*ValidationError] and takes no permit. URIs that the user may
-// not purge, or for which there is no configuration, are refused by the service with [ErrBadRequest], all of the request
-// with them; bad credentials are [ErrUnauthorized] (service-interface section 7). A context whose deadline comes before
-// the permit ends the call at once, also if the permit would come too late because of others or of a pause. [OutcomeOf] says what became of it. The request is not changed; it must not be
-// changed by others before Submit returns.
+// not purge, or for which there is no configuration, are refused by the service with [ErrBadRequest], all of the
+// request with them; bad credentials are [ErrUnauthorized] (service-interface section 7). A context whose deadline
+// comes before the permit ends the call at once, also if the permit would come too late because of others or of a
+// pause. [OutcomeOf] says what became of it. The request is not changed; it must not be changed by others before Submit
+// returns.
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
 	if err := request.validate(); err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func New() *Limiter {
 // NewPace returns a limiter that does not bound arrivals, for use in front of another limiter. It waits for nothing until
 // a purge is refused.
 func NewPace() *Limiter {
-	return &Limiter{jitter: rand.Float64, rate: rate.NewLimiter(rate.Inf, 1)} //nolint:gosec // jitter is no secret
+	return &Limiter{jitter: rand.Float64, rate: rate.NewLimiter(rate.Inf, 1)}
 }
 
 // Turn is a position in the order of callers. A caller who acquires again with the turn of an earlier permit comes before

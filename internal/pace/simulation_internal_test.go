@@ -34,10 +34,10 @@ type event struct {
 
 type events []event
 
-func (e events) Len() int           { return len(e) }
-func (e events) Less(i, j int) bool { return e[i].at.Before(e[j].at) }
-func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
+func (e *events) Len() int           { return len(*e) }
+func (e *events) Less(i, j int) bool { return (*e)[i].at.Before((*e)[j].at) }
+func (e *events) Swap(i, j int)      { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
+func (e *events) Push(x any)         { *e = append(*e, x.(event)) }
 func (e *events) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
@@ -45,7 +45,7 @@ func (e *events) Pop() any {
 }
 
 func (s simulation) run(seed uint64) simulated {
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a simulation
+	random := rand.New(rand.NewPCG(seed, 1))
 	start := time.Unix(1_800_000_000, 0)
 	limiters := make([]*Limiter, s.clients)
 	began := make([]time.Time, s.clients)
