@@ -25,10 +25,12 @@ type RetryPolicy struct {
 	// is drawn evenly between 0 and that ("full jitter"). Default 500 ms.
 	MinWait time.Duration
 	// MaxWait bounds every wait. A service that asks for more by Retry-After is not asked again: the call returns its
-	// reply at once. Default 20 s. A purge that the service refuses as too fast waits for its next permit instead.
+	// reply at once. Default 20 s. It does not bound a purge that the service refuses as too fast, which waits for its
+	// next permit.
 	MaxWait time.Duration
 	// ThrottleTimeout bounds how long one purge is retried while the service answers that purges come too fast (429, or
-	// 503). It counts from the first such answer. These retries do not count as attempts. Default 5 minutes.
+	// 503). It counts from the first such answer. These retries do not count as attempts. It also bounds a pause that the
+	// service asks for by Retry-After: if it asks for more, the call returns its reply at once. Default 5 minutes.
 	ThrottleTimeout time.Duration
 }
 
