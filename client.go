@@ -76,7 +76,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	}
 	c := &Client{
 		base: b, next: s.httpClient.Transport, attemptTimeout: s.attemptTimeout, idleTimeout: s.idleTimeout, maxBody: s.maxBody, budget: newBudget(),
-		gate: newGate(b.limiterKey(), s.limiter), logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
+		gate: newGate(b.limiterKey(), s.limiter, s.retry.ThrottleTimeout), logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
 	}
 	if c.next == nil {
 		c.next = http.DefaultTransport

@@ -19,13 +19,13 @@
 //		return err
 //	}
 //
-// A Client is made once, for one customer, and is safe for concurrent use. Its services follow the areas of the service.
-// Calls return (T, error), take requests as values, and never change what they are given.
+// A Client is made once, for one customer, and is safe for concurrent use. Its services follow the areas of the
+// service. Calls return (T, error), take requests as values, and never change what they are given.
 //
 // # Services
 //
-// Many purges go through a [PurgeQueue], which sends what is waiting as one request whenever the service takes one, and is
-// closed in the end:
+// Many purges go through a [PurgeQueue], which sends what is waiting as one request whenever the service takes one, and
+// is closed in the end:
 //
 //	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
 //	receipt, err := queue.Purge(ctx, webdelivery.Exact(uri)) // from any number of goroutines
@@ -86,8 +86,8 @@
 // Only what is safe is repeated, with full jitter between 0 and a ceiling that doubles from 500 ms to 20 s
 // ([WithRetry]):
 //
-//	GET, HEAD, DELETE, purge   after connection faults, cut replies, 408, 429, 5xx but 501; 4 attempts
-//	purge refused as too fast  429, 503 with or without Retry-After; for 5 minutes, at the pace of its permits
+//	GET, HEAD, DELETE          after connection faults, cut replies, 408, 429, 5xx but 501; 4 attempts
+//	purge                      the same, but 429 and 503 mean "too fast": for 5 minutes, at the pace of its permits
 //	POST /sessions             the same, 2 attempts; never after the service refused the password
 //	every other write          only when it certainly was not processed: no connection, 429,
 //	                           503 with Retry-After; 3 attempts
@@ -95,8 +95,8 @@
 // Retry-After is honoured in both its forms. One that asks for more than MaxWait (for a purge refused as too fast:
 // ThrottleTimeout), or for more than the context has left, ends the call with the service's reply. A DELETE that meets
 // 404 after an attempt that may have worked has succeeded. Names that do not exist, certificates that are not trusted
-// and unusable replies are final. All retries of a client draw on one budget of about a hundred, which successes fill
-// again, so that a service in trouble is not asked four times as often by everybody.
+// and unusable replies are final. All other retries of a client draw on one budget of about a hundred, which successes
+// fill again, so that a service in trouble is not asked four times as often by everybody.
 //
 // Each attempt has 30 s ([WithAttemptTimeout]), from its connection to the last byte of the reply; the call as a whole
 // has what its context gives. A statistics reply that is streamed has no time limit as long as it goes on arriving
@@ -104,19 +104,20 @@
 //
 // # Limits
 //
-// The service takes 2 purges in any second for each customer, and counts them when they arrive. Every submission, retries
-// included, waits for a permit. All clients of a process that have the same origin and customer share them, in order of
-// arrival. At most two purges are on their way at once or have arrived within the last 1.05 s, so no three arrive within
-// a second, however long connections take and the network stalls (up to 5 s). [WithPurgeLimiter] replaces these permits;
-// module redislimit has some that many processes share.
+// The service takes 2 purges in any second for each customer, and counts them when they arrive. Every submission,
+// retries included, waits for a permit. All clients of a process that have the same origin and customer share them, in
+// order of arrival. At most two purges are on their way at once or have arrived within the last 1.05 s, so no three
+// arrive within a second, however long connections take and the network stalls (up to 5 s). [WithPurgeLimiter] replaces
+// these permits; module redislimit has some that many processes share.
 //
-// The service answers 503 (or 429) to more. Then the interval between permits doubles, up to 16 s; each accepted purge
-// shortens it a little. So processes that do not know of each other find their shares by themselves: with 8 of them, about
-// 30 % of the requests are refused and no purge is lost. A 503 can also be a fault of the service: the outcome of a purge
-// is [Unknown] until a retry is accepted.
+// The service answers 503 (or 429) to more. Then the interval between permits doubles, up to 16 s on average; a longer
+// Retry-After is kept, up to 5 minutes. Each accepted purge shortens the interval a little, and each minute without any
+// purge halves it. So processes that do not know of each other find their shares by themselves: with 8 of them, about
+// 30 % of the requests are refused and no purge is lost. A 503 can also be a fault of the service: the outcome of a
+// purge is [Unknown] until a retry is accepted.
 //
-// A reply that is read whole has 32 MiB at most ([WithMaxResponseBytes]). Where the SDK makes many calls by itself, 4 run
-// at once. Entries of a network list are sent 5,000 a call.
+// A reply that is read whole has 32 MiB at most ([WithMaxResponseBytes]). Where the SDK makes many calls by itself, 4
+// run at once. Entries of a network list are sent 5,000 a call.
 //
 // # Sessions
 //
@@ -132,14 +133,14 @@
 //
 // # Testing
 //
-// Package webdeliverytest is a fake of the service, for the tests of programs that use this package: strict, with faults
-// and a clock, and in a testing/synctest bubble without any waiting. The programs under examples in the repository run on
-// it, too; examples/emulator is the fake as a program.
+// Package webdeliverytest is a fake of the service, for the tests of programs that use this package: strict, with
+// faults and a clock, and in a testing/synctest bubble without any waiting. The programs under examples in the
+// repository run on it, too; examples/emulator is the fake as a program.
 //
 // # Versions
 //
-// The module follows semver: before 1.0 a minor version may break something, and CHANGELOG.md says what to write instead;
-// docs/compatibility.md in the repository says what is promised. It speaks version v1 of the service (service-interface
-// section 9). What a service adds breaks no program: unknown members of a reply are ignored, and unknown statuses and
-// types pass through as strings.
+// The module follows semver: before 1.0 a minor version may break something, and CHANGELOG.md says what to write
+// instead; docs/compatibility.md in the repository says what is promised. It speaks version v1 of the service
+// (service-interface section 9). What a service adds breaks no program: unknown members of a reply are ignored, and
+// unknown statuses and types pass through as strings.
 package webdelivery

@@ -54,8 +54,9 @@ func (o Outcome) String() string {
 }
 
 // OutcomeOf tells what became of the write that returned err. It is [Applied] for a nil error, and for a write that the
-// service accepted in a reply that lacks what was wanted of it; [NotApplied] for one that never left the process or that
-// the service refused, and for a call that only reads; [Unknown] for all else, errors of other packages included.
+// service accepted in a reply that lacks what was wanted of it; [NotApplied] for one that never left the process or
+// that the service refused, and for a call that only reads, except Wait: there it is [Unknown], the outcome of what was
+// waited for; [Unknown] for all else, errors of other packages included.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return Applied
@@ -77,7 +78,7 @@ type Error struct {
 	Description string      // the service's own words, or those of the status
 	Body        []byte      // the first 64 KiB of the last reply; none of a login's, which may hold a session
 	Header      http.Header // header of the last reply; of Location only scheme and host
-	Attempts    int         // requests sent or tried, the first included
+	Attempts    int         // attempts, the first included, and one that ended before anything was sent
 
 	outcome    Outcome
 	tooFast    bool  // a purge was refused as too fast (open point 8)
@@ -152,10 +153,9 @@ func (e *Error) LogValue() slog.Value {
 
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
-// ValidationError is a request refused before it was sent: the service document says that it is invalid, or the SDK keeps
-// its user from it, as a plan that removes too much.
-// It matches [ErrInvalid], and its outcome is [NotApplied]. Several of them come joined, a hundred at most; errors.As
-// finds the first.
+// ValidationError is a request refused before it was sent: the service document says that it is invalid, or the SDK
+// keeps its user from it, as a plan that removes too much. It matches [ErrInvalid], and its outcome is [NotApplied].
+// Several of them come joined, a hundred at most; errors.As finds the first.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
 	Reason string // what is wrong with it
@@ -236,8 +236,8 @@ func (e *TaskError) LogValue() slog.Value {
 		slog.String("error", e.Error()))
 }
 
-// TransactionError is a purge transaction that ended badly (service-interface section 2.3, open point 9). The calls that
-// led to it succeeded; some of its URIs may be purged, so its outcome is [Unknown].
+// TransactionError is a purge transaction that ended badly (service-interface section 2.3, open point 9). The calls
+// that led to it succeeded; some of its URIs may be purged, so its outcome is [Unknown].
 type TransactionError struct {
 	Transaction *Transaction // the transaction as it was last read
 }
@@ -256,8 +256,8 @@ func (e *TransactionError) LogValue() slog.Value {
 		slog.String("transaction_status", printable(e.Transaction.TransactionStatus)))
 }
 
-// IncompleteError is a statistics reply with fewer rows than match the query, up to its limit (service-interface section
-// 2.4). The rows before it are good.
+// IncompleteError is a statistics reply with fewer rows than match the query, up to its limit (service-interface
+// section 2.4). The rows before it are good.
 type IncompleteError struct {
 	Got   int64 // rows that arrived
 	Total int64 // total_results of the reply
@@ -271,8 +271,8 @@ func (e *IncompleteError) Error() string {
 func (e *IncompleteError) outcomeOfWrite() Outcome { return NotApplied }
 
 // PartialError is a change of many entries that stopped on its way ([NetworkListsService.AddEntries]). Each entry that
-// was to be sent is in one of its lists, in order. Its outcome is [NotApplied] when none was or may have been taken, else
-// [Unknown].
+// was to be sent is in one of its lists, in order. Its outcome is [NotApplied] when none was or may have been taken,
+// else [Unknown].
 type PartialError struct {
 	Accepted    []string // the service has taken these
 	NotAccepted []string // the service has not taken these
@@ -313,8 +313,8 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 }
 
 // EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service
-// accepted the deletion, and some entries may be gone, so the outcome is [Unknown]. Repeat the call. (Service-interface
-// sections 2.6 and 8, open point 24.)
+// accepted the deletion, and some entries may be gone, so the outcome is [Unknown]. Repeat the call as long as Left
+// becomes smaller. (Service-interface sections 2.6 and 8, open point 24.)
 type EntriesLeftError struct {
 	ListID string // UUID of the list
 	Left   int64  // entries that were read afterwards, at least 1; 1 when the service gives no total

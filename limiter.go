@@ -17,14 +17,16 @@ import (
 // *rate.Limiter of golang.org/x/time/rate is one.
 //
 // Wait bounds departures alone: two requests that leave a second apart may arrive together, for example when the first
-// one needs a new connection. A [PermitLimiter] bounds arrivals.
+// one needs a new connection. A [PermitLimiter] bounds arrivals. The client may not use a permit of Wait, for example
+// because its session has ended meanwhile; that permit is lost.
 //
-// A Limiter that also has
+// A Limiter or PermitLimiter that also has
 //
 //	Pause(context.Context, time.Duration) error
 //
-// learns when the service answers that purges come too fast, and for how long no purge should be sent. An error of Pause
-// is logged and otherwise ignored.
+// learns when the service answers that purges come too fast, and for how long no purge should be sent. The clients of
+// this process wait by themselves; Pause is for other users of the limiter. It is called after each such answer, with
+// the context of the call. The call waits for it, so it must return soon. Its error is logged and otherwise ignored.
 type Limiter interface {
 	// Wait blocks until there is a permit. It returns an error if there is none, and at once if ctx ends. The purge is
 	// then not sent, and its error wraps the one of Wait.
@@ -32,7 +34,7 @@ type Limiter interface {
 }
 
 // PermitLimiter is a [Limiter] whose permits have an end, so that it can count the purges that are still on their way
-// (service-interface section 8). The client calls Acquire instead of Wait.
+// (service-interface section 8). The client calls Acquire and never Wait.
 type PermitLimiter interface {
 	Limiter
 	// Acquire blocks like Wait, and returns the permit for one request. The client ends each permit by its Done.
@@ -41,13 +43,14 @@ type PermitLimiter interface {
 
 // Permit is the right to send one purge request.
 type Permit struct {
-	// Expires is the last moment at which the request may begin. The client sends nothing with an expired permit; it
-	// acquires another one. The zero time means that the permit does not expire.
+	// Expires is the last moment at which the request may begin. The client sends nothing with an expired permit: it ends
+	// it and acquires another one, which counts as another attempt. The zero time means that the permit does not expire.
 	Expires time.Time
 
 	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may have
-	// reached the service. It is in the future if the request may still be on its way, and the zero time if nothing was
-	// sent. Done must return soon after ctx ends, and must work with a ctx that has ended. If nil, nothing is called.
+	// reached the service: the time of the response, or 5 s after the request was written. It is in the future if the
+	// request may still be on its way, and the zero time if nothing was sent. ctx is the context of the call, which waits
+	// for Done: it must return soon, and must work with a ctx that has ended. If nil, nothing is called.
 	Done func(ctx context.Context, arrived time.Time)
 }
 
@@ -61,18 +64,23 @@ var purgePaces sync.Map // base.limiterKey to *pace.Limiter
 
 // gate is what every purge of a client passes before it is sent.
 type gate struct {
-	pace    *pace.Limiter
-	limiter Limiter // the user's; nil if the pace bounds arrivals by itself
+	pace     *pace.Limiter
+	limiter  Limiter       // the user's; nil if the pace bounds arrivals by itself
+	patience time.Duration // while the service accepts nothing
 }
 
-// newGate returns the gate of a client. A limiter of the user's has a pace of its own in front of it, which waits for
-// nothing until the service refuses a purge as too fast.
-func newGate(key string, limiter Limiter) *gate {
+// newGate returns the gate of a client. In front of a limiter of the user's stands a pace that waits for nothing until the
+// service refuses a purge as too fast.
+func newGate(key string, limiter Limiter, patience time.Duration) *gate {
+	create := pace.New
 	if limiter != nil {
-		return &gate{pace.NewPace(), limiter}
+		key, create = "limited "+key, pace.NewPace
 	}
-	shared, _ := purgePaces.LoadOrStore(key, pace.New())
-	return &gate{pace: shared.(*pace.Limiter)}
+	shared, known := purgePaces.Load(key)
+	if !known {
+		shared, _ = purgePaces.LoadOrStore(key, create())
+	}
+	return &gate{shared.(*pace.Limiter), limiter, patience}
 }
 
 // permit is the right to send one purge request. It is ended once.
@@ -84,7 +92,10 @@ type permit struct {
 // acquire waits for a permit. A purge that is sent again passes its turn; the zero value is the end of the queue.
 func (g *gate) acquire(ctx context.Context, turn pace.Turn) (*permit, error) {
 	for {
-		paced, err := g.pace.Acquire(ctx, turn)
+		paced, err := g.pace.Acquire(ctx, turn, g.patience)
+		if refused := (*pace.RefusedError)(nil); errors.As(err, &refused) {
+			err = fmt.Errorf("%w: %w", ErrRateLimited, err)
+		}
 		if err != nil {
 			return nil, &unsentError{"waiting for a purge permit", err}
 		}

@@ -13,8 +13,8 @@ import (
 )
 
 // NetworkListsService keeps named lists of IP addresses or countries, to which WAF rules, blocking and throttling refer
-// (service-interface section 4.6). It is [Client.NetworkLists], and safe for concurrent use. An id is a UUID; an empty one
-// is a [*ValidationError], one that nothing has is [ErrNotFound]. Users who may not view the configuration get
+// (service-interface section 4.6). It is [Client.NetworkLists], and safe for concurrent use. An id is a UUID; an empty
+// one is a [*ValidationError], one that nothing has is [ErrNotFound]. Users who may not view the configuration get
 // [ErrForbidden] (service-interface section 5).
 type NetworkListsService struct{ client *Client }
 
@@ -134,8 +134,8 @@ const (
 	entryPath   = entriesPath + "/{entry_id}"
 )
 
-// List reads one page of the lists, without their entries (service-interface section 4.6). Options that make no sense are
-// a [*ValidationError].
+// List reads one page of the lists, without their entries (service-interface section 4.6). Options that make no sense
+// are a [*ValidationError].
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
 	cl, err := options.call()
 	if err != nil {
@@ -145,8 +145,8 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 }
 
 // All reads every list, without its entries, from the first page asked for to the last (service-interface section 4.6).
-// It ends with the first error, which is yielded with a zero NetworkList; a page that is announced and cannot be had is a
-// [*PaginationError]. Pages that say nothing of further ones are read as by [TasksService.All]. Each range over the
+// It ends with the first error, which is yielded with a zero NetworkList; a page that is announced and cannot be had is
+// a [*PaginationError]. Pages that say nothing of further ones are read as by [TasksService.All]. Each range over the
 // sequence reads anew.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	cl, err := options.call()
@@ -171,7 +171,8 @@ func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList,
 	return s.get(ctx, id, "")
 }
 
-// GetSummary reads one list without its entries, so that List is nil (service-interface section 4.6, includelist=false).
+// GetSummary reads one list without its entries, so that List is nil (service-interface section 4.6,
+// includelist=false).
 func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "includelist=false")
 }
@@ -194,10 +195,10 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 }
 
 // AllEntries reads every entry of a list, from the first page asked for to the last (service-interface section 4.6). It
-// ends with the first error, which is yielded with a zero NetworkListEntry; a page that is announced and cannot be had is
-// a [*PaginationError]. Pages that say nothing of further ones are read as by [TasksService.All], one after the other.
-// Each range over the sequence reads anew. A list that changes while it is read may give an entry
-// twice or not at all; with [ReadAhead] most such changes are found out and end it with an error.
+// ends with the first error, which is yielded with a zero NetworkListEntry; a page that is announced and cannot be had
+// is a [*PaginationError]. Pages that say nothing of further ones are read as by [TasksService.All], one after the
+// other. Each range over the sequence reads anew. A list that changes while it is read may give an entry twice or not
+// at all; with [ReadAhead] most such changes are found out and end it with an error.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl, err := options.call(id)
 	if err != nil {
@@ -250,11 +251,11 @@ type AddEntriesResult struct {
 // addresses and CIDR ranges, or country codes, which are sent in upper case. An entry that comes twice is sent once
 // (open point 27 says what is the same); one that the list has already stays one (open point 26).
 //
-// Entries that are neither, or not all of one kind, are a [*ValidationError] that names their places, and so are more than
-// a list can hold; nothing is sent then. A call that fails ends it with a [*PartialError] that says which entries were
-// accepted, which not, and of which that is unknown; the result comes with it and has the replies so far. Repeating it
-// with all of them does no harm. Without entries nothing is sent. Whether there is room in the list is for the service to
-// say. Tasks of the replies are not waited for.
+// Entries that are neither, or not all of one kind, are a [*ValidationError] that names their places, and so are more
+// than a list can hold; nothing is sent then. A call that fails ends it with a [*PartialError] that says which entries
+// were accepted, which not, and of which that is unknown; the result comes with it and has the replies so far.
+// Repeating it with all of them does no harm. Without entries nothing is sent. Whether there is room in the list is for
+// the service to say. Tasks of the replies are not waited for.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
 	path, err := expand(entriesPath, id)
 	if err != nil {
@@ -305,9 +306,9 @@ func (s *NetworkListsService) addPart(ctx context.Context, path string, texts []
 	return reply, nil
 }
 
-// DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the changed
-// list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry already. An
-// entry that does not exist is [ErrNotFound].
+// DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the
+// changed list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry
+// already. An entry that does not exist is [ErrNotFound].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	path, err := expand(s.client.dialect.EntryDeletePath, id, entryID)
 	if err != nil {
@@ -321,12 +322,13 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 // entries are left. The task is nil when the service gives none.
 //
 // If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait
-// for the task with [TasksService.Wait]. Otherwise entries that are left are an [*EntriesLeftError], which comes with the
-// task; entries that others added meanwhile count too. A service may remove only some of them with one call (section 8);
-// the call can be repeated. If what is left cannot be read, that error comes with the task, and its outcome is [Unknown].
+// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. Otherwise
+// entries that are left are an [*EntriesLeftError], which comes with the task; entries that others added meanwhile
+// count too. A service may remove only some of them with one call (section 8); the call can be repeated. If what is
+// left cannot be read, that error comes with the task, and its outcome is [Unknown].
 //
-// A list that does not exist is [ErrNotFound]. If the list gives no address for the deletion, or one that is not below the
-// list, ClearEntries returns [ErrBadReply] and does not clear the list.
+// A list that does not exist is [ErrNotFound]. If the list gives no address for the deletion, or one that is not below
+// the list, ClearEntries returns [ErrBadReply] and does not clear the list.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {
@@ -346,8 +348,8 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	return task, nil
 }
 
-// batchDeletion reads where a list is cleared. The address is a part of a reply: one that is of no use is not the caller's
-// mistake.
+// batchDeletion reads where a list is cleared. The address is a part of a reply: one that is of no use is not the
+// caller's mistake.
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
 	own, err := expand(listPath, id)
 	if err != nil {
@@ -378,8 +380,8 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 }
 
 // Delete removes a list and all its data, for good (service-interface section 4.6). The task is nil when the service
-// gives none (open point 23), and when an earlier attempt of the call had removed the list already. A list that does not
-// exist is [ErrNotFound].
+// gives none (open point 23), and when an earlier attempt of the call had removed the list already. A list that does
+// not exist is [ErrNotFound].
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	path, err := expand(listPath, id)
 	if err != nil {

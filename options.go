@@ -107,13 +107,14 @@ func WithRetry(policy RetryPolicy) Option {
 	}
 }
 
-// WithPurgeLimiter replaces the limiter that every purge submission passes, retries included. Default: two places, shared
-// by all clients of the process that have the same origin and customer. A place is taken until 1.05 s after its purge has
-// arrived, so no three purges arrive within a second (service-interface section 8).
+// WithPurgeLimiter replaces the limiter that every purge submission passes, retries included. Default: at most two purges
+// are on their way or arrived within the last 1.05 s, of all clients of the process that have the same origin and
+// customer. So no three purges arrive within a second (service-interface section 8).
 //
 // A limiter whose permits have an end ([PermitLimiter]) can keep that promise; one that only has Wait bounds departures.
 // When several processes purge for one customer, package redislimit has one that they share. With any limiter, permits
-// come at a slower pace while the service answers that purges come too fast.
+// come at a slower pace while the service answers that purges come too fast; clients of the same origin and customer that
+// have a limiter of their own share that pace.
 func WithPurgeLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if limiter == nil {

@@ -148,14 +148,15 @@ func epoch(seconds looseInt) time.Time {
 // Submit sends one purge (service-interface section 4.4). It waits for a purge permit first, and for one again before
 // each retry: purging twice does no harm, so it is repeated after every fault that may pass. A purge that is refused as
 // too fast is retried for 5 minutes (ThrottleTimeout of [RetryPolicy]). It returns when the service has accepted the
-// purge; [PurgeService.Wait] tells when the caches have carried it out.
+// purge; [PurgeService.Wait] tells when the caches have carried it out. Each call is a request of its own, and waits
+// behind all others: for more than a few purges use a [PurgeQueue].
 //
 // What the service document calls invalid is refused as [*ValidationError] and takes no permit. URIs that the user may
 // not purge, or for which there is no configuration, are refused by the service with [ErrBadRequest], all of the
-// request with them; bad credentials are [ErrUnauthorized] (service-interface section 7). A context whose deadline
-// comes before the permit ends the call at once, also if the permit would come too late because of others or of a
-// pause. [OutcomeOf] says what became of it. The request is not changed; it must not be changed by others before Submit
-// returns.
+// request with them; bad credentials are [ErrUnauthorized] (service-interface section 7). If the permit comes after the
+// deadline of the context, the call returns an error that matches context.DeadlineExceeded as soon as that is known:
+// also because of others, of a pause, or of a slow pace. [OutcomeOf] says what became of it. The request is not
+// changed; it must not be changed by others before Submit returns.
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
 	if err := request.validate(); err != nil {
 		return nil, err
@@ -268,8 +269,8 @@ func (c *Client) transactionOf(address string) int64 {
 	return id
 }
 
-// Status reads the state of a purge once (service-interface section 4.4). A transaction that ended badly is no error here.
-// An id that is not above 0 is a [*ValidationError].
+// Status reads the state of a purge once (service-interface section 4.4). A transaction that ended badly is no error
+// here. An id that is not above 0 is a [*ValidationError].
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
 	cl, err := transactionCall(transactionID)
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 
 // The service takes 2 purge requests a second and any number of URIs in one (service-interface section 8), so callers
 // who each wait for a request of their own wait for hours, and callers who share requests do not. Whenever the limiter
-// gives a permit, the queue sends what is waiting then as one request. The permit comes first and the request is made of
-// what has gathered meanwhile. A request that is refused because of some of its URIs is split until those stand alone.
+// gives a permit, the queue sends what is waiting then as one request. The permit comes first and the request is made
+// of what has gathered meanwhile. A request that is refused because of some of its URIs is split until those stand
+// alone.
 
 // ErrQueueClosed means that the queue takes no more purges, or was closed before it could send this one.
 var ErrQueueClosed = errors.New("webdelivery: purge queue closed")
@@ -78,9 +79,9 @@ func (e *QueueError) LogValue() slog.Value {
 
 func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
 
-// PurgeQueue gathers the purges of any number of goroutines into few requests (service-interface section 8: 2 requests a
-// second, any number of URIs in one). Make it with [PurgeService.NewQueue], and Close it; the zero value is of no use. It
-// is safe for concurrent use, and has no goroutine while it has nothing to do.
+// PurgeQueue gathers the purges of any number of goroutines into few requests (service-interface section 8: 2 requests
+// a second, any number of URIs in one). Make it with [PurgeService.NewQueue], and Close it; the zero value is of no
+// use. It is safe for concurrent use, and has no goroutine while it has nothing to do.
 type PurgeQueue struct {
 	client  *Client
 	options QueueOptions
@@ -156,9 +157,9 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 //
 // What the service document calls invalid, and more URIs than fit into one request, are a [*ValidationError]. All other
 // errors are a [*QueueError] that names the URIs: those that the service refuses ([ErrBadRequest]) do not touch others.
-// A caller whose context ends takes his URIs out when they have not been sent; then the outcome is [NotApplied]. When the
-// service has accepted some of the call's URIs, the receipt is returned with the error. After Close it is
-// [ErrQueueClosed].
+// A caller whose context ends takes his URIs out when they have not been sent; then the outcome is [NotApplied]. Purge
+// does not return before the end of the context, even if the next permit comes later. When the service has accepted
+// some of the call's URIs, the receipt is returned with the error. After Close it is [ErrQueueClosed].
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
 	c, err := q.newCall(uris)
 	if err != nil {
@@ -262,6 +263,9 @@ func (q *PurgeQueue) endLocked() {
 
 // abandon takes a caller out who does not wait any longer.
 func (q *PurgeQueue) abandon(c *purgeCall, reason error) (*PurgeReceipt, error) {
+	if q.client.gate.pace.Refusing() {
+		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
@@ -340,8 +344,8 @@ func (q *PurgeQueue) next() (context.Context, bool) {
 	return ctx, true
 }
 
-// permit waits until a request may be sent. On success the caller holds a place among those under way. The session comes
-// before the permit, as in every purge.
+// permit waits until a request may be sent. On success the caller holds a place among those under way. The session
+// comes before the permit, as in every purge.
 func (q *PurgeQueue) permit(ctx context.Context, first bool) (*permit, error) {
 	if first {
 		if err := sleep(ctx, linger); err != nil {
@@ -636,7 +640,7 @@ func (q *PurgeQueue) count(uris int, err error) {
 // Close refuses new purges and sends the rest. When ctx ends before all of it is sent (with Wait: before its
 // transactions have ended), every caller whose URIs were not sent gets [ErrQueueClosed] with the outcome [NotApplied],
 // what is under way is given up, and the context's error is returned. When Close returns, nothing of the queue runs. It
-// may be called again.
+// may be called again. Give it a context of its own: that of a job may have ended when the job closes its queue.
 func (q *PurgeQueue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.refuse()

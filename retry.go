@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
 // RetryPolicy says how often and how patiently a call is repeated. A zero field takes its default. Which calls are
@@ -28,9 +30,10 @@ type RetryPolicy struct {
 	// reply at once. Default 20 s. It does not bound a purge that the service refuses as too fast, which waits for its
 	// next permit.
 	MaxWait time.Duration
-	// ThrottleTimeout bounds how long one purge is retried while the service answers that purges come too fast (429, or
-	// 503). It counts from the first such answer. These retries do not count as attempts. It also bounds a pause that the
-	// service asks for by Retry-After: if it asks for more, the call returns its reply at once. Default 5 minutes.
+	// ThrottleTimeout bounds how long a purge is tried while the service answers that purges come too fast (429, or 503).
+	// It counts from the first such answer since the service last accepted a purge, or from the call if that is later.
+	// If Retry-After asks for more than is left of it, the call returns its response at once. These retries do not use up
+	// MaxAttempts. Permits can be 20 s apart then, so a value below that may allow no retry. Default 5 minutes.
 	ThrottleTimeout time.Duration
 }
 
@@ -284,7 +287,14 @@ func (x *exchange) noteRefusal() {
 	if x.kind != purge || a.pause > 0 || !a.tooFast() {
 		return
 	}
-	a.pause = a.permit.paced.Refused(min(retryAfter(a.header), x.client.retry.ThrottleTimeout))
+	var since time.Time // the service has accepted nothing
+	a.pause, since = a.permit.paced.Refused(retryAfter(a.header))
+	if x.giveUpAt.IsZero() {
+		if x.since.After(since) {
+			since = x.since
+		}
+		x.giveUpAt = since.Add(x.client.retry.ThrottleTimeout)
+	}
 	limiter, ok := x.client.gate.limiter.(pauser)
 	if !ok {
 		return
@@ -297,18 +307,26 @@ func (x *exchange) noteRefusal() {
 // comesAgain decides about a purge that was refused as too fast. It waits for its next permit; neither attempts nor the
 // budget count here, because the pace already holds everybody back.
 func (x *exchange) comesAgain() bool {
-	policy, now := x.client.retry, time.Now()
-	if x.giveUpAt.IsZero() {
-		x.giveUpAt = now.Add(policy.ThrottleTimeout)
-	}
-	next := now.Add(max(x.last.pause, retryAfter(x.last.header)))
+	now := time.Now()
+	wait := max(x.last.pause, retryAfter(x.last.header))
 	deadline, bounded := x.ctx.Deadline()
-	return policy.MaxAttempts > 1 && !next.After(x.giveUpAt) && (!bounded || next.Before(deadline))
+	switch {
+	case x.client.retry.MaxAttempts == 1:
+		return false
+	case now.Add(wait).After(x.giveUpAt):
+		x.why = x.client.retry.gaveUp()
+		return false
+	case bounded && !now.Add(wait).Before(deadline):
+		x.why = &pace.LateError{Wait: wait, Deadline: deadline.Sub(now), Refusing: true}
+		return false
+	default:
+		return true
+	}
 }
 
-// stillRefused is the error of a purge that was refused as too fast until its time was over.
-func (p RetryPolicy) stillRefused() error {
-	return fmt.Errorf("the service still refuses purges as too fast after %v", p.ThrottleTimeout)
+// gaveUp is the error of a purge that was refused as too fast until its time was over.
+func (p RetryPolicy) gaveUp() error {
+	return fmt.Errorf("refused as too fast, and not retried past the ThrottleTimeout of %v", p.ThrottleTimeout)
 }
 
 func isTimeout(err error) bool {

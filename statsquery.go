@@ -12,12 +12,13 @@ import (
 )
 
 // Names of dimensions (service-interface section 2.5). The service may have others: any string can be asked for. The
-// document names them and says no more; the type that [Scan] reads each into is told here.
+// document names them and says no more; the type that [Scan] reads each into is told here. The words in a column differ
+// between services, also in letter case (open point 43): read some events before you filter by a word.
 const (
 	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time; of aggregated rows see open point 35
 	DimEventSeverity            = "event_severity"              // a string
-	DimEventType                = "event_type"                  // a string, CUSTOM for one
-	DimEventAction              = "event_action"                // a string, WARN for one
+	DimEventType                = "event_type"                  // a string, for example CUSTOM
+	DimEventAction              = "event_action"                // a string, for example WARN
 	DimClientConnectionRemoteIP = "client_connection_remote_ip" // a netip.Addr
 	DimClientIP                 = "client_ip"                   // a netip.Addr
 	DimClientBrowser            = "client_browser"              // a string

@@ -80,8 +80,10 @@ type exchange struct {
 	wait      time.Duration // before the next attempt
 	ambiguous bool          // an attempt may have been processed though no reply says so
 	turn      pace.Turn     // of the purge's permits
+	since     time.Time     // when the purge began to wait for the first of them
 	resent    bool          // sent again after a new login
 	giveUpAt  time.Time     // until when a purge that was refused as too fast is repeated; zero: it was not
+	why       error         // it is not repeated
 }
 
 // attempt is what came of one attempt.
@@ -199,6 +201,9 @@ func (x *exchange) finish() (*reply, error) {
 		return &x.reply, nil
 	}
 	cause := a.err
+	if cause == nil {
+		cause = x.why
+	}
 	if ended := x.ctx.Err(); ended != nil && !errors.Is(cause, ended) {
 		cause = joinCause(ended, cause) // wherever it ended; the facts of the last reply stay on the error
 	}
@@ -330,7 +335,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // permit is given back and another one acquired after the login.
 func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential, waited time.Duration, err error) {
 	if x.kind == purge && x.attempts == 1 && x.permit != nil {
-		x.last.permit, x.turn = x.permit, x.permit.paced.Turn
+		x.last.permit = x.permit
+		x.turn, x.since = x.permit.paced.Turn, x.permit.paced.Since
 		if !t.client.auth.loggedIn() {
 			x.dropPermit(ctx)
 		}
@@ -345,7 +351,9 @@ func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential,
 		if err != nil {
 			return shown, waited, err
 		}
-		x.turn = x.last.permit.paced.Turn
+		if x.turn == 0 {
+			x.turn, x.since = x.last.permit.paced.Turn, x.last.permit.paced.Since
+		}
 		if t.client.auth.holds(shown.generation) {
 			return shown, waited, nil
 		}
@@ -369,7 +377,7 @@ func (x *exchange) acquire(ctx context.Context) (*permit, error) {
 	p, err := x.client.gate.acquire(bounded, x.turn)
 	deadline, ends := ctx.Deadline()
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || x.giveUpAt.Before(deadline)) {
-		err = &unsentError{"waiting for a purge permit", x.client.retry.stillRefused()}
+		err = &unsentError{"waiting for a purge permit", x.client.retry.gaveUp()}
 	}
 	return p, err
 }

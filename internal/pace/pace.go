@@ -32,6 +32,9 @@ const (
 	shortest = 500 * time.Millisecond // between two permits, on average, while nothing is refused
 	longest  = 16 * time.Second       // between two permits, on average, however much is refused
 	recovery = 0.02                   // permits a second that one accepted purge adds
+
+	idle         = time.Minute     // without any purge, after which the interval halves
+	longestPause = 5 * time.Minute // however long the service asks for
 )
 
 // onTheWay marks a place whose request has not arrived yet. It is later than every time at which a place is free.
@@ -49,6 +52,8 @@ type Limiter struct {
 	interval time.Duration // between two permits, on average; 0 while nothing is refused
 	drawn    time.Duration // the interval under way: the average with jitter
 	slowed   time.Time     // when the interval was doubled last
+	refusing time.Time     // since when the service has accepted nothing; zero while it accepts
+	active   time.Time     // the last sign of a purge
 	rate     *rate.Limiter // spaces permits by the interval
 }
 
@@ -72,35 +77,63 @@ type Turn uint64
 // waiter is a caller in Acquire.
 type waiter struct {
 	turn     Turn
+	since    time.Time
 	deadline time.Time     // zero: none
+	patience time.Duration // how long it waits while the service accepts nothing
 	wake     chan struct{} // receives when something has changed for this caller
-	late     bool          // the permit would come after the deadline
+	err      error         // why there is no permit
+}
+
+// LateError says that the permit would come after the deadline of the caller. It matches [context.DeadlineExceeded].
+type LateError struct {
+	Wait     time.Duration // until the permit, at least
+	Deadline time.Duration // until the deadline
+	Refusing bool          // the service refuses purges as too fast
+}
+
+// Error says when the permit comes, and why so late.
+func (e *LateError) Error() string {
+	text := fmt.Sprintf("the next purge permit comes in %v or later, and the deadline is in %v",
+		e.Wait.Round(time.Millisecond), e.Deadline.Round(time.Millisecond))
+	if e.Refusing {
+		text += "; the service refuses purges as too fast"
+	}
+	return text
+}
+
+// Is matches [context.DeadlineExceeded].
+func (e *LateError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// RefusedError says that the service has refused all purges as too fast for as long as the caller waits for that.
+type RefusedError struct{ After time.Duration }
+
+// Error says for how long.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the service has refused all purges as too fast for %v", e.After)
 }
 
 // Permit is the right to send one request. Its methods must be called on the limiter's own permits only.
 type Permit struct {
-	Turn Turn // of the caller
+	Turn  Turn      // of the caller
+	Since time.Time // when the caller began to wait
 
 	limiter *Limiter
 	place   int // -1: none
 	granted time.Time
 }
 
-// Acquire blocks until a request may be sent. It returns the error of ctx when ctx ends. If the deadline of ctx comes
-// before the permit can, it returns an error that matches [context.DeadlineExceeded] at once: when it is called, or when
-// a pause moves the permit past the deadline. The caller must end the permit with [Permit.End].
-func (l *Limiter) Acquire(ctx context.Context, turn Turn) (*Permit, error) {
+// Acquire blocks until a request may be sent. It returns the error of ctx when ctx ends, and a [*LateError] as soon as it
+// knows that the permit comes after the deadline of ctx. If the service refuses all purges while the caller waits, for
+// longer than patience, it returns a [*RefusedError]. The caller must end the permit with [Permit.End].
+func (l *Limiter) Acquire(ctx context.Context, turn Turn, patience time.Duration) (*Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := l.enter(ctx, turn)
+	w := l.enter(ctx, turn, patience)
 	for {
-		permit, wait := l.try(w, time.Now())
-		switch {
-		case permit != nil:
-			return permit, nil
-		case wait < 0:
-			return nil, fmt.Errorf("no purge permit before the deadline: %w", context.DeadlineExceeded)
+		permit, wait, err := l.try(w, time.Now())
+		if permit != nil || err != nil {
+			return permit, err
 		}
 		if err := w.sleep(ctx, wait); err != nil {
 			l.leave(w)
@@ -110,22 +143,35 @@ func (l *Limiter) Acquire(ctx context.Context, turn Turn) (*Permit, error) {
 }
 
 // enter puts a caller into the queue, behind all whose turn is earlier.
-func (l *Limiter) enter(ctx context.Context, turn Turn) *waiter {
+func (l *Limiter) enter(ctx context.Context, turn Turn, patience time.Duration) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Now()
+	l.forgive(now)
 	if turn == 0 {
 		l.turns++
 		turn = l.turns
 	}
-	w := &waiter{turn: turn, wake: make(chan struct{}, 1)}
+	w := &waiter{turn: turn, since: now, patience: patience, wake: make(chan struct{}, 1)}
 	w.deadline, _ = ctx.Deadline()
 	at := len(l.queue)
 	for at > 0 && l.queue[at-1].turn > w.turn {
 		at--
 	}
 	l.queue = slices.Insert(l.queue, at, w)
-	l.dropLate(at, time.Now())
+	l.drop(at, now)
 	return w
+}
+
+// forgive shortens the interval after a time without any purge: trouble of yesterday does not slow today's purges down.
+// The lock is held.
+func (l *Limiter) forgive(now time.Time) {
+	if len(l.queue) == 0 && l.interval > 0 {
+		for unused := now.Sub(l.active); unused >= idle && l.interval > 0; unused -= idle {
+			l.setInterval(now, l.interval/2)
+		}
+	}
+	l.active = now
 }
 
 // leave takes a caller out who does not wait any longer; the next one moves up.
@@ -141,25 +187,25 @@ func (l *Limiter) leave(w *waiter) {
 // untilWoken is a wait that only a signal ends: for an earlier caller, or for a request on the way.
 const untilWoken = time.Duration(math.MaxInt64)
 
-// try returns a permit if it is the caller's turn and there is one. Otherwise it returns how long to wait for a change;
-// less than 0 means that the permit would come too late.
-func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration) {
+// try returns a permit if it is the caller's turn and there is one. Otherwise it returns how long to wait for a change, or
+// why there will be no permit.
+func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if w.late {
-		return nil, -1
+	if w.err != nil {
+		return nil, 0, w.err
 	}
 	if l.queue[0] != w {
-		return nil, untilWoken
+		return nil, untilWoken, nil
 	}
 	permit, wait := l.take(now)
 	if permit != nil {
-		permit.Turn = w.turn
+		permit.Turn, permit.Since = w.turn, w.since
 		l.queue[0] = nil
 		l.queue = l.queue[1:]
-		l.wakeFirst()
+		l.drop(0, now) // the next interval has been drawn
 	}
-	return permit, wait
+	return permit, wait, nil
 }
 
 // take returns a permit, or how long there is none. The lock is held.
@@ -178,7 +224,8 @@ func (l *Limiter) take(now time.Time) (*Permit, time.Duration) {
 		reserved.CancelAt(now)
 		return nil, wait
 	}
-	l.setRate(now)
+	l.setInterval(now, l.interval)
+	l.active = now
 	if place >= 0 {
 		l.places[place] = onTheWay
 	}
@@ -196,8 +243,12 @@ func (l *Limiter) nextPlace() (place int, free time.Time) {
 	return place, free
 }
 
-// setRate draws the next interval. Jitter keeps processes from meeting again and again. The lock is held.
-func (l *Limiter) setRate(now time.Time) {
+// setInterval sets the average interval, and draws the next one. Jitter keeps processes from meeting again and again. The
+// lock is held.
+func (l *Limiter) setInterval(now time.Time, average time.Duration) {
+	if l.interval = average; average <= shortest {
+		l.interval = 0
+	}
 	if l.drawn = 0; l.interval > 0 {
 		l.drawn = time.Duration(float64(l.interval) * (leastJitter + 2*(1-leastJitter)*l.jitter()))
 	}
@@ -219,7 +270,10 @@ type forecast struct {
 // forecast must be called with the lock held.
 func (l *Limiter) forecast(now time.Time) forecast {
 	f := forecast{start: now, gap: time.Duration(leastJitter * float64(l.interval)), free: slices.Clone(l.places)}
-	if l.resume.After(now) {
+	if next := l.nextByRate(now); next.After(f.start) {
+		f.start = next
+	}
+	if l.resume.After(f.start) {
 		f.start = l.resume
 	}
 	for i, at := range f.free {
@@ -234,6 +288,13 @@ func (l *Limiter) forecast(now time.Time) forecast {
 	return f
 }
 
+// nextByRate returns when the interval allows the next permit. The lock is held.
+func (l *Limiter) nextByRate(now time.Time) time.Time {
+	reserved := l.rate.ReserveN(now, 1)
+	defer reserved.CancelAt(now)
+	return now.Add(reserved.DelayFrom(now))
+}
+
 // at is the forecast for a position in the queue.
 func (f forecast) at(position int) time.Time {
 	at := f.start.Add(time.Duration(position) * f.gap)
@@ -245,17 +306,21 @@ func (f forecast) at(position int) time.Time {
 	return at
 }
 
-// dropLate takes callers out whose permit would come after their deadline, from a position of the queue on. The lock is
-// held.
-func (l *Limiter) dropLate(from int, now time.Time) {
+// drop takes callers out who need not wait any longer, from a position of the queue on. The lock is held.
+func (l *Limiter) drop(from int, now time.Time) {
 	forecast := l.forecast(now)
 	kept := l.queue[:from]
 	for _, w := range l.queue[from:] {
-		if w.deadline.IsZero() || !w.deadline.Before(forecast.at(len(kept))) {
+		at := forecast.at(len(kept))
+		switch {
+		case !w.deadline.IsZero() && w.deadline.Before(at):
+			w.err = &LateError{Wait: at.Sub(now), Deadline: w.deadline.Sub(now), Refusing: l.interval > 0}
+		case !l.refusing.IsZero() && now.Sub(latest(l.refusing, w.since)) >= w.patience:
+			w.err = &RefusedError{w.patience}
+		default:
 			kept = append(kept, w)
 			continue
 		}
-		w.late = true
 		w.signal()
 	}
 	clear(l.queue[len(kept):])
@@ -294,6 +359,20 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Refusing reports whether the service has accepted nothing since it last refused a purge as too fast.
+func (l *Limiter) Refusing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.refusing.IsZero()
+}
+
 // Pausing reports whether a pause is under way, in which no permit is given.
 func (l *Limiter) Pausing() bool {
 	l.mu.Lock()
@@ -317,26 +396,31 @@ func (p *Permit) End(arrived time.Time) {
 }
 
 // Refused notes that the service refused the request as too fast, and asked for a wait of after (0: it did not say). The
-// interval doubles, and nobody gets a permit during the pause that Refused returns.
-func (p *Permit) Refused(after time.Duration) (pause time.Duration) {
+// interval doubles, and nobody gets a permit during the pause that Refused returns. The service has accepted nothing
+// since the other time.
+func (p *Permit) Refused(after time.Duration) (pause time.Duration, since time.Time) {
 	p.limiter.mu.Lock()
 	defer p.limiter.mu.Unlock()
-	return p.limiter.refused(p.granted, time.Now(), after)
+	pause = p.limiter.refused(p.granted, time.Now(), after)
+	return pause, p.limiter.refusing
 }
 
 // refused doubles the interval, unless the request left before the interval was doubled last: such a refusal says
 // nothing about the present pace. The lock is held.
 func (l *Limiter) refused(granted, now time.Time, after time.Duration) (pause time.Duration) {
-	if !granted.Before(l.slowed) {
-		l.interval = min(2*max(l.interval, shortest), longest)
-		l.slowed = now
-		l.setRate(now)
+	l.active = now
+	if l.refusing.IsZero() {
+		l.refusing = now
 	}
-	pause = max(after, l.drawn)
+	if !granted.Before(l.slowed) {
+		l.slowed = now
+		l.setInterval(now, min(2*max(l.interval, shortest), longest))
+	}
+	pause = max(min(after, longestPause), l.drawn)
 	if resume := now.Add(pause); resume.After(l.resume) {
 		l.resume = resume
-		l.dropLate(0, now)
 	}
+	l.drop(0, now)
 	return pause
 }
 
@@ -349,12 +433,8 @@ func (p *Permit) Accepted() {
 
 // accepted shortens the interval. The lock is held.
 func (l *Limiter) accepted(now time.Time) {
-	if l.interval == 0 {
-		return
+	l.refusing = time.Time{}
+	if l.interval > 0 {
+		l.setInterval(now, time.Duration(float64(time.Second)/(float64(time.Second)/float64(l.interval)+recovery)))
 	}
-	l.interval = time.Duration(float64(time.Second) / (float64(time.Second)/float64(l.interval) + recovery))
-	if l.interval <= shortest {
-		l.interval = 0
-	}
-	l.setRate(now)
 }

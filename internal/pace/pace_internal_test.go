@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -160,7 +161,7 @@ func TestForecast(t *testing.T) {
 func acquire(ctx context.Context, l *Limiter, turn Turn) chan any {
 	done := make(chan any, 1)
 	go func() {
-		if p, err := l.Acquire(ctx, turn); err != nil {
+		if p, err := l.Acquire(ctx, turn, time.Hour); err != nil {
 			done <- err
 		} else {
 			done <- p
@@ -175,9 +176,9 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New()
-		first, err := l.Acquire(t.Context(), 0)
+		first, err := l.Acquire(t.Context(), 0, time.Hour)
 		require.NoError(t, err)
-		second, err := l.Acquire(t.Context(), 0)
+		second, err := l.Acquire(t.Context(), 0, time.Hour)
 		require.NoError(t, err)
 		waiting := []chan any{acquire(t.Context(), l, 0), acquire(t.Context(), l, 0)}
 		again := acquire(t.Context(), l, first.Turn)
@@ -202,9 +203,9 @@ func TestLeaving(t *testing.T) {
 	for gone := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			l := New()
-			held, err := l.Acquire(t.Context(), 0)
+			held, err := l.Acquire(t.Context(), 0, time.Hour)
 			require.NoError(t, err)
-			_, err = l.Acquire(t.Context(), 0)
+			_, err = l.Acquire(t.Context(), 0, time.Hour)
 			require.NoError(t, err)
 			var waiting []chan any
 			var cancels []context.CancelFunc
@@ -235,9 +236,9 @@ func TestLateCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New()
-		held, err := l.Acquire(t.Context(), 0)
+		held, err := l.Acquire(t.Context(), 0, time.Hour)
 		require.NoError(t, err)
-		other, err := l.Acquire(t.Context(), 0)
+		other, err := l.Acquire(t.Context(), 0, time.Hour)
 		require.NoError(t, err)
 		began := time.Now()
 		within := func(d time.Duration) context.Context {
@@ -245,10 +246,10 @@ func TestLateCallers(t *testing.T) {
 			t.Cleanup(cancel)
 			return ctx
 		}
-		_, err = l.Acquire(within(Hold-1), 0)
+		_, err = l.Acquire(within(Hold-1), 0, time.Hour)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		patient, soon, late := acquire(t.Context(), l, 0), acquire(within(Hold), l, 0), acquire(within(time.Minute), l, 0)
-		_, err = l.Acquire(within(2*Hold-1), 0) // the fourth
+		_, err = l.Acquire(within(2*Hold-1), 0, time.Hour) // the fourth
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Len(t, l.queue, 3)
 		other.End(time.Time{})
@@ -275,7 +276,7 @@ func TestManyCallers(t *testing.T) {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Second)
 				defer cancel()
-				p, err := l.Acquire(ctx, 0)
+				p, err := l.Acquire(ctx, 0, time.Hour)
 				if err != nil {
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 					mu.Lock()
@@ -304,5 +305,101 @@ func TestManyCallers(t *testing.T) {
 		assert.Equal(t, 200, served+refused)
 		assert.Greater(t, served, 20)
 		assert.Empty(t, l.queue)
+	})
+}
+
+// A minute without any purge halves the interval.
+func TestIdleTimeRestoresThePace(t *testing.T) {
+	t.Parallel()
+	for unused, want := range map[time.Duration]time.Duration{
+		59 * time.Second: 16 * time.Second, time.Minute: 8 * time.Second, 2*time.Minute + 59*time.Second: 4 * time.Second,
+		4 * time.Minute: time.Second, 5 * time.Minute: 0, 1000 * time.Hour: 0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := New()
+			for range 5 {
+				now := time.Now()
+				l.refused(now, now, 0)
+				time.Sleep(time.Second)
+			}
+			assert.Equal(t, 16*time.Second, l.interval)
+			time.Sleep(unused - time.Second)
+			_, err := l.Acquire(t.Context(), 0, time.Hour)
+			require.NoError(t, err)
+			assert.Equal(t, want, l.interval)
+		})
+	}
+}
+
+// A caller knows at once that the slow pace brings its permit too late, also behind others.
+func TestLateByThePace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New()
+		l.jitter = func() float64 { return 0.5 }
+		for range 4 {
+			now := time.Now()
+			l.refused(now, now, 0)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(8 * time.Second)
+		p, err := l.Acquire(t.Context(), 0, time.Hour)
+		require.NoError(t, err)
+		p.End(time.Now())
+		p.Accepted()
+		began := time.Now()
+		waiting := acquire(t.Context(), l, 0) // for 6.9 s: 1 / (1/8 + 0.02); the caller behind it for 5.2 s more at least
+		for _, d := range []time.Duration{time.Second, 6 * time.Second, 10 * time.Second} {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			_, err = l.Acquire(ctx, 0, time.Hour)
+			var late *LateError
+			require.ErrorAs(t, err, &late)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Greater(t, late.Wait, d)
+			assert.Equal(t, d, late.Deadline)
+			assert.False(t, l.Refusing())
+			cancel()
+		}
+		assert.Zero(t, time.Since(began))
+		<-waiting
+	})
+}
+
+// While the service accepts nothing, callers who wait give up when their patience ends, and not one after the other.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New()
+		var wg sync.WaitGroup
+		began := time.Now()
+		for i := range 20 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				asked := time.Now()
+				for {
+					p, err := l.Acquire(t.Context(), Turn(1+i), 5*time.Minute)
+					var refused *RefusedError
+					if errors.As(err, &refused) {
+						assert.Equal(t, 5*time.Minute, refused.After)
+						break
+					}
+					if !assert.NoError(t, err) {
+						return
+					}
+					p.End(time.Now())
+					if _, since := p.Refused(0); time.Since(latest(since, asked)) >= 5*time.Minute {
+						break
+					}
+				}
+				assert.GreaterOrEqual(t, time.Since(asked), 5*time.Minute)
+			})
+		}
+		wg.Wait()
+		assert.Less(t, time.Since(began), 6*time.Minute)
+		assert.True(t, l.Refusing())
+		p, err := l.Acquire(t.Context(), 0, time.Hour)
+		require.NoError(t, err)
+		p.Accepted()
+		assert.False(t, l.Refusing())
 	})
 }
