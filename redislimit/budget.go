@@ -10,72 +10,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A budget is one hash in Redis. All instants are microseconds of Unix time on the clock of Redis: 16 digits, which a
-// number of Lua (a double) holds exactly, and which must be written with %.0f, as Lua itself keeps 14.
-//
-//	free    the next free instant
-//	resume  the end of the last pause
-//	moved   by how much pauses have moved reservations, all of them together
-//	born    when the hash was made: a reservation with another birth was made before Redis lost its data
-//
-// An instant is reserved as "at minus moved", so that one addition moves all who wait.
-const readBudget = `
-local t = redis.call('TIME')
-local now = t[1] * 1000000 + t[2]
-local h = redis.call('HMGET', KEYS[1], 'free', 'resume', 'moved', 'born')
-local free, resume = tonumber(h[1] or 0), tonumber(h[2] or 0)
-local moved, born = tonumber(h[3] or 0), tonumber(h[4] or now)
-local function keep()
-  redis.call('HSET', KEYS[1], 'free', string.format('%.0f', free), 'resume', string.format('%.0f', resume),
-    'moved', string.format('%.0f', moved), 'born', string.format('%.0f', born))
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((free - now) / 1000) + 1))
-end
-`
+const (
+	answerWithin = time.Second      // the time that Redis has to answer a script
+	sendWithin   = 10 * time.Second // from the question to the expiry of its permit
+	networkStall = 5 * time.Second  // the longest time from the start of a request to its arrival
+	promiseGrace = 2 * time.Second  // a caller that asks later than this after its time loses its ticket
+	askOften     = 5 * time.Second  // a caller that waits asks at least this often
+)
 
-// reserveScript takes the interval, the longest wait (-1: any) and the reservation that the caller holds (0, 0: none),
-// and answers {at minus moved, born, wait}; with born 0 nothing was reserved, as the wait would be too long.
-//
-// A reservation of which the caller remembers an interval too late is void: its place is taken by others.
-var reserveScript = redis.NewScript(readBudget + `
-local interval, longest = tonumber(ARGV[1]), tonumber(ARGV[2])
-local at = math.max(ARGV[3] + moved, resume)
-local held = tonumber(ARGV[4]) == born and now - at <= interval
-if not held then at = math.max(now, free) end
-local wait = math.max(0, at - now)
-if longest >= 0 and wait > longest then return {0, 0, wait} end
-if not held then
-  free = at + interval
-  keep()
-  return {at - moved, born, wait}
-end
-return {tonumber(ARGV[3]), born, wait}
-`)
-
-// pauseScript takes how long. Time stands still for all who wait.
-var pauseScript = redis.NewScript(readBudget + `
-local to = now + ARGV[1]
-if to > resume then
-  local by = to - math.max(now, resume)
-  moved, free, resume = moved + by, math.max(free + by, to), to
-  keep()
-end
-return {1}
-`)
-
-// answerWithin is the time that one script has.
-const answerWithin = time.Second
-
-// UnavailableError says that there is no permit because Redis could not be asked: it is out of reach, silent for a
-// second, refuses, or answers nonsense. Nothing may be sent.
+// UnavailableError says that there is no permit because Redis could not be asked: Redis is unreachable, does not answer
+// within a second, rejects the script, or returns a malformed answer. Nothing may be sent.
 type UnavailableError struct{ cause error }
 
-// Error gives the cause on one line.
+// Error returns the cause on one line.
 func (e *UnavailableError) Error() string {
 	return fmt.Sprint("redislimit: no permit without Redis: ", e.cause)
 }
 
-// Unwrap gives the error of go-redis. One that would match the error of a context is there by its words only: it was
-// not the caller's context that ended.
+// Unwrap returns the error of go-redis. An error of go-redis that matches the error of a context is replaced by one with
+// the same text, because it was not the caller's context that ended.
 func (e *UnavailableError) Unwrap() error { return e.cause }
 
 func unavailable(cause error) error {
@@ -85,44 +38,69 @@ func unavailable(cause error) error {
 	return &UnavailableError{cause}
 }
 
-// budget runs the scripts.
+// budget runs the scripts on one key.
 type budget struct {
-	rdb      redis.UniversalClient
-	keys     []string // the one key
-	interval time.Duration
+	rdb  redis.UniversalClient
+	keys []string // the one key
+
+	hold       time.Duration // how long a slot is taken after its purge has arrived
+	sendWithin time.Duration
+	stall      time.Duration
+	grace      time.Duration
+	often      time.Duration
 }
 
-// reservation is an instant of which the caller remembers; the zero value is none.
-type reservation struct{ at, born int64 }
+// longest is how long a lease holds its slot if nobody ends it.
+func (b *budget) longest() time.Duration { return b.sendWithin + b.stall + b.hold }
 
-// reserve asks for a permit, or whether the one that is held still stands, and how long to wait for it. It returns no
-// reservation when the wait would pass the caller's deadline.
-func (b *budget) reserve(ctx context.Context, held reservation) (reservation, time.Duration, error) {
-	longest := int64(-1)
+// answer says whether the caller has a lease. If it has none, the answer says how long to wait.
+type answer struct {
+	granted bool
+	refused bool // the wait would pass the deadline; nothing was taken
+	wait    time.Duration
+}
+
+// ask asks for a lease. The same id never gets a second lease.
+func (b *budget) ask(ctx context.Context, id string) (answer, error) {
+	patience := int64(-1)
 	if deadline, ok := ctx.Deadline(); ok {
-		longest = max(0, time.Until(deadline).Microseconds())
+		patience = max(0, time.Until(deadline).Microseconds())
 	}
-	reply, err := b.run(ctx, reserveScript, b.interval.Microseconds(), longest, held.at, held.born)
+	reply, err := b.run(ctx, askScript, id, micros(b.hold), patience, micros(b.grace), micros(b.often))
 	if err != nil {
-		return reservation{}, 0, err
+		return answer{}, err
 	}
-	if len(reply) != 3 || reply[0] < 0 || reply[1] < 0 || reply[2] < 0 {
-		return reservation{}, 0, unavailable(fmt.Errorf("it answers %d", reply))
+	if len(reply) != 2 || reply[0] < answerWait || reply[0] > answerRefused || reply[1] < 0 {
+		return answer{}, unavailable(fmt.Errorf("it answers %d", reply))
 	}
-	wait := time.Duration(min(reply[2], math.MaxInt64/1000)) * time.Microsecond
-	return reservation{at: reply[0], born: reply[1]}, wait, nil
+	return answer{
+		granted: reply[0] == answerGranted,
+		refused: reply[0] == answerRefused,
+		wait:    time.Duration(min(reply[1], math.MaxInt64/1000)) * time.Microsecond,
+	}, nil
 }
 
+// tell sends leases in the form of ledger.open.
+func (b *budget) tell(ctx context.Context, leases []any) error {
+	return b.order(ctx, tellScript, leases...)
+}
+
+// pause gives no permit to anybody for d, which is above 0.
 func (b *budget) pause(ctx context.Context, d time.Duration) error {
-	reply, err := b.run(ctx, pauseScript, (d-1).Microseconds()+1) // rounded up: d is above 0
+	return b.order(ctx, pauseScript, micros(d))
+}
+
+// order runs a script that has nothing to answer.
+func (b *budget) order(ctx context.Context, script *redis.Script, args ...any) error {
+	reply, err := b.run(ctx, script, args...)
 	if err == nil && (len(reply) != 1 || reply[0] != 1) {
 		err = unavailable(fmt.Errorf("it answers %d", reply))
 	}
 	return err
 }
 
-// run returns by the context and within a second, whatever go-redis is told to do: it looks at no context while it
-// waits for a reply, or at its deadline only, so somebody else has to wait for it.
+// run returns when ctx ends, and within a second, whatever the options of go-redis are. By default, go-redis ignores the
+// context while it waits for an answer, so run waits in another goroutine.
 func (b *budget) run(ctx context.Context, script *redis.Script, args ...any) ([]int64, error) {
 	if err := ended(ctx); err != nil {
 		return nil, err
@@ -135,7 +113,7 @@ func (b *budget) run(ctx context.Context, script *redis.Script, args ...any) ([]
 	defer cancel()
 	answers := make(chan answer, 1)
 	go func() {
-		reply, err := script.Run(bounded, b.rdb, b.keys, args...).Int64Slice()
+		reply, err := script.Run(bounded, b.rdb, b.keys, append([]any{micros(b.longest())}, args...)...).Int64Slice()
 		answers <- answer{reply, err}
 	}()
 	var a answer
@@ -153,7 +131,16 @@ func (b *budget) run(ctx context.Context, script *redis.Script, args ...any) ([]
 	return nil, unavailable(a.err)
 }
 
-// ended is the error of a context that has ended; one whose deadline has passed has, even if its timer is late.
+// micros rounds up to microseconds.
+func micros(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return (d - 1).Microseconds() + 1
+}
+
+// ended returns the error of a context that has ended. If the deadline has passed, it has ended even if its timer is
+// late.
 func ended(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(deadline) {
 		return context.DeadlineExceeded

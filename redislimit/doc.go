@@ -1,5 +1,5 @@
 // Package redislimit shares the purge budget of one customer between any number of processes, through Redis 7 or
-// Valkey. A [Limiter] fits WithPurgeLimiter of package webdelivery:
+// Valkey. Pass a [Limiter] to WithPurgeLimiter of package webdelivery:
 //
 //	rdb := redis.NewClient(&redis.Options{
 //		Addr:                  "redis.example.com:6379",
@@ -12,49 +12,74 @@
 //	client, err := webdelivery.NewClient(baseURL, "acme", auth,
 //		webdelivery.WithPurgeLimiter(redislimit.New(rdb, "acme")))
 //
-// It gives one permit every 550 ms, with no burst, to all processes together that use the same Redis, prefix and
-// customer. The service takes 2 purges a second (service-interface section 8); three arrivals span two intervals, so
-// 550 ms leaves 100 ms for one request being slower on its way than the next.
+// # What it guarantees
+//
+// The service takes 2 purges a second, and counts them when they arrive (service-interface section 8). All processes
+// that use the same Redis, prefix and customer share one budget. Of any three purges of theirs, the first and the third
+// arrive at least one second apart. This holds however long a connection takes, however far a process is from Redis,
+// and if a process or Redis is stopped for a while.
+//
+// The budget has two slots. A purge takes a slot before it leaves. The slot is free again 1.05 s after the purge has
+// arrived. Of any three purges, two share a slot, so the later one leaves more than a second after the earlier one has
+// arrived. With a fast service, the average rate is almost 1.9 purges a second.
 //
 // # How permits are given
 //
-// A caller reserves the next free instant by a small script that runs in Redis, on the clock of Redis, so clocks of
-// machines need not agree. He sleeps until then, and asks once more whether the reservation still holds: a permit that
-// is free at once costs one round trip, one that was waited for two. Permits come in the order in which callers asked,
-// whatever process they are in. When the wait would pass the deadline of the caller's context, nothing is reserved.
+// [Limiter.Acquire] runs a small script in Redis, which leases a free slot. All times are those of the clock of Redis,
+// so the clocks of the processes may differ. A permit expires 10 s after its question; the client begins no request
+// after that. When the purge has arrived, the client calls Done, and Redis learns when the slot is free. If a process
+// dies with a permit, its slot is free after 16.05 s: 10 s to begin the request, 5 s for the request to arrive, and
+// 1.05 s.
 //
-// The second question is what makes these hold for callers who are already waiting:
-//   - a pause, which moves all of them and keeps their order;
-//   - a Redis that went away: no permit;
-//   - a Redis that lost its data, and a process that was stopped and overslept: they queue again.
+// If no slot is free, the caller gets a ticket. Callers get slots in the order in which they asked first, in whatever
+// process they are. The answer says when a slot may be free; the caller sleeps until then and asks again. A caller who
+// has not asked again 2 s after that time loses its ticket, so a process that died delays the others only shortly. A
+// caller who gives up returns its ticket. If the wait would pass the deadline of the caller's context, Acquire returns
+// an error at once and takes nothing.
 //
-// A caller who gives up while he waits, or whose process dies, leaves his reservation unused, and those behind him do
-// not move up. Thousands of callers that wait without a deadline and are then cancelled together therefore hold up
-// every other process for as long as they had queued. Let few wait at a time: a PurgeQueue asks for one permit at a
-// time, however many callers it has.
+// Each Acquire has a random id, so a question that Redis gets twice takes one slot. If an answer is lost, the process
+// returns the lease with its next question.
 //
-// # When Redis is out of reach
+// # If Redis is down
 //
-// Then there is no permit (fail closed): Wait returns an [*UnavailableError]. So it does when Redis refuses the script
-// or answers nonsense, and when it has not answered within a second. Each Wait asks Redis anew. With [FallbackLocal]
-// each process uses its own share of the budget instead.
+// Then there is no permit (fail closed): Acquire returns an [*UnavailableError]. It does so too if Redis rejects the
+// script, returns a malformed answer, or does not answer within a second. Each Acquire asks Redis anew. With
+// [FallbackLocal] each process uses its own share of the budget instead.
 //
-// # What the client of Redis should be told
+// # If Redis loses data
 //
-//   - ContextTimeoutEnabled: true. Without it go-redis waits for a reply as long as ReadTimeout says (5 s by default)
-//     and looks at no context. A Limiter returns by the caller's context all the same, and within a second, but leaves
-//     behind a goroutine that waits for go-redis. With it that goroutine ends within the second.
-//   - DialTimeout, ReadTimeout, WriteTimeout: well below a second. They tell a dead Redis from a slow one; those of
-//     go-redis are 5 s.
-//   - MaxRetries: -1. go-redis repeats a script whose reply did not come, up to 3 times. Each run reserves a permit, of
-//     which only the last is used; and what is out of reach is reported later.
+//   - After a restart, and after a failover to a replica that has the key, nobody gets a permit until all earlier leases
+//     are over: 16.05 s. The script reads the run and the uptime of Redis for this. If Redis does not allow INFO in
+//     scripts, only the next two rules apply.
+//   - A process that has noticed that Redis was down tells Redis its own leases. If Redis does not know them, nobody gets
+//     a permit until they are over. This covers a failover to an empty replica, for the processes that noticed.
+//   - If a purge has arrived and Redis does not know its lease, nobody gets a permit for 1.05 s.
+//   - Otherwise a FLUSHALL, a deleted key and an eviction are not covered: up to two purges too many may be sent. Use a
+//     maxmemory policy that does not evict the key; it has an expiry.
 //
-// All processes of a budget use one Redis: a budget is one key, so a cluster is fine. The key is a hash with the name
-// prefix:customer, "webdelivery:purge:acme" by default; what is not a letter, digit or one of "-_.~" in the customer is
-// escaped as in a query. It holds no secret, and expires by itself once the last permit is an interval old. Its field
-// free is the next free instant, in microseconds of Unix time, so free minus now is the length of the queue. The user
-// of Redis must be allowed evalsha, eval, time, hmget, hset and pexpire on it.
+// # Clocks
 //
-// A Redis that loses the key (a restart without persistence, a failover, an eviction) gives the next permit at once:
-// one that comes too early.
+// If the clock of Redis is set back, nothing happens: the script goes on from the last time that it has seen. If the
+// clock is set forward, slots are free too early by that time. Clock corrections of NTP that only slow down or speed up
+// the clock are harmless: they are far below the margin of 50 ms. If a whole machine is suspended, its own clock may
+// stand still, so it may use a permit that has expired. The same holds if a process is stopped for more than 5 s in
+// the moment between the check of its permit and the start of its request.
+//
+// # Options of the client of Redis
+//
+//   - ContextTimeoutEnabled: true. Otherwise go-redis waits for an answer as long as ReadTimeout (5 s by default) and
+//     ignores the context. A Limiter returns when the context ends all the same, and within a second, but its goroutine
+//     that waits for go-redis stays until go-redis returns. With this option, it ends within the second.
+//   - DialTimeout, ReadTimeout, WriteTimeout: well below a second, but longer than the way to Redis and back. They tell a
+//     dead Redis from a slow one. The defaults of go-redis are 5 s.
+//   - MaxRetries: -1. By default go-redis repeats a script up to 3 times. This is safe, but reports later that Redis is
+//     down.
+//
+// # The key
+//
+// A budget is one key, so a cluster is fine. The key is a hash with the name prefix:customer, "webdelivery:purge:acme"
+// by default. Characters of the customer other than letters, digits and "-_.~" are escaped as in a query. It holds times
+// and random ids, no secret. It expires a minute after the last lease and the last pause. Its field waiting is the
+// length of the queue. The user of Redis needs the commands evalsha, eval, time, info, hmget, hget, hset, hdel and
+// pexpire.
 package redislimit

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// askEvery is how often Redis is asked while it is out of reach: by one caller, when there is one.
+// askEvery is how often one caller asks Redis while it is down.
 const askEvery = time.Second
 
-// share is what a process may use while Redis is out of reach. A nil share never rules.
+// share gives the permits of one process while Redis is down. A nil share never rules.
 type share struct {
 	interval time.Duration
-	turn     chan struct{} // holds who waits for the next permit; the others queue for it, first come first served
+	turn     chan struct{} // held by the caller who waits for the next permit; the others queue for it
 
 	mu    sync.Mutex
-	out   bool      // Redis is out of reach
+	out   bool      // Redis is down
 	askAt time.Time // when to ask it again
 	free  time.Time // the next permit
 }
@@ -24,7 +24,7 @@ func newShare(interval time.Duration) *share {
 	return &share{interval: interval, turn: make(chan struct{}, 1)}
 }
 
-// rules tells whether permits come from here now.
+// rules returns whether permits come from the share now.
 func (s *share) rules() bool {
 	if s == nil {
 		return false
@@ -34,8 +34,8 @@ func (s *share) rules() bool {
 	return s.out
 }
 
-// wait blocks until there is a permit, or until the caller should ask Redis again: because it is there, or because it
-// is his turn to try.
+// wait blocks until there is a permit. It returns true if the caller should ask Redis instead: because Redis is back, or
+// because it is time to try.
 func (s *share) wait(ctx context.Context) (again bool, err error) {
 	if err := ended(ctx); err != nil {
 		return false, err
@@ -60,8 +60,8 @@ func (s *share) wait(ctx context.Context) (again bool, err error) {
 	}
 }
 
-// look tells how long until the next permit and the next question to Redis. What is due is taken: the question first,
-// as Redis knows better.
+// look returns how long it is until the next permit and until the next question to Redis, and takes the one that is due.
+// If both are due, it takes the question.
 func (s *share) look() (permit, ask time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *share) look() (permit, ask time.Duration) {
 	return permit, ask
 }
 
-// takeOver begins when Redis has not answered.
+// takeOver begins the share's turn: Redis has not answered.
 func (s *share) takeOver() {
 	if s == nil {
 		return
@@ -89,7 +89,7 @@ func (s *share) takeOver() {
 	s.out, s.askAt = true, time.Now().Add(askEvery)
 }
 
-// retire ends it: Redis has answered.
+// retire ends the share's turn: Redis has answered.
 func (s *share) retire() {
 	if s == nil {
 		return
@@ -99,15 +99,14 @@ func (s *share) retire() {
 	s.out = false
 }
 
-// granted counts a permit, of Redis too: the share begins where Redis left off, so that processes that took turns there
-// go on taking turns.
+// granted counts a permit, also one of Redis: processes that took turns at Redis then continue to take turns.
 func (s *share) granted() {
 	if s != nil {
 		s.hold(s.interval)
 	}
 }
 
-// hold gives no permit for d from now on.
+// hold delays the next permit by at least d from now.
 func (s *share) hold(d time.Duration) {
 	if s == nil {
 		return

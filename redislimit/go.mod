@@ -23,5 +23,5 @@ require (
 	golang.org/x/time v0.16.0 // indirect
 )
 
-// For the tests alone: the package itself needs nothing of the SDK.
+// The modules of this repository are built together.
 replace github.com/webdelivery/webdelivery-go => ../

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Option changes how a [Limiter] works. One that makes no sense is an [*OptionError] of its every Wait and Pause.
+// Option changes how a [Limiter] works. If an option is invalid, every method of the Limiter returns an [*OptionError].
 type Option func(*settings) error
 
 type settings struct {
@@ -16,7 +16,7 @@ type settings struct {
 	processes int // 0: fail closed
 }
 
-// OptionError says that [New] was given something that makes no sense. No permit was given; nothing was sent.
+// OptionError says that an argument of [New] is invalid. No permit was given, and nothing was sent.
 type OptionError struct {
 	Option string // name of the option or argument
 	Reason string // what is wrong with it
@@ -25,9 +25,11 @@ type OptionError struct {
 // Error names the option and the reason on one line.
 func (e *OptionError) Error() string { return "redislimit: " + e.Option + " " + e.Reason }
 
-// WithInterval sets the time between two permits, at least a microsecond; what is finer than that is rounded up.
-// Default 550 ms. Processes of one budget should use the same: each permit keeps the distance that its own process asks
-// for.
+// WithInterval sets the average time between two permits: each of the two slots is free again 2 x d after its purge has
+// arrived. A d below a microsecond, or with a fraction of one, is rounded up. Default 525 ms: the second in which the
+// service counts, with a margin of 50 ms. With less than 500 ms the limit of the service is not kept.
+//
+// All processes of one budget should use the same interval: each permit uses that of its own process.
 func WithInterval(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
@@ -41,8 +43,8 @@ func WithInterval(d time.Duration) Option {
 	}
 }
 
-// WithKeyPrefix sets what stands before the customer in the key. Default "webdelivery:purge". Use one for each service
-// when several of them, such as staging and production, have customers of the same name and share a Redis.
+// WithKeyPrefix sets the first part of the key, before the customer. Default "webdelivery:purge". If several services,
+// such as staging and production, share a Redis and have customers of the same name, use one prefix for each service.
 func WithKeyPrefix(prefix string) Option {
 	return func(s *settings) error {
 		if prefix == "" {
@@ -53,15 +55,16 @@ func WithKeyPrefix(prefix string) Option {
 	}
 }
 
-// FallbackLocal lets each process go on by itself while Redis is out of reach, with a permit every interval times
-// processes: its share, when processes (1 to 10,000) is how many there are. The first comes a share after the last
-// permit that Redis gave to the process. Default: without Redis there is no permit.
+// FallbackLocal lets each process continue alone while Redis is down, with a permit every interval times processes. This
+// is its share of the budget if processes (1 to 10,000) is the number of processes. The first permit comes one such time
+// after the last permit that the process got from Redis. Default: no permit without Redis.
 //
-// The first to ask, and one caller a second from then on, asks Redis, which takes over again as soon as it answers. A
-// caller with little time left may meet his deadline while Redis is silent for its second.
+// The first caller, and from then on one caller a second, asks Redis. If Redis answers, it takes over at once, and gives
+// no permit until the fallback purges of this process are over. While Redis does not answer within its second, a caller
+// with a near deadline may get the error of its context.
 //
-// Together the shares keep the rate, but nothing keeps them apart: three purges of different processes may meet within
-// a second, and be answered 429.
+// All shares together keep the average rate, but only departures are counted, and processes do not know each other:
+// three purges may arrive within a second, and the service may reject one.
 func FallbackLocal(processes int) Option {
 	return func(s *settings) error {
 		if processes < 1 || processes > 10_000 {
@@ -72,7 +75,7 @@ func FallbackLocal(processes int) Option {
 	}
 }
 
-// apply takes the options in order, and tells what is wrong first.
+// apply applies the options in order, and returns the first error.
 func (s *settings) apply(rdb redis.UniversalClient, customer string, opts []Option) error {
 	if rdb == nil {
 		return &OptionError{"rdb", "is nil"}

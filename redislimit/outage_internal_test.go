@@ -5,11 +5,14 @@ import (
 	"io"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
 )
 
 // failsClosed asserts that there is no permit, and that it is Redis that is missing and not time.
@@ -23,16 +26,16 @@ func failsClosed(t *testing.T, err error) {
 	require.NotErrorIs(t, err, context.Canceled)
 }
 
-// Killed: an error, for callers who sleep too. Back: it goes on.
+// Killed: an error, for callers who sleep too. Back: it goes on when the leases before are over.
 func TestRedisGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
-		l := s.limiter(t, WithInterval(500*time.Millisecond))
+		l := s.quick(t)
 		require.NoError(t, l.Wait(t.Context()))
-		before := s.state(t)["free"]
+		acquired(t, l)
 		sleeper := make(chan error)
 		go func() { sleeper <- l.Wait(t.Context()) }()
-		for s.state(t)["free"] == before {
+		for len(s.tickets(t)) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		s.kill()
@@ -42,8 +45,10 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 		}
 		failsClosed(t, l.Pause(t.Context(), time.Millisecond))
 
+		began := time.Now()
 		require.NoError(t, s.start())
 		require.Eventually(t, func() bool { return l.Wait(t.Context()) == nil }, time.Minute, time.Millisecond)
+		assert.GreaterOrEqual(t, time.Since(began), l.budget.longest())
 		require.NoError(t, l.Wait(t.Context()))
 	})
 }
@@ -56,32 +61,96 @@ func TestAPauseIsNotForgotten(t *testing.T) {
 		s.kill()
 		failsClosed(t, l.Pause(t.Context(), 10*time.Hour))
 		require.NoError(t, s.start())
+		s.ranForLong(t)
 		require.Eventually(t, func() bool {
-			ctx := within(t, time.Minute)
-			err := l.Wait(ctx)
+			_, err := l.Acquire(within(t, time.Minute))
 			require.Error(t, err)
 			return !isUnavailable(err)
 		}, time.Minute, time.Millisecond)
-		ctx := within(t, time.Minute)
-		refused(ctx, t, l.Wait(ctx))
-		refused(ctx, t, other.Wait(ctx))
+		refused(t, l, other)
+		assert.InDelta(t, 10*time.Hour, ask(t, other, 1).wait, float64(time.Minute))
 	})
 }
 
-// A server that lost its data gives no permit to a process right after its last one, once that process has noticed.
-func TestRestartKeepsTheDistance(t *testing.T) {
+// A process that has noticed an outage tells its leases. A Redis that has lost them gives no permit until they are over:
+// the whole lease of a purge that may be in flight, hold for one that has arrived.
+func TestLostLeases(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		end  func(*testing.T, webdelivery.Permit)
+		held time.Duration
+	}{
+		"in flight": {func(*testing.T, webdelivery.Permit) {}, 2*time.Hour + 15*time.Second},
+		"arrived":   {func(t *testing.T, p webdelivery.Permit) { p.Done(t.Context(), time.Now()) }, 2 * time.Hour},
+		"not sent":  {func(t *testing.T, p webdelivery.Permit) { p.Done(t.Context(), time.Time{}) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onServers(t, func(t *testing.T, s *server) {
+				l, other := s.limiter(t), s.limiter(t)
+				tt.end(t, acquired(t, l))
+				s.kill()
+				failsClosed(t, l.Wait(t.Context()))
+				require.NoError(t, s.start())
+				s.ranForLong(t) // an empty replica that took over
+				require.Eventually(t, func() bool {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					permit, err := l.Acquire(ctx)
+					if err == nil {
+						permit.Done(t.Context(), time.Time{})
+					}
+					return !isUnavailable(err)
+				}, time.Minute, time.Millisecond)
+				if tt.held == 0 {
+					acquired(t, other)
+					return
+				}
+				refused(t, l, other)
+				assert.InDelta(t, tt.held, ask(t, other, 1).wait, float64(10*time.Second))
+			})
+		})
+	}
+}
+
+// An end that tells Redis of a lease it does not know holds everybody back, too.
+func TestFlushed(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		l := s.limiter(t)
-		require.NoError(t, l.Wait(t.Context()))
-		s.kill()
-		failsClosed(t, l.Wait(t.Context()))
-		require.NoError(t, s.start())
-		require.Eventually(t, func() bool {
-			err := l.Wait(within(t, time.Minute))
-			require.Error(t, err)
-			return !isUnavailable(err)
-		}, time.Minute, time.Millisecond)
+		permit := acquired(t, l)
+		require.NoError(t, s.client(t).FlushAll(t.Context()).Err())
+		s.ranForLong(t)
+		permit.Done(t.Context(), time.Now())
+		refused(t, s.limiter(t))
+	})
+}
+
+// A process remembers a bounded number of unanswered questions, and none for longer than they may hold a slot.
+func TestTheLedgerStaysSmall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var l ledger
+		for n := range 1000 {
+			l.withdrawn(name(n), time.Now().Add(time.Minute))
+		}
+		l.granted("mine", time.Now().Add(time.Hour))
+		l.outage()
+		leases, outages := l.open()
+		assert.Len(t, leases, 3*(maxWithdrawn+1))
+		l.tell(leases)
+		l.settle(outages)
+		leases, _ = l.open()
+		assert.Empty(t, leases)
+
+		time.Sleep(2 * time.Minute)
+		l.outage()
+		leases, _ = l.open()
+		assert.Equal(t, []any{"mine", (58 * time.Minute).Microseconds(), 0}, leases)
+		time.Sleep(time.Hour)
+		assert.False(t, l.done("mine", time.Now()))
+		l.granted("another", time.Now().Add(time.Hour))
+		assert.Len(t, l.leases, 1)
 	})
 }
 
@@ -98,7 +167,7 @@ func TestRedisHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onServers(t, func(t *testing.T, s *server) {
-				l := New(s.client(t, change), "acme", WithInterval(time.Millisecond))
+				l := New(s.client(t, change), "acme", WithInterval(10*time.Millisecond))
 				require.NoError(t, l.Wait(t.Context()))
 				s.hang(t)
 
@@ -133,9 +202,10 @@ func TestRedisAnswersNonsense(t *testing.T) {
 		"a text":            {"+OK\r\n", "unexpected type"},
 		"nothing":           {"$-1\r\n", "redis: nil"},
 		"an empty list":     {"*0\r\n", "it answers []"},
-		"too short a list":  {"*2\r\n:1\r\n:1\r\n", "it answers [1 1]"},
-		"a wait below zero": {"*3\r\n:1\r\n:1\r\n:-1\r\n", "it answers [1 1 -1]"},
-		"a list of texts":   {"*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n", "invalid syntax"},
+		"too long a list":   {"*3\r\n:1\r\n:1\r\n:1\r\n", "it answers [1 1 1]"},
+		"a wait below zero": {"*2\r\n:1\r\n:-1\r\n", "it answers [1 -1]"},
+		"an unknown answer": {"*2\r\n:3\r\n:1\r\n", "it answers [3 1]"},
+		"a list of texts":   {"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "invalid syntax"},
 		"an error":          {"-NOAUTH Authentication required.\r\n", "NOAUTH Authentication required."},
 		"still loading":     {"-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading"},
 	} {
@@ -152,9 +222,9 @@ func TestRedisAnswersNonsense(t *testing.T) {
 	}
 
 	for name, args := range map[string][]any{
-		"another type":  {"set", defaultPrefix + ":acme", "1"},
-		"no number":     {"hset", defaultPrefix + ":acme", "free", "soon"},
-		"no number now": {"hset", defaultPrefix + ":acme", "resume", "soon", "moved", "0"},
+		"another type":  {"set", acme, "1"},
+		"no number":     {"hset", acme, "end1", "soon"},
+		"no number now": {"hset", acme, "resume", "soon", "offset", "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,12 +265,12 @@ func TestAClosedClient(t *testing.T) {
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
-		l := s.limiter(t, WithInterval(200*time.Millisecond), FallbackLocal(3))
-		require.NoError(t, l.Wait(t.Context()))
-		before := s.state(t)["free"]
+		l := s.quick(t, FallbackLocal(3))
+		acquired(t, l)
+		acquired(t, l)
 		sleeper := make(chan error)
 		go func() { sleeper <- l.Wait(t.Context()) }()
-		for s.state(t)["free"] == before {
+		for len(s.tickets(t)) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		s.kill()
@@ -236,37 +306,65 @@ func TestFallbackOfAHungServer(t *testing.T) {
 	})
 }
 
-// The share counts what the process had of Redis, and keeps its pauses.
+// The share counts the permits that the process had of Redis, and keeps its pauses.
 func TestTheShareBeginsWhereRedisLeftOff(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		granted, paused := s.limiter(t, FallbackLocal(2)), s.limiter(t, FallbackLocal(2))
-		require.NoError(t, granted.Wait(t.Context()))
+		acquired(t, granted)
 		s.kill()
 		failsClosed(t, paused.Pause(t.Context(), time.Hour))
 		for _, l := range []*Limiter{granted, paused} {
-			ctx := within(t, time.Minute)
-			refused(ctx, t, l.Wait(ctx))
+			refused(t, l)
 			assert.True(t, l.fallback.rules())
 		}
 	})
 }
 
-// And Redis begins where the share left off.
+// Back at Redis, everybody waits for the purges of the share.
 func TestRedisBeginsWhereTheShareLeftOff(t *testing.T) {
 	t.Parallel()
-	onServers(t, func(t *testing.T, s *server) {
-		l := s.limiter(t, FallbackLocal(2))
-		s.kill()
-		require.NoError(t, l.Wait(t.Context()))
-		require.NoError(t, s.start())
-		require.Eventually(t, func() bool {
-			ctx := within(t, time.Minute)
-			refused(ctx, t, l.Wait(ctx))
-			return !l.fallback.rules()
-		}, time.Minute, 10*time.Millisecond)
-		assert.NotEmpty(t, s.state(t))
-	})
+	for name, tt := range map[string]struct {
+		arrives time.Duration // from Done; 0: nothing was sent
+		held    time.Duration
+	}{
+		"arrived":   {time.Nanosecond, 2 * time.Hour},
+		"late":      {10 * time.Second, 2*time.Hour + 10*time.Second},
+		"in flight": {-1, 2*time.Hour + 15*time.Second},
+		"not sent":  {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onServers(t, func(t *testing.T, s *server) {
+				l, other := s.limiter(t, FallbackLocal(2)), s.limiter(t)
+				s.kill()
+				permit := acquired(t, l)
+				assert.InDelta(t, 10*time.Second, time.Until(permit.Expires), float64(2*time.Second))
+				require.True(t, l.fallback.rules())
+				switch {
+				case tt.arrives == 0:
+					permit.Done(t.Context(), time.Time{})
+				case tt.arrives > 0:
+					permit.Done(t.Context(), time.Now().Add(tt.arrives))
+				}
+				require.NoError(t, s.start())
+				s.ranForLong(t)
+				require.Eventually(t, func() bool {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					_, err := l.Acquire(ctx)
+					require.True(t, tt.held == 0 || err != nil)
+					return !l.fallback.rules()
+				}, time.Minute, 10*time.Millisecond)
+				if tt.held == 0 {
+					acquired(t, other)
+					return
+				}
+				refused(t, other)
+				assert.InDelta(t, tt.held, ask(t, other, 1).wait, float64(10*time.Second))
+			})
+		})
+	}
 }
 
 // A caller who had no time to hear from Redis has not found that it is back.
@@ -278,7 +376,7 @@ func TestTheImpatientLearnNothing(t *testing.T) {
 		l.fallback.takeOver()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, err := l.permit(ctx)
+		_, err := l.lease(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.True(t, l.fallback.rules())
 	})

@@ -10,20 +10,23 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // TestMain runs the tests, or is one of the processes that a test starts.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silence{}) // servers that do not answer are what tests are about
-	if os.Getenv(childName) != "" {
-		if err := runChild(os.Stdin, os.Stdout); err != nil {
+	if role := os.Getenv(roleOf); role != "" {
+		if err := runRole(role, os.Stdin, os.Stdout); err != nil {
 			log.Fatal(err)
 		}
 		return
@@ -35,8 +38,8 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// onServers runs a test on each kind of server that is installed. Without redis-server it is skipped, or fails when
-// REQUIRE_REDIS is 1.
+// onServers runs a test on each kind of server that is installed. Without redis-server it is skipped, or fails if
+// REQUIRE_REDIS is 1. The server counts as one that has run for long.
 func onServers(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Helper()
 	found := false
@@ -54,6 +57,7 @@ func onServers(t *testing.T, test func(t *testing.T, s *server)) {
 			s := &server{path: path, dir: t.TempDir()}
 			t.Cleanup(s.kill)
 			require.NoError(t, s.start())
+			s.ranForLong(t)
 			test(t, s)
 		})
 	}
@@ -145,16 +149,151 @@ func (s *server) client(t *testing.T, change ...func(*redis.Options)) *redis.Cli
 	return rdb
 }
 
-// limiter has an interval of an hour unless told otherwise: nothing ends by itself during a test.
+// limiter has an interval of an hour unless told otherwise, and callers that keep their places as long: nothing ends by
+// itself during a test.
 func (s *server) limiter(t *testing.T, opts ...Option) *Limiter {
-	return New(s.client(t), "acme", append([]Option{WithInterval(time.Hour)}, opts...)...)
+	l := New(s.client(t), "acme", append([]Option{WithInterval(time.Hour)}, opts...)...)
+	l.budget.grace, l.budget.often = time.Hour, 1000*time.Hour
+	return l
 }
 
-// state is what the server holds of the customer acme.
-func (s *server) state(t *testing.T) map[string]string {
-	state, err := s.client(t).HGetAll(context.Background(), defaultPrefix+":acme").Result()
+// quick has leases of a second and a half, for tests in real time.
+func (s *server) quick(t *testing.T, opts ...Option) *Limiter {
+	l := New(s.client(t), "acme", append([]Option{WithInterval(250 * time.Millisecond)}, opts...)...)
+	l.budget.sendWithin, l.budget.stall = 500*time.Millisecond, 500*time.Millisecond
+	return l
+}
+
+const acme = defaultPrefix + ":acme"
+
+// ranForLong makes the budget of acme one of this run of the server, so that nobody waits for lost leases to end.
+func (s *server) ranForLong(t *testing.T) {
+	rdb := s.client(t)
+	info, err := rdb.InfoMap(t.Context(), "server").Result()
 	require.NoError(t, err)
+	require.NoError(t, rdb.HSet(t.Context(), acme, "run", info["Server"]["run_id"]).Err())
+}
+
+// step moves the clock of the server, as the budget of acme sees it.
+func (s *server) step(t *testing.T, d time.Duration) {
+	require.NoError(t, s.client(t).HIncrBy(t.Context(), acme, "offset", d.Microseconds()).Err())
+}
+
+// state is what the server holds of the customer acme, without the run of the server.
+func (s *server) state(t *testing.T) map[string]string {
+	state, err := s.client(t).HGetAll(context.Background(), acme).Result()
+	require.NoError(t, err)
+	delete(state, "run")
 	return state
+}
+
+// instant is a field of the budget of acme in virtual time.
+func (s *server) instant(t *testing.T, field string) time.Time {
+	micros, err := strconv.ParseInt(s.state(t)[field], 10, 64)
+	require.NoError(t, err)
+	return time.UnixMicro(micros)
+}
+
+// leases are the ids that hold a slot.
+func (s *server) leases(t *testing.T) (ids []string) {
+	state := s.state(t)
+	for _, field := range []string{"id1", "id2"} {
+		if state[field] != "" {
+			ids = append(ids, state[field])
+		}
+	}
+	return ids
+}
+
+// tickets are the ids that wait, in order. The fields that describe the queue must agree with it.
+func (s *server) tickets(t *testing.T) []string {
+	state, ids := s.state(t), []string{}
+	number := func(field string) int {
+		n, _ := strconv.Atoi(state[field])
+		return n
+	}
+	for n := number("head"); n < number("tail"); n++ {
+		if _, id, ok := strings.Cut(state[fmt.Sprint("ticket:", n)], " "); ok {
+			ids = append(ids, id)
+			assert.Equal(t, n, number("number:"+id))
+		}
+	}
+	fields := 0
+	for field := range state {
+		if strings.Contains(field, ":") {
+			fields++
+		}
+	}
+	assert.Len(t, ids, number("waiting"))
+	assert.Equal(t, 2*len(ids), fields, "no field is left behind")
+	return ids
+}
+
+// proxy is a slow or lossy way to a server.
+type proxy struct {
+	addr    string
+	lost    atomic.Int64 // how many of the next answers are lost
+	delay   time.Duration
+	dropped atomic.Int64
+}
+
+// through starts a proxy that delays each direction.
+func (s *server) through(t *testing.T, delay time.Duration) *proxy {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	p := &proxy{addr: listener.Addr().String(), delay: delay}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", s.addr)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go p.pipe(server, client, func() bool { return false })
+			go p.pipe(client, server, func() bool {
+				if p.lost.Add(-1) < 0 {
+					return false
+				}
+				p.dropped.Add(1)
+				return true
+			})
+		}
+	}()
+	return p
+}
+
+// pipe copies one direction; each piece arrives delay after it was sent.
+func (p *proxy) pipe(to, from net.Conn, lost func() bool) {
+	type piece struct {
+		data []byte
+		due  time.Time
+	}
+	way := make(chan piece, 1000)
+	go func() {
+		defer to.Close()
+		for piece := range way {
+			time.Sleep(time.Until(piece.due))
+			if _, err := to.Write(piece.data); err != nil {
+				return
+			}
+		}
+	}()
+	defer close(way)
+	for {
+		buf := make([]byte, 1<<16)
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if !lost() {
+			way <- piece{buf[:n], time.Now().Add(p.delay)}
+		}
+	}
 }
 
 // liar is a server that knows no command but evalsha, to which it answers always the same.

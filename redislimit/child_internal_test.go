@@ -1,0 +1,114 @@
+package redislimit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What makes a process of this program another one than the tests: its role, where its servers are, and how long a
+// connection to the service takes at most.
+const (
+	roleOf    = "REDISLIMIT_TEST_ROLE"
+	redisOf   = "REDISLIMIT_TEST_REDIS"
+	serviceOf = "REDISLIMIT_TEST_SERVICE"
+	setUpOf   = "REDISLIMIT_TEST_SETUP"
+)
+
+// runRole runs a role until stdin ends.
+func runRole(role string, stdin io.Reader, stdout io.Writer) error {
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin)
+		stop()
+	}()
+	if role == "service" {
+		return runService(ctx, stdout)
+	}
+	return runChild(ctx, stdout)
+}
+
+// runService prints its URL and, at the end, when each purge has arrived: the time at which its header was read, in
+// nanoseconds from the start.
+func runService(ctx context.Context, stdout io.Writer) error {
+	var mu sync.Mutex
+	var arrivals []time.Duration
+	began := time.Now()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at := time.Since(began)
+		mu.Lock()
+		arrivals = append(arrivals, at)
+		mu.Unlock()
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer service.Close()
+	fmt.Fprintln(stdout, service.URL)
+	<-ctx.Done()
+	mu.Lock()
+	defer mu.Unlock()
+	for _, at := range arrivals {
+		fmt.Fprintln(stdout, at.Nanoseconds())
+	}
+	return nil
+}
+
+// runChild purges as fast as it is let. It prints a line for each purge, and for each time that there was no permit.
+// Stopping ends its wait for a permit, never a purge that is under way.
+func runChild(ctx context.Context, stdout io.Writer) error {
+	setUp, err := time.ParseDuration(os.Getenv(setUpOf))
+	if err != nil {
+		return err
+	}
+	rdb := redis.NewClient(&redis.Options{
+		Addr: os.Getenv(redisOf), MaxRetries: -1, ContextTimeoutEnabled: true,
+		DialTimeout: 900 * time.Millisecond, ReadTimeout: 900 * time.Millisecond,
+	})
+	defer rdb.Close()
+	service := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: setUp > 0,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			if setUp > 0 {
+				time.Sleep(rand.N(setUp))
+			}
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}}
+	for limiter := New(rdb, "acme"); ctx.Err() == nil; {
+		permit, err := limiter.Acquire(ctx)
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				permit.Done(ctx, time.Time{})
+			}
+			time.Sleep(50 * time.Millisecond) // for what Done has begun
+			return nil
+		case isUnavailable(err):
+			fmt.Fprintln(stdout, "unavailable")
+			time.Sleep(20 * time.Millisecond)
+			continue
+		case err != nil:
+			return err
+		case !time.Now().Before(permit.Expires):
+			permit.Done(ctx, time.Time{})
+			continue
+		}
+		response, err := service.Post(os.Getenv(serviceOf), "application/json", http.NoBody)
+		if err != nil {
+			return err
+		}
+		permit.Done(ctx, time.Now())
+		_ = response.Body.Close()
+		fmt.Fprintln(stdout, "purged")
+	}
+	return nil
+}

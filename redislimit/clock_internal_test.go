@@ -1,0 +1,125 @@
+package redislimit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// If the clock of Redis is set back, nothing is free earlier or later than before.
+func TestTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		busy(t, l)
+		last := s.instant(t, "last")
+		for range 3 {
+			s.step(t, -24*time.Hour)
+			before := s.instant(t, "end1").Sub(last)
+			require.Equal(t, 2*time.Hour, ask(t, l, 3).wait)
+			next := s.instant(t, "last")
+			assert.False(t, next.Before(last), "time runs forward")
+			assert.WithinDuration(t, last, next, time.Minute, "and not faster")
+			assert.InDelta(t, before, s.instant(t, "end1").Sub(next), float64(time.Minute))
+			last = next
+		}
+		s.step(t, 2*time.Hour+16*time.Second)
+		require.True(t, ask(t, l, 3).granted)
+	})
+}
+
+// A budget that nobody used for long gives two permits at once, not more.
+func TestNoBurst(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		acquired(t, l).Done(t.Context(), time.Now())
+		s.step(t, 1000*time.Hour)
+		acquired(t, l)
+		acquired(t, l)
+		refused(t, l)
+	})
+}
+
+// A Redis that was restarted without data gives no permit until the leases before are over.
+func TestARestart(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		acquired(t, l)
+		s.kill()
+		require.NoError(t, s.start())
+		other := s.limiter(t) // has not noticed
+		refused(t, other, other)
+		require.NoError(t, other.Pause(t.Context(), time.Microsecond))
+		refused(t, other)
+		wait := ask(t, other, 1).wait
+		longest := other.budget.longest()
+		assert.InDelta(t, longest, wait, float64(time.Minute))
+		s.step(t, longest+time.Second)
+		acquired(t, other)
+		require.True(t, ask(t, other, 1).granted)
+		refused(t, other)
+	})
+}
+
+// The same in real time. The uptime counts: a Redis that has run for longer than a lease gives a permit at once.
+func TestUptime(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		s.kill()
+		began := time.Now()
+		require.NoError(t, s.start())
+		l := s.quick(t)
+		_, err := l.Acquire(t.Context())
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, time.Since(began), l.budget.longest())
+		require.NoError(t, s.client(t).Del(t.Context(), acme).Err())
+		require.Eventually(t, func() bool { // the uptime is in whole seconds
+			a, err := l.budget.ask(t.Context(), name(1))
+			return err == nil && a.granted
+		}, time.Minute, 10*time.Millisecond)
+	})
+}
+
+// Data of another run may lack the last leases: an old snapshot, or a replica that lagged behind.
+func TestAnotherRun(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		acquired(t, l)
+		require.NoError(t, s.client(t).HSet(t.Context(), acme, "run", "another").Err())
+		refused(t, l)
+		assert.Equal(t, l.budget.longest(), ask(t, l, 1).wait)
+		s.step(t, l.budget.longest())
+		acquired(t, l)
+	})
+}
+
+// The commands of the package page are enough. Without INFO nobody waits after a restart.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		rdb := s.client(t)
+		commands := []any{"+eval", "+evalsha", "+time", "+hmget", "+hget", "+hset", "+hdel", "+pexpire"}
+		for user, commands := range map[string][]any{"documented": append(commands, "+info"), "uninformed": commands} {
+			args := append([]any{"acl", "setuser", user, "reset", "on", "nopass", "~webdelivery:*", "+hello", "+client"}, commands...)
+			require.NoError(t, rdb.Do(t.Context(), args...).Err())
+			l := New(s.client(t, func(o *redis.Options) { o.Username, o.Password = user, "any" }), user)
+			l.budget.sendWithin = time.Hour
+			if user == "documented" {
+				refused(t, l)
+				require.NoError(t, rdb.HSet(t.Context(), l.budget.keys[0], "offset", (3*time.Hour).Microseconds()).Err())
+				require.NoError(t, rdb.HSet(t.Context(), l.budget.keys[0], "run", rdb.HGet(t.Context(), acme, "run").Val()).Err())
+			}
+			acquired(t, l)
+			acquired(t, l)
+			require.False(t, ask(t, l, 1).granted)
+			free(t, l, 1)
+			require.NoError(t, l.Pause(t.Context(), time.Second))
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package redislimit
+
+import (
+	"context"
+	"crypto/rand"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// lease waits for a permit of Redis.
+func (l *Limiter) lease(ctx context.Context) (webdelivery.Permit, error) {
+	for {
+		if err := ended(ctx); err != nil {
+			return webdelivery.Permit{}, err
+		}
+		id := rand.Text()
+		expires, err := l.queue(ctx, id)
+		if err != nil {
+			return webdelivery.Permit{}, err
+		}
+		l.ledger.granted(id, l.endOf(expires))
+		l.fallback.granted()
+		permit := webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
+			if l.ledger.done(id, l.freeAfter(arrived)) {
+				l.tell(ctx, id)
+			}
+		}}
+		if time.Until(expires) > l.budget.sendWithin/2 {
+			return permit, nil
+		}
+		permit.Done(ctx, time.Time{}) // this process was stopped before it read the answer: little is left of the permit
+	}
+}
+
+// queue waits until the id has a lease, and returns when its permit expires. If queue returns an error, the id loses its
+// lease and its ticket.
+func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err error) {
+	if err := l.settle(ctx); err != nil {
+		return time.Time{}, err
+	}
+	for {
+		sent := time.Now()
+		a, err := l.budget.ask(ctx, id)
+		l.heard(err)
+		switch {
+		case err == nil && a.granted:
+			return sent.Add(l.budget.sendWithin), nil
+		case err == nil && a.refused:
+			return time.Time{}, tooLate(a.wait)
+		case err == nil:
+			if err = sleep(ctx, a.wait); err == nil {
+				err = l.settle(ctx)
+			}
+		}
+		if err != nil {
+			l.withdraw(ctx, id, err)
+			return time.Time{}, err
+		}
+	}
+}
+
+// withdraw gives up a question, with its lease and its ticket. If Redis is down, settle tells it later.
+func (l *Limiter) withdraw(ctx context.Context, id string, why error) {
+	l.ledger.withdrawn(id, time.Now().Add(l.budget.longest()))
+	if !isUnavailable(why) {
+		l.tell(ctx, id)
+	}
+}
+
+// tell tells Redis that a lease is done. It returns when Redis has answered or ctx ends; the question goes on then, for
+// a second at most. If Redis does not answer, settle repeats it.
+func (l *Limiter) tell(ctx context.Context, id string) {
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		lease := l.ledger.one(id)
+		err := l.budget.tell(context.WithoutCancel(ctx), lease)
+		l.heard(err)
+		if err == nil {
+			l.ledger.tell(lease)
+		}
+	}()
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	}
+}
+
+// settle tells Redis what it may not know after an outage: the leases of this process, then a pause.
+func (l *Limiter) settle(ctx context.Context) error {
+	leases, outages := l.ledger.open()
+	if len(leases) > 0 {
+		err := l.budget.tell(ctx, leases)
+		l.heard(err)
+		if err != nil {
+			return err
+		}
+		l.ledger.tell(leases)
+	}
+	l.ledger.settle(outages)
+	owed := l.ledger.debt()
+	if d := time.Until(owed); d > 0 {
+		err := l.budget.pause(ctx, d)
+		l.heard(err)
+		if err != nil {
+			return err
+		}
+		l.ledger.paid(owed)
+	}
+	return nil
+}
+
+// local returns a permit of the share of this process. Redis learns of its purge when it is reachable again.
+func (l *Limiter) local() webdelivery.Permit {
+	id, expires := rand.Text(), time.Now().Add(l.budget.sendWithin)
+	l.ledger.granted(id, l.endOf(expires))
+	l.ledger.outage()
+	return webdelivery.Permit{Expires: expires, Done: func(_ context.Context, arrived time.Time) {
+		l.ledger.done(id, l.freeAfter(arrived))
+	}}
+}
+
+// endOf returns when the slot of a permit is free if nobody ends it.
+func (l *Limiter) endOf(expires time.Time) time.Time {
+	return expires.Add(l.budget.stall + l.budget.hold)
+}
+
+// freeAfter returns when the slot of a purge is free that has arrived by then.
+func (l *Limiter) freeAfter(arrived time.Time) time.Time {
+	now := time.Now()
+	switch {
+	case arrived.IsZero():
+		return now // nothing was sent
+	case arrived.Before(now):
+		arrived = now
+	}
+	return arrived.Add(l.budget.hold)
+}

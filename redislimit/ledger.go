@@ -1,0 +1,167 @@
+package redislimit
+
+import (
+	"sync"
+	"time"
+)
+
+// maxWithdrawn bounds how many unanswered questions a process remembers.
+const maxWithdrawn = 64
+
+// lease is a permit of this process, or a question whose answer it does not know.
+type lease struct {
+	free time.Time // from then on the slot may be free
+	end  time.Time // by then the slot is free, whatever happens
+	done bool      // the purge has arrived, or never will
+	told bool      // Redis knows that it is done
+}
+
+// over says whether nothing more needs to be said of it.
+func (e lease) over(now time.Time) bool {
+	if e.told {
+		return !now.Before(e.free)
+	}
+	return !now.Before(e.end)
+}
+
+// ledger holds what Redis must learn after an outage. Redis may then have lost leases, or missed the end of some.
+type ledger struct {
+	mu      sync.Mutex
+	leases  map[string]lease
+	outages int       // how many outages began
+	settled int       // how many of them Redis has been told the leases after
+	owed    time.Time // the end of a pause that Redis does not know
+}
+
+// granted adds a permit.
+func (l *ledger) granted(id string, end time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.add(id, lease{free: end, end: end})
+}
+
+// withdrawn adds a question of a caller who is gone. It may have got a lease or a ticket, until end.
+func (l *ledger) withdrawn(id string, end time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.leases) < maxWithdrawn {
+		l.add(id, lease{free: time.Now(), end: end, done: true})
+	}
+}
+
+func (l *ledger) add(id string, e lease) {
+	if l.leases == nil {
+		l.leases = map[string]lease{}
+	}
+	l.forget()
+	l.leases[id] = e
+}
+
+// forget removes the leases that are over.
+func (l *ledger) forget() {
+	now := time.Now()
+	for id, e := range l.leases {
+		if e.over(now) {
+			delete(l.leases, id)
+		}
+	}
+}
+
+// done ends a lease; its slot is free from free on. It returns false if the lease has ended by itself.
+func (l *ledger) done(id string, free time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget()
+	e, ok := l.leases[id]
+	if !ok {
+		return false
+	}
+	if free.Before(e.end) {
+		e.free = free
+	}
+	e.done = true
+	l.leases[id] = e
+	return true
+}
+
+// one returns what tellScript needs to know of one lease.
+func (l *ledger) one(id string) []any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leases[id].args(id)
+}
+
+// open returns what tellScript needs to know of all leases after an outage, and what to pass to settle once Redis knows
+// it. It returns no leases if there was no outage.
+func (l *ledger) open() (leases []any, outages int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.settled == l.outages {
+		return nil, l.outages
+	}
+	l.forget()
+	for id, e := range l.leases {
+		leases = append(leases, e.args(id)...)
+	}
+	return leases, l.outages
+}
+
+func (e lease) args(id string) []any {
+	done := 0
+	if e.done {
+		done = 1
+	}
+	return []any{id, micros(time.Until(e.free)), done}
+}
+
+// tell notes that Redis knows the end of these leases, as args returned them.
+func (l *ledger) tell(leases []any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := 0; i < len(leases); i += 3 {
+		id := leases[i].(string)
+		if e, ok := l.leases[id]; ok && leases[i+2] == 1 {
+			e.told = true
+			l.leases[id] = e
+		}
+	}
+}
+
+// settle notes that Redis was told after that many outages.
+func (l *ledger) settle(outages int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled = max(l.settled, outages)
+}
+
+// outage begins one, or a purge that Redis does not know.
+func (l *ledger) outage() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outages++
+}
+
+// owe notes a pause that Redis does not know.
+func (l *ledger) owe(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if until.After(l.owed) {
+		l.owed = until
+	}
+}
+
+// debt returns the end of that pause.
+func (l *ledger) debt() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owed
+}
+
+// paid notes that Redis knows it.
+func (l *ledger) paid(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owed.Equal(until) {
+		l.owed = time.Time{}
+	}
+}

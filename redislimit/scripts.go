@@ -1,0 +1,188 @@
+package redislimit
+
+import "github.com/redis/go-redis/v9"
+
+// A budget is one hash in Redis. All instants are microseconds of virtual time: 16 digits, which a number of Lua (a
+// double) holds exactly, and which must be written with %.0f, because Lua itself prints only 14 digits.
+//
+// Virtual time is the clock of Redis plus an offset. It never runs backwards: if the clock is set back, the offset grows
+// by the same amount.
+//
+//	last         the virtual time at which the hash was last written
+//	offset       the distance from the clock of Redis to virtual time
+//	resume       the end of the last pause: no permit before it
+//	run          the run of Redis that last wrote the hash
+//	id1, id2     the lease on slot 1 and on slot 2; empty if its purge has arrived
+//	end1, end2   the instant from which the slot is free; for a lease, if nobody ends it earlier
+//	gone         the ids that ended last, newest first: a question that arrives after its end takes nothing
+//	head, tail   the number of the first ticket that may still wait, and of the next ticket that is given out
+//	waiting      the number of tickets that wait
+//	ticket:N     who holds ticket N: "<promise> <id>". The holder asks again before the promise, or loses the ticket
+//	number:ID    the number of the ticket of ID
+//
+// Every script begins with prelude. ARGV[1] is the duration of the longest lease: from the grant to the free slot.
+const prelude = `
+local numbers = {'last', 'offset', 'resume', 'end1', 'end2', 'head', 'tail', 'waiting'}
+local texts = {'run', 'id1', 'id2', 'gone'}
+local longest = tonumber(ARGV[1])
+local f = {} -- the fields
+for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(numbers))) do f[numbers[i]] = tonumber(value or 0) end
+for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(texts))) do f[texts[i]] = value or '' end
+
+local clock = redis.call('TIME')
+clock = clock[1] * 1000000 + clock[2]
+f.offset = math.max(f.offset, f.last - clock)
+local now = clock + f.offset
+
+-- A Redis that was restarted, or that was a replica, may have lost the last leases. Nobody gets a permit until they are
+-- over. A hash that does not exist may just be unused; then the uptime tells since when all leases are known.
+local info = redis.pcall('INFO', 'server')
+local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
+if run and run ~= f.run then
+  local known = 0
+  if f.last == 0 then known = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%-?%d+)') or 0)) * 1000000 end
+  f.resume = math.max(f.resume, now + longest - known)
+  f.run = run
+end
+
+local function isGone(id) return string.find(f.gone, id, 1, true) end
+
+local dropped = false
+local function drop(number, id)
+  redis.call('HDEL', KEYS[1], 'ticket:' .. number, 'number:' .. id)
+  f.waiting = f.waiting - 1
+  dropped = true
+end
+
+local function keep()
+  f.last = now
+  local args = {}
+  for _, name in ipairs(numbers) do
+    args[#args + 1] = name
+    args[#args + 1] = string.format('%.0f', f[name])
+  end
+  for _, name in ipairs(texts) do
+    args[#args + 1] = name
+    args[#args + 1] = f[name]
+  end
+  redis.call('HSET', KEYS[1], unpack(args))
+  local left = math.max(now, f.resume, f.end1, f.end2) - now
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(left / 1000) + 60000))
+end
+`
+
+// What askScript answers.
+const (
+	answerWait    = 0
+	answerGranted = 1
+	answerRefused = 2
+)
+
+// askScript asks for a lease. ARGV: the id of the caller, hold, the longest wait (-1: any), the grace of a promise, the
+// longest time between two questions. It returns {answerGranted, 0}; {answerWait, w}: ask again in w microseconds;
+// {answerRefused, w}: the permit comes in w at the earliest, which is too late, and nothing is taken. For an id that has
+// ended it returns {-1, 0}.
+//
+// If the id holds a lease, its answer was lost. The script then renews the lease. It never frees one: the question may
+// be a late copy, and the purge may be in flight.
+var askScript = redis.NewScript(prelude + `
+local id, hold, patience, grace, often = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+if isGone(id) then return {-1, 0} end
+local own = tonumber(redis.call('HGET', KEYS[1], 'number:' .. id) or nil)
+
+-- When is each slot free at the earliest? A purge in flight holds its slot for at least hold from now.
+local at, free, held = {}, 0, nil
+for s = 1, 2 do
+  local inFlight = f['id' .. s] ~= '' and f['end' .. s] > now
+  if inFlight and f['id' .. s] == id then held = s end
+  at[s] = math.max(now, f.resume, inFlight and math.min(f['end' .. s], now + hold) or f['end' .. s])
+  if at[s] == now then free = free + 1 end
+end
+
+local function grant(slot)
+  f['id' .. slot], f['end' .. slot] = id, now + longest
+  if own then drop(own, id) end
+  keep()
+  return {1, 0}
+end
+
+-- Counts the callers before a ticket, up to limit. Callers who broke their promise lose their tickets.
+local function before(number, limit)
+  local count, n = 0, f.head
+  while n < number and count < limit do
+    local ticket = redis.call('HGET', KEYS[1], 'ticket:' .. n)
+    if ticket then
+      local promise, holder = string.match(ticket, '^(%d+) (.+)$')
+      if tonumber(promise) < now then drop(n, holder) else count = count + 1 end
+    end
+    n = n + 1
+    if count == 0 then f.head = n end
+  end
+  if f.head == f.tail then f.waiting = 0 end
+  return count
+end
+
+if held and f.resume <= now then return grant(held) end
+local number = own or f.tail
+local place = before(number, math.max(free, 1))
+if place < free then return grant(at[1] == now and 1 or 2) end
+
+-- At most tail - number tickets wait behind, so at least the others wait before. The caller at place k gets slot k mod 2
+-- after floor(k / 2) others, each of which holds it for at least hold.
+place = math.max(place, f.waiting - (f.tail - number))
+local slot = place % 2 == 0 and math.min(at[1], at[2]) or math.max(at[1], at[2])
+local wait = slot + math.floor(place / 2) * hold - now
+if held then wait = f.resume - now end
+if patience >= 0 and wait > patience then
+  if own then drop(own, id) end
+  if dropped then keep() end
+  return {2, wait}
+end
+
+-- Ask from time to time, as callers before may be gone. A pause ends for nobody before its end.
+wait = math.max(math.min(wait, often), f.resume - now)
+if not own and not held then
+  f.tail, f.waiting = f.tail + 1, f.waiting + 1
+  redis.call('HSET', KEYS[1], 'number:' .. id, string.format('%.0f', number))
+end
+if not held then
+  redis.call('HSET', KEYS[1], 'ticket:' .. number, string.format('%.0f %s', now + wait + grace, id))
+end
+keep()
+return {0, wait}
+`)
+
+// tellScript tells Redis of leases. ARGV: for each of them its id, how long it may still hold its slot, and 1 if it ends
+// here or 0 if its purge may still be under way. It returns {1}.
+//
+// An end frees the slot after that time, but not later than the end of the lease; it deletes a ticket too. If Redis does
+// not know the lease, it has lost its data. Nobody then gets a permit for that time.
+var tellScript = redis.NewScript(prelude + `
+for i = 2, #ARGV, 3 do
+  local id, left, ends = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2] == '1'
+  local known = isGone(id)
+  for s = 1, 2 do
+    if f['id' .. s] == id then
+      known = true
+      if ends then f['id' .. s], f['end' .. s] = '', math.min(f['end' .. s], now + left) end
+    end
+  end
+  if not known then f.resume = math.max(f.resume, now + left) end
+  if ends and not isGone(id) then
+    local number = redis.call('HGET', KEYS[1], 'number:' .. id)
+    if number then drop(number, id) end
+    f.gone = string.sub(id .. ' ' .. f.gone, 1, 64 * (#id + 1))
+  end
+end
+keep()
+return {1}
+`)
+
+// pauseScript gives no permit to anybody for the time in ARGV[2]. It returns {1}.
+var pauseScript = redis.NewScript(prelude + `
+if now + ARGV[2] > f.resume then
+  f.resume = now + ARGV[2]
+  keep()
+end
+return {1}
+`)
