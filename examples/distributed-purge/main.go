@@ -75,6 +75,7 @@ func start(ctx context.Context, s program.Streams, processes, purges int, addres
 			return err
 		}
 		defer stop()
+		fmt.Fprintln(s.Err, "Its redis-server has just started, so it may have forgotten leases. The first permit comes in 16 s.")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -124,13 +125,22 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 	return nil
 }
 
-// told is a limiter that says when it gave a permit.
+// told is a limiter that reports each permit.
 type told struct {
 	*redislimit.Limiter
 	permit func()
 }
 
-// Wait waits for a permit.
+// Acquire waits for a permit that bounds arrivals.
+func (t told) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+	permit, err := t.Limiter.Acquire(ctx)
+	if err == nil {
+		t.permit()
+	}
+	return permit, err
+}
+
+// Wait waits for a permit that bounds departures.
 func (t told) Wait(ctx context.Context) error {
 	err := t.Limiter.Wait(ctx)
 	if err == nil {
