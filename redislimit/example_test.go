@@ -51,5 +51,5 @@ func ExampleNew() {
 	var rdb redis.UniversalClient // made by the program
 	limiter := redislimit.New(rdb, "acme", redislimit.WithKeyPrefix("staging:purge"), redislimit.FallbackLocal(4))
 
-	var _ webdelivery.Limiter = limiter
+	var _ webdelivery.PermitLimiter = limiter
 }

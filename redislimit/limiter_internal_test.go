@@ -115,7 +115,7 @@ func TestAPauseHoldsThoseWhoWait(t *testing.T) {
 	})
 }
 
-// A caller who sleeps already is held too: when he wakes, his deadline is too early.
+// A caller who sleeps already is held too: when it wakes, its deadline is too early.
 func TestAPauseHoldsASleeper(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {

@@ -40,7 +40,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// A newcomer does not pass those who wait; if both slots are free, one who waits leaves one for him.
+// A newcomer does not pass those who wait; if both slots are free, a single caller who waits leaves one for the newcomer.
 func TestNewcomers(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -92,7 +92,7 @@ func TestHowLongToWait(t *testing.T) {
 	})
 }
 
-// Callers who gave up in the middle make nobody wait longer than he must.
+// Callers who gave up in the middle make nobody wait longer than necessary.
 func TestGapsInTheQueue(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -115,7 +115,7 @@ func TestGapsInTheQueue(t *testing.T) {
 	})
 }
 
-// A caller who does not ask again in time loses his place; if he comes back, he is the last.
+// A caller who does not ask again in time loses its place; if it comes back, it is the last.
 func TestABrokenPromise(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -169,7 +169,7 @@ func TestACallerWhoGivesUp(t *testing.T) {
 	})
 }
 
-// A permit after the deadline is refused at once, and nothing changes. A caller who waited loses his ticket.
+// A permit after the deadline is refused at once, and nothing changes. A caller who waited loses its ticket.
 func TestADeadlineBeforeThePermit(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {

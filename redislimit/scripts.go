@@ -35,12 +35,13 @@ f.offset = math.max(f.offset, f.last - clock)
 local now = clock + f.offset
 
 -- A Redis that was restarted, or that was a replica, may have lost the last leases. Nobody gets a permit until they are
--- over. A hash that does not exist may just be unused; then the uptime tells since when all leases are known.
+-- over. A hash that does not exist may just be unused; then the uptime tells since when all leases are known. The uptime
+-- is the difference of two times without their fractions, so it can be a second too long.
 local info = redis.pcall('INFO', 'server')
 local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
 if run and run ~= f.run then
   local known = 0
-  if f.last == 0 then known = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%-?%d+)') or 0)) * 1000000 end
+  if f.last == 0 then known = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%-?%d+)') or 0) - 1) * 1000000 end
   f.resume = math.max(f.resume, now + longest - known)
   f.run = run
 end
