@@ -82,6 +82,8 @@ func TestUptime(t *testing.T) {
 			a, err := l.budget.ask(t.Context(), name(1))
 			return err == nil && a.granted
 		}, time.Minute, 10*time.Millisecond)
+		require.NoError(t, s.client(t).HSet(t.Context(), acme, "run", "another").Err())
+		assert.Equal(t, l.budget.longest(), ask(t, l, 2).wait, "but not for data of another run")
 	})
 }
 

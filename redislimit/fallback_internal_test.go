@@ -118,7 +118,7 @@ func TestWaitingForAShare(t *testing.T) {
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(500*time.Millisecond, cancel)
 		var wg sync.WaitGroup
-		for range 2 { // one waits for the permit, one for his turn
+		for range 2 { // one waits for the permit, one for its turn
 			wg.Go(func() {
 				_, err := s.wait(ctx)
 				assert.ErrorIs(t, err, context.Canceled)

@@ -154,7 +154,7 @@ func TestTheLedgerStaysSmall(t *testing.T) {
 	})
 }
 
-// A hung server holds nobody beyond his context, even when go-redis would wait for ever.
+// A hung server holds no caller longer than its context, even when go-redis would wait for ever.
 func TestRedisHangs(t *testing.T) {
 	t.Parallel()
 	patient := func(o *redis.Options) {
@@ -181,7 +181,7 @@ func TestRedisHangs(t *testing.T) {
 				time.AfterFunc(50*time.Millisecond, cancel)
 				require.ErrorIs(t, l.Wait(ctx), context.Canceled)
 
-				failsClosed(t, l.Wait(t.Context())) // no deadline of his own: a second
+				failsClosed(t, l.Wait(t.Context())) // no deadline of its own: a second
 				ctx, cancel = context.WithCancel(t.Context())
 				time.AfterFunc(50*time.Millisecond, cancel)
 				require.ErrorIs(t, l.Pause(ctx, time.Millisecond), context.Canceled)

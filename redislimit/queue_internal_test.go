@@ -138,7 +138,7 @@ func TestABrokenPromise(t *testing.T) {
 	})
 }
 
-// A caller who gives up while he waits leaves nothing behind, and the next moves up.
+// A caller who gives up leaves nothing behind, and the next moves up.
 func TestACallerWhoGivesUp(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
