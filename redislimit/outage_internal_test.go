@@ -113,6 +113,34 @@ func TestLostLeases(t *testing.T) {
 	}
 }
 
+// A caller who sleeps brings Redis what it does not know, before it asks again.
+func TestASleeperSettles(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		l.budget.often = 10 * time.Millisecond
+		busy(t, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- l.Wait(ctx) }()
+		require.Eventually(t, func() bool { return len(s.tickets(t)) == 1 }, time.Minute, time.Millisecond)
+		l.ledger.owe(time.Now().Add(10 * time.Hour))
+		require.Eventually(t, func() bool { return s.state(t)["resume"] != "0" }, time.Minute, time.Millisecond)
+		cancel()
+		require.ErrorIs(t, <-done, context.Canceled)
+	})
+}
+
+// Redis learns of a purge of the share, even if the share ends while it gives the permit.
+func TestTheShareOwesItsPurges(t *testing.T) {
+	t.Parallel()
+	l := New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), "acme", FallbackLocal(2))
+	defer l.budget.rdb.Close()
+	l.local()
+	leases, _ := l.ledger.open()
+	assert.Len(t, leases, 3)
+}
+
 // An end that tells Redis of a lease it does not know holds everybody back, too.
 func TestFlushed(t *testing.T) {
 	t.Parallel()
@@ -142,11 +170,16 @@ func TestTheLedgerStaysSmall(t *testing.T) {
 		l.settle(outages)
 		leases, _ = l.open()
 		assert.Empty(t, leases)
+		l.outage()
+		leases, _ = l.open()
+		assert.Len(t, leases, 3, "Redis knows the end of the others")
 
 		time.Sleep(2 * time.Minute)
 		l.outage()
 		leases, _ = l.open()
 		assert.Equal(t, []any{"mine", (58 * time.Minute).Microseconds(), 0}, leases)
+		require.True(t, l.done("mine", time.Now().Add(time.Hour)))
+		assert.Equal(t, []any{"mine", (58 * time.Minute).Microseconds(), 1}, l.one("mine"), "not longer than the lease")
 		time.Sleep(time.Hour)
 		assert.False(t, l.done("mine", time.Now()))
 		l.granted("another", time.Now().Add(time.Hour))

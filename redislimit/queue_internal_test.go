@@ -37,6 +37,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 			assert.Equal(t, want[next-2:], s.tickets(t))
 		}
 		assert.Empty(t, s.tickets(t))
+		assert.Equal(t, "7", s.state(t)["head"], "it moves on")
 	})
 }
 

@@ -164,6 +164,12 @@ func TestDoneChangesNothingElse(t *testing.T) {
 		assert.Equal(t, end, s.instant(t, "end1"), "a second time")
 		assert.Equal(t, "0", s.state(t)["resume"])
 
+		require.True(t, ask(t, l, 1).granted)
+		end = s.instant(t, "end2")
+		require.NoError(t, l.budget.tell(t.Context(), []any{name(1), micros(1000 * time.Hour), 1}))
+		assert.Equal(t, end, s.instant(t, "end2"), "whatever a process says")
+		s.step(t, 3*time.Hour)
+
 		permit = acquired(t, l)
 		free(t, l, 1)
 		assert.Len(t, s.leases(t), 1, "a foreign one")
@@ -238,6 +244,7 @@ func TestAskingTwice(t *testing.T) {
 		assert.Equal(t, []string{name(1)}, s.leases(t))
 		assert.Equal(t, l.budget.longest(), s.instant(t, "end1").Sub(s.instant(t, "last")))
 
+		require.True(t, ask(t, l, 2).granted)
 		require.NoError(t, l.Pause(t.Context(), time.Hour))
 		a := ask(t, l, 1)
 		assert.False(t, a.granted, "a pause holds it too")
@@ -245,7 +252,7 @@ func TestAskingTwice(t *testing.T) {
 		assert.Empty(t, s.tickets(t))
 		s.step(t, time.Hour)
 		require.True(t, ask(t, l, 1).granted)
-		assert.Equal(t, []string{name(1)}, s.leases(t))
+		assert.Equal(t, []string{name(1), name(2)}, s.leases(t))
 	})
 }
 
@@ -353,11 +360,18 @@ func TestACallerWhoLeaves(t *testing.T) {
 func TestAStalePermit(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
-		way := s.through(t, 150*time.Millisecond)
+		way := s.through(t, 100*time.Millisecond)
 		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.addr }), "acme", WithInterval(time.Hour))
-		l.budget.sendWithin = 400 * time.Millisecond // the answer comes after more than the half of it
-		_, err := l.Acquire(within(t, 3*time.Second))
-		require.Error(t, err)
+		require.Eventually(t, func() bool { // until it is connected, and the scripts are loaded
+			permit, err := l.Acquire(t.Context())
+			if err == nil {
+				permit.Done(t.Context(), time.Time{})
+			}
+			return err == nil
+		}, time.Minute, time.Millisecond)
+		l.budget.sendWithin = 300 * time.Millisecond // the answer comes after more than the half of it
+		_, err := l.Acquire(within(t, 2*time.Second))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Eventually(t, func() bool { return len(s.leases(t)) == 0 }, time.Minute, time.Millisecond)
 	})
 }
