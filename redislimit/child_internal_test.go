@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
 )
 
 // What makes a process of this program another one than the tests: its role, where its servers are, and how long a
@@ -34,7 +36,7 @@ func runRole(role string, stdin io.Reader, stdout io.Writer) error {
 	if role == "service" {
 		return runService(ctx, stdout)
 	}
-	return runChild(ctx, stdout)
+	return runChild(ctx, role == "client", stdout)
 }
 
 // runService prints its URL and, at the end, when each purge has arrived: the time at which its header was read, in
@@ -50,6 +52,8 @@ func runService(ctx context.Context, stdout io.Writer) error {
 		mu.Unlock()
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"code":201,"description":"request submitted","transaction_id":1,`+
+			`"purge_response":{"transaction_status_uri":"/transactions/1"}}`)
 	}))
 	defer service.Close()
 	fmt.Fprintln(stdout, service.URL)
@@ -62,9 +66,9 @@ func runService(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// runChild purges as fast as it is let. It prints a line for each purge, and for each time that there was no permit.
-// Stopping ends its wait for a permit, never a purge that is under way.
-func runChild(ctx context.Context, stdout io.Writer) error {
+// runChild purges as fast as it is let, by a client of the SDK or by hand. It prints a line for each purge, and for each
+// time that there was no permit. Stopping ends its wait for a permit, never a purge that is under way.
+func runChild(ctx context.Context, byClient bool, stdout io.Writer) error {
 	setUp, err := time.ParseDuration(os.Getenv(setUpOf))
 	if err != nil {
 		return err
@@ -83,7 +87,11 @@ func runChild(ctx context.Context, stdout io.Writer) error {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		},
 	}}
-	for limiter := New(rdb, "acme"); ctx.Err() == nil; {
+	limiter := New(rdb, "acme")
+	if byClient {
+		return purgeByClient(ctx, limiter, service, stdout)
+	}
+	for ctx.Err() == nil {
 		permit, err := limiter.Acquire(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -109,6 +117,30 @@ func runChild(ctx context.Context, stdout io.Writer) error {
 		permit.Done(ctx, time.Now())
 		_ = response.Body.Close()
 		fmt.Fprintln(stdout, "purged")
+	}
+	return nil
+}
+
+// purgeByClient is runChild with a client of the SDK.
+func purgeByClient(ctx context.Context, limiter *Limiter, service *http.Client, stdout io.Writer) error {
+	client, err := webdelivery.NewClient(os.Getenv(serviceOf), "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"),
+		webdelivery.WithHTTPClient(service), webdelivery.WithPurgeLimiter(limiter))
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		_, err := client.Purge.Submit(context.WithoutCancel(ctx), webdelivery.PurgeRequest{
+			Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/")},
+		})
+		switch {
+		case isUnavailable(err) && webdelivery.OutcomeOf(err) == webdelivery.NotApplied:
+			fmt.Fprintln(stdout, "unavailable")
+			time.Sleep(20 * time.Millisecond)
+		case err != nil:
+			return err
+		default:
+			fmt.Fprintln(stdout, "purged")
+		}
 	}
 	return nil
 }

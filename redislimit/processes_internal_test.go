@@ -66,7 +66,8 @@ func stop(t *testing.T, p *os.Process, d time.Duration) {
 
 // 4 processes share a budget for 10 seconds, or the time in REDISLIMIT_TEST_DURATION. One of them is 150 ms away from
 // Redis, another one needs up to 300 ms for each connection to the service. A process is stopped for a while, Redis is
-// stopped for a while, and its clock is set back. Never do three purges arrive at the service within a second.
+// stopped for a while, and its clock is set back. Never do three purges arrive at the service within a second. These two
+// purge by a client of the SDK, the others by hand.
 //
 // The service is a process of its own with one clock. What it records lies between the grant and the end of the permit,
 // so a busy machine makes the time between two arrivals longer, never shorter.
@@ -84,14 +85,17 @@ func TestProcessesShareOneBudget(t *testing.T) {
 		away := s.through(t, 75*time.Millisecond)
 		children := make([]*process, processes)
 		for i := range children {
-			redis, setUp := s.addr, time.Duration(0)
+			role, redis, setUp := "child", s.addr, time.Duration(0)
+			if i < processes/2 {
+				role = "client"
+			}
 			switch i {
 			case 0:
 				redis = away.addr
 			case 1:
 				setUp = 300 * time.Millisecond
 			}
-			children[i] = startProcess(t, "child", redisOf+"="+redis, serviceOf+"="+url, setUpOf+"="+setUp.String())
+			children[i] = startProcess(t, role, redisOf+"="+redis, serviceOf+"="+url, setUpOf+"="+setUp.String())
 		}
 		began := time.Now()
 		for round := 0; time.Since(began) < duration; round++ {
