@@ -128,25 +128,17 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 // told is a limiter that reports each permit.
 type told struct {
 	*redislimit.Limiter
-	permit func()
+
+	report func()
 }
 
-// Acquire waits for a permit that bounds arrivals.
+// Acquire waits for a permit.
 func (t told) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	permit, err := t.Limiter.Acquire(ctx)
 	if err == nil {
-		t.permit()
+		t.report()
 	}
 	return permit, err
-}
-
-// Wait waits for a permit that bounds departures.
-func (t told) Wait(ctx context.Context) error {
-	err := t.Limiter.Wait(ctx)
-	if err == nil {
-		t.permit()
-	}
-	return err
 }
 
 // summarize tells how close together the purges arrived, and how many were refused.
