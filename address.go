@@ -3,7 +3,9 @@ package webdelivery
 import (
 	"cmp"
 	"errors"
+	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,11 +46,13 @@ func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 	case u.Fragment != "" || strings.Contains(baseURL, "#"):
 		return nil, invalid("base URL", "must not hold a fragment")
 	}
-	if _, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil {
-		return nil, invalid("base URL", "port %s is above 65535", u.Port())
+	if port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil || port == 0 {
+		return nil, invalid("base URL", "port %s is not between 1 and 65535", u.Port())
 	}
 	origin := originOf(u)
 	switch {
+	case !validHost(origin.Host):
+		return nil, invalid("base URL", "host %q is no host name", u.Hostname())
 	case origin.Scheme == "https":
 	case origin.Scheme != "http":
 		return nil, invalid("base URL", "scheme %q is not https", u.Scheme)
@@ -180,9 +184,17 @@ func (b *base) originOfLocation(location string) string {
 	return origin.String()
 }
 
-// validMethod: an HTTP method is a token (RFC 9110 section 5.6.2).
+// validMethod: an HTTP method is a token (RFC 9110 section 5.6.2), and letter case counts: no service knows "post".
 func validMethod(method string) bool {
+	if upper := strings.ToUpper(method); upper != method && slices.Contains(methods, upper) {
+		return false
+	}
 	return method != "" && strings.IndexFunc(method, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	}) < 0
+}
+
+var methods = []string{
+	http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch, http.MethodPost,
+	http.MethodPut, http.MethodTrace,
 }

@@ -33,8 +33,8 @@ const (
 	modeToken   authMode = "token"
 )
 
-// BasicAuth sends user name and password with every request (service-interface section 5). Neither may be empty or hold a
-// control character, nor the user name a colon; [NewClient] refuses what is wrong.
+// BasicAuth sends user name and password with every request (service-interface section 5). Neither may be empty or hold
+// a control character, nor the user name a colon; [NewClient] refuses what is wrong.
 func BasicAuth(username, password string) Auth {
 	return Auth{mode: modeBasic, username: username, password: newSecret(password)}
 }
@@ -46,8 +46,8 @@ func SessionAuth(username, password string) Auth {
 	return Auth{mode: modeSession, username: username, password: newSecret(password)}
 }
 
-// SessionToken uses a session that was made elsewhere, by its id (service-interface section 5). When it is refused, calls
-// fail with [ErrUnauthorized]. One that is empty, or that no cookie can carry, is refused by [NewClient].
+// SessionToken uses a session that was made elsewhere, by its id (service-interface section 5). When it is refused,
+// calls fail with [ErrUnauthorized]. One that is empty, or that no cookie can carry, is refused by [NewClient].
 func SessionToken(token string) Auth {
 	return Auth{mode: modeToken, token: newSecret(token)}
 }
@@ -166,8 +166,9 @@ type credential struct {
 	generation  uint64 // of the session, 0 without one
 }
 
-// credential gives what a request of this kind shows. A login shows the password, whatever the rest of the calls show.
-func (n *authenticator) credential(ctx context.Context, k kind) (credential, error) {
+// credential gives what a request of this kind shows, and of a session one that is newer than a generation. A login
+// shows the password, whatever the rest of the calls show.
+func (n *authenticator) credential(ctx context.Context, k kind, newerThan uint64) (credential, error) {
 	switch {
 	case k == login && n.basic.text == nil:
 		return credential{}, &unsentError{"login", errNoCredentials}
@@ -176,7 +177,7 @@ func (n *authenticator) credential(ctx context.Context, k kind) (credential, err
 	case n.session == nil:
 		return cookie(n.token, 0), nil
 	}
-	t, err := n.session.current(ctx)
+	t, err := n.session.current(ctx, newerThan)
 	return cookie(t.token, t.generation), err
 }
 
@@ -184,12 +185,6 @@ func (n *authenticator) credential(ctx context.Context, k kind) (credential, err
 // on a retry.
 func cookie(token secret, generation uint64) credential {
 	return credential{name: "Cookie", value: authCookieName + "=" + token.reveal(), generation: generation}
-}
-
-// renew takes a session out of use that the service refuses, and returns whether it makes sense to send the request again.
-// doubtful says that the refusal may have another cause.
-func (n *authenticator) renew(generation uint64, doubtful bool) bool {
-	return n.session.renew(generation, doubtful)
 }
 
 // accepted is told when the service took a request of the session.
@@ -249,8 +244,8 @@ func (n *authenticator) redactIn(texts ...*string) {
 	}
 }
 
-// redactNames takes the secrets out of names, by which something may be looked up: only what is too long to be a part of
-// one by chance.
+// redactNames takes the secrets out of names, by which something may be looked up: only what is too long to be a part
+// of one by chance.
 func (n *authenticator) redactNames(names ...*string) {
 	const least = 16
 	for _, s := range names {

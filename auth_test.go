@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -105,46 +106,68 @@ func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
 }
 
 // A GET of a transaction answers 400 for errors with authentication (open point 6): one new login, one re-send; a second
-// 400 is final. As 400 has other causes too, a wrong id does not cause a login with every call.
+// 400 is final. As 400 has other causes too, a wrong id causes a login only every 30 s, and many wrong ids cause 5.
 func TestATransactionsBadRequest(t *testing.T) {
 	t.Parallel()
-	status := func(f *fixture) error {
-		_, err := f.client.Purge.Status(f.Context(), 9007199254740993)
+	const good = 9007199254740993
+	status := func(f *fixture, id int64) error {
+		_, err := f.client.Purge.Status(f.Context(), id)
 		return err
 	}
-	inService(t, bySession, func(f *fixture) {
+	wrong := func(f *fixture, id int64) {
+		f.fail(testserver.Fault{Path: fmt.Sprint("/transactions/", id), Status: 400})
+	}
+	s := bySession
+	s.server.Dialect.TransactionDenied = "400"
+	inService(t, s, func(f *fixture) {
 		require.NoError(f, submit.call(f.Context(), f.client)) // makes the transaction
 		for expired := range 3 {
-			f.fail(testserver.Fault{Path: "/transactions/*", Status: 400, Count: 1})
-			require.NoError(f, status(f))
+			f.srv.ExpireSessions()
+			require.NoError(f, status(f, good))
 			assert.Equal(f, expired+2, f.srv.Logins())
 		}
-		f.fail(testserver.Fault{Path: "/transactions/*", Status: 400, Count: 1})
-		_, err := f.client.Purge.Wait(f.Context(), 9007199254740993)
+		f.srv.ExpireSessions()
+		_, err := f.client.Purge.Wait(f.Context(), good)
 		require.NoError(f, err)
 		assert.Equal(f, 5, f.srv.Logins())
 
 		before := len(f.srv.Requests())
-		remove := f.srv.Fail(testserver.Fault{Path: "/transactions/*", Status: 400})
-		require.ErrorIs(f, status(f), webdelivery.ErrBadRequest)
+		wrong(f, 7)
+		require.ErrorIs(f, status(f, 7), webdelivery.ErrBadRequest)
 		assert.Len(f, f.srv.Requests(), before+3, "a request, a login, a request")
 		for range 5 {
 			require.NoError(f, getTask.call(f.Context(), f.client)) // the session works
-			require.ErrorIs(f, status(f), webdelivery.ErrBadRequest)
+			require.ErrorIs(f, status(f, 7), webdelivery.ErrBadRequest)
 		}
 		assert.Equal(f, 6, f.srv.Logins())
-		time.Sleep(30 * time.Second)
-		require.ErrorIs(f, status(f), webdelivery.ErrBadRequest)
-		assert.Equal(f, 7, f.srv.Logins())
-		remove()
 		f.srv.ExpireSessions()
+		require.NoError(f, status(f, good), "another transaction still finds out")
+		assert.Equal(f, 7, f.srv.Logins())
+		for id := range int64(20) {
+			wrong(f, 100+id)
+			require.ErrorIs(f, status(f, 100+id), webdelivery.ErrBadRequest)
+		}
+		assert.Equal(f, 11, f.srv.Logins(), "5 within 30 s")
+		time.Sleep(30 * time.Second)
+		require.ErrorIs(f, status(f, 7), webdelivery.ErrBadRequest)
+		assert.Equal(f, 12, f.srv.Logins())
 		require.NoError(f, getTask.call(f.Context(), f.client), "no login cools down")
-		require.NoError(f, status(f))
+	})
+	// A session that still works stays in use when the new login fails.
+	inService(t, s, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		wrong(f, 7)
+		for _, code := range []int{503, 403} {
+			f.fail(testserver.Fault{Path: "/sessions", Status: code, Count: 2})
+			require.Error(f, status(f, 7))
+			require.NoError(f, getTask.call(f.Context(), f.client))
+			time.Sleep(time.Minute)
+		}
 	})
 	for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(username, password), webdelivery.SessionToken("0123456789abcdef")} {
 		inService(t, setup{auth: auth}, func(f *fixture) {
 			f.fail(testserver.Fault{Path: "/transactions/*", Status: 400})
-			require.ErrorIs(f, status(f), webdelivery.ErrBadRequest)
+			require.ErrorIs(f, status(f, good), webdelivery.ErrBadRequest)
 			assert.Len(f, f.srv.Requests(), 1)
 		})
 	}

@@ -76,7 +76,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	}
 	c := &Client{
 		base: b, next: s.httpClient.Transport, attemptTimeout: s.attemptTimeout, idleTimeout: s.idleTimeout, maxBody: s.maxBody, budget: newBudget(),
-		gate: newGate(b.limiterKey(), s.limiter, s.retry.ThrottleTimeout), logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
+		gate: newGate(b.limiterKey(), s.limiter), logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
 	}
 	if c.next == nil {
 		c.next = http.DefaultTransport
@@ -137,6 +137,9 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	path, query, err := c.base.resolve("path", path)
 	if err != nil {
 		return err
+	}
+	if in == nil && kindOf(method, path) == purge {
+		return invalid("in", "is nil; a purge needs a body (service document, section 2.2)")
 	}
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		return invalid("out", "is no pointer to read the reply into")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -177,7 +178,7 @@ func describe(status int, h http.Header, body []byte) string {
 
 // envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7).
 func envelopeCode(body []byte) int {
-	if !bytes.Contains(body, []byte(`"code"`)) {
+	if !mentionsCode(body) {
 		return 0
 	}
 	var e struct {
@@ -189,13 +190,38 @@ func envelopeCode(body []byte) int {
 	return int(e.Code)
 }
 
-// looseCode reads a code that should be a number; of a word it is 0, as the HTTP status tells the same.
+// mentionsCode spares most replies a second decoding. Decoding takes a name in any letter case, and with escapes.
+func mentionsCode(body []byte) bool {
+	const name = "code"
+	for {
+		i := bytes.IndexAny(body, `cC\`)
+		if i < 0 {
+			return false
+		}
+		if body = body[i:]; body[0] == '\\' || len(body) >= len(name) && bytes.EqualFold(body[:len(name)], []byte(name)) {
+			return true
+		}
+		body = body[1:]
+	}
+}
+
+// looseCode reads a code that should be a number, in whatever way it is written; of a word it is 0, as the HTTP status
+// tells the same.
 type looseCode int
 
 func (c *looseCode) UnmarshalJSON(b []byte) error {
 	var n looseInt
 	if n.UnmarshalJSON(b) == nil {
 		*c = looseCode(n)
+		return nil
+	}
+	text := strings.Trim(string(b), `"`)
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<31:
+		*c = looseCode(f)
+	case b[0] != '"':
+		return fmt.Errorf("the code %s is no whole number", clip(b))
 	}
 	return nil
 }

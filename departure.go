@@ -2,8 +2,8 @@ package webdelivery
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
-	"io"
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
@@ -40,6 +40,9 @@ func (d *departure) trace(t httptrace.ClientTrace) *httptrace.ClientTrace {
 		if d.permit.expired() {
 			d.late.Store(true)
 			d.cancel() // HTTP/2 looks at the context once more before it writes the header
+			if c, ok := info.Conn.(*tls.Conn); !ok || c.ConnectionState().NegotiatedProtocol != "h2" {
+				_ = info.Conn.Close() // HTTP/1 does not
+			}
 		}
 	}
 	t.WroteRequest = func(info httptrace.WroteRequestInfo) {
@@ -90,22 +93,4 @@ func (d *departure) settle() time.Time {
 // end waits for an end that is under way, so that nothing of it outlives the attempt.
 func (d *departure) end(arrived time.Time) {
 	d.once.Do(func() { d.permit.end(d.ctx, arrived) })
-}
-
-// fence is the body of a purge whose permit expires. HTTP/1 reads the beginning of the body before it writes anything, so
-// a process that was stopped for long sends nothing when it goes on.
-type fence struct {
-	io.ReadCloser
-
-	permit *permit
-	begun  bool
-}
-
-// Read implements [io.Reader].
-func (f *fence) Read(p []byte) (int, error) {
-	if !f.begun && f.permit.expired() {
-		return 0, errPermitExpired
-	}
-	f.begun = true
-	return f.ReadCloser.Read(p)
 }

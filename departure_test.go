@@ -1,11 +1,13 @@
 package webdelivery_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -210,13 +212,10 @@ func TestPermitsExpire(t *testing.T) {
 			}
 			return transport
 		}},
-		{"the body is read late", delay + 5*time.Second, func(f *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
+		{"the connection that is there is handed out late", -1, func(_ *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				if once() {
 					time.Sleep(delay)
-					_, err := r.Body.Read(make([]byte, 1))
-					assert.Error(f, err)
-					return nil, err
 				}
 				return transport.RoundTrip(r)
 			})
@@ -344,4 +343,89 @@ func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
 		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
 	})
+}
+
+// The body of a refusal may hang: the purge is sent again after the pause, not after the body.
+func TestTheBodyOfARefusalHangs(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{
+			Path: "/cache/purge", Count: 1, Status: 503, Body: `{"code":503}`, Stall: time.Hour, Header: http.Header{"Retry-After": {"3"}},
+		})
+		require.NoError(f, submit.call(f.Context(), f.client))
+		assert.Equal(f, []time.Duration{0, 3 * time.Second}, f.arrivals())
+	})
+}
+
+// One purge that the service always answers 503 does not hold up those that it accepts.
+func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		next := f.http.Transport
+		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				return nil, err
+			}
+			if strings.Contains(string(body), "poison") {
+				return &http.Response{StatusCode: 503, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+			}
+			r = r.Clone(r.Context())
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			return next.RoundTrip(r)
+		})
+		client := f.newClient(f.srv.URL(), setup{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := client.Purge.Submit(f.Context(), purgeOf("https://www.example.com/poison"))
+			assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
+			assert.ErrorContains(f, err, "ThrottleTimeout")
+		})
+		for range 25 { // one every 10 s
+			time.Sleep(10 * time.Second)
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(f.Context(), 2*time.Minute)
+				defer cancel()
+				assert.NoError(f, submit.call(ctx, client))
+			})
+		}
+		wg.Wait()
+		assert.Len(f, f.srv.Purged(), 25)
+	})
+}
+
+// A purge whose body cannot be told from none would be sent again by net/http itself; a method in another letter case is
+// no purge, and takes no permit. Both are refused.
+func TestPurgesByDo(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodPost, "/cache/purge", nil, nil), webdelivery.ErrInvalid)
+		for _, method := range []string{"post", "Post", "get", "dELETE"} {
+			require.ErrorIs(f, f.client.Do(f.Context(), method, "/cache/purge", map[string]int{}, nil), webdelivery.ErrInvalid, method)
+		}
+		assert.Empty(f, f.srv.Requests())
+	})
+}
+
+// The code in a reply counts however it is written, and a receipt has the same.
+func TestCodesOfOtherWriters(t *testing.T) {
+	t.Parallel()
+	const receipt = `,"description":"d","transaction_id":1,"purge_response":{"transaction_status_uri":"/transactions/1"}}`
+	for code, is := range map[string]error{
+		`"Code":403`: webdelivery.ErrForbidden, `"CODE":400`: webdelivery.ErrBadRequest, `"c\u006fde":400`: webdelivery.ErrBadRequest,
+		`"code":400.0`: webdelivery.ErrBadRequest, `"code":4e2`: webdelivery.ErrBadRequest, `"code":"400"`: webdelivery.ErrBadRequest,
+		`"code":"4e2"`: webdelivery.ErrBadRequest, `"code":[400]`: webdelivery.ErrBadReply, `"code":true`: webdelivery.ErrBadReply, `"code":400.5`: webdelivery.ErrBadReply,
+		`"code":"created"`: nil, `"code":201.0`: nil, `"code":null`: nil,
+	} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: "/cache/purge", Status: 200, Body: "{" + code + receipt})
+			got, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+			if is == nil {
+				require.NoError(f, err, code)
+				assert.Less(f, got.Code, 400, code)
+			} else {
+				require.ErrorIs(f, err, is, code)
+			}
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -50,6 +51,18 @@ func hostOf(name string) string {
 		}
 	}
 	return name
+}
+
+// validHost: what is left of a host name in its one spelling can be looked up. A name of invisible characters is empty
+// then.
+func validHost(host string) bool {
+	name := (&url.URL{Host: host}).Hostname()
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return strings.Trim(name, ".") != "" && strings.IndexFunc(name, func(r rune) bool {
+		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._", r)
+	}) < 0
 }
 
 var errNotDialed = errors.New("not dialed")

@@ -78,9 +78,12 @@ func TestOtherHosts(t *testing.T) {
 	assert.Empty(t, keys[other.limiterKey()])
 }
 
-func TestPortsThatAreNone(t *testing.T) {
+func TestHostsThatAreNone(t *testing.T) {
 	t.Parallel()
-	for _, spelling := range []string{"https://api.example.com:65536", "https://api.example.com:99999999999999999999"} {
+	for _, spelling := range []string{
+		"https://api.example.com:65536", "https://api.example.com:99999999999999999999", "https://api.example.com:0", "https://\u200b", "https://\u00ad",
+		"https://.", "https://..", "https://%E4", `https://a<b>"`, "https://a b", "https://a!b",
+	} {
 		_, err := parseBase(spelling, "acme", false)
 		require.ErrorIs(t, err, ErrInvalid, spelling)
 	}

@@ -64,14 +64,13 @@ var purgePaces sync.Map // base.limiterKey to *pace.Limiter
 
 // gate is what every purge of a client passes before it is sent.
 type gate struct {
-	pace     *pace.Limiter
-	limiter  Limiter       // the user's; nil if the pace bounds arrivals by itself
-	patience time.Duration // while the service accepts nothing
+	pace    *pace.Limiter
+	limiter Limiter // the user's; nil if the pace bounds arrivals by itself
 }
 
 // newGate returns the gate of a client. In front of a limiter of the user's stands a pace that waits for nothing until the
 // service refuses a purge as too fast.
-func newGate(key string, limiter Limiter, patience time.Duration) *gate {
+func newGate(key string, limiter Limiter) *gate {
 	create := pace.New
 	if limiter != nil {
 		key, create = "limited "+key, pace.NewPace
@@ -80,26 +79,27 @@ func newGate(key string, limiter Limiter, patience time.Duration) *gate {
 	if !known {
 		shared, _ = purgePaces.LoadOrStore(key, create())
 	}
-	return &gate{shared.(*pace.Limiter), limiter, patience}
+	return &gate{shared.(*pace.Limiter), limiter}
 }
 
 // permit is the right to send one purge request. It is ended once.
 type permit struct {
-	paced *pace.Permit
-	lent  Permit // of the user's limiter
+	caller *pace.Caller
+	paced  *pace.Permit
+	lent   Permit // of the user's limiter
 }
 
-// acquire waits for a permit. A purge that is sent again passes its turn; the zero value is the end of the queue.
-func (g *gate) acquire(ctx context.Context, turn pace.Turn) (*permit, error) {
+// acquire waits for a permit.
+func (g *gate) acquire(ctx context.Context, caller *pace.Caller) (*permit, error) {
 	for {
-		paced, err := g.pace.Acquire(ctx, turn, g.patience)
+		paced, err := g.pace.Acquire(ctx, caller)
 		if refused := (*pace.RefusedError)(nil); errors.As(err, &refused) {
 			err = fmt.Errorf("%w: %w", ErrRateLimited, err)
 		}
 		if err != nil {
 			return nil, &unsentError{"waiting for a purge permit", err}
 		}
-		p := &permit{paced: paced}
+		p := &permit{caller: caller, paced: paced}
 		if g.limiter == nil {
 			return p, nil
 		}
@@ -111,7 +111,6 @@ func (g *gate) acquire(ctx context.Context, turn pace.Turn) (*permit, error) {
 			return p, nil
 		}
 		p.end(ctx, time.Time{}) // the service refused another purge meanwhile
-		turn = paced.Turn
 	}
 }
 

@@ -26,7 +26,7 @@ type session struct {
 	proven     bool     // token was accepted at least once
 	flight     *flight
 
-	refuted   time.Time // when a doubtful refusal last met a new token too, and so was not about the token
+	refuted   []refutation
 	strikes   int       // refused logins and refused new sessions since a session last worked
 	notBefore time.Time // no login before this
 	lastErr   error     // why the last login was refused
@@ -55,11 +55,11 @@ const maxCoolDown = 30 * time.Second
 // errSessionRefused: the login worked, the session does not.
 var errSessionRefused = fmt.Errorf("the service refused the session it had just made: %w", ErrUnauthorized)
 
-// current gives the token, after a login when there is none.
-func (s *session) current(ctx context.Context) (sessionToken, error) {
+// current gives the token, after a login when there is none that is newer than a generation (0: any).
+func (s *session) current(ctx context.Context, newerThan uint64) (sessionToken, error) {
 	for {
 		s.mu.Lock()
-		if s.valid {
+		if s.valid && s.generation > newerThan {
 			defer s.mu.Unlock()
 			return sessionToken{s.token, s.generation}, nil
 		}
@@ -134,15 +134,12 @@ func (s *session) leave(f *flight) {
 }
 
 // renew takes a refused token out of use, and says whether another try makes sense: not while logins cool down.
-func (s *session) renew(generation uint64, doubtful bool) bool {
+func (s *session) renew(generation uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if doubtful && time.Since(s.refuted) < maxCoolDown {
-		return false
-	}
 	if s.valid && generation == s.generation {
 		s.valid = false
-		if !s.proven && !doubtful {
+		if !s.proven {
 			// The first time may be a session that ended early; from the second on, logging in does not help.
 			s.lastErr = errSessionRefused
 			s.strike(0)
@@ -151,12 +148,30 @@ func (s *session) renew(generation uint64, doubtful bool) bool {
 	return s.valid || s.flight != nil || s.coolingDown() == nil
 }
 
-// refute notes that a doubtful refusal was not about the token. For a while no such refusal causes a login: a wrong
-// transaction id would cause one with every call.
-func (s *session) refute() {
+// doubt says whether a newer token may help a call whose refusal may have another cause. The token stays in use for
+// others until the new login has worked.
+func (s *session) doubt(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refuted = time.Now()
+	s.refuted = slices.DeleteFunc(s.refuted, func(r refutation) bool { return time.Since(r.at) >= maxCoolDown })
+	return len(s.refuted) < maxRefuted && !slices.ContainsFunc(s.refuted, func(r refutation) bool { return r.path == path }) &&
+		(s.flight != nil || s.coolingDown() == nil)
+}
+
+// refutation is a doubtful refusal that met a new token, too, and so was not about the token.
+type refutation struct {
+	path string
+	at   time.Time
+}
+
+// maxRefuted bounds the logins that wrong transaction ids cause within maxCoolDown.
+const maxRefuted = 5
+
+// refute notes one.
+func (s *session) refute(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuted = append(s.refuted, refutation{path, time.Now()})
 }
 
 // holds tells whether a token is the newest, and not refused.

@@ -355,10 +355,10 @@ func (q *PurgeQueue) permit(ctx context.Context, first bool) (*permit, error) {
 	if err := q.inWork.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	_, err := q.client.auth.credential(ctx, purge)
+	_, err := q.client.auth.credential(ctx, purge, 0)
 	var p *permit
 	if err == nil {
-		p, err = q.client.gate.acquire(ctx, 0)
+		p, err = q.client.gate.acquire(ctx, q.client.newCaller())
 	}
 	if err != nil {
 		q.inWork.Release(1)

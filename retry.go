@@ -239,18 +239,19 @@ func (x *exchange) decide() (again bool, wait time.Duration) {
 	}
 	if x.sessionRefused() {
 		// The service refused the session before it did anything else, so even a write is sent again: once.
-		if x.resent && x.doubtful() {
-			x.client.auth.session.refute()
-		}
-		if x.resent || !x.client.auth.renew(a.generation, x.doubtful()) {
+		switch session := x.client.auth.session; {
+		case x.resent && x.doubtful():
+			session.refute(x.path)
+			return false, 0
+		case x.resent, x.doubtful() && !session.doubt(x.path), !x.doubtful() && !session.renew(a.generation):
 			return false, 0
 		}
-		x.resent = true
+		x.resent, x.newerThan = true, a.generation
 		x.answered = attempt{} // what comes next has nothing to do with this refusal
 		return true, 0
 	}
 	if x.kind == purge && a.tooFast() {
-		return x.comesAgain(), 0
+		return x.comesAgain()
 	}
 	if wait = retryAfter(a.header); wait <= 0 {
 		wait = x.client.retry.backoff(x.faults + 1)
@@ -284,43 +285,44 @@ func (x *exchange) repeatable() bool {
 // noteRefusal slows the pace down when the attempt was refused as too fast, and tells the user's limiter.
 func (x *exchange) noteRefusal() {
 	a := &x.last
-	if x.kind != purge || a.pause > 0 || !a.tooFast() {
+	if x.kind != purge || a.refusal.Wait > 0 || !a.tooFast() {
 		return
 	}
-	var since time.Time // the service has accepted nothing
-	a.pause, since = a.permit.paced.Refused(retryAfter(a.header))
+	a.refusal = a.permit.paced.Refused(retryAfter(a.header))
 	if x.giveUpAt.IsZero() {
-		if x.since.After(since) {
-			since = x.since
-		}
-		x.giveUpAt = since.Add(x.client.retry.ThrottleTimeout)
+		x.giveUpAt = a.refusal.Since.Add(x.client.retry.ThrottleTimeout)
+	}
+	if !a.refusal.Everybody {
+		return
 	}
 	limiter, ok := x.client.gate.limiter.(pauser)
 	if !ok {
 		return
 	}
-	if err := limiter.Pause(x.ctx, a.pause); err != nil {
+	if err := limiter.Pause(x.ctx, a.refusal.Wait); err != nil {
 		x.warn("webdelivery: purge limiter not paused", err)
 	}
 }
 
 // comesAgain decides about a purge that was refused as too fast. It waits for its next permit; neither attempts nor the
 // budget count here, because the pace already holds everybody back.
-func (x *exchange) comesAgain() bool {
+func (x *exchange) comesAgain() (again bool, own time.Duration) {
 	now := time.Now()
-	wait := max(x.last.pause, retryAfter(x.last.header))
+	wait := max(x.last.refusal.Wait, retryAfter(x.last.header))
 	deadline, bounded := x.ctx.Deadline()
 	switch {
 	case x.client.retry.MaxAttempts == 1:
-		return false
+		return false, 0
 	case now.Add(wait).After(x.giveUpAt):
 		x.why = x.client.retry.gaveUp()
-		return false
+		return false, 0
 	case bounded && !now.Add(wait).Before(deadline):
 		x.why = &pace.LateError{Wait: wait, Deadline: deadline.Sub(now), Refusing: true}
-		return false
+		return false, 0
+	case x.last.refusal.Everybody:
+		return true, 0 // the limiter waits
 	default:
-		return true
+		return true, wait
 	}
 }
 

@@ -31,7 +31,8 @@ const (
 	maxErrorBody     = 64 << 10  // what an Error keeps of a reply
 	maxTrusted       = 4 << 20   // of a Content-Length: more memory is taken when the bytes are there
 	maxDrained       = 256 << 10 // what is read past that, so that the connection can be used again
-	maxEnvelope      = 4 << 10   // of a refusal under a 200, except a purge's
+	errorBodyWithin  = 2 * time.Second
+	maxEnvelope      = 4 << 10 // of a refusal under a 200, except a purge's
 	defaultMaxBody   = 32 << 20
 	defaultAttempt   = 30 * time.Second
 	defaultIdle      = 60 * time.Second
@@ -79,9 +80,9 @@ type exchange struct {
 	paid      int           // taken from the budget for the attempt under way
 	wait      time.Duration // before the next attempt
 	ambiguous bool          // an attempt may have been processed though no reply says so
-	turn      pace.Turn     // of the purge's permits
-	since     time.Time     // when the purge began to wait for the first of them
+	caller    *pace.Caller  // of the purge's permits
 	resent    bool          // sent again after a new login
+	newerThan uint64        // generation of a session that the service may have refused
 	giveUpAt  time.Time     // until when a purge that was refused as too fast is repeated; zero: it was not
 	why       error         // it is not repeated
 }
@@ -98,7 +99,7 @@ type attempt struct {
 	unsent     bool   // certainly nothing reached the service
 	generation uint64 // of the session that was used
 	permit     *permit
-	pause      time.Duration // in which no purge is sent, because this one came too fast
+	refusal    pace.Refusal // of a purge that came too fast
 }
 
 type exchangeKey struct{}
@@ -183,7 +184,7 @@ func (x *exchange) check() bool {
 	}
 	if again {
 		x.wait = wait
-		x.warn("webdelivery: retry", x.last.err, slog.Int("status", x.last.status), slog.Duration("wait", max(wait, x.last.pause)))
+		x.warn("webdelivery: retry", x.last.err, slog.Int("status", x.last.status), slog.Duration("wait", max(wait, x.last.refusal.Wait)))
 	}
 	return again
 }
@@ -216,6 +217,9 @@ func (x *exchange) succeeded() bool {
 	return a.err == nil && a.status >= http.StatusOK && (a.severity() < http.StatusMultipleChoices ||
 		x.kind == purge && a.severity() == http.StatusSeeOther)
 }
+
+// errNoResponse: a transport of the user's does not keep to the contract of http.RoundTripper.
+var errNoResponse = errors.New("the transport returned neither a response nor an error")
 
 // joinCause puts a context's error before what it brought about.
 func joinCause(ended, err error) error {
@@ -307,6 +311,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil {
 		err = req.Context().Err() // net/http would not send it either, but would not say so
 	}
+	if err == nil && x.last.permit != nil && x.last.permit.expired() {
+		err = errPermitExpired
+	}
 	if err != nil {
 		x.last.err, x.last.unsent = err, true
 		if p := x.last.permit; p != nil {
@@ -335,14 +342,13 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // permit is given back and another one acquired after the login.
 func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential, waited time.Duration, err error) {
 	if x.kind == purge && x.attempts == 1 && x.permit != nil {
-		x.last.permit = x.permit
-		x.turn, x.since = x.permit.paced.Turn, x.permit.paced.Since
+		x.last.permit, x.caller = x.permit, x.permit.caller
 		if !t.client.auth.loggedIn() {
 			x.dropPermit(ctx)
 		}
 	}
 	for {
-		if shown, err = t.client.auth.credential(ctx, x.kind); err != nil || x.kind != purge || x.last.permit != nil {
+		if shown, err = t.client.auth.credential(ctx, x.kind, x.newerThan); err != nil || x.kind != purge || x.last.permit != nil {
 			return shown, waited, err
 		}
 		began := time.Now()
@@ -351,14 +357,15 @@ func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential,
 		if err != nil {
 			return shown, waited, err
 		}
-		if x.turn == 0 {
-			x.turn, x.since = x.last.permit.paced.Turn, x.last.permit.paced.Since
-		}
 		if t.client.auth.holds(shown.generation) {
 			return shown, waited, nil
 		}
 		x.dropPermit(ctx)
 	}
+}
+
+func (c *Client) newCaller() *pace.Caller {
+	return &pace.Caller{Patience: c.retry.ThrottleTimeout}
 }
 
 // dropPermit gives back a permit with which nothing was sent.
@@ -369,12 +376,15 @@ func (x *exchange) dropPermit(ctx context.Context) {
 
 // acquire waits for the permit of an attempt, but not longer than a refused purge is repeated.
 func (x *exchange) acquire(ctx context.Context) (*permit, error) {
+	if x.caller == nil {
+		x.caller = x.client.newCaller()
+	}
 	if x.giveUpAt.IsZero() {
-		return x.client.gate.acquire(ctx, x.turn)
+		return x.client.gate.acquire(ctx, x.caller)
 	}
 	bounded, cancel := context.WithDeadline(ctx, x.giveUpAt)
 	defer cancel()
-	p, err := x.client.gate.acquire(bounded, x.turn)
+	p, err := x.client.gate.acquire(bounded, x.caller)
 	deadline, ends := ctx.Deadline()
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || x.giveUpAt.Before(deadline)) {
 		err = &unsentError{"waiting for a purge permit", x.client.retry.gaveUp()}
@@ -412,11 +422,11 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	out.URL, out.Header = &own.url, x.header(&own.header, shown)
 	if away != nil {
 		out.GetBody = nil // with it, net/http would send a purge again by itself, without a permit
-		if !a.permit.lent.Expires.IsZero() {
-			out.Body = &fence{ReadCloser: out.Body, permit: a.permit}
-		}
 	}
 	resp, err := c.next.RoundTrip(out) //nolint:bodyclose // readBody closes it, or the stream
+	if err == nil && resp == nil {
+		err = errNoResponse
+	}
 	if err == nil {
 		a.status, a.header = resp.StatusCode, resp.Header
 		if away != nil {
@@ -425,6 +435,9 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		}
 		if resp.Body == nil {
 			resp.Body = http.NoBody // as http.Client does for transports that leave it out
+		}
+		if a.status >= http.StatusMultipleChoices {
+			defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // the status is what counts
 		}
 		if x.stream && a.status >= http.StatusOK && a.status < http.StatusMultipleChoices {
 			dog.timer.Stop()

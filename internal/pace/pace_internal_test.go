@@ -44,7 +44,7 @@ func TestPlaces(t *testing.T) {
 			t.Parallel()
 			l, start := New(), time.Now()
 			for i, s := range tt.steps {
-				permit, wait := l.take(start.Add(s.at))
+				permit, wait := l.take(&Caller{}, start.Add(s.at))
 				require.Equal(t, s.wait, wait, "step %d", i)
 				if permit == nil {
 					continue
@@ -61,13 +61,18 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// refusedAt lets the service refuse a request that left and was answered at these times.
+func refusedAt(l *Limiter, left, answered time.Time, after time.Duration) {
+	l.refuse(&Permit{limiter: l, caller: &Caller{}, place: -1, granted: left}, answered, after)
+}
+
 // A refusal doubles the average interval, from the service's 500 ms to at most 16 s; an accepted purge adds 0.02 a second
 // to the rate, until the limit does not bind any more.
 func TestThePaceAdapts(t *testing.T) {
 	t.Parallel()
 	l, now := New(), time.Now()
 	for _, want := range []float64{1, 2, 4, 8, 16, 16} {
-		l.refused(now, now, 0)
+		refusedAt(l, now, now, 0)
 		assert.InDelta(t, want, l.interval.Seconds(), 0)
 		now = now.Add(time.Minute)
 	}
@@ -75,12 +80,12 @@ func TestThePaceAdapts(t *testing.T) {
 	accepted := 0
 	for ; l.interval > 0; accepted++ {
 		assert.InDelta(t, rate, float64(time.Second)/float64(l.interval), 1e-6)
-		l.accepted(now)
+		l.accept(now)
 		rate += 0.02
 	}
 	assert.Equal(t, 97, accepted, "(2 - 1/16) / 0.02")
 	for range 2 {
-		permit, _ := l.take(now)
+		permit, _ := l.take(&Caller{}, now)
 		require.NotNil(t, permit, "two at once again")
 	}
 }
@@ -89,17 +94,45 @@ func TestThePaceAdapts(t *testing.T) {
 func TestTwoRefusalsOfOnePace(t *testing.T) {
 	t.Parallel()
 	l, now := New(), time.Now()
-	first, _ := l.take(now)
-	second, _ := l.take(now)
-	l.refused(first.granted, now.Add(time.Second), 0)
-	l.refused(second.granted, now.Add(2*time.Second), 0)
+	first, _ := l.take(&Caller{}, now)
+	second, _ := l.take(&Caller{}, now)
+	l.refuse(first, now.Add(time.Second), 0)
+	l.refuse(second, now.Add(2*time.Second), 0)
 	assert.Equal(t, time.Second, l.interval)
-	l.refused(now.Add(3*time.Second), now.Add(4*time.Second), 0)
+	refusedAt(l, now.Add(3*time.Second), now.Add(4*time.Second), 0)
 	assert.Equal(t, 2*time.Second, l.interval)
 }
 
+// A purge that is refused again while others are accepted does not slow the others down. It alone waits, each time longer:
+// drawn between half of 0.5, 1, 2 to 16 s and all of it.
+func TestARefusalThatIsNotAboutThePace(t *testing.T) {
+	t.Parallel()
+	l, now := New(), time.Now()
+	l.jitter = func() float64 { return 1 }
+	poison := &Caller{}
+	p, _ := l.take(poison, now)
+	assert.True(t, l.refuse(p, now, 0).Everybody)
+	assert.Equal(t, time.Second, l.interval)
+	for _, want := range []float64{0.5, 1, 2, 4, 8, 16, 16} {
+		now = now.Add(time.Minute)
+		l.accept(now)
+		before, resume := l.interval, l.resume
+		r := l.refuse(&Permit{limiter: l, caller: poison, place: -1, granted: now}, now.Add(time.Second), 0)
+		assert.False(t, r.Everybody)
+		assert.InDelta(t, want, r.Wait.Seconds(), 0)
+		assert.Equal(t, before, l.interval)
+		assert.Equal(t, resume, l.resume)
+	}
+	r := l.refuse(&Permit{limiter: l, caller: poison, place: -1, granted: now}, now.Add(time.Hour), 0)
+	assert.True(t, r.Everybody, "nothing was accepted since")
+	l.accept(now.Add(2 * time.Hour))
+	r = l.refuse(&Permit{limiter: l, caller: poison, place: -1, granted: now}, now.Add(3*time.Hour), time.Minute)
+	assert.True(t, r.Everybody, "the service asks for a pause")
+	assert.Equal(t, time.Minute, r.Wait)
+}
+
 // Intervals are drawn between three quarters and five quarters of their average; a pause lasts at least one of them, and
-// as long as the service asks.
+// as long as the service asks, up to 5 minutes.
 func TestIntervalsHaveJitter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -111,18 +144,20 @@ func TestIntervalsHaveJitter(t *testing.T) {
 		{1, 0, 1250 * time.Millisecond, 1250 * time.Millisecond},
 		{0.5, 0, time.Second, time.Second},
 		{0.5, 30 * time.Second, 30 * time.Second, time.Second},
+		{0.5, time.Hour, 5 * time.Minute, time.Second},
 		{1, time.Millisecond, 1250 * time.Millisecond, 1250 * time.Millisecond},
 	} {
 		l, now := NewPace(), time.Now()
 		l.jitter = func() float64 { return tt.jitter }
-		permit, _ := l.take(now)
-		assert.Equal(t, tt.pause, l.refused(permit.granted, now, tt.asked))
-		_, wait := l.take(now)
+		permit, _ := l.take(&Caller{}, now)
+		r := l.refuse(permit, now, min(tt.asked, longestPause))
+		assert.Equal(t, Refusal{Wait: tt.pause, Everybody: true, Since: now}, r)
+		_, wait := l.take(&Caller{}, now)
 		assert.Equal(t, tt.pause, wait)
 		now = now.Add(tt.pause)
-		permit, _ = l.take(now)
+		permit, _ = l.take(&Caller{}, now)
 		require.NotNil(t, permit)
-		_, wait = l.take(now)
+		_, wait = l.take(&Caller{}, now)
 		assert.InDelta(t, tt.next, wait, float64(time.Microsecond))
 	}
 }
@@ -131,37 +166,66 @@ func TestIntervalsHaveJitter(t *testing.T) {
 func TestThePauseStays(t *testing.T) {
 	t.Parallel()
 	l, now := New(), time.Now()
-	l.refused(now, now, 10*time.Second)
-	l.refused(now, now.Add(time.Second), time.Second)
-	_, wait := l.take(now.Add(2 * time.Second))
+	refusedAt(l, now, now, 10*time.Second)
+	refusedAt(l, now, now.Add(time.Second), time.Second)
+	_, wait := l.take(&Caller{}, now.Add(2*time.Second))
 	assert.Equal(t, 8*time.Second, wait)
 }
 
-// The forecast of the k-th caller: everybody in front takes a permit, and what is on the way arrives now.
+// The forecast: everybody in front takes a permit, what is on the way arrives now, and all are accepted.
 func TestForecast(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
-	l := New()
-	at := func(position int) time.Duration { return l.forecast(now).at(position).Sub(now) }
-	assert.Zero(t, at(0))
-	assert.Zero(t, at(1))
-	assert.Equal(t, Hold, at(2))
-	l.places = []time.Time{onTheWay, now.Add(200 * time.Millisecond)}
-	assert.Equal(t, 200*time.Millisecond, at(0))
-	assert.Equal(t, Hold, at(1))
-	assert.Equal(t, 200*time.Millisecond+Hold, at(2))
-	assert.Equal(t, 2*Hold, at(3))
-	l.refused(now, now, 10*time.Second)
-	assert.Equal(t, 10*time.Second, at(0))
-	assert.Equal(t, 10*time.Second+3*750*time.Millisecond, at(3))
-	assert.Zero(t, NewPace().forecast(now).at(1000).Sub(now))
+	now, ms := time.Now(), time.Millisecond
+	quick := func(rate float64) time.Duration { return time.Duration(0.75 / rate * float64(time.Second)) }
+	tests := []struct {
+		name    string
+		prepare func(l *Limiter)
+		want    []time.Duration
+	}{
+		{"unused", func(*Limiter) {}, []time.Duration{0, 0, Hold, Hold, 2 * Hold}},
+		{"places", func(l *Limiter) { l.places = []time.Time{onTheWay, now.Add(200 * ms)} }, []time.Duration{200 * ms, Hold, 200*ms + Hold, 2 * Hold}},
+		{"a pause, then the slow pace, shortened by each", func(l *Limiter) { refusedAt(l, now, now, 10*time.Second) }, []time.Duration{
+			10 * time.Second, 10*time.Second + quick(1.02), 10*time.Second + quick(1.02) + quick(1.04),
+		}},
+		{"the interval under way, as nothing can change it", func(l *Limiter) {
+			for range 4 {
+				refusedAt(l, now.Add(-time.Minute), now.Add(-time.Minute), 0)
+				l.slowed = time.Time{}
+			}
+			_, _ = l.take(&Caller{}, now)
+			l.flying, l.places = 0, make([]time.Time, places) // nothing was sent
+		}, []time.Duration{8 * time.Second, 8*time.Second + quick(1.0/8+0.02)}},
+		{"the interval under way, which the purge on the way may shorten", func(l *Limiter) {
+			for range 4 {
+				refusedAt(l, now.Add(-time.Minute), now.Add(-time.Minute), 0)
+				l.slowed = time.Time{}
+			}
+			_, _ = l.take(&Caller{}, now)
+		}, []time.Duration{quick(1.0/8 + 0.02)}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := New()
+			l.jitter = func() float64 { return 0.5 }
+			tt.prepare(l)
+			next := l.forecast(now)
+			for i, want := range tt.want {
+				assert.InDelta(t, want, next().Sub(now), float64(time.Microsecond), "%d", i)
+			}
+		})
+	}
+	assert.Zero(t, NewPace().forecast(now)().Sub(now))
 }
 
+// patient is a caller that does not give up.
+func patient() *Caller { return &Caller{Patience: time.Hour} }
+
 // acquire waits in a goroutine; it returns where the result comes.
-func acquire(ctx context.Context, l *Limiter, turn Turn) chan any {
+func acquire(ctx context.Context, l *Limiter, c *Caller) chan any {
 	done := make(chan any, 1)
 	go func() {
-		if p, err := l.Acquire(ctx, turn, time.Hour); err != nil {
+		if p, err := l.Acquire(ctx, c); err != nil {
 			done <- err
 		} else {
 			done <- p
@@ -171,30 +235,55 @@ func acquire(ctx context.Context, l *Limiter, turn Turn) chan any {
 	return done
 }
 
-// Callers are served in the order in which they came. One who comes with an earlier turn is before all who came later.
-func TestTurns(t *testing.T) {
+// Callers are served in the order in which they came. Those that were refused before take every second permit, in the
+// order in which they were refused.
+func TestOrder(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := New()
-		first, err := l.Acquire(t.Context(), 0, time.Hour)
-		require.NoError(t, err)
-		second, err := l.Acquire(t.Context(), 0, time.Hour)
-		require.NoError(t, err)
-		waiting := []chan any{acquire(t.Context(), l, 0), acquire(t.Context(), l, 0)}
-		again := acquire(t.Context(), l, first.Turn)
-		assert.Equal(t, Turn(4), l.turns)
-		for _, next := range append([]chan any{again}, waiting...) {
-			second.End(time.Time{})
-			synctest.Wait()
-			select {
-			case p := <-next:
-				second = p.(*Permit)
-			default:
-				require.Fail(t, "another caller was served")
+	tests := []struct {
+		arrive string // a letter is a new caller, an upper-case one was refused before
+		served string
+	}{
+		{"abc", "abc"},
+		{"ABC", "ABC"},
+		{"aB", "aB"},
+		{"abcD", "aDbc"},
+		{"abcdEF", "aEbFcd"},
+		{"AbC", "AbC"},
+		{"AbcDeF", "AbDcFe"},
+		{"abCDe", "aCbDe"},
+	}
+	for _, tt := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			l := New()
+			held, err := l.Acquire(t.Context(), patient())
+			require.NoError(t, err)
+			_, err = l.Acquire(t.Context(), patient())
+			require.NoError(t, err)
+			waiting := map[rune]chan any{}
+			for _, name := range tt.arrive {
+				c := patient()
+				if name < 'a' {
+					c.refused = time.Now()
+				}
+				waiting[name] = acquire(t.Context(), l, c)
 			}
-		}
-		assert.Less(t, first.Turn, second.Turn)
-	})
+			served := ""
+			for range tt.arrive {
+				held.End(time.Time{})
+				synctest.Wait()
+				for name, done := range waiting {
+					select {
+					case p := <-done:
+						held = p.(*Permit)
+						served += string(name)
+						delete(waiting, name)
+					default:
+					}
+				}
+			}
+			assert.Equal(t, tt.served, served)
+		})
+	}
 }
 
 // Who gives up leaves no hole, wherever it stands in the queue.
@@ -203,15 +292,15 @@ func TestLeaving(t *testing.T) {
 	for gone := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			l := New()
-			held, err := l.Acquire(t.Context(), 0, time.Hour)
+			held, err := l.Acquire(t.Context(), patient())
 			require.NoError(t, err)
-			_, err = l.Acquire(t.Context(), 0, time.Hour)
+			_, err = l.Acquire(t.Context(), patient())
 			require.NoError(t, err)
 			var waiting []chan any
 			var cancels []context.CancelFunc
 			for range 3 {
 				ctx, cancel := context.WithCancel(t.Context())
-				waiting, cancels = append(waiting, acquire(ctx, l, 0)), append(cancels, cancel)
+				waiting, cancels = append(waiting, acquire(ctx, l, patient())), append(cancels, cancel)
 			}
 			cancels[gone]()
 			synctest.Wait()
@@ -236,9 +325,9 @@ func TestLateCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New()
-		held, err := l.Acquire(t.Context(), 0, time.Hour)
+		held, err := l.Acquire(t.Context(), patient())
 		require.NoError(t, err)
-		other, err := l.Acquire(t.Context(), 0, time.Hour)
+		other, err := l.Acquire(t.Context(), patient())
 		require.NoError(t, err)
 		began := time.Now()
 		within := func(d time.Duration) context.Context {
@@ -246,14 +335,14 @@ func TestLateCallers(t *testing.T) {
 			t.Cleanup(cancel)
 			return ctx
 		}
-		_, err = l.Acquire(within(Hold-1), 0, time.Hour)
+		_, err = l.Acquire(within(Hold-1), patient())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		patient, soon, late := acquire(t.Context(), l, 0), acquire(within(Hold), l, 0), acquire(within(time.Minute), l, 0)
-		_, err = l.Acquire(within(2*Hold-1), 0, time.Hour) // the fourth
+		first, soon, late := acquire(t.Context(), l, patient()), acquire(within(Hold), l, patient()), acquire(within(time.Minute), l, patient())
+		_, err = l.Acquire(within(2*Hold-1), patient()) // the fourth
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Len(t, l.queue, 3)
 		other.End(time.Time{})
-		other = (<-patient).(*Permit)
+		other = (<-first).(*Permit)
 		held.End(time.Time{})
 		assert.IsType(t, held, <-soon)
 		assert.Zero(t, time.Since(began))
@@ -276,7 +365,7 @@ func TestManyCallers(t *testing.T) {
 			wg.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Second)
 				defer cancel()
-				p, err := l.Acquire(ctx, 0, time.Hour)
+				p, err := l.Acquire(ctx, patient())
 				if err != nil {
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 					mu.Lock()
@@ -319,12 +408,12 @@ func TestIdleTimeRestoresThePace(t *testing.T) {
 			l := New()
 			for range 5 {
 				now := time.Now()
-				l.refused(now, now, 0)
+				refusedAt(l, now, now, 0)
 				time.Sleep(time.Second)
 			}
 			assert.Equal(t, 16*time.Second, l.interval)
 			time.Sleep(unused - time.Second)
-			_, err := l.Acquire(t.Context(), 0, time.Hour)
+			_, err := l.Acquire(t.Context(), patient())
 			require.NoError(t, err)
 			assert.Equal(t, want, l.interval)
 		})
@@ -339,19 +428,19 @@ func TestLateByThePace(t *testing.T) {
 		l.jitter = func() float64 { return 0.5 }
 		for range 4 {
 			now := time.Now()
-			l.refused(now, now, 0)
+			refusedAt(l, now, now, 0)
 			time.Sleep(time.Second)
 		}
 		time.Sleep(8 * time.Second)
-		p, err := l.Acquire(t.Context(), 0, time.Hour)
+		p, err := l.Acquire(t.Context(), patient())
 		require.NoError(t, err)
 		p.End(time.Now())
 		p.Accepted()
 		began := time.Now()
-		waiting := acquire(t.Context(), l, 0) // for 6.9 s: 1 / (1/8 + 0.02); the caller behind it for 5.2 s more at least
+		waiting := acquire(t.Context(), l, patient()) // for 6.9 s: 1 / (1/8 + 0.02); the caller behind it for 5.2 s more at least
 		for _, d := range []time.Duration{time.Second, 6 * time.Second, 10 * time.Second} {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
-			_, err = l.Acquire(ctx, 0, time.Hour)
+			_, err = l.Acquire(ctx, patient())
 			var late *LateError
 			require.ErrorAs(t, err, &late)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -376,8 +465,9 @@ func TestPatience(t *testing.T) {
 			wg.Go(func() {
 				time.Sleep(time.Duration(i) * time.Second)
 				asked := time.Now()
+				c := &Caller{Patience: 5 * time.Minute}
 				for {
-					p, err := l.Acquire(t.Context(), Turn(1+i), 5*time.Minute)
+					p, err := l.Acquire(t.Context(), c)
 					var refused *RefusedError
 					if errors.As(err, &refused) {
 						assert.Equal(t, 5*time.Minute, refused.After)
@@ -387,7 +477,7 @@ func TestPatience(t *testing.T) {
 						return
 					}
 					p.End(time.Now())
-					if _, since := p.Refused(0); time.Since(latest(since, asked)) >= 5*time.Minute {
+					if time.Since(p.Refused(0).Since) >= 5*time.Minute {
 						break
 					}
 				}
@@ -397,7 +487,7 @@ func TestPatience(t *testing.T) {
 		wg.Wait()
 		assert.Less(t, time.Since(began), 6*time.Minute)
 		assert.True(t, l.Refusing())
-		p, err := l.Acquire(t.Context(), 0, time.Hour)
+		p, err := l.Acquire(t.Context(), patient())
 		require.NoError(t, err)
 		p.Accepted()
 		assert.False(t, l.Refusing())

@@ -47,13 +47,14 @@ func (e *events) Pop() any {
 func (s simulation) run(seed uint64) simulated {
 	random := rand.New(rand.NewPCG(seed, 1))
 	start := time.Unix(1_800_000_000, 0)
-	limiters := make([]*Limiter, s.clients)
+	limiters, callers := make([]*Limiter, s.clients), make([]*Caller, s.clients)
 	began := make([]time.Time, s.clients)
 	result := simulated{perClient: make([]int, s.clients)}
 	queue := &events{}
 	for i := range limiters {
 		limiters[i] = New()
 		limiters[i].jitter = random.Float64
+		callers[i] = &Caller{}
 		began[i] = start
 		heap.Push(queue, event{start.Add(time.Duration(random.Int64N(int64(time.Millisecond)))), i})
 	}
@@ -64,7 +65,7 @@ func (s simulation) run(seed uint64) simulated {
 		if s.until > 0 && now.Sub(start) > s.until {
 			break
 		}
-		permit, wait := l.take(now)
+		permit, wait := l.take(callers[e.client], now)
 		if permit == nil {
 			heap.Push(queue, event{now.Add(wait), e.client})
 			continue
@@ -77,8 +78,10 @@ func (s simulation) run(seed uint64) simulated {
 			counted = append(counted, arrived)
 		}
 		l.places[permit.place] = answered.Add(Hold)
+		l.flying--
 		if taken {
-			l.accepted(answered)
+			l.accept(answered)
+			callers[e.client] = &Caller{}
 			result.accepted++
 			result.perClient[e.client]++
 			result.longest = max(result.longest, answered.Sub(began[e.client]))
@@ -88,7 +91,7 @@ func (s simulation) run(seed uint64) simulated {
 				continue
 			}
 		} else {
-			l.refused(permit.granted, answered, 0)
+			l.refuse(permit, answered, 0)
 			result.refused++
 		}
 		heap.Push(queue, event{answered, e.client})
