@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -106,8 +104,8 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 	w := newWirePage[T]()
 	if bytes.TrimSpace(r.body)[0] == '[' {
 		err = r.unmarshal(&w.Items)
-	} else if err = r.decodeObject(w); err == nil && w.Items == nil && w.Tasks == nil && !r.hasMember("items", "tasks") {
-		err = r.bad("no page: neither items nor tasks", nil)
+	} else if err = r.decodeObject(w); err == nil {
+		err = r.checkMembers(w.Items != nil && w.Tasks != nil)
 	}
 	if err != nil {
 		return read, err
@@ -163,16 +161,33 @@ func (w *wirePage[T]) more(read *pageRead[T], query string, saidNext bool) (said
 	}
 }
 
-// hasMember tells whether the reply, an object, has one of these members, in any letter case, as decoding takes them.
-func (r *reply) hasMember(names ...string) bool {
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(r.body, &members) // it was decoded before
-	for name := range members {
-		if slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) }) {
-			return true
+// pageMembers are the members of a page. The first two hold its items.
+var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "page_count", "page_index", "prev_uri", "next_uri"}
+
+// checkMembers refuses a page that can be read in more than one way, or that is none. A member that comes twice, in
+// whatever letter case, is an example: decoding takes the last of them, and the items of the first would be lost.
+func (r *reply) checkMembers(bothHoldItems bool) error {
+	var has [len(pageMembers)]bool
+	for text := range memberNames(r.body) {
+		name := string(text)
+		for i, known := range pageMembers {
+			if !strings.EqualFold(name, known) {
+				continue
+			}
+			if has[i] {
+				return r.bad(known+" comes twice", nil)
+			}
+			has[i] = true
 		}
 	}
-	return false
+	switch {
+	case !has[0] && !has[1]:
+		return r.bad("no page: neither items nor tasks", nil)
+	case bothHoldItems:
+		return r.bad("both items and tasks", nil)
+	default:
+		return nil
+	}
 }
 
 // numberIn reads a number of a query; 0 without one.
