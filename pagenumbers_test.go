@@ -293,14 +293,14 @@ func TestPagesThatRepeatItems(t *testing.T) {
 func TestPagesOfItemsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	for bodies, want := range map[string]int{
-		`[{"status":"x"}] [{"status":"x"}]`:                     1,
-		`[{"status":"x"}] [{"status":"y"}] []`:                  2,
-		`[{"progress":1},{"progress":2}] [{"progress":3}]`:      3,
-		`{"tasks":[{"status":"x"}]} [{"status":"y"}] []`:        2,
-		`{"tasks":[{"user":{"id":"u"}}]} {"items":null}`:        1,
-		`[{"status":"x"}] {"tasks":[],"has_more":false}`:        1,
-		`[{"status":"x"}] {"tasks":[{}],"page_count":2}`:        2,
-		`{"items":[{}],"next_uri":"/tasks?x=2"} {"tasks":[{}]}`: 2, // who said once that there is more has said now that there is none
+		`[{"status":"x"}] [{"status":"x"}]`:                                 1,
+		`[{"status":"x"}] [{"status":"y"}] []`:                              2,
+		`[{"progress":1},{"progress":2}] [{"progress":3}]`:                  3,
+		`{"tasks":[{"status":"x"}]} [{"status":"y"}] []`:                    2,
+		`{"tasks":[{"user":{"id":"u"}}]} {"items":null}`:                    1,
+		`[{"status":"x"}] {"tasks":[],"has_more":false}`:                    1,
+		`[{"status":"x"}] {"tasks":[{}],"page_count":2}`:                    2,
+		`{"items":[{}],"next_uri":"/tasks?x=2"} {"tasks":[{"status":"x"}]}`: 2, // who said once that there is more has said now that there is none
 	} {
 		t.Run(bodies, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,16 @@
 package webdelivery_test
 
 import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -56,4 +65,235 @@ func TestPagesThatAreAmbiguous(t *testing.T) {
 			})
 		}
 	}
+}
+
+var itemRange = regexp.MustCompile(`@(\d+)-(\d+)`)
+
+// bookOf is a collection whose pages are these texts, by their number. In a page, @1-10 stands for the items i1 to i10,
+// and {path} for the path of the collection. Behind the last page comes the last one again.
+func bookOf(t *testing.T, path string, pages []string) (client *webdelivery.Client, requests func() int) {
+	t.Helper()
+	var sent atomic.Int64
+	return answered(t, func(r *http.Request) *http.Response {
+		if sent.Add(1) > 50 {
+			t.Error("requests without end")
+			return response(http.StatusTeapot, nil)
+		}
+		number := 1
+		if n, err := strconv.Atoi(r.URL.Query().Get("page")); err == nil {
+			number = n
+		}
+		page := strings.ReplaceAll(pages[min(number, len(pages))-1], "{path}", path)
+		page = strings.ReplaceAll(page, "{number}", strconv.Itoa(number))
+		page = strings.ReplaceAll(page, "{next}", strconv.Itoa(number+1))
+		return response(http.StatusOK, []byte(itemRange.ReplaceAllStringFunc(page, func(text string) string {
+			var from, to int
+			_, _ = fmt.Sscanf(text, "@%d-%d", &from, &to)
+			var items []string
+			for i := from; i <= to; i++ {
+				items = append(items, fmt.Sprintf(`{"id":"i%d"}`, i))
+			}
+			return strings.Join(items, ",")
+		})))
+	}), func() int { return int(sent.Load()) }
+}
+
+// bookTest is a collection, and what comes of reading it.
+type bookTest struct {
+	name   string
+	pages  []string
+	items  int    // that come
+	says   string // the *PaginationError; "": there is none
+	page   int    // to begin with; 0: none is asked for
+	ahead  bool   // ReadAhead comes to the same: the pages are counted
+	atMost int    // requests; 0: one a page
+}
+
+func (tt *bookTest) run(t *testing.T) {
+	t.Helper()
+	for name, reader := range readers() {
+		if strings.Contains(name, "ReadAhead") && !tt.ahead {
+			continue
+		}
+		t.Run(tt.name+" "+name, func(t *testing.T) {
+			t.Parallel()
+			client, requests := bookOf(t, reader.path, tt.pages)
+			ids, err := gather(reader.read(t.Context(), client, paging{page: tt.page}))
+			assert.Len(t, ids, tt.items)
+			if tt.says == "" {
+				require.NoError(t, err)
+			} else {
+				var broken *webdelivery.PaginationError
+				require.ErrorAs(t, err, &broken)
+				assert.Contains(t, broken.Reason, tt.says)
+			}
+			assert.LessOrEqual(t, requests(), cmp.Or(tt.atMost, len(tt.pages)))
+		})
+	}
+}
+
+// What a page announced must come, or the end is an error after the items: the pages are compared with page_count and
+// next_uri, the items with total.
+func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
+	t.Parallel()
+	const next = `"next_uri":"{path}?page={next}"`
+	for _, tt := range []bookTest{
+		{name: "the end before the total", items: 20, says: "20 items came, and the collection has 25", pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,` + next + `}`, `{"items":[@11-20],"total":25,"has_more":false,"next_uri":null}`,
+		}},
+		{name: "the end before the total of the first page alone", items: 20, says: "has 25", pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,` + next + `}`, `{"items":[@11-20],"has_more":false}`,
+		}},
+		{name: "a total alone, then the end", items: 20, says: "has 25", pages: []string{
+			`{"items":[@1-10],"total":25}`, `{"items":[@11-20],"has_more":false}`,
+		}},
+		{name: "page_count and total, then items alone", items: 20, says: "page 2 of 3", pages: []string{
+			`{"items":[@1-10],"page_count":3,"total":25,` + next + `}`, `{"items":[@11-20]}`,
+		}},
+		{name: "page_count, then items alone", items: 20, says: "page 2 of 3", pages: []string{
+			`{"items":[@1-10],"page_count":3,` + next + `}`, `{"items":[@11-20]}`,
+		}},
+		{name: "page_count from page 2, then items alone", items: 20, page: 2, says: "page 3 of 4", pages: []string{
+			``, `{"items":[@1-10],"page_count":4,` + next + `}`, `{"items":[@11-20]}`,
+		}},
+		{name: "page_count and the first page_index, then items alone", items: 20, says: "page 2 of 3", pages: []string{
+			`{"items":[@1-10],"page_count":3,"page_index":1,` + next + `}`, `{"items":[@11-20]}`,
+		}},
+		{name: "next_uri alone, then a total alone", items: 20, says: "has 25", pages: []string{
+			`{"items":[@1-10],` + next + `}`, `{"items":[@11-20],"total":25}`,
+		}},
+		{name: "has_more false, next_uri", items: 10, says: "has_more is false, but there is a next_uri", pages: []string{
+			`{"items":[@1-10],"has_more":false,` + next + `}`,
+		}},
+		{name: "has_more false, page_count 3", items: 10, says: "page 1 of 3", pages: []string{`{"items":[@1-10],"has_more":false,"page_count":3}`}},
+		{name: "has_more false, page_count 3, page 3", items: 5, page: 3, pages: []string{``, ``, `{"items":[@1-5],"has_more":false,"page_count":3}`}},
+		{name: "has_more false, total 25", items: 10, says: "has 25", pages: []string{`{"items":[@1-10],"has_more":false,"total":25}`}},
+		{name: "page_count 1, total 25", items: 10, says: "has 25", pages: []string{`{"items":[@1-10],"page_count":1,"total":25}`}},
+		{name: "counted, page_count 1, total 25", items: 10, says: "has 25", ahead: true, pages: []string{
+			`{"items":[@1-10],"page_index":1,"page_count":1,"total":25}`,
+		}},
+		{name: "counted, the last page has a next_uri", items: 20, says: "next_uri", ahead: true, pages: []string{
+			`{"items":[@1-10],"page_index":1,"page_count":2,"has_more":true,` + next + `}`,
+			`{"items":[@11-20],"page_index":2,"page_count":2,"has_more":false,` + next + `}`,
+		}},
+		{name: "no items, total 25", says: "has 25", pages: []string{`{"items":[],"has_more":false,"total":25}`}},
+
+		// These are no contradictions.
+		{name: "page 1 is not read", items: 15, page: 2, pages: []string{
+			``, `{"items":[@1-10],"has_more":true,"total":25,` + next + `}`, `{"items":[@11-15],"has_more":false,"total":25}`,
+		}},
+		{name: "it grows", items: 26, pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[@11-20],"has_more":true,` + next + `}`,
+			`{"items":[@21-26],"has_more":false}`,
+		}},
+		{name: "it grows by a page", items: 31, pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,"page_index":1,` + next + `}`,
+			`{"items":[@11-20],"total":31,"has_more":true,"page_count":4,"page_index":2,` + next + `}`,
+			`{"items":[@21-30],"total":31,"has_more":true,"page_count":4,"page_index":3,` + next + `}`,
+			`{"items":[@31-31],"total":31,"has_more":false,"page_count":4,"page_index":4}`,
+		}},
+		{name: "it shrinks", items: 20, pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,"page_index":1,` + next + `}`,
+			`{"items":[@11-20],"total":20,"has_more":false,"page_count":2,"page_index":2,"next_uri":null}`,
+		}},
+		{name: "it shrinks behind the page", items: 20, pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[@11-20],"total":25,"has_more":true,"page_count":3,` + next + `}`,
+			`{"items":[],"total":20,"has_more":false,"page_count":2}`,
+		}},
+		{name: "it is emptied", items: 10, pages: []string{
+			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[],"total":0,"has_more":false,"page_count":0}`,
+		}},
+		{name: "page_count with addresses alone", items: 15, pages: []string{
+			`{"items":[@1-10],"page_count":2,` + next + `}`, `{"items":[@11-15],"page_count":2,"next_uri":null}`,
+		}},
+	} {
+		tt.run(t)
+	}
+}
+
+// A service that announces page after page with the same items is not read for ever, and gives no item twice.
+func TestPagesThatRepeatWhatWasAnnounced(t *testing.T) {
+	t.Parallel()
+	const next = `"has_more":true,"next_uri":"{path}?page={next}"`
+	for _, tt := range []bookTest{
+		{name: "page + 1 for ever", items: 10, says: "repeats", atMost: 2, pages: []string{`{"items":[@1-10],` + next + `}`}},
+		{name: "page + 1 for ever, with the page_index asked for", items: 10, says: "repeats", atMost: 2, pages: []string{
+			`{"items":[@1-10],"page_index":{number},` + next + `}`,
+		}},
+		{name: "page + 1 for ever, in another order", items: 10, says: "none of its items is new", atMost: 2, pages: []string{
+			`{"items":[@1-10],` + next + `}`, `{"items":[@6-10,@1-5],` + next + `}`,
+		}},
+		{name: "a part of what came for ever", items: 20, says: "none of its items is new", atMost: 3, pages: []string{
+			`{"items":[@1-10],` + next + `}`, `{"items":[@11-20],` + next + `}`, `{"items":[@5-14],` + next + `}`,
+		}},
+		{name: "page 2 again as page 3", items: 20, says: "repeats", pages: []string{
+			`{"items":[@1-10],` + next + `}`, `{"items":[@11-20],` + next + `}`, `{"items":[@11-20],"has_more":false}`,
+		}},
+		{name: "page 1 again as all, counted", items: 10, says: "repeats", ahead: true, atMost: 5, pages: []string{
+			`{"items":[@1-10],"total":50,"page_index":{number},"page_count":5,` + next + `}`,
+		}},
+		{name: "page 2 again as page 3, counted", items: 20, says: "repeats", ahead: true, pages: []string{
+			`{"items":[@1-10],"total":30,"page_index":1,"page_count":3,` + next + `}`,
+			`{"items":[@11-20],"total":30,"page_index":2,"page_count":3,` + next + `}`,
+			`{"items":[@11-20],"total":30,"page_index":3,"page_count":3,"has_more":false}`,
+		}},
+		{name: "no item and a page_count without end", says: "3 pages in a row are empty", ahead: true, atMost: 8, pages: []string{
+			`{"items":[],"page_index":{number},"page_count":1000000000,` + next + `}`,
+		}},
+		{name: "items, then none and a page_count without end", items: 10, says: "3 pages in a row are empty", ahead: true, atMost: 9, pages: []string{
+			`{"items":[@1-10],"page_index":1,"page_count":1000000000,` + next + `}`,
+			`{"items":[],"page_index":{number},"page_count":1000000000,` + next + `}`,
+		}},
+		{name: "nothing announced, then the first page again, announced", items: 10, says: "repeats", pages: []string{
+			`{"items":[@1-10]}`, `{"items":[@1-10],"has_more":false}`,
+		}},
+
+		// New items at the front move known ones on.
+		{name: "the last item again, moved by a new one", items: 21, ahead: true, pages: []string{
+			`{"items":[@1-10],"page_index":1,"page_count":2,` + next + `}`, `{"items":[@10-20],"page_index":2,"page_count":2,"has_more":false}`,
+		}},
+		{name: "nothing but the last item again", items: 11, ahead: true, pages: []string{
+			`{"items":[@1-10],"page_index":1,"page_count":2,` + next + `}`, `{"items":[@10-10],"page_index":2,"page_count":2,"has_more":false}`,
+		}},
+	} {
+		tt.run(t)
+	}
+}
+
+// A total that a page leaves out is compared with nothing, wherever it is missing.
+func TestReadAheadWithoutATotal(t *testing.T) {
+	t.Parallel()
+	page := func(items, rest string) string {
+		return `{"items":[` + items + `],"page_index":{number},"page_count":3` + rest + `}`
+	}
+	const next, end = `,"has_more":true,"next_uri":"{path}?page={next}"`, `,"has_more":false,"next_uri":null`
+	for _, tt := range []bookTest{
+		{name: "none", items: 25, pages: []string{page("@1-10", next), page("@11-20", next), page("@21-25", end)}},
+		{name: "the first", items: 25, pages: []string{page("@1-10", next+`,"total":25`), page("@11-20", next), page("@21-25", end)}},
+		{name: "the last", items: 25, pages: []string{page("@1-10", next), page("@11-20", next), page("@21-25", end+`,"total":25`)}},
+		{name: "the last, too many", items: 25, says: "25 items came, and the collection has 30", pages: []string{
+			page("@1-10", next), page("@11-20", next), page("@21-25", end+`,"total":30`),
+		}},
+	} {
+		tt.ahead = true
+		tt.run(t)
+	}
+}
+
+// However large n is, a page_count causes no more than 1,000 requests at once.
+func TestReadAheadIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int64
+		client := answered(t, func(r *http.Request) *http.Response {
+			sent.Add(1)
+			time.Sleep(time.Second) // so that all of them are under way together
+			number := cmp.Or(r.URL.Query().Get("page"), "1")
+			return response(http.StatusOK, []byte(`{"items":[],"page_index":`+number+`,"page_count":1000000000}`))
+		})
+		entries, err := gather(client.NetworkLists.AllEntries(t.Context(), listID, webdelivery.EntryOptions{}, webdelivery.ReadAhead(1<<62)))
+		assert.Empty(t, entries)
+		assert.ErrorAs(t, err, new(*webdelivery.PaginationError))
+		assert.LessOrEqual(t, sent.Load(), int64(1_000+5))
+	})
 }

@@ -79,9 +79,11 @@ func (e *PaginationError) outcomeOfWrite() Outcome { return NotApplied }
 
 // pageRead is a page with what the reply says of its place in the collection.
 type pageRead[T any] struct {
-	page  *Page[T]
-	said  bool  // whether further pages exist
-	total int64 // items of the whole collection, -1 when the reply does not say
+	page    *Page[T]
+	said    bool  // whether further pages exist
+	hasMore *bool // the member has_more, nil when the reply does not have it
+	total   int64 // items of the whole collection, -1 when the reply does not say
+	count   int   // pages of the whole collection, -1 when the reply does not say
 }
 
 // fetchPage reads one page: the envelope, an object with tasks, or a bare array (open point 2).
@@ -130,16 +132,19 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 		}
 		p.Items = append(p.Items, *item)
 	}
-	read = pageRead[T]{page: p, total: -1}
+	read = pageRead[T]{page: p, hasMore: w.HasMore, total: -1, count: -1}
 	if w.Total >= int64(len(p.Items)) {
 		read.total = w.Total // a smaller one is no total
+	}
+	if w.PageCount > 0 || w.PageCount == 0 && len(p.Items) == 0 {
+		read.count = w.PageCount // 0 on a page with items is no count
 	}
 	read.said, p.HasMore = w.more(&read, cl.query, saidNext)
 	return read, nil
 }
 
-// more tells whether further pages exist, and whether the reply says so. has_more counts most. A page_count of 0 on a page
-// with items says nothing, and a next_uri of null says nothing beside a total, which is more exact.
+// more tells whether further pages exist, and whether the reply says so. has_more counts most. A next_uri of null says
+// nothing beside a total, which is more exact.
 func (w *wirePage[T]) more(read *pageRead[T], query string, saidNext bool) (said, more bool) {
 	p, asked := read.page, 0
 	if w.HasMore == nil { // the query is not read for nothing
@@ -150,8 +155,8 @@ func (w *wirePage[T]) more(read *pageRead[T], query string, saidNext bool) (said
 		return true, *w.HasMore
 	case p.NextURI != "":
 		return true, true
-	case p.PageCount > 0 || w.PageCount == 0 && len(p.Items) == 0:
-		return true, asked < p.PageCount
+	case read.count >= 0:
+		return true, asked < read.count
 	case saidNext && read.total < 0:
 		return true, false
 	case asked == 1 && read.total >= 0:
@@ -227,9 +232,8 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 			yield(*new(T), err)
 			return
 		}
-		trail := trail{client: c, path: path, maxPages: maxPages}
-		trail.visit(path, first.query)
-		numbers := newPageNumbers(&trail, first.query)
+		trail := newTrail(c, path, first.query, maxPages)
+		numbers := pageNumbers{trail: trail, count: numberIn(first.query, "count")}
 		for cl, read, more := first, head, true; more; read.page = nil {
 			if read.page == nil {
 				if read, err = readPage[T](ctx, c, cl); err != nil {
@@ -239,25 +243,28 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 					return
 				}
 			}
-			page := read.page
-			// A reply that says nothing after others did leaves out what would be false and null: it is the last.
-			here := position{page.URI, page.NextURI, page.HasMore && read.said, page.PageIndex, page.PageCount, len(page.Items)}
+			items, here := read.page.Items, read.position()
 			if err := trail.arrive(here); err != nil {
 				yield(*new(T), err)
 				return
 			}
-			trail.announced = trail.announced || read.said
-			if !trail.announced {
-				var fresh bool
-				if fresh, more, err = numbers.arrive(keysOf(page.Items), read.total); err != nil {
-					yield(*new(T), err)
-					return
-				}
-				if !fresh {
-					return
-				}
+			known, begins := compare(&trail.items, items)
+			fresh := true
+			if trail.announced {
+				err = trail.checkNew(here, known, begins)
+			} else {
+				fresh, more, err = numbers.judge(here.items, known, begins)
 			}
-			for _, item := range page.Items {
+			if err != nil {
+				yield(*new(T), err)
+				return
+			}
+			if !fresh {
+				return
+			}
+			trail.items.add()
+			trail.delivered += int64(len(items))
+			for _, item := range items {
 				if !yield(item, nil) {
 					return
 				}
@@ -266,7 +273,7 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 			case trail.announced:
 				cl.query, more, err = trail.follow(here)
 			case more:
-				cl.query, err = numbers.next(cl.query, page.PageIndex)
+				cl.query, err = numbers.next(cl.query, here.index)
 			}
 			if err != nil {
 				yield(*new(T), err)
@@ -276,48 +283,106 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 	}
 }
 
-// trail remembers the pages of one collection that were read, to know a circle when it comes.
+// trail remembers the pages of one collection that were read: to know a circle when it comes, and to know at the end
+// what was announced and did not come.
 type trail struct {
 	client    *Client
 	path      string
 	maxPages  int
 	announced bool            // a reply said whether further pages exist
 	seen      map[string]bool // sorted queries
+	items     itemSet
 	pages     int
-	index     int // page_index of the last page
-	empty     int // pages without an item in a row
+	number    int   // of the last page, counted from the one that was asked for
+	index     int   // page_index of the last page
+	empty     int   // pages without an item in a row
+	delivered int64 // items
+
+	// What the last reply with such a member says of the whole collection; it may grow and shrink while it is read.
+	total     int64 // items; -1 without one, or when the first page is not page 1
+	count     int   // pages; -1 without one
+	fromPage1 bool
+}
+
+func newTrail(c *Client, path, query string, maxPages int) *trail {
+	first := cmp.Or(numberIn(query, "page"), 1)
+	t := &trail{client: c, path: path, maxPages: maxPages, number: first - 1, total: -1, count: -1, fromPage1: first == 1}
+	t.visit(path, query)
+	return t
 }
 
 // position is what a page says of itself and of the one after it.
 type position struct {
 	uri, next string
-	hasMore   bool
+	said      bool // whether further pages exist
+	hasMore   *bool
 	index     int
-	count     int // pages of the collection
+	count     int   // pages of the collection, -1 unsaid
+	total     int64 // items of the collection, -1 unsaid
 	items     int
+}
+
+func (r *pageRead[T]) position() position {
+	p := r.page
+	return position{p.URI, p.NextURI, r.said, r.hasMore, p.PageIndex, r.count, r.total, len(p.Items)}
 }
 
 // arrive notes a page, also by the address it gives for itself, and refuses one that should have come before.
 func (t *trail) arrive(here position) error {
 	t.pages++
+	t.number++
 	if here.index != 0 && t.index != 0 && here.index != t.index+1 {
 		return t.broken("page_index %d follows %d", here.index, t.index)
 	}
-	t.index = here.index
+	if t.index = here.index; t.index != 0 {
+		t.number = t.index
+	}
+	if here.total >= 0 && t.fromPage1 {
+		t.total = here.total
+	}
+	if here.count >= 0 {
+		t.count = here.count
+	}
+	t.announced = t.announced || here.said
 	if path, query, err := t.client.resolveSent("uri", here.uri); err == nil {
 		t.visit(path, query)
 	}
 	return nil
 }
 
+// more tells whether the page announces another one. A reply that says nothing after others did leaves out what would be
+// false and null.
+func (t *trail) more(here position) bool {
+	switch {
+	case here.hasMore != nil:
+		return *here.hasMore
+	case here.next != "":
+		return true
+	default:
+		return t.number < here.count
+	}
+}
+
+// checkNew refuses a page of which the items came before. A new item may move known ones to the next page, so some known
+// ones prove nothing, nor does a short last page of known ones alone.
+func (t *trail) checkNew(here position, known, begins bool) error {
+	switch {
+	case here.items == 0:
+		return nil
+	case begins:
+		return t.broken("it repeats an earlier page")
+	case known && (t.more(here) || here.items >= t.items.size):
+		return t.broken("none of its items is new")
+	default:
+		return nil
+	}
+}
+
 // follow gives the query of the next page, or false at the end of the collection. Only the query may differ from page
 // to page: an address of another path, let alone another origin, is never asked for.
 func (t *trail) follow(here position) (query string, more bool, err error) {
-	if !here.hasMore {
-		if here.index != 0 && here.index < here.count {
-			return "", false, t.broken("has_more is false on page %d of %d", here.index, here.count)
-		}
-		return "", false, nil
+	if !t.more(here) {
+		return "", false, t.checkEnd(here)
 	}
 	if here.next == "" {
 		return "", false, t.broken("has_more is true, but there is no next_uri")
@@ -326,15 +391,10 @@ func (t *trail) follow(here position) (query string, more bool, err error) {
 	if err != nil {
 		return "", false, t.broken("%v", err)
 	}
-	if here.items > 0 {
-		t.empty = 0
-	} else {
-		t.empty++
-	}
 	switch {
 	case path != t.path:
 		return "", false, t.broken("next_uri leads to another collection, %s", path)
-	case t.empty == maxEmptyPages:
+	case t.tooManyEmpty(here.items):
 		return "", false, t.broken("%d pages in a row are empty, and more are announced", t.empty)
 	case t.maxPages > 0 && t.pages >= t.maxPages:
 		return "", false, t.broken("more pages follow than MaxPages allows, %d", t.maxPages)
@@ -342,6 +402,31 @@ func (t *trail) follow(here position) (query string, more bool, err error) {
 		return "", false, t.broken("next_uri leads in a circle, to %s", path)
 	}
 	return query, true, nil
+}
+
+// tooManyEmpty counts the pages without an item that follow one another.
+func (t *trail) tooManyEmpty(items int) bool {
+	if items > 0 {
+		t.empty = 0
+	} else {
+		t.empty++
+	}
+	return t.empty >= maxEmptyPages
+}
+
+// checkEnd refuses an end that contradicts what this page or an earlier one announced. A collection may grow while it is
+// read, so more items than the total are no contradiction.
+func (t *trail) checkEnd(here position) error {
+	switch {
+	case here.next != "":
+		return t.broken("has_more is false, but there is a next_uri")
+	case t.number < t.count:
+		return t.broken("page %d of %d announces no other", t.number, t.count)
+	case t.delivered < t.total:
+		return t.broken("%d items came, and the collection has %d", t.delivered, t.total)
+	default:
+		return nil
+	}
 }
 
 // visit notes an address; false when it was visited before, whatever the order of its parameters.

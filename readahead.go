@@ -1,9 +1,7 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"net/url"
 	"strconv"
@@ -13,10 +11,13 @@ import (
 // ReadOption changes how a collection is read. One that makes no sense is a [*ValidationError], which the sequence yields.
 type ReadOption func(*int) error
 
-// ReadAhead fetches up to n pages ahead, at least 1, while the caller works on the ones before, in order and with at most
-// n requests under way and n pages in memory. Default: each page when it is needed. It works by page number, once the
-// first page has told how many there are; a page that disagrees with the first one on the total, or has another number
-// than asked for, ends the reading with a [*PaginationError].
+// ReadAhead fetches up to n pages ahead while the caller works on the ones before. The pages come in order, with at most
+// n requests under way and n pages in memory. n is at least 1; above 1,000 it means 1,000. Default: each page is fetched
+// when it is needed.
+//
+// ReadAhead asks for pages by number, once the first page has said how many there are. If a page has another number than
+// the one that was asked for, or another total or page_count than the first page, the sequence ends with a
+// [*PaginationError]. A total that a page leaves out is not compared.
 func ReadAhead(n int) ReadOption {
 	return func(ahead *int) error {
 		if n < 1 {
@@ -39,9 +40,12 @@ func pagesAhead(options []ReadOption) (ahead int, err error) {
 	return ahead, nil
 }
 
+// maxAhead bounds how many requests a page_count can cause at once, whatever n.
+const maxAhead = 1_000
+
 // aheadPage is one page on its way.
 type aheadPage[T any] struct {
-	page *Page[T]
+	read pageRead[T]
 	err  error
 }
 
@@ -59,11 +63,12 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			eachItemFrom(ctx, c, first, read, maxPages)(yield)
 			return
 		}
-		if err := rightPage(c, first, head); err != nil {
-			yield(*new(T), err)
+		trail := newTrail(c, first.path, first.query, maxPages)
+		if trail.number+1 != head.PageIndex {
+			yield(*new(T), trail.broken("page %d was asked for, and page %d came", trail.number+1, head.PageIndex))
 			return
 		}
-		ahead = max(0, min(ahead, head.PageCount-head.PageIndex))
+		ahead = max(0, min(ahead, maxAhead, head.PageCount-head.PageIndex))
 		ctx, cancel := context.WithCancel(ctx)
 		var underWay sync.WaitGroup
 		defer underWay.Wait()
@@ -77,17 +82,19 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			result := make(chan aheadPage[T], 1)
 			ready[index] = result
 			underWay.Go(func() {
-				page, err := fetchNumbered(ctx, c, first, head, index)
-				result <- aheadPage[T]{page, err}
+				read, err := readNumbered[T](ctx, c, first, index)
+				result <- aheadPage[T]{read, err}
 			})
 		}
 		for i := range ahead {
 			fetch(head.PageIndex + 1 + i)
 		}
-		items := int64(0)
-		for page, index := head, head.PageIndex; ; {
-			items += int64(len(page.Items))
-			for _, item := range page.Items {
+		for page, index := read, head.PageIndex; ; {
+			if err := takeNumbered(trail, &read, &page, index); err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, item := range page.page.Items {
 				if !yield(item, nil) {
 					return
 				}
@@ -95,9 +102,13 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			index++
 			next, more := ready[index]
 			if !more {
-				if err := endedEarly(c, first, head, page, index-1, items); err != nil {
+				if err := trail.checkCounted(page.position(), head.PageCount); err != nil {
 					yield(*new(T), err)
 				}
+				return
+			}
+			if trail.tooManyEmpty(len(page.page.Items)) {
+				yield(*new(T), trail.broken("%d pages in a row are empty, and page_count is %d", trail.empty, head.PageCount))
 				return
 			}
 			delete(ready, index)
@@ -106,60 +117,58 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 				yield(*new(T), got.err)
 				return
 			}
-			page = got.page
+			page = got.read
 			fetch(index + ahead)
 		}
 	}
 }
 
-// rightPage: the first page must be the one that was asked for, as the others are counted from it.
-func rightPage[T any](c *Client, first call, head *Page[T]) error {
+// readNumbered reads one page by its number.
+func readNumbered[T any](ctx context.Context, c *Client, first call, index int) (read pageRead[T], err error) {
 	values, err := url.ParseQuery(first.query)
 	if err != nil {
-		return err
-	}
-	asked, err := strconv.Atoi(cmp.Or(values.Get("page"), "1"))
-	if err != nil || asked != head.PageIndex {
-		return brokenPage(c, first, 0, "page %d was asked for, and page %d came", asked, head.PageIndex)
-	}
-	return nil
-}
-
-// fetchNumbered reads one page by its number and compares it with the first.
-func fetchNumbered[T any](ctx context.Context, c *Client, first call, head *Page[T], index int) (*Page[T], error) {
-	values, err := url.ParseQuery(first.query)
-	if err != nil {
-		return nil, err
+		return read, err
 	}
 	values.Set("page", strconv.Itoa(index))
 	first.query = values.Encode()
-	page, err := fetchPage[T](ctx, c, first)
+	return readPage[T](ctx, c, first)
+}
+
+// takeNumbered notes a page, and refuses one that does not fit what came before it.
+func takeNumbered[T any](t *trail, head, read *pageRead[T], index int) error {
+	page := read.page
+	known, begins := compare(&t.items, page.Items)
 	switch {
-	case err != nil:
-		return nil, err
 	case page.PageIndex != index:
-		return nil, brokenPage(c, first, index-1, "page %d was asked for, and page %d came", index, page.PageIndex)
-	case page.Total != head.Total || page.PageCount != head.PageCount:
-		return nil, brokenPage(c, first, index-1, "the collection changed while it was read: %d items in %d pages became %d in %d",
-			head.Total, head.PageCount, page.Total, page.PageCount)
+		return t.broken("page %d was asked for, and page %d came", index, page.PageIndex)
+	case differ(read.total, head.total) || differ(read.count, head.count):
+		return t.broken("the collection changed while it was read: %d items in %d pages became %d in %d",
+			head.page.Total, head.page.PageCount, page.Total, page.PageCount)
 	}
-	return page, nil
+	if err := t.arrive(read.position()); err != nil {
+		return err
+	}
+	if err := t.checkNew(read.position(), known, begins); err != nil {
+		return err
+	}
+	t.items.add()
+	t.delivered += int64(len(page.Items))
+	return nil
 }
 
-// endedEarly is the error for a last page that is not the end.
-func endedEarly[T any](c *Client, first call, head, last *Page[T], index int, items int64) error {
+// differ compares two numbers, unless one of them is unsaid, which is -1.
+func differ[N int | int64](a, b N) bool { return a >= 0 && b >= 0 && a != b }
+
+// checkCounted refuses a last page that is not the end. All pages say the same total, so it must be the number of items.
+func (t *trail) checkCounted(last position, pages int) error {
 	switch {
-	case index < head.PageCount:
-		return brokenPage(c, first, index-head.PageIndex+1, "more pages follow than MaxPages allows")
-	case last.HasMore:
-		return brokenPage(c, first, index-head.PageIndex+1, "the last of %d pages says that there are more", head.PageCount)
-	case head.PageIndex == 1 && items != head.Total:
-		return brokenPage(c, first, index, "%d items came, and the collection has %d", items, head.Total)
+	case t.number < pages:
+		return t.broken("more pages follow than MaxPages allows")
+	case t.more(last):
+		return t.broken("the last of %d pages says that there are more", pages)
+	case differ(t.total, t.delivered):
+		return t.broken("%d items came, and the collection has %d", t.delivered, t.total)
 	default:
-		return nil
+		return t.checkEnd(last)
 	}
-}
-
-func brokenPage(c *Client, first call, pages int, format string, args ...any) error {
-	return &PaginationError{Path: c.base.path + first.path, Page: pages, Reason: fmt.Sprintf(format, args...)}
 }
