@@ -1,13 +1,14 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -322,10 +323,10 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 // entries are left. The task is nil when the service gives none.
 //
 // If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait
-// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. Otherwise
-// entries that are left are an [*EntriesLeftError], which comes with the task; entries that others added meanwhile
-// count too. A service may remove only some of them with one call (section 8); the call can be repeated. If what is
-// left cannot be read, that error comes with the task, and its outcome is [Unknown].
+// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. Otherwise, if
+// entries are left or the page announces more of them, ClearEntries returns an [*EntriesLeftError] with the task. Entries
+// that others added meanwhile count too. A service may remove only some of them with one call (section 8); the call can
+// be repeated. If what is left cannot be read, that error comes with the task, and its outcome is [Unknown].
 //
 // A list that does not exist is [ErrNotFound]. If the list gives no address for the deletion, or one that is not below
 // the list, ClearEntries returns [ErrBadReply] and does not clear the list.
@@ -342,10 +343,20 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	if err != nil {
 		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), Unknown}
 	}
-	if left := max(rest.Total, int64(len(rest.Items))); left > 0 {
+	if left := leftIn(rest); left > 0 {
 		return task, &EntriesLeftError{ListID: s.client.auth.text(id), Left: left}
 	}
 	return task, nil
+}
+
+// leftIn is how many entries the first page says there are, at least 1 if it announces another page. A page_count of 1
+// announces none: that page may be empty.
+func leftIn(first *Page[NetworkListEntry]) int64 {
+	left := max(first.Total, int64(len(first.Items)))
+	if first.HasMore || first.NextURI != "" || first.PageCount > 1 {
+		left = max(left, 1)
+	}
+	return left
 }
 
 // batchDeletion reads where a list is cleared. The address is a part of a reply: one that is of no use is not the
@@ -399,21 +410,51 @@ func (s *NetworkListsService) change(ctx context.Context, method, path, query st
 	return r.optionalTask()
 }
 
-// optionalTask reads a reply that may hold a task, or no more than its id; nil when it holds none. The change was
-// accepted, so a reply of a shape that is not known is no error: only a page for people is, which no service sends.
+// optionalTask reads a response that may hold a task, or no more than its id; nil when it holds none (open point 21). The
+// change was accepted, so a response of a shape that is not known is no error: only a page for people is, which no service
+// sends.
 func (r *reply) optionalTask() (*Task, error) {
 	if isHTML(r.header) {
 		return nil, r.bad("an HTML page", nil)
 	}
+	return readOptionalTask(r.body), nil
+}
+
+// Members that tell a task from other objects with an id.
+var (
+	// The document gives these to a network list, an entry or a page, and to no task.
+	membersOfNoTask = []string{
+		"type", "list", "name", "deprecated", "entries_uri", "entries_batch_deletion_uri", "creation_timestamp",
+		"modified_timestamp", "entry", "added_by", "network_list_uri", "items",
+	}
+	// These are members of a task. complete is one too, and counts more than those above.
+	membersOfTask = []string{"operation", "status", "progress", "begin_time", "error_info"}
+)
+
+func readOptionalTask(body []byte) *Task {
+	var sent map[string]json.RawMessage
+	if json.Unmarshal(body, &sent) != nil {
+		return nil
+	}
+	members := make(map[string]json.RawMessage, len(sent))
+	for name, value := range sent {
+		members[strings.ToLower(name)] = value
+	}
+	has := func(name string) bool { return members[name] != nil && string(members[name]) != "null" }
+	isNone := slices.ContainsFunc(membersOfNoTask, has) && !has("complete")
+
 	var task Task
-	if json.Unmarshal(r.body, &task) != nil {
-		task = Task{}
+	if json.Unmarshal(body, &task) != nil || isNone {
+		task = Task{} // a member does not fit, or belongs to something else; what matters is the id
 	}
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(r.body, &members) // without members there is no id
-	task.ID = cmp.Or(task.ID, scalarText(members["id"]), scalarText(members["task_id"]))
-	if task.ID == "" {
-		return nil, nil //nolint:nilnil // said in the comments of the methods
+	if task.ID = scalarText(members["task_id"]); task.ID != "" {
+		return &task
 	}
-	return &task, nil
+	task.ID = scalarText(members["id"])
+	isTask := has("complete") || slices.ContainsFunc(membersOfTask, has) || len(members) == 1 ||
+		strings.HasSuffix(task.URI, "/tasks/"+url.PathEscape(task.ID))
+	if task.ID == "" || isNone || !isTask {
+		return nil
+	}
+	return &task
 }

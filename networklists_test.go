@@ -434,6 +434,14 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 		{"a total that is missing", bounded{7, 5, ``, `{"items":[{"id":"e"}],"has_more":true,"next_uri":"/x"}`}, 1, false, 3},
 		{"an array", bounded{7, 5, ``, `[{"id":"e"}]`}, 1, false, 3},
 		{"an empty array", bounded{5, 5, ``, `[]`}, 0, false, 3},
+		{"no item, has_more", bounded{7, 5, ``, `{"items":[],"has_more":true}`}, 1, false, 3},
+		{"no item, next_uri", bounded{7, 5, ``, `{"items":[],"has_more":false,"next_uri":"/x"}`}, 1, false, 3},
+		{"no item, page_count 3", bounded{7, 5, ``, `{"items":[],"page_count":3}`}, 1, false, 3},
+		{"no item, page_count 3, has_more false", bounded{7, 5, ``, `{"items":[],"has_more":false,"page_count":3}`}, 1, false, 3},
+		{"no item, has_more, a total", bounded{7, 5, ``, `{"items":[],"has_more":true,"total":%d}`}, 2, false, 3},
+		{"no item, page_count 1", bounded{5, 5, ``, `{"items":[],"has_more":false,"page_count":1,"page_index":1}`}, 0, false, 3},
+		{"the list itself", bounded{7, 5, `{"id":"l","type":"IP","name":"n","entries_uri":"/x"}`, some}, 2, false, 3},
+		{"what was deleted", bounded{7, 5, `{"deleted":5,"id":5}`, some}, 2, false, 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -702,6 +710,19 @@ func TestRepliesToChangesInOtherShapes(t *testing.T) {
 	for body, id := range map[string]string{
 		`{"id":4711}`: "4711", `{"id":"x","status":202}`: "x", `{"task_id":"t","progress":"0"}`: "t", `{"task_id":9}`: "9",
 		`{}`: "", `[]`: "", `null`: "", `"ok"`: "", `OK`: "", ``: "",
+
+		// A task with some of its members.
+		`{"id":"t","complete":false}`: "t", `{"ID":"t","Complete":true,"name":"n"}`: "t", `{"id":"t","operation":"x","target":{"id":"l"}}`: "t",
+		`{"id":"t","begin_time":"2026-11-20T08:30:00Z"}`: "t", `{"id":"t","error_info":{"message":"m"}}`: "t", `{"id":"t","progress":0}`: "t",
+		`{"id":"a/b","uri":"/acme/v1/ops/tasks/a%2Fb"}`: "a/b", `{"id":"l","task_id":"t","name":"n","uri":"/config/networklists/l"}`: "t",
+		`{"id":"x","task_id":"t","status":"s"}`: "t",
+
+		// Something else that has an id.
+		`{"deleted":5,"id":5}`: "", `{"id":"e","entry":"192.0.2.1","added_by":"a","uri":"/config/networklists/l/entries/e"}`: "",
+		`{"id":"l","type":"IP","list":[],"name":"n","description":"","deprecated":false,"entries_uri":"/x","status":"live"}`: "",
+		`{"id":"l","name":"n"}`: "", `{"id":"e","type":"IP","network_list_uri":"/config/networklists/l"}`: "", `{"id":"l","uri":"/config/networklists/l"}`: "",
+		`{"id":"l","complete":null,"code":200}`: "", `{"id":"","complete":true}`: "", `{"id":{},"complete":true}`: "", `{"id":true}`: "",
+		`{"id":"l","uri":"/tasks/t"}`: "", `{"items":[],"id":"p","status":"s"}`: "",
 	} {
 		withList(t, setup{}, nil, func(f *fixture) {
 			f.fail(testserver.Fault{Status: 200, Body: body})
@@ -711,9 +732,11 @@ func TestRepliesToChangesInOtherShapes(t *testing.T) {
 				assert.Nil(f, task, body)
 			} else if assert.NotNil(f, task, body) {
 				assert.Equal(f, id, task.ID)
+				assert.NotContains(f, task.URI, "networklists")
 			}
-			_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"192.0.2.1"})
+			result, err := f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"192.0.2.1"})
 			require.NoError(f, err, body)
+			assert.Equal(f, task, result.Replies[0].Task, body)
 		})
 	}
 }
