@@ -129,9 +129,9 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 // completes is waited for until the context ends, or [WaitTimeout]; a look that fails ends the wait with its error. The
 // task itself goes on then, and its outcome is [Unknown].
 //
-// The first look is at /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that
-// (open point 1). If that address returns an error or anything but this task, Wait goes back to /tasks/{id} in the same
-// look and stays there. A 404 there is [ErrNotFound].
+// Wait first reads /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that, and
+// /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri that
+// leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there. A 404 there is [ErrNotFound].
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
@@ -155,6 +155,10 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 }
 
+// ownPathEvery: each so many polls, a task that has an address of its own is read at /tasks/{id} all the same, as what its
+// address returns may never change.
+const ownPathEvery = 10
+
 // taskPoller reads one task again and again. The task may know its own address best, but the document does not say what
 // uri means (open point 1), so nothing that it leads to is believed unless it is this task.
 type taskPoller struct {
@@ -162,39 +166,57 @@ type taskPoller struct {
 	own    call   // the task by its id
 	at     *call  // its uri, where that is another address
 	id     string // as the task itself gives it
+	polls  int    // so far
 	stay   bool   // the uri was no use
 }
 
 func (p *taskPoller) look(ctx context.Context) (*Task, error) {
-	if p.at != nil {
-		there, err := fetch[taskAtURI](ctx, p.client, *p.at)
-		switch {
-		case ctx.Err() != nil && err != nil:
-			return nil, err
-		case err == nil && there.known && there.ID == p.id:
-			p.follow(&there.Task)
-			return &there.Task, nil
+	p.polls++
+	if p.at == nil {
+		return p.lookAtOwn(ctx)
+	}
+	var failed error
+	if p.polls%ownPathEvery == 0 {
+		task, err := p.lookAtOwn(ctx)
+		if err == nil || ctx.Err() != nil {
+			return task, err
 		}
-		p.at, p.stay = nil, true
+		failed = err
 	}
-	task, err := fetch[Task](ctx, p.client, p.own)
-	if err == nil {
-		p.follow(task)
+	there, err := fetch[taskAtURI](ctx, p.client, *p.at)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err == nil && there.known && there.ID == p.id && (there.ended() || !p.leadsOn(&there.Task)):
+		return &there.Task, nil
 	}
-	return task, err
+	p.at, p.stay = nil, true
+	if failed != nil {
+		return nil, failed
+	}
+	return p.lookAtOwn(ctx)
 }
 
-// follow takes the task's own address for the next look. It never leads away from this service.
-func (p *taskPoller) follow(task *Task) {
-	p.id = task.ID
-	path, query, err := p.client.base.resolve("uri", task.URI)
-	if p.stay || task.ID == "" || err != nil {
-		return
+// lookAtOwn reads the task by its id, and takes its own address for the next polls. It never leads away from this service.
+func (p *taskPoller) lookAtOwn(ctx context.Context) (*Task, error) {
+	task, err := fetch[Task](ctx, p.client, p.own)
+	if err != nil || p.stay {
+		return task, err
 	}
-	if p.at = nil; path != p.own.path || query != p.own.query {
+	p.id, p.at = task.ID, nil
+	path, query, err := p.client.base.resolve("uri", task.URI)
+	if err == nil && task.ID != "" && (path != p.own.path || query != p.own.query) {
 		at := getCall(path, query)
+		at.keepSession = true // a refusal there says nothing of the session
 		p.at = &at
 	}
+	return task, nil
+}
+
+// leadsOn: the task at its own address names another one. That may go on for ever.
+func (p *taskPoller) leadsOn(task *Task) bool {
+	path, query, err := p.client.base.resolve("uri", task.URI)
+	return err == nil && (path != p.at.path || query != p.at.query)
 }
 
 // taskAtURI is what a task's uri leads to. Without the member complete or error_info it is not known whether the task has

@@ -55,6 +55,8 @@ type call struct {
 	stream    bool            // a success is not read, but handed on as it arrives
 	permit    *permit         // of the first attempt, if it was acquired before
 	enveloped bool            // a code of 400 or more in the reply is a refusal, whatever its HTTP status
+
+	keepSession bool // a refused session is not renewed for this call
 }
 
 // exchange is one call on its way: what is asked, and what came of it so far. Its attempts follow one another, so

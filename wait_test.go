@@ -549,3 +549,82 @@ func TestWaitGoesBackToThePathOfTheDialect(t *testing.T) {
 		assert.Equal(f, 1, f.srv.Count(http.MethodGet, "/jobs/1"))
 	})
 }
+
+// What the task's uri returns may never change. Its own path is read at every tenth poll, so the wait ends.
+func TestWaitReadsTheOwnPathAgain(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 15 * time.Second, ForeignURI: "/jobs/t"})
+		f.fail(testserver.Fault{Path: "/jobs/t", Status: 200, Body: `{"id":"t","complete":false}`})
+		began := time.Now()
+		task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
+		require.NoError(f, err)
+		assert.True(f, task.Complete)
+		assert.Equal(f, 19*time.Second, time.Since(began), "poll 20")
+		assert.Equal(f, 3, f.srv.Count(http.MethodGet, "/tasks/t"))
+		assert.Equal(f, 17, f.srv.Count(http.MethodGet, "/jobs/t"))
+	})
+	// If the own path fails then, the wait goes on at the uri.
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: "/jobs/t"})
+		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Status: 404})
+		f.fail(testserver.Fault{Path: "/jobs/t", Count: 11, Status: 200, Body: `{"id":"t","complete":false}`})
+		f.fail(testserver.Fault{Path: "/jobs/t", Status: 200, Body: `{"id":"t","complete":true}`})
+		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
+		require.NoError(f, err)
+		assert.Equal(f, 2, f.srv.Count(http.MethodGet, "/tasks/t"))
+		assert.Equal(f, 12, f.srv.Count(http.MethodGet, "/jobs/t"))
+	})
+	// If both fail then, the error is that of the own path, which is not read twice.
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: "/jobs/t"})
+		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Status: 404})
+		f.fail(testserver.Fault{Path: "/jobs/t", Count: 8, Status: 200, Body: `{"id":"t","complete":false}`})
+		f.fail(testserver.Fault{Path: "/jobs/t", Status: 403})
+		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
+		require.ErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.Equal(f, 2, f.srv.Count(http.MethodGet, "/tasks/t"))
+		assert.Equal(f, 9, f.srv.Count(http.MethodGet, "/jobs/t"))
+	})
+	// The wait ends with its time also there.
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: "/jobs/t"})
+		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Delay: time.Minute})
+		f.fail(testserver.Fault{Path: "/jobs/t", Status: 200, Body: `{"id":"t","complete":false}`})
+		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(10*time.Second))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		assert.Equal(f, 8, f.srv.Count(http.MethodGet, "/jobs/t"))
+	})
+}
+
+// A uri that leads to another one, and so on, is left at once. One that leads to itself, in whatever form, is not, nor one
+// that leads to nothing that could be read; and a task that has ended has ended.
+func TestWaitFollowsNoChainOfAddresses(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		there      string
+		jobs, took int // polls of the uri, and seconds until the wait ends
+	}{
+		"another":              {`{"id":"t","complete":false,"uri":"/jobs/u"}`, 1, 4},
+		"another query":        {`{"id":"t","complete":false,"uri":"/jobs/t?n=1"}`, 1, 4},
+		"back to the own path": {`{"id":"t","complete":false,"uri":"/tasks/t"}`, 1, 4},
+		"itself":               {`{"id":"t","complete":false,"uri":"/jobs/t"}`, 8, 9},
+		"itself, prefixed":     {`{"id":"t","complete":false,"uri":"/acme/v1/jobs/t"}`, 8, 9},
+		"another host":         {`{"id":"t","complete":false,"uri":"https://evil.example.com/jobs/u"}`, 8, 9},
+		"ended":                {`{"id":"t","complete":true,"uri":"/jobs/u"}`, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 4 * time.Second, ForeignURI: "/jobs/t"})
+				f.fail(testserver.Fault{Path: "/jobs/t", Status: 200, Body: tt.there})
+				began := time.Now()
+				_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
+				require.NoError(f, err)
+				assert.Equal(f, tt.jobs, f.srv.Count(http.MethodGet, "/jobs/t"))
+				assert.Equal(f, time.Duration(tt.took)*time.Second, time.Since(began))
+				assert.Zero(f, f.srv.ForeignDials())
+			})
+		})
+	}
+}
