@@ -147,8 +147,8 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 
 // All reads every list, without its entries, from the first page asked for to the last (service-interface section 4.6).
 // It ends with the first error, which is yielded with a zero NetworkList; a page that is announced and cannot be had is
-// a [*PaginationError]. Pages that say nothing of further ones are read as by [TasksService.All]. Each range over the
-// sequence reads anew.
+// a [*PaginationError]. The end and repeated pages are checked as by [TasksService.All], which also says how pages that
+// announce nothing are read. Each range over the sequence sends new requests.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	cl, err := options.call()
 	if err != nil {
@@ -197,9 +197,10 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 
 // AllEntries reads every entry of a list, from the first page asked for to the last (service-interface section 4.6). It
 // ends with the first error, which is yielded with a zero NetworkListEntry; a page that is announced and cannot be had
-// is a [*PaginationError]. Pages that say nothing of further ones are read as by [TasksService.All], one after the
-// other. Each range over the sequence reads anew. A list that changes while it is read may give an entry twice or not
-// at all; with [ReadAhead] most such changes are found out and end it with an error.
+// is a [*PaginationError]. The end and repeated pages are checked as by [TasksService.All], which also says how pages are
+// read that announce nothing: one after the other, also with [ReadAhead]. Each range over the sequence sends new requests.
+// If a list changes while it is read, an entry may come twice or not at all. [ReadAhead] detects most such changes and
+// ends with an error.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl, err := options.call(id)
 	if err != nil {
@@ -235,7 +236,8 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 }
 
 // AddEntriesReply is what the service answers to one call that adds entries. The service document does not show it, so
-// each of its fields may be nil (service-interface section 4.6, open point 21).
+// each of its fields may be nil (service-interface section 4.6, open point 21). An object with an id is a task only if it
+// has other members of a task, or no other member.
 type AddEntriesReply struct {
 	Task    *Task              `json:"task,omitempty"`    // with no more than its ID when the service gives no more
 	Entries []NetworkListEntry `json:"entries,omitempty"` // those that were added, when the service lists them

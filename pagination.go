@@ -61,9 +61,15 @@ func newWirePage[T any]() *wirePage[T] {
 	return w
 }
 
-// PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2). The
-// address of the next page is missing, leads elsewhere, or leads in a circle; pages do not follow one another; a page
-// repeats an earlier one; or MaxPages is reached. The items before it have been delivered. Others exist or may exist.
+// PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2). Reasons:
+//   - The address of the next page is missing, leads elsewhere, or leads in a circle.
+//   - Pages do not follow one another, or a page repeats an earlier one.
+//   - The pages end before what they announced: fewer items than total, fewer pages than page_count, or a next_uri beside
+//     a has_more of false.
+//   - Three pages in a row are empty, and more are announced.
+//   - MaxPages is reached.
+//
+// The items before it have been delivered. Others exist or may exist.
 type PaginationError struct {
 	Path   string // escaped path of the collection
 	Page   int    // pages read so far
@@ -219,7 +225,7 @@ func deref(s *string) string {
 const maxEmptyPages = 3
 
 // eachItem reads a collection from its first page to its last. It follows next_uri, or counts the pages by itself where
-// the replies say nothing of further ones. It ends with the first error.
+// the replies say nothing of further ones. It compares the end with what was announced. It ends with the first error.
 func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) iter.Seq2[T, error] {
 	return eachItemFrom(ctx, c, first, pageRead[T]{}, maxPages)
 }

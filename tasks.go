@@ -102,13 +102,17 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 // [*PaginationError]. Tasks that begin or change while it reads may be missed or come twice. Each range over the sequence
 // reads anew.
 //
-// The service document does not show the reply. If the replies say nothing of further pages, All asks for the next page
-// number until a page is empty or shorter than the first one (open point 2). This takes at least one more request, unless
-// the first page is empty. If the second page has the same tasks as the first, the service does not page, and All ends
-// without an error. It returns a [*PaginationError] when it cannot tell whether that is the end: the second page repeats a
-// first one of exactly Count tasks, another page repeats an earlier one, fewer tasks came than the total in the reply, or
-// MaxPages is reached. A 400 or 404 to a page past the end is the error of the sequence, after all tasks. Set Count above
-// the number of tasks if the service answers so: after a page of fewer than Count tasks, a 400 or 404 is the end.
+// All compares the end with what the pages announced. If fewer tasks came than the last total, or if a page_count or a
+// next_uri announces a page that did not come, All yields a [*PaginationError] after the tasks. It also does so if a page
+// begins like an earlier one or has no new task. Only a short last page may have known tasks alone.
+//
+// The service document does not show the response. If no page announces anything, All asks for the next page number
+// until a page is empty or shorter than the first one (open point 2). This takes at least one more request, unless the
+// first page is empty. If the second page has the same tasks as the first, the service does not page, and All ends
+// without an error. All yields a [*PaginationError] if that may not be the end: the first page had exactly Count tasks,
+// both pages have the same page_index, a later page repeats an earlier one, fewer tasks came than the total, or MaxPages
+// is reached. A 400 or 404 for a page past the end is the error of the sequence, after all tasks. If the service answers
+// so, set Count above the number of tasks: after a page of fewer than Count tasks, a 400 or 404 is the end.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	cl, err := s.listCall(options)
 	if err != nil {
