@@ -32,6 +32,7 @@ func FuzzPages(f *testing.F) {
 		`{"tasks":[{"id":"a"}]}`, `{"tasks":[{"id":"a"}],"total":25}`, `{"tasks":[{}],"next_uri":null}`, `{}`,
 		`{"ITEMS":[{"ID":"a"}],"page_index":1,"page_count":9}`,
 		`{"items":[{"entry":"192.0.2.1","id":"a"}],"next_uri":"?page=2"}`,
+		`{"\u0069tems":[{"id":"a\"","x":["items",{"items":1}]}],"\\":"items","a\"items":[]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -86,6 +87,9 @@ func checkPage[T any](t *testing.T, page *webdelivery.Page[T], err error, plain 
 	if err != nil {
 		require.ErrorIs(t, err, webdelivery.ErrBadReply)
 		require.Nil(t, page)
+		if once {
+			require.NotContains(t, err.Error(), "comes twice")
+		}
 		return
 	}
 	if !once {
