@@ -61,7 +61,8 @@ func newWirePage[T any]() *wirePage[T] {
 	return w
 }
 
-// PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2). Reasons:
+// PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2).
+// Reasons:
 //   - The address of the next page is missing, leads elsewhere, or leads in a circle.
 //   - Pages do not follow one another, or a page repeats an earlier one.
 //   - The pages end before what they announced: fewer items than total, fewer pages than page_count, or a next_uri beside
