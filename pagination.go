@@ -425,7 +425,7 @@ func (t *trail) tooManyEmpty(items int) bool {
 // read, so more items than the total are no contradiction.
 func (t *trail) checkEnd(here position) error {
 	switch {
-	case here.next != "":
+	case here.next != "" && (t.total < 0 || t.delivered < t.total): // where all has come, has_more is believed
 		return t.broken("has_more is false, but there is a next_uri")
 	case t.number < t.count:
 		return t.broken("page %d of %d announces no other", t.number, t.count)

@@ -277,7 +277,7 @@ func (x *exchange) authRefused() bool {
 
 // sessionRefused: the same, and a new login may help.
 func (x *exchange) sessionRefused() bool {
-	return x.last.err == nil && x.kind != login && x.client.auth.session != nil && (x.authRefused() || x.doubtful())
+	return x.last.err == nil && x.kind != login && !x.keepSession && x.client.auth.session != nil && (x.authRefused() || x.doubtful())
 }
 
 // doubtful: a GET of a transaction answers 400 for errors with authentication, but also for others (open point 6).

@@ -494,6 +494,24 @@ func TestWaitGoesOnWhereTheURIIsNotTheTask(t *testing.T) {
 	}
 }
 
+// A 401 at a task's uri says nothing of the session: no login follows from it.
+func TestAUriThatRefusesTheSession(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, bySession, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 4 * time.Second, ForeignURI: "/jobs/t"})
+		f.fail(testserver.Fault{Path: "/jobs/t", Status: 401})
+		for range 5 {
+			_, err := f.client.Tasks.Wait(f.Context(), "t")
+			require.NoError(f, err)
+		}
+		assert.Equal(f, 1, f.srv.Logins())
+		f.srv.ExpireSessions()
+		_, err := f.client.Tasks.Wait(f.Context(), "t")
+		require.NoError(f, err)
+		assert.Equal(f, 2, f.srv.Logins())
+	})
+}
+
 // What fails at both addresses is the error of the task's own path. A wait that ends in the middle asks no more.
 func TestWaitFailsWhereBothAddressesDo(t *testing.T) {
 	t.Parallel()
