@@ -206,20 +206,20 @@ func mentionsCode(body []byte) bool {
 }
 
 // looseCode reads a code that should be a number, in whatever way it is written; of a word it is 0, as the HTTP status
-// tells the same.
+// tells the same. Of several codes in one object the gravest counts.
 type looseCode int
 
 func (c *looseCode) UnmarshalJSON(b []byte) error {
+	text := strings.TrimSpace(strings.Trim(string(b), `"`))
 	var n looseInt
-	if n.UnmarshalJSON(b) == nil {
-		*c = looseCode(n)
+	if n.UnmarshalJSON([]byte(text)) == nil {
+		*c = max(*c, looseCode(n))
 		return nil
 	}
-	text := strings.Trim(string(b), `"`)
 	f, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<31:
-		*c = looseCode(f)
+		*c = max(*c, looseCode(f))
 	case b[0] != '"':
 		return fmt.Errorf("the code %s is no whole number", clip(b))
 	}
