@@ -41,12 +41,14 @@ all: lint test
 ci: lint tidy vuln api-check test bench-allocs fuzz
 
 # Every test runs with the race detector, those that are large in a smaller size (-short); and in full size without it,
-# which gives the coverage as well.
+# which gives the coverage as well. What a user imports is also tested where an int has 32 bits.
 test:
 	go test -race -short ./...
 	go test -coverpkg=$(shell echo $(PACKAGES) | tr ' ' ,) -coverprofile=cover.out ./...
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
+	GOARCH=386 go vet ./...
+	GOARCH=386 go test -short . ./filters ./internal/pace
 	for m in testdata/consumer tools $(PLAIN); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
 	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
 	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))

@@ -124,8 +124,8 @@ func FuzzRetryAfter(f *testing.F) {
 func wanted(value, date string, now time.Time) (wait time.Duration, said bool) {
 	value = strings.TrimSpace(value)
 	if value != "" && strings.Trim(value, "0123456789") == "" {
-		seconds, err := strconv.Atoi(value)
-		if err != nil || seconds > int((1<<63-1)/time.Second) {
+		seconds, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || seconds > int64((1<<63-1)/time.Second) {
 			return 1<<63 - 1, true
 		}
 		return time.Duration(seconds) * time.Second, true

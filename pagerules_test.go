@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -291,7 +292,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 			number := cmp.Or(r.URL.Query().Get("page"), "1")
 			return response(http.StatusOK, []byte(`{"items":[],"page_index":`+number+`,"page_count":1000000000}`))
 		})
-		entries, err := gather(client.NetworkLists.AllEntries(t.Context(), listID, webdelivery.EntryOptions{}, webdelivery.ReadAhead(1<<62)))
+		entries, err := gather(client.NetworkLists.AllEntries(t.Context(), listID, webdelivery.EntryOptions{}, webdelivery.ReadAhead(math.MaxInt)))
 		assert.Empty(t, entries)
 		assert.ErrorAs(t, err, new(*webdelivery.PaginationError))
 		assert.LessOrEqual(t, sent.Load(), int64(1_000+5))

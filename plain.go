@@ -33,7 +33,7 @@ func plainTimestamp(text []byte, known *date) (time.Time, bool) {
 	if d.wrong() || hour > 23 || minute > 59 || second > 59 {
 		return time.Time{}, false
 	}
-	return time.Unix(int64((known.days*24+hour)*3600+minute*60+second), int64(nanos)).UTC(), true
+	return time.Unix(int64(known.days*24+hour)*3600+int64(minute*60+second), int64(nanos)).UTC(), true
 }
 
 // date is a date that has been read: yyyy-MM-dd, whose dashes were looked at before.

@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/http"
 	"testing"
@@ -163,7 +164,7 @@ func TestCancelledAnywhere(t *testing.T) {
 		{name: "during a backoff", op: getTask, faults: []testserver.Fault{{Status: 503, Header: busy}}, status: 503, outcome: webdelivery.NotApplied},
 		{
 			name: "during a backoff after a cut connection", op: getTask, faults: []testserver.Fault{{Cut: testserver.CutAfterRead}},
-			options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1 << 40, MinWait: 1 << 62, MaxWait: 1<<63 - 1})},
+			options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1 << 62, MaxWait: 1<<63 - 1})},
 			outcome: webdelivery.NotApplied,
 		},
 		{

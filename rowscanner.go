@@ -237,7 +237,7 @@ func (s *rowSource) peek() (byte, error) {
 // row takes apart the row that comes next, and uses it up. It is valid until the next one is.
 func (s *rowSource) row(marks []uint32) (_ []uint32, text []byte, err error) {
 	for {
-		if len(s.text)-s.next > math.MaxUint32 {
+		if int64(len(s.text)-s.next) > math.MaxUint32 {
 			return marks, nil, ErrResponseTooLarge
 		}
 		text := s.text[s.next:]

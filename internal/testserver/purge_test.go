@@ -31,7 +31,7 @@ func prefix(pattern, modifier string) string {
 // Section 2.3: the purge response.
 func TestSection23PurgeResponse(t *testing.T) {
 	t.Parallel()
-	const id = 9007199254740993 // 2^53 + 1: no float64 holds it
+	const id int64 = 9007199254740993 // 2^53 + 1: no float64 holds it
 	body := func(code int, uri string) string {
 		return fmt.Sprintf(`{"code":%d,"description":"request submitted","purge_response":{"transaction_status_uri":"%s"},
 			"transaction_id":%d}`, code, uri, id)

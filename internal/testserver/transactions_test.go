@@ -49,7 +49,7 @@ func TestSection23TransactionStatus(t *testing.T) {
 // Open point 9: endings of a transaction.
 func TestSection3TransactionEndings(t *testing.T) {
 	t.Parallel()
-	const first = 9007199254740993
+	const first int64 = 9007199254740993
 	f := start(t, testserver.Config{PurgeRate: -1, PurgeDuration: -1, Dialect: testserver.Dialect{Final: "Done"}})
 	f.FailTransactions(2, "FAILED", "cache 17 does not answer", 502)
 	f.FailTransactions(1, "ABORTED", "by operator", 0)
@@ -62,7 +62,7 @@ func TestSection3TransactionEndings(t *testing.T) {
 		transactionAt(first+4, 200, 1795176000, 100, "ABORTED", "by operator"),
 		transactionAt(first+6, 200, 1795176000, 100, "Done", "all caches have answered"),
 	} {
-		r := f.get(fmt.Sprintf("/transactions/%d", first+2*i))
+		r := f.get(fmt.Sprintf("/transactions/%d", first+2*int64(i)))
 		assert.Equal(t, 200, r.status)
 		assert.JSONEq(t, want, r.body)
 	}
