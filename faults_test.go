@@ -316,6 +316,35 @@ func TestStatusesBelow200(t *testing.T) {
 	}
 }
 
+// The body of a 101 is the connection, which the service keeps open: nothing is read from it, also not in a login, after
+// which the client still works.
+func TestSwitchingProtocols(t *testing.T) {
+	t.Parallel()
+	keepOpen := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+			_, _ = conn.Read(make([]byte, 1)) // until the client closes it
+			_ = conn.Close()
+		}
+	}
+	for _, op := range []operation{deleteOne, getTask, submit, postWrite} {
+		inService(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Handler: keepOpen})
+			began := time.Now()
+			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrBadReply, op.name)
+			assert.Zero(f, time.Since(began), op.name)
+		})
+	}
+	inService(t, bySession, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/sessions", Count: 1, Handler: keepOpen})
+		require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadReply)
+		time.Sleep(time.Minute)
+		require.NoError(f, getTask.call(f.Context(), f.client))
+	})
+}
+
 // What a transport of the user's may leave out, and what a service may claim, is no reason to panic.
 func TestOddTransports(t *testing.T) {
 	t.Parallel()

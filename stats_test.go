@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"testing"
 	"time"
+	_ "time/tzdata" // for machines without it
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -418,6 +419,12 @@ func TestGranularityFor(t *testing.T) {
 	for _, tt := range tests {
 		assert.Equal(t, tt.want, webdelivery.GranularityFor(tt.start, tt.end, now), "%v", tt.start)
 	}
+	// In the week in which summer time ends, seven days of Berlin have 169 hours. The service counts in UTC.
+	summer, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	now = time.Date(2026, 10, 26, 12, 0, 0, 0, summer)
+	assert.Equal(t, webdelivery.GranularityHour, webdelivery.GranularityFor(now.Add(-168*time.Hour-30*time.Minute), now, now))
+	assert.Equal(t, webdelivery.Granularity5Minute, webdelivery.GranularityFor(now.Add(-168*time.Hour), now, now))
 }
 
 // Raw events exist for the previous three days plus the elapsed part of the current day, in UTC (section 6).

@@ -52,6 +52,7 @@ func GranularityFor(start, end, now time.Time) Granularity {
 	if end.Before(start) {
 		start = end
 	}
+	now = now.UTC() // the days of another zone may have 25 hours
 	switch {
 	case !start.Before(now.AddDate(0, 0, -7)):
 		return Granularity5Minute

@@ -446,14 +446,16 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			a.stream = newStream(resp.Body, dog, c.idleTimeout)
 			return
 		}
-		if x.take != nil && a.status >= http.StatusOK && a.status < http.StatusMultipleChoices {
+		switch {
+		case a.status < http.StatusOK:
+			// The body of a 101 is the connection itself: reading it would wait for what the service sends next.
+			_ = resp.Body.Close()
+			err = fmt.Errorf("%w: status %d", ErrBadReply, a.status)
+		case x.take != nil && a.status < http.StatusMultipleChoices:
 			a.body, a.size, err = c.takeBody(resp, x.take)
-		} else {
+		default:
 			a.body, err = c.readBody(resp)
 			a.size = int64(len(a.body))
-		}
-		if err == nil && a.status < http.StatusOK {
-			err = fmt.Errorf("%w: status %d", ErrBadReply, a.status)
 		}
 	}
 	if err != nil {
