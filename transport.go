@@ -425,7 +425,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	if away != nil {
 		out.GetBody = nil // with it, net/http would send a purge again by itself, without a permit
 	}
-	resp, err := c.next.RoundTrip(out) //nolint:bodyclose // readBody closes it, or the stream
+	resp, err := c.next.RoundTrip(out)
 	if err == nil && resp == nil {
 		err = errNoResponse
 	}
