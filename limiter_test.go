@@ -374,6 +374,26 @@ func TestPauseIsTold(t *testing.T) {
 	}
 }
 
+// The limiter of the example keeps its promise.
+func TestTheLimiterOfTheExample(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		place := make(onePlace, 1)
+		place <- time.Time{}
+		client := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(place)}})
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), client)) })
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(f.Context(), 500*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(f, submit.call(ctx, client), context.DeadlineExceeded)
+		wg.Wait()
+		assert.Equal(f, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, f.arrivals())
+	})
+}
+
 // limiter is a Limiter made of functions.
 type limiter struct {
 	wait  func(context.Context) error

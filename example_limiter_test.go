@@ -1,0 +1,64 @@
+package webdelivery_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// onePlace lets one purge at a time be on its way. It holds the moment at which the next one may leave.
+type onePlace chan time.Time
+
+// Acquire takes the place, and waits until it is free.
+func (p onePlace) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+	var free time.Time
+	select {
+	case free = <-p:
+	case <-ctx.Done():
+		return webdelivery.Permit{}, ctx.Err()
+	}
+	select {
+	case <-time.After(time.Until(free)):
+		return webdelivery.Permit{Done: func(_ context.Context, arrived time.Time) {
+			p <- arrived.Add(time.Second) // free at once if nothing was sent: arrived is the zero time then
+		}}, nil
+	case <-ctx.Done():
+		p <- free
+		return webdelivery.Permit{}, ctx.Err()
+	}
+}
+
+// Wait bounds departures: nobody says when the purge has arrived.
+func (p onePlace) Wait(ctx context.Context) error {
+	permit, err := p.Acquire(ctx)
+	if err == nil {
+		permit.Done(ctx, time.Now())
+	}
+	return err
+}
+
+// A limiter of your own that bounds arrivals: two purges are at least a second apart when they reach the service, however
+// long the connection of the first one took.
+func ExamplePermitLimiter() {
+	place := make(onePlace, 1)
+	place <- time.Time{} // free
+
+	client, err := webdelivery.NewClient("https://api.example.com", "acme",
+		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithPurgeLimiter(place))
+
+	fmt.Println(client != nil, err)
+	// Output: true <nil>
+}
+
+// The pace may be slower for a while: a customer whose purges come from many machines without a shared limiter waits
+// longer for refused ones.
+func ExampleRetryPolicy() {
+	client, err := webdelivery.NewClient("https://api.example.com", "acme",
+		webdelivery.BasicAuth("alice", "correct-horse-battery"),
+		webdelivery.WithRetry(webdelivery.RetryPolicy{ThrottleTimeout: 15 * time.Minute}))
+
+	fmt.Println(client != nil, err)
+	// Output: true <nil>
+}
