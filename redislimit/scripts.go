@@ -31,6 +31,7 @@ for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(texts))) do f[texts[i
 
 local clock = redis.call('TIME')
 clock = clock[1] * 1000000 + clock[2]
+local changed = f.last > clock + f.offset -- whether something must be kept even if the script itself changes nothing
 f.offset = math.max(f.offset, f.last - clock)
 local now = clock + f.offset
 
@@ -44,15 +45,15 @@ if run and run ~= f.run then
   if f.last == 0 then known = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%-?%d+)') or 0) - 1) * 1000000 end
   f.resume = math.max(f.resume, now + longest - known)
   f.run = run
+  changed = true
 end
 
 local function isGone(id) return string.find(f.gone, id, 1, true) end
 
-local dropped = false
 local function drop(number, id)
   redis.call('HDEL', KEYS[1], 'ticket:' .. number, 'number:' .. id)
   f.waiting = f.waiting - 1
-  dropped = true
+  changed = true
 end
 
 local function keep()
@@ -88,7 +89,10 @@ const (
 // be a late copy, and the purge may be in flight.
 var askScript = redis.NewScript(prelude + `
 local id, hold, patience, grace, often = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-if isGone(id) then return {-1, 0} end
+if isGone(id) then
+  if changed then keep() end
+  return {-1, 0}
+end
 local own = tonumber(redis.call('HGET', KEYS[1], 'number:' .. id) or nil)
 
 -- When is each slot free at the earliest? A purge in flight holds its slot for at least hold from now.
@@ -136,7 +140,7 @@ local wait = slot + math.floor(place / 2) * hold - now
 if held then wait = f.resume - now end
 if patience >= 0 and wait > patience then
   if own then drop(own, id) end
-  if dropped then keep() end
+  if changed then keep() end
   return {2, wait}
 end
 
@@ -183,7 +187,8 @@ return {1}
 var pauseScript = redis.NewScript(prelude + `
 if now + ARGV[2] > f.resume then
   f.resume = now + ARGV[2]
-  keep()
+  changed = true
 end
+if changed then keep() end
 return {1}
 `)
