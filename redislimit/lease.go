@@ -3,6 +3,7 @@ package redislimit
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -22,8 +23,8 @@ func (l *Limiter) lease(ctx context.Context) (webdelivery.Permit, error) {
 		l.ledger.granted(id, l.endOf(expires))
 		l.fallback.granted()
 		permit := webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
-			if l.ledger.done(id, l.freeAfter(arrived)) {
-				l.tell(ctx, id)
+			if lease := l.ledger.done(id, l.freeAfter(arrived)); lease != nil {
+				l.tell(ctx, lease)
 			}
 		}}
 		if time.Until(expires) > l.budget.sendWithin/2 {
@@ -54,32 +55,32 @@ func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err 
 			}
 		}
 		if err != nil {
-			l.withdraw(ctx, id, err)
+			l.withdraw(id, err)
 			return time.Time{}, err
 		}
 	}
 }
 
-// withdraw gives up a question, with its lease and its ticket. If Redis is down, settle tells it later.
-func (l *Limiter) withdraw(ctx context.Context, id string, why error) {
+// withdraw gives up a question, with its lease and its ticket. It does not wait for Redis. If Redis is down, settle tells
+// it later.
+func (l *Limiter) withdraw(id string, why error) {
 	l.ledger.withdrawn(id, time.Now().Add(l.budget.longest()))
-	if !isUnavailable(why) {
-		l.tell(ctx, id)
+	if !isUnavailable(why) && l.leavers.add(id) {
+		go func() {
+			for leases := l.leavers.take(); len(leases) > 0; leases = l.leavers.take() {
+				_ = l.tellAll(context.Background(), leases)
+			}
+		}()
 	}
 }
 
-// tell tells Redis that a lease is done. It returns when Redis has answered or ctx ends; the question goes on then, for
-// a second at most. If Redis does not answer, settle repeats it.
-func (l *Limiter) tell(ctx context.Context, id string) {
+// tell tells Redis that a lease is done. It returns when Redis has answered or ctx ends; the question goes on then. If
+// Redis does not answer, settle repeats it.
+func (l *Limiter) tell(ctx context.Context, lease []any) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		lease := l.ledger.one(id)
-		err := l.budget.tell(context.WithoutCancel(ctx), lease)
-		l.heard(err)
-		if err == nil {
-			l.ledger.tell(lease)
-		}
+		_ = l.tellAll(context.WithoutCancel(ctx), lease)
 	}()
 	select {
 	case <-answered:
@@ -87,16 +88,24 @@ func (l *Limiter) tell(ctx context.Context, id string) {
 	}
 }
 
-// settle tells Redis what it may not know after an outage: the leases of this process, then a pause.
-func (l *Limiter) settle(ctx context.Context) error {
-	leases, outages := l.ledger.open()
-	if len(leases) > 0 {
-		err := l.budget.tell(ctx, leases)
+// tellAll tells Redis of leases, up to tellAtOnce in one question. It stops at the first error.
+func (l *Limiter) tellAll(ctx context.Context, leases []any) error {
+	for batch := range slices.Chunk(leases, 3*tellAtOnce) {
+		err := l.budget.tell(ctx, batch)
 		l.heard(err)
 		if err != nil {
 			return err
 		}
-		l.ledger.tell(leases)
+		l.ledger.tell(batch)
+	}
+	return nil
+}
+
+// settle tells Redis what it may not know after an outage: the leases of this process, then a pause.
+func (l *Limiter) settle(ctx context.Context) error {
+	leases, outages := l.ledger.open()
+	if err := l.tellAll(ctx, leases); err != nil {
+		return err
 	}
 	l.ledger.settle(outages)
 	owed := l.ledger.debt()

@@ -5,8 +5,10 @@ import (
 	"time"
 )
 
-// maxWithdrawn bounds how many unanswered questions a process remembers.
-const maxWithdrawn = 64
+const (
+	maxWithdrawn = 1000 // how many withdrawn questions a process remembers that Redis does not know of
+	tellAtOnce   = 256  // how many leases one script tells; Redis remembers as many ids that have ended
+)
 
 // lease is a permit of this process, or a question whose answer it does not know.
 type lease struct {
@@ -44,7 +46,14 @@ func (l *ledger) granted(id string, end time.Time) {
 func (l *ledger) withdrawn(id string, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.leases) < maxWithdrawn {
+	l.forget()
+	untold := 0
+	for _, e := range l.leases {
+		if e.done && !e.told {
+			untold++
+		}
+	}
+	if untold < maxWithdrawn {
 		l.add(id, lease{free: time.Now(), end: end, done: true})
 	}
 }
@@ -67,28 +76,22 @@ func (l *ledger) forget() {
 	}
 }
 
-// done ends a lease; its slot is free from free on. It returns false if the lease has ended by itself.
-func (l *ledger) done(id string, free time.Time) bool {
+// done ends a lease; its slot is free from free on. It returns what tellScript needs to know, or nil if the lease has
+// ended by itself.
+func (l *ledger) done(id string, free time.Time) []any {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget()
 	e, ok := l.leases[id]
 	if !ok {
-		return false
+		return nil
 	}
 	if free.Before(e.end) {
 		e.free = free
 	}
 	e.done = true
 	l.leases[id] = e
-	return true
-}
-
-// one returns what tellScript needs to know of one lease.
-func (l *ledger) one(id string) []any {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.leases[id].args(id)
+	return e.args(id)
 }
 
 // open returns what tellScript needs to know of all leases after an outage, and what to pass to settle once Redis knows
@@ -164,4 +167,33 @@ func (l *ledger) paid(until time.Time) {
 	if l.owed.Equal(until) {
 		l.owed = time.Time{}
 	}
+}
+
+// leavers are the ids that were withdrawn and wait for their sender. There is one sender, so thousands of callers who
+// give up together ask Redis only a few questions.
+type leavers struct {
+	mu      sync.Mutex
+	ids     []string
+	sending bool
+}
+
+// add adds an id, and returns whether the caller must start the sender.
+func (l *leavers) add(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ids = append(l.ids, id)
+	start := !l.sending
+	l.sending = true
+	return start
+}
+
+// take returns all that wait, as tellScript needs it. If it returns nothing, the sender must end.
+func (l *leavers) take() (leases []any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range l.ids {
+		leases = append(leases, id, 0, 1)
+	}
+	l.ids, l.sending = nil, len(leases) > 0
+	return leases
 }

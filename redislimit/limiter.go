@@ -23,6 +23,7 @@ var _ webdelivery.PermitLimiter = (*Limiter)(nil)
 type Limiter struct {
 	budget   budget
 	ledger   ledger
+	leavers  leavers
 	fallback *share // nil: fail closed
 	invalid  error  // New was given invalid arguments
 }

@@ -2,6 +2,7 @@ package redislimit
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -167,6 +168,35 @@ func TestACallerWhoGivesUp(t *testing.T) {
 		}, time.Minute, time.Millisecond)
 		free(t, l, 1)
 		require.True(t, ask(t, l, 3).granted)
+	})
+}
+
+// However many callers of a process give up together, none leaves a ticket or a lease behind.
+func TestManyCallersGiveUp(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		const callers = 1500
+		commands := s.client(t).Pipeline()
+		for id := range callers {
+			commands.HSet(t.Context(), acme, fmt.Sprint("ticket:", id), "9999999999999999 "+name(id), "number:"+name(id), id)
+		}
+		commands.HSet(t.Context(), acme, "head", 0, "tail", callers, "waiting", callers)
+		_, err := commands.Exec(t.Context())
+		require.NoError(t, err)
+		require.Len(t, s.tickets(t), callers)
+		for id := range callers {
+			l.withdraw(name(id), context.Canceled)
+		}
+		require.Eventually(t, func() bool { return len(s.tickets(t)) == 0 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool {
+			l.leavers.mu.Lock()
+			defer l.leavers.mu.Unlock()
+			return !l.leavers.sending
+		}, time.Minute, time.Millisecond)
+		acquired(t, l)
+		acquired(t, l)
+		refused(t, l)
 	})
 }
 

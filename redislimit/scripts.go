@@ -176,7 +176,7 @@ for i = 2, #ARGV, 3 do
   if ends and not isGone(id) then
     local number = redis.call('HGET', KEYS[1], 'number:' .. id)
     if number then drop(number, id) end
-    f.gone = string.sub(id .. ' ' .. f.gone, 1, 64 * (#id + 1))
+    f.gone = string.sub(id .. ' ' .. f.gone, 1, 256 * (#id + 1))
   end
 end
 keep()

@@ -269,10 +269,12 @@ func TestALateQuestion(t *testing.T) {
 			failsClosed(t, err)
 		}
 		assert.Empty(t, s.leases(t))
-		for id := 3; id < 100; id++ {
-			free(t, l, id)
+		var ended []any
+		for id := 3; id < 300; id++ {
+			ended = append(ended, name(id), 0, 1)
 		}
-		assert.Len(t, s.state(t)["gone"], 64*27)
+		require.NoError(t, l.budget.tell(t.Context(), ended))
+		assert.Len(t, s.state(t)["gone"], tellAtOnce*27)
 	})
 }
 
