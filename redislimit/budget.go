@@ -2,9 +2,11 @@ package redislimit
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -43,6 +45,9 @@ type budget struct {
 	rdb  redis.UniversalClient
 	keys []string // the one key
 
+	met     atomic.Pointer[string] // the run of Redis that answered last
+	changed func()                 // another run has answered
+
 	hold       time.Duration // how long a slot is taken after its purge has arrived
 	sendWithin time.Duration
 	stall      time.Duration
@@ -70,13 +75,13 @@ func (b *budget) ask(ctx context.Context, id string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if len(reply) != 2 || reply[0] < answerWait || reply[0] > answerRefused || reply[1] < 0 {
-		return answer{}, unavailable(fmt.Errorf("it answers %d", reply))
+	if reply.code < answerWait || reply.code > answerRefused {
+		return answer{}, unavailable(fmt.Errorf("it answers %d", reply.code))
 	}
 	return answer{
-		granted: reply[0] == answerGranted,
-		refused: reply[0] == answerRefused,
-		wait:    time.Duration(min(reply[1], math.MaxInt64/1000)) * time.Microsecond,
+		granted: reply.code == answerGranted,
+		refused: reply.code == answerRefused,
+		wait:    time.Duration(min(reply.wait, math.MaxInt64/1000)) * time.Microsecond,
 	}, nil
 }
 
@@ -93,28 +98,53 @@ func (b *budget) pause(ctx context.Context, d time.Duration) error {
 // order runs a script that has nothing to answer.
 func (b *budget) order(ctx context.Context, script *redis.Script, args ...any) error {
 	reply, err := b.run(ctx, script, args...)
-	if err == nil && (len(reply) != 1 || reply[0] != 1) {
-		err = unavailable(fmt.Errorf("it answers %d", reply))
+	if err == nil && reply.code != answerGranted {
+		err = unavailable(fmt.Errorf("it answers %d", reply.code))
 	}
 	return err
 }
 
+// reply is the answer of any script.
+type reply struct {
+	code, wait int64
+	run        string
+}
+
+// read reads the reply to a question.
+func read(values []any, question string) (r reply, err error) {
+	if len(values) == 4 {
+		code, isCode := values[0].(int64)
+		wait, isWait := values[1].(int64)
+		run, isRun := values[3].(string)
+		if isCode && isWait && isRun && wait >= 0 && values[2] == question {
+			return reply{code, wait, run}, nil
+		}
+	}
+	return reply{}, fmt.Errorf("it answers %.200q", fmt.Sprint(values))
+}
+
 // run returns when ctx ends, and within a second, whatever the options of go-redis are. By default, go-redis ignores the
 // context while it waits for an answer, so run waits in another goroutine.
-func (b *budget) run(ctx context.Context, script *redis.Script, args ...any) ([]int64, error) {
+func (b *budget) run(ctx context.Context, script *redis.Script, args ...any) (reply, error) {
 	if err := ended(ctx); err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	type answer struct {
-		reply []int64
+		reply reply
 		err   error
 	}
 	bounded, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	answers := make(chan answer, 1)
 	go func() {
-		reply, err := script.Run(bounded, b.rdb, b.keys, append([]any{micros(b.longest())}, args...)...).Int64Slice()
-		answers <- answer{reply, err}
+		var a answer
+		question := rand.Text()
+		var values []any
+		values, a.err = script.Run(bounded, b.rdb, b.keys, append([]any{micros(b.longest()), question}, args...)...).Slice()
+		if a.err == nil {
+			a.reply, a.err = read(values, question)
+		}
+		answers <- a
 	}()
 	var a answer
 	select {
@@ -123,12 +153,20 @@ func (b *budget) run(ctx context.Context, script *redis.Script, args ...any) ([]
 		a.err = fmt.Errorf("no answer within %v", answerWithin)
 	}
 	if a.err == nil {
+		b.meet(a.reply.run)
 		return a.reply, nil
 	}
 	if err := ended(ctx); err != nil {
-		return nil, fmt.Errorf("redislimit: Redis has not answered: %w", err)
+		return reply{}, fmt.Errorf("redislimit: Redis has not answered: %w", err)
 	}
-	return nil, unavailable(a.err)
+	return reply{}, unavailable(a.err)
+}
+
+// meet notes which run of Redis has answered. Another one than before may not know the leases of this process.
+func (b *budget) meet(run string) {
+	if met := b.met.Swap(&run); met != nil && *met != run {
+		b.changed()
+	}
 }
 
 // micros rounds up to microseconds.

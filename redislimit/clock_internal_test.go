@@ -133,6 +133,20 @@ func TestAnotherRun(t *testing.T) {
 	})
 }
 
+// A master that was a replica meanwhile has the same run id, and may lack the last leases.
+func TestAMasterThatWasAReplica(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l, rdb := s.limiter(t), s.client(t)
+		permit := acquired(t, l)
+		permit.Done(t.Context(), time.Time{})
+		require.NoError(t, rdb.SlaveOf(t.Context(), "127.0.0.1", "1").Err())
+		require.NoError(t, rdb.SlaveOf(t.Context(), "no", "one").Err())
+		refused(t, s.limiter(t))
+		assert.InDelta(t, l.budget.longest(), ask(t, l, 1).wait, float64(time.Minute))
+	})
+}
+
 // The commands of the package page are enough. Without INFO nobody waits after a restart.
 func TestCommands(t *testing.T) {
 	t.Parallel()

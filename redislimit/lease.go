@@ -20,6 +20,10 @@ func (l *Limiter) lease(ctx context.Context) (webdelivery.Permit, error) {
 		if err != nil {
 			return webdelivery.Permit{}, err
 		}
+		if l.ledger.unsettled() { // Redis may not have known the leases of this process when it gave the permit
+			l.ledger.withdrawn(id, l.endOf(expires))
+			continue
+		}
 		l.ledger.granted(id, l.endOf(expires))
 		l.fallback.granted()
 		permit := webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {

@@ -109,6 +109,22 @@ func (l *ledger) open() (leases []any, outages int) {
 	return leases, l.outages
 }
 
+// unsettled returns whether there was an outage after which Redis was not told of a lease that may hold a slot.
+func (l *ledger) unsettled() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.settled == l.outages {
+		return false
+	}
+	now := time.Now()
+	for _, e := range l.leases {
+		if now.Before(e.free) {
+			return true
+		}
+	}
+	return false
+}
+
 func (e lease) args(id string) []any {
 	done := 0
 	if e.done {
@@ -137,7 +153,7 @@ func (l *ledger) settle(outages int) {
 	l.settled = max(l.settled, outages)
 }
 
-// outage begins one, or a purge that Redis does not know.
+// outage begins one, or a purge that Redis does not know, or another run of Redis.
 func (l *ledger) outage() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,16 +39,12 @@ func New(rdb redis.UniversalClient, customer string, opts ...Option) *Limiter {
 	if l.invalid != nil {
 		return l
 	}
-	l.budget = budget{
-		rdb: rdb,
-		// Escaped, the customer has no colon: no two pairs of prefix and customer share a key.
-		keys:       []string{s.prefix + ":" + url.QueryEscape(customer)},
-		hold:       2 * s.interval,
-		sendWithin: sendWithin,
-		stall:      networkStall,
-		grace:      promiseGrace,
-		often:      askOften,
-	}
+	b := &l.budget
+	b.rdb = rdb
+	// Escaped, the customer has no colon: no two pairs of prefix and customer share a key.
+	b.keys = []string{s.prefix + ":" + url.QueryEscape(customer)}
+	b.changed = l.ledger.outage
+	b.hold, b.sendWithin, b.stall, b.grace, b.often = 2*s.interval, sendWithin, networkStall, promiseGrace, askOften
 	if s.processes > 0 {
 		l.fallback = newShare(s.interval * time.Duration(s.processes))
 	}

@@ -113,6 +113,21 @@ func TestLostLeases(t *testing.T) {
 	}
 }
 
+// Another Redis took over, and go-redis hid it: it repeated the question, or dialed anew. The process tells its leases to
+// the Redis that has lost them before it uses a permit of it.
+func TestAHiddenOutage(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := New(s.client(t, func(o *redis.Options) { o.MaxRetries = 3 }), "acme", WithInterval(time.Hour))
+		acquired(t, l)
+		s.kill()
+		require.NoError(t, s.start())
+		s.ranForLong(t) // an empty replica
+		refused(t, l, s.limiter(t))
+		assert.Empty(t, s.leases(t), "its permit of the new Redis went back")
+	})
+}
+
 // A caller who sleeps brings Redis what it does not know, before it asks again.
 func TestASleeperSettles(t *testing.T) {
 	t.Parallel()
@@ -233,17 +248,20 @@ func TestRedisHangs(t *testing.T) {
 func TestRedisAnswersNonsense(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ answer, says string }{
-		"another protocol":  {"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP/1.1 400 Bad Request"},
-		"a number":          {":1\r\n", "unexpected type"},
-		"a text":            {"+OK\r\n", "unexpected type"},
-		"nothing":           {"$-1\r\n", "redis: nil"},
-		"an empty list":     {"*0\r\n", "it answers []"},
-		"too long a list":   {"*3\r\n:1\r\n:1\r\n:1\r\n", "it answers [1 1 1]"},
-		"a wait below zero": {"*2\r\n:1\r\n:-1\r\n", "it answers [1 -1]"},
-		"an unknown answer": {"*2\r\n:3\r\n:1\r\n", "it answers [3 1]"},
-		"a list of texts":   {"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "invalid syntax"},
-		"an error":          {"-NOAUTH Authentication required.\r\n", "NOAUTH Authentication required."},
-		"still loading":     {"-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading"},
+		"another protocol":         {"HTTP/1.1 400 Bad Request\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		"a number":                 {":1\r\n", "unexpected type"},
+		"a text":                   {"+OK\r\n", "unexpected type"},
+		"nothing":                  {"$-1\r\n", "redis: nil"},
+		"an empty list":            {"*0\r\n", "it answers \"[]\""},
+		"too short a list":         {"*2\r\n:1\r\n:0\r\n", "it answers \"[1 0]\""},
+		"too long a list":          {"*5\r\n:1\r\n:0\r\n$26\r\nNUMBER\r\n$1\r\na\r\n:1\r\n", "it answers \"[1 0 "},
+		"a wait below zero":        {"*4\r\n:1\r\n:-1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "it answers \"[1 -1 "},
+		"no wait":                  {"*4\r\n:1\r\n$1\r\n1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "it answers \"[1 1 "},
+		"an unknown answer":        {"*4\r\n:3\r\n:1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "it answers 3"},
+		"a list of texts":          {"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "it answers \"[a b]\""},
+		"that of another question": {"*4\r\n:1\r\n:0\r\n$26\r\n" + name(1) + "\r\n$1\r\na\r\n", "it answers \"[1 0 0000"},
+		"an error":                 {"-NOAUTH Authentication required.\r\n", "NOAUTH Authentication required."},
+		"still loading":            {"-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

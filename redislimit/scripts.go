@@ -11,7 +11,8 @@ import "github.com/redis/go-redis/v9"
 //	last         the virtual time at which the hash was last written
 //	offset       the distance from the clock of Redis to virtual time
 //	resume       the end of the last pause: no permit before it
-//	run          the run of Redis that last wrote the hash
+//	run          the run of Redis that last wrote the hash: its run id, a colon, and its replication id. A replica that
+//	             takes over has another run id; a former master that takes over again has another replication id
 //	id1, id2     the lease on slot 1 and on slot 2; empty if its purge has arrived
 //	end1, end2   the instant from which the slot is free; for a lease, if nobody ends it earlier
 //	gone         the ids that ended last, newest first: a question that arrives after its end takes nothing
@@ -21,6 +22,8 @@ import "github.com/redis/go-redis/v9"
 //	number:ID    the number of the ticket of ID
 //
 // Every script begins with prelude. ARGV[1] is the duration of the longest lease: from the grant to the free slot.
+// ARGV[2] is the number of the question, a random text. Every script returns {code, wait, number, run}: with the number,
+// no answer is taken for that of another question; with the run, a process notices that it talks to another Redis.
 const prelude = `
 local numbers = {'last', 'offset', 'resume', 'end1', 'end2', 'head', 'tail', 'waiting'}
 local texts = {'run', 'id1', 'id2', 'gone'}
@@ -38,15 +41,22 @@ local now = clock + f.offset
 -- A Redis that was restarted, or that was a replica, may have lost the last leases. Nobody gets a permit until they are
 -- over. A hash that does not exist may just be unused; then the uptime tells since when all leases are known. The uptime
 -- is the difference of two times without their fractions, so it can be a second too long.
-local info = redis.pcall('INFO', 'server')
-local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)')
-if run and run ~= f.run then
+local function inform(section)
+  local info = redis.pcall('INFO', section)
+  return type(info) == 'string' and info or ''
+end
+local info = inform('server')
+local run = string.match(info, 'run_id:(%w+)')
+run = run and run .. ':' .. (string.match(inform('replication'), 'master_replid:(%w+)') or '') or ''
+if run ~= '' and run ~= f.run then
   local known = 0
   if f.last == 0 then known = math.max(0, tonumber(string.match(info, 'uptime_in_seconds:(%-?%d+)') or 0) - 1) * 1000000 end
   f.resume = math.max(f.resume, now + longest - known)
   f.run = run
   changed = true
 end
+
+local function answer(code, wait) return {code, wait, ARGV[2], run} end
 
 local function isGone(id) return string.find(f.gone, id, 1, true) end
 
@@ -81,17 +91,17 @@ const (
 )
 
 // askScript asks for a lease. ARGV: the id of the caller, hold, the longest wait (-1: any), the grace of a promise, the
-// longest time between two questions. It returns {answerGranted, 0}; {answerWait, w}: ask again in w microseconds;
-// {answerRefused, w}: the permit comes in w at the earliest, which is too late, and nothing is taken. For an id that has
-// ended it returns {-1, 0}.
+// longest time between two questions. The code and the wait are answerGranted, 0; answerWait, w: ask again in w
+// microseconds; answerRefused, w: the permit comes in w at the earliest, which is too late, and nothing is taken. For an
+// id that has ended they are -1, 0.
 //
 // If the id holds a lease, its answer was lost. The script then renews the lease. It never frees one: the question may
 // be a late copy, and the purge may be in flight.
 var askScript = redis.NewScript(prelude + `
-local id, hold, patience, grace, often = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local id, hold, patience, grace, often = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if isGone(id) then
   if changed then keep() end
-  return {-1, 0}
+  return answer(-1, 0)
 end
 local own = tonumber(redis.call('HGET', KEYS[1], 'number:' .. id) or nil)
 
@@ -108,7 +118,7 @@ local function grant(slot)
   f['id' .. slot], f['end' .. slot] = id, now + longest
   if own then drop(own, id) end
   keep()
-  return {1, 0}
+  return answer(1, 0)
 end
 
 -- Counts the callers before a ticket, up to limit. Callers who broke their promise lose their tickets.
@@ -141,7 +151,7 @@ if held then wait = f.resume - now end
 if patience >= 0 and wait > patience then
   if own then drop(own, id) end
   if changed then keep() end
-  return {2, wait}
+  return answer(2, wait)
 end
 
 -- Ask from time to time, as callers before may be gone. A pause ends for nobody before its end.
@@ -154,16 +164,16 @@ if not held then
   redis.call('HSET', KEYS[1], 'ticket:' .. number, string.format('%.0f %s', now + wait + grace, id))
 end
 keep()
-return {0, wait}
+return answer(0, wait)
 `)
 
 // tellScript tells Redis of leases. ARGV: for each of them its id, how long it may still hold its slot, and 1 if it ends
-// here or 0 if its purge may still be under way. It returns {1}.
+// here or 0 if its purge may still be under way. The code is 1.
 //
 // An end frees the slot after that time, but not later than the end of the lease; it deletes a ticket too. If Redis does
 // not know the lease, it has lost its data. Nobody then gets a permit for that time.
 var tellScript = redis.NewScript(prelude + `
-for i = 2, #ARGV, 3 do
+for i = 3, #ARGV, 3 do
   local id, left, ends = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2] == '1'
   local known = isGone(id)
   for s = 1, 2 do
@@ -180,15 +190,15 @@ for i = 2, #ARGV, 3 do
   end
 end
 keep()
-return {1}
+return answer(1, 0)
 `)
 
-// pauseScript gives no permit to anybody for the time in ARGV[2]. It returns {1}.
+// pauseScript gives no permit to anybody for the time in ARGV[3]. The code is 1.
 var pauseScript = redis.NewScript(prelude + `
-if now + ARGV[2] > f.resume then
-  f.resume = now + ARGV[2]
+if now + ARGV[3] > f.resume then
+  f.resume = now + ARGV[3]
   changed = true
 end
 if changed then keep() end
-return {1}
+return answer(1, 0)
 `)

@@ -168,10 +168,14 @@ const acme = defaultPrefix + ":acme"
 
 // ranForLong makes the budget of acme one of this run of the server, so that nobody waits for lost leases to end.
 func (s *server) ranForLong(t *testing.T) {
-	rdb := s.client(t)
-	info, err := rdb.InfoMap(t.Context(), "server").Result()
+	require.NoError(t, s.client(t).HSet(t.Context(), acme, "run", s.run(t)).Err())
+}
+
+// run is the run of the server, as the scripts see it.
+func (s *server) run(t *testing.T) string {
+	info, err := s.client(t).InfoMap(t.Context(), "server", "replication").Result()
 	require.NoError(t, err)
-	require.NoError(t, rdb.HSet(t.Context(), acme, "run", info["Server"]["run_id"]).Err())
+	return info["Server"]["run_id"] + ":" + info["Replication"]["master_replid"]
 }
 
 // step moves the clock of the server, as the budget of acme sees it.
@@ -296,7 +300,8 @@ func (p *proxy) pipe(to, from net.Conn, lost func() bool) {
 	}
 }
 
-// liar is a server that knows no command but evalsha, to which it answers always the same.
+// liar is a server that knows no command but evalsha, to which it answers always the same. In its answer, NUMBER is the
+// number of the question.
 func liar(t *testing.T, answer string) (addr string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -316,6 +321,9 @@ func liar(t *testing.T, answer string) (addr string) {
 						return
 					}
 					reply := answer
+					if parts := bytes.Split(buf[:n], []byte("\r\n")); len(parts) > 12 {
+						reply = strings.ReplaceAll(answer, "NUMBER", string(parts[12]))
+					}
 					if !bytes.Contains(buf[:n], []byte("evalsha")) { // the handshake: several commands may come at once
 						reply = strings.Repeat("-ERR unknown command\r\n", bytes.Count(buf[:n], []byte("*")))
 					}
