@@ -13,7 +13,9 @@ import (
 )
 
 const (
-	answerWithin = time.Second      // the time that Redis has to answer a script
+	answerWithin = time.Second      // the time that a caller waits for the answer to a script
+	finishWithin = 5 * time.Second  // the time after which a question is given up, with the connection that it set up
+	underWay     = 4                // how many callers of a process ask at the same time
 	sendWithin   = 10 * time.Second // from the question to the expiry of its permit
 	networkStall = 5 * time.Second  // the longest time from the start of a request to its arrival
 	promiseGrace = 2 * time.Second  // a caller that asks later than this after its time loses its ticket
@@ -48,6 +50,10 @@ type budget struct {
 	met     atomic.Pointer[string] // the run of Redis that answered last
 	changed func()                 // another run has answered
 
+	turns   chan struct{}   // held by the callers who ask; the others queue for it, not for a connection of go-redis
+	answers atomic.Int64    // how many questions were answered
+	late    func(id string) // an id has got an answer after its caller had left
+
 	hold       time.Duration // how long a slot is taken after its purge has arrived
 	sendWithin time.Duration
 	stall      time.Duration
@@ -63,27 +69,53 @@ type answer struct {
 	granted bool
 	refused bool // the wait would pass the deadline; nothing was taken
 	wait    time.Duration
+	sent    time.Time // zero: nothing was sent
 }
 
-// ask asks for a lease. The same id never gets a second lease.
+// ask asks for a lease when it is the caller's turn. The same id never gets a second lease.
 func (b *budget) ask(ctx context.Context, id string) (answer, error) {
+	if err := b.turn(ctx, b.turns); err != nil {
+		return answer{}, err
+	}
+	a := answer{sent: time.Now()}
 	patience := int64(-1)
 	if deadline, ok := ctx.Deadline(); ok {
 		patience = max(0, time.Until(deadline).Microseconds())
 	}
-	reply, err := b.run(ctx, askScript, id, micros(b.hold), patience, micros(b.grace), micros(b.often))
+	args := []any{id, micros(b.hold), patience, micros(b.grace), micros(b.often)}
+	reply, err := b.run(ctx, func() { <-b.turns }, func() { b.late(id) }, askScript, args)
+	if err == nil && (reply.code < answerWait || reply.code > answerRefused) {
+		err = unavailable(fmt.Errorf("it answers %d", reply.code))
+	}
 	if err != nil {
-		return answer{}, err
+		return a, err
 	}
-	if reply.code < answerWait || reply.code > answerRefused {
-		return answer{}, unavailable(fmt.Errorf("it answers %d", reply.code))
-	}
-	return answer{
-		granted: reply.code == answerGranted,
-		refused: reply.code == answerRefused,
-		wait:    time.Duration(min(reply.wait, math.MaxInt64/1000)) * time.Microsecond,
-	}, nil
+	a.granted, a.refused = reply.code == answerGranted, reply.code == answerRefused
+	a.wait = time.Duration(min(reply.wait, math.MaxInt64/1000)) * time.Microsecond
+	return a, nil
 }
+
+// turn waits until turns has room. A process with many callers is not a Redis that is down: turn gives up only if Redis
+// answers nobody for answerWithin.
+func (b *budget) turn(ctx context.Context, turns chan struct{}) error {
+	silence := time.NewTicker(answerWithin)
+	defer silence.Stop()
+	for {
+		answers := b.answers.Load()
+		select {
+		case turns <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("redislimit: Redis has not answered: %w", ctx.Err())
+		case <-silence.C:
+			if b.answers.Load() == answers {
+				return unavailable(errNoAnswer)
+			}
+		}
+	}
+}
+
+var errNoAnswer = fmt.Errorf("no answer within %v", answerWithin)
 
 // tell sends leases in the form of ledger.open.
 func (b *budget) tell(ctx context.Context, leases []any) error {
@@ -97,7 +129,7 @@ func (b *budget) pause(ctx context.Context, d time.Duration) error {
 
 // order runs a script that has nothing to answer.
 func (b *budget) order(ctx context.Context, script *redis.Script, args ...any) error {
-	reply, err := b.run(ctx, script, args...)
+	reply, err := b.run(ctx, func() {}, func() {}, script, args)
 	if err == nil && reply.code != answerGranted {
 		err = unavailable(fmt.Errorf("it answers %d", reply.code))
 	}
@@ -123,34 +155,48 @@ func read(values []any, question string) (r reply, err error) {
 	return reply{}, fmt.Errorf("it answers %.200q", fmt.Sprint(values))
 }
 
-// run returns when ctx ends, and within a second, whatever the options of go-redis are. By default, go-redis ignores the
-// context while it waits for an answer, so run waits in another goroutine.
-func (b *budget) run(ctx context.Context, script *redis.Script, args ...any) (reply, error) {
+// run returns when ctx ends, and within a second, whatever the options of go-redis are. The question goes on then in its
+// goroutine, for finishWithin at most: it may be setting up a connection, which takes several round trips and serves the
+// next question. run calls release when the question has ended or that time is over, and late if an answer comes after
+// run has returned.
+func (b *budget) run(ctx context.Context, release, late func(), script *redis.Script, args []any) (reply, error) {
 	if err := ended(ctx); err != nil {
+		release()
 		return reply{}, err
 	}
 	type answer struct {
 		reply reply
 		err   error
 	}
-	bounded, cancel := context.WithTimeout(ctx, answerWithin)
-	defer cancel()
+	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	context.AfterFunc(background, release) // also if go-redis ignores the context
 	answers := make(chan answer, 1)
+	var left atomic.Bool // set by the one that comes first: the answer, or the end of the wait for it
 	go func() {
+		defer cancel()
 		var a answer
 		question := rand.Text()
 		var values []any
-		values, a.err = script.Run(bounded, b.rdb, b.keys, append([]any{micros(b.longest()), question}, args...)...).Slice()
+		values, a.err = script.Run(background, b.rdb, b.keys, append([]any{micros(b.longest()), question}, args...)...).Slice()
 		if a.err == nil {
+			b.answers.Add(1)
 			a.reply, a.err = read(values, question)
+		}
+		if alone := left.Swap(true); alone && a.err == nil {
+			late()
 		}
 		answers <- a
 	}()
-	var a answer
+	timer := time.NewTimer(answerWithin)
+	defer timer.Stop()
+	a := answer{err: errNoAnswer}
 	select {
 	case a = <-answers:
-	case <-bounded.Done():
-		a.err = fmt.Errorf("no answer within %v", answerWithin)
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	if a.err == errNoAnswer && left.Swap(true) {
+		a = <-answers // it came at the same time
 	}
 	if a.err == nil {
 		b.meet(a.reply.run)

@@ -44,13 +44,14 @@ func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err 
 	if err := l.settle(ctx); err != nil {
 		return time.Time{}, err
 	}
+	asked := false
 	for {
-		sent := time.Now()
 		a, err := l.budget.ask(ctx, id)
+		asked = asked || !a.sent.IsZero()
 		l.heard(err)
 		switch {
 		case err == nil && a.granted:
-			return sent.Add(l.budget.sendWithin), nil
+			return a.sent.Add(l.budget.sendWithin), nil
 		case err == nil && a.refused:
 			return time.Time{}, tooLate(a.wait)
 		case err == nil:
@@ -59,7 +60,9 @@ func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err 
 			}
 		}
 		if err != nil {
-			l.withdraw(id, err)
+			if asked {
+				l.withdraw(id, err)
+			}
 			return time.Time{}, err
 		}
 	}
@@ -107,7 +110,15 @@ func (l *Limiter) tellAll(ctx context.Context, leases []any) error {
 
 // settle tells Redis what it may not know after an outage: the leases of this process, then a pause.
 func (l *Limiter) settle(ctx context.Context) error {
-	leases, outages := l.ledger.open()
+	if err := ended(ctx); err != nil || l.ledger.settledAll() {
+		return err
+	}
+	if err := l.budget.turn(ctx, l.settling); err != nil {
+		l.heard(err)
+		return err
+	}
+	defer func() { <-l.settling }()
+	leases, outages := l.ledger.open() // another caller may have settled meanwhile
 	if err := l.tellAll(ctx, leases); err != nil {
 		return err
 	}

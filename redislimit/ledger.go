@@ -109,6 +109,13 @@ func (l *ledger) open() (leases []any, outages int) {
 	return leases, l.outages
 }
 
+// settledAll returns whether Redis knows all that it must know.
+func (l *ledger) settledAll() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.settled == l.outages && !time.Now().Before(l.owed)
+}
+
 // unsettled returns whether there was an outage after which Redis was not told of a lease that may hold a slot.
 func (l *ledger) unsettled() bool {
 	l.mu.Lock()

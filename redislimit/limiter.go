@@ -20,12 +20,17 @@ var _ webdelivery.PermitLimiter = (*Limiter)(nil)
 
 // Limiter gives permits to submit a purge to all processes that share its budget. It is a [webdelivery.PermitLimiter].
 // Create it with [New]; the zero value is not usable. It is safe for concurrent use, and needs no closing.
+//
+// A Limiter asks Redis a few questions at a time. Each has a goroutine, which may outlive its call by up to 5 s if Redis
+// does not answer: it completes the connection for the next question. If a late answer is a permit, the Limiter gives it
+// back.
 type Limiter struct {
 	budget   budget
 	ledger   ledger
 	leavers  leavers
-	fallback *share // nil: fail closed
-	invalid  error  // New was given invalid arguments
+	settling chan struct{} // held by the caller who settles
+	fallback *share        // nil: fail closed
+	invalid  error         // New was given invalid arguments
 }
 
 // New returns a limiter for the purges of one customer, named as for webdelivery.NewClient. The caller still owns rdb and
@@ -44,6 +49,8 @@ func New(rdb redis.UniversalClient, customer string, opts ...Option) *Limiter {
 	// Escaped, the customer has no colon: no two pairs of prefix and customer share a key.
 	b.keys = []string{s.prefix + ":" + url.QueryEscape(customer)}
 	b.changed = l.ledger.outage
+	b.late = func(id string) { l.withdraw(id, nil) }
+	b.turns, l.settling = make(chan struct{}, underWay), make(chan struct{}, 1)
 	b.hold, b.sendWithin, b.stall, b.grace, b.often = 2*s.interval, sendWithin, networkStall, promiseGrace, askOften
 	if s.processes > 0 {
 		l.fallback = newShare(s.interval * time.Duration(s.processes))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,6 +244,61 @@ func TestRedisHangs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A new connection takes five round trips. Far from Redis they take longer than a caller waits; the next caller finds
+// the connection.
+func TestFarFromRedis(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		way := s.through(t, 130*time.Millisecond)
+		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.addr }), "acme", WithInterval(time.Hour))
+		permits := 0
+		for range 6 {
+			permit, err := l.Acquire(t.Context())
+			if err == nil {
+				permits++
+				permit.Done(t.Context(), time.Time{})
+			}
+		}
+		assert.Positive(t, permits)
+		require.Eventually(t, func() bool { return len(s.leases(t)) == 0 }, time.Minute, time.Millisecond,
+			"what came late went back")
+	})
+}
+
+// Many callers of one process are not a Redis that is down, even with few connections on a long way.
+func TestABurst(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		way := s.through(t, 20*time.Millisecond)
+		l := New(s.client(t, func(o *redis.Options) { o.Addr, o.PoolSize = way.addr, underWay }), "acme", WithInterval(time.Hour))
+		ctx := within(t, 10*time.Minute)
+		var granted atomic.Int64
+		var wg sync.WaitGroup
+		for range 200 {
+			wg.Go(func() {
+				if _, err := l.Acquire(ctx); err == nil {
+					granted.Add(1)
+				} else {
+					assert.NotErrorAs(t, err, new(*UnavailableError))
+				}
+			})
+		}
+		wg.Wait()
+		assert.Equal(t, int64(2), granted.Load())
+
+		ended, cancel := context.WithCancel(t.Context())
+		for range underWay {
+			l.budget.turns <- struct{}{}
+		}
+		time.AfterFunc(10*time.Millisecond, cancel)
+		_, err := l.Acquire(ended)
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = l.Acquire(t.Context()) // nobody is answered
+		failsClosed(t, err)
+		assert.Empty(t, s.tickets(t))
+	})
 }
 
 // Whatever is not a permit gives none.
