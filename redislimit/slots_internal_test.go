@@ -227,9 +227,25 @@ func TestWait(t *testing.T) {
 		l := s.limiter(t)
 		require.NoError(t, l.Wait(t.Context()))
 		require.NoError(t, l.Wait(t.Context()))
-		assert.Empty(t, s.leases(t))
+		require.Eventually(t, func() bool { return len(s.leases(t)) == 0 }, time.Minute, time.Millisecond)
 		require.ErrorIs(t, l.Wait(within(t, time.Minute)), context.DeadlineExceeded)
 		assert.InDelta(t, 2*time.Hour, time.Until(s.instant(t, "end2")), float64(time.Minute))
+	})
+}
+
+// Far from Redis too: Redis counts from an instant after the return of Wait.
+func TestWaitFarFromRedis(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		way := s.through(t, 50*time.Millisecond)
+		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.addr }), "acme", WithInterval(time.Hour))
+		var departure time.Time
+		for range 2 {
+			require.NoError(t, l.Wait(t.Context()))
+			departure = time.Now()
+		}
+		require.Eventually(t, func() bool { return len(s.leases(t)) == 0 }, time.Minute, time.Millisecond)
+		assert.False(t, s.instant(t, "end2").Before(departure.Add(2*time.Hour)))
 	})
 }
 
