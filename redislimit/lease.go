@@ -75,7 +75,7 @@ func (l *Limiter) withdraw(id string, why error) {
 	if !isUnavailable(why) && l.leavers.add(id) {
 		go func() {
 			for leases := l.leavers.take(); len(leases) > 0; leases = l.leavers.take() {
-				_ = l.tellAll(context.Background(), leases)
+				_, _ = l.tellAll(context.Background(), leases)
 			}
 		}()
 	}
@@ -87,7 +87,7 @@ func (l *Limiter) tell(ctx context.Context, lease []any) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		_ = l.tellAll(context.WithoutCancel(ctx), lease)
+		_, _ = l.tellAll(context.WithoutCancel(ctx), lease)
 	}()
 	select {
 	case <-answered:
@@ -96,16 +96,17 @@ func (l *Limiter) tell(ctx context.Context, lease []any) {
 }
 
 // tellAll tells Redis of leases, up to tellAtOnce in one question. It stops at the first error.
-func (l *Limiter) tellAll(ctx context.Context, leases []any) error {
+// It returns whether a lease has ended meanwhile.
+func (l *Limiter) tellAll(ctx context.Context, leases []any) (again bool, err error) {
 	for batch := range slices.Chunk(leases, 3*tellAtOnce) {
 		err := l.budget.tell(ctx, batch)
 		l.heard(err)
 		if err != nil {
-			return err
+			return false, err
 		}
-		l.ledger.tell(batch)
+		again = l.ledger.tell(batch) || again
 	}
-	return nil
+	return again, nil
 }
 
 // settle tells Redis what it may not know after an outage: the leases of this process, then a pause.
@@ -118,11 +119,16 @@ func (l *Limiter) settle(ctx context.Context) error {
 		return err
 	}
 	defer func() { <-l.settling }()
-	leases, outages := l.ledger.open() // another caller may have settled meanwhile
-	if err := l.tellAll(ctx, leases); err != nil {
-		return err
+	for again := true; again; {
+		leases, outages := l.ledger.open() // another caller may have settled meanwhile
+		var err error
+		if again, err = l.tellAll(ctx, leases); err != nil {
+			return err
+		}
+		if !again {
+			l.ledger.settle(outages)
+		}
 	}
-	l.ledger.settle(outages)
 	owed := l.ledger.debt()
 	if d := time.Until(owed); d > 0 {
 		err := l.budget.pause(ctx, d)
@@ -135,13 +141,16 @@ func (l *Limiter) settle(ctx context.Context) error {
 	return nil
 }
 
-// local returns a permit of the share of this process. Redis learns of its purge when it is reachable again.
+// local returns a permit of the share of this process. Redis learns of its purge when it is reachable again, and of the
+// end of the purge if that comes later.
 func (l *Limiter) local() webdelivery.Permit {
 	id, expires := rand.Text(), time.Now().Add(l.budget.sendWithin)
 	l.ledger.granted(id, l.endOf(expires))
 	l.ledger.outage()
-	return webdelivery.Permit{Expires: expires, Done: func(_ context.Context, arrived time.Time) {
-		l.ledger.done(id, l.freeAfter(arrived))
+	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
+		if lease := l.ledger.done(id, l.freeAfter(arrived)); lease != nil && !l.fallback.rules() {
+			l.tell(ctx, lease)
+		}
 	}}
 }
 

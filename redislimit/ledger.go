@@ -140,17 +140,22 @@ func (e lease) args(id string) []any {
 	return []any{id, micros(time.Until(e.free)), done}
 }
 
-// tell notes that Redis knows the end of these leases, as args returned them.
-func (l *ledger) tell(leases []any) {
+// tell notes that Redis knows these leases, as args returned them. It returns whether one of them has ended since.
+func (l *ledger) tell(leases []any) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := 0; i < len(leases); i += 3 {
 		id := leases[i].(string)
-		if e, ok := l.leases[id]; ok && leases[i+2] == 1 {
+		e, ok := l.leases[id]
+		switch {
+		case ok && leases[i+2] == 1:
 			e.told = true
 			l.leases[id] = e
+		case ok && e.done && !e.told:
+			again = true
 		}
 	}
+	return again
 }
 
 // settle notes that Redis was told after that many outages.

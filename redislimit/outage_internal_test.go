@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,7 +110,8 @@ func TestLostLeases(t *testing.T) {
 					return
 				}
 				refused(t, l, other)
-				assert.InDelta(t, tt.held, ask(t, other, 1).wait, float64(10*time.Second))
+				assert.InDelta(t, tt.held, s.blocked(t), float64(10*time.Second))
+				assert.InDelta(t, min(tt.held, 2*time.Hour), ask(t, other, 1).wait, float64(20*time.Second))
 			})
 		})
 	}
@@ -472,10 +474,62 @@ func TestRedisBeginsWhereTheShareLeftOff(t *testing.T) {
 					return
 				}
 				refused(t, other)
-				assert.InDelta(t, tt.held, ask(t, other, 1).wait, float64(10*time.Second))
+				assert.InDelta(t, tt.held, s.blocked(t), float64(10*time.Second))
+				assert.InDelta(t, min(tt.held, 2*time.Hour), ask(t, other, 1).wait, float64(20*time.Second))
 			})
 		})
 	}
+}
+
+// A purge of the share that is under way when Redis is back holds everybody until it has arrived, not for its whole
+// lease.
+func TestAPurgeOfTheShareArrives(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l, other := s.limiter(t, FallbackLocal(2)), s.limiter(t)
+		s.kill()
+		first, second, third := acquired(t, l), l.local(), l.local()
+		require.NoError(t, s.start())
+		s.ranForLong(t)
+		require.Eventually(t, func() bool {
+			_, err := l.Acquire(within(t, time.Minute))
+			require.Error(t, err)
+			return !l.fallback.rules()
+		}, time.Minute, 10*time.Millisecond)
+		first.Done(t.Context(), time.Time{})
+		second.Done(t.Context(), time.Now())
+		assert.InDelta(t, l.budget.longest(), s.blocked(t), float64(10*time.Second), "the third is under way")
+		third.Done(t.Context(), time.Now())
+		assert.InDelta(t, 2*time.Hour, s.blocked(t), float64(5*time.Second))
+		refused(t, l, other)
+		assert.Equal(t, "0", s.state(t)["resume"])
+		end := s.blocked(t)
+		third.Done(t.Context(), time.Now().Add(time.Hour))
+		assert.InDelta(t, end, s.blocked(t), float64(time.Second), "only once")
+		s.step(t, 2*time.Hour)
+		acquired(t, other)
+		acquired(t, l)
+		refused(t, l, other)
+		assert.Empty(t, s.state(t)["blocks"])
+	})
+}
+
+// More lost leases than a hash should hold become a pause.
+func TestManyLostLeases(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		var leases []any
+		for id := range 300 {
+			leases = append(leases, name(id), micros(time.Hour), 0)
+		}
+		require.NoError(t, l.budget.tell(t.Context(), leases))
+		assert.Equal(t, 256, strings.Count(s.state(t)["blocks"], ";"))
+		assert.Equal(t, time.Hour, s.instant(t, "resume").Sub(s.instant(t, "last")))
+		refused(t, l)
+		s.step(t, time.Hour)
+		acquired(t, l)
+	})
 }
 
 // A caller who had no time to hear from Redis has not found that it is back.

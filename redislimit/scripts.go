@@ -15,6 +15,8 @@ import "github.com/redis/go-redis/v9"
 //	             takes over has another run id; a former master that takes over again has another replication id
 //	id1, id2     the lease on slot 1 and on slot 2; empty if its purge has arrived
 //	end1, end2   the instant from which the slot is free; for a lease, if nobody ends it earlier
+//	blocks       the leases that the hash has lost: "<id> <end> <1 if the purge may be under way, otherwise 0>;", and so on.
+//	             Nobody gets a permit before the last of these ends
 //	gone         the ids that ended last, newest first: a question that arrives after its end takes nothing
 //	head, tail   the number of the first ticket that may still wait, and of the next ticket that is given out
 //	waiting      the number of tickets that wait
@@ -26,7 +28,7 @@ import "github.com/redis/go-redis/v9"
 // no answer is taken for that of another question; with the run, a process notices that it talks to another Redis.
 const prelude = `
 local numbers = {'last', 'offset', 'resume', 'end1', 'end2', 'head', 'tail', 'waiting'}
-local texts = {'run', 'id1', 'id2', 'gone'}
+local texts = {'run', 'id1', 'id2', 'gone', 'blocks'}
 local longest = tonumber(ARGV[1])
 local f = {} -- the fields
 for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(numbers))) do f[numbers[i]] = tonumber(value or 0) end
@@ -56,6 +58,12 @@ if run ~= '' and run ~= f.run then
   changed = true
 end
 
+local blocks = {}
+for id, ends, open in string.gmatch(f.blocks, '(%w+) (%d+) ([01]);') do
+  ends = tonumber(ends)
+  if ends > now then blocks[#blocks + 1] = {id = id, ends = ends, open = open == '1'} end
+end
+
 local function answer(code, wait) return {code, wait, ARGV[2], run} end
 
 local function isGone(id) return string.find(f.gone, id, 1, true) end
@@ -68,6 +76,12 @@ end
 
 local function keep()
   f.last = now
+  local last, lines = math.max(now, f.resume, f.end1, f.end2), {}
+  for _, b in ipairs(blocks) do
+    lines[#lines + 1] = string.format('%s %.0f %d;', b.id, b.ends, b.open and 1 or 0)
+    last = math.max(last, b.ends)
+  end
+  f.blocks = table.concat(lines)
   local args = {}
   for _, name in ipairs(numbers) do
     args[#args + 1] = name
@@ -78,8 +92,7 @@ local function keep()
     args[#args + 1] = f[name]
   end
   redis.call('HSET', KEYS[1], unpack(args))
-  local left = math.max(now, f.resume, f.end1, f.end2) - now
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(left / 1000) + 60000))
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil((last - now) / 1000) + 60000))
 end
 `
 
@@ -105,12 +118,14 @@ if isGone(id) then
 end
 local own = tonumber(redis.call('HGET', KEYS[1], 'number:' .. id) or nil)
 
--- When is each slot free at the earliest? A purge in flight holds its slot for at least hold from now.
+-- When is each slot free at the earliest? A purge in flight holds its slot, or both, for at least hold from now.
 local at, free, held = {}, 0, nil
+local resume = math.max(now, f.resume)
+for _, b in ipairs(blocks) do resume = math.max(resume, b.open and math.min(b.ends, now + hold) or b.ends) end
 for s = 1, 2 do
   local inFlight = f['id' .. s] ~= '' and f['end' .. s] > now
   if inFlight and f['id' .. s] == id then held = s end
-  at[s] = math.max(now, f.resume, inFlight and math.min(f['end' .. s], now + hold) or f['end' .. s])
+  at[s] = math.max(resume, inFlight and math.min(f['end' .. s], now + hold) or f['end' .. s])
   if at[s] == now then free = free + 1 end
 end
 
@@ -137,7 +152,7 @@ local function before(number, limit)
   return count
 end
 
-if held and f.resume <= now then return grant(held) end
+if held and resume == now then return grant(held) end
 local number = own or f.tail
 local place = before(number, math.max(free, 1))
 if place < free then return grant(at[1] == now and 1 or 2) end
@@ -147,7 +162,7 @@ if place < free then return grant(at[1] == now and 1 or 2) end
 place = math.max(place, f.waiting - (f.tail - number))
 local slot = place % 2 == 0 and math.min(at[1], at[2]) or math.max(at[1], at[2])
 local wait = slot + math.floor(place / 2) * hold - now
-if held then wait = f.resume - now end
+if held then wait = resume - now end
 if patience >= 0 and wait > patience then
   if own then drop(own, id) end
   if changed then keep() end
@@ -171,7 +186,8 @@ return answer(0, wait)
 // here or 0 if its purge may still be under way. The code is 1.
 //
 // An end frees the slot after that time, but not later than the end of the lease; it deletes a ticket too. If Redis does
-// not know the lease, it has lost its data. Nobody then gets a permit for that time.
+// not know the lease, it has lost its data. Nobody then gets a permit for that time, or until an end that comes later says
+// less.
 var tellScript = redis.NewScript(prelude + `
 for i = 3, #ARGV, 3 do
   local id, left, ends = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2] == '1'
@@ -182,7 +198,19 @@ for i = 3, #ARGV, 3 do
       if ends then f['id' .. s], f['end' .. s] = '', math.min(f['end' .. s], now + left) end
     end
   end
-  if not known then f.resume = math.max(f.resume, now + left) end
+  local block
+  for _, b in ipairs(blocks) do
+    if b.id == id then block = b end
+  end
+  if block and ends and not known then
+    block.ends, block.open = math.min(block.ends, now + left), false
+  elseif not block and not known and left > 0 then
+    if #blocks < 256 then
+      blocks[#blocks + 1] = {id = id, ends = now + left, open = not ends}
+    else
+      f.resume = math.max(f.resume, now + left)
+    end
+  end
   if ends and not isGone(id) then
     local number = redis.call('HGET', KEYS[1], 'number:' .. id)
     if number then drop(number, id) end

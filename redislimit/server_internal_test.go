@@ -209,6 +209,18 @@ func (s *server) leases(t *testing.T) (ids []string) {
 	return ids
 }
 
+// blocked is how long lost leases hold everybody back.
+func (s *server) blocked(t *testing.T) (longest time.Duration) {
+	for line := range strings.SplitSeq(s.state(t)["blocks"], ";") {
+		if words := strings.Fields(line); len(words) > 0 {
+			micros, err := strconv.ParseInt(words[1], 10, 64)
+			require.NoError(t, err)
+			longest = max(longest, time.UnixMicro(micros).Sub(s.instant(t, "last")))
+		}
+	}
+	return longest
+}
+
 // tickets are the ids that wait, in order. The fields that describe the queue must agree with it.
 func (s *server) tickets(t *testing.T) []string {
 	state, ids := s.state(t), []string{}
