@@ -80,14 +80,14 @@ func TestHowLongToWait(t *testing.T) {
 			assert.Equal(t, want, wait, "place %d", place)
 		}
 		s.step(t, time.Hour) // 1 is over: the first place may have it
-		assert.Equal(t, hold, ask(t, l, 11).wait, "2 is still in flight")
+		assert.InDelta(t, 30*time.Minute, ask(t, l, 11).wait, float64(time.Minute), "until the promise of 10")
 		require.True(t, ask(t, l, 10).granted)
 		s.step(t, 10*time.Hour)
 		wait := ask(t, l, 11).wait
 		assert.Equal(t, s.instant(t, "end2").Sub(s.instant(t, "last")), wait, "its lease ends before")
 
 		l.budget.often = time.Minute
-		assert.Equal(t, time.Minute, ask(t, l, 15).wait, "asks from time to time")
+		assert.Equal(t, time.Minute/2, ask(t, l, 15).wait, "asks from time to time")
 		require.NoError(t, l.Pause(t.Context(), 20*time.Hour))
 		wait = ask(t, l, 15).wait
 		assert.Equal(t, s.instant(t, "resume").Sub(s.instant(t, "last")), wait, "but not during a pause")
@@ -137,6 +137,46 @@ func TestABrokenPromise(t *testing.T) {
 		require.False(t, ask(t, l, 7).granted)
 		require.False(t, ask(t, l, 3).granted)
 		assert.Equal(t, []string{name(7), name(3)}, s.tickets(t))
+	})
+}
+
+// Callers who were killed keep the slots from others until their promises, and no longer.
+func TestCallersWhoWereKilled(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		l.budget.grace, l.budget.often = time.Minute, 2*time.Minute
+		busy(t, l)
+		for id := range 20 {
+			require.Equal(t, time.Minute, ask(t, l, 10+id).wait)
+		}
+		free(t, l, 1)
+		free(t, l, 2)
+		l.budget.often = 1000 * time.Hour
+		wait := ask(t, l, 3).wait
+		assert.InDelta(t, 2*time.Minute, wait, float64(20*time.Second), "until the first promise ends")
+		s.step(t, wait+20*time.Second)
+		require.True(t, ask(t, l, 3).granted)
+		assert.Empty(t, s.tickets(t))
+	})
+}
+
+// Before a caller is refused, callers who are gone lose their places.
+func TestTheDeadDelayNobody(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		busy(t, l)
+		require.False(t, ask(t, l, 3).granted)
+		l.budget.often, l.budget.grace = 2*time.Minute, 0
+		for id := range 20 {
+			ask(t, l, 10+id)
+		}
+		s.step(t, 10*time.Minute)
+		a, err := l.budget.ask(within(t, 3*time.Hour), name(4))
+		require.NoError(t, err)
+		assert.False(t, a.refused)
+		assert.Equal(t, []string{name(3), name(4)}, s.tickets(t))
 	})
 }
 

@@ -136,38 +136,57 @@ local function grant(slot)
   return answer(1, 0)
 end
 
--- Counts the callers before a ticket, up to limit. Callers who broke their promise lose their tickets.
+-- Counts the callers before a ticket, up to limit. Callers who broke their promise lose their tickets. It returns the
+-- first promise of the others, too.
 local function before(number, limit)
-  local count, n = 0, f.head
+  local count, n, first = 0, f.head, math.huge
   while n < number and count < limit do
     local ticket = redis.call('HGET', KEYS[1], 'ticket:' .. n)
     if ticket then
       local promise, holder = string.match(ticket, '^(%d+) (.+)$')
-      if tonumber(promise) < now then drop(n, holder) else count = count + 1 end
+      promise = tonumber(promise)
+      if promise < now then
+        drop(n, holder)
+      else
+        count = count + 1
+        first = math.min(first, promise)
+      end
     end
     n = n + 1
     if count == 0 then f.head = n end
   end
   if f.head == f.tail then f.waiting = 0 end
-  return count
+  return count, first
 end
 
 if held and resume == now then return grant(held) end
 local number = own or f.tail
-local place = before(number, math.max(free, 1))
+local place, first = before(number, math.max(free, 1))
 if place < free then return grant(at[1] == now and 1 or 2) end
 
 -- At most tail - number tickets wait behind, so at least the others wait before. The caller at place k gets slot k mod 2
 -- after floor(k / 2) others, each of which holds it for at least hold.
-place = math.max(place, f.waiting - (f.tail - number))
-local slot = place % 2 == 0 and math.min(at[1], at[2]) or math.max(at[1], at[2])
-local wait = slot + math.floor(place / 2) * hold - now
-if held then wait = resume - now end
+local function forecast()
+  if held then return resume - now end
+  place = math.max(place, f.waiting - (f.tail - number))
+  local slot = place % 2 == 0 and math.min(at[1], at[2]) or math.max(at[1], at[2])
+  return slot + math.floor(place / 2) * hold - now
+end
+local wait = forecast()
+if patience >= 0 and wait > patience and not held then
+  place = before(number, 256) -- callers who are gone must not make it too late
+  wait = forecast()
+end
 if patience >= 0 and wait > patience then
   if own then drop(own, id) end
   if changed then keep() end
   return answer(2, wait)
 end
+
+-- If a slot is free, callers before have not asked for it yet. If the first of them breaks its promise, ask then. The
+-- first places ask more often, as those behind wait for their promises.
+if free > 0 then wait = math.min(wait, first + 1 - now) end
+if place < 32 then often = often / 2 end
 
 -- Ask from time to time, as callers before may be gone. A pause ends for nobody before its end.
 wait = math.max(math.min(wait, often), f.resume - now)
