@@ -232,6 +232,12 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// beyond returns whether a wait would pass the caller's deadline.
+func beyond(ctx context.Context, wait time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && wait > time.Until(deadline)
+}
+
 // tooLate refuses a wait that would pass the caller's deadline.
 func tooLate(wait time.Duration) error {
 	return fmt.Errorf("redislimit: the next permit comes in %v, after the deadline: %w", wait, context.DeadlineExceeded)

@@ -40,6 +40,9 @@ func (s *share) wait(ctx context.Context) (again bool, err error) {
 	if err := ended(ctx); err != nil {
 		return false, err
 	}
+	if permit, ask := s.ahead(); ask > 0 && beyond(ctx, permit) { // known already: do not queue behind others for it
+		return false, tooLate(permit)
+	}
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -51,13 +54,23 @@ func (s *share) wait(ctx context.Context) (again bool, err error) {
 		if permit <= 0 || ask <= 0 {
 			return permit > 0, nil
 		}
-		if deadline, ok := ctx.Deadline(); ok && permit > time.Until(deadline) {
+		if beyond(ctx, permit) {
 			return false, tooLate(permit)
 		}
 		if err := sleep(ctx, min(permit, ask)); err != nil {
 			return false, err
 		}
 	}
+}
+
+// ahead returns how long it is until the next permit and until the next question to Redis. It takes neither.
+func (s *share) ahead() (permit, ask time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.out {
+		return 0, 0
+	}
+	return time.Until(s.free), time.Until(s.askAt)
 }
 
 // look returns how long it is until the next permit and until the next question to Redis, and takes the one that is due.

@@ -115,6 +115,12 @@ func TestWaitingForAShare(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.Zero(t, time.Since(began), "refused at once")
 
+		s.turn <- struct{}{}
+		_, err = s.wait(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Zero(t, time.Since(began), "also behind others")
+		<-s.turn
+
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(500*time.Millisecond, cancel)
 		var wg sync.WaitGroup

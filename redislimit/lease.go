@@ -54,6 +54,8 @@ func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err 
 			return a.sent.Add(l.budget.sendWithin), nil
 		case err == nil && a.refused:
 			return time.Time{}, tooLate(a.wait)
+		case err == nil && beyond(ctx, a.wait+time.Since(a.sent)): // the next question takes as long as this one
+			err = tooLate(a.wait)
 		case err == nil:
 			if err = sleep(ctx, a.wait); err == nil {
 				err = l.settle(ctx)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -257,6 +258,29 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 		assert.True(t, a.refused)
 		assert.InDelta(t, 10*time.Hour, a.wait, float64(time.Minute))
 		assert.Empty(t, s.tickets(t))
+	})
+}
+
+// A caller who would hear from Redis again only after its deadline does not sleep until then.
+func TestTheWayCounts(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s *server) {
+		l := s.limiter(t)
+		busy(t, l)
+		require.NoError(t, l.budget.tell(t.Context(), []any{name(1), micros(2 * time.Minute), 1}))
+		far := s.through(t, 100*time.Millisecond)
+		l = New(s.client(t, func(o *redis.Options) { o.Addr = far.addr }), "acme", WithInterval(time.Hour))
+		l.budget.often = 1000 * time.Hour
+		l.budget.grace = time.Hour
+		require.Eventually(t, func() bool { return l.Pause(t.Context(), time.Nanosecond) == nil }, time.Minute, time.Millisecond)
+		end, last := s.instant(t, "end1"), s.instant(t, "last")
+		left := end.Sub(last) - time.Since(last) // the clock of this server is that of the test
+		ctx := within(t, left+100*time.Millisecond)
+		_, err := l.Acquire(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, ctx.Err())
+		assert.Contains(t, err.Error(), "after the deadline")
+		require.Eventually(t, func() bool { return len(s.tickets(t)) == 0 }, time.Minute, time.Millisecond)
 	})
 }
 
