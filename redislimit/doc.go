@@ -60,8 +60,9 @@
 // # Clocks
 //
 // If the clock of Redis is set back, nothing happens: the script goes on from the last time that it has seen. If the
-// clock is set forward, slots are free too early by that time. Clock corrections of NTP that only slow down or speed up
-// the clock are harmless: they are far below the margin of 50 ms. If a whole machine is suspended, its own clock may
+// clock is set forward, slots are free too early by that time. A clock that runs more than 4.7 % fast breaks
+// the limit: it uses up the margin of 50 ms. ntpd speeds up the clock by 0.05 % at most. chrony does so by up to 8.3 %
+// unless you lower its maxslewrate, to 10000 for 1 %. If a whole machine is suspended, its own clock may
 // stand still, so it may use a permit that has expired. The same holds if a process is stopped for more than 5 s in
 // the moment between the check of its permit and the start of its request.
 //

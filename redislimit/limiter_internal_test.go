@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -159,6 +160,8 @@ func TestInvalidOptionsGiveNoPermit(t *testing.T) {
 			{"opts", New(rdb, "acme", nil)},
 			{"WithInterval", New(rdb, "acme", WithInterval(0))},
 			{"WithInterval", New(rdb, "acme", WithInterval(-time.Second), WithInterval(time.Second))},
+			{"WithInterval", New(rdb, "acme", WithInterval(time.Hour+1))},
+			{"WithInterval", New(rdb, "acme", WithInterval(1<<63-1), FallbackLocal(10_000))},
 			{"WithKeyPrefix", New(rdb, "acme", WithKeyPrefix(""))},
 			{"FallbackLocal", New(rdb, "acme", FallbackLocal(0))},
 			{"FallbackLocal", New(rdb, "acme", FallbackLocal(10_001))},
@@ -190,4 +193,7 @@ func TestOptions(t *testing.T) {
 		require.NoError(t, WithInterval(tt.given)(&s))
 		assert.Equal(t, tt.want, s.interval)
 	}
+	largest := New(redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}), "acme", WithInterval(time.Hour), FallbackLocal(10_000))
+	assert.Equal(t, 10_000*time.Hour, largest.fallback.interval)
+	assert.Positive(t, largest.budget.longest())
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// maxInterval keeps all products of an interval, also that of FallbackLocal, far from an overflow.
+const maxInterval = time.Hour
+
 // Option changes how a [Limiter] works. If an option is invalid, every method of the Limiter returns an [*OptionError].
 type Option func(*settings) error
 
@@ -27,13 +30,14 @@ func (e *OptionError) Error() string { return "redislimit: " + e.Option + " " + 
 
 // WithInterval sets the average time between two permits: each of the two slots is free again 2 x d after its purge has
 // arrived. A d below a microsecond, or with a fraction of one, is rounded up. Default 525 ms: the second in which the
-// service counts, with a margin of 50 ms. With less than 500 ms the limit of the service is not kept.
+// service counts, with a margin of 50 ms. With less than 500 ms the limit of the service is not kept. A d above an hour is
+// invalid.
 //
 // All processes of one budget should use the same interval: each permit uses that of its own process.
 func WithInterval(d time.Duration) Option {
 	return func(s *settings) error {
-		if d <= 0 {
-			return &OptionError{"WithInterval", fmt.Sprintf("%v is not above 0", d)}
+		if d <= 0 || d > maxInterval {
+			return &OptionError{"WithInterval", fmt.Sprintf("%v is not between a microsecond and %v", d, maxInterval)}
 		}
 		s.interval = max(d, time.Microsecond)
 		if rest := s.interval % time.Microsecond; rest != 0 {
