@@ -195,7 +195,7 @@ func (b *budget) run(ctx context.Context, release, late func(), script *redis.Sc
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-	if a.err == errNoAnswer && left.Swap(true) {
+	if errors.Is(a.err, errNoAnswer) && left.Swap(true) {
 		a = <-answers // it came at the same time
 	}
 	if a.err == nil {

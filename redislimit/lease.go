@@ -63,7 +63,7 @@ func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err 
 		}
 		if err != nil {
 			if asked {
-				l.withdraw(id, err)
+				l.withdraw(ctx, id, err)
 			}
 			return time.Time{}, err
 		}
@@ -72,12 +72,12 @@ func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err 
 
 // withdraw gives up a question, with its lease and its ticket. It does not wait for Redis. If Redis is down, settle tells
 // it later.
-func (l *Limiter) withdraw(id string, why error) {
+func (l *Limiter) withdraw(ctx context.Context, id string, why error) {
 	l.ledger.withdrawn(id, time.Now().Add(l.budget.longest()))
 	if !isUnavailable(why) && l.leavers.add(id) {
 		go func() {
 			for leases := l.leavers.take(); len(leases) > 0; leases = l.leavers.take() {
-				_, _ = l.tellAll(context.Background(), leases)
+				_, _ = l.tellAll(context.WithoutCancel(ctx), leases)
 			}
 		}()
 	}

@@ -1,6 +1,7 @@
 package redislimit
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -144,11 +145,11 @@ func (e lease) args(id string) []any {
 func (l *ledger) tell(leases []any) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := 0; i < len(leases); i += 3 {
-		id := leases[i].(string)
+	for args := range slices.Chunk(leases, 3) {
+		id, ends := args[0].(string), args[2] == 1
 		e, ok := l.leases[id]
 		switch {
-		case ok && leases[i+2] == 1:
+		case ok && ends:
 			e.told = true
 			l.leases[id] = e
 		case ok && e.done && !e.told:

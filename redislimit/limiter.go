@@ -49,7 +49,7 @@ func New(rdb redis.UniversalClient, customer string, opts ...Option) *Limiter {
 	// Escaped, the customer has no colon: no two pairs of prefix and customer share a key.
 	b.keys = []string{s.prefix + ":" + url.QueryEscape(customer)}
 	b.changed = l.ledger.outage
-	b.late = func(id string) { l.withdraw(id, nil) }
+	b.late = func(id string) { l.withdraw(context.Background(), id, nil) }
 	b.turns, l.settling = make(chan struct{}, underWay), make(chan struct{}, 1)
 	b.hold, b.sendWithin, b.stall, b.grace, b.often = 2*s.interval, sendWithin, networkStall, promiseGrace, askOften
 	if s.processes > 0 {

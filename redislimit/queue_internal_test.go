@@ -227,7 +227,7 @@ func TestManyCallersGiveUp(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, s.tickets(t), callers)
 		for id := range callers {
-			l.withdraw(name(id), context.Canceled)
+			l.withdraw(t.Context(), name(id), context.Canceled)
 		}
 		require.Eventually(t, func() bool { return len(s.tickets(t)) == 0 }, time.Minute, time.Millisecond)
 		require.Eventually(t, func() bool {
