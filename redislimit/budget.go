@@ -15,7 +15,7 @@ import (
 const (
 	answerWithin = time.Second      // the time that a caller waits for the answer to a script
 	finishWithin = 5 * time.Second  // the time after which a question is given up, with the connection that it set up
-	underWay     = 4                // how many callers of a process ask at the same time
+	underWay     = 4                // how many newcomers of a Limiter ask at the same time, and how many who have a ticket
 	sendWithin   = 10 * time.Second // from the question to the expiry of its permit
 	networkStall = 5 * time.Second  // the longest time from the start of a request to its arrival
 	promiseGrace = 2 * time.Second  // a caller that asks later than this after its time loses its ticket
@@ -51,6 +51,7 @@ type budget struct {
 	changed func()                 // another run has answered
 
 	turns   chan struct{}   // held by the callers who ask; the others queue for it, not for a connection of go-redis
+	again   chan struct{}   // the same for callers with a ticket, so that newcomers do not make them lose it
 	answers atomic.Int64    // how many questions were answered
 	late    func(id string) // an id has got an answer after its caller had left
 
@@ -72,9 +73,14 @@ type answer struct {
 	sent    time.Time // zero: nothing was sent
 }
 
-// ask asks for a lease when it is the caller's turn. The same id never gets a second lease.
+// ask asks for a lease for the first time.
 func (b *budget) ask(ctx context.Context, id string) (answer, error) {
-	if err := b.turn(ctx, b.turns); err != nil {
+	return b.askIn(ctx, b.turns, id)
+}
+
+// askIn asks for a lease when it is the caller's turn. The same id never gets a second lease.
+func (b *budget) askIn(ctx context.Context, turns chan struct{}, id string) (answer, error) {
+	if err := b.turn(ctx, turns); err != nil {
 		return answer{}, err
 	}
 	a := answer{sent: time.Now()}
@@ -83,7 +89,7 @@ func (b *budget) ask(ctx context.Context, id string) (answer, error) {
 		patience = max(0, time.Until(deadline).Microseconds())
 	}
 	args := []any{id, micros(b.hold), patience, micros(b.grace), micros(b.often)}
-	reply, err := b.run(ctx, func() { <-b.turns }, func() { b.late(id) }, askScript, args)
+	reply, err := b.run(ctx, func() { <-turns }, func() { b.late(id) }, askScript, args)
 	if err == nil && (reply.code < answerWait || reply.code > answerRefused) {
 		err = unavailable(fmt.Errorf("it answers %d", reply.code))
 	}

@@ -37,7 +37,8 @@
 // who were killed therefore leave a free slot unused for up to 7 s. A caller who gives up returns its ticket. If the wait
 // would pass the deadline of the caller's context, Acquire returns an error at once and takes nothing.
 //
-// Up to 4 callers of a Limiter ask at the same time; the others queue in the process until it is their turn.
+// Up to 4 newcomers and 4 callers with tickets ask at the same time from one Limiter. The others queue in the process
+// until it is their turn.
 //
 // Each Acquire has a random id, so a question that Redis gets twice takes one slot. If an answer comes late, the process
 // gives the lease back; if it is lost, it does so with its next question.

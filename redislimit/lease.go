@@ -44,9 +44,9 @@ func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err 
 	if err := l.settle(ctx); err != nil {
 		return time.Time{}, err
 	}
-	asked := false
-	for {
-		a, err := l.budget.ask(ctx, id)
+	asked, turns := false, l.budget.turns
+	for ; ; turns = l.budget.again {
+		a, err := l.budget.askIn(ctx, turns, id)
 		asked = asked || !a.sent.IsZero()
 		l.heard(err)
 		switch {

@@ -50,7 +50,7 @@ func New(rdb redis.UniversalClient, customer string, opts ...Option) *Limiter {
 	b.keys = []string{s.prefix + ":" + url.QueryEscape(customer)}
 	b.changed = l.ledger.outage
 	b.late = func(id string) { l.withdraw(context.Background(), id, nil) }
-	b.turns, l.settling = make(chan struct{}, underWay), make(chan struct{}, 1)
+	b.turns, b.again, l.settling = make(chan struct{}, underWay), make(chan struct{}, underWay), make(chan struct{}, 1)
 	b.hold, b.sendWithin, b.stall, b.grace, b.often = 2*s.interval, sendWithin, networkStall, promiseGrace, askOften
 	if s.processes > 0 {
 		l.fallback = newShare(s.interval * time.Duration(s.processes))

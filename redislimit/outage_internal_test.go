@@ -294,8 +294,11 @@ func TestABurst(t *testing.T) {
 		for range underWay {
 			l.budget.turns <- struct{}{}
 		}
+		_, err := l.budget.askIn(t.Context(), l.budget.again, name(1))
+		require.NoError(t, err, "a caller with a ticket does not queue behind newcomers")
+		free(t, l, 1)
 		time.AfterFunc(10*time.Millisecond, cancel)
-		_, err := l.Acquire(ended)
+		_, err = l.Acquire(ended)
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = l.Acquire(t.Context()) // nobody is answered
 		failsClosed(t, err)
