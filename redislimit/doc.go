@@ -57,7 +57,7 @@
 // uses its own share of the budget instead.
 //
 // A question whose caller has left goes on for up to 5 s in its goroutine. It may be setting up a connection: that takes
-// several round trips (TCP, TLS, the greeting of go-redis, and the first time the script itself). From 125 ms one way on,
+// several round trips (TCP, TLS, the greeting of go-redis, and the first time the script itself). From 100 ms one way on,
 // the first calls may fail for some seconds; the next ones find the connection.
 //
 // # If Redis loses data
