@@ -108,7 +108,8 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(envRedis), ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer func() { _ = rdb.Close() }()
-	budget := told{redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")), func() {
+	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")) //nolint:contextcheck // nothing begins before Acquire
+	budget := told{limiter, func() {
 		fmt.Fprintf(out, "%6.2f s  process %s has a permit\n", time.Since(time.Unix(0, began)).Seconds(), number)
 	}}
 	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(budget))
