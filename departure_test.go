@@ -357,6 +357,18 @@ func TestTheBodyOfARefusalHangs(t *testing.T) {
 	})
 }
 
+// The body of a 303 to a purge is its receipt: it has the time of an attempt.
+func TestASlowReceipt(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{PurgeReply: "303-body"}}}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Stall: 10 * time.Second})
+		receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
+		require.NoError(f, err)
+		assert.Equal(f, "request submitted", receipt.Description)
+		assert.Len(f, f.arrivals(), 1)
+	})
+}
+
 // One purge that the service always answers 503 does not hold up those that it accepts.
 func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 	t.Parallel()

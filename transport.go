@@ -318,9 +318,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		x.last.err, x.last.unsent = err, true
-		if p := x.last.permit; p != nil {
-			p.end(req.Context(), time.Time{})
-		}
+		x.dropPermit(req.Context())
 		if req.Body != nil {
 			_ = req.Body.Close() // a RoundTripper closes the body also of a request that it does not send
 		}
@@ -370,10 +368,12 @@ func (c *Client) newCaller() *pace.Caller {
 	return &pace.Caller{Patience: c.retry.ThrottleTimeout}
 }
 
-// dropPermit gives back a permit with which nothing was sent.
+// dropPermit gives back a permit, if there is one, with which nothing was sent.
 func (x *exchange) dropPermit(ctx context.Context) {
-	x.last.permit.end(ctx, time.Time{})
-	x.last.permit = nil
+	if x.last.permit != nil {
+		x.last.permit.end(ctx, time.Time{})
+		x.last.permit = nil
+	}
 }
 
 // acquire waits for the permit of an attempt, but not longer than a refused purge is repeated.
@@ -438,7 +438,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		if resp.Body == nil {
 			resp.Body = http.NoBody // as http.Client does for transports that leave it out
 		}
-		if a.status >= http.StatusMultipleChoices {
+		if a.status >= http.StatusBadRequest { // not the 303 of a purge, whose body is its receipt
 			defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // the status is what counts
 		}
 		if x.stream && a.status >= http.StatusOK && a.status < http.StatusMultipleChoices {

@@ -21,13 +21,14 @@ const (
 
 // pace is the interval between permits. The limiter's lock guards it.
 type pace struct {
-	interval time.Duration // between two permits, on average; 0 while nothing is refused
-	drawn    time.Duration // the interval under way: the average with jitter
-	rate     *rate.Limiter // spaces permits by it
-	slowed   time.Time     // when the interval was doubled last
-	accepted time.Time     // when a purge was accepted last
-	refusing time.Time     // since when the service has accepted nothing; zero while it accepts
-	active   time.Time     // the last sign of a purge
+	jitter   func() float64 // between 0 and 1; tests replace it
+	interval time.Duration  // between two permits, on average; 0 while nothing is refused
+	drawn    time.Duration  // the interval under way: the average with jitter
+	rate     *rate.Limiter  // spaces permits by it
+	slowed   time.Time      // when the interval was doubled last
+	accepted time.Time      // when a purge was accepted last
+	refusing time.Time      // since when the service has accepted nothing; zero while it accepts
+	active   time.Time      // the last sign of a purge
 }
 
 // pass takes a permit of the rate, or returns how long there is none. A permit is taken when it is used and never reserved
@@ -42,20 +43,20 @@ func (p *pace) pass(now time.Time) time.Duration {
 }
 
 // setInterval sets the average interval, and draws the next one. Jitter keeps processes from meeting again and again.
-func (p *pace) setInterval(l *Limiter, now time.Time, average time.Duration) {
+func (p *pace) setInterval(now time.Time, average time.Duration) {
 	if p.interval = average; average <= shortest {
 		p.interval = 0
 	}
 	if p.drawn = 0; p.interval > 0 {
-		p.drawn = time.Duration(float64(p.interval) * (leastJitter + 2*(1-leastJitter)*l.jitter()))
+		p.drawn = time.Duration(float64(p.interval) * (leastJitter + 2*(1-leastJitter)*p.jitter()))
 	}
 	p.rate.SetLimitAt(now, rate.Every(p.drawn)) // of 0: no limit
 }
 
 // forgive shortens the interval after a time without any purge: trouble of yesterday does not slow today's purges down.
-func (p *pace) forgive(l *Limiter, now time.Time) {
+func (p *pace) forgive(now time.Time) {
 	for unused := now.Sub(p.active); unused >= idle && p.interval > 0; unused -= idle {
-		p.setInterval(l, now, p.interval/2)
+		p.setInterval(now, p.interval/2)
 	}
 }
 
@@ -88,7 +89,7 @@ func (l *Limiter) refuse(p *Permit, now time.Time, after time.Duration) Refusal 
 	// A request that left before the interval was doubled says nothing about the present pace.
 	if !own && !p.granted.Before(l.slowed) {
 		l.slowed = now
-		l.setInterval(l, now, min(2*max(l.interval, shortest), longest))
+		l.setInterval(now, min(2*max(l.interval, shortest), longest))
 	}
 	r := Refusal{Wait: max(after, l.drawn), Everybody: !own || after > 0, Since: latest(l.refusing, c.since)}
 	if own && after == 0 {
@@ -113,7 +114,7 @@ func (p *Permit) Accepted() {
 func (l *Limiter) accept(now time.Time) {
 	l.accepted, l.refusing = now, time.Time{}
 	if l.interval > 0 {
-		l.setInterval(l, now, intervalOf(rateOf(l.interval)+recovery))
+		l.setInterval(now, intervalOf(rateOf(l.interval)+recovery))
 	}
 }
 

@@ -33,8 +33,6 @@ var onTheWay = time.Unix(1<<40, 0)
 // Limiter hands out permits in the order in which callers came. Callers whose purge was refused come again, and get
 // every second permit while others wait. It is safe for concurrent use.
 type Limiter struct {
-	jitter func() float64 // between 0 and 1; tests replace it
-
 	mu     sync.Mutex
 	queue  []*waiter
 	places []time.Time // when each of them is free; empty for a pace alone
@@ -53,7 +51,7 @@ func New() *Limiter {
 // NewPace returns a limiter that does not bound arrivals, for use in front of another limiter. It waits for nothing until
 // a purge is refused.
 func NewPace() *Limiter {
-	return &Limiter{jitter: rand.Float64, pace: pace{rate: rate.NewLimiter(rate.Inf, 1)}}
+	return &Limiter{pace: pace{jitter: rand.Float64, rate: rate.NewLimiter(rate.Inf, 1)}}
 }
 
 // Caller is one purge. It acquires a permit for each of its attempts, one after the other.
@@ -114,7 +112,7 @@ func (l *Limiter) enter(ctx context.Context, c *Caller) *waiter {
 		c.since = now
 	}
 	if len(l.queue) == 0 && l.flying == 0 {
-		l.forgive(l, now)
+		l.forgive(now)
 	}
 	l.active = now
 	w := &waiter{Caller: c, wake: make(chan struct{}, 1)}
@@ -180,7 +178,7 @@ func (l *Limiter) take(c *Caller, now time.Time) (*Permit, time.Duration) {
 	if wait := l.pass(now); wait > 0 {
 		return nil, wait
 	}
-	l.setInterval(l, now, l.interval)
+	l.setInterval(now, l.interval)
 	l.active = now
 	l.flying++
 	if place >= 0 {
