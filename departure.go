@@ -32,8 +32,8 @@ type departure struct {
 	overdue *time.Timer // ends the permit of a request whose response takes long
 }
 
-// trace adds the hooks of this attempt. It has its own copy, because net/http may call them after the attempt has ended.
-func (d *departure) trace(t httptrace.ClientTrace) *httptrace.ClientTrace {
+// watch adds the hooks of a purge to those of its attempt.
+func (d *departure) watch(t *httptrace.ClientTrace) {
 	got := t.GotConn
 	t.GotConn = func(info httptrace.GotConnInfo) {
 		got(info)
@@ -50,7 +50,6 @@ func (d *departure) trace(t httptrace.ClientTrace) *httptrace.ClientTrace {
 			d.wrote()
 		}
 	}
-	return &t
 }
 
 // wrote bounds the time of arrival, because the response may take much longer.

@@ -69,9 +69,6 @@ type exchange struct {
 	url    url.URL
 
 	carrier carrier
-	trace   httptrace.ClientTrace
-	asked   atomic.Bool // the attempt under way has asked for a connection
-	got     atomic.Bool // and got one
 	seen    http.Response
 	reply   reply
 
@@ -123,10 +120,6 @@ func (c *carrier) Value(key any) any {
 func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 	x := &exchange{call: cl, ctx: ctx, client: c, kind: kindOf(cl.method, cl.path)}
 	x.carrier = carrier{ctx, x}
-	x.trace = httptrace.ClientTrace{
-		GetConn: func(string) { x.asked.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { x.got.Store(true) },
-	}
 	if cl.permit != nil {
 		defer func() {
 			if x.attempts == 0 {
@@ -398,12 +391,18 @@ func (x *exchange) acquire(ctx context.Context) (*permit, error) {
 func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	c, a := t.client, &x.last
 	a.generation = shown.generation
-	// What a transport of the user's does to URL and header stays out of the next attempt.
+	// What a transport of the user's does to URL and header stays out of the next attempt, and so do the hooks:
+	// WithClientTrace writes the caller's into them, and net/http may call them after the attempt has ended.
 	own := &struct {
 		dog    watchdog
 		url    url.URL
 		header headerValues
+		trace  httptrace.ClientTrace
+		asked  atomic.Bool // for a connection
+		got    atomic.Bool // one
 	}{url: *req.URL}
+	own.trace.GetConn = func(string) { own.asked.Store(true) }
+	own.trace.GotConn = func(httptrace.GotConnInfo) { own.got.Store(true) }
 	dog := &own.dog
 	ctx := dog.guard(req.Context(), c.attemptTimeout)
 	defer func() {
@@ -411,16 +410,13 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			dog.stop()
 		}
 	}()
-	x.asked.Store(false)
-	x.got.Store(false)
-	trace := &x.trace
 	var away *departure
 	if a.permit != nil {
 		away = &departure{ctx: req.Context(), permit: a.permit, cancel: dog.cancel}
 		defer away.failed(false) // in case the transport panics
-		trace = away.trace(x.trace)
+		away.watch(&own.trace)
 	}
-	out := req.WithContext(httptrace.WithClientTrace(ctx, trace))
+	out := req.WithContext(httptrace.WithClientTrace(ctx, &own.trace))
 	out.URL, out.Header = &own.url, x.header(&own.header, shown)
 	if away != nil {
 		out.GetBody = nil // with it, net/http would send a purge again by itself, without a permit
@@ -461,7 +457,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	if err != nil {
 		a.err = err
 		// Only a transport that reports its connections can prove that it never had one.
-		a.unsent = x.asked.Load() && !x.got.Load()
+		a.unsent = own.asked.Load() && !own.got.Load()
 		if dog.expired.Load() && req.Context().Err() == nil {
 			a.err = &attemptExpired{c.attemptTimeout}
 		} else if ended := req.Context().Err(); ended != nil && !errors.Is(err, ended) {
