@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -8,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"reflect"
-	"strings"
 	"time"
 
 	retryablehttp "github.com/hashicorp/go-retryablehttp"
@@ -123,13 +123,13 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 // reply is read into out, a pointer, and nil drops it. A *json.RawMessage as out takes the body as it is, also an empty
 // one. in and out are not kept.
 //
-// A reply whose code is 400 or more is an error, whatever its HTTP status, but for the code of a transaction. GET, HEAD,
-// DELETE and a POST to /cache/purge are retried after faults; every other write only when it certainly was not processed.
-// A POST to /cache/purge waits for a purge permit. A DELETE that meets 404 after an attempt that may have worked succeeds
-// and leaves out alone.
+// If the response has a code of 400 or more, Do returns an error, whatever the HTTP status. The code of a transaction is
+// the exception, as it tells how the transaction ended. GET, HEAD, DELETE and a POST to /cache/purge are retried after
+// faults; every other write only when it certainly was not processed. A POST to /cache/purge waits for a purge permit. A
+// DELETE that meets 404 after an attempt that may have worked succeeds and leaves out alone.
 //
 // A method, path, in or out that makes no sense is a [*ValidationError]. A reply that cannot be read into out is
-// [ErrBadReply]; of a write the outcome is then [Unknown].
+// [ErrBadReply], and so is null for a struct; of a write the outcome is then [Unknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
 		return invalid("method", "%q is no HTTP method", method)
@@ -144,8 +144,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		return invalid("out", "is no pointer to read the reply into")
 	}
-	// The code of a transaction tells how it ended, not whether it could be read.
-	cl := call{method: method, path: path, query: query, enveloped: !strings.HasPrefix(path, transactionsPath)}
+	cl := call{method: method, path: path, query: query, enveloped: true}
 	if in != nil {
 		if cl.body, err = marshalJSON(in); err != nil {
 			return err
@@ -161,6 +160,10 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	}
 	if err := r.checkJSON(); err != nil {
 		return err
+	}
+	// encoding/json leaves a struct as it is for null, which would then pass for a reply.
+	if reflect.TypeOf(out).Elem().Kind() == reflect.Struct && string(bytes.TrimSpace(r.body)) == "null" {
+		return r.bad("null in place of an object", nil)
 	}
 	return r.unmarshal(out)
 }

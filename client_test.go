@@ -218,8 +218,24 @@ func TestDoAndEnvelopes(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
 		require.ErrorContains(f, err, "not yours")
 		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil), webdelivery.ErrForbidden, "it is no transaction")
+	})
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Status: 200, Body: `{"code":403,"description":"not yours","transaction_id":7}`})
 		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil))
 	})
+}
+
+// encoding/json reads null into a struct by leaving it alone, as if nothing was wrong.
+func TestDoAndNull(t *testing.T) {
+	t.Parallel()
+	client := always(t, []byte(" null\n"))
+	get := func(out any) error { return client.Do(t.Context(), http.MethodGet, "/things", nil, out) }
+	require.ErrorIs(t, get(&webdelivery.Task{}), webdelivery.ErrBadReply)
+	require.ErrorIs(t, get(&struct{ ID string }{}), webdelivery.ErrBadReply)
+	for _, out := range []any{new(any), new(*webdelivery.Task), new([]string), new(map[string]any), new(json.RawMessage)} {
+		require.NoError(t, get(out))
+	}
 }
 
 // What a reply cannot be read into is told before anything is sent.

@@ -25,14 +25,17 @@ type reply struct {
 	exchange *exchange
 }
 
-// fetch sends a call and reads the reply, a JSON object, into a new T.
-func fetch[T any](ctx context.Context, c *Client, cl call) (*T, error) {
+// fetch sends a call and reads the reply into a new T, a resource.
+func fetch[T any, P interface {
+	*T
+	resource
+}](ctx context.Context, c *Client, cl call) (*T, error) {
 	r, err := c.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
 	value := new(T)
-	if err := r.decodeObject(value); err != nil {
+	if err := r.decodeResource(P(value)); err != nil {
 		return nil, err
 	}
 	return value, nil
@@ -136,6 +139,12 @@ func (r *reply) broken(err error) *Error {
 	}
 }
 
+// refusedBy is the error for a stream whose envelope refuses after all, behind what has been handed out.
+func (r *reply) refusedBy(code int) *Error {
+	r.exchange.last.code, r.exchange.answered.code = code, code
+	return r.exchange.newError(nil)
+}
+
 // decodeReason tells a JSON error with the field it is about.
 func decodeReason(err error) string {
 	var typed *json.UnmarshalTypeError
@@ -176,18 +185,29 @@ func describe(status int, h http.Header, body []byte) string {
 	return cmp.Or(e.Description, e.Message, e.ErrorInfo.Message, http.StatusText(status))
 }
 
-// envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7).
-func envelopeCode(body []byte) int {
+// envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7). Of
+// a body that may be a transaction the code is 0: it says how the transaction ended, not whether it could be read.
+func envelopeCode(body []byte, maybeTransaction bool) int {
 	if !mentionsCode(body) {
 		return 0
 	}
 	var e struct {
-		Code looseCode `json:"code"`
+		Code        looseCode `json:"code"`
+		ID          present   `json:"transaction_id"`
+		Transaction present   `json:"transaction_response"`
 	}
-	if json.Unmarshal(body, &e) != nil {
+	if json.Unmarshal(body, &e) != nil || maybeTransaction && bool(e.ID || e.Transaction) {
 		return 0
 	}
 	return int(e.Code)
+}
+
+// present tells whether a member is there, and not null.
+type present bool
+
+func (p *present) UnmarshalJSON(b []byte) error {
+	*p = string(b) != "null"
+	return nil
 }
 
 // mentionsCode spares most replies a second decoding. Decoding takes a name in any letter case, and with escapes.
@@ -198,7 +218,8 @@ func mentionsCode(body []byte) bool {
 		if i < 0 {
 			return false
 		}
-		if body = body[i:]; body[0] == '\\' || len(body) >= len(name) && bytes.EqualFold(body[:len(name)], []byte(name)) {
+		body = body[i:]
+		if bytes.HasPrefix(body, []byte(`\u`)) || len(body) >= len(name) && bytes.EqualFold(body[:len(name)], []byte(name)) {
 			return true
 		}
 		body = body[1:]

@@ -119,7 +119,7 @@ func TestEnvelopeCodeIsReadWhereThereIsOne(t *testing.T) {
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, want, envelopeCode([]byte(body)))
+			assert.Equal(t, want, envelopeCode([]byte(body), false))
 		})
 	}
 }

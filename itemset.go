@@ -1,12 +1,9 @@
 package webdelivery
 
-import (
-	"encoding/json"
-	"hash/maphash"
-)
+import "hash/maphash"
 
-// itemSet knows the items of one collection again. It keeps a 64-bit hash of each item, so 50,000 entries take about a
-// megabyte.
+// itemSet knows the items of one collection again, by their ids: what else a task says changes while it runs. It keeps a
+// 64-bit hash of each id, so 50,000 entries take about a megabyte.
 type itemSet struct {
 	seed   maphash.Seed
 	hashes map[uint64]bool // true: a page begins with this item
@@ -23,7 +20,7 @@ func compare[T any](s *itemSet, items []T) (known, begins bool) {
 	s.page = s.page[:0]
 	known = true
 	for i := range items {
-		hash := maphash.String(s.seed, keyOf(&items[i]))
+		hash := maphash.String(s.seed, any(&items[i]).(resource).identity())
 		began, seen := s.hashes[hash]
 		known = known && seen
 		begins = begins || began && i == 0
@@ -40,22 +37,4 @@ func (s *itemSet) add() {
 	for i, hash := range s.page {
 		s.hashes[hash] = s.hashes[hash] || i == 0
 	}
-}
-
-// keyOf is what an item is known by: the id, or all of an item without one. What else a task says changes while it runs.
-func keyOf[T any](item *T) string {
-	key := ""
-	switch item := any(item).(type) {
-	case *Task:
-		key = item.ID
-	case *NetworkList:
-		key = item.ID
-	case *NetworkListEntry:
-		key = item.ID
-	}
-	if key == "" {
-		text, _ := json.Marshal(item) //nolint:errchkjson // it was read from JSON
-		key = " " + string(text)
-	}
-	return key
 }

@@ -303,8 +303,9 @@ func (s *NetworkListsService) addPart(ctx context.Context, path string, texts []
 	if reply.Task, err = r.optionalTask(); err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(r.body, &reply.Entries) != nil {
-		reply.Entries = nil
+	if json.Unmarshal(r.body, &reply.Entries) != nil ||
+		slices.ContainsFunc(reply.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
+		reply.Entries = nil // it lists something else; Raw has it
 	}
 	return reply, nil
 }
@@ -373,7 +374,7 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 		return "", "", err
 	}
 	var list NetworkList
-	if err := r.decodeObject(&list); err != nil {
+	if err := r.decodeResource(&list); err != nil {
 		return "", "", err
 	}
 	const field = "entries_batch_deletion_uri"

@@ -207,6 +207,17 @@ func onlyKey(m map[string]string) string {
 	return ""
 }
 
+// An array of something else is no list of entries.
+func TestRepliesToAddedEntriesThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`[{}]`, `[null]`, `[{"message":"queued"}]`, `[{"id":"e","entry":"192.0.2.1"},{"id":"e"}]`, `["192.0.2.1"]`} {
+		result, err := always(t, []byte(body)).NetworkLists.AddEntries(t.Context(), listID, []string{"192.0.2.1"})
+		require.NoError(t, err, body)
+		assert.Empty(t, result.Replies[0].Entries, body)
+		assert.Equal(t, body, string(result.Replies[0].Raw))
+	}
+}
+
 // What the service answers to added entries is kept, whatever it is (open point 21).
 func TestRepliesToAddedEntries(t *testing.T) {
 	t.Parallel()
@@ -432,8 +443,8 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 		{"a task that failed, all left", bounded{50_000, 0, failed, some}, 50_000, true, 3},
 		{"a task that goes on", bounded{50_000, 0, `{"id":"t","complete":false}`, some}, 0, true, 2},
 		{"a task of which the id is told", bounded{50_000, 0, `{"task_id":"t"}`, some}, 0, true, 2},
-		{"a total that is missing", bounded{7, 5, ``, `{"items":[{"id":"e"}],"has_more":true,"next_uri":"/x"}`}, 1, false, 3},
-		{"an array", bounded{7, 5, ``, `[{"id":"e"}]`}, 1, false, 3},
+		{"a total that is missing", bounded{7, 5, ``, `{"items":[{"id":"e","entry":"192.0.2.1"}],"has_more":true,"next_uri":"/x"}`}, 1, false, 3},
+		{"an array", bounded{7, 5, ``, `[{"id":"e","entry":"192.0.2.1"}]`}, 1, false, 3},
 		{"an empty array", bounded{5, 5, ``, `[]`}, 0, false, 3},
 		{"no item, has_more", bounded{7, 5, ``, `{"items":[],"has_more":true}`}, 1, false, 3},
 		{"no item, next_uri", bounded{7, 5, ``, `{"items":[],"has_more":false,"next_uri":"/x"}`}, 1, false, 3},

@@ -45,9 +45,9 @@ func (p pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.clamps {
 		page = min(page, (p.items+size-1)/size)
 	}
-	items := []map[string]string{}
+	items := []json.RawMessage{}
 	for i := (page - 1) * size; i < min(page*size, p.items); i++ {
-		items = append(items, map[string]string{"id": fmt.Sprint("i", i)})
+		items = append(items, json.RawMessage(anyItem(fmt.Sprint("i", i))))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if len(items) == 0 && page > 1 && p.past != 0 {
@@ -59,6 +59,11 @@ func (p pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		text = []byte(strings.ReplaceAll(p.shape, "@", string(text)))
 	}
 	_, _ = w.Write(text)
+}
+
+// anyItem is an item that every collection can have.
+func anyItem(id string) string {
+	return fmt.Sprintf(`{"id":%q,"status":"s","name":"n","entry":"192.0.2.1"}`, id)
 }
 
 // paging is what is asked of a collection.
@@ -284,33 +289,6 @@ func TestPagesThatRepeatItems(t *testing.T) {
 				assert.Equal(f, tt.want, strings.Join(ids, ""))
 				checkEnd(f, err, nil, tt.broken, len(pages))
 				assert.Len(f, f.srv.Requests(), len(pages))
-			})
-		})
-	}
-}
-
-// An item without an id is known by all that it says.
-func TestPagesOfItemsWithoutIDs(t *testing.T) {
-	t.Parallel()
-	for bodies, want := range map[string]int{
-		`[{"status":"x"}] [{"status":"x"}]`:                                 1,
-		`[{"status":"x"}] [{"status":"y"}] []`:                              2,
-		`[{"progress":1},{"progress":2}] [{"progress":3}]`:                  3,
-		`{"tasks":[{"status":"x"}]} [{"status":"y"}] []`:                    2,
-		`{"tasks":[{"user":{"id":"u"}}]} {"items":null}`:                    1,
-		`[{"status":"x"}] {"tasks":[],"has_more":false}`:                    1,
-		`[{"status":"x"}] {"tasks":[{}],"page_count":2}`:                    2,
-		`{"items":[{}],"next_uri":"/tasks?x=2"} {"tasks":[{"status":"x"}]}`: 2, // who said once that there is more has said now that there is none
-	} {
-		t.Run(bodies, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				replies := strings.Fields(bodies)
-				replyWith(f, "/tasks", replies...)
-				ids, err := readAll(f, webdelivery.TaskListOptions{})
-				require.NoError(f, err)
-				assert.Len(f, ids, want)
-				assert.Len(f, f.srv.Requests(), len(replies))
 			})
 		})
 	}

@@ -34,15 +34,15 @@ type Page[T any] struct {
 
 // wirePage is the envelope as it is sent. Pointers tell an item that is null from one that is empty.
 type wirePage[T any] struct {
-	URI       string  `json:"uri"`
-	Items     []*T    `json:"items"`
-	Tasks     []*T    `json:"tasks"` // also read, open point 2
-	Total     int64   `json:"total"`
-	HasMore   *bool   `json:"has_more"`
-	PageCount int     `json:"page_count"`
-	PageIndex int     `json:"page_index"`
-	PrevURI   *string `json:"prev_uri"`
-	NextURI   *string `json:"next_uri"`
+	URI       string         `json:"uri"`
+	Items     []*pageItem[T] `json:"items"`
+	Tasks     []*pageItem[T] `json:"tasks"` // also read, open point 2
+	Total     int64          `json:"total"`
+	HasMore   *bool          `json:"has_more"`
+	PageCount int            `json:"page_count"`
+	PageIndex int            `json:"page_index"`
+	PrevURI   *string        `json:"prev_uri"`
+	NextURI   *string        `json:"next_uri"`
 
 	next string // what NextURI points to
 }
@@ -137,7 +137,10 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 		if item == nil {
 			return read, r.bad(fmt.Sprintf("items[%d] is null", i), nil)
 		}
-		p.Items = append(p.Items, *item)
+		if item.problem != "" {
+			return read, r.bad(fmt.Sprintf("items[%d]: %s", i, item.problem), nil)
+		}
+		p.Items = append(p.Items, item.value)
 	}
 	read = pageRead[T]{page: p, hasMore: w.HasMore, total: -1, count: -1}
 	if w.Total >= int64(len(p.Items)) {

@@ -245,8 +245,8 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 	}
 	if receipt.TransactionID <= 0 {
 		e := r.bad("no transaction id", nil)
-		if !seeOther {
-			e.outcome = Applied // the service says that it took the purge
+		if r.status == http.StatusCreated || !seeOther && (receipt.StatusURI != "" || receipt.Code >= http.StatusOK) {
+			e.outcome = Applied // the service says that it took the purge; an object of any other kind says nothing
 		}
 		return nil, e
 	}
@@ -283,8 +283,7 @@ func transactionCall(id int64) (call, error) {
 	if id <= 0 {
 		return call{}, invalid("transaction_id", "%d is not above 0", id)
 	}
-	// No envelope: the code tells how the transaction ended, not whether it could be read.
-	return call{method: http.MethodGet, path: transactionsPath + strconv.FormatInt(id, 10)}, nil
+	return getCall(transactionsPath+strconv.FormatInt(id, 10), ""), nil
 }
 
 // Wait looks at a purge until it has ended (service-interface section 3), at once and then at growing intervals

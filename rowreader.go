@@ -24,11 +24,16 @@ type resultReader struct {
 	auth  *authenticator  // whose secrets stay out of errors
 	known map[string]bool // members that have come
 	echo  QueryEcho
-	total int64  // -1 until total_results has come
-	rows  int64  // read so far
-	moved bool   // the tokenizer began anew, behind the rows
-	held  []byte // rows that came before the columns
-	table table  // the last row
+	total int64     // -1 until total_results has come
+	rows  int64     // read so far
+	code  looseCode // of an envelope, in place of a result or beside one
+	moved bool      // the tokenizer began anew, behind the rows
+	held  []byte    // rows that came before the columns
+	table table     // the last row
+
+	begun, ended bool
+	next         string // the member that the beginning stops at
+	failed       error  // what is wrong with the beginning
 }
 
 // newResultReader reads a reply as it arrives; no single value may be longer than limit.
@@ -54,24 +59,69 @@ func (r *resultReader) read(each func() error) error {
 	return err
 }
 
-func (r *resultReader) readReply(each func() error) error {
+// begin reads up to the first member that only a result has. A reply without one, as an envelope is, it reads to its end.
+// What is wrong is told by read.
+func (r *resultReader) begin() {
+	r.begun = true
+	r.failed = r.readHead()
+}
+
+func (r *resultReader) readHead() error {
 	if err := r.expect('{'); err != nil {
 		return err
 	}
 	for r.dec.PeekKind() != '}' {
-		name, err := r.dec.ReadToken()
+		token, err := r.dec.ReadToken()
 		if err != nil {
 			return err
 		}
-		if err := r.member(name.String(), each); err != nil {
+		name := token.String()
+		if name == "columns" || name == "rows" {
+			if r.dec.PeekKind() != 'n' {
+				r.next = name
+				return nil
+			}
+			name = "" // null is as good as missing
+		}
+		if err := r.member(name, nil); err != nil {
 			return err
 		}
 	}
+	return r.end()
+}
+
+// end reads what is behind the last member.
+func (r *resultReader) end() error {
 	if err := r.expect('}'); err != nil {
 		return err
 	}
 	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.Join(errors.New("bytes after the reply"), err)
+	}
+	r.ended = true
+	return nil
+}
+
+// envelopeCode is the code of a reply that was read to its end, or up to the first member of a result; below 0 if it could
+// not be read so far.
+func (r *resultReader) envelopeCode() int {
+	if r.ended || r.next != "" {
+		return int(r.code)
+	}
+	return -1
+}
+
+func (r *resultReader) readReply(each func() error) error {
+	if !r.begun {
+		r.begin()
+	}
+	if r.failed != nil {
+		return r.failed
+	}
+	if r.next != "" {
+		if err := r.readMembers(each); err != nil {
+			return err
+		}
 	}
 	switch {
 	case r.table.columns == nil:
@@ -85,6 +135,23 @@ func (r *resultReader) readReply(each func() error) error {
 		return r.readHeld(each)
 	}
 	return nil
+}
+
+// readMembers reads on from the first member of a result.
+func (r *resultReader) readMembers(each func() error) error {
+	for name := r.next; ; {
+		if err := r.member(name, each); err != nil {
+			return err
+		}
+		if r.dec.PeekKind() == '}' {
+			return r.end()
+		}
+		token, err := r.dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name = token.String()
+	}
 }
 
 func (r *resultReader) member(name string, each func() error) error {
@@ -126,6 +193,13 @@ func (r *resultReader) member(name string, each func() error) error {
 		_ = json.Unmarshal(value, &r.echo) // an echo of another shape takes no row away
 		return nil
 	default:
+		if strings.EqualFold(name, "code") && r.dec.PeekKind() != '{' && r.dec.PeekKind() != '[' {
+			value, err := r.value()
+			if err == nil {
+				_ = r.code.UnmarshalJSON(value) // a word is no code
+			}
+			return err
+		}
 		return r.skip()
 	}
 }

@@ -174,7 +174,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*resultReader, error) {
 	var in *resultReader
 	var unusable error
-	cl.take = func(body io.Reader) {
+	cl.take = func(body io.Reader) int {
 		in = newResultReader(body, f.client.maxBody, f.client.auth)
 		if kept != nil {
 			*kept = rowStore{} // an attempt before may have left some
@@ -185,6 +185,7 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*r
 			}
 			return nil
 		})
+		return in.envelopeCode()
 	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
@@ -253,7 +254,12 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 // stream sends a call and yields its rows. It returns nil when the user has stopped. The reply is complete when it has
 // as many rows as match up to the limit, and no fewer than least.
 func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64, yield func(Row, error) bool) error {
-	cl.stream = true
+	var in *resultReader
+	cl.begin = func(body io.Reader) int {
+		in = newResultReader(body, f.client.maxBody, f.client.auth)
+		in.begin()
+		return in.envelopeCode()
+	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
 		return err
@@ -262,7 +268,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	if isHTML(r.header) {
 		return r.bad("an HTML page", nil)
 	}
-	in := newResultReader(r.stream, f.client.maxBody, f.client.auth)
+	in.meter.from = r.stream // the beginning need not be kept any longer
 	err = in.read(func() error {
 		if !yield(Row{table: &in.table}, nil) {
 			return errStopped
@@ -272,6 +278,8 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	switch {
 	case err == errStopped: //nolint:errorlint // it is never wrapped
 		return nil
+	case in.envelopeCode() >= http.StatusBadRequest:
+		return r.refusedBy(in.envelopeCode())
 	case err != nil:
 		return r.broken(err)
 	default:
@@ -394,10 +402,21 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, jso
 		if named, ok := object[what]; ok {
 			raw = named
 		}
+		var more struct {
+			HasMore bool    `json:"has_more"`
+			NextURI *string `json:"next_uri"`
+		}
+		if json.Unmarshal(r.body, &more) == nil && (more.HasMore || deref(more.NextURI) != "") {
+			return nil, nil, r.bad("a page of "+what+" with others behind it", nil)
+		}
 	}
 	var items []nameList
 	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
 		return nil, nil, r.bad("a list of "+what+" in a shape that is not known", err)
+	}
+	// A set of dimensions may be empty; a name may not.
+	if what != "groupings" && slices.ContainsFunc(items, func(n nameList) bool { return len(n) == 0 }) {
+		return nil, nil, r.bad("a list of "+what+" with an empty name", nil)
 	}
 	return items, r.body, nil
 }
@@ -422,17 +441,18 @@ func (n *nameList) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// nameIn reads a name, or an object that has one.
+// nameIn reads a name, or an object that has one. A network list has one too, but that is no dimension.
 func nameIn(item json.RawMessage) (string, error) {
-	var name *string
+	var name string
 	var object struct {
-		Name *string `json:"name"`
+		Name       string  `json:"name"`
+		EntriesURI present `json:"entries_uri"`
 	}
-	if json.Unmarshal(item, &name) == nil && name != nil {
-		return *name, nil
+	if json.Unmarshal(item, &name) == nil && name != "" {
+		return name, nil
 	}
-	if json.Unmarshal(item, &object) == nil && object.Name != nil {
-		return *object.Name, nil
+	if json.Unmarshal(item, &object) == nil && object.Name != "" && !bool(object.EntriesURI) {
+		return object.Name, nil
 	}
 	return "", fmt.Errorf("%s is no name", clip(item))
 }

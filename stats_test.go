@@ -245,7 +245,7 @@ func TestListsOfNames(t *testing.T) {
 		{"member", `{"dimensions":["a"],"groupings":["a"],"metrics":["a"],"items":["z"]}`, []string{"a"}, [][]string{{"a"}}},
 		{"items", `{"items":[{"name":"a"},{"name":"b"}]}`, []string{"a", "b"}, [][]string{{"a"}, {"b"}}},
 		{"none", `[]`, []string{}, [][]string{}},
-		{"arrays", `[["a","b"],["c"],[]]`, []string{"a,b", "c", ""}, [][]string{{"a", "b"}, {"c"}, nil}},
+		{"arrays", `[["a","b"],["c"]]`, []string{"a,b", "c"}, [][]string{{"a", "b"}, {"c"}}},
 		{"arrays of objects", `[[{"name":"a"},{"name":"b"}],[{"name":"c"}]]`, []string{"a,b", "c"}, [][]string{{"a", "b"}, {"c"}}},
 		{"sets as texts", `["a,b","c"]`, []string{"a,b", "c"}, [][]string{{"a", "b"}, {"c"}}},
 		{"arrays in arrays", `[[["a"]]]`, nil, nil},

@@ -32,7 +32,6 @@ const (
 	maxTrusted       = 4 << 20   // of a Content-Length: more memory is taken when the bytes are there
 	maxDrained       = 256 << 10 // what is read past that, so that the connection can be used again
 	errorBodyWithin  = 2 * time.Second
-	maxEnvelope      = 4 << 10 // of a refusal under a 200, except a purge's
 	defaultMaxBody   = 32 << 20
 	defaultAttempt   = 30 * time.Second
 	defaultIdle      = 60 * time.Second
@@ -51,10 +50,13 @@ type call struct {
 	body   []byte     // JSON, nil for none
 	purge  *purgeBody // in its place
 
-	take      func(io.Reader) // reads a success as it arrives, in each attempt that has one
-	stream    bool            // a success is not read, but handed on as it arrives
-	permit    *permit         // of the first attempt, if it was acquired before
-	enveloped bool            // a code of 400 or more in the reply is a refusal, whatever its HTTP status
+	// take reads a success as it arrives, in each attempt that has one. begin reads no more of it than tells whether it is
+	// what was asked for, and the rest is handed on as it arrives. Both return the code of an envelope: 0 without one, and
+	// below 0 if they could not read so far.
+	take, begin func(io.Reader) (code int)
+
+	permit    *permit // of the first attempt, if it was acquired before
+	enveloped bool    // a code of 400 or more in the reply is a refusal, whatever its HTTP status
 
 	keepSession bool // a refused session is not renewed for this call
 }
@@ -275,7 +277,11 @@ func (x *exchange) sessionRefused() bool {
 
 // doubtful: a GET of a transaction answers 400 for errors with authentication, but also for others (open point 6).
 func (x *exchange) doubtful() bool {
-	return x.last.status == http.StatusBadRequest && x.kind == read && strings.HasPrefix(x.path, transactionsPath)
+	return x.last.status == http.StatusBadRequest && x.readsTransaction()
+}
+
+func (x *exchange) readsTransaction() bool {
+	return x.kind == read && strings.HasPrefix(x.path, transactionsPath)
 }
 
 // unsentError is a failure before the request left: no permit, no session.
@@ -437,21 +443,27 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		if a.status >= http.StatusBadRequest { // not the 303 of a purge, whose body is its receipt
 			defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // the status is what counts
 		}
-		if x.stream && a.status >= http.StatusOK && a.status < http.StatusMultipleChoices {
-			dog.timer.Stop()
-			a.stream = newStream(resp.Body, dog, c.idleTimeout)
-			return
-		}
+		taken := 0
 		switch {
 		case a.status < http.StatusOK:
 			// The body of a 101 is the connection itself: reading it would wait for what the service sends next.
 			_ = resp.Body.Close()
 			err = fmt.Errorf("%w: status %d", ErrBadReply, a.status)
+		case x.begin != nil && a.status < http.StatusMultipleChoices:
+			c.beginStream(a, resp, dog, x.begin)
+			return
 		case x.take != nil && a.status < http.StatusMultipleChoices:
-			a.body, a.size, err = c.takeBody(resp, x.take)
+			taken, a.body, a.size, err = c.takeBody(resp, x.take)
 		default:
 			a.body, err = c.readBody(resp)
 			a.size = int64(len(a.body))
+		}
+		if err == nil && (x.kind == purge || x.enveloped) {
+			if x.take == nil || taken < 0 {
+				taken = envelopeCode(a.body, x.readsTransaction())
+			}
+			a.code = taken
+			x.noteRefusal()
 		}
 	}
 	if err != nil {
@@ -469,13 +481,6 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			}
 			away.failed(a.unsent)
 		}
-		return
-	}
-	// The reply to a purge is an envelope, however long; other replies have one only in place of what was asked for,
-	// and a long one is not read twice.
-	if x.kind == purge || x.enveloped && len(a.body) <= maxEnvelope {
-		a.code = envelopeCode(a.body)
-		x.noteRefusal()
 	}
 }
 
@@ -543,12 +548,29 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 }
 
 // takeBody hands a reply on as it arrives, and closes it. It returns the beginning, for errors, and how much there was.
-func (c *Client) takeBody(resp *http.Response, take func(io.Reader)) (beginning []byte, size int64, err error) {
+func (c *Client) takeBody(resp *http.Response, take func(io.Reader) int) (code int, beginning []byte, size int64, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	body := takenBody{from: resp.Body, limit: c.maxBody}
-	take(&body)
+	code = take(&body)
 	_, err = io.Copy(io.Discard, &body) // the rest of one that cannot be used, so that the connection can
-	return body.beginning, body.size, err
+	return code, body.beginning, body.size, err
+}
+
+// beginStream begins to read a reply. One that has a code of 400 or more in place of what was asked for is a refusal like
+// any other, and can be repeated: nothing of it was handed out. How it goes on is told by whoever reads the stream.
+func (c *Client) beginStream(a *attempt, resp *http.Response, dog *watchdog, begin func(io.Reader) int) {
+	dog.timer.Stop()
+	s := newStream(resp.Body, dog, c.idleTimeout)
+	head := takenBody{from: s, limit: math.MaxInt64}
+	code := begin(&head)
+	if code < http.StatusBadRequest {
+		a.stream = s
+		return
+	}
+	_, _ = io.CopyN(io.Discard, &head, maxDrained)
+	a.code, a.body, a.size = code, head.beginning, head.size
+	s.closed = func(int64) {}
+	s.close()
 }
 
 // takenBody is a body on its way to somebody who takes it apart: within the limit, counted after decompression.

@@ -108,7 +108,7 @@ func TestHTTP2GOAWAY(t *testing.T) {
 	t.Parallel()
 	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
 		overHTTP2(tr)
-		srv.Fail(testserver.Fault{Header: http.Header{"Connection": {"close"}}, Status: http.StatusOK, Body: "{}"})
+		srv.Fail(testserver.Fault{Header: http.Header{"Connection": {"close"}}, Status: http.StatusOK, Body: `{"id":"7"}`})
 		for i := range 5 {
 			require.NoError(t, post(t.Context(), c))
 			_, err := c.Tasks.Get(t.Context(), "7")

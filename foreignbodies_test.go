@@ -1,0 +1,292 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// foreignBody is a body under 200 in place of the one that was asked for.
+type foreignBody struct {
+	name string
+	body string
+	is   string // the resource of the service document that it is; "": none
+
+	html     bool // the header says so
+	cut      bool // the connection ends behind it
+	envelope int  // its code is a refusal
+	json     bool // it is JSON, which Client.Do reads
+}
+
+// The resources of section 2 of the service document, one line each.
+const (
+	someTask        = `{"id":"t1","uri":"/tasks/t1","operation":"deploy","status":"RUNNING","complete":false,"progress":40,"begin_time":"2026-11-20T08:30:00Z","user":{"id":"u"}}`
+	someList        = `{"uri":"/config/networklists/l1","id":"l1","type":"IP","list":["192.0.2.1"],"name":"block","description":"","deprecated":false,"entries_uri":"/config/networklists/l1/entries","creation_timestamp":"2026-11-20T08:30:00Z"}`
+	someEntry       = `{"uri":"/config/networklists/l1/entries/e1","id":"e1","entry":"192.0.2.1","added_by":"alice","creation_timestamp":"2026-11-20T08:30:00Z"}`
+	someEntryInfo   = `{"uri":"/config/networklists/l1/entries/e1","id":"e1","type":"IP","network_list_uri":"/config/networklists/l1"}`
+	someTransaction = `{"code":200,"description":"ok","transaction_id":7,"transaction_response":{"begin_ts":1763627400,"end_ts":-1,"percent_received_responses":5,"transaction_status":"PENDING","transaction_status_description":"-"}}`
+	someReceipt     = `{"code":201,"description":"ok","transaction_id":7,"purge_response":{"transaction_status_uri":"/transactions/7"}}`
+	someResult      = `{"query":{},"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"]],"total_results":1}`
+)
+
+func pageWith(item string) string {
+	return `{"uri":"/here?page=1","items":[` + item + `],"total":1,"has_more":false,"page_count":1,"page_index":1,"prev_uri":null,"next_uri":null}`
+}
+
+func foreignBodies() []foreignBody {
+	long := strings.Repeat("under maintenance ", 2000)
+	bodies := []foreignBody{
+		{name: "nothing"},
+		{name: "blanks", body: " \n"},
+		{name: "a text", body: "under maintenance"},
+		{name: "HTML", body: "<html>under maintenance</html>", html: true},
+		{name: "HTML that says it is JSON", body: "<html>under maintenance</html>"},
+		{name: "JSON that says it is HTML", body: someTask, html: true},
+		{name: "cut in an item", body: `{"items":[{"id":"a"`, cut: true},
+		{name: "cut in a member", body: `{"id":"a","sta`, cut: true},
+		{name: "cut before its last bracket", body: `{"id":"a","items":[],"columns":[],"rows":[],"total_results":0`, cut: true},
+		{name: "truncated by the service", body: `{"id":"a","items":[{"id":"a"}`},
+
+		{name: "a short envelope", body: `{"code":503,"description":"under maintenance"}`, envelope: 503},
+		{name: "a short envelope, quoted", body: `{"code":"400","description":"no"}`, envelope: 400},
+		{name: "a long envelope", body: `{"code":503,"description":"` + long + `"}`, envelope: 503},
+		{name: "a long envelope, its code last", body: `{"description":"` + long + `","code":503}`, envelope: 503},
+		{name: "a long envelope, its code in another spelling", body: `{"Description":"` + long + `","C\u006fDE":5.03e2}`, envelope: 503},
+		{name: "a long envelope with an echo", body: `{"query":{"limit":1},"message":"` + long + `","code":400}`, envelope: 400},
+	}
+	for body, is := range map[string]string{
+		`{}`: "", `{"message":"under maintenance"}`: "", `{"status":"maintenance"}`: "", `{"id":""}`: "", `{"id":null,"status":"maintenance"}`: "",
+		`[]`: "empty", `[{}]`: "", `[7]`: "", `[null]`: "", `[{"message":"under maintenance"}]`: "", `[[]]`: "groupings", `["under maintenance"]`: "names",
+		`"under maintenance"`: "", `7`: "", `true`: "", `null`: "",
+		someTask: "task", someList: "list", someEntry: "entry", someEntryInfo: "entry info", someTransaction: "transaction", someReceipt: "receipt",
+		someResult:         "result",
+		pageWith(someTask): "tasks", pageWith(someList): "lists", pageWith(someEntry): "entries", pageWith(someEntryInfo): "", pageWith(`{}`): "",
+		pageWith(`{"message":"under maintenance"}`): "", pageWith(`{"name":"client_ip"}`): "names",
+		`[` + someTask + `]`: "tasks", `[` + someList + `]`: "lists", `[` + someEntry + `]`: "entries",
+		`{"tasks":[` + someTask + `]}`: "tasks", `{"tasks":[` + someList + `]}`: "lists", `{"tasks":[` + someEntry + `]}`: "entries", // open point 2
+		`{"items":[` + someTask + `,` + someList + `]}`: "", `{"items":[{"id":"a","uri":"/tasks/a"},{"message":"under maintenance"}]}`: "",
+	} {
+		bodies = append(bodies, foreignBody{name: body, body: body, is: is, json: true})
+	}
+	return bodies
+}
+
+// asksFor is the resource that the service document gives for a GET (sections 4.1 to 4.6).
+func asksFor(path string) string {
+	path = path[strings.Index(path, "/v1")+len("/v1"):]
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	last := parts[len(parts)-1]
+	switch {
+	case path == "/tasks":
+		return "tasks"
+	case parts[0] == "tasks":
+		return "task"
+	case parts[0] == "transactions":
+		return "transaction"
+	case parts[0] == "stats" && last == "data":
+		return "result"
+	case parts[0] == "stats":
+		return "names"
+	case last == "networklists":
+		return "lists"
+	case last == "entries":
+		return "entries"
+	case len(parts) == 3:
+		return "list"
+	case len(parts) == 5 && parts[3] == "entries":
+		return "entry info"
+	default:
+		return ""
+	}
+}
+
+// isRight tells whether a body is what was asked for after all.
+func (b *foreignBody) isRight(method string, r *http.Request) bool {
+	want := asksFor(r.URL.Path)
+	switch {
+	case method == "Client.Do":
+		return b.json
+	case b.is == "empty":
+		return want == "tasks" || want == "lists" || want == "entries" || want == "names"
+	case b.is == "groupings": // of nothing: all that match
+		return strings.HasSuffix(r.URL.Path, "/groupings")
+	default:
+		return b.is != "" && b.is == want
+	}
+}
+
+// foreignService answers honestly at first, and from then on with a foreign body.
+type foreignService struct {
+	method string // of the client
+	honest int    // reads that are answered honestly
+	body   foreignBody
+
+	reads, foreign int
+	right          bool // one of the foreign answers was no foreign one
+}
+
+func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = r.Body.Close()
+	}
+	reading := r.Method == http.MethodGet
+	if reading {
+		s.reads++
+	}
+	if reading && s.reads > s.honest || s.body.envelope > 0 && r.Method != http.MethodHead && s.honest == 0 {
+		s.foreign++
+		s.right = s.right || s.body.isRight(s.method, r)
+		resp := response(http.StatusOK, []byte(s.body.body))
+		if s.body.html {
+			resp.Header.Set("Content-Type", "text/html")
+		}
+		if s.body.cut {
+			resp.Body = io.NopCloser(io.MultiReader(strings.NewReader(s.body.body), cutReader{}))
+		}
+		return resp, nil
+	}
+	_, address, _ := strings.Cut(r.URL.Path, "/v1")
+	page := s.reads
+	return response(http.StatusOK, everyReply{
+		text: func(member string) string {
+			if member == "type" {
+				return "IP"
+			}
+			return fmt.Sprint(member, page)
+		},
+		address: func(member string) string {
+			switch member {
+			case "next_uri":
+				return fmt.Sprintf("%s?page=%d", address, page+1)
+			case "entries_batch_deletion_uri":
+				return address + "/entries/deletions"
+			case "transaction_status_uri":
+				return "/transactions/1"
+			default:
+				return ""
+			}
+		},
+		page: page, more: true, pending: true,
+	}.json()), nil
+}
+
+// cutReader is a connection that has ended.
+type cutReader struct{}
+
+func (cutReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// foreignCase is one use of one method against one body.
+func (s *foreignService) run(t *testing.T, op step) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		client, newErr := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+			webdelivery.WithHTTPClient(&http.Client{Transport: s}), webdelivery.WithPurgeLimiter(unlimited{}))
+		require.NoError(t, newErr)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err = op.run(ctx, client, func(...any) {})
+	})
+	return err
+}
+
+// neverReading are the methods that read nothing. All others meet every foreign body.
+var neverReading = []string{
+	"SessionsService.Create", "PurgeService.Submit", "NetworkListsService.AddEntries", "NetworkListsService.DeleteEntry",
+	"NetworkListsService.Delete",
+}
+
+// Whatever comes in place of what was asked for, a method that reads returns what was asked for or an error. It never
+// returns nil with nothing in its hands, and it never goes on for ever. The methods are those of steps_test.go, which names
+// one that is missing; each meets the body as its first response and, if it reads more than once, as a later one.
+func TestForeignBodies(t *testing.T) {
+	t.Parallel()
+	bodies := foreignBodies()
+	for i, op := range everyStep(time.Second) {
+		t.Run(fmt.Sprint(i, " ", op.method), func(t *testing.T) {
+			t.Parallel()
+			met := false
+			for honest := range 3 {
+				for _, body := range bodies {
+					service := &foreignService{method: strings.Fields(op.method)[0], honest: honest, body: body}
+					err := service.run(t, op)
+					if service.foreign == 0 {
+						break
+					}
+					met = true
+					where := fmt.Sprintf("%s behind %d others", body.name, honest)
+					if len(where) > 300 {
+						where = where[:300]
+					}
+					checkForeign(t, where, service, err)
+				}
+			}
+			if !met && !strings.HasSuffix(op.method, ".Head") && op.method != "Client.Do" {
+				for method := range strings.FieldsSeq(op.method) {
+					assert.Contains(t, neverReading, method, "it never read anything")
+				}
+			}
+		})
+	}
+}
+
+func checkForeign(t *testing.T, where string, s *foreignService, err error) {
+	t.Helper()
+	var refused *webdelivery.Error
+	switch {
+	case s.right:
+		return
+	case !assert.Error(t, err, where), !assert.NotErrorIs(t, err, context.DeadlineExceeded, where):
+	case s.body.envelope > 0:
+		if assert.ErrorAs(t, err, &refused, where) {
+			assert.Equal(t, s.body.envelope, refused.Code, where)
+			assert.Equal(t, s.body.envelope == 503, errors.Is(err, webdelivery.ErrServer), where)
+		}
+	case s.body.cut:
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF, where)
+	default:
+		assert.ErrorIs(t, err, webdelivery.ErrBadReply, where)
+	}
+}
+
+// An envelope that refuses is a failure like one by status, however long it is and whatever is asked: reads, and a
+// stream of rows, are retried where they would be retried after the status.
+func TestLongEnvelopesAreRetriedAsTheStatusIs(t *testing.T) {
+	t.Parallel()
+	for _, body := range foreignBodies() {
+		if body.envelope == 0 {
+			continue
+		}
+		for i, op := range everyStep(time.Second) {
+			if strings.HasSuffix(op.method, ".Head") || slices.Contains([]string{"SessionsService.Create"}, op.method) {
+				continue
+			}
+			t.Run(fmt.Sprint(body.name, " ", i, " ", op.method), func(t *testing.T) {
+				t.Parallel()
+				service := &foreignService{body: body}
+				err := service.run(t, op)
+				require.Error(t, err)
+				var refused *webdelivery.Error
+				require.ErrorAs(t, err, &refused)
+				assert.Equal(t, body.envelope, refused.Code)
+				assert.LessOrEqual(t, len(refused.Body), 64<<10)
+				if service.reads > 0 && !strings.Contains(op.method, "Apply") {
+					want := map[int]int{503: 4, 400: 1}[body.envelope]
+					assert.Equal(t, want, refused.Attempts)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package webdelivery
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// encoding/json reads any object into any struct. So {"message":"under maintenance"} would be a task, an entry would be a
+// network list, and nobody would notice. Every object that the service document gives an id is checked here.
+
+// resource is an object of section 2 of the service document that has an id of its own.
+type resource interface {
+	resourceKind() resourceKind
+	identity() string // what it is known by
+	lacks() string    // the member without which the object is of no use; "" if it is there
+	evident() bool    // it has something that no other kind has
+}
+
+// resourceKind is an index of resourceMembers.
+type resourceKind int
+
+const (
+	kindTask resourceKind = iota
+	kindList
+	kindEntry
+	kindEntryInfo
+)
+
+// resourceMembers are the members that the service document gives to one kind alone (sections 2.1 and 2.6).
+var resourceMembers = [...][]string{
+	kindTask: {
+		"operation", "status", "complete", "progress", "begin_time", "end_time", "last_updated", "user", "target", "error_info",
+	},
+	kindList: {
+		"list", "name", "description", "deprecated", "entries_uri", "entries_batch_deletion_uri", "modified_timestamp",
+	},
+	kindEntry:     {"entry", "added_by"},
+	kindEntryInfo: {"network_list_uri"},
+}
+
+func (t *Task) resourceKind() resourceKind                 { return kindTask }
+func (l *NetworkList) resourceKind() resourceKind          { return kindList }
+func (e *NetworkListEntry) resourceKind() resourceKind     { return kindEntry }
+func (i *NetworkListEntryInfo) resourceKind() resourceKind { return kindEntryInfo }
+
+func (t *Task) identity() string                 { return t.ID }
+func (l *NetworkList) identity() string          { return l.ID }
+func (i *NetworkListEntryInfo) identity() string { return i.ID }
+
+func (t *Task) lacks() string                 { return lacksID(t.ID) }
+func (l *NetworkList) lacks() string          { return lacksID(l.ID) }
+func (i *NetworkListEntryInfo) lacks() string { return lacksID(i.ID) }
+
+// An entry is its text. Without an id it can be read, but not removed.
+func (e *NetworkListEntry) identity() string {
+	if e.ID == "" {
+		return " " + e.Entry
+	}
+	return e.ID
+}
+
+func (e *NetworkListEntry) lacks() string {
+	if e.Entry == "" {
+		return "entry"
+	}
+	return ""
+}
+
+func lacksID(id string) string {
+	if id == "" {
+		return "id"
+	}
+	return ""
+}
+
+func (t *Task) evident() bool                 { return t.Operation != "" || t.Status != "" || t.Complete }
+func (l *NetworkList) evident() bool          { return l.Name != "" || l.EntriesURI != "" }
+func (e *NetworkListEntry) evident() bool     { return e.Entry != "" }
+func (i *NetworkListEntryInfo) evident() bool { return i.NetworkListURI != "" }
+
+// notResource tells why an object is not what it was read into; "" if it may be. An object with an id and members that the
+// service document gives to another kind alone is of that kind. Members that are not in the document prove nothing.
+func notResource(value resource, object []byte) string {
+	if missing := value.lacks(); missing != "" {
+		return "no " + missing
+	}
+	if value.evident() {
+		return ""
+	}
+	foreign := ""
+	for text := range memberNames(object) {
+		name := string(text)
+		for kind, members := range resourceMembers {
+			if !slices.ContainsFunc(members, func(known string) bool { return strings.EqualFold(name, known) }) {
+				continue
+			}
+			if resourceKind(kind) == value.resourceKind() {
+				return ""
+			}
+			foreign = name
+		}
+	}
+	if foreign == "" {
+		return ""
+	}
+	return "another resource, which has " + foreign
+}
+
+// decodeResource reads an object, and refuses one that is not what was asked for.
+func (r *reply) decodeResource(value resource) error {
+	if err := r.decodeObject(value); err != nil {
+		return err
+	}
+	if problem := notResource(value, r.body); problem != "" {
+		return r.bad(problem, nil)
+	}
+	return nil
+}
+
+// pageItem is one item of a page, with what is wrong with it.
+type pageItem[T any] struct {
+	value   T
+	problem string
+}
+
+// UnmarshalJSON reads the item and checks it while its text is at hand.
+func (i *pageItem[T]) UnmarshalJSON(b []byte) error {
+	item := any(&i.value).(interface {
+		resource
+		json.Unmarshaler
+	})
+	err := item.UnmarshalJSON(b)
+	if err == nil {
+		i.problem = notResource(item, b)
+	}
+	return err
+}
