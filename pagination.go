@@ -63,7 +63,8 @@ func newWirePage[T any]() *wirePage[T] {
 
 // PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2).
 // Reasons:
-//   - The address of the next page is missing, leads elsewhere, or leads in a circle.
+//   - The address of the next page is missing, leads elsewhere, leads in a circle, or has another value of a parameter
+//     by which the first page was selected. A parameter that it leaves out is sent all the same.
 //   - Pages do not follow one another, or a page repeats an earlier one.
 //   - The pages end before what they announced: fewer items than total, fewer pages than page_count, or a next_uri beside
 //     a has_more of false.
@@ -298,6 +299,7 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 type trail struct {
 	client    *Client
 	path      string
+	query     string // of the first request
 	maxPages  int
 	announced bool            // a reply said whether further pages exist
 	seen      map[string]bool // sorted queries
@@ -316,7 +318,7 @@ type trail struct {
 
 func newTrail(c *Client, path, query string, maxPages int) *trail {
 	first := cmp.Or(numberIn(query, "page"), 1)
-	t := &trail{client: c, path: path, maxPages: maxPages, number: first - 1, total: -1, count: -1, fromPage1: first == 1}
+	t := &trail{client: c, path: path, query: query, maxPages: maxPages, number: first - 1, total: -1, count: -1, fromPage1: first == 1}
 	t.visit(path, query)
 	return t
 }
@@ -355,6 +357,9 @@ func (t *trail) arrive(here position) error {
 	}
 	t.announced = t.announced || here.said
 	if path, query, err := t.client.resolveSent("uri", here.uri); err == nil {
+		if kept, changed := keepFilters(t.query, query); changed == "" {
+			query = kept // as next_uri has it
+		}
 		t.visit(path, query)
 	}
 	return nil
@@ -401,9 +406,12 @@ func (t *trail) follow(here position) (query string, more bool, err error) {
 	if err != nil {
 		return "", false, t.broken("%v", err)
 	}
+	query, changed := keepFilters(t.query, query)
 	switch {
 	case path != t.path:
 		return "", false, t.broken("next_uri leads to another collection, %s", path)
+	case changed != "":
+		return "", false, t.broken("next_uri changes %s, by which the first page was selected", changed)
 	case t.tooManyEmpty(here.items):
 		return "", false, t.broken("%d pages in a row are empty, and more are announced", t.empty)
 	case t.maxPages > 0 && t.pages >= t.maxPages:

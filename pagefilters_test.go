@@ -1,0 +1,166 @@
+package webdelivery_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// filtered is a read of a collection with parameters.
+type filtered struct {
+	name string
+	path string
+	sent url.Values // what the first request asks for
+	read func(ctx context.Context, c *webdelivery.Client) ([]string, error)
+}
+
+func filteredReads() []filtered {
+	since := time.Date(2026, 11, 20, 9, 30, 0, 5e6, time.FixedZone("", 3600))
+	entries := func(read ...webdelivery.ReadOption) func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
+		return func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
+			options := webdelivery.EntryOptions{Count: 2}
+			return gather(idsOf(c.NetworkLists.AllEntries(ctx, reliableList, options, read...), func(e webdelivery.NetworkListEntry) string { return e.ID }))
+		}
+	}
+	return []filtered{
+		{"Tasks.All", "/tasks", url.Values{"status": {"failed"}, "operation": {"a&b ü"}, "since": {"2026-11-20T08:30:00.005+0000"}, "count": {"2"}},
+			func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
+				options := webdelivery.TaskListOptions{Status: "failed", Operation: "a&b ü", Since: since, Count: 2}
+				return gather(idsOf(c.Tasks.All(ctx, options), func(t webdelivery.Task) string { return t.ID }))
+			}},
+		{"NetworkLists.All", "/config/networklists", url.Values{"type": {"GEO"}, "deprecated": {"true"}, "count": {"2"}},
+			func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
+				options := webdelivery.NetworkListOptions{Type: webdelivery.ListTypeGEO, Deprecated: true, Count: 2}
+				return gather(idsOf(c.NetworkLists.All(ctx, options), func(l webdelivery.NetworkList) string { return l.ID }))
+			}},
+		{"AllEntries", aList + "/entries", url.Values{"count": {"2"}}, entries()},
+		{"AllEntries with ReadAhead", aList + "/entries", url.Values{"count": {"2"}}, entries(webdelivery.ReadAhead(2))},
+	}
+}
+
+// filteringService gives three pages of a collection. next is the query of the address of the next page, in which {page}
+// stands for its number. It counts the pages unless that is left out, as ReadAhead follows no address then.
+type filteringService struct {
+	next     string
+	counted  bool
+	requests []*http.Request
+}
+
+func (s *filteringService) answer(r *http.Request) *http.Response {
+	s.requests = append(s.requests, r)
+	page := len(s.requests)
+	if n := r.URL.Query().Get("page"); n != "" {
+		_, _ = fmt.Sscan(n, &page)
+	}
+	_, path, _ := strings.Cut(r.URL.Path, "/v1")
+	next := "null"
+	if page < 3 {
+		next = fmt.Sprintf("%q", path+"?"+strings.ReplaceAll(s.next, "{page}", fmt.Sprint(page+1)))
+	}
+	counts := ""
+	if s.counted {
+		counts = fmt.Sprintf(`"page_index":%d,"page_count":3,"total":6,`, page)
+	}
+	return response(http.StatusOK, fmt.Appendf(nil, `{"items":[%s,%s],%s"has_more":%t,"next_uri":%s}`,
+		anyItem(fmt.Sprint("a", page)), anyItem(fmt.Sprint("b", page)), counts, page < 3, next))
+}
+
+// The parameters of the first request hold on every page: what next_uri leaves out is added. Parameters of the service's
+// own stay, and page is the service's alone.
+func TestFiltersHoldOnEveryPage(t *testing.T) {
+	t.Parallel()
+	for _, op := range filteredReads() {
+		for _, next := range []string{"page={page}", "cursor=x%26y{page}", "page={page}&cursor=a;b{page}", "{page}", "{all}&page={page}", "page={page}&{all}"} {
+			for _, counted := range []bool{false, true} {
+				if strings.Contains(op.name, "ReadAhead") && counted && !strings.Contains(next, "page=") {
+					continue // it asks for numbers
+				}
+				t.Run(fmt.Sprint(op.name, " ", next, " ", counted), func(t *testing.T) {
+					t.Parallel()
+					service := &filteringService{next: strings.ReplaceAll(next, "{all}", op.sent.Encode()), counted: counted}
+					ids, err := op.read(t.Context(), answered(t, service.answer))
+					require.NoError(t, err)
+					assert.Equal(t, []string{"a1", "b1", "a2", "b2", "a3", "b3"}, ids)
+					require.Len(t, service.requests, 3)
+					for i, r := range service.requests {
+						query := r.URL.RawQuery
+						values, _ := url.ParseQuery(query) //nolint:errcheck // a semicolon is the service's own
+						for name, want := range op.sent {
+							assert.Equal(t, want, values[name], "request %d: %s", i, query)
+						}
+						if i > 0 && !strings.Contains(op.name, "ReadAhead") && !strings.Contains(next, "{all}") {
+							want := strings.ReplaceAll(next, "{page}", fmt.Sprint(i+1))
+							assert.True(t, strings.HasPrefix(query, want), "the service's own parameters stay as they are: %s", query)
+						}
+						if i > 0 && !strings.Contains(next, "page") && !strings.Contains(op.name, "ReadAhead") {
+							assert.NotContains(t, values, "page")
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A next_uri with another value of a parameter leads to other items. It is not followed.
+func TestFiltersThatNextURIContradicts(t *testing.T) {
+	t.Parallel()
+	const failed = "status=failed&operation=a%26b+%C3%BC&since=2026-11-20T08:30:00.005%2B0000"
+	tests := []struct {
+		op, next string
+		says     string // "": it is no contradiction
+	}{
+		{"Tasks.All", "page={page}&status=running", "status"},
+		{"Tasks.All", "page={page}&status=failed&status=running", "status"},
+		{"Tasks.All", "page={page}&status=", "status"},
+		{"Tasks.All", "page={page}&status", "status"},
+		{"Tasks.All", "page={page}&st%61tus=r", "status"},
+		{"Tasks.All", "page={page}&operation=a", "operation"},
+		{"Tasks.All", "page={page}&operation=a&b%20%C3%BC", "operation"},
+		{"Tasks.All", "page={page}&since=2026-11-20T08:30:00Z", "since"},
+		{"Tasks.All", "page={page}&since=2026-11-20", "since"},
+		{"Tasks.All", "page={page}&since=yesterday", "since"},
+		{"NetworkLists.All", "page={page}&type=IP", "type"},
+		{"NetworkLists.All", "page={page}&deprecated=false", "deprecated"},
+
+		{"Tasks.All", failed + "&page={page}", ""},
+		{"Tasks.All", "page={page}&status=failed&status=failed", ""},
+		{"Tasks.All", "page={page}&operation=a%26b%20%c3%bc", ""},
+		{"Tasks.All", "page={page}&since=2026-11-20T08:30:00.005+0000", ""}, // a plus that was not escaped
+		{"Tasks.All", "page={page}&since=2026-11-20T08:30:00.005Z", ""},     // the same time
+		{"Tasks.All", "page={page}&since=2026-11-20T10:30:00.005%2B02:00", ""},
+		{"Tasks.All", "page={page}&count=1", ""}, // the service's maximum
+		{"NetworkLists.All", "page={page}&deprecated=True&type=GEO", ""},
+	}
+	for _, tt := range tests {
+		for _, op := range filteredReads() {
+			if op.name != tt.op {
+				continue
+			}
+			t.Run(op.name+" "+tt.next, func(t *testing.T) {
+				t.Parallel()
+				service := &filteringService{next: tt.next}
+				ids, err := op.read(t.Context(), answered(t, service.answer))
+				if tt.says == "" {
+					require.NoError(t, err)
+					assert.Len(t, ids, 6)
+					return
+				}
+				var broken *webdelivery.PaginationError
+				require.ErrorAs(t, err, &broken)
+				assert.Contains(t, broken.Reason, "next_uri changes "+tt.says)
+				assert.Equal(t, []string{"a1", "b1"}, ids)
+				assert.Len(t, service.requests, 1)
+			})
+		}
+	}
+}
