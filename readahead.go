@@ -68,7 +68,7 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			yield(*new(T), trail.broken("page %d was asked for, and page %d came", trail.number+1, head.PageIndex))
 			return
 		}
-		ahead = max(0, min(ahead, maxAhead, head.PageCount-head.PageIndex))
+		ahead := max(0, min(ahead, maxAhead, head.PageCount-head.PageIndex)) // of this loop
 		ctx, cancel := context.WithCancel(ctx)
 		var underWay sync.WaitGroup
 		defer underWay.Wait()

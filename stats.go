@@ -225,17 +225,17 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	if f.rules.unlimited {
 		return f.Rows(ctx, query)
 	}
-	p := query.params()
-	p.Limit = min(p.Limit, 1) // a limit below 0 is refused as everywhere
-	setDefault(&p.Limit, 1)
-	first, err := f.dataCall(&p)
+	asked := query.params().clone()
+	asked.Limit = min(asked.Limit, 1) // a limit below 0 is refused as everywhere
+	setDefault(&asked.Limit, 1)
+	first, err := f.dataCall(&asked)
 	if err != nil {
 		return failing[Row](err)
 	}
 	return func(yield func(Row, error) bool) {
 		one, err := f.whole(ctx, first, nil)
 		if err == nil && one.total > 0 {
-			total := one.total
+			p, total := asked, one.total // several loops may run at the same time
 			p.Limit = total
 			if f.rules.top > 0 {
 				p.Limit = min(total, f.rules.top)
