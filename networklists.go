@@ -147,8 +147,8 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 
 // All reads every list, without its entries, from the first page asked for to the last (service-interface section 4.6).
 // It ends with the first error, which is yielded with a zero NetworkList; a page that is announced and cannot be had is
-// a [*PaginationError]. The end and repeated pages are checked as by [TasksService.All], which also says how pages that
-// announce nothing are read. Each range over the sequence sends new requests.
+// a [*PaginationError]. The end, repeated pages and the parameters of a next_uri are checked as by [TasksService.All],
+// which also says how pages that announce nothing are read. Each range over the sequence sends new requests.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	cl, err := options.call()
 	if err != nil {
@@ -167,7 +167,7 @@ func (o NetworkListOptions) call() (call, error) {
 }
 
 // Get reads one list with its entries, up to 50,000, in one reply (service-interface section 4.6). A list that does not
-// exist is [ErrNotFound].
+// exist is [ErrNotFound]. If the response has no id or is another resource, Get returns [ErrBadReply].
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
@@ -226,7 +226,8 @@ func (o EntryOptions) call(id string) (call, error) {
 	return pagedCall(&p, path, o)
 }
 
-// GetEntry reads one entry by its id (service-interface section 4.6). An entry that does not exist is [ErrNotFound].
+// GetEntry reads one entry by its id (service-interface section 4.6). An entry that does not exist is [ErrNotFound]. If the
+// response has no id or is another resource, GetEntry returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	path, err := expand(entryPath, id, entryID)
 	if err != nil {

@@ -203,7 +203,11 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*r
 // Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
 // 4.3). Without a limit in the query the service gives 10 rows; All gives every one. It ends with the first error, which
 // is yielded with a zero Row; a reply that is cut short, or has fewer rows than it should have, never ends without one. A
-// row is valid until the next step. Stopping early closes the connection. Each range over the sequence asks anew.
+// row is valid until the next step. Stopping early closes the connection. Each range over the sequence sends a new request;
+// several goroutines may range over it at the same time.
+//
+// If the response has a code of 400 or more, Rows yields an [*Error] with that code. It is retried like the status if it
+// comes before columns and rows.
 func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	p := query.params()
 	cl, err := f.dataCall(&p)

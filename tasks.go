@@ -77,7 +77,8 @@ type TaskListOptions struct {
 }
 
 // Get reads one task (service-interface section 4.1). A task that does not exist is [ErrNotFound], an empty id a
-// [*ValidationError]. A task that ended with an error condition is no error here.
+// [*ValidationError]. If the response has no id or is another resource, Get returns [ErrBadReply]. A task that ended with
+// an error condition is no error here.
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
@@ -101,6 +102,9 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 // ends with the first error, which is yielded with a zero Task. A page that is announced and cannot be had is a
 // [*PaginationError]. Tasks that begin or change while it reads may be missed or come twice. Each range over the sequence
 // reads anew.
+//
+// The parameters of the options hold on every page. If a next_uri leaves one out, All sends it all the same. If it has
+// another value of one, All yields a [*PaginationError].
 //
 // All compares the end with what the pages announced. If fewer tasks came than the last total, or if a page_count or a
 // next_uri announces a page that did not come, All yields a [*PaginationError] after the tasks. It also does so if a page
@@ -135,7 +139,8 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 //
 // Wait first reads /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that, and
 // /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri that
-// leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there. A 404 there is [ErrNotFound].
+// leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there. A 404 there is [ErrNotFound]. If what
+// /tasks/{id} returns is no task, Wait ends with [ErrBadReply].
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
