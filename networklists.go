@@ -226,8 +226,8 @@ func (o EntryOptions) call(id string) (call, error) {
 	return pagedCall(&p, path, o)
 }
 
-// GetEntry reads one entry by its id (service-interface section 4.6). An entry that does not exist is [ErrNotFound]. If the
-// response has no id or is another resource, GetEntry returns [ErrBadReply].
+// GetEntry reads one entry by its id (service-interface section 4.6). An entry that does not exist is [ErrNotFound]. If
+// the response has no id or is another resource, GetEntry returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	path, err := expand(entryPath, id, entryID)
 	if err != nil {

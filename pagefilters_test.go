@@ -32,16 +32,22 @@ func filteredReads() []filtered {
 		}
 	}
 	return []filtered{
-		{"Tasks.All", "/tasks", url.Values{"status": {"failed"}, "operation": {"a&b ü"}, "since": {"2026-11-20T08:30:00.005+0000"}, "count": {"2"}},
+		{
+			"Tasks.All", "/tasks",
+			url.Values{"status": {"failed"}, "operation": {"a&b ü"}, "since": {"2026-11-20T08:30:00.005+0000"}, "count": {"2"}},
 			func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 				options := webdelivery.TaskListOptions{Status: "failed", Operation: "a&b ü", Since: since, Count: 2}
 				return gather(idsOf(c.Tasks.All(ctx, options), func(t webdelivery.Task) string { return t.ID }))
-			}},
-		{"NetworkLists.All", "/config/networklists", url.Values{"type": {"GEO"}, "deprecated": {"true"}, "count": {"2"}},
+			},
+		},
+		{
+			"NetworkLists.All", "/config/networklists",
+			url.Values{"type": {"GEO"}, "deprecated": {"true"}, "count": {"2"}},
 			func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 				options := webdelivery.NetworkListOptions{Type: webdelivery.ListTypeGEO, Deprecated: true, Count: 2}
 				return gather(idsOf(c.NetworkLists.All(ctx, options), func(l webdelivery.NetworkList) string { return l.ID }))
-			}},
+			},
+		},
 		{"AllEntries", aList + "/entries", url.Values{"count": {"2"}}, entries()},
 		{"AllEntries with ReadAhead", aList + "/entries", url.Values{"count": {"2"}}, entries(webdelivery.ReadAhead(2))},
 	}
@@ -93,7 +99,7 @@ func TestFiltersHoldOnEveryPage(t *testing.T) {
 					require.Len(t, service.requests, 3)
 					for i, r := range service.requests {
 						query := r.URL.RawQuery
-						values, _ := url.ParseQuery(query) //nolint:errcheck // a semicolon is the service's own
+						values, _ := url.ParseQuery(query) // an error about a semicolon, which is the service's own
 						for name, want := range op.sent {
 							assert.Equal(t, want, values[name], "request %d: %s", i, query)
 						}

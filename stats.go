@@ -203,8 +203,8 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*r
 // Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
 // 4.3). Without a limit in the query the service gives 10 rows; All gives every one. It ends with the first error, which
 // is yielded with a zero Row; a reply that is cut short, or has fewer rows than it should have, never ends without one. A
-// row is valid until the next step. Stopping early closes the connection. Each range over the sequence sends a new request;
-// several goroutines may range over it at the same time.
+// row is valid until the next step. Stopping early closes the connection. Each range over the sequence sends a new
+// request; several goroutines may range over it at the same time.
 //
 // If the response has a code of 400 or more, Rows yields an [*Error] with that code. It is retried like the status if it
 // comes before columns and rows.
@@ -229,7 +229,8 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	if f.rules.unlimited {
 		return f.Rows(ctx, query)
 	}
-	asked := query.params().clone()
+	asked := query.params()
+	asked.detach()
 	asked.Limit = min(asked.Limit, 1) // a limit below 0 is refused as everywhere
 	setDefault(&asked.Limit, 1)
 	first, err := f.dataCall(&asked)

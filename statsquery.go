@@ -164,10 +164,9 @@ func (q ShapingTopKQuery) params() statsParams {
 	}
 }
 
-// clone is a copy for a request that is sent later: the caller may have changed the query by then.
-func (p statsParams) clone() statsParams {
+// detach copies what the caller may change before a request is sent later.
+func (p *statsParams) detach() {
 	p.Dimensions, p.Metrics, p.sort = slices.Clone(p.Dimensions), slices.Clone(p.Metrics), slices.Clone(p.sort)
-	return p
 }
 
 // validate states section 4.2 of the service document, with what the family adds to it.
