@@ -188,7 +188,7 @@ type cutReader struct{}
 
 func (cutReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// foreignCase is one use of one method against one body.
+// run makes one use of one method of a client of this service. Time is fake, so retries and polls take none.
 func (s *foreignService) run(t *testing.T, op step) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
