@@ -1,6 +1,7 @@
 package webdelivery_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -84,6 +85,29 @@ func TestEnvelopesInAStream(t *testing.T) {
 					assert.Equal(t, 1, sent)
 				}
 			})
+		})
+	}
+}
+
+// The code in the body of a refusal by status is kept too, and the graver of the two counts, whatever is asked.
+func TestTheCodeOfARefusalIsKept(t *testing.T) {
+	t.Parallel()
+	for i, op := range everyStep(1) {
+		if strings.HasSuffix(op.method, ".Head") {
+			continue
+		}
+		t.Run(fmt.Sprint(i, " ", op.method), func(t *testing.T) {
+			t.Parallel()
+			client := answered(t, func(*http.Request) *http.Response {
+				return response(http.StatusBadRequest, []byte(`{"code":404,"description":"no such thing"}`))
+			})
+			err := op.run(t.Context(), client, func(...any) {})
+			var refused *webdelivery.Error
+			require.ErrorAs(t, err, &refused)
+			assert.Equal(t, http.StatusBadRequest, refused.StatusCode)
+			assert.Equal(t, 404, refused.Code)
+			assert.ErrorIs(t, err, webdelivery.ErrNotFound)
+			assert.Equal(t, "no such thing", refused.Description)
 		})
 	}
 }

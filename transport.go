@@ -443,7 +443,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		if a.status >= http.StatusBadRequest { // not the 303 of a purge, whose body is its receipt
 			defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // the status is what counts
 		}
-		taken := 0
+		code := -1 // not known yet
 		switch {
 		case a.status < http.StatusOK:
 			// The body of a 101 is the connection itself: reading it would wait for what the service sends next.
@@ -453,16 +453,16 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			c.beginStream(a, resp, dog, x.begin)
 			return
 		case x.take != nil && a.status < http.StatusMultipleChoices:
-			taken, a.body, a.size, err = c.takeBody(resp, x.take)
+			code, a.body, a.size, err = c.takeBody(resp, x.take)
 		default:
 			a.body, err = c.readBody(resp)
 			a.size = int64(len(a.body))
 		}
 		if err == nil && (x.kind == purge || x.enveloped) {
-			if x.take == nil || taken < 0 {
-				taken = envelopeCode(a.body, x.readsTransaction())
+			if code < 0 {
+				code = envelopeCode(a.body, x.readsTransaction())
 			}
-			a.code = taken
+			a.code = code
 			x.noteRefusal()
 		}
 	}
@@ -567,6 +567,7 @@ func (c *Client) beginStream(a *attempt, resp *http.Response, dog *watchdog, beg
 		a.stream = s
 		return
 	}
+	defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // as that of any refusal
 	_, _ = io.CopyN(io.Discard, &head, maxDrained)
 	a.code, a.body, a.size = code, head.beginning, head.size
 	s.closed = func(int64) {}
