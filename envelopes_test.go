@@ -98,10 +98,9 @@ func TestTheCodeOfARefusalIsKept(t *testing.T) {
 		}
 		t.Run(fmt.Sprint(i, " ", op.method), func(t *testing.T) {
 			t.Parallel()
-			client := answered(t, func(*http.Request) *http.Response {
-				return response(http.StatusBadRequest, []byte(`{"code":404,"description":"no such thing"}`))
-			})
-			err := op.run(t.Context(), client, func(...any) {})
+			err := runAlone(t, op, roundTripper(func(*http.Request) (*http.Response, error) {
+				return response(http.StatusBadRequest, []byte(`{"code":404,"description":"no such thing"}`)), nil
+			}))
 			var refused *webdelivery.Error
 			require.ErrorAs(t, err, &refused)
 			assert.Equal(t, http.StatusBadRequest, refused.StatusCode)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,17 +184,27 @@ func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
 	}.json()), nil
 }
 
+var foreignHosts atomic.Int64
+
 // cutReader is a connection that has ended.
 type cutReader struct{}
 
 func (cutReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // run makes one use of one method of a client of this service. Time is fake, so retries and polls take none.
-func (s *foreignService) run(t *testing.T, op step) (err error) {
+func (s *foreignService) run(t *testing.T, op step) error {
+	t.Helper()
+	return runAlone(t, op, s)
+}
+
+// runAlone makes one use of one method of a client of its own, in a bubble of its own.
+func runAlone(t *testing.T, op step, service http.RoundTripper) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		client, newErr := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
-			webdelivery.WithHTTPClient(&http.Client{Transport: s}), webdelivery.WithPurgeLimiter(unlimited{}))
+		// Clients of one host share their pace, and nothing may pass from one bubble to another.
+		host := fmt.Sprintf("https://api%d.example.com", foreignHosts.Add(1))
+		client, newErr := webdelivery.NewClient(host, customer, webdelivery.BasicAuth(username, password),
+			webdelivery.WithHTTPClient(&http.Client{Transport: service}), webdelivery.WithPurgeLimiter(unlimited{}))
 		require.NoError(t, newErr)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
