@@ -2,7 +2,6 @@ package webdelivery
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -146,11 +145,10 @@ func (a *attempt) passing() bool {
 // lasting: an error that a second attempt would meet again.
 func lasting(err error) bool {
 	var (
-		unsent  *unsentError
-		dns     *net.DNSError
-		cert    *tls.CertificateVerificationError
-		unknown x509.UnknownAuthorityError
-		name    x509.HostnameError
+		unsent *unsentError
+		setup  *setupError
+		dns    *net.DNSError
+		cert   *tls.CertificateVerificationError
 	)
 	switch {
 	case errors.As(err, &unsent), errors.Is(err, ErrResponseTooLarge), errors.Is(err, ErrBadReply): // the status is none
@@ -158,7 +156,7 @@ func lasting(err error) bool {
 	case errors.As(err, &dns):
 		return dns.IsNotFound
 	default:
-		return errors.As(err, &cert) || errors.As(err, &unknown) || errors.As(err, &name)
+		return errors.As(err, &setup) || errors.As(err, &cert)
 	}
 }
 

@@ -294,9 +294,17 @@ func (e *unsentError) Error() string { return e.what + ": " + e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
 // attemptExpired is an attempt that got no whole reply in time. The caller's context has not ended.
-type attemptExpired struct{ after time.Duration }
+type attemptExpired struct {
+	after  time.Duration
+	unsent bool // there was no connection yet
+}
 
-func (e *attemptExpired) Error() string { return fmt.Sprintf("no whole reply within %v", e.after) }
+func (e *attemptExpired) Error() string {
+	if e.unsent {
+		return fmt.Sprintf("no connection within %v", e.after)
+	}
+	return fmt.Sprintf("no whole reply within %v", e.after)
+}
 func (e *attemptExpired) Timeout() bool { return true }
 
 // transport is the RoundTripper that every attempt passes. It has no CloseIdleConnections method on purpose: the retry
@@ -467,11 +475,14 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		}
 	}
 	if err != nil {
-		a.err = err
 		// Only a transport that reports its connections can prove that it never had one.
 		a.unsent = own.asked.Load() && !own.got.Load()
+		if !own.got.Load() {
+			err = withoutProxySecrets(c.next, out, err)
+		}
+		a.err = explain(err)
 		if dog.expired.Load() && req.Context().Err() == nil {
-			a.err = &attemptExpired{c.attemptTimeout}
+			a.err = &attemptExpired{c.attemptTimeout, a.unsent}
 		} else if ended := req.Context().Err(); ended != nil && !errors.Is(err, ended) {
 			a.err = joinCause(ended, err)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if RunChild() || runPurger() {
+	if RunChild() || runPurger() || runCaller() {
 		return
 	}
 	// The scenarios wait most of the time, so all of them run at once. A -parallel of the command line holds.

@@ -1,0 +1,96 @@
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// What makes the process of this test one that calls the service once with each of the three kinds. Proxies and trusted
+// authorities of the environment are read once in a process, so each case needs one of its own.
+const (
+	callerBase      = "HOSTILE_CALLER_BASE"
+	callerTransport = "HOSTILE_CALLER_TRANSPORT" // empty: the SDK's
+	callerTimeout   = "HOSTILE_CALLER_TIMEOUT"   // of an attempt; empty: 10 s
+)
+
+// called is what came of one call.
+type called struct {
+	Kind     string `json:"kind"`
+	Error    string `json:"error"` // and the log of the call
+	Log      string `json:"log"`
+	Outcome  string `json:"outcome"`
+	Attempts int    `json:"attempts"`
+}
+
+// runCaller calls, if a test started this process for that. It reports whether it did.
+func runCaller() bool {
+	base := os.Getenv(callerBase)
+	if base == "" {
+		return false
+	}
+	timeout, err := time.ParseDuration(os.Getenv(callerTimeout))
+	if err != nil {
+		timeout = 10 * time.Second
+	}
+	var log bytes.Buffer
+	options := []webdelivery.Option{
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond, MaxWait: time.Second}), webdelivery.WithAttemptTimeout(timeout),
+		webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
+	}
+	if os.Getenv(callerTransport) != "" {
+		options = append(options, webdelivery.WithHTTPClient(&http.Client{}))
+	}
+	c, err := webdelivery.NewClient(base, "customer", webdelivery.BasicAuth("alice", "correct-horse-battery"), options...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	out := json.NewEncoder(os.Stdout)
+	for _, k := range kinds {
+		log.Reset()
+		err := k.call(context.Background(), c)
+		result := called{Kind: k.name, Outcome: webdelivery.OutcomeOf(err).String(), Attempts: attemptsOf(err)}
+		if err != nil {
+			result.Error = fmt.Sprintf("%v %+v %#v", err, err, err)
+		}
+		result.Log = log.String()
+		_ = out.Encode(result)
+	}
+	return true
+}
+
+// callers runs a process that calls, with an environment, and returns what came of each kind of call.
+func callers(t *testing.T, environment ...string) []called {
+	t.Helper()
+	cmd := exec.CommandContext(bounded(t), os.Args[0])
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, environment...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var results []called
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var one called
+		require.NoError(t, d.Decode(&one))
+		results = append(results, one)
+	}
+	require.Len(t, results, len(kinds))
+	return results
+}

@@ -1,0 +1,170 @@
+package hostile
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// wellBehaved answers every request of the three kinds (service document, sections 2.1 and 2.3).
+func wellBehaved() func(net.Conn, int) {
+	return answers(func(req *http.Request, nth int) string {
+		if strings.HasSuffix(req.URL.Path, "/cache/purge") {
+			return receipt(nth + 1)
+		}
+		return task("t-1")
+	})
+}
+
+// overTLS serves a connection over TLS. Whatever ends the handshake, it reads on until the client leaves: to close
+// before would overtake the alert.
+func overTLS(config *tls.Config, serve func(net.Conn, int)) func(net.Conn, int) {
+	return func(conn net.Conn, n int) {
+		secure := tls.Server(conn, config)
+		if secure.Handshake() == nil {
+			serve(secure, n)
+		}
+		_, _ = io.Copy(io.Discard, conn)
+	}
+}
+
+// alert ends a handshake with an alert, as RFC 8446, section 6, writes it.
+func alert(code byte) func(net.Conn, int) {
+	return func(conn net.Conn, _ int) {
+		_, _ = conn.Read(make([]byte, 1<<10))
+		_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, code})
+		_, _ = io.Copy(io.Discard, conn)
+	}
+}
+
+// A service that is not trusted, or that does not trust the client, is not asked again: the next handshake would end in
+// the same way. The error says what to do. Nothing was applied; where the refusal comes after the request, as it does in
+// TLS 1.3, nobody can know. No permit is lost: when the service is mended, purges go on.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	trusted, foreign := newAuthority(t), newAuthority(t)
+	good := trusted.issue(t, nil)
+	server := func(change func(*x509.Certificate)) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{trusted.issue(t, change)}, MinVersion: tls.VersionTLS12}
+	}
+	demanding := func(version uint16, protocols ...string) *tls.Config {
+		return &tls.Config{
+			Certificates: []tls.Certificate{good}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: trusted.roots(),
+			MinVersion: version, MaxVersion: version, NextProtos: protocols,
+		}
+	}
+	shows := func(c tls.Certificate) *tls.Config {
+		return &tls.Config{
+			RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12,
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c, nil },
+		}
+	}
+	trusting := &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}
+	over := func(config *tls.Config) func(net.Conn, int) { return overTLS(config, wellBehaved()) }
+	const never = true // the handshake ends before the request
+	for _, s := range []struct {
+		name   string
+		serve  func(net.Conn, int)
+		client *tls.Config
+		unsent bool
+		says   string
+	}{
+		{"expired", over(server(func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })), trusting, never, "clock"},
+		{"not yet valid", over(server(func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) })), trusting, never, "clock"},
+		{"another name", over(server(func(c *x509.Certificate) { c.IPAddresses = nil })), trusting, never, "base URL"},
+		{"unknown authority", over(server(nil)), &tls.Config{RootCAs: foreign.roots(), MinVersion: tls.VersionTLS12}, never, "RootCAs"},
+		{
+			"not for servers", over(server(func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })),
+			trusting, never, "incompatible key usage",
+		},
+		{"client certificate missing, TLS 1.2", over(demanding(tls.VersionTLS12)), trusting, never, "client certificate"},
+		{"client certificate missing, TLS 1.3", over(demanding(tls.VersionTLS13)), trusting, !never, "client certificate"},
+		{"client certificate missing, HTTP/2", over(demanding(tls.VersionTLS13, "h2")), trusting, !never, "client certificate"},
+		{"client certificate refused, TLS 1.2", over(demanding(tls.VersionTLS12)), shows(foreign.issue(t, nil)), never, "client certificate"},
+		{"client certificate refused, TLS 1.3", over(demanding(tls.VersionTLS13)), shows(foreign.issue(t, nil)), !never, "client certificate"},
+		{
+			"client certificate expired", over(demanding(tls.VersionTLS12)),
+			shows(trusted.issue(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })), never, "client certificate",
+		},
+		{"alert access_denied", alert(49), trusting, never, "client certificate"},
+		{"alert protocol_version", alert(70), trusting, never, "TLS settings"},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			var mended atomic.Bool
+			service := startRaw(t, func(conn net.Conn, n int) {
+				if mended.Load() {
+					overTLS(&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS12}, wellBehaved())(conn, n)
+					return
+				}
+				s.serve(conn, n)
+			})
+			refused := &http.Transport{TLSClientConfig: s.client.Clone(), ForceAttemptHTTP2: true}
+			defer refused.CloseIdleConnections()
+			ctx := bounded(t)
+			c := client(t, "https://"+service.addr, quick(refused)...)
+			for _, k := range kinds {
+				err := k.call(ctx, c)
+				require.Error(t, err, k.name)
+				assert.Equal(t, 1, attemptsOf(err), "%s: %v", k.name, err)
+				assert.ErrorContains(t, err, s.says, k.name)
+				if s.unsent || k.name == "read" {
+					assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(err), "%s: %v", k.name, err)
+				} else {
+					assert.NotEqual(t, webdelivery.Applied, webdelivery.OutcomeOf(err), "%s: %v", k.name, err)
+				}
+			}
+			mended.Store(true)
+			transport := &http.Transport{TLSClientConfig: trusting.Clone()}
+			defer transport.CloseIdleConnections()
+			again := client(t, "https://"+service.addr, quick(transport)...) // it shares the permits
+			for range 3 {
+				assert.NoError(t, submit(ctx, again))
+			}
+		})
+	}
+}
+
+// A handshake that is cut, stands still or is none says nothing lasting about the service: it is tried again, a write
+// too, as nothing was sent.
+func TestHandshakesThatFail(t *testing.T) {
+	t.Parallel()
+	trusted := newAuthority(t)
+	good := overTLS(&tls.Config{Certificates: []tls.Certificate{trusted.issue(t, nil)}, MinVersion: tls.VersionTLS12}, wellBehaved())
+	for name, serve := range map[string]func(net.Conn, int){
+		"cut":                  func(conn net.Conn, _ int) { _, _ = conn.Read(make([]byte, 10)) },
+		"silent":               func(conn net.Conn, _ int) { _, _ = io.Copy(io.Discard, conn) },
+		"no TLS":               wellBehaved(),
+		"alert internal_error": alert(80),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, k := range kinds {
+				service := startRaw(t, func(conn net.Conn, n int) {
+					if n == 0 {
+						serve(conn, n)
+					} else {
+						good(conn, n)
+					}
+				})
+				transport := &http.Transport{
+					TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, TLSHandshakeTimeout: time.Second,
+				}
+				defer transport.CloseIdleConnections()
+				assert.NoError(t, k.call(bounded(t), client(t, "https://"+service.addr, quick(transport)...)), k.name)
+				assert.Equal(t, int64(2), service.accepted.Load(), "connections of the %s", k.name)
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package hostile
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// raw is a server whose connections a test serves by hand, in the process of the test.
+type raw struct {
+	addr     string
+	accepted atomic.Int64 // connections
+}
+
+// startRaw calls serve for each connection, with its number from 0, and closes the connection afterwards.
+func startRaw(t *testing.T, serve func(conn net.Conn, n int)) *raw {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &raw{addr: listener.Addr().String()}
+	ctx, end := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			n := int(s.accepted.Add(1)) - 1
+			all.Go(func() {
+				defer conn.Close()
+				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+				serve(conn, n)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		end()
+		all.Wait()
+	})
+	return s
+}
+
+// request reads a request whole. It returns false if there is none.
+func request(r *bufio.Reader) (*http.Request, bool) {
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return nil, false
+	}
+	_, err = io.Copy(io.Discard, req.Body)
+	return req, err == nil
+}
+
+// answers returns a server that reads one request after the other, and writes the text of its answer.
+func answers(answer func(req *http.Request, nth int) string) func(net.Conn, int) {
+	var count atomic.Int64
+	return func(conn net.Conn, _ int) {
+		r := bufio.NewReader(conn)
+		for {
+			req, ok := request(r)
+			if !ok {
+				return
+			}
+			text := answer(req, int(count.Add(1))-1)
+			if _, err := io.WriteString(conn, text); err != nil || text == "" {
+				return
+			}
+		}
+	}
+}
+
+// task is a response with the task of an id (service document, section 2.1).
+func task(id string) string { return response("200 OK", taskBody(id)) }
+
+func taskBody(id string) string {
+	return fmt.Sprintf(`{"id":%q,"operation":"o","status":"done","complete":true,"progress":100}`, id)
+}
+
+// receipt is the response to a purge (service document, section 2.3).
+func receipt(id int) string {
+	_, body := Action("").reply(id)
+	return response("201 Created", body)
+}
+
+func response(status, body string, headers ...string) string {
+	text := "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\n"
+	for _, h := range headers {
+		text += h + "\r\n"
+	}
+	return text + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
+}
+
+// quick are settings with which a failed call takes little time.
+func quick(transport http.RoundTripper, more ...webdelivery.Option) []webdelivery.Option {
+	options := []webdelivery.Option{
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond, MaxWait: time.Second}),
+		webdelivery.WithAttemptTimeout(2 * time.Second),
+	}
+	if transport != nil {
+		options = append(options, webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+	}
+	return append(options, more...)
+}
+
+// client returns a client of a service at an address, without a scheme: HTTP.
+func client(t *testing.T, base string, options ...webdelivery.Option) *webdelivery.Client {
+	t.Helper()
+	c, err := webdelivery.NewClient(base, "customer", webdelivery.BasicAuth("alice", "correct-horse-battery"), options...)
+	require.NoError(t, err)
+	return c
+}
+
+// bounded returns a context that ends long after everything here should have ended.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// ends runs f and fails the test if f has not returned when the context ends; a call that ignores its context does not.
+func ends(t *testing.T, ctx context.Context, f func()) bool {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return assert.Fail(t, "the call hangs")
+	}
+}
+
+// The three kinds of calls that differ in what a fault means for them.
+var kinds = []struct {
+	name string
+	call func(context.Context, *webdelivery.Client) error
+}{
+	{"read", getTask},
+	{"purge", submit},
+	{"write", addEntries},
+}
+
+func getTask(ctx context.Context, c *webdelivery.Client) error {
+	_, err := c.Tasks.Get(ctx, "t-1")
+	return err
+}
+
+func submit(ctx context.Context, c *webdelivery.Client) error {
+	_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{
+		Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("/a")},
+	})
+	return err
+}
+
+func addEntries(ctx context.Context, c *webdelivery.Client) error {
+	return c.Do(ctx, http.MethodPost, "/config/networklists/l/entries", []map[string]string{{"entry": "192.0.2.1"}}, nil)
+}
+
+// attemptsOf returns how many attempts an error tells of.
+func attemptsOf(err error) int {
+	var e *webdelivery.Error
+	if errors.As(err, &e) {
+		return e.Attempts
+	}
+	return 0
+}
