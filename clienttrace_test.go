@@ -77,7 +77,7 @@ func TestADialThatOutlivesItsAttemptKeepsItsTrace(t *testing.T) {
 	require.NoError(t, err)
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{TLSHandshakeStart: func() { handshakes <- struct{}{} }})
 	_, err = client.Tasks.Get(ctx, taskID)
-	require.ErrorContains(t, err, "no whole reply within 5ms")
+	require.ErrorContains(t, err, "no connection within 5ms")
 	retries <- struct{}{}
 	<-handshakes // a dial has read its hooks
 }

@@ -70,27 +70,21 @@ func adviceOnAlert(text string) string {
 	}
 }
 
-// proxyRefusal is the status with which a proxy refused to connect. The proxy's own words are not in it: they may
-// repeat the credentials that the proxy was sent.
-type proxyRefusal struct{ status int }
-
-func (e *proxyRefusal) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("the proxy refused to connect: %d %s", e.status, http.StatusText(e.status)))
-}
-
-// judgeProxy is told what a proxy answers to CONNECT, before net/http judges it.
+// judgeProxy is told what a proxy answers to CONNECT, before net/http judges it. The proxy's own words are not repeated:
+// they may repeat the credentials that the proxy was sent.
 func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
-	refusal := &proxyRefusal{resp.StatusCode}
-	switch status := resp.StatusCode; {
+	status := resp.StatusCode
+	refused := fmt.Errorf("the proxy refused to connect: %d %s", status, http.StatusText(status))
+	switch {
 	case status == http.StatusOK:
 		return nil
 	case status == http.StatusProxyAuthRequired:
-		return &setupError{refusal, "set its user name and password in HTTPS_PROXY: http://user:password@host:port"}
+		return &setupError{refused, "set its user name and password in HTTPS_PROXY: http://user:password@host:port"}
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
 		status != http.StatusRequestTimeout && status != http.StatusTooManyRequests:
-		return &setupError{refusal, "ask who runs it, or name another one in HTTPS_PROXY"}
+		return &setupError{refused, "ask who runs it, or name another one in HTTPS_PROXY"}
 	default:
-		return refusal
+		return refused
 	}
 }
 

@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -176,6 +177,12 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 		require.Error(f, err)
 		s.show(broken, err)
 	}
+	untrusted := roundTripper(func(*http.Request) (*http.Response, error) { return nil, x509.UnknownAuthorityError{} })
+	distrusting, err := webdelivery.NewClient(f.srv.URL(), customer, settings.auth, webdelivery.WithHTTPClient(&http.Client{Transport: untrusted}))
+	require.NoError(f, err)
+	_, err = distrusting.Tasks.Get(f.Context(), taskID)
+	require.Error(f, err)
+	s.show(err)
 	s.check(f, "settings")
 }
 

@@ -6,8 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -40,6 +43,15 @@ func (a *authority) roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return pool
+}
+
+// file returns a file for SSL_CERT_FILE, which makes a process trust the authority alone.
+func (a *authority) file(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "roots.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
+	require.NoError(t, os.WriteFile(name, text, 0o600))
+	return name
 }
 
 // issue returns a certificate for service.example.com and loopback, for servers and clients. change alters it before it is signed;

@@ -72,16 +72,22 @@ func runCaller() bool {
 	return true
 }
 
-// callers runs a process that calls, with an environment, and returns what came of each kind of call.
-func callers(t *testing.T, environment ...string) []called {
-	t.Helper()
-	cmd := exec.CommandContext(bounded(t), os.Args[0])
+// caller is a process that calls, with an environment.
+func caller(ctx context.Context, environment ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0])
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
 	cmd.Env = append(cmd.Env, environment...)
+	return cmd
+}
+
+// callers runs a caller, and returns what came of each kind of call.
+func callers(t *testing.T, environment ...string) []called {
+	t.Helper()
+	cmd := caller(bounded(t), environment...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	require.NoError(t, err)

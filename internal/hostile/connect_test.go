@@ -5,15 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -172,8 +169,6 @@ func TestOwnProxiesKeepTheirSecret(t *testing.T) {
 func TestProxiesOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
-	file := filepath.Join(t.TempDir(), "roots.pem")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: trusted.certificate.Raw}), 0o600))
 	var mu sync.Mutex
 	var seen []*http.Request
 	note := func(r *http.Request) {
@@ -203,7 +198,7 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	}))
 
 	through := "HTTPS_PROXY=http://" + proxyUser + "@" + proxy.addr
-	for _, r := range callers(t, through, callerBase+"=https://service.example.com", "SSL_CERT_FILE="+file) {
+	for _, r := range callers(t, through, callerBase+"=https://service.example.com", "SSL_CERT_FILE="+trusted.file(t)) {
 		assert.Empty(t, r.Error, r.Kind)
 	}
 	require.Len(t, seen, 1+len(kinds), "one connection for all")

@@ -1,0 +1,374 @@
+package hostile
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// More of HTTP/2 (RFC 9113, sections 6 and 6.5.2).
+const (
+	framePushPromise  = 0x5
+	frameContinuation = 0x9
+
+	settingMaxStreams    = 0x3
+	settingWindow        = 0x4
+	settingMaxFrame      = 0x5
+	settingMaxHeaderList = 0x6
+
+	codeNoError = 0x0
+	codeCancel  = 0x8
+)
+
+// frames is a connection of HTTP/2 whose frames a test writes by hand.
+type frames struct {
+	net.Conn
+	write sync.Mutex
+}
+
+// send returns false when the client is gone.
+func (f *frames) send(kind, flags byte, stream uint32, payload []byte) bool {
+	head := numbers(uint32(len(payload))<<8|uint32(kind), 0, 0)[:9] //nolint:gosec // what a test writes is short
+	head[4] = flags
+	binary.BigEndian.PutUint32(head[5:], stream)
+	f.write.Lock()
+	defer f.write.Unlock()
+	_, err := f.Write(append(head, payload...))
+	return err == nil
+}
+
+// respond writes a whole response that is right for each kind of call.
+func (f *frames) respond(stream uint32) {
+	f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+	f.send(frameData, flagEndStream, stream, []byte(rightForAll))
+}
+
+// rightForAll is a task and the receipt of a purge in one (service document, sections 2.1 and 2.3).
+const rightForAll = `{"id":"t-1","complete":true,"code":201,"transaction_id":1,"purge_response":{"transaction_status_uri":"/transactions/1"}}`
+
+// block encodes a status and other header fields by HPACK (RFC 7541, section 6.2.2), without indexing.
+func block(status string, fields ...string) []byte {
+	b := "\x08\x03" + status + "\x0f\x10\x10application/json"
+	for _, text := range fields {
+		if len(fields) > 0 && text == fields[0] {
+			b += "\x00"
+		}
+		b += string(rune(len(text))) + text
+	}
+	return []byte(b)
+}
+
+// overFrames reads frames and calls answer, in a goroutine of its own, for each request that has ended.
+func overFrames(certificate tls.Certificate, settings []byte, answer func(f *frames, stream uint32)) func(net.Conn, int) {
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
+	return func(conn net.Conn, _ int) {
+		secure := tls.Server(conn, config)
+		r := bufio.NewReader(secure)
+		if _, err := io.CopyN(io.Discard, r, int64(len(preface))); err != nil {
+			return
+		}
+		f := &frames{Conn: secure}
+		f.send(frameSettings, 0, 0, settings)
+		var all sync.WaitGroup
+		defer all.Wait()
+		defer conn.Close()
+		for {
+			var head [9]byte
+			if _, err := io.ReadFull(r, head[:]); err != nil {
+				return
+			}
+			payload := make([]byte, uint32(head[0])<<16|uint32(head[1])<<8|uint32(head[2]))
+			if _, err := io.ReadFull(r, payload); err != nil {
+				return
+			}
+			kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])&^(1<<31)
+			switch {
+			case kind == frameSettings && flags&flagAck == 0:
+				f.send(frameSettings, flagAck, 0, nil)
+			case kind == framePing && flags&flagAck == 0:
+				f.send(framePing, flagAck, 0, payload)
+			case (kind == frameData || kind == frameHeaders) && flags&flagEndStream != 0:
+				all.Go(func() { answer(f, stream) })
+			}
+		}
+	}
+}
+
+func setting(id uint16, value uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, id), value)
+}
+
+// again writes a frame over and over, until the client is gone.
+func again(f *frames, kind byte, stream uint32, payload []byte) {
+	for f.send(kind, 0, stream, payload) {
+	}
+}
+
+// HTTP/2 that keeps to the letter, or nearly: a whole response has come, and the call has it.
+func TestFramesInOtherOrders(t *testing.T) {
+	t.Parallel()
+	trusted := newAuthority(t)
+	certificate := trusted.issue(t, nil)
+	right := []byte(rightForAll)
+	for name, s := range map[string]struct {
+		settings []byte
+		answer   func(f *frames, stream uint32)
+	}{
+		"one stream at a time": {setting(settingMaxStreams, 1), (*frames).respond},
+		"interim responses": {nil, func(f *frames, stream uint32) {
+			for range 20 {
+				f.send(frameHeaders, flagEndHeaders, stream, []byte("\x08\x03103\x00\x01a\x01b"))
+			}
+			f.respond(stream)
+		}},
+		"trailers": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+			f.send(frameData, 0, stream, right)
+			f.send(frameHeaders, flagEndHeaders|flagEndStream, stream, []byte("\x00\x01a\x01b"))
+		}},
+		"empty frames between": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, 0, stream, block("200"))
+			f.send(frameContinuation, 0, stream, nil)
+			f.send(frameContinuation, flagEndHeaders, stream, nil)
+			for _, b := range right {
+				f.send(frameData, 0, stream, nil)
+				f.send(frameData, 0, stream, []byte{b})
+			}
+			f.send(frameData, flagEndStream, stream, nil)
+		}},
+		"GOAWAY in the middle of the body": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+			f.send(frameData, 0, stream, right[:10])
+			f.send(frameGoAway, 0, 0, numbers(stream, codeNoError))
+			f.send(frameData, flagEndStream, stream, right[10:])
+		}},
+		"RST_STREAM after the end": {nil, func(f *frames, stream uint32) {
+			f.respond(stream)
+			f.send(frameReset, 0, stream, numbers(codeNoError))
+		}},
+		"garbage after the end": {nil, func(f *frames, stream uint32) {
+			f.respond(stream)
+			f.send(0xff, 0xff, stream, []byte("garbage"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := startRaw(t, overFrames(certificate, s.settings, s.answer))
+			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+			defer transport.CloseIdleConnections()
+			c := client(t, "https://"+service.addr, quick(transport, webdelivery.WithAttemptTimeout(10*time.Second))...)
+			for range 2 {
+				for _, k := range kinds {
+					assert.NoError(t, k.call(bounded(t), c), k.name)
+				}
+			}
+		})
+	}
+}
+
+// HTTP/2 that breaks off, goes on for ever or makes no sense: a reading is tried again, a write is not, and what became
+// of it is unknown. The time of the attempt bounds what has no end.
+func TestFramesThatAreNoResponse(t *testing.T) {
+	t.Parallel()
+	trusted := newAuthority(t)
+	certificate := trusted.issue(t, nil)
+	right := []byte(rightForAll)
+	for name, s := range map[string]struct {
+		settings []byte
+		answer   func(f *frames, stream uint32)
+	}{
+		"a frame size that is too small": {setting(settingMaxFrame, 1), (*frames).respond},
+		"a window that is too large":     {setting(settingWindow, 1<<31), (*frames).respond},
+		"CONTINUATION without end": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, 0, stream, block("200"))
+			again(f, frameContinuation, stream, []byte("\x00\x01a\x01b"))
+		}},
+		"empty CONTINUATION without end": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, 0, stream, block("200"))
+			again(f, frameContinuation, stream, nil)
+		}},
+		"MiBs of header": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, 0, stream, block("200"))
+			large := []byte("\x00\x7f" + strings.Repeat("a", 127) + "\x7e" + strings.Repeat("b", 126))
+			for n := 0; n < 20_000 && f.send(frameContinuation, 0, stream, large); n++ {
+			}
+			f.send(frameContinuation, flagEndHeaders, stream, nil)
+			f.send(frameData, flagEndStream, stream, right)
+		}},
+		"interim responses without end": {nil, func(f *frames, stream uint32) {
+			for f.send(frameHeaders, flagEndHeaders, stream, []byte("\x08\x03103\x00\x01a\x01b")) {
+			}
+		}},
+		"an interim response that ends the stream": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders|flagEndStream, stream, []byte("\x08\x03103"))
+		}},
+		"empty DATA without end": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+			again(f, frameData, stream, nil)
+		}},
+		"PING without end":     {nil, func(f *frames, _ uint32) { again(f, framePing, 0, make([]byte, 8)) }},
+		"SETTINGS without end": {nil, func(f *frames, _ uint32) { again(f, frameSettings, 0, setting(settingWindow, 65535)) }},
+		"RST_STREAM after the header": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+			f.send(frameReset, 0, stream, numbers(codeNoError))
+		}},
+		"RST_STREAM in the middle of the body": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+			f.send(frameData, 0, stream, right[:10])
+			f.send(frameReset, 0, stream, numbers(codeCancel))
+		}},
+		"GOAWAY in the middle of the body, and the end": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+			f.send(frameData, 0, stream, right[:10])
+			f.send(frameGoAway, 0, 0, numbers(stream, codeNoError))
+			_ = f.Close()
+		}},
+		"trailers that do not end the stream": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+			f.send(frameData, 0, stream, right)
+			f.send(frameHeaders, flagEndHeaders, stream, []byte("\x00\x01a\x01b"))
+		}},
+		"more than content-length": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200", "content-length", "5"))
+			f.send(frameData, flagEndStream, stream, right)
+		}},
+		"less than content-length": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders, stream, block("200", "content-length", "99999"))
+			f.send(frameData, flagEndStream, stream, right)
+		}},
+		"no status": {nil, func(f *frames, stream uint32) {
+			f.send(frameHeaders, flagEndHeaders|flagEndStream, stream, []byte("\x00\x01a\x01b"))
+		}},
+		"DATA before HEADERS":                  {nil, func(f *frames, stream uint32) { f.send(frameData, flagEndStream, stream, right) }},
+		"a frame that is too large":            {nil, func(f *frames, stream uint32) { f.send(frameData, flagEndStream, stream, make([]byte, 1<<20)) }},
+		"PUSH_PROMISE":                         {nil, func(f *frames, stream uint32) { f.send(framePushPromise, flagEndHeaders, stream, numbers(2)) }},
+		"a window of the connection overflows": {nil, func(f *frames, _ uint32) { f.send(frameWindowUpdate, 0, 0, numbers(1<<31-1)) }},
+		"a window grows by nothing":            {nil, func(f *frames, stream uint32) { f.send(frameWindowUpdate, 0, stream, numbers(0)) }},
+		"101":                                  {nil, func(f *frames, stream uint32) { f.send(frameHeaders, flagEndHeaders, stream, block("101")) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := startRaw(t, overFrames(certificate, s.settings, s.answer))
+			transport := &http.Transport{
+				TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 1 << 20,
+			}
+			defer transport.CloseIdleConnections()
+			c := client(t, "https://"+service.addr, few(transport)...)
+			for _, k := range kinds {
+				err := k.call(bounded(t), c)
+				require.Error(t, err, k.name)
+				switch k.name {
+				case "read":
+					assert.Equal(t, 2, attemptsOf(err), "%v", err)
+					assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(err), "%v", err)
+				case "purge":
+					assert.Equal(t, 2, attemptsOf(err), "%v", err)
+					assert.NotEqual(t, webdelivery.Applied, webdelivery.OutcomeOf(err), "%v", err)
+				case "write":
+					assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err), "%v", err)
+					assert.Equal(t, 1, attemptsOf(err), "%v", err)
+				}
+			}
+		})
+	}
+}
+
+// A response that ends with its header has no body, whatever its Content-Type says: nobody takes it for an answer, and a
+// write that needs none has succeeded.
+func TestHeadersThatEndTheStream(t *testing.T) {
+	t.Parallel()
+	trusted := newAuthority(t)
+	service := startRaw(t, overFrames(trusted.issue(t, nil), nil, func(f *frames, stream uint32) {
+		f.send(frameHeaders, flagEndHeaders|flagEndStream, stream, block("200"))
+	}))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	c := client(t, "https://"+service.addr, quick(transport)...)
+	require.ErrorIs(t, getTask(bounded(t), c), webdelivery.ErrBadReply)
+	err := submit(bounded(t), c)
+	require.ErrorIs(t, err, webdelivery.ErrBadReply)
+	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+	assert.NoError(t, addEntries(bounded(t), c))
+}
+
+// A window that never opens, and a service that lets no stream begin: the time of the attempt bounds both. A request
+// whose body could not leave may have been seen by its header.
+func TestWindowsThatStayShut(t *testing.T) {
+	t.Parallel()
+	trusted := newAuthority(t)
+	for name, settings := range map[string][]byte{
+		"window 0": setting(settingWindow, 0), "window 1": setting(settingWindow, 1), "header list 1": setting(settingMaxHeaderList, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := startRaw(t, overFrames(trusted.issue(t, nil), settings, (*frames).respond))
+			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+			defer transport.CloseIdleConnections()
+			c := client(t, "https://"+service.addr, few(transport)...)
+			require.NoError(t, getTask(bounded(t), c), "it has no body, and leaves before the SETTINGS are known")
+			for _, k := range kinds[1:] {
+				err := k.call(bounded(t), c)
+				require.Error(t, err, k.name)
+				assert.NotEqual(t, webdelivery.Applied, webdelivery.OutcomeOf(err), k.name)
+			}
+		})
+	}
+	t.Run("no streams", func(t *testing.T) {
+		t.Parallel()
+		service := startRaw(t, overFrames(trusted.issue(t, nil), setting(settingMaxStreams, 0), (*frames).respond))
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+		defer transport.CloseIdleConnections()
+		c := client(t, "https://"+service.addr, few(transport)...)
+		for _, k := range kinds {
+			err := k.call(bounded(t), c)
+			if err != nil {
+				assert.NotEqual(t, webdelivery.Applied, webdelivery.OutcomeOf(err), k.name)
+			}
+		}
+		assert.LessOrEqual(t, service.accepted.Load(), int64(2+2+1), "at most a connection for each attempt")
+	})
+}
+
+// The window of a stream that overflows is where docs/reliability.md makes an exception from the end of calls: net/http waits
+// for itself, past the time of the attempt and the context. When this test fails, net/http has mended it, and the
+// exception goes.
+func TestAWindowThatOverflows(t *testing.T) {
+	t.Parallel()
+	trusted := newAuthority(t)
+	seen := make(chan struct{})
+	var first sync.Once
+	service := startRaw(t, overFrames(trusted.issue(t, nil), nil, func(f *frames, stream uint32) {
+		f.send(frameWindowUpdate, 0, stream, numbers(1<<31-1))
+		first.Do(func() { close(seen) })
+	}))
+	ctx, cancel := context.WithCancel(bounded(t))
+	defer cancel()
+	cmd := caller(ctx, callerBase+"=https://"+service.addr, callerTimeout+"=100ms", "SSL_CERT_FILE="+trusted.file(t))
+	require.NoError(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	<-seen
+	select {
+	case <-ended:
+		assert.Fail(t, "the calls returned")
+	case <-time.After(4 * time.Second): // 40 times the time of an attempt
+	}
+	cancel()
+	<-ended
+}

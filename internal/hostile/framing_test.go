@@ -1,0 +1,269 @@
+package hostile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// once returns a server that writes one text to each connection whose request has come, and closes it. In the text,
+// %OK% stands for the right response.
+func once(text string) func(net.Conn, int) {
+	return func(conn net.Conn, n int) {
+		req, ok := request(bufio.NewReader(conn))
+		if !ok {
+			return
+		}
+		right := task("t-1")
+		if strings.HasSuffix(req.URL.Path, "/cache/purge") {
+			right = receipt(n + 1)
+		}
+		_, _ = io.WriteString(conn, strings.ReplaceAll(text, "%OK%", right))
+	}
+}
+
+// endless returns a server that writes a beginning, and then a text over and over as fast as the client reads it, or one
+// every few milliseconds.
+func endless(beginning, text string, every time.Duration) func(net.Conn, int) {
+	return func(conn net.Conn, _ int) {
+		if _, ok := request(bufio.NewReader(conn)); !ok {
+			return
+		}
+		_, err := io.WriteString(conn, beginning)
+		for err == nil {
+			time.Sleep(every)
+			_, err = io.WriteString(conn, text)
+		}
+	}
+}
+
+// few are settings with which a call that fails in each attempt takes little time, however the attempts end.
+func few(transport http.RoundTripper) []webdelivery.Option {
+	return quick(transport, webdelivery.WithAttemptTimeout(time.Second), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 2, MinWait: time.Millisecond}))
+}
+
+// Interim responses (RFC 9110, section 15.2) that nobody asked for are no response, however many come.
+func TestInterimResponses(t *testing.T) {
+	t.Parallel()
+	for _, interim := range []string{
+		"HTTP/1.1 100 Continue\r\n\r\n",
+		"HTTP/1.1 102 Processing\r\n\r\n",
+		"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n",
+	} {
+		for _, times := range []int{1, 5, 6, 100} {
+			t.Run(fmt.Sprintf("%s x %d", interim[9:12], times), func(t *testing.T) {
+				t.Parallel()
+				service := startRaw(t, once(strings.Repeat(interim, times)+"%OK%"))
+				transport := &http.Transport{}
+				defer transport.CloseIdleConnections()
+				c := client(t, "http://"+service.addr, quick(transport)...)
+				for _, k := range kinds {
+					assert.NoError(t, k.call(bounded(t), c), k.name)
+				}
+				assert.Equal(t, int64(len(kinds)), service.accepted.Load(), "one attempt each")
+			})
+		}
+	}
+}
+
+// What is no whole response is none, wherever it stops being one: a reading is tried again, a write is not, and what
+// became of it is unknown. A response without end is given up when the time of the attempt is over, at the latest.
+func TestResponsesThatAreNone(t *testing.T) {
+	t.Parallel()
+	body := taskBody("t-1")
+	chunk := func(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
+	const chunked = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+	for name, serve := range map[string]func(net.Conn, int){
+		"100 and the end":              once("HTTP/1.1 100 Continue\r\n\r\n"),
+		"103 without end":              endless("", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 0),
+		"103 now and then":             endless("", "HTTP/1.1 103 Early Hints\r\n\r\n", 10*time.Millisecond),
+		"two lengths":                  once("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 75\r\n\r\n" + body),
+		"a list of lengths":            once("HTTP/1.1 200 OK\r\nContent-Length: 75, 5\r\n\r\n" + body),
+		"a negative length":            once("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n" + body),
+		"a length with a sign":         once("HTTP/1.1 200 OK\r\nContent-Length: +75\r\n\r\n" + body),
+		"a length of 23 digits":        once("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999\r\n\r\n" + body),
+		"the greatest length":          once("HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\n" + body),
+		"an unknown coding":            once("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n" + body),
+		"chunked twice":                once("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n" + chunk(body) + "0\r\n\r\n"),
+		"no last chunk":                once(chunked + chunk(body)),
+		"a chunk without its size":     once(chunked + "zz\r\n" + body),
+		"a chunk of 8 EiB":             once(chunked + "7fffffffffffffff\r\n" + body),
+		"a chunk of 17 digits":         once(chunked + "fffffffffffffffff\r\n" + body),
+		"chunk extensions without end": endless(chunked, "1;"+strings.Repeat("a", 3000)+"\r\n \r\n", 0),
+		"a cut trailer":                once(chunked + chunk(body) + "0\r\nX-A: b"),
+		"gzip that is none":            once("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + body),
+		"a NUL in a header":            once("HTTP/1.1 200 OK\r\nX-A: \x00\r\nContent-Length: 75\r\n\r\n" + body),
+		"a header without end":         endless("HTTP/1.1 200 OK\r\n", "X-A: "+strings.Repeat("b", 1000)+"\r\n", 0),
+		"a header line without end":    endless("HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("b", 1000), 0),
+		"a status of four digits":      once("HTTP/1.1 2000 OK\r\nContent-Length: 75\r\n\r\n" + body),
+		"no status line":               once(body),
+		"empty lines":                  once("\r\n\r\n\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := startRaw(t, serve)
+			transport := &http.Transport{MaxResponseHeaderBytes: 1 << 20}
+			defer transport.CloseIdleConnections()
+			c := client(t, "http://"+service.addr, few(transport)...)
+			for _, k := range kinds {
+				err := k.call(bounded(t), c)
+				require.Error(t, err, k.name)
+				attempts, outcome := 2, webdelivery.Unknown
+				switch k.name {
+				case "write":
+					attempts = 1
+				case "read":
+					outcome = webdelivery.NotApplied
+				}
+				assert.Equal(t, attempts, attemptsOf(err), "%s: %v", k.name, err)
+				assert.Equal(t, outcome, webdelivery.OutcomeOf(err), "%s: %v", k.name, err)
+			}
+		})
+	}
+}
+
+// Spellings of a whole response that HTTP allows, or that every client reads.
+func TestResponsesInOtherSpellings(t *testing.T) {
+	t.Parallel()
+	body := taskBody("t-1")
+	half := len(body) / 2
+	first, second := body[:half], body[half:]
+	for name, text := range map[string]string{
+		"chunk extensions":      fmt.Sprintf("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n%x;a=\"b;c\"\r\n%s\r\n%x;d\r\n%s\r\n0;e\r\n\r\n", len(first), first, len(second), second),
+		"trailers":              fmt.Sprintf("HTTP/1.1 200 OK\r\nTrailer: X-A\r\nTransfer-Encoding: chunked\r\n\r\n%X\r\n%s\r\n0\r\nX-A: b\r\nX-B: c\r\n\r\n", len(body), body),
+		"chunked and a length":  fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+		"the same length twice": fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\nContent-Length: %d\r\n\r\n%s", len(body), len(body), body),
+		"folded header lines":   fmt.Sprintf("HTTP/1.1 200 OK\r\nX-A: b\r\n  c\r\n\td\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
+		"no reason":             fmt.Sprintf("HTTP/1.1 200\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
+		"LF":                    fmt.Sprintf("HTTP/1.1 200 OK\nContent-Length: %d\n\n%s", len(body), body),
+		"HTTP/1.0":              "HTTP/1.0 200 OK\r\n\r\n" + body,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := startRaw(t, once(text))
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			got, err := client(t, "http://"+service.addr, quick(transport)...).Tasks.Get(bounded(t), "t-1")
+			require.NoError(t, err)
+			assert.Equal(t, "t-1", got.ID)
+			assert.Equal(t, int64(1), service.accepted.Load())
+		})
+	}
+}
+
+// After its response, a service sends one that nobody asked for. Who calls next on that connection does not get it. (Calls
+// at the same time may: net/http reads what has come when it hands the connection on. See docs/reliability.md.)
+func TestResponsesToNoRequest(t *testing.T) {
+	t.Parallel()
+	for name, surplus := range map[string]string{
+		"a response":         task("foreign"),
+		"half a response":    task("foreign")[:40],
+		"an interim one":     "HTTP/1.1 103 Early Hints\r\n\r\n",
+		"408":                "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n",
+		"what is no HTTP":    "hello",
+		"the end of another": "\r\n0\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := startRaw(t, answers(func(req *http.Request, _ int) string {
+				return task(req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:]) + surplus
+			}))
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			c := client(t, "http://"+service.addr, quick(transport)...)
+			for n := range 20 {
+				want := fmt.Sprintf("t-%d", n)
+				got, err := c.Tasks.Get(bounded(t), want)
+				require.NoError(t, err)
+				assert.Equal(t, want, got.ID)
+			}
+		})
+	}
+}
+
+// A service closes its connections at every moment of the second request: before it, within its head, within its body,
+// after it, within the response. Each request arrives as often as the SDK has sent it: net/http adds nothing that
+// changes anything, and no write is applied twice.
+func TestConnectionsClosedAtEachMoment(t *testing.T) {
+	t.Parallel()
+	answered := task("t-1")
+	for name, second := range map[string]func(net.Conn, *bufio.Reader){
+		"before the request":  func(net.Conn, *bufio.Reader) {},
+		"at its first byte":   func(_ net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() },
+		"after its head":      func(_ net.Conn, r *bufio.Reader) { _, _ = http.ReadRequest(r) },
+		"after it":            func(_ net.Conn, r *bufio.Reader) { _, _ = request(r) },
+		"after a status line": func(c net.Conn, r *bufio.Reader) { _, _ = request(r); _, _ = io.WriteString(c, answered[:17]) },
+		"within the head":     func(c net.Conn, r *bufio.Reader) { _, _ = request(r); _, _ = io.WriteString(c, answered[:40]) },
+		"within the body": func(c net.Conn, r *bufio.Reader) {
+			_, _ = request(r)
+			_, _ = io.WriteString(c, answered[:len(answered)-1])
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var writes atomic.Int64
+			service := startRaw(t, func(conn net.Conn, n int) {
+				r := bufio.NewReader(conn)
+				if _, ok := request(r); !ok {
+					return
+				}
+				if n > 0 {
+					writes.Add(1)
+				}
+				_, _ = io.WriteString(conn, answered)
+				second(conn, r)
+			})
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			c := client(t, "http://"+service.addr, quick(transport)...)
+			require.NoError(t, getTask(bounded(t), c), "the first request")
+			err := addEntries(bounded(t), c)
+			if err == nil {
+				assert.Equal(t, int64(1), writes.Load(), "on a connection of its own")
+				return
+			}
+			assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err), "%v", err)
+			assert.Equal(t, 1, attemptsOf(err), "%v", err)
+			assert.Zero(t, writes.Load(), "it was not sent again")
+		})
+	}
+}
+
+// Many calls at once on few connections whose every second request is lost: each call gets its own response.
+func TestResponsesReachTheirCalls(t *testing.T) {
+	t.Parallel()
+	var count atomic.Int64
+	service := startRaw(t, answers(func(req *http.Request, _ int) string {
+		if count.Add(1)%2 == 0 {
+			return ""
+		}
+		return task(req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:])
+	}))
+	transport := &http.Transport{MaxConnsPerHost: 2}
+	defer transport.CloseIdleConnections()
+	c := client(t, "http://"+service.addr, quick(transport, webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 20, MinWait: time.Millisecond}))...)
+	ctx := bounded(t)
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() {
+			want := fmt.Sprintf("t-%d", n)
+			got, err := c.Tasks.Get(ctx, want)
+			if assert.NoError(t, err) {
+				assert.Equal(t, want, got.ID)
+			}
+		})
+	}
+	all.Wait()
+}
