@@ -42,6 +42,12 @@ type flight struct {
 	err error
 }
 
+// flightKey marks the context of a login with its flight. A log Handler or a transport that calls the client with it would
+// wait for the very login that waits for them.
+type flightKey struct{}
+
+var errWithinLogin = errors.New("called from within the login that the call would wait for")
+
 // sessionToken is a token with its generation, from 1.
 type sessionToken struct {
 	token      secret
@@ -71,6 +77,10 @@ func (s *session) current(ctx context.Context, newerThan uint64) (sessionToken, 
 			s.begin(ctx)
 		}
 		f := s.flight
+		if ctx.Value(flightKey{}) == f {
+			s.mu.Unlock()
+			return sessionToken{}, &unsentError{"login", errWithinLogin}
+		}
 		joined := !f.abandoned // an abandoned one only has to end before the next begins
 		if joined {
 			f.waiters++
@@ -93,8 +103,9 @@ func (s *session) current(ctx context.Context, newerThan uint64) (sessionToken, 
 
 // begin starts a login. The lock is held.
 func (s *session) begin(ctx context.Context) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &flight{done: make(chan struct{}), cancel: cancel}
+	f := &flight{done: make(chan struct{})}
+	ctx, f.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), flightKey{}, f))
+	cancel := f.cancel
 	s.flight = f
 	go func() {
 		defer close(f.done)

@@ -77,6 +77,10 @@ func WithIdleTimeout(d time.Duration) Option {
 
 // WithLogger writes one record an attempt at Debug (method, path without query, status, duration, attempt, wait for a
 // permit, bytes) and one a retry at Warn. No header, body, query or credential is ever logged. Default: no log.
+//
+// The call waits for the logger's Handler, past the end of its context too, so a Handler must return soon. It must not
+// call the same client: during a login, such a call returns an error if it uses the context that the Handler was given,
+// and otherwise waits until its own context ends. An error of the Handler is ignored.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
