@@ -95,8 +95,9 @@
 // Retry-After is honoured in both its forms. One that asks for more than MaxWait (for a purge refused as too fast:
 // ThrottleTimeout), or for more than the context has left, ends the call with the service's reply. A DELETE that meets
 // 404 after an attempt that may have worked has succeeded. Names that do not exist, certificates that are not trusted
-// and unusable replies are final. All other retries of a client draw on one budget of about a hundred, which successes
-// fill again, so that a service in trouble is not asked four times as often by everybody.
+// by either side, proxies that refuse, and unusable replies are final. All other retries of a client draw on one budget
+// of about a hundred, which successes fill again, so that a service in trouble is not asked four times as often by
+// everybody.
 //
 // Each attempt has 30 s ([WithAttemptTimeout]), from its connection to the last byte of the reply; the call as a whole
 // has what its context gives. A statistics reply that is streamed has no time limit as long as it goes on arriving
@@ -130,6 +131,10 @@
 // Credentials go to the origin of the base URL only: no redirect is followed, and an address in a reply that leads
 // elsewhere is refused. Nothing that was announced is lost silently: a page, a row or a byte that is missing from a
 // reply is an error. Nothing runs after the call that started it has returned, but for a PurgeQueue, until its Close.
+//
+// Two things of net/http are exceptions. A dial that has begun goes on when its call ends, and its connection is kept for
+// the next call. If a service overflows the window of an HTTP/2 stream, the calls on that transport hang, also past
+// their contexts (docs/reliability.md in the repository).
 //
 // # Testing
 //

@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -242,8 +243,11 @@ func matrix() []faultRow {
 			variants: []variant{{name: "NXDOMAIN", dial: &net.DNSError{Err: "no such host", IsNotFound: true}}},
 		},
 		{
-			fault: "No connection: a certificate that is not trusted", becomes: "`*Error`, no status", promises: refused,
-			variants: []variant{{name: "unknown authority", dial: x509.UnknownAuthorityError{}}},
+			fault: "No connection: a certificate that is not trusted, on either side", becomes: "`*Error`, no status", promises: refused,
+			variants: []variant{
+				{name: "unknown authority", dial: x509.UnknownAuthorityError{}},
+				{name: "client certificate", dial: &net.OpError{Op: "remote error", Err: tls.AlertError(48)}}, // unknown_ca
+			},
 		},
 		{
 			fault: "The connection is lost before a reply", becomes: "`*Error`, no status", promises: passing,
