@@ -104,11 +104,12 @@ func response(status, body string, headers ...string) string {
 	return text + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// quick are settings with which a failed call takes little time.
+// quick are settings with which a failed call takes little time. An attempt has much more than it needs, as other tests
+// keep the machine busy.
 func quick(transport http.RoundTripper, more ...webdelivery.Option) []webdelivery.Option {
 	options := []webdelivery.Option{
 		webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond, MaxWait: time.Second}),
-		webdelivery.WithAttemptTimeout(2 * time.Second),
+		webdelivery.WithAttemptTimeout(20 * time.Second),
 	}
 	if transport != nil {
 		options = append(options, webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
@@ -127,7 +128,7 @@ func client(t *testing.T, base string, options ...webdelivery.Option) *webdelive
 // bounded returns a context that ends long after everything here should have ended.
 func bounded(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
