@@ -41,7 +41,7 @@ type frames struct {
 
 // send returns false when the client is gone.
 func (f *frames) send(kind, flags byte, stream uint32, payload []byte) bool {
-	head := numbers(uint32(len(payload))<<8|uint32(kind), 0, 0)[:9] //nolint:gosec // what a test writes is short
+	head := numbers(uint32(len(payload))<<8|uint32(kind), 0, 0)[:9]
 	head[4] = flags
 	binary.BigEndian.PutUint32(head[5:], stream)
 	f.write.Lock()

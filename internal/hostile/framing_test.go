@@ -68,13 +68,15 @@ func checkFailed(t *testing.T, name, kind string, err error) {
 	if !assert.Error(t, err, kind) {
 		return
 	}
-	if kind == "read" {
-		assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(err), "%s: %v", kind, err)
-	} else if withoutEnd(name) {
-		assert.NotEqual(t, webdelivery.Applied, webdelivery.OutcomeOf(err), "%s: %v", kind, err)
+	outcome := webdelivery.OutcomeOf(err)
+	switch {
+	case kind == "read":
+		assert.Equal(t, webdelivery.NotApplied, outcome, "%s: %v", kind, err)
+	case withoutEnd(name):
+		assert.NotEqual(t, webdelivery.Applied, outcome, "%s: %v", kind, err)
 		return
-	} else {
-		assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err), "%s: %v", kind, err)
+	default:
+		assert.Equal(t, webdelivery.Unknown, outcome, "%s: %v", kind, err)
 	}
 	attempts := 2
 	if kind == "write" {

@@ -78,7 +78,7 @@ func TestHandlersThatCallTheClient(t *testing.T) {
 		within[path[strings.LastIndex(path, "/v1/")+len("/v1"):]] = err
 	})
 	ctx := bounded(t)
-	require.True(t, ends(t, ctx, func() {
+	require.True(t, ends(ctx, t, func() {
 		assert.NoError(t, getTask(ctx, c))
 		assert.NoError(t, submit(ctx, c))
 		assert.NoError(t, addEntries(ctx, c))

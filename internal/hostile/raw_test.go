@@ -134,7 +134,7 @@ func bounded(t *testing.T) context.Context {
 }
 
 // ends runs f and fails the test if f has not returned when the context ends; a call that ignores its context does not.
-func ends(t *testing.T, ctx context.Context, f func()) bool {
+func ends(ctx context.Context, t *testing.T, f func()) bool {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
