@@ -165,7 +165,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if reflect.TypeOf(out).Elem().Kind() == reflect.Struct && string(bytes.TrimSpace(r.body)) == "null" {
 		return r.bad("null in place of an object", nil)
 	}
-	return r.unmarshal(out)
+	return r.unmarshal(out, json.Unmarshal)
 }
 
 // defaultTransport is what a client sends through unless it is given an http.Client: net/http's defaults, except that

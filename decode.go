@@ -50,16 +50,16 @@ func (r *reply) decodeObject(out any) error {
 	if first := bytes.TrimLeft(r.body, " \t\r\n"); first[0] != '{' {
 		return r.bad("not a JSON object", nil)
 	}
-	return r.unmarshal(out)
+	return r.unmarshal(out, decodeExactly)
 }
 
-// unmarshal reads any JSON value.
-func (r *reply) unmarshal(out any) error {
+// unmarshal reads any JSON value with decode, unless out decodes itself.
+func (r *reply) unmarshal(out any, decode func([]byte, any) error) error {
 	var err error
 	if known, ok := out.(json.Unmarshaler); ok {
 		err = known.UnmarshalJSON(r.body) // which checks it; json.Unmarshal would check it once more before
 	} else {
-		err = json.Unmarshal(r.body, out)
+		err = decode(r.body, out)
 	}
 	if err != nil {
 		return r.bad("", err)
@@ -178,15 +178,16 @@ func describe(status int, h http.Header, body []byte) string {
 		return "redirect to " + h.Get("Location") + " not followed"
 	}
 	var e errorBody
-	_ = json.Unmarshal(body, &e) // a member of another type than usual does not take the words away
+	_ = decodeExactly(body, &e) // a member of another type than usual does not take the words away
 	if e.ErrorInfo == nil {
 		e.ErrorInfo = &ErrorInfo{}
 	}
 	return cmp.Or(e.Description, e.Message, e.ErrorInfo.Message, http.StatusText(status))
 }
 
-// envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7). Of
-// a body that may be a transaction the code is 0: it says how the transaction ended, not whether it could be read.
+// envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7). It
+// takes the name in any letter case: to overhear a refusal is worse than to hear one too many. Of a body that may be a
+// transaction the code is 0: it says how the transaction ended, not whether it could be read.
 func envelopeCode(body []byte, maybeTransaction bool) int {
 	if !mentionsCode(body) {
 		return 0

@@ -99,12 +99,7 @@ func onlyOnce(dec *jsontext.Decoder) error {
 // member is a member of an object; nil when it is null or not there.
 func member(object any, name string) any {
 	members, _ := object.(map[string]any)
-	for n, value := range members {
-		if strings.EqualFold(n, name) {
-			return value
-		}
-	}
-	return nil
+	return members[name]
 }
 
 // textOf is a member that is a text, or "".

@@ -60,7 +60,7 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 		CreationTimestamp timestamp `json:"creation_timestamp"`
 		ModifiedTimestamp timestamp `json:"modified_timestamp"`
 	}{plain: (*plain)(l)}
-	if err := json.Unmarshal(b, &w); err != nil {
+	if err := decodeExactly(b, &w); err != nil {
 		return err
 	}
 	l.List = nil
@@ -93,7 +93,7 @@ func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 		*plain
 		CreationTimestamp timestamp `json:"creation_timestamp"`
 	}{plain: (*plain)(e)}
-	if err := json.Unmarshal(b, &w); err != nil {
+	if err := decodeExactly(b, &w); err != nil {
 		return err
 	}
 	e.CreationTimestamp = w.CreationTimestamp.Time
@@ -304,7 +304,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, path string, texts []
 	if reply.Task, err = r.optionalTask(); err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(r.body, &reply.Entries) != nil ||
+	if decodeExactly(r.body, &reply.Entries) != nil ||
 		slices.ContainsFunc(reply.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
 		reply.Entries = nil // it lists something else; Raw has it
 	}
@@ -436,19 +436,15 @@ var (
 )
 
 func readOptionalTask(body []byte) *Task {
-	var sent map[string]json.RawMessage
-	if json.Unmarshal(body, &sent) != nil {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) != nil {
 		return nil
-	}
-	members := make(map[string]json.RawMessage, len(sent))
-	for name, value := range sent {
-		members[strings.ToLower(name)] = value
 	}
 	has := func(name string) bool { return members[name] != nil && string(members[name]) != "null" }
 	isNone := slices.ContainsFunc(membersOfNoTask, has) && !has("complete")
 
 	var task Task
-	if json.Unmarshal(body, &task) != nil || isNone {
+	if decodeExactly(body, &task) != nil || isNone {
 		task = Task{} // a member does not fit, or belongs to something else; what matters is the id
 	}
 	if task.ID = scalarText(members["task_id"]); task.ID != "" {

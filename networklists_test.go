@@ -724,7 +724,7 @@ func TestRepliesToChangesInOtherShapes(t *testing.T) {
 		`{}`: "", `[]`: "", `null`: "", `"ok"`: "", `OK`: "", ``: "",
 
 		// A task with some of its members.
-		`{"id":"t","complete":false}`: "t", `{"ID":"t","Complete":true,"name":"n"}`: "t", `{"id":"t","operation":"x","target":{"id":"l"}}`: "t",
+		`{"id":"t","complete":false}`: "t", `{"id":"t","complete":true,"name":"n"}`: "t", `{"ID":"t","Complete":true}`: "", `{"id":"t","operation":"x","target":{"id":"l"}}`: "t",
 		`{"id":"t","begin_time":"2026-11-20T08:30:00Z"}`: "t", `{"id":"t","error_info":{"message":"m"}}`: "t", `{"id":"t","progress":0}`: "t",
 		`{"id":"a/b","uri":"/acme/v1/ops/tasks/a%2Fb"}`: "a/b", `{"id":"l","task_id":"t","name":"n","uri":"/config/networklists/l"}`: "t",
 		`{"id":"x","task_id":"t","status":"s"}`: "t",

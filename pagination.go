@@ -113,7 +113,7 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 	}
 	w := newWirePage[T]()
 	if bytes.TrimSpace(r.body)[0] == '[' {
-		err = r.unmarshal(&w.Items)
+		err = r.unmarshal(&w.Items, decodeExactly)
 	} else if err = r.decodeObject(w); err == nil {
 		err = r.checkMembers(w.Items != nil && w.Tasks != nil)
 	}
@@ -184,8 +184,10 @@ var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "pag
 // whatever letter case, is an example: decoding takes the last of them, and the items of the first would be lost.
 func (r *reply) checkMembers(bothHoldItems bool) error {
 	var has [len(pageMembers)]bool
+	holdsItems := false
 	for text := range memberNames(r.body) {
 		name := string(text)
+		holdsItems = holdsItems || name == pageMembers[0] || name == pageMembers[1]
 		for i, known := range pageMembers {
 			if !strings.EqualFold(name, known) {
 				continue
@@ -197,7 +199,7 @@ func (r *reply) checkMembers(bothHoldItems bool) error {
 		}
 	}
 	switch {
-	case !has[0] && !has[1]:
+	case !holdsItems:
 		return r.bad("no page: neither items nor tasks", nil)
 	case bothHoldItems:
 		return r.bad("both items and tasks", nil)

@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 )
 
 // encoding/json reads any object into any struct. So {"message":"under maintenance"} would be a task, an entry would be a
@@ -92,7 +91,7 @@ func notResource(value resource, object []byte) string {
 	for text := range memberNames(object) {
 		name := string(text)
 		for kind, members := range resourceMembers {
-			if !slices.ContainsFunc(members, func(known string) bool { return strings.EqualFold(name, known) }) {
+			if !slices.Contains(members, name) {
 				continue
 			}
 			if resourceKind(kind) == value.resourceKind() {

@@ -190,7 +190,7 @@ func (r *resultReader) member(name string, each func() error) error {
 		if err != nil {
 			return err
 		}
-		_ = json.Unmarshal(value, &r.echo) // an echo of another shape takes no row away
+		_ = decodeExactly(value, &r.echo) // an echo of another shape takes no row away
 		return nil
 	default:
 		if strings.EqualFold(name, "code") && r.dec.PeekKind() != '{' && r.dec.PeekKind() != '[' {
@@ -238,7 +238,7 @@ func (r *resultReader) readColumns() error {
 	var wire []struct {
 		Name *string `json:"name"`
 	}
-	if err := json.Unmarshal(value, &wire); err != nil {
+	if err := decodeExactly(value, &wire); err != nil {
 		return fmt.Errorf("columns is %s", clip(value))
 	}
 	c := &columns{index: map[string]int{}, auth: r.auth}

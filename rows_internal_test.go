@@ -59,11 +59,8 @@ func FuzzRows(f *testing.F) {
 		var want struct {
 			Rows [][]json.RawMessage `json:"rows"`
 		}
-		dec := json.NewDecoder(bytes.NewReader(body))
+		dec := json.NewDecoder(bytes.NewReader(exactNames(body)))
 		require.NoError(t, dec.Decode(&want))
-		if len(want.Rows) != len(rows) {
-			return // encoding/json takes Rows for rows; the reader does not
-		}
 		for i, row := range want.Rows {
 			text, err := json.Marshal(row)
 			require.NoError(t, err)

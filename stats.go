@@ -400,7 +400,7 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, jso
 	if err := r.checkJSON(); err != nil {
 		return nil, nil, err
 	}
-	raw := json.RawMessage(r.body)
+	raw := json.RawMessage(exactNames(r.body))
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) == nil {
 		raw = object["items"]
@@ -411,7 +411,7 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, jso
 			HasMore bool    `json:"has_more"`
 			NextURI *string `json:"next_uri"`
 		}
-		if json.Unmarshal(r.body, &more) == nil && (more.HasMore || deref(more.NextURI) != "") {
+		if decodeExactly(r.body, &more) == nil && (more.HasMore || deref(more.NextURI) != "") {
 			return nil, nil, r.bad("a page of "+what+" with others behind it", nil)
 		}
 	}

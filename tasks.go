@@ -2,7 +2,6 @@ package webdelivery
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"time"
 )
@@ -56,7 +55,7 @@ func (t *Task) UnmarshalJSON(b []byte) error {
 		EndTime     timestamp `json:"end_time"`
 		LastUpdated timestamp `json:"last_updated"`
 	}{plain: (*plain)(t)}
-	if err := json.Unmarshal(b, &w); err != nil {
+	if err := decodeExactly(b, &w); err != nil {
 		return err
 	}
 	t.BeginTime, t.EndTime, t.LastUpdated = w.BeginTime.Time, w.EndTime.Time, w.LastUpdated.Time
@@ -243,7 +242,7 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 	var m struct {
 		Complete *bool `json:"complete"`
 	}
-	_ = json.Unmarshal(b, &m) // it was decoded before
+	_ = decodeExactly(b, &m) // it was decoded before
 	t.known = m.Complete != nil || t.ErrorInfo != nil
 	return nil
 }
