@@ -256,11 +256,15 @@ func (e *TransactionError) LogValue() slog.Value {
 		slog.String("transaction_status", printable(e.Transaction.TransactionStatus)))
 }
 
-// IncompleteError is a statistics reply with fewer rows than match the query, up to its limit (service-interface
-// section 2.4). The rows before it are good.
+// IncompleteError is a statistics response with fewer rows than it should have: as many as match the query, up to its
+// limit, or the default of 10, and up to the size of a top-K (service-interface sections 2.4 and 8). The rows before it
+// are good. Got may also be below the limit while Total is far above it.
+//
+// All reads two responses: one for total_results, one for the rows. Both numbers are those of the second. If that has as
+// many rows as its own total_results says, but fewer than the first one announced, Total is that of the first.
 type IncompleteError struct {
-	Got   int64 // rows that arrived
-	Total int64 // total_results of the reply
+	Got   int64 // rows in the response
+	Total int64 // total_results of the response
 }
 
 // Error gives both numbers.

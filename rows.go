@@ -100,13 +100,17 @@ func (r Row) String() string {
 	return string(text)
 }
 
-// MarshalJSON gives the row as an array of its values.
+// MarshalJSON gives the row as an array of its values, each as it stands in the reply. (Marshal of encoding/json escapes
+// <, > and & in them afterwards; an Encoder with SetEscapeHTML(false) does not.)
 func (r Row) MarshalJSON() ([]byte, error) {
-	values := make([]Value, r.Len())
-	for i := range values {
-		values[i] = r.At(i)
+	text := []byte{'['}
+	for i := range r.Len() {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, r.At(i).raw...)
 	}
-	return json.Marshal(values)
+	return append(text, ']'), nil
 }
 
 // Value is one value of a row: a text, a number, true, false or null (service-interface section 2.4). It is valid as long
@@ -118,7 +122,7 @@ func (v Value) Raw() json.RawMessage {
 	if v.raw == nil {
 		return json.RawMessage("null")
 	}
-	return v.raw
+	return slices.Clip(v.raw) // or an append of the caller's would write over the value behind it
 }
 
 // MarshalJSON gives the value as it stands in the reply.
@@ -151,14 +155,34 @@ func (v Value) text() []byte {
 // String is the text of a text value, the digits of a number, "true", "false", or "" for null.
 func (v Value) String() string { return string(v.text()) }
 
-// Int64 reads a whole number, also one in quotes. All 64 bits are kept; a fraction or an exponent is an error, and so is
-// null.
+// Int64 reads a whole number, also one in quotes, written as JSON writes it (no plus sign, no blanks). All 64 bits are
+// kept; a fraction or an exponent is an error, and so is null.
 func (v Value) Int64() (int64, error) {
-	n, err := strconv.ParseInt(string(v.text()), 10, 64)
+	n, err := v.signed(64)
 	if err != nil {
 		return 0, v.isNo("whole number of 64 bits")
 	}
 	return n, nil
+}
+
+// signed reads a whole number of so many bits.
+func (v Value) signed(bits int) (int64, error) {
+	text := v.text()
+	n, err := strconv.ParseInt(string(text), 10, bits)
+	if err == nil && v.isText() && !isNumber(text) {
+		return 0, v.isNo("number")
+	}
+	return n, err
+}
+
+// unsigned reads a whole number of so many bits, not below 0.
+func (v Value) unsigned(bits int) (uint64, error) {
+	text := v.text()
+	n, err := strconv.ParseUint(string(text), 10, bits)
+	if err == nil && v.isText() && !isNumber(text) {
+		return 0, v.isNo("number")
+	}
+	return n, err
 }
 
 // Float64 reads a number, also one in quotes. One out of range is an error, and so is null.
@@ -166,10 +190,9 @@ func (v Value) Float64() (float64, error) {
 	return v.float(64)
 }
 
-// float reads the numbers of JSON alone: ParseFloat also takes "nan" and hexadecimal ones.
 func (v Value) float(bits int) (float64, error) {
-	text := jsontext.Value(v.text())
-	if text.Kind() != '0' || !text.IsValid() {
+	text := v.text()
+	if !isNumber(text) {
 		return 0, v.isNo("number")
 	}
 	f, err := strconv.ParseFloat(string(text), bits)
@@ -177,6 +200,13 @@ func (v Value) float(bits int) (float64, error) {
 		return 0, fmt.Errorf("%s is out of range of a float%d", clip(v.Raw()), bits)
 	}
 	return f, nil
+}
+
+// isNumber: a number as JSON writes it, nothing before or behind it. The package strconv takes more: a plus sign, zeros in
+// front, "nan", hexadecimal digits.
+func isNumber(text []byte) bool {
+	n := len(text)
+	return n > 0 && (text[0] == '-' || text[0]-'0' <= 9) && text[n-1]-'0' <= 9 && jsontext.Value(text).IsValid()
 }
 
 // Time reads a timestamp; without a zone designator, as the service sends it, it is UTC (service-interface section 2.4).

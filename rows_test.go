@@ -563,3 +563,56 @@ func TestBlanksBetweenValues(t *testing.T) {
 		assert.EqualError(f, err, "true is no number")
 	})
 }
+
+// What the SDK hands out is the caller's: changing it changes nothing else.
+func TestWhatIsHandedOutIsTheCallers(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(replyOf([]string{"a", "b"}, `["x","y"]`, `["z","w"]`))
+		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
+		require.NoError(f, err)
+		row := result.Rows[0]
+
+		result.Columns[0] = "changed"
+		assert.Equal(f, []string{"a", "b"}, row.Columns())
+		row.Columns()[1] = "changed"
+		assert.Equal(f, []string{"a", "b"}, result.Rows[1].Columns())
+		v, ok := row.Get("a")
+		assert.True(f, ok)
+		assert.Equal(f, "x", v.String())
+
+		_ = append(row.At(0).Raw(), `,"changed"`...)
+		assert.Equal(f, `["x","y"]`, row.String())
+		text, err := row.MarshalJSON()
+		require.NoError(f, err)
+		copy(text, "changed")
+		assert.Equal(f, `["x","y"]`, row.String())
+		again, err := f.client.Stats.Events.Query(f.Context(), aDay)
+		require.NoError(f, err)
+		assert.Equal(f, []string{"a", "b"}, again.Columns)
+	})
+}
+
+// A row and its values are printed as they came: nothing is escaped that was not.
+func TestRowsArePrintedAsTheyCame(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		const row = `["<a href=\"?x=1&y=2\">","\u003c","` + "\u2028" + `",1.50,-0,1E2,null]`
+		f.answers(replyOf([]string{"a", "b", "c", "d", "e", "f", "g"}, strings.ReplaceAll(row, ",", " ,\n")))
+		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
+		require.NoError(f, err)
+		assert.Equal(f, row, result.Rows[0].String())
+		text, err := result.Rows[0].MarshalJSON()
+		require.NoError(f, err)
+		assert.Equal(f, row, string(text))
+		text, err = result.Rows[0].At(0).MarshalJSON()
+		require.NoError(f, err)
+		assert.Equal(f, `"<a href=\"?x=1&y=2\">"`, string(text))
+		var printed strings.Builder
+		encoder := json.NewEncoder(&printed)
+		encoder.SetEscapeHTML(false)
+		require.NoError(f, encoder.Encode(result.Rows[0].At(0)))
+		assert.Equal(f, `"<a href=\"?x=1&y=2\">"`+"\n", printed.String())
+		assert.Equal(f, "[]", webdelivery.Row{}.String())
+	})
+}

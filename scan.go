@@ -20,7 +20,7 @@ const statsTag = "stats"
 // Scan reads rows into structs (service-interface section 2.4): a field with a tag `stats:"name"` takes the value of that
 // column, fields without one are left alone. A field can be a string, a bool, any integer or float, time.Time, netip.Addr,
 // netip.Prefix, json.Number, [Value], whatever implements encoding.TextUnmarshaler, or a pointer to one of these, which is
-// nil for null.
+// nil for null. An integer or a float also takes a number in quotes, written as JSON writes it; a json.Number does not.
 //
 //	type Event struct {
 //		Time time.Time  `stats:"event_timestamp_ms"`
@@ -199,7 +199,7 @@ func storeFor(field reflect.Value) scanStore {
 	case encoding.TextUnmarshaler:
 		return scanStore{store: func(v Value) error {
 			field.SetZero() // it may keep parts of the value before, which was handed out
-			return p.UnmarshalText(v.text())
+			return p.UnmarshalText(slices.Clip(v.text()))
 		}}
 	}
 	switch field.Kind() {
@@ -252,7 +252,7 @@ func storeInt[T int | int8 | int16 | int32 | int64](field reflect.Value) scanSto
 			*p = T(n)
 			return nil
 		}
-		n, err := strconv.ParseInt(string(v.text()), 10, bits)
+		n, err := v.signed(bits)
 		*p = T(n)
 		return err
 	}}
@@ -261,7 +261,7 @@ func storeInt[T int | int8 | int16 | int32 | int64](field reflect.Value) scanSto
 func storeUint[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](field reflect.Value) scanStore {
 	p, bits := pointerTo[T](field), field.Type().Bits()
 	return scanStore{store: func(v Value) error {
-		n, err := strconv.ParseUint(string(v.text()), 10, bits)
+		n, err := v.unsigned(bits)
 		*p = T(n)
 		return err
 	}}

@@ -166,11 +166,12 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Query: in.echo, Columns: in.table.columns.names, TotalResults: in.total, Rows: kept.rows(in.rows)}
-	return result, f.complete(in, p.Limit)
+	result := &Result{Query: in.echo, Columns: slices.Clone(in.table.columns.names), TotalResults: in.total, Rows: kept.rows(in.rows)}
+	return result, f.complete(in, p.Limit, 0)
 }
 
-// whole reads a reply to its end, within the time of an attempt, and keeps its rows unless kept is nil.
+// whole reads a reply to its end, within the time of an attempt, and keeps its rows unless kept is nil: then its total is
+// what counts, and has to be one.
 func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*resultReader, error) {
 	var in *resultReader
 	var unusable error
@@ -196,6 +197,9 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*r
 	}
 	if unusable != nil {
 		return nil, r.bad("", unusable)
+	}
+	if kept == nil && in.rows > in.total {
+		return nil, r.bad(fmt.Sprintf("total_results is %d, and the response has %d rows", in.total, in.rows), nil)
 	}
 	return in, nil
 }
@@ -288,13 +292,13 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	case err != nil:
 		return r.broken(err)
 	default:
-		in.total = max(in.total, least)
-		return f.complete(in, limit)
+		return f.complete(in, limit, least)
 	}
 }
 
-// complete checks that no row is missing: there are as many as match, up to the limit, and up to what a top-K gives.
-func (f *StatsFamily[Q]) complete(in *resultReader, limit int64) error {
+// complete checks that no row is missing: there are as many as match, up to the limit, and no fewer than least; but never
+// more than a top-K gives.
+func (f *StatsFamily[Q]) complete(in *resultReader, limit, least int64) error {
 	want := in.total
 	switch {
 	case f.rules.unlimited:
@@ -304,12 +308,16 @@ func (f *StatsFamily[Q]) complete(in *resultReader, limit int64) error {
 		want = min(want, defaultLimit)
 	}
 	if f.rules.top > 0 {
-		want = min(want, f.rules.top)
+		want, least = min(want, f.rules.top), min(least, f.rules.top)
 	}
-	if in.rows < want {
+	switch {
+	case in.rows < want:
 		return &IncompleteError{Got: in.rows, Total: in.total}
+	case in.rows < least:
+		return &IncompleteError{Got: in.rows, Total: least}
+	default:
+		return nil
 	}
-	return nil
 }
 
 // dataCall validates the parameters and describes the request.

@@ -192,6 +192,16 @@ func TestQueriesThatAreRefused(t *testing.T) {
 			q.SortBy = []webdelivery.Sort{webdelivery.Asc("hits"), webdelivery.Desc("client_ip")}
 		}, "sortby[1]"},
 		{"sorted by nothing", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{{}} }, "sortby[0]"},
+		{"a start after the year 9999", func(q *webdelivery.TrendsQuery) {
+			q.Start, q.End = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)
+		}, "starttime"},
+		{"an end after the year 9999 in UTC", func(q *webdelivery.TrendsQuery) {
+			q.End = time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*3600))
+		}, "endtime"},
+		{"a start before the year 1", func(q *webdelivery.TrendsQuery) { q.Start = time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC) }, "starttime"},
+		{"a start before the year 1 in UTC", func(q *webdelivery.TrendsQuery) {
+			q.Start = time.Date(1, 1, 1, 0, 30, 0, 0, time.FixedZone("", 3600))
+		}, "starttime"},
 		{"a limit below 0", func(q *webdelivery.TrendsQuery) { q.Limit = -1 }, "limit"},
 	}
 	for _, tt := range tests {
@@ -335,6 +345,7 @@ func TestAll(t *testing.T) {
 		{"more have come", reply(2, "[1]"), reply(3, "[1],[2]"), 2, []string{"1", "2"}, &webdelivery.IncompleteError{Got: 2, Total: 3}},
 		{"fewer arrive", reply(3, "[1]"), reply(3, "[1],[2]"), 2, []string{"1", "3"}, &webdelivery.IncompleteError{Got: 2, Total: 3}},
 		{"some have gone", reply(3, "[1]"), reply(2, "[1],[2]"), 2, []string{"1", "3"}, &webdelivery.IncompleteError{Got: 2, Total: 3}},
+		{"some have gone, and fewer arrive", reply(5, "[1]"), reply(4, "[1],[2]"), 2, []string{"1", "5"}, &webdelivery.IncompleteError{Got: 2, Total: 4}},
 		{"the first is incomplete", reply(3, ""), reply(3, "[1],[2],[3]"), 3, []string{"1", "3"}, nil},
 	}
 	for _, tt := range tests {
@@ -368,6 +379,18 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// A total_results below the number of rows says nothing of how many there are, so All cannot ask for all of them.
+func TestAllNeedsATotal(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.answers(`{"columns":[{"name":"a"}],"rows":[[1]],"total_results":0}`)
+		rows, err := collect(f.client.Stats.Events.All(f.Context(), aDay))
+		require.ErrorIs(f, err, webdelivery.ErrBadReply)
+		require.ErrorContains(f, err, "total_results is 0")
+		assert.Empty(f, rows)
+	})
+}
+
 // A top-K has no more than its K (section 8): that the rest is missing is no error, that some of the K are is one.
 func TestTopKIsComplete(t *testing.T) {
 	t.Parallel()
@@ -391,6 +414,7 @@ func TestTopKIsComplete(t *testing.T) {
 				var incomplete *webdelivery.IncompleteError
 				if tt.incomplete {
 					require.ErrorAs(f, err, &incomplete)
+					assert.Equal(f, webdelivery.IncompleteError{Got: int64(tt.rows), Total: int64(tt.total)}, *incomplete)
 				} else {
 					require.NoError(f, err)
 				}

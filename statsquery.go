@@ -84,7 +84,7 @@ func Desc(name string) Sort { return Sort{Name: name, Descending: true} }
 // EventsQuery asks for raw events (service-interface section 4.3).
 type EventsQuery struct {
 	Dimensions []string     // columns wanted, at least one, none twice; event_timestamp_ms comes first even when it is not among them
-	Start, End time.Time    // of the request; sent in whole seconds of UTC, a fraction is cut off (open point 33)
+	Start, End time.Time    // of the request, in the years 1 to 9999; sent in whole seconds of UTC, a fraction is cut off (open point 33)
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by dimensions asked for, and event_timestamp_ms; none: the service's order
 	Limit      int          // most rows; 0: the service's default of 10
@@ -233,8 +233,17 @@ func (p *statsParams) checkSpan(bad *problems) {
 		bad.add("endtime", "is not set")
 	}
 	p.Start, p.End = p.Start.UTC().Truncate(time.Second), p.End.UTC().Truncate(time.Second)
+	checkYear(bad, "starttime", p.Start)
+	checkYear(bad, "endtime", p.End)
 	if !p.Start.IsZero() && !p.End.IsZero() && !p.End.After(p.Start) {
 		bad.add("endtime", "%s is not after starttime %s, in whole seconds", p.End.Format(statsTime), p.Start.Format(statsTime))
+	}
+}
+
+// checkYear refuses times, in UTC, whose year does not have the four digits of the service's patterns.
+func checkYear(bad *problems, field string, at time.Time) {
+	if year := at.Year(); year < 1 || year > 9999 {
+		bad.add(field, "is in the year %d, which the service's format cannot express", year)
 	}
 }
 

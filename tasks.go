@@ -67,7 +67,7 @@ func (t *Task) ended() bool { return t.Complete || t.ErrorInfo != nil }
 
 // TaskListOptions selects tasks (service-interface section 4.1). A zero field is not sent: the service's defaults hold.
 type TaskListOptions struct {
-	Since     time.Time `url:"since,omitempty" layout:"2006-01-02T15:04:05.000-0700"` // updated at or after; sent in UTC with milliseconds
+	Since     time.Time `url:"since,omitempty" layout:"2006-01-02T15:04:05.000-0700"` // updated at or after, in the years 1 to 9999; sent in UTC with milliseconds
 	Status    string    `url:"status,omitempty"`                                      // of tasks in this status
 	Operation string    `url:"operation,omitempty"`                                   // of tasks that run this
 	Page      int       `url:"page,omitempty"`                                        // from 1; All begins there
@@ -86,8 +86,8 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	return fetch[Task](ctx, s.client, getCall(path, ""))
 }
 
-// List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0 are a
-// [*ValidationError], parameters that the service does not take [ErrBadRequest], a reply that is no page [ErrBadReply].
+// List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0, and a time
+// outside of the years 1 to 9999, are a [*ValidationError], parameters that the service does not take [ErrBadRequest], a reply that is no page [ErrBadReply].
 // HasMore of the page is true also when the reply does not say whether further pages exist, see [Page].
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	cl, err := s.listCall(options)
@@ -128,6 +128,7 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 	var p problems
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
 	options.Since = options.Since.UTC()
+	checkYear(&p, "since", options.Since)
 	return pagedCall(&p, s.client.dialect.TasksPrefix+"/tasks", options)
 }
 

@@ -219,7 +219,8 @@ func TestTaskListSendsExactlyWhatIsSet(t *testing.T) {
 	}
 }
 
-func TestTaskListRefusesNegativeNumbers(t *testing.T) {
+// Negative numbers, and times that the pattern cannot express (open point 3).
+func TestTaskListRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		options webdelivery.TaskListOptions
@@ -229,6 +230,9 @@ func TestTaskListRefusesNegativeNumbers(t *testing.T) {
 		{webdelivery.TaskListOptions{Count: -1}, []string{"count"}},
 		{webdelivery.TaskListOptions{MaxPages: -1}, []string{"MaxPages"}},
 		{webdelivery.TaskListOptions{Page: -2, Count: -3}, []string{"page", "count"}},
+		{webdelivery.TaskListOptions{Since: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"since"}},
+		{webdelivery.TaskListOptions{Since: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*3600))}, []string{"since"}},
+		{webdelivery.TaskListOptions{Since: time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)}, []string{"since"}},
 	}
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.fields, " "), func(t *testing.T) {
