@@ -129,14 +129,13 @@ func (e *badReply) Unwrap() error        { return e.cause }
 // broken is the error for a stream that cannot be read to its end: cut short by the connection or the caller, or not
 // what the service document says.
 func (r *reply) broken(err error) *Error {
-	switch ended := r.exchange.ctx.Err(); {
-	case ended != nil:
+	if ended := r.exchange.ctx.Err(); ended != nil {
 		return r.exchange.newError(ended)
-	case r.stream.err != nil:
-		return r.exchange.newError(r.stream.err)
-	default:
-		return r.bad("", err)
 	}
+	if failed := r.stream.failed(err); failed != nil {
+		return r.exchange.newError(failed)
+	}
+	return r.bad("", err)
 }
 
 // refusedBy is the error for a stream whose envelope refuses after all, behind what has been handed out.

@@ -483,7 +483,7 @@ func checkPaging(p *problems, page, count, maxPages int) {
 
 // getCall is a read of one address.
 func getCall(path, query string) call {
-	return call{method: http.MethodGet, path: path, query: query, enveloped: true}
+	return call{method: http.MethodGet, path: path, query: query, enveloped: true, hasBody: true}
 }
 
 // pagedCall is a read of a collection, unless there are problems.

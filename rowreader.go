@@ -32,8 +32,7 @@ type resultReader struct {
 	table table     // the last row
 
 	begun, ended bool
-	next         string // the member that the beginning stops at
-	failed       error  // what is wrong with the beginning
+	source       *rowSource // the rows that are being read
 }
 
 // newResultReader reads a reply as it arrives; no single value may be longer than limit.
@@ -46,12 +45,27 @@ func newResultReader(body io.Reader, limit int64, auth *authenticator) *resultRe
 // that is skipped may have millions. Those that matter are told apart in member.
 var unboundedNames = jsontext.AllowDuplicateNames(true)
 
-// errStopped ends a reading that its user does not want to go on.
-var errStopped = errors.New("stopped")
+// next reads on to the next row, which is in table then. It is false at the end of the reply, or with an error. Rows that
+// come before their columns are read when the reply has ended.
+func (r *resultReader) next() (bool, error) {
+	for {
+		if r.source != nil {
+			if found, err := r.nextRow(); found || err != nil {
+				return found, err
+			}
+		}
+		if r.ended && r.source == nil {
+			return false, nil
+		}
+		if err := r.readMembers(); err != nil {
+			return false, err
+		}
+	}
+}
 
-// read reads the reply to its end and calls the function after each row.
-func (r *resultReader) read(each func() error) error {
-	err := r.readReply(each)
+// readMembers reads on to the rows, or to the end of the reply.
+func (r *resultReader) readMembers() error {
+	err := r.toRows()
 	var syntax *jsontext.SyntacticError
 	if r.moved && errors.As(err, &syntax) {
 		return fmt.Errorf("bytes after the rows: %w", syntax.Err) // the offset it tells is not that in the reply
@@ -59,39 +73,22 @@ func (r *resultReader) read(each func() error) error {
 	return err
 }
 
-// begin reads up to the first member that only a result has. A reply without one, as an envelope is, it reads to its end.
-// What is wrong is told by read.
-func (r *resultReader) begin() {
-	r.begun = true
-	r.failed = r.readHead()
-}
-
-func (r *resultReader) readHead() error {
-	if err := r.expect('{'); err != nil {
-		return err
+func (r *resultReader) toRows() error {
+	if !r.begun {
+		if err := r.expect('{'); err != nil {
+			return err
+		}
+		r.begun = true
 	}
 	for r.dec.PeekKind() != '}' {
-		token, err := r.dec.ReadToken()
+		name, err := r.dec.ReadToken()
 		if err != nil {
 			return err
 		}
-		name := token.String()
-		if name == "columns" || name == "rows" {
-			if r.dec.PeekKind() != 'n' {
-				r.next = name
-				return nil
-			}
-			name = "" // null is as good as missing
-		}
-		if err := r.member(name, nil); err != nil {
+		if err := r.member(name.String()); err != nil || r.source != nil {
 			return err
 		}
 	}
-	return r.end()
-}
-
-// end reads what is behind the last member.
-func (r *resultReader) end() error {
 	if err := r.expect('}'); err != nil {
 		return err
 	}
@@ -99,30 +96,6 @@ func (r *resultReader) end() error {
 		return errors.Join(errors.New("bytes after the reply"), err)
 	}
 	r.ended = true
-	return nil
-}
-
-// envelopeCode is the code of a reply that was read to its end, or up to the first member of a result; below 0 if it could
-// not be read so far.
-func (r *resultReader) envelopeCode() int {
-	if r.ended || r.next != "" {
-		return int(r.code)
-	}
-	return -1
-}
-
-func (r *resultReader) readReply(each func() error) error {
-	if !r.begun {
-		r.begin()
-	}
-	if r.failed != nil {
-		return r.failed
-	}
-	if r.next != "" {
-		if err := r.readMembers(each); err != nil {
-			return err
-		}
-	}
 	switch {
 	case r.table.columns == nil:
 		return errors.New("no columns")
@@ -130,31 +103,32 @@ func (r *resultReader) readReply(each func() error) error {
 		return errors.New("no rows")
 	case r.total < 0:
 		return errors.New("no total_results")
+	case r.held == nil:
+		return nil
 	}
-	if r.held != nil {
-		return r.readHeld(each)
+	if kind := jsontext.Value(r.held).Kind(); kind != '[' {
+		return fmt.Errorf("rows is no array, but %v", kind)
 	}
+	r.source = &rowSource{text: r.held, next: 1}
 	return nil
 }
 
-// readMembers reads on from the first member of a result.
-func (r *resultReader) readMembers(each func() error) error {
-	for name := r.next; ; {
-		if err := r.member(name, each); err != nil {
-			return err
-		}
-		if r.dec.PeekKind() == '}' {
-			return r.end()
-		}
-		token, err := r.dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		name = token.String()
+// envelopeCode is the code of a reply that was read to its end, or up to the first member of a result; below 0 if it could
+// not be read so far.
+func (r *resultReader) envelopeCode() int {
+	if r.ended || r.isResult() {
+		return int(r.code)
 	}
+	return -1
 }
 
-func (r *resultReader) member(name string, each func() error) error {
+// isResult: a member has come that an envelope does not have.
+func (r *resultReader) isResult() bool { return r.known["columns"] || r.known["rows"] }
+
+func (r *resultReader) member(name string) error {
+	if (name == "columns" || name == "rows") && !r.isResult() && r.dec.PeekKind() == 'n' {
+		return r.skip() // null is as good as missing
+	}
 	switch name {
 	case "columns", "rows", "total_results", "query":
 		if r.known[name] {
@@ -170,7 +144,7 @@ func (r *resultReader) member(name string, each func() error) error {
 		return r.readColumns()
 	case "rows":
 		if r.table.columns != nil {
-			return r.readRows(each)
+			return r.openRows()
 		}
 		// Without columns a row means nothing, so they wait, within the limit for one value.
 		value, err := r.value()
@@ -206,6 +180,9 @@ func (r *resultReader) member(name string, each func() error) error {
 
 func (r *resultReader) expect(kind jsontext.Kind) error {
 	token, err := r.dec.ReadToken()
+	if err == io.EOF { //nolint:errorlint // the tokenizer's own, where nothing has come
+		return io.ErrUnexpectedEOF
+	}
 	if err == nil && token.Kind() != kind {
 		err = fmt.Errorf("%v where %v should be", token.Kind(), kind)
 	}
@@ -256,20 +233,28 @@ func (r *resultReader) readColumns() error {
 	return nil
 }
 
-// readRows reads the rows where they stand, and the tokenizer goes on behind them.
-func (r *resultReader) readRows(each func() error) error {
+// openRows begins with the rows where they stand.
+func (r *resultReader) openRows() error {
 	if err := r.expect('['); err != nil {
 		return fmt.Errorf("rows is no array: %w", err)
 	}
 	unread := r.dec.UnreadBuffer()
 	text := append(make([]byte, 0, max(rowBuffer, len(unread))), unread...)
-	source := rowSource{text: text, from: r.meter, max: r.meter.limit}
-	if err := r.scanRows(&source, each); err != nil {
-		return err
+	r.source = &rowSource{text: text, from: r.meter, max: r.meter.limit}
+	return nil
+}
+
+// closeRows lets the tokenizer go on behind the rows. It begins with the bracket that ends them, so that what is behind
+// it has to stand behind an array.
+func (r *resultReader) closeRows() error {
+	rest := r.source.rest()
+	r.source = nil
+	if r.ended {
+		return nil
 	}
 	r.moved = true
-	r.dec = jsontext.NewDecoder(io.MultiReader(strings.NewReader(`{"":0`), source.rest()), unboundedNames)
-	for range 3 {
+	r.dec = jsontext.NewDecoder(io.MultiReader(strings.NewReader(`{"":[`), rest), unboundedNames)
+	for range 4 {
 		if _, err := r.dec.ReadToken(); err != nil {
 			return err
 		}
@@ -277,43 +262,36 @@ func (r *resultReader) readRows(each func() error) error {
 	return nil
 }
 
-// readHeld reads rows that came before the columns.
-func (r *resultReader) readHeld(each func() error) error {
-	if kind := jsontext.Value(r.held).Kind(); kind != '[' {
-		return fmt.Errorf("rows is no array, but %v", kind)
+// nextRow reads the next row; it is false behind the last one.
+func (r *resultReader) nextRow() (bool, error) {
+	next, err := r.source.peek()
+	if err == nil && next == ']' {
+		return false, r.closeRows()
 	}
-	return r.scanRows(&rowSource{text: r.held, next: 1}, each)
-}
-
-// scanRows reads rows up to the bracket behind them.
-func (r *resultReader) scanRows(source *rowSource, each func() error) error {
-	next, err := source.peek()
-	for ; err == nil && (next != ']' || r.rows > 0); next, err = source.peek() {
-		if next != '[' {
-			return fmt.Errorf("row %d is no array", r.rows+1)
-		}
-		r.rows++
-		r.meter.reset()
-		t := &r.table
-		if t.marks, t.text, err = source.row(t.marks); err != nil {
-			return fmt.Errorf("row %d %w", r.rows, err)
-		}
-		if count, want := len(t.marks)-1, len(t.columns.names); count != want {
-			return fmt.Errorf("row %d has %d values, and there are %d columns", r.rows, count, want)
-		}
-		if err := each(); err != nil {
-			return err
-		}
-		if next, err = source.peek(); err != nil || next == ']' {
-			break
-		}
+	if err == nil && r.rows > 0 {
 		if next != ',' {
-			return fmt.Errorf("%q behind row %d", next, r.rows)
+			return false, fmt.Errorf("%q behind row %d", next, r.rows)
 		}
-		source.next++
+		r.source.next++
+		next, err = r.source.peek()
 	}
-	source.next++
-	return err
+	if err == nil && next != '[' {
+		err = fmt.Errorf("row %d is no array", r.rows+1)
+	}
+	if err != nil {
+		return false, err
+	}
+	r.rows++
+	r.meter.reset()
+	t := &r.table
+	if t.text, err = r.source.row(); err != nil {
+		return false, fmt.Errorf("row %d %w", r.rows, err)
+	}
+	t.marks = r.source.scan.marks
+	if count, want := len(t.marks)-1, len(t.columns.names); count != want {
+		return false, fmt.Errorf("row %d has %d values, and there are %d columns", r.rows, count, want)
+	}
+	return true, nil
 }
 
 // rowStore keeps rows in blocks, so that none is copied twice and none is larger than it needs to be.

@@ -14,12 +14,11 @@ import (
 func readAll(body io.Reader) (rows, kept []string, err error) {
 	r := newResultReader(body, 1<<20, nil)
 	var store rowStore
-	err = r.read(func() error {
-		text, err := json.Marshal(Row{table: &r.table})
-		rows = append(rows, string(text))
+	var found bool
+	for found, err = r.next(); found; found, err = r.next() {
+		rows = append(rows, Row{table: &r.table}.String())
 		store.add(&r.table)
-		return err
-	})
+	}
 	for _, row := range store.rows(r.rows) {
 		kept = append(kept, row.String())
 	}

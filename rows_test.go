@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,6 +175,34 @@ func TestRepliesThatAreRefused(t *testing.T) {
 					assert.Equal(f, "/acme/v1"+eventsData, e.Path)
 				})
 			})
+		}
+	}
+}
+
+// What stands behind a value, and makes it no JSON, is refused: whichever value it is, and whichever part of the reader has
+// read it.
+func TestGarbageBehindValues(t *testing.T) {
+	t.Parallel()
+	values := []string{
+		`{"query":{"limit":10}`, `"columns":[{"name":"a"},{"name":"b"}]`, `"rows":[["x",1],["y",2]]`, `"new":{"a":[1,null]}`, `"total_results":2`, `"last":0}`,
+	}
+	rowsFirst := []string{values[0], values[2], values[1], values[4], values[5]}
+	inRows := []string{`{"columns":[{"name":"a"},{"name":"b"}],"rows":[["x"`, `1]`, `["y"`, `true]`, `["z"`, `null]],"total_results":3}`}
+	for _, parts := range [][]string{values, rowsFirst, inRows} {
+		for at := range parts {
+			for _, garbage := range []string{".5", "e400", "E1", "0", "-", "+1", "null", "true", "x", `"x"`, "[]", "{}", "]", "}", ":", ",", ":1", "\x00", "\v", "\u00a0", "\ufeff", "\xff", "/**/", "//"} {
+				spoilt := slices.Clone(parts)
+				spoilt[at] += garbage
+				body := strings.Join(spoilt, ",")
+				if json.Valid([]byte(body)) { // as another number
+					continue
+				}
+				client := always(t, []byte(body))
+				for name, way := range ways {
+					_, err := way(t.Context(), client)
+					assert.ErrorIs(t, err, webdelivery.ErrBadReply, "%s: %s", name, body)
+				}
+			}
 		}
 	}
 }

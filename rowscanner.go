@@ -17,13 +17,33 @@ import (
 // rows are taken apart here, in one pass over the bytes as they lie in the buffer. What is plain (ASCII without escapes,
 // digits) is judged here; of all else only the end is found here, and the tokenizer says whether it is JSON.
 
-// scanRow takes apart the row at the beginning of the text, from its bracket on. It appends the marks of the row and
-// returns the place behind it.
-func scanRow(text []byte, marks []uint32) (_ []uint32, end int, err error) {
-	marks = append(marks, 0)
-	i := skipBlanks(text, 1)
-	if i < len(text) && text[i] == ']' {
-		return marks, i + 1, nil
+// rowScan is a row that is taken apart while it arrives. Each byte is looked at once: where the text ends within the row,
+// the next scan goes on there. Otherwise a long row that arrives in many pieces would be scanned once for each piece.
+type rowScan struct {
+	marks []uint32 // the place of the bracket, and the end of each value that is whole
+	at    int      // the next byte to look at; 0: a new row
+	value int      // where the value begins that is not whole
+	stage stage    // what stands at that place
+}
+
+type stage int
+
+const (
+	firstValue stage = iota // or the end of a row without values
+	nextValue               // behind a comma
+	inValue
+	behindValue
+)
+
+// scan takes apart the row at the beginning of the text, from its bracket on, and returns the place behind it. After
+// errShort it is called again with the same text and more behind it.
+func (s *rowScan) scan(text []byte) (end int, err error) {
+	i, marks := 1, append(s.marks[:0], 0)
+	if s.at > 0 || len(text) > 1 && (text[1] <= ' ' || text[1] == ']') {
+		if i, err = s.resume(text); err != nil || s.at == 0 {
+			return i, err
+		}
+		marks = s.marks
 	}
 	for i < len(text) {
 		start := i
@@ -32,8 +52,8 @@ func scanRow(text []byte, marks []uint32) (_ []uint32, end int, err error) {
 			i = plainText(text, i+1)
 			if i < len(text) && text[i] == '"' {
 				i++
-			} else if i, err = anyText(text, start); err != nil {
-				return marks, 0, err
+			} else if i, err = anyText(text, start, i); err != nil {
+				return s.stop(err, marks, i, start, inValue)
 			}
 		case c-'0' <= 9 || c == '-':
 			for i++; i < len(text) && text[i]-'0' <= 9; i++ {
@@ -41,12 +61,12 @@ func scanRow(text []byte, marks []uint32) (_ []uint32, end int, err error) {
 			if i < len(text) && isBehind(text[i]) && (c != '-' && c != '0' || i == start+1 && c == '0') {
 				break
 			}
-			if i, err = anyNumber(text, start); err != nil {
-				return marks, 0, err
+			if i, err = anyNumber(text, start, i); err != nil {
+				return s.stop(err, marks, i, start, inValue)
 			}
 		default:
 			if i, err = word(text, i); err != nil {
-				return marks, 0, err
+				return s.stop(err, marks, start, start, inValue)
 			}
 		}
 		marks = append(marks, uint32(i)) //nolint:gosec // who calls bounds the text
@@ -54,7 +74,7 @@ func scanRow(text []byte, marks []uint32) (_ []uint32, end int, err error) {
 			i = skipBlanks(text, i)
 		}
 		if i == len(text) {
-			break
+			return s.stop(errShort, marks, i, 0, behindValue)
 		}
 		switch text[i] {
 		case ',':
@@ -62,12 +82,66 @@ func scanRow(text []byte, marks []uint32) (_ []uint32, end int, err error) {
 				i = skipBlanks(text, i)
 			}
 		case ']':
-			return marks, i + 1, nil
+			s.marks, s.at = marks, 0
+			return i + 1, nil
 		default:
-			return marks, 0, errMalformed
+			return 0, errMalformed
 		}
 	}
-	return marks, 0, errShort
+	stage := nextValue
+	if len(marks) == 1 {
+		stage = firstValue
+	}
+	return s.stop(errShort, marks, i, 0, stage)
+}
+
+// stop notes where the next scan goes on.
+func (s *rowScan) stop(err error, marks []uint32, at, value int, stage stage) (int, error) {
+	*s = rowScan{marks, at, value, stage}
+	return 0, err
+}
+
+// resume goes on from where the last scan stopped up to the next value, whose place it returns; or to the end of the
+// row, the place behind which it returns, and at is 0 then.
+func (s *rowScan) resume(text []byte) (i int, err error) {
+	if s.at == 0 {
+		*s = rowScan{marks: append(s.marks[:0], 0), at: 1}
+	}
+	if s.stage == inValue {
+		switch text[s.value] {
+		case '"':
+			s.at, err = anyText(text, s.value, s.at)
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			s.at, err = anyNumber(text, s.value, s.at)
+		default:
+			var end int
+			if end, err = word(text, s.value); err == nil {
+				s.at = end
+			}
+		}
+		if err != nil {
+			return 0, err
+		}
+		s.marks = append(s.marks, uint32(s.at)) //nolint:gosec // who calls bounds the text
+		s.stage = behindValue
+	}
+	if s.at = skipBlanks(text, s.at); s.at == len(text) {
+		return 0, errShort
+	}
+	switch c := text[s.at]; {
+	case c == ']' && s.stage != nextValue:
+		i, s.at = s.at+1, 0
+		return i, nil
+	case s.stage != behindValue:
+		return s.at, nil
+	case c != ',':
+		return 0, errMalformed
+	}
+	s.stage = nextValue
+	if s.at = skipBlanks(text, s.at+1); s.at == len(text) {
+		return 0, errShort
+	}
+	return s.at, nil
 }
 
 var (
@@ -109,9 +183,10 @@ func plainText(text []byte, i int) int {
 	return i
 }
 
-// anyText is the place behind the text that begins at text[start].
-func anyText(text []byte, start int) (int, error) {
-	for i := plainText(text, start+1); i < len(text); i = plainText(text, i) {
+// anyText is the place behind the text that begins at text[start], of which all before i has been looked at. With errShort
+// it is the next place to look at.
+func anyText(text []byte, start, i int) (int, error) {
+	for i = plainText(text, i); i < len(text); i = plainText(text, i) {
 		switch c := text[i]; {
 		case c == '"':
 			return i + 1, checkScalar(text[start : i+1])
@@ -123,17 +198,17 @@ func anyText(text []byte, start int) (int, error) {
 			i++
 		}
 	}
-	return 0, errShort
+	return i, errShort // behind a backslash at the end of the text it is one more
 }
 
-// anyNumber is the place behind the number that begins at text[start].
-func anyNumber(text []byte, start int) (int, error) {
-	for i := start; i < len(text); i++ {
+// anyNumber is anyText for numbers.
+func anyNumber(text []byte, start, i int) (int, error) {
+	for ; i < len(text); i++ {
 		if isBehind(text[i]) {
 			return i, checkScalar(text[start:i])
 		}
 	}
-	return 0, errShort
+	return i, errShort
 }
 
 func checkScalar(text []byte) error {
@@ -167,6 +242,7 @@ type rowSource struct {
 	next int       // the first byte that is not used up
 	from io.Reader // what is still to come; nil for nothing
 	max  int64     // bytes of one row, when there is more to come
+	scan rowScan   // of the row that comes next
 }
 
 const rowBuffer = 32 << 10
@@ -202,26 +278,6 @@ func (s *rowSource) more() error {
 	return io.ErrNoProgress
 }
 
-// moreOfRow reads on within a row, which is then scanned from its beginning once more. A long one has to grow by an
-// eighth before that, so that a service that sends it byte by byte does not make that a lot of work.
-func (s *rowSource) moreOfRow() error {
-	const long = 64 << 10
-	had := len(s.text) - s.next
-	want := had + 1
-	if had > long {
-		want = had + had/8
-	}
-	for len(s.text)-s.next < want {
-		if err := s.more(); err != nil {
-			if len(s.text)-s.next > had {
-				return nil // it may be whole, and the error comes again
-			}
-			return err
-		}
-	}
-	return nil
-}
-
 // peek is the next byte that is no blank. What comes before it is used up.
 func (s *rowSource) peek() (byte, error) {
 	for {
@@ -234,27 +290,27 @@ func (s *rowSource) peek() (byte, error) {
 	}
 }
 
-// row takes apart the row that comes next, and uses it up. It is valid until the next one is.
-func (s *rowSource) row(marks []uint32) (_ []uint32, text []byte, err error) {
+// row takes apart the row that comes next, and uses it up. Its marks are those of the scan. It is valid until the next one
+// is.
+func (s *rowSource) row() (text []byte, err error) {
 	for {
-		if int64(len(s.text)-s.next) > math.MaxUint32 {
-			return marks, nil, ErrResponseTooLarge
-		}
 		text := s.text[s.next:]
-		end := 0
-		marks, end, err = scanRow(text, marks[:0])
+		if int64(len(text)) > math.MaxUint32 {
+			return nil, ErrResponseTooLarge
+		}
+		end, err := s.scan.scan(text)
 		switch {
 		case err == nil:
 			s.next += end
-			return marks, text[:end:end], nil
+			return text[:end:end], nil
 		case errors.Is(err, errShort):
-			if err := s.moreOfRow(); err != nil {
-				return marks, nil, err
+			if err := s.more(); err != nil {
+				return nil, err
 			}
 		case errors.Is(err, errNested):
-			return marks, nil, err
+			return nil, err
 		default:
-			return marks, nil, s.explain()
+			return nil, s.explain()
 		}
 	}
 }
@@ -263,7 +319,7 @@ func (s *rowSource) row(marks []uint32) (_ []uint32, text []byte, err error) {
 func (s *rowSource) explain() error {
 	_, err := jsontext.NewDecoder(bytes.NewReader(s.text[s.next:])).ReadValue()
 	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
+	if errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) { // which would say that the response was cut
 		return fmt.Errorf("is no JSON: %w", syntax.Err)
 	}
 	return errors.New("is no JSON")

@@ -175,18 +175,18 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*resultReader, error) {
 	var in *resultReader
 	var unusable error
-	cl.take = func(body io.Reader) int {
+	cl.take = func(body io.Reader) (int, error) {
 		in = newResultReader(body, f.client.maxBody, f.client.auth)
 		if kept != nil {
 			*kept = rowStore{} // an attempt before may have left some
 		}
-		unusable = in.read(func() error {
+		var found bool
+		for found, unusable = in.next(); found; found, unusable = in.next() {
 			if kept != nil {
 				kept.add(&in.table)
 			}
-			return nil
-		})
-		return in.envelopeCode()
+		}
+		return in.envelopeCode(), unusable
 	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
@@ -264,10 +264,12 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 // as many rows as match up to the limit, and no fewer than least.
 func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64, yield func(Row, error) bool) error {
 	var in *resultReader
-	cl.begin = func(body io.Reader) int {
+	var found bool
+	var unusable error
+	cl.begin = func(body io.Reader) (int, error) {
 		in = newResultReader(body, f.client.maxBody, f.client.auth)
-		in.begin()
-		return in.envelopeCode()
+		found, unusable = in.next()
+		return in.envelopeCode(), unusable
 	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
@@ -278,19 +280,16 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 		return r.bad("an HTML page", nil)
 	}
 	in.meter.from = r.stream // the beginning need not be kept any longer
-	err = in.read(func() error {
+	for ; found; found, unusable = in.next() {
 		if !yield(Row{table: &in.table}, nil) {
-			return errStopped
+			return nil
 		}
-		return nil
-	})
+	}
 	switch {
-	case err == errStopped: //nolint:errorlint // it is never wrapped
-		return nil
 	case in.envelopeCode() >= http.StatusBadRequest:
 		return r.refusedBy(in.envelopeCode())
-	case err != nil:
-		return r.broken(err)
+	case unusable != nil:
+		return r.broken(unusable)
 	default:
 		return f.complete(in, limit, least)
 	}

@@ -2,6 +2,7 @@ package webdelivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -38,13 +39,14 @@ func (w *watchdog) stop() {
 // A timer that is set and stopped for every read costs more than the reading. So one runs all the time, looks how long
 // the read under way has been waiting, and sets itself for the rest.
 type stream struct {
-	body   io.ReadCloser
-	dog    *watchdog
-	idle   time.Duration
-	bytes  int64
-	err    error             // why the body could not be read on
-	closed func(bytes int64) // told once, at the end
-	once   sync.Once
+	body    io.ReadCloser
+	dog     *watchdog
+	idle    time.Duration
+	bytes   int64
+	err     error             // why the body could not be read on
+	endless bool              // nothing marks its end, see endless
+	closed  func(bytes int64) // told once, at the end
+	once    sync.Once
 
 	began time.Time
 	since atomic.Int64 // when the read under way began, in nanoseconds from began; notReading: none is
@@ -94,6 +96,14 @@ func (s *stream) Read(p []byte) (int, error) {
 		s.err = err
 	}
 	return n, err
+}
+
+// failed is why the stream could not be read to its end, if that is not for its reader to say: unusable is what he says.
+func (s *stream) failed(unusable error) error {
+	if s.err == nil && s.endless && errors.Is(unusable, io.ErrUnexpectedEOF) {
+		return errCut
+	}
+	return s.err
 }
 
 // close ends the stream. A connection whose reply was not read to its end cannot be used again and is closed.

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	retryablehttp "github.com/hashicorp/go-retryablehttp"
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
@@ -50,14 +51,15 @@ type call struct {
 	body   []byte     // JSON, nil for none
 	purge  *purgeBody // in its place
 
-	// take reads a success as it arrives, in each attempt that has one. begin reads no more of it than tells whether it is
-	// what was asked for, and the rest is handed on as it arrives. Both return the code of an envelope: 0 without one, and
-	// below 0 if they could not read so far.
-	take, begin func(io.Reader) (code int)
+	// take reads a success as it arrives, in each attempt that has one. begin reads up to the first row, and the rest is
+	// handed on as it arrives. Both return the code of an envelope: 0 without one, and below 0 if they could not read so
+	// far; and what is wrong with what they read.
+	take, begin func(io.Reader) (code int, err error)
 
 	permit    *permit // of the first attempt, if it was acquired before
 	enveloped bool    // a code of 400 or more in the reply is a refusal, whatever its HTTP status
 
+	hasBody     bool // a success has a body, so that none is one that was cut
 	keepSession bool // a refused session is not renewed for this call
 }
 
@@ -208,11 +210,15 @@ func (x *exchange) finish() (*reply, error) {
 	return nil, x.newError(cause)
 }
 
-// succeeded: the last attempt brought a 2xx, or of a purge a 303 (open point 7).
+// succeeded: the last attempt brought a success whole, and no code says otherwise.
 func (x *exchange) succeeded() bool {
 	a := &x.last
-	return a.err == nil && a.status >= http.StatusOK && (a.severity() < http.StatusMultipleChoices ||
-		x.kind == purge && a.severity() == http.StatusSeeOther)
+	return a.err == nil && x.isSuccess(a.status) && x.isSuccess(a.severity())
+}
+
+// isSuccess: a 2xx, or of a purge a 303 (open point 7).
+func (x *exchange) isSuccess(status int) bool {
+	return status >= http.StatusOK && status < http.StatusMultipleChoices || x.kind == purge && status == http.StatusSeeOther
 }
 
 // errNoResponse: a transport of the user's does not keep to the contract of http.RoundTripper.
@@ -458,12 +464,16 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			_ = resp.Body.Close()
 			err = fmt.Errorf("%w: status %d", ErrBadReply, a.status)
 		case x.begin != nil && a.status < http.StatusMultipleChoices:
-			c.beginStream(a, resp, dog, x.begin)
-			return
+			if err = c.beginStream(a, resp, dog, x.begin); err == nil {
+				return
+			}
 		case x.take != nil && a.status < http.StatusMultipleChoices:
 			code, a.body, a.size, err = c.takeBody(resp, x.take)
 		default:
-			a.body, err = c.readBody(resp)
+			a.body, err = c.readBody(resp, x.isSuccess(a.status))
+			if err == nil && x.isSuccess(a.status) && endless(resp) && x.isCut(a.body) {
+				a.body, err = nil, errCut
+			}
 			a.size = int64(len(a.body))
 		}
 		if err == nil && (x.kind == purge || x.enveloped) {
@@ -481,7 +491,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			err = withoutProxySecrets(c.next, out, err)
 		}
 		a.err = explain(err)
-		if dog.expired.Load() && req.Context().Err() == nil {
+		if stalled := new(streamStalled); dog.expired.Load() && req.Context().Err() == nil && !errors.As(err, &stalled) {
 			a.err = &attemptExpired{c.attemptTimeout, a.unsent}
 		} else if ended := req.Context().Err(); ended != nil && !errors.Is(err, ended) {
 			a.err = joinCause(ended, err)
@@ -521,11 +531,31 @@ func (x *exchange) header(v *headerValues, shown credential) http.Header {
 	return h
 }
 
-// readBody reads a reply whole and closes it. One longer than the limit is an error: cut short in silence it could pass
-// for a whole one. It counts the bytes after decompression.
-func (c *Client) readBody(resp *http.Response) ([]byte, error) {
+// errCut is a body that HTTP takes for whole, as it may end anywhere.
+var errCut = fmt.Errorf("the connection ended in the middle of the JSON text: %w", io.ErrUnexpectedEOF)
+
+// endless: nothing marks the end of the body but that of the connection (HTTP/1 without a length, not chunked), so that one
+// that was cut looks whole, unless its JSON tells. Where HTTP does mark the end, the service has sent what it meant to
+// send, and would send the same again.
+func endless(resp *http.Response) bool {
+	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && !resp.Uncompressed
+}
+
+// isCut: the body of an endless response is only the beginning of a JSON text. What begins otherwise may be anything.
+func (x *exchange) isCut(body []byte) bool {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	if len(text) == 0 {
+		return x.hasBody
+	}
+	_, err := jsontext.NewDecoder(bytes.NewReader(text), unboundedNames).ReadValue()
+	return bytes.IndexByte([]byte(`{["`), text[0]) >= 0 && errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// readBody reads a reply whole and closes it, of one that is no success the beginning. One longer than the limit is an
+// error: cut short in silence it could pass for a whole one. It counts the bytes after decompression.
+func (c *Client) readBody(resp *http.Response, success bool) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode >= http.StatusMultipleChoices {
+	if !success {
 		return readErrorBody(resp.Body), nil
 	}
 	size := int64(bytes.MinRead)
@@ -559,30 +589,40 @@ func (c *Client) readBody(resp *http.Response) ([]byte, error) {
 }
 
 // takeBody hands a reply on as it arrives, and closes it. It returns the beginning, for errors, and how much there was.
-func (c *Client) takeBody(resp *http.Response, take func(io.Reader) int) (code int, beginning []byte, size int64, err error) {
+func (c *Client) takeBody(resp *http.Response, take func(io.Reader) (int, error)) (code int, beginning []byte, size int64, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	body := takenBody{from: resp.Body, limit: c.maxBody}
-	code = take(&body)
+	code, unusable := take(&body)
 	_, err = io.Copy(io.Discard, &body) // the rest of one that cannot be used, so that the connection can
+	if err == nil && endless(resp) && errors.Is(unusable, io.ErrUnexpectedEOF) {
+		err = errCut
+	}
 	return code, body.beginning, body.size, err
 }
 
-// beginStream begins to read a reply. One that has a code of 400 or more in place of what was asked for is a refusal like
-// any other, and can be repeated: nothing of it was handed out. How it goes on is told by whoever reads the stream.
-func (c *Client) beginStream(a *attempt, resp *http.Response, dog *watchdog, begin func(io.Reader) int) {
+// beginStream begins to read a reply. Nothing of that is handed out, so what goes wrong here can be repeated: a body that
+// is cut or stands still is an error, and a code of 400 or more in place of what was asked for a refusal like any other.
+// How the stream goes on is told by whoever reads it.
+func (c *Client) beginStream(a *attempt, resp *http.Response, dog *watchdog, begin func(io.Reader) (int, error)) error {
 	dog.timer.Stop()
 	s := newStream(resp.Body, dog, c.idleTimeout)
+	s.endless = endless(resp)
 	head := takenBody{from: s, limit: math.MaxInt64}
-	code := begin(&head)
-	if code < http.StatusBadRequest {
+	code, unusable := begin(&head)
+	err := s.failed(unusable)
+	if err == nil && code < http.StatusBadRequest {
 		a.stream = s
-		return
+		return nil
 	}
-	defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // as that of any refusal
-	_, _ = io.CopyN(io.Discard, &head, maxDrained)
-	a.code, a.body, a.size = code, head.beginning, head.size
+	if err == nil {
+		defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // as that of any refusal
+		_, _ = io.CopyN(io.Discard, &head, maxDrained)
+		a.code, a.body = code, head.beginning
+	}
+	a.size = head.size
 	s.closed = func(int64) {}
 	s.close()
+	return err
 }
 
 // takenBody is a body on its way to somebody who takes it apart: within the limit, counted after decompression.
