@@ -101,7 +101,7 @@
 //
 // Each attempt has 30 s ([WithAttemptTimeout]), from its connection to the last byte of the reply; the call as a whole
 // has what its context gives. A statistics reply that is streamed has no time limit as long as it goes on arriving
-// ([WithIdleTimeout]); it is repeated until its header has come, and not after it.
+// ([WithIdleTimeout]); it is retried until its first row has arrived, and not after that.
 //
 // # Limits
 //

@@ -155,6 +155,7 @@ var errRefused = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 
 func matrix() []faultRow {
 	const elsewhere = "http://198.51.100.7/v1"
+	const endless = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" // as nothing marks the end of its body
 	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return []faultRow{
 		{
@@ -274,11 +275,22 @@ func matrix() []faultRow {
 			variants: []variant{
 				{name: "with a length", fault: testserver.Fault{Cut: testserver.CutBody}, applied: true, body: true},
 				{name: "chunked", fault: testserver.Fault{Cut: testserver.CutChunked}, applied: true, body: true},
+				{name: "without a length", fault: wire(endless + `{"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"],`), body: true},
 			},
 		},
 		{
 			fault: "The body stands still", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{1, not}),
 			variants: []variant{{name: "stall", fault: testserver.Fault{Stall: time.Hour}, timeout: true, applied: true, body: true}},
+		},
+		{
+			fault: "One of these two, before the first row has come", becomes: "`*Error`, as there", promises: promises{colRows: {4, not}},
+			variants: []variant{
+				{name: "cut with a length", fault: testserver.Fault{Cut: testserver.CutBody, CutAfter: 40}, body: true},
+				{name: "cut, chunked", fault: testserver.Fault{Cut: testserver.CutChunked, CutAfter: 40}, body: true},
+				{name: "cut without a length", fault: wire(endless + `{"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"`), body: true},
+				{name: "empty without a length", fault: wire(endless), body: true},
+				{name: "stall", fault: testserver.Fault{Stall: time.Hour, CutAfter: 40}, timeout: true, body: true},
+			},
 		},
 		{
 			fault: "The body comes a byte a second", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{}),

@@ -210,8 +210,8 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*r
 // row is valid until the next step. Stopping early closes the connection. Each range over the sequence sends a new
 // request; several goroutines may range over it at the same time.
 //
-// If the response has a code of 400 or more, Rows yields an [*Error] with that code. It is retried like the status if it
-// comes before columns and rows.
+// Rows retries a response that fails before its first row has arrived, and not after that. If the response has a code of
+// 400 or more, Rows yields an [*Error] with that code, and retries it like the status if it comes before the first row.
 func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	p := query.params()
 	cl, err := f.dataCall(&p)

@@ -1,0 +1,328 @@
+package hostile
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// framing is how a response of HTTP says where its body ends.
+type framing struct {
+	name string
+	head string                             // before the body: of this status, and so many bytes
+	body func(whole string, cut int) string // what is sent of it
+	// endless: nothing but the end of the connection does, so that a cut body looks whole.
+	endless bool
+}
+
+func beginningOf(whole string, cut int) string { return whole[:cut] }
+
+// chunked sends the beginning in one chunk. The last chunk, of no bytes, does not come, unless the body is whole.
+func chunked(whole string, cut int) string {
+	text := ""
+	if cut > 0 {
+		text = fmt.Sprintf("%x\r\n%s\r\n", cut, whole[:cut])
+	}
+	if cut == len(whole) {
+		text += "0\r\n\r\n"
+	}
+	return text
+}
+
+func framings() []framing {
+	return []framing{
+		{"HTTP/1.0", "HTTP/1.0 %[1]s\r\nContent-Type: application/json\r\n\r\n", beginningOf, true},
+		{"HTTP/1.0 kept alive", "HTTP/1.0 %[1]s\r\nConnection: keep-alive\r\n\r\n", beginningOf, true},
+		{"no length", "HTTP/1.1 %[1]s\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n", beginningOf, true},
+		{"nothing at all", "HTTP/1.1 %[1]s\r\n\r\n", beginningOf, true},
+		{"a length", "HTTP/1.1 %[1]s\r\nContent-Type: application/json\r\nContent-Length: %[2]d\r\n\r\n", beginningOf, false},
+		{"chunked", "HTTP/1.1 %[1]s\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", chunked, false},
+	}
+}
+
+// cutServer answers every request with the same body. It sends the beginning of the first few, and closes the connection.
+type cutServer struct {
+	framing  framing
+	status   string
+	whole    string
+	cut      int
+	first    int64 // so many; below 0: all
+	requests atomic.Int64
+}
+
+// start returns a client of the server, whose retries wait for a millisecond.
+func (s *cutServer) start(t *testing.T) *webdelivery.Client {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go s.serve(conn)
+		}
+	}()
+	client, err := webdelivery.NewClient("http://"+listener.Addr().String(), "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"),
+		webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond}))
+	require.NoError(t, err)
+	return client
+}
+
+func (s *cutServer) serve(conn net.Conn) {
+	defer conn.Close()
+	req, err := http.ReadRequest(bufio.NewReader(conn))
+	if err != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, req.Body)
+	cut := s.cut
+	if n := s.requests.Add(1); s.first >= 0 && n > s.first {
+		cut = len(s.whole)
+	}
+	_, _ = fmt.Fprintf(conn, s.framing.head, s.status, len(s.whole))
+	_, _ = io.WriteString(conn, s.framing.body(s.whole, cut))
+}
+
+// cutCall is an operation whose response is cut, and what the page on reliability promises for it.
+type cutCall struct {
+	name     string
+	whole    string // its response (service document, section 2)
+	attempts int64
+	outcome  webdelivery.Outcome
+	mayBeNil bool // a response without a body is a success
+	call     func(ctx context.Context, c *webdelivery.Client) error
+}
+
+const (
+	aPage   = `{"items":[%s],"total":1,"has_more":false,"page_count":1,"page_index":1,"prev_uri":null,"next_uri":null}`
+	aTask   = `{"id":"t1","uri":"/tasks/t1","operation":"o","status":"s","complete":true,"progress":100}`
+	aList   = `{"uri":"/config/networklists/l1","id":"l1","type":"IP","list":["192.0.2.1"],"name":"ü","deprecated":false}`
+	anEntry = `{"uri":"/config/networklists/l1/entries/e1","id":"e1","entry":"192.0.2.1","added_by":"a"}`
+	aResult = `{"query":{"limit":10},"columns":[{"name":"client_ip"},{"name":"client_asn"}],"rows":[["192.0.2.1",1],["192.0.2.2",2]],"total_results":2}`
+	aPurge  = `{"code":201,"description":"d","transaction_id":7,"purge_response":{"transaction_status_uri":"/transactions/7"}}`
+)
+
+func aQuery() webdelivery.EventsQuery {
+	return webdelivery.EventsQuery{
+		Dimensions: []string{"client_ip", "client_asn"},
+		Start:      time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
+	}
+}
+
+// only drops what a call returns beside its error.
+func only[T any](_ T, err error) error { return err }
+
+func cutReads() []cutCall {
+	const not = webdelivery.NotApplied
+	return []cutCall{
+		{"Tasks.Get", aTask, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error { return only(c.Tasks.Get(ctx, "t1")) }},
+		{"Tasks.List", fmt.Sprintf(aPage, aTask), 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
+			return only(c.Tasks.List(ctx, webdelivery.TaskListOptions{}))
+		}},
+		{"Tasks.All", fmt.Sprintf(aPage, aTask), 4, not, false, func(ctx context.Context, c *webdelivery.Client) (err error) {
+			for _, err = range c.Tasks.All(ctx, webdelivery.TaskListOptions{}) {
+			}
+			return err
+		}},
+		{"Tasks.Wait", aTask, 4, webdelivery.Unknown, false, func(ctx context.Context, c *webdelivery.Client) error { return only(c.Tasks.Wait(ctx, "t1")) }},
+		{"NetworkLists.Get", aList, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error { return only(c.NetworkLists.Get(ctx, "l1")) }},
+		{"NetworkLists.AllEntries", fmt.Sprintf(aPage, anEntry), 4, not, false, func(ctx context.Context, c *webdelivery.Client) (err error) {
+			for _, err = range c.NetworkLists.AllEntries(ctx, "l1", webdelivery.EntryOptions{}) {
+			}
+			return err
+		}},
+		{"NetworkLists.AllEntries with ReadAhead", fmt.Sprintf(aPage, anEntry), 4, not, false, func(ctx context.Context, c *webdelivery.Client) (err error) {
+			for _, err = range c.NetworkLists.AllEntries(ctx, "l1", webdelivery.EntryOptions{}, webdelivery.ReadAhead(2)) {
+			}
+			return err
+		}},
+		{"NetworkLists.GetEntry", `{"id":"e1","type":"IP","network_list_uri":"/config/networklists/l1"}`, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
+			return only(c.NetworkLists.GetEntry(ctx, "l1", "e1"))
+		}},
+		{"Purge.Status", `{"code":200,"transaction_id":7,"transaction_response":{"begin_ts":1,"end_ts":2,"transaction_status":"DONE"}}`, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
+			return only(c.Purge.Status(ctx, 7))
+		}},
+		{"Events.Dimensions", `[{"name":"client_ip"}]`, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
+			return only(c.Stats.Events.Dimensions(ctx))
+		}},
+		{"Events.Query", aResult, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
+			return only(c.Stats.Events.Query(ctx, aQuery()))
+		}},
+		{"Do GET", aTask, 4, not, true, func(ctx context.Context, c *webdelivery.Client) error {
+			return c.Do(ctx, http.MethodGet, "/tasks/t1", nil, nil)
+		}},
+	}
+}
+
+func cutWrites() []cutCall {
+	return []cutCall{
+		{"DeleteEntry", `{"task_id":"t1"}`, 4, webdelivery.Unknown, true, func(ctx context.Context, c *webdelivery.Client) error {
+			return only(c.NetworkLists.DeleteEntry(ctx, "l1", "e1"))
+		}},
+		{"AddEntries", `{"task_id":"t1"}`, 1, webdelivery.Unknown, true, func(ctx context.Context, c *webdelivery.Client) error {
+			return only(c.NetworkLists.AddEntries(ctx, "l1", []string{"192.0.2.1"}))
+		}},
+		{"Do POST", `["x"]`, 1, webdelivery.Unknown, true, func(ctx context.Context, c *webdelivery.Client) error {
+			return c.Do(ctx, http.MethodPost, "/elsewhere", map[string]int{}, nil)
+		}},
+		{"Sessions.Create", `{"id":"5e5510n"}`, 2, webdelivery.Unknown, false, func(ctx context.Context, c *webdelivery.Client) error {
+			return only(c.Sessions.Create(ctx))
+		}},
+	}
+}
+
+// A body that is cut is tried again as often as the page on reliability says, and ends as an unexpected end: also where
+// nothing but its JSON tells that it was cut. A cut that passes is survived.
+func TestBodiesThatAreCut(t *testing.T) {
+	t.Parallel()
+	for _, f := range framings() {
+		for _, call := range append(cutReads(), cutWrites()...) {
+			n := len(call.whole)
+			for _, cut := range []int{0, 1, n / 3, n / 2, n - 2, n - 1, n} {
+				if cut == 0 && (f.endless && call.mayBeNil || call.name == "Sessions.Create") {
+					continue // no body is a success, or says that there is no session
+				}
+				t.Run(fmt.Sprint(f.name, "/", call.name, "/", cut), func(t *testing.T) {
+					t.Parallel()
+					once := &cutServer{framing: f, status: "200 OK", whole: call.whole, cut: cut, first: 1}
+					err := call.call(t.Context(), once.start(t))
+					if cut == n || call.attempts > 1 {
+						require.NoError(t, err)
+					}
+					if cut == n {
+						assert.Equal(t, int64(1), once.requests.Load())
+						return
+					}
+					always := &cutServer{framing: f, status: "200 OK", whole: call.whole, cut: cut, first: -1}
+					err = call.call(t.Context(), always.start(t))
+					require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+					require.NotErrorIs(t, err, webdelivery.ErrBadReply)
+					assert.Equal(t, call.attempts, always.requests.Load())
+					assert.Equal(t, call.outcome, webdelivery.OutcomeOf(err))
+				})
+			}
+		}
+	}
+}
+
+// A purge that is cut is sent again, also one that is answered with 303: its body is the receipt.
+func TestReceiptsThatAreCut(t *testing.T) {
+	t.Parallel()
+	purge := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")}}
+	for _, f := range framings() {
+		for _, status := range []string{"201 Created", "303 See Other"} {
+			t.Run(f.name+"/"+status, func(t *testing.T) {
+				t.Parallel()
+				once := &cutServer{framing: f, status: status, whole: aPurge, cut: len(aPurge) / 2, first: 1}
+				receipt, err := once.start(t).Purge.Submit(t.Context(), purge)
+				require.NoError(t, err)
+				assert.Equal(t, int64(7), receipt.TransactionID)
+				assert.Equal(t, int64(2), once.requests.Load())
+
+				always := &cutServer{framing: f, status: status, whole: aPurge, cut: len(aPurge) / 2, first: -1}
+				_, err = always.start(t).Purge.Submit(t.Context(), purge)
+				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+				assert.Equal(t, int64(4), always.requests.Load())
+				assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+			})
+		}
+	}
+}
+
+// Rows that are cut before the first of them is whole are asked for again. When a row has been handed out they end with
+// the error, once.
+func TestRowsThatAreCut(t *testing.T) {
+	t.Parallel()
+	const rowsFirst = `{"rows":[["192.0.2.1",1],["192.0.2.2",2]],"columns":[{"name":"client_ip"},{"name":"client_asn"}],"total_results":2}`
+	for _, f := range framings() {
+		for whole, ends := range map[string][2]int{
+			aResult:   {strings.Index(aResult, `,["192.0.2.2"`), strings.Index(aResult, `],"total`)}, // of the rows
+			rowsFirst: {len(rowsFirst), len(rowsFirst)},                                              // they wait for their columns
+		} {
+			for cut := 0; cut < len(whole); cut += 7 {
+				t.Run(fmt.Sprint(f.name, "/", whole[2:6], "/", cut), func(t *testing.T) {
+					t.Parallel()
+					rows := 0
+					for _, end := range ends {
+						if cut >= end {
+							rows++
+						}
+					}
+					want, attempts := rows, int64(1)
+					if rows == 0 {
+						want, attempts = 2, 2
+					}
+					once := &cutServer{framing: f, status: "200 OK", whole: whole, cut: cut, first: 1}
+					got, err := countRows(t, once)
+					assert.Equal(t, want, got)
+					assert.Equal(t, attempts, once.requests.Load())
+					if rows == 0 {
+						require.NoError(t, err)
+						attempts = 4
+					} else {
+						require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+					}
+
+					always := &cutServer{framing: f, status: "200 OK", whole: whole, cut: cut, first: -1}
+					got, err = countRows(t, always)
+					require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+					require.NotErrorIs(t, err, webdelivery.ErrBadReply)
+					assert.Equal(t, rows, got)
+					assert.Equal(t, attempts, always.requests.Load())
+				})
+			}
+		}
+	}
+}
+
+func countRows(t *testing.T, s *cutServer) (n int, err error) {
+	t.Helper()
+	for _, err := range s.start(t).Stats.Events.Rows(t.Context(), aQuery()) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// What is no beginning of JSON was not cut, and what HTTP says is whole is what the service meant to send. It would send
+// the same again, so it is not asked for again.
+func TestBadBodiesThatAreNotCut(t *testing.T) {
+	t.Parallel()
+	for _, f := range framings() {
+		for _, body := range []string{`{"id":]`, `{"id":"t1"}}`, `<html><body>`, `{"id":"t1"`, `[`, `"t`, ``, `null`, `{"id":"t1",x`} {
+			isBeginning := body == `{"id":"t1"` || body == `[` || body == `"t` || body == ``
+			if f.endless && isBeginning {
+				continue
+			}
+			t.Run(f.name+"/"+body, func(t *testing.T) {
+				t.Parallel()
+				for _, call := range cutReads() {
+					if call.mayBeNil {
+						continue
+					}
+					s := &cutServer{framing: f, status: "200 OK", whole: body, cut: len(body), first: -1}
+					err := call.call(t.Context(), s.start(t))
+					require.ErrorIs(t, err, webdelivery.ErrBadReply, call.name)
+					assert.Equal(t, int64(1), s.requests.Load(), call.name)
+				}
+			})
+		}
+	}
+}
