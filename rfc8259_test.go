@@ -1,0 +1,200 @@
+package webdelivery_test
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A reader of JSON for the tests, written from RFC 8259 alone, so that the SDK is compared with no reader that it uses. As
+// the SDK it takes nothing but UTF-8 and no half of a surrogate pair, which section 8 calls unpredictable.
+
+// node is a JSON value.
+type node struct {
+	kind  byte     // { [ " 0 t f n
+	raw   string   // as it stands in the text
+	text  string   // of a string, without quotes and escapes
+	names []string // of the members of an object
+	nodes []*node  // its members, or the values of an array
+}
+
+// parseJSON reads a text that is one value. It is nil for a text that is none.
+func parseJSON(text string) *node {
+	p := jsonParser{rest: text}
+	n := p.value()
+	p.blanks()
+	if n == nil || p.rest != "" {
+		return nil
+	}
+	return n
+}
+
+type jsonParser struct{ rest string }
+
+func (p *jsonParser) blanks() { p.rest = strings.TrimLeft(p.rest, " \t\n\r") }
+
+// take uses up a token, if it comes next behind blanks.
+func (p *jsonParser) take(token string) bool {
+	p.blanks()
+	rest, ok := strings.CutPrefix(p.rest, token)
+	if ok {
+		p.rest = rest
+	}
+	return ok
+}
+
+func (p *jsonParser) value() *node {
+	p.blanks()
+	begin := p.rest
+	var n *node
+	switch {
+	case p.take("{"):
+		n = p.members()
+	case p.take("["):
+		n = p.values()
+	case strings.HasPrefix(p.rest, `"`):
+		n = p.text()
+	case p.take("true"):
+		n = &node{kind: 't'}
+	case p.take("false"):
+		n = &node{kind: 'f'}
+	case p.take("null"):
+		n = &node{kind: 'n'}
+	default:
+		n = p.number()
+	}
+	if n != nil {
+		n.raw = begin[:len(begin)-len(p.rest)]
+	}
+	return n
+}
+
+func (p *jsonParser) members() *node {
+	n := &node{kind: '{'}
+	if p.take("}") {
+		return n
+	}
+	for {
+		p.blanks()
+		name := p.text()
+		if name == nil || !p.take(":") {
+			return nil
+		}
+		value := p.value()
+		if value == nil {
+			return nil
+		}
+		n.names, n.nodes = append(n.names, name.text), append(n.nodes, value)
+		if p.take("}") {
+			return n
+		}
+		if !p.take(",") {
+			return nil
+		}
+	}
+}
+
+func (p *jsonParser) values() *node {
+	n := &node{kind: '['}
+	if p.take("]") {
+		return n
+	}
+	for {
+		value := p.value()
+		if value == nil {
+			return nil
+		}
+		n.nodes = append(n.nodes, value)
+		if p.take("]") {
+			return n
+		}
+		if !p.take(",") {
+			return nil
+		}
+	}
+}
+
+func (p *jsonParser) number() *node {
+	rest := strings.TrimPrefix(p.rest, "-")
+	digits := func() int {
+		trimmed := strings.TrimLeft(rest, "0123456789")
+		n := len(rest) - len(trimmed)
+		rest = trimmed
+		return n
+	}
+	leadingZero := strings.HasPrefix(rest, "0")
+	if n := digits(); n == 0 || leadingZero && n > 1 {
+		return nil
+	}
+	if after, ok := strings.CutPrefix(rest, "."); ok {
+		if rest = after; digits() == 0 {
+			return nil
+		}
+	}
+	if rest != "" && (rest[0] == 'e' || rest[0] == 'E') {
+		rest = rest[1:]
+		if rest != "" && (rest[0] == '+' || rest[0] == '-') {
+			rest = rest[1:]
+		}
+		if digits() == 0 {
+			return nil
+		}
+	}
+	p.rest = rest
+	return &node{kind: '0'}
+}
+
+func (p *jsonParser) text() *node {
+	rest, ok := strings.CutPrefix(p.rest, `"`)
+	var b strings.Builder
+	for ok && rest != "" {
+		r, size := utf8.DecodeRuneInString(rest)
+		switch {
+		case r == '"':
+			p.rest = rest[1:]
+			return &node{kind: '"', text: b.String()}
+		case r == '\\':
+			var escaped rune
+			if escaped, size = escape(rest); size == 0 {
+				return nil
+			}
+			b.WriteRune(escaped)
+		case r < ' ' || r == utf8.RuneError && size == 1:
+			return nil
+		default:
+			b.WriteRune(r)
+		}
+		rest = rest[size:]
+	}
+	return nil
+}
+
+// escape reads the escape at the beginning of a text, and its size; 0 if it is none.
+func escape(text string) (rune, int) {
+	if len(text) < 2 {
+		return 0, 0
+	}
+	if i := strings.IndexByte(`"\/bfnrt`, text[1]); i >= 0 {
+		return rune("\"\\/\b\f\n\r\t"[i]), 2
+	}
+	unit := func(at int) (rune, bool) {
+		if len(text) < at+6 || text[at] != '\\' || text[at+1] != 'u' || strings.Trim(text[at+2:at+6], "0123456789abcdefABCDEF") != "" {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(text[at+2:at+6], 16, 16)
+		return rune(n), err == nil
+	}
+	first, ok := unit(0)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(first) {
+		return first, 6
+	}
+	second, ok := unit(6)
+	if both := utf16.DecodeRune(first, second); ok && both != utf8.RuneError {
+		return both, 12
+	}
+	return 0, 0
+}
