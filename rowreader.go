@@ -32,7 +32,11 @@ type resultReader struct {
 	table table     // the last row
 
 	begun, ended bool
-	source       *rowSource // the rows that are being read
+	inRows       bool
+	source       rowSource // the rows that are being read, where inRows
+
+	found bool  // table has the row that came next
+	err   error // that ended the reading
 }
 
 // newResultReader reads a reply as it arrives; no single value may be longer than limit.
@@ -45,29 +49,30 @@ func newResultReader(body io.Reader, limit int64, auth *authenticator) *resultRe
 // that is skipped may have millions. Those that matter are told apart in member.
 var unboundedNames = jsontext.AllowDuplicateNames(true)
 
-// next reads on to the next row, which is in table then. It is false at the end of the reply, or with an error. Rows that
-// come before their columns are read when the reply has ended.
-func (r *resultReader) next() (bool, error) {
-	for {
-		if r.source != nil {
-			if found, err := r.nextRow(); found || err != nil {
-				return found, err
-			}
-		}
-		if r.ended && r.source == nil {
-			return false, nil
-		}
-		if err := r.readMembers(); err != nil {
-			return false, err
+// next reads on to the next row, which is in table then. It is false at the end of the reply, or with err. Rows that come
+// before their columns are read when the reply has ended.
+func (r *resultReader) next() bool {
+	for r.found = false; !r.found && r.err == nil; {
+		switch {
+		case r.inRows:
+			r.found, r.err = r.nextRow()
+		case r.ended:
+			return false
+		default:
+			r.err = r.readMembers()
 		}
 	}
+	return r.found
 }
 
 // readMembers reads on to the rows, or to the end of the reply.
 func (r *resultReader) readMembers() error {
 	err := r.toRows()
+	if err == nil || !r.moved {
+		return err
+	}
 	var syntax *jsontext.SyntacticError
-	if r.moved && errors.As(err, &syntax) {
+	if errors.As(err, &syntax) {
 		return fmt.Errorf("bytes after the rows: %w", syntax.Err) // the offset it tells is not that in the reply
 	}
 	return err
@@ -85,7 +90,7 @@ func (r *resultReader) toRows() error {
 		if err != nil {
 			return err
 		}
-		if err := r.member(name.String()); err != nil || r.source != nil {
+		if err := r.member(name.String()); err != nil || r.inRows {
 			return err
 		}
 	}
@@ -109,7 +114,7 @@ func (r *resultReader) toRows() error {
 	if kind := jsontext.Value(r.held).Kind(); kind != '[' {
 		return fmt.Errorf("rows is no array, but %v", kind)
 	}
-	r.source = &rowSource{text: r.held, next: 1}
+	r.source, r.inRows = rowSource{text: r.held, next: 1}, true
 	return nil
 }
 
@@ -240,19 +245,19 @@ func (r *resultReader) openRows() error {
 	}
 	unread := r.dec.UnreadBuffer()
 	text := append(make([]byte, 0, max(rowBuffer, len(unread))), unread...)
-	r.source = &rowSource{text: text, from: r.meter, max: r.meter.limit}
+	r.source, r.inRows = rowSource{text: text, from: r.meter, max: r.meter.limit}, true
 	return nil
 }
 
 // closeRows lets the tokenizer go on behind the rows. It begins with the bracket that ends them, so that what is behind
 // it has to stand behind an array.
 func (r *resultReader) closeRows() error {
-	rest := r.source.rest()
-	r.source = nil
+	r.inRows = false
 	if r.ended {
 		return nil
 	}
 	r.moved = true
+	rest := r.source.rest()
 	r.dec = jsontext.NewDecoder(io.MultiReader(strings.NewReader(`{"":[`), rest), unboundedNames)
 	for range 4 {
 		if _, err := r.dec.ReadToken(); err != nil {

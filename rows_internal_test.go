@@ -14,15 +14,14 @@ import (
 func readAll(body io.Reader) (rows, kept []string, err error) {
 	r := newResultReader(body, 1<<20, nil)
 	var store rowStore
-	var found bool
-	for found, err = r.next(); found; found, err = r.next() {
+	for r.next() {
 		rows = append(rows, Row{table: &r.table}.String())
 		store.add(&r.table)
 	}
 	for _, row := range store.rows(r.rows) {
 		kept = append(kept, row.String())
 	}
-	return rows, kept, err
+	return rows, kept, r.err
 }
 
 // oneByOne gives its bytes one at a time, as a slow network does.

@@ -174,19 +174,17 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 // what counts, and has to be one.
 func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*resultReader, error) {
 	var in *resultReader
-	var unusable error
 	cl.take = func(body io.Reader) (int, error) {
 		in = newResultReader(body, f.client.maxBody, f.client.auth)
 		if kept != nil {
 			*kept = rowStore{} // an attempt before may have left some
 		}
-		var found bool
-		for found, unusable = in.next(); found; found, unusable = in.next() {
+		for in.next() {
 			if kept != nil {
 				kept.add(&in.table)
 			}
 		}
-		return in.envelopeCode(), unusable
+		return in.envelopeCode(), in.err
 	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
@@ -195,8 +193,8 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*r
 	if err := r.checkPresent(); err != nil {
 		return nil, err
 	}
-	if unusable != nil {
-		return nil, r.bad("", unusable)
+	if in.err != nil {
+		return nil, r.bad("", in.err)
 	}
 	if kept == nil && in.rows > in.total {
 		return nil, r.bad(fmt.Sprintf("total_results is %d, and the response has %d rows", in.total, in.rows), nil)
@@ -264,12 +262,10 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 // as many rows as match up to the limit, and no fewer than least.
 func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64, yield func(Row, error) bool) error {
 	var in *resultReader
-	var found bool
-	var unusable error
 	cl.begin = func(body io.Reader) (int, error) {
 		in = newResultReader(body, f.client.maxBody, f.client.auth)
-		found, unusable = in.next()
-		return in.envelopeCode(), unusable
+		in.next()
+		return in.envelopeCode(), in.err
 	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
@@ -280,7 +276,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 		return r.bad("an HTML page", nil)
 	}
 	in.meter.from = r.stream // the beginning need not be kept any longer
-	for ; found; found, unusable = in.next() {
+	for ; in.found; in.next() {
 		if !yield(Row{table: &in.table}, nil) {
 			return nil
 		}
@@ -288,8 +284,8 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	switch {
 	case in.envelopeCode() >= http.StatusBadRequest:
 		return r.refusedBy(in.envelopeCode())
-	case unusable != nil:
-		return r.broken(unusable)
+	case in.err != nil:
+		return r.broken(in.err)
 	default:
 		return f.complete(in, limit, least)
 	}
