@@ -28,7 +28,7 @@ func TestEnvelopesInAStream(t *testing.T) {
 		{"behind a long text", `{"note":"` + long + `","description":"under maintenance","code":503}`, 0, 503, true},
 		{"with empty members of a result", `{"columns":null,"rows":null,"total_results":0,"description":"under maintenance","code":503}`, 0, 503, true},
 		{"before a result", `{"code":503,"description":"under maintenance",` + good[1:], 0, 503, true},
-		{"between", strings.Replace(good, `,"rows"`, `,"code":503,"rows"`, 1), 2, 503, false},
+		{"between", strings.Replace(good, `,"rows"`, `,"code":503,"description":"under maintenance","rows"`, 1), 0, 503, true},
 		{"behind a result", good[:len(good)-1] + `,"code":503}`, 2, 503, false},
 		{"final", `{"code":403,"description":"under maintenance"}`, 0, 403, false},
 

@@ -135,13 +135,17 @@ func TestBodiesThatAreSomethingElse(t *testing.T) {
 		`{"description":"` + long + `","\u0063ode":"503"}`: webdelivery.ErrServer,
 	} {
 		for _, f := range []framing{byLength, byChunks, byEnd} {
+			want := is
+			if body == "" && f == byEnd {
+				want = io.ErrUnexpectedEOF // it looks like one that was cut before its first byte
+			}
 			for name, read := range reads {
 				t.Run(fmt.Sprint(name, " ", f, " ", body[:min(len(body), 40)]), func(t *testing.T) {
 					t.Parallel()
 					client, err := webdelivery.NewClient("http://"+serveBody(t, f, body), "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"),
 						webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond, MaxWait: time.Millisecond}))
 					require.NoError(t, err)
-					assert.ErrorIs(t, read(t, client), is)
+					assert.ErrorIs(t, read(t, client), want)
 				})
 			}
 		}

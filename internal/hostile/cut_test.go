@@ -18,8 +18,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// framing is how a response of HTTP says where its body ends.
-type framing struct {
+// cutFraming is how a response of HTTP says where its body ends.
+type cutFraming struct {
 	name string
 	head string                             // before the body: of this status, and so many bytes
 	body func(whole string, cut int) string // what is sent of it
@@ -41,8 +41,8 @@ func chunked(whole string, cut int) string {
 	return text
 }
 
-func framings() []framing {
-	return []framing{
+func cutFramings() []cutFraming {
+	return []cutFraming{
 		{"HTTP/1.0", "HTTP/1.0 %[1]s\r\nContent-Type: application/json\r\n\r\n", beginningOf, true},
 		{"HTTP/1.0 kept alive", "HTTP/1.0 %[1]s\r\nConnection: keep-alive\r\n\r\n", beginningOf, true},
 		{"no length", "HTTP/1.1 %[1]s\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n", beginningOf, true},
@@ -54,7 +54,7 @@ func framings() []framing {
 
 // cutServer answers every request with the same body. It sends the beginning of the first few, and closes the connection.
 type cutServer struct {
-	framing  framing
+	framing  cutFraming
 	status   string
 	whole    string
 	cut      int
@@ -190,7 +190,7 @@ func cutWrites() []cutCall {
 // nothing but its JSON tells that it was cut. A cut that passes is survived.
 func TestBodiesThatAreCut(t *testing.T) {
 	t.Parallel()
-	for _, f := range framings() {
+	for _, f := range cutFramings() {
 		for _, call := range append(cutReads(), cutWrites()...) {
 			n := len(call.whole)
 			for _, cut := range []int{0, 1, n / 3, n / 2, n - 2, n - 1, n} {
@@ -224,7 +224,7 @@ func TestBodiesThatAreCut(t *testing.T) {
 func TestReceiptsThatAreCut(t *testing.T) {
 	t.Parallel()
 	purge := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")}}
-	for _, f := range framings() {
+	for _, f := range cutFramings() {
 		for _, status := range []string{"201 Created", "303 See Other"} {
 			t.Run(f.name+"/"+status, func(t *testing.T) {
 				t.Parallel()
@@ -249,7 +249,7 @@ func TestReceiptsThatAreCut(t *testing.T) {
 func TestRowsThatAreCut(t *testing.T) {
 	t.Parallel()
 	const rowsFirst = `{"rows":[["192.0.2.1",1],["192.0.2.2",2]],"columns":[{"name":"client_ip"},{"name":"client_asn"}],"total_results":2}`
-	for _, f := range framings() {
+	for _, f := range cutFramings() {
 		for whole, ends := range map[string][2]int{
 			aResult:   {strings.Index(aResult, `,["192.0.2.2"`), strings.Index(aResult, `],"total`)}, // of the rows
 			rowsFirst: {len(rowsFirst), len(rowsFirst)},                                              // they wait for their columns
@@ -305,7 +305,7 @@ func countRows(t *testing.T, s *cutServer) (n int, err error) {
 // the same again, so it is not asked for again.
 func TestBadBodiesThatAreNotCut(t *testing.T) {
 	t.Parallel()
-	for _, f := range framings() {
+	for _, f := range cutFramings() {
 		for _, body := range []string{`{"id":]`, `{"id":"t1"}}`, `<html><body>`, `{"id":"t1"`, `[`, `"t`, ``, `null`, `{"id":"t1",x`} {
 			isBeginning := body == `{"id":"t1"` || body == `[` || body == `"t` || body == ``
 			if f.endless && isBeginning {
