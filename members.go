@@ -40,7 +40,7 @@ func exactNames(text []byte) []byte {
 	return append(changed, text[done:]...)
 }
 
-// plainLower: a quoted name without capital letters, of ASCII alone. encoding/json takes some letters beyond for an s or a k.
+// plainLower: a quoted name without capital letters, of ASCII alone. encoding/json takes letters beyond for an s or a k.
 func plainLower(quoted []byte) bool {
 	name := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(name, '\\') >= 0 {

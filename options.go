@@ -63,8 +63,8 @@ func WithAttemptTimeout(d time.Duration) Option {
 	}
 }
 
-// WithIdleTimeout bounds how long a streamed reply may stand still in one attempt; a stream that goes on arriving has no time limit of
-// its own. Default 60 s.
+// WithIdleTimeout bounds how long a streamed reply may stand still in one attempt. A stream that goes on arriving has no
+// time limit of its own. Default 60 s.
 func WithIdleTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {

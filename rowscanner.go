@@ -38,7 +38,8 @@ const (
 // scan takes apart the row at the beginning of the text, from its bracket on, and returns the place behind it. After
 // errShort it is called again with the same text and more behind it.
 func (s *rowScan) scan(text []byte) (end int, err error) {
-	i, marks := 1, append(s.marks[:0], 0)
+	i, marks := 1, s.marks[:0]
+	marks = append(marks, 0)
 	if s.at > 0 || len(text) > 1 && (text[1] <= ' ' || text[1] == ']') {
 		if i, err = s.resume(text); err != nil || s.at == 0 {
 			return i, err
@@ -69,7 +70,7 @@ func (s *rowScan) scan(text []byte) (end int, err error) {
 				return s.stop(err, marks, start, start, inValue)
 			}
 		}
-		marks = append(marks, uint32(i)) //nolint:gosec // who calls bounds the text
+		marks = append(marks, uint32(i)) // who calls bounds the text
 		if i < len(text) && text[i] <= ' ' {
 			i = skipBlanks(text, i)
 		}

@@ -87,7 +87,8 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 }
 
 // List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0, and a time
-// outside of the years 1 to 9999, are a [*ValidationError], parameters that the service does not take [ErrBadRequest], a reply that is no page [ErrBadReply].
+// outside of the years 1 to 9999, are a [*ValidationError], parameters that the service does not take [ErrBadRequest],
+// a reply that is no page [ErrBadReply].
 // HasMore of the page is true also when the reply does not say whether further pages exist, see [Page].
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	cl, err := s.listCall(options)

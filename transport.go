@@ -534,8 +534,8 @@ func (x *exchange) header(v *headerValues, shown credential) http.Header {
 // errCut is a body that HTTP takes for whole, as it may end anywhere.
 var errCut = fmt.Errorf("the connection ended in the middle of the JSON text: %w", io.ErrUnexpectedEOF)
 
-// endless: nothing marks the end of the body but that of the connection (HTTP/1 without a length, not chunked), so that one
-// that was cut looks whole, unless its JSON tells. Where HTTP does mark the end, the service has sent what it meant to
+// endless: nothing marks the end of the body but that of the connection (HTTP/1 without a length, not chunked), so that
+// one that was cut looks whole, unless its JSON tells. Where HTTP does mark the end, the service has sent what it meant to
 // send, and would send the same again.
 func endless(resp *http.Response) bool {
 	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && !resp.Uncompressed
