@@ -24,12 +24,14 @@ type departure struct {
 	permit *permit
 	cancel context.CancelFunc // of the attempt
 	late   atomic.Bool        // the permit expired before there was a connection
-	once   sync.Once
+	ended  bool               // the permit, by the attempt itself
 
 	mu      sync.Mutex
-	settled bool        // the response or a fault has come
-	written time.Time   // when the whole request was written
-	overdue *time.Timer // ends the permit of a request whose response takes long
+	settled bool          // the response or a fault has come
+	written time.Time     // when the whole request was written
+	overdue *time.Timer   // ends the permit of a request whose response takes long
+	ending  chan struct{} // is closed when it has; nil while it has not begun to
+	fault   error         // what the user's limiter did then in place of returning
 }
 
 // watch adds the hooks of a purge to those of its attempt.
@@ -58,8 +60,29 @@ func (d *departure) wrote() {
 	defer d.mu.Unlock()
 	if !d.settled {
 		d.written = time.Now()
-		d.overdue = time.AfterFunc(arrivesWithin, func() { d.end(time.Now()) })
+		d.overdue = time.AfterFunc(arrivesWithin, d.endOverdue)
 	}
+}
+
+// endOverdue ends the permit, in the goroutine of the timer.
+func (d *departure) endOverdue() {
+	ending := make(chan struct{})
+	d.mu.Lock()
+	begins := !d.settled
+	if begins {
+		d.ending = ending
+	}
+	d.mu.Unlock()
+	if !begins {
+		return
+	}
+	caught(func() error {
+		d.permit.end(d.ctx, time.Now())
+		return nil
+	}, func(err error) {
+		d.fault = err
+		close(ending)
+	})
 }
 
 // arrived notes the response.
@@ -77,6 +100,14 @@ func (d *departure) failed(unsent bool) {
 	}
 }
 
+// close sees to it that the permit ends, also if the transport panics. If the user's limiter panicked when the permit was
+// overdue, the attempt has failed.
+func (d *departure) close(a *attempt) {
+	if d.failed(false); d.fault != nil {
+		a.err = d.fault
+	}
+}
+
 // settle stops waiting, and returns when the request left at the latest.
 func (d *departure) settle() time.Time {
 	d.mu.Lock()
@@ -89,7 +120,17 @@ func (d *departure) settle() time.Time {
 	return d.written
 }
 
-// end waits for an end that is under way, so that nothing of it outlives the attempt.
+// end waits for an end that is under way, so that nothing of it outlives the attempt. It does so without a lock, as the
+// user's limiter may take long.
 func (d *departure) end(arrived time.Time) {
-	d.once.Do(func() { d.permit.end(d.ctx, arrived) })
+	d.mu.Lock()
+	ending := d.ending
+	d.mu.Unlock()
+	switch {
+	case ending != nil:
+		<-ending
+	case !d.ended:
+		d.ended = true
+		d.permit.end(d.ctx, arrived)
+	}
 }

@@ -103,8 +103,7 @@ func (g *gate) acquire(ctx context.Context, caller *pace.Caller) (*permit, error
 		if g.limiter == nil {
 			return p, nil
 		}
-		if p.lent, err = borrow(ctx, g.limiter); err != nil {
-			p.end(ctx, time.Time{})
+		if err = p.borrow(ctx, g.limiter); err != nil {
 			return nil, &unsentError{"waiting for a purge permit", err}
 		}
 		if !g.pace.Pausing() {
@@ -114,16 +113,24 @@ func (g *gate) acquire(ctx context.Context, caller *pace.Caller) (*permit, error
 	}
 }
 
-// borrow takes a permit of the user's limiter.
-func borrow(ctx context.Context, l Limiter) (Permit, error) {
-	if l, ok := l.(PermitLimiter); ok {
-		return l.Acquire(ctx)
+// borrow takes a permit of the user's limiter. Without one, also if the limiter panics, the place is given back.
+func (p *permit) borrow(ctx context.Context, l Limiter) (err error) {
+	lent := false
+	defer func() {
+		if !lent {
+			p.end(ctx, time.Time{})
+		}
+	}()
+	if permits, ok := l.(PermitLimiter); ok {
+		p.lent, err = permits.Acquire(ctx)
+	} else {
+		err = l.Wait(ctx)
 	}
-	err := l.Wait(ctx)
 	if _, plain := l.(*rate.Limiter); plain && err != nil {
 		err = permitError(ctx, err)
 	}
-	return Permit{}, err
+	lent = err == nil
+	return err
 }
 
 // end frees what the permit holds. arrived is the latest moment at which its request may have reached the service; the

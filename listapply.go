@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -96,7 +94,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if plan, err = checkPlan(*plan, current); err != nil {
 		return nil, err
 	}
-	a := &applying{service: s, plan: plan, options: options, waiter: w, began: time.Now(), result: &ApplyResult{}}
+	a := &applying{service: s, plan: plan, options: options, waiter: w, began: time.Now(), turn: newTurn(), result: &ApplyResult{}}
 	if err := a.carryOut(ctx, current, wait); err != nil {
 		outcome := NotApplied
 		if a.uncertain || a.result.Added+a.result.Removed > 0 {
@@ -151,7 +149,7 @@ type applying struct {
 	waiter  *waiter
 	began   time.Time
 
-	mu        sync.Mutex // for the removals that run side by side
+	turn      turn // of the removals that run side by side
 	calls     int
 	result    *ApplyResult
 	uncertain bool // a change failed of which nobody knows whether it was made
@@ -202,26 +200,41 @@ func (a *applying) missing(ctx context.Context, texts []string) ([]string, error
 // through.
 func (a *applying) remove(ctx context.Context, entries []NetworkListEntry) error {
 	var group errgroup.Group
-	var failed atomic.Bool
 	group.SetLimit(a.options.Concurrency)
+	var failed error
 	for _, e := range entries {
 		group.Go(func() error {
-			if failed.Load() {
+			a.service.client.caught(func() error {
+				a.turn.Lock()
+				stop := failed != nil
+				a.turn.Unlock()
+				if stop {
+					return nil
+				}
+				task, err := a.removeOne(ctx, e.ID)
+				if err != nil {
+					return err
+				}
+				a.turn.Lock()
+				defer a.turn.Unlock()
+				a.done("removing", &a.result.Removed, 1, task)
 				return nil
-			}
-			task, err := a.removeOne(ctx, e.ID)
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			if err != nil {
-				failed.Store(true)
+			}, func(err error) {
+				if err == nil {
+					return
+				}
+				a.turn.Lock()
+				defer a.turn.Unlock()
 				a.uncertain = a.uncertain || OutcomeOf(err) != NotApplied
-				return err
-			}
-			a.done("removing", &a.result.Removed, 1, task)
+				if failed == nil {
+					failed = err
+				}
+			})
 			return nil
 		})
 	}
-	return group.Wait()
+	_ = group.Wait()
+	return failed
 }
 
 // removeOne removes an entry. One that cannot be found is gone already, if it cannot be read either; else the address

@@ -110,25 +110,33 @@ func (s *session) begin(ctx context.Context) {
 	go func() {
 		defer close(f.done)
 		defer cancel()
-		made, err := s.create(ctx)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.flight = nil
-		if err != nil {
-			f.err = &unsentError{"login", err}
-			if refusedLogin(err) {
-				s.lastErr = err
-				s.strike(1)
-			}
-			return
-		}
-		s.token = newSecret(made.ID)
-		forms := hiddenForms(authCookieName+"=", made.ID)
-		s.shown, s.newest = slices.Concat(forms, s.newest), forms
-		s.generation++
-		s.valid, s.proven = true, false
-		f.sessionToken = sessionToken{s.token, s.generation}
+		var made *Session
+		caught(func() (err error) {
+			made, err = s.create(ctx)
+			return err
+		}, func(err error) { s.end(f, made, err) })
 	}()
+}
+
+// end notes the result of a login.
+func (s *session) end(f *flight, made *Session, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flight = nil
+	if err != nil {
+		f.err = &unsentError{"login", err}
+		if refusedLogin(err) {
+			s.lastErr = err
+			s.strike(1)
+		}
+		return
+	}
+	s.token = newSecret(made.ID)
+	forms := hiddenForms(authCookieName+"=", made.ID)
+	s.shown, s.newest = slices.Concat(forms, s.newest), forms
+	s.generation++
+	s.valid, s.proven = true, false
+	f.sessionToken = sessionToken{s.token, s.generation}
 }
 
 // leave takes one waiter off a login; the last one ends it and sees it out, so that no goroutine stays behind.

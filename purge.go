@@ -290,6 +290,11 @@ func transactionCall(id int64) (call, error) {
 // ([PollEvery]). One that ended badly is a [*TransactionError], which holds it. A look that fails, or the end of the
 // context or of [WaitTimeout], ends the wait with that error; the purge goes on, and its outcome is [Unknown].
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
+	return s.wait(ctx, transactionID, s.client.fetchTransaction, options)
+}
+
+// wait is Wait with the way in which it looks.
+func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
 	cl, err := transactionCall(transactionID)
 	if err != nil {
 		return nil, err
@@ -297,7 +302,7 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 	var tx *Transaction
 	err = poll(ctx, "transaction", strconv.FormatInt(transactionID, 10), options,
 		func(ctx context.Context) (Progress, error) {
-			if tx, err = s.client.fetchTransaction(ctx, cl); err != nil {
+			if tx, err = look(ctx, cl); err != nil {
 				return Progress{}, err
 			}
 			return Progress{Status: tx.TransactionStatus, Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/bits"
-	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,8 +30,9 @@ type QueueOptions struct {
 	MaxURIs      int    // URIs in one request, and in one call; default 10,000
 	MaxBodyBytes int    // bytes in one request, and in one call; default 4 MiB. A single URI may be longer
 	MaxPending   int    // URIs that wait to be sent; further callers wait for room; default 1,000,000
-	// OnStats is called after each request, one call at a time, in a goroutine of the queue. It must not call the queue.
-	// nil: nobody is told.
+	// OnStats is called after each request, in a goroutine of its own, one call at a time and with ever newer statistics.
+	// Of requests that end while it runs it learns together, with the newest. It holds up nothing but Close, which waits
+	// for it until its context ends. If nil, nothing is reported.
 	OnStats func(QueueStats)
 }
 
@@ -44,13 +44,14 @@ type QueueStats struct {
 	Oldest   time.Duration // how long the oldest of the pending has waited; 0 when there is none
 }
 
-// QueueError is a purge of a queue that failed, with the URIs of the caller that are concerned. A request that the
-// service refuses because of some URIs fails for those alone; the caller's others were purged. Where very many of one
-// request are refused, they are not all told apart from their neighbours. [OutcomeOf] tells what became of the URIs:
-// [Unknown] also when some of the call were purged and others not.
+// QueueError is a purge of a queue that failed, with the URIs of the caller that are concerned: those that the service
+// refused, that may not have reached it, or whose transaction ended badly or has not ended. The caller's others were
+// purged. Where very many of one request are refused, others are named with them that were not sent alone, because the
+// queue stops splitting after a bounded number of requests. [OutcomeOf] tells what became of the call: [Unknown] also when some of
+// its URIs were purged and others not.
 type QueueError struct {
 	URIs []PurgeURI // those that failed, identical ones once; a copy
-	Err  error      // what went wrong; Unwrap gives it
+	Err  error      // what went wrong, all of it joined where URIs failed in several ways; Unwrap gives it
 
 	outcome Outcome
 }
@@ -88,33 +89,44 @@ type PurgeQueue struct {
 	invalid error // what is wrong with the options
 	room    *semaphore.Weighted
 	inWork  *semaphore.Weighted // requests under way
+	polls   *semaphore.Weighted // of transactions, under way
 	ctx     context.Context     //nolint:containedctx // ends when Close gives up; no caller's context may end another's purge
 	cancel  context.CancelFunc
 	closing context.Context //nolint:containedctx // ends when Close begins
 	refuse  context.CancelFunc
 
 	mu      sync.Mutex
-	pending []*purgeCall // oldest first; one that was abandoned stays as nothing until it is passed over
+	pending []*purgeCall // oldest first; one that was abandoned stays until it is passed over, or too many are
+	left    int          // of those, how many were abandoned
+	taken   map[*purgeCall]bool
 	stats   QueueStats
 	running bool               // the goroutine that takes permits
 	active  int                // all goroutines
 	idle    chan struct{}      // closed when the queue is closed and nothing is left of it
 	stop    context.CancelFunc // ends the wait for a permit that nobody needs any more
-	report  sync.Mutex
+	untold  bool               // the statistics have changed since OnStats was called
+	telling bool               // OnStats is being called
+	broken  error              // what OnStats did in place of returning, the first time
 }
 
 // purgeCall is one caller of Purge.
 type purgeCall struct {
-	items []purgeItem
-	since time.Time
-	taken bool // into a request
-	gone  bool // nobody waits for it any more
-	done  chan struct{}
-	waits int    // transactions that have not ended
-	left  func() // tells the waits for them that this caller has left; the lock is held
+	items    []purgeItem
+	since    time.Time
+	delivery *delivery // that carries it; nil while it waits
+	gone     bool      // nobody waits for it any more
+	shares   []*share  // what is done for this call, and maybe for others
+	waits    int       // transactions that have not ended
 
+	done    chan struct{}
 	receipt *PurgeReceipt
 	err     error
+}
+
+// share is work for some callers. It ends when they have all left.
+type share struct {
+	staying int
+	cancel  context.CancelFunc
 }
 
 // purgeItem is a URI with its form on the wire, by which identical ones are found.
@@ -126,15 +138,21 @@ type purgeItem struct {
 const (
 	// linger is how long an idle queue lets callers gather before it asks for a permit.
 	linger = 10 * time.Millisecond
-	// purgesUnderWay bounds the requests whose reply has not come yet.
+	// purgesUnderWay bounds the requests whose reply has not come yet, and as many looks at transactions.
 	purgesUnderWay = 4
+	// closeGrace is how long a Close that gives up waits for the goroutines of the queue. They end at once, unless a
+	// function of the user's ignores its context.
+	closeGrace = 100 * time.Millisecond
 	// purgeFrame is what a request has beside its URIs, in bytes, with some to spare.
 	purgeFrame = 100
 )
 
 // NewQueue makes a queue. Nothing is sent before its first Purge, which also tells of options that make no sense.
 func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
-	q := &PurgeQueue{client: s.client, options: options, idle: make(chan struct{}), inWork: semaphore.NewWeighted(purgesUnderWay)}
+	q := &PurgeQueue{
+		client: s.client, options: options, idle: make(chan struct{}), taken: map[*purgeCall]bool{},
+		inWork: semaphore.NewWeighted(purgesUnderWay), polls: semaphore.NewWeighted(purgesUnderWay),
+	}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.closing, q.refuse = context.WithCancel(context.Background())
 	o := &q.options
@@ -188,7 +206,7 @@ func (q *PurgeQueue) newCall(uris []PurgeURI) (*purgeCall, error) {
 	if err := (PurgeRequest{q.options.Action, uris}).validate(); err != nil {
 		return nil, err
 	}
-	c := &purgeCall{done: make(chan struct{}), left: func() {}}
+	c := &purgeCall{done: make(chan struct{})}
 	size := 0
 	seen := make(map[string]bool, len(uris))
 	for _, uri := range uris {
@@ -233,20 +251,23 @@ func (q *PurgeQueue) enter(c *purgeCall) bool {
 	q.stats.Pending += len(c.items)
 	if !q.running {
 		q.running = true
-		q.goLocked(q.run)
+		q.runLocked(true)
 	}
 	return true
 }
 
-// goLocked starts a goroutine of the queue. The lock is held.
-func (q *PurgeQueue) goLocked(f func()) {
+// goLocked starts a goroutine of the queue: f, and then done with its error, also if code of the user's panics or ends
+// the goroutine. The lock is held.
+func (q *PurgeQueue) goLocked(f func() error, done func(error)) {
 	q.active++
 	go func() {
-		f()
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.active--
-		q.endLocked()
+		defer func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.active--
+			q.endLocked()
+		}()
+		q.client.caught(f, done)
 	}()
 }
 
@@ -274,18 +295,26 @@ func (q *PurgeQueue) abandon(c *purgeCall, reason error) (*PurgeReceipt, error) 
 	default:
 	}
 	c.gone = true
-	if c.taken {
-		c.left()
-		if c.receipt != nil {
-			return c.receipt, c.failed(reason, Applied)
+	if c.delivery != nil {
+		for _, s := range c.shares {
+			if s.staying--; s.staying == 0 {
+				s.cancel()
+			}
 		}
-		return nil, c.failed(reason, Unknown)
+		return c.result(reason)
 	}
+	err := c.failed(reason, NotApplied)
 	q.passLocked(c)
-	if q.stats.Pending == 0 && q.stop != nil {
+	c.items = nil // a permit may be long in coming
+	if q.left++; 2*q.left > len(q.pending) {
+		q.pending = slices.DeleteFunc(q.pending, func(c *purgeCall) bool { return c.gone })
+		q.left = 0
+	}
+	if q.stats.Pending == 0 {
+		q.pending = nil
 		q.stop()
 	}
-	return nil, c.failed(reason, NotApplied)
+	return nil, err
 }
 
 // passLocked counts a call out of the pending ones. The lock is held.
@@ -294,6 +323,7 @@ func (q *PurgeQueue) passLocked(c *purgeCall) {
 	q.room.Release(int64(len(c.items)))
 }
 
+// failed is the error of a call of which nothing was sent.
 func (c *purgeCall) failed(err error, outcome Outcome) *QueueError {
 	e := &QueueError{Err: err, outcome: outcome}
 	for _, item := range c.items {
@@ -302,46 +332,42 @@ func (c *purgeCall) failed(err error, outcome Outcome) *QueueError {
 	return e
 }
 
-// run takes a permit and sends what is waiting, as long as anything is.
-func (q *PurgeQueue) run() {
-	for first := true; ; first = false {
-		ctx, more := q.next()
-		if !more {
-			return
-		}
-		permit, err := q.permit(ctx, first)
-		if err != nil {
-			if ctx.Err() == nil || q.ctx.Err() != nil { // else everybody has left meanwhile
-				q.failPending(err)
-			}
-			continue
-		}
-		calls := q.take()
-		if len(calls) == 0 {
-			permit.end(q.ctx, time.Time{})
-			q.inWork.Release(1)
-			continue
-		}
-		q.mu.Lock()
-		q.goLocked(func() { q.deliver(calls, permit) })
-		q.mu.Unlock()
+// runLocked takes permits and sends what is waiting, as long as anything is. The lock is held.
+func (q *PurgeQueue) runLocked(first bool) {
+	if q.stats.Pending == 0 {
+		q.pending, q.left, q.stop, q.running = nil, 0, nil, false
+		return
 	}
+	ctx, cancel := context.WithCancel(q.ctx)
+	q.stop = cancel
+	q.goLocked(func() error { return q.dispatch(ctx, first) }, func(err error) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if err != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // else everybody has left meanwhile
+			q.failLocked(err)
+		}
+		cancel()
+		q.runLocked(false)
+	})
 }
 
-// next says whether anything is waiting, and gives a context that ends when nothing is any more.
-func (q *PurgeQueue) next() (context.Context, bool) {
+// dispatch takes a permit and sends what is waiting then.
+func (q *PurgeQueue) dispatch(ctx context.Context, first bool) error {
+	permit, err := q.permit(ctx, first)
+	if err != nil {
+		return err
+	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.stop != nil {
-		q.stop()
+	calls := q.takeLocked()
+	if len(calls) > 0 {
+		q.deliverLocked(calls, permit)
 	}
-	if q.stats.Pending == 0 {
-		q.pending, q.stop, q.running = nil, nil, false
-		return nil, false
+	q.mu.Unlock()
+	if len(calls) == 0 {
+		defer q.inWork.Release(1)
+		permit.end(q.ctx, time.Time{})
 	}
-	var ctx context.Context
-	ctx, q.stop = context.WithCancel(q.ctx)
-	return ctx, true
+	return nil
 }
 
 // permit waits until a request may be sent. On success the caller holds a place among those under way. The session
@@ -355,25 +381,27 @@ func (q *PurgeQueue) permit(ctx context.Context, first bool) (*permit, error) {
 	if err := q.inWork.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	_, err := q.client.auth.credential(ctx, purge, 0)
 	var p *permit
+	defer func() {
+		if p == nil { // also if the limiter panicked
+			q.inWork.Release(1)
+		}
+	}()
+	_, err := q.client.auth.credential(ctx, purge, 0)
 	if err == nil {
 		p, err = q.client.gate.acquire(ctx, q.client.newCaller())
-	}
-	if err != nil {
-		q.inWork.Release(1)
 	}
 	return p, err
 }
 
-// take gathers the oldest calls that fit into one request.
-func (q *PurgeQueue) take() (calls []*purgeCall) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// takeLocked gathers the oldest calls that fit into one request. The lock is held.
+func (q *PurgeQueue) takeLocked() (calls []*purgeCall) {
 	uris, size := map[string]bool{}, purgeFrame
 	for len(q.pending) > 0 {
 		c := q.pending[0]
-		if !c.gone {
+		if c.gone {
+			q.left--
+		} else {
 			added, grown := 0, 0
 			for _, item := range c.items {
 				if !uris[item.json] {
@@ -387,7 +415,6 @@ func (q *PurgeQueue) take() (calls []*purgeCall) {
 				uris[item.json] = true
 			}
 			size += grown
-			c.taken = true
 			q.passLocked(c)
 			calls = append(calls, c)
 		}
@@ -397,231 +424,49 @@ func (q *PurgeQueue) take() (calls []*purgeCall) {
 	return calls
 }
 
-// failPending tells all who wait that there is no permit to be had. Nothing of theirs was sent.
-func (q *PurgeQueue) failPending(err error) {
+// failLocked ends all calls that wait: there is no permit to be had. Nothing of theirs was sent. The lock is held.
+func (q *PurgeQueue) failLocked(err error) {
 	if q.ctx.Err() != nil {
 		err = ErrQueueClosed
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
 	for _, c := range q.pending {
-		if c != nil && !c.gone {
+		if !c.gone {
 			q.passLocked(c)
 			q.settleLocked(c, nil, c.failed(err, NotApplied))
 		}
 	}
-	q.pending = nil
+	q.pending, q.left = nil, 0
 }
 
-// settleLocked ends a call. The lock is held.
+// settleLocked ends a call, unless it has ended. The lock is held.
 func (q *PurgeQueue) settleLocked(c *purgeCall, receipt *PurgeReceipt, err error) {
-	c.taken, c.receipt, c.err = true, receipt, err
-	close(c.done)
-}
-
-// fate is what became of one URI.
-type fate struct {
-	receipt *PurgeReceipt
-	err     error
-	unsure  bool // a request before the last one may have purged it
-}
-
-// deliver sends the URIs of some calls, split as far as need be, and tells each caller what became of his.
-func (q *PurgeQueue) deliver(calls []*purgeCall, first *permit) {
-	var items []purgeItem
-	fates := map[string]fate{}
-	for _, c := range calls {
-		for _, item := range c.items {
-			if _, known := fates[item.json]; !known {
-				fates[item.json] = fate{}
-				items = append(items, item)
-			}
-		}
-	}
-	s := &splitting{queue: q, fates: fates, left: maxSplits(len(items))}
-	s.send(items, first)
-	q.inWork.Release(1)
-
-	carried := map[int64][]*purgeCall{}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, c := range calls {
-		receipt, err := c.fate(fates)
-		if err != nil || !q.options.Wait || c.gone {
-			q.settleLocked(c, receipt, err)
-			continue
-		}
-		c.receipt = receipt
-		for id := range c.transactions(fates) {
-			carried[id] = append(carried[id], c)
-			c.waits++
-		}
-	}
-	for id, waiting := range carried {
-		q.awaitLocked(id, waiting)
-	}
-}
-
-// transactions are those that carry the URIs of a call: one, unless a request was split.
-func (c *purgeCall) transactions(fates map[string]fate) map[int64]bool {
-	ids := map[int64]bool{}
-	for _, item := range c.items {
-		ids[fates[item.json].receipt.TransactionID] = true
-	}
-	return ids
-}
-
-// fate is what became of a call: the receipt of the request that carried its last URI, or an error with those that
-// failed.
-func (c *purgeCall) fate(fates map[string]fate) (receipt *PurgeReceipt, err error) {
-	failed := &QueueError{outcome: NotApplied}
-	for _, item := range c.items {
-		f := fates[item.json]
-		if f.err == nil {
-			receipt = f.receipt
-			continue
-		}
-		failed.URIs = append(failed.URIs, item.uri)
-		failed.Err = f.err
-		if f.unsure || OutcomeOf(f.err) != NotApplied {
-			failed.outcome = Unknown
-		}
-	}
-	if failed.Err == nil {
-		return receipt, nil
-	}
-	if receipt != nil {
-		failed.outcome = Unknown // some of the call's URIs were purged
-	}
-	return receipt, failed
-}
-
-// awaitLocked looks at one transaction for all callers whose URIs it carries, until it has ended or they have all left.
-// The lock is held.
-func (q *PurgeQueue) awaitLocked(id int64, calls []*purgeCall) {
-	ctx, cancel := context.WithCancel(q.ctx)
-	staying := len(calls)
-	for _, c := range calls {
-		others := c.left
-		c.left = func() {
-			others()
-			if staying--; staying == 0 {
-				cancel()
-			}
-		}
-	}
-	q.goLocked(func() {
-		defer cancel()
-		_, err := q.client.Purge.Wait(ctx, id)
-		if err != nil && q.ctx.Err() != nil {
-			err = errors.Join(ErrQueueClosed, err)
-		}
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		for _, c := range calls {
-			if err != nil && c.err == nil {
-				c.err = c.failed(err, Unknown)
-			}
-			if c.waits--; c.waits == 0 {
-				q.settleLocked(c, c.receipt, c.err)
-			}
-		}
-	})
-}
-
-// splitting sends URIs, and again in halves those that the service refuses, until the refused ones stand alone.
-type splitting struct {
-	queue *PurgeQueue
-	fates map[string]fate
-	left  int // requests that may still be made
-
-	refusal error // the last one
-}
-
-// maxSplits bounds the requests for n URIs: enough to find a few refused ones among many; when there are more of them,
-// splitting on would take all the permits of everybody.
-func maxSplits(n int) int { return 1 + 6*bits.Len(uint(n)) }
-
-// send sends some URIs, with a permit or, if nil, one of its own. It says whether the service took all of them.
-func (s *splitting) send(items []purgeItem, p *permit) bool {
-	if s.left == 0 {
-		s.note(items, fate{err: s.refusal})
-		return false
-	}
-	s.left--
-	receipt, err := s.queue.submit(items, p)
-	if err == nil || !errors.Is(err, ErrBadRequest) {
-		s.note(items, fate{receipt: receipt, err: err})
-		return err == nil
-	}
-	s.refusal = err
-	if OutcomeOf(err) != NotApplied {
-		s.note(items, fate{err: err, unsure: true})
-	}
-	s.split(items)
-	return false
-}
-
-// split finds out which of the URIs are refused; at least one is. When the first half is taken, the refused ones are in
-// the other half, which need not be sent whole to know that.
-func (s *splitting) split(items []purgeItem) {
-	if len(items) == 1 || s.left == 0 {
-		s.note(items, fate{err: s.refusal})
-		return
-	}
-	first, second := items[:len(items)/2], items[len(items)/2:]
-	switch {
-	case !s.send(first, nil):
-		s.send(second, nil)
-	case len(second) == 1:
-		s.send(second, nil) // for its own words
+	delete(q.taken, c)
+	select {
+	case <-c.done:
 	default:
-		s.split(second)
+		c.receipt, c.err = receipt, err
+		close(c.done)
 	}
 }
 
-func (s *splitting) note(items []purgeItem, f fate) {
-	for _, item := range items {
-		kept := f
-		kept.unsure = f.unsure || s.fates[item.json].unsure
-		s.fates[item.json] = kept
-	}
-}
-
-// submit sends one request.
-func (q *PurgeQueue) submit(items []purgeItem, p *permit) (*PurgeReceipt, error) {
-	r, err := q.client.send(q.ctx, call{
-		method: http.MethodPost, path: purgePath, purge: q.bodyOf(items), permit: p,
-	})
-	var receipt *PurgeReceipt
-	if err == nil {
-		receipt, err = r.receipt()
-	}
-	if err != nil && q.ctx.Err() != nil {
-		err = errors.Join(ErrQueueClosed, err)
-	}
-	q.count(len(items), err)
-	return receipt, err
-}
-
-// bodyOf is the body of a request for these.
-func (q *PurgeQueue) bodyOf(items []purgeItem) *purgeBody {
-	size := 0
-	for _, item := range items {
-		size += len(item.json)
-	}
-	return newPurgeBody(q.options.Action, len(items), size, func(b []byte, i int) []byte {
-		return append(b, items[i].json...)
-	})
-}
-
-// count keeps the statistics and tells them.
+// count keeps the statistics, and has OnStats called with them.
 func (q *PurgeQueue) count(uris int, err error) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.stats.Requests++
 	if err == nil {
 		q.stats.Sent += uris
 	}
+	if q.untold = q.options.OnStats != nil; q.untold && !q.telling {
+		q.telling = true
+		q.tellLocked()
+	}
+}
+
+// tellLocked calls OnStats until it knows the newest statistics. It has a goroutine of its own, so that a function that
+// takes long holds up nothing else. The lock is held.
+func (q *PurgeQueue) tellLocked() {
+	q.untold = false
 	now := q.stats
 	for _, c := range q.pending {
 		if !c.gone {
@@ -629,18 +474,29 @@ func (q *PurgeQueue) count(uris int, err error) {
 			break
 		}
 	}
-	q.mu.Unlock()
-	if q.options.OnStats != nil {
-		q.report.Lock()
-		defer q.report.Unlock()
+	q.goLocked(func() error {
 		q.options.OnStats(now)
-	}
+		return nil
+	}, func(err error) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if err != nil && q.broken == nil {
+			q.broken = fmt.Errorf("webdelivery: OnStats: %w", err)
+		}
+		if q.telling = q.untold; q.telling {
+			q.tellLocked()
+		}
+	})
 }
 
 // Close refuses new purges and sends the rest. When ctx ends before all of it is sent (with Wait: before its
 // transactions have ended), every caller whose URIs were not sent gets [ErrQueueClosed] with the outcome [NotApplied],
-// what is under way is given up, and the context's error is returned. When Close returns, nothing of the queue runs. It
-// may be called again. Give it a context of its own: that of a job may have ended when the job closes its queue.
+// what is under way is given up, and the context's error is returned. When Close returns, nothing of the queue runs,
+// unless a transport, limiter, log handler or OnStats of yours ignores the end of its context: 100 ms later Close
+// returns, and so does every Purge. Close may be called again. Give it a context of its own: that of a job may have
+// ended when the job closes its queue.
+//
+// If OnStats has panicked or ended its goroutine, Close returns an error that says so, although everything was sent.
 func (q *PurgeQueue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.refuse()
@@ -648,10 +504,29 @@ func (q *PurgeQueue) Close(ctx context.Context) error {
 	q.mu.Unlock()
 	select {
 	case <-q.idle:
-		return nil
+		return q.broken
+	default:
+	}
+	select {
+	case <-q.idle:
+		return q.broken
 	case <-ctx.Done():
 	}
 	q.cancel()
-	<-q.idle
+	q.mu.Lock()
+	q.failLocked(ErrQueueClosed)
+	q.mu.Unlock()
+	grace := time.NewTimer(closeGrace)
+	defer grace.Stop()
+	select {
+	case <-q.idle:
+	case <-grace.C:
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		for c := range q.taken {
+			receipt, err := c.result(ErrQueueClosed)
+			q.settleLocked(c, receipt, err)
+		}
+	}
 	return ctx.Err()
 }

@@ -513,6 +513,7 @@ func TestQueueStats(t *testing.T) {
 			})
 		}
 		wg.Wait()
+		require.NoError(f, q.Close(f.Context())) // waits for the last report
 		// The queue lets callers gather for 10 ms and takes the free place until 1 s after its response at 1.01 s. The second
 		// request leaves at 1.05 s in the place of the purge before, the third at 2.06 s.
 		assert.Equal(f, []webdelivery.QueueStats{

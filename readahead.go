@@ -82,8 +82,14 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			result := make(chan aheadPage[T], 1)
 			ready[index] = result
 			underWay.Go(func() {
-				read, err := readNumbered[T](ctx, c, first, index)
-				result <- aheadPage[T]{read, err}
+				var page aheadPage[T]
+				c.caught(func() (err error) {
+					page.read, err = readNumbered[T](ctx, c, first, index)
+					return err
+				}, func(err error) {
+					page.err = err
+					result <- page
+				})
 			})
 		}
 		for i := range ahead {

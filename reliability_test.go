@@ -629,9 +629,6 @@ func (f *fixture) giveUp(c cancellation, op operationOf) {
 		assert.Equal(f, c.outcome, outcome)
 		assert.False(f, outcome == webdelivery.NotApplied && prepared.done())
 	}
-	if op.shared {
-		return
-	}
 	sent = len(f.srv.Requests())
 	time.Sleep(time.Minute)
 	assert.Len(f, f.srv.Requests(), sent, "nothing is sent afterwards")

@@ -145,13 +145,16 @@ func (a *attempt) passing() bool {
 // lasting: an error that a second attempt would meet again.
 func lasting(err error) bool {
 	var (
-		unsent *unsentError
-		setup  *setupError
-		dns    *net.DNSError
-		cert   *tls.CertificateVerificationError
+		unsent   *unsentError
+		panicked *panicError
+		setup    *setupError
+		dns      *net.DNSError
+		cert     *tls.CertificateVerificationError
 	)
 	switch {
 	case errors.As(err, &unsent), errors.Is(err, ErrResponseTooLarge), errors.Is(err, ErrBadReply): // the status is none
+		return true
+	case errors.As(err, &panicked), errors.Is(err, errGoexit):
 		return true
 	case errors.As(err, &dns):
 		return dns.IsNotFound

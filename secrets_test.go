@@ -183,6 +183,18 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	_, err = distrusting.Tasks.Get(f.Context(), taskID)
 	require.Error(f, err)
 	s.show(err)
+	// A transport that panics in a goroutine of the SDK, also with a request that shows the credentials.
+	for _, says := range []func(*http.Request) string{func(*http.Request) string { return "boom" }, func(r *http.Request) string { return fmt.Sprint(r.Header) }} {
+		panicking := settings
+		panicking.options = append(slices.Clone(settings.options), webdelivery.WithHTTPClient(&http.Client{
+			Transport: roundTripper(func(r *http.Request) (*http.Response, error) { panic(says(r)) }),
+		}))
+		queue := f.newClient(f.srv.URL(), panicking).Purge.NewQueue(webdelivery.QueueOptions{})
+		_, err := queue.Purge(f.Context(), webdelivery.Exact(anObject))
+		require.Error(f, err)
+		s.show(err)
+		require.NoError(f, queue.Close(f.Context()))
+	}
 	s.check(f, "settings")
 }
 

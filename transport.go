@@ -433,7 +433,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	var away *departure
 	if a.permit != nil {
 		away = &departure{ctx: req.Context(), permit: a.permit, cancel: dog.cancel}
-		defer away.failed(false) // in case the transport panics
+		defer away.close(a)
 		away.watch(&own.trace)
 	}
 	out := req.WithContext(httptrace.WithClientTrace(ctx, &own.trace))

@@ -90,13 +90,19 @@ func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 		return nil, err
 	}
 	w := l.enter(ctx, c)
+	waits := true
+	defer func() {
+		if waits { // ctx has ended, or is the caller's own and panicked
+			l.leave(w)
+		}
+	}()
 	for {
 		permit, wait, err := l.try(w, time.Now())
 		if permit != nil || err != nil {
+			waits = false
 			return permit, err
 		}
 		if err := w.sleep(ctx, wait); err != nil {
-			l.leave(w)
 			return nil, err
 		}
 	}
