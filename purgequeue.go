@@ -175,9 +175,12 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 //
 // What the service document calls invalid, and more URIs than fit into one request, are a [*ValidationError]. All other
 // errors are a [*QueueError] that names the URIs: those that the service refuses ([ErrBadRequest]) do not touch others.
-// A caller whose context ends takes his URIs out when they have not been sent; then the outcome is [NotApplied]. Purge
-// does not return before the end of the context, even if the next permit comes later. When the service has accepted
-// some of the call's URIs, the receipt is returned with the error. After Close it is [ErrQueueClosed].
+// A caller whose context ends takes his URIs out when they have not been sent; then the outcome is [NotApplied]. A request
+// that all its callers have left ends, as a Submit does when its context ends. Purge does not return before the end of
+// the context, even if the next permit comes later. When the service has accepted some of the call's URIs, the receipt is
+// returned with the error. After Close it is [ErrQueueClosed].
+//
+// If a transport, limiter or log handler of yours panics or ends its goroutine, Purge returns an error that says so.
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
 	c, err := q.newCall(uris)
 	if err != nil {

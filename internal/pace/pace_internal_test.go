@@ -320,6 +320,27 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
+// panicking is a context whose Done panics, as one of the user's own may.
+type panicking struct{ context.Context }
+
+func (panicking) Done() <-chan struct{} { panic("boom") }
+
+// A caller whose own context panics holds up nobody behind.
+func TestAContextThatPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New()
+		for range places {
+			permit, err := l.Acquire(t.Context(), &Caller{})
+			require.NoError(t, err)
+			permit.End(time.Now())
+		}
+		assert.Panics(t, func() { _, _ = l.Acquire(panicking{t.Context()}, &Caller{}) })
+		_, err := l.Acquire(t.Context(), &Caller{})
+		require.NoError(t, err)
+	})
+}
+
 // A deadline before the forecast ends the wait at once, for the callers concerned alone.
 func TestLateCallers(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,320 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+	"weak"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// pattern is a URI of the tests of fates: x is refused by the service, the others are accepted.
+func pattern(name rune) webdelivery.PurgeURI {
+	if name == 'x' {
+		return webdelivery.Exact("https://www.example.org/x")
+	}
+	return webdelivery.Exact("https://www.example.com/" + string(name))
+}
+
+// Each URI has a fate of its own, and a caller's error names those of his that were not purged, no others. x and 2, 3, 4
+// of two callers are sent as x234, which is refused, then x2, x, 2, and 34.
+func TestFatesOfURIs(t *testing.T) {
+	t.Parallel()
+	type fate struct {
+		uris    string // of the call
+		leaves  time.Duration
+		named   string // "": no error
+		outcome webdelivery.Outcome
+		is      []error
+		receipt bool
+	}
+	refused, server := webdelivery.ErrBadRequest, webdelivery.ErrServer
+	tests := []struct {
+		name    string
+		options webdelivery.QueueOptions
+		lost    string   // the request of which nobody knows what became: that with these URIs
+		ended   []string // words of the transactions, in the order of the requests that were accepted
+		fates   []fate
+		badly   string // the callers who learn of a transaction
+	}{
+		{name: "one is refused", fates: []fate{
+			{uris: "x234", named: "x", outcome: unknown, is: []error{refused}, receipt: true},
+			{uris: "24", receipt: true},
+		}},
+		{name: "one is refused, and the transactions end well", options: webdelivery.QueueOptions{Wait: true}, fates: []fate{
+			{uris: "x234", named: "x", outcome: unknown, is: []error{refused}, receipt: true},
+			{uris: "24", receipt: true},
+		}},
+		{name: "the last transaction ends badly", options: webdelivery.QueueOptions{Wait: true}, ended: []string{"DONE", "FAILED"}, badly: "01", fates: []fate{
+			{uris: "x234", named: "x34", outcome: unknown, is: []error{refused}, receipt: true},
+			{uris: "24", named: "4", outcome: unknown, receipt: true},
+			{uris: "2", receipt: true},
+		}},
+		{name: "the first transaction ends badly", options: webdelivery.QueueOptions{Wait: true}, ended: []string{"FAILED", "DONE"}, badly: "02", fates: []fate{
+			{uris: "x234", named: "x2", outcome: unknown, is: []error{refused}, receipt: true},
+			{uris: "34", receipt: true},
+			{uris: "2", named: "2", outcome: unknown, receipt: true},
+		}},
+		{name: "the last request is lost", lost: "34", fates: []fate{
+			{uris: "x234", named: "x34", outcome: unknown, is: []error{refused, server}, receipt: true},
+			{uris: "24", named: "4", outcome: unknown, is: []error{server}, receipt: true},
+			{uris: "x", named: "x", outcome: not, is: []error{refused}},
+		}},
+		{name: "the last request is lost, and the transaction ends badly", options: webdelivery.QueueOptions{Wait: true}, lost: "34", ended: []string{"FAILED"}, badly: "01", fates: []fate{
+			{uris: "x234", named: "x234", outcome: unknown, is: []error{refused, server}, receipt: true},
+			{uris: "24", named: "24", outcome: unknown, is: []error{server}, receipt: true},
+			{uris: "34", named: "34", outcome: unknown, is: []error{server}},
+		}},
+		{name: "the second request is lost", lost: "x2", fates: []fate{
+			{uris: "x234", named: "x2", outcome: unknown, is: []error{server}, receipt: true},
+			{uris: "34", receipt: true},
+		}},
+		{name: "a caller leaves before the last request", fates: []fate{
+			{uris: "x234", named: "x", outcome: unknown, is: []error{refused}, receipt: true},
+			{uris: "24", leaves: 1500 * time.Millisecond, named: "4", outcome: unknown, is: []error{context.DeadlineExceeded}, receipt: true},
+			{uris: "x4", leaves: 1500 * time.Millisecond, named: "x4", outcome: unknown, is: []error{refused, context.DeadlineExceeded}},
+			{uris: "2", leaves: 1500 * time.Millisecond, receipt: true},
+		}},
+		{name: "callers leave while a transaction is pending", options: webdelivery.QueueOptions{Wait: true}, ended: []string{"DONE", "PENDING"}, fates: []fate{
+			{uris: "x234", leaves: time.Minute, named: "x34", outcome: unknown, is: []error{refused, context.DeadlineExceeded}, receipt: true},
+			{uris: "24", leaves: time.Minute, named: "4", outcome: applied, is: []error{context.DeadlineExceeded}, receipt: true},
+			{uris: "2", receipt: true},
+		}},
+		{name: "one URI in two requests", options: webdelivery.QueueOptions{MaxURIs: 2}, lost: "12", fates: []fate{
+			{uris: "12", named: "12", outcome: unknown, is: []error{server}},
+			{uris: "23", receipt: true},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				for _, word := range tt.ended {
+					f.srv.FailTransactions(1, word, "", 0)
+				}
+				if tt.lost != "" {
+					f.http.Transport = losing(t, f.http.Transport, tt.lost)
+				}
+				q := f.newClient(f.srv.URL(), setup{}).Purge.NewQueue(tt.options)
+				var wg sync.WaitGroup
+				for i, want := range tt.fates {
+					var uris []webdelivery.PurgeURI
+					for _, name := range want.uris {
+						uris = append(uris, pattern(name))
+					}
+					ctx, cancel := f.Context(), context.CancelFunc(func() {})
+					if want.leaves > 0 {
+						ctx, cancel = context.WithTimeout(ctx, want.leaves)
+					}
+					defer cancel()
+					wg.Go(func() {
+						receipt, err := q.Purge(ctx, uris...)
+						who := fmt.Sprint("caller ", i)
+						assert.Equal(f, want.receipt, receipt != nil, who)
+						if want.named == "" {
+							assert.NoError(f, err, who)
+							return
+						}
+						var e *webdelivery.QueueError
+						if !assert.ErrorAs(f, err, &e, who) {
+							return
+						}
+						var named []webdelivery.PurgeURI
+						for _, name := range want.named {
+							named = append(named, pattern(name))
+						}
+						assert.Equal(f, named, e.URIs, who)
+						assert.Equal(f, want.outcome, webdelivery.OutcomeOf(err), who)
+						for _, target := range []error{refused, server, context.DeadlineExceeded} {
+							assert.Equal(f, slices.Contains(want.is, target), errors.Is(err, target), "%s: %v in %v", who, target, err)
+						}
+						_, badly := errors.AsType[*webdelivery.TransactionError](err)
+						assert.Equal(f, strings.Contains(tt.badly, fmt.Sprint(i)), badly, who)
+					})
+					synctest.Wait() // so that they come in this order
+				}
+				wg.Wait()
+				require.NoError(f, q.Close(f.Context()))
+			})
+		})
+	}
+}
+
+// losing is a transport that answers the request with these URIs by a status that is not repeated, and after which nobody
+// knows what became of them.
+func losing(t *testing.T, next http.RoundTripper, names string) http.RoundTripper {
+	t.Helper()
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method != http.MethodPost {
+			return next.RoundTrip(r)
+		}
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		for _, name := range "x1234" {
+			if strings.Contains(string(body), `"`+pattern(name).URIPattern+`"`) != strings.ContainsRune(names, name) {
+				return next.RoundTrip(r)
+			}
+		}
+		return &http.Response{StatusCode: http.StatusNotImplemented, Body: http.NoBody}, nil
+	})
+}
+
+// Of the transactions for which a queue waits, it looks at 4 at once, however many there are and however long a look takes.
+func TestLooksOfAQueueAreBounded(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true, MaxURIs: 1}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		var looking, most atomic.Int32
+		f.fail(testserver.Fault{Path: "/transactions/*", Handler: func(w http.ResponseWriter, r *http.Request) {
+			most.Store(max(most.Load(), looking.Add(1)))
+			defer looking.Add(-1)
+			time.Sleep(10 * time.Second)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"code":200,"transaction_id":`+path.Base(r.URL.Path)+`,"transaction_response":{"transaction_status":"DONE"}}`)
+		}})
+		var wg sync.WaitGroup
+		for i := range 30 {
+			wg.Go(func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				assert.NoError(f, err)
+			})
+		}
+		wg.Wait()
+		assert.EqualValues(f, 4, most.Load())
+	})
+}
+
+// Callers who leave take their URIs along at once, even if the permit is long in coming and its limiter does not care.
+func TestAQueueKeepsNothingOfThoseWhoLeft(t *testing.T) {
+	t.Parallel()
+	const callers = 100
+	for _, stay := range []int{0, 1} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			release := make(chan struct{})
+			stuck := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error {
+				<-release
+				return nil
+			}})
+			q := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{stuck}}).Purge.NewQueue(webdelivery.QueueOptions{})
+			ctx, leave := context.WithCancel(f.Context())
+			defer leave()
+			kept := make([]weak.Pointer[byte], callers)
+			var leaving, staying sync.WaitGroup
+			for i := range callers {
+				ctx, wg := ctx, &leaving
+				if i < stay {
+					ctx, wg = f.Context(), &staying
+				}
+				wg.Go(func() {
+					uri := object(i) + strings.Repeat("/", 1000)
+					kept[i] = weak.Make(unsafe.StringData(uri))
+					_, err := q.Purge(ctx, webdelivery.Exact(uri))
+					assert.Equal(f, i < stay, err == nil, "%v", err)
+				})
+			}
+			synctest.Wait()
+			leave()
+			leaving.Wait()
+			synctest.Wait()
+			runtime.GC()
+			alive := 0
+			for _, p := range kept {
+				if p.Value() != nil {
+					alive++
+				}
+			}
+			assert.LessOrEqual(f, alive, stay)
+			close(release)
+			staying.Wait()
+			require.NoError(f, q.Close(f.Context()))
+		})
+	}
+}
+
+// A request that everybody has left ends, as a Submit whose context ends does; one that somebody stays for goes on.
+func TestARequestThatEverybodyLeft(t *testing.T) {
+	t.Parallel()
+	for _, stays := range []bool{false, true} {
+		inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+			f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusServiceUnavailable})
+			var wg sync.WaitGroup
+			for i := range 10 {
+				ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+				defer cancel()
+				if stays && i == 0 {
+					ctx = f.Context()
+				}
+				wg.Go(func() {
+					_, err := q.Purge(ctx, webdelivery.Exact(object(i)))
+					assert.Error(f, err)
+				})
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			before := len(f.arrivals())
+			time.Sleep(time.Minute)
+			assert.Equal(f, stays, len(f.arrivals()) > before)
+			wg.Wait()
+		})
+	}
+}
+
+// OnStats is called one call at a time with ever newer statistics, and last with the newest, however long it takes and
+// however many requests end meanwhile. It holds up no purge.
+func TestStatsAreNeverOlder(t *testing.T) {
+	t.Parallel()
+	fast := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }})
+	s := setup{options: []webdelivery.Option{fast}, server: testserver.Config{PurgeRate: -1}}
+	for _, takes := range []time.Duration{0, time.Millisecond, time.Second} {
+		var told []webdelivery.QueueStats
+		var telling atomic.Int32
+		options := webdelivery.QueueOptions{MaxURIs: 1, OnStats: func(now webdelivery.QueueStats) {
+			assert.EqualValues(t, 1, telling.Add(1), "one call at a time")
+			defer telling.Add(-1)
+			told = append(told, now)
+			if takes > 0 {
+				time.Sleep(takes)
+			}
+		}}
+		const purges = 200
+		inQueue(t, s, options, func(f *fixture, q *webdelivery.PurgeQueue) {
+			var wg sync.WaitGroup
+			began := time.Now()
+			for i := range purges {
+				wg.Go(func() {
+					_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+					assert.NoError(f, err)
+				})
+			}
+			wg.Wait()
+			assert.LessOrEqual(f, time.Since(began), 10*time.Millisecond, "the time in which callers gather")
+			require.NoError(f, q.Close(f.Context()))
+			last := webdelivery.QueueStats{}
+			for _, now := range told {
+				assert.Greater(f, now.Requests, last.Requests)
+				assert.GreaterOrEqual(f, now.Sent, last.Sent)
+				assert.LessOrEqual(f, now.Pending, purges-now.Sent)
+				last = now
+			}
+			assert.Equal(f, webdelivery.QueueStats{Sent: purges, Requests: purges}, last)
+		})
+	}
+}
