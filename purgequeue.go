@@ -47,8 +47,8 @@ type QueueStats struct {
 // QueueError is a purge of a queue that failed, with the URIs of the caller that are concerned: those that the service
 // refused, that may not have reached it, or whose transaction ended badly or has not ended. The caller's others were
 // purged. Where very many of one request are refused, others are named with them that were not sent alone, because the
-// queue stops splitting after a bounded number of requests. [OutcomeOf] tells what became of the call: [Unknown] also when some of
-// its URIs were purged and others not.
+// queue stops splitting after a bounded number of requests. [OutcomeOf] tells what became of the call: [Unknown] also
+// when some of its URIs were purged and others not.
 type QueueError struct {
 	URIs []PurgeURI // those that failed, identical ones once; a copy
 	Err  error      // what went wrong, all of it joined where URIs failed in several ways; Unwrap gives it
@@ -189,9 +189,9 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt
 	if err := q.makeRoom(ctx, c); err != nil {
 		return nil, err
 	}
-	if !q.enter(c) {
+	if !q.enter(c) { //nolint:contextcheck // no caller's context may end another's purge
 		q.room.Release(int64(len(c.items)))
-		return nil, c.failed(ErrQueueClosed, NotApplied)
+		return nil, c.unsent(ErrQueueClosed)
 	}
 	select {
 	case <-c.done:
@@ -235,9 +235,9 @@ func (q *PurgeQueue) makeRoom(ctx context.Context, c *purgeCall) error {
 	defer context.AfterFunc(q.closing, cancel)() //nolint:contextcheck // the end of the queue is not the caller's
 	if q.closing.Err() != nil || q.room.Acquire(waiting, int64(len(c.items))) != nil {
 		if err := ctx.Err(); err != nil {
-			return c.failed(err, NotApplied)
+			return c.unsent(err)
 		}
-		return c.failed(ErrQueueClosed, NotApplied)
+		return c.unsent(ErrQueueClosed)
 	}
 	return nil
 }
@@ -306,7 +306,7 @@ func (q *PurgeQueue) abandon(c *purgeCall, reason error) (*PurgeReceipt, error) 
 		}
 		return c.result(reason)
 	}
-	err := c.failed(reason, NotApplied)
+	err := c.unsent(reason)
 	q.passLocked(c)
 	c.items = nil // a permit may be long in coming
 	if q.left++; 2*q.left > len(q.pending) {
@@ -326,9 +326,9 @@ func (q *PurgeQueue) passLocked(c *purgeCall) {
 	q.room.Release(int64(len(c.items)))
 }
 
-// failed is the error of a call of which nothing was sent.
-func (c *purgeCall) failed(err error, outcome Outcome) *QueueError {
-	e := &QueueError{Err: err, outcome: outcome}
+// unsent is the error of a call of which nothing was sent.
+func (c *purgeCall) unsent(err error) *QueueError {
+	e := &QueueError{Err: err, outcome: NotApplied}
 	for _, item := range c.items {
 		e.URIs = append(e.URIs, item.uri)
 	}
@@ -343,23 +343,25 @@ func (q *PurgeQueue) runLocked(first bool) {
 	}
 	ctx, cancel := context.WithCancel(q.ctx)
 	q.stop = cancel
-	q.goLocked(func() error { return q.dispatch(ctx, first) }, func(err error) {
+	q.goLocked(func() error {
+		permit, err := q.permit(ctx, first)
+		if err == nil {
+			q.dispatch(permit) //nolint:contextcheck // what is sent outlives the wait for its permit
+		}
+		return err
+	}, func(err error) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if err != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // else everybody has left meanwhile
 			q.failLocked(err)
 		}
 		cancel()
-		q.runLocked(false)
+		q.runLocked(false) //nolint:contextcheck // the wait for the next permit has a context of its own
 	})
 }
 
-// dispatch takes a permit and sends what is waiting then.
-func (q *PurgeQueue) dispatch(ctx context.Context, first bool) error {
-	permit, err := q.permit(ctx, first)
-	if err != nil {
-		return err
-	}
+// dispatch sends what is waiting.
+func (q *PurgeQueue) dispatch(permit *permit) {
 	q.mu.Lock()
 	calls := q.takeLocked()
 	if len(calls) > 0 {
@@ -370,7 +372,6 @@ func (q *PurgeQueue) dispatch(ctx context.Context, first bool) error {
 		defer q.inWork.Release(1)
 		permit.end(q.ctx, time.Time{})
 	}
-	return nil
 }
 
 // permit waits until a request may be sent. On success the caller holds a place among those under way. The session
@@ -435,7 +436,7 @@ func (q *PurgeQueue) failLocked(err error) {
 	for _, c := range q.pending {
 		if !c.gone {
 			q.passLocked(c)
-			q.settleLocked(c, nil, c.failed(err, NotApplied))
+			q.settleLocked(c, nil, c.unsent(err))
 		}
 	}
 	q.pending, q.left = nil, 0

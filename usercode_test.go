@@ -368,6 +368,10 @@ var withoutContext = []string{inJar, inOnStats, inOnProgress, inLoop, inMarshal,
 // Close. Afterwards the client works as before, and every permit has ended.
 func TestCodeOfUsers(t *testing.T) {
 	t.Parallel()
+	most := int32(3) // calls that behave before the one that does not, and that one
+	if testing.Short() {
+		most = 1
+	}
 	for _, place := range places {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
@@ -382,7 +386,7 @@ func TestCodeOfUsers(t *testing.T) {
 					case place == inScan && (how == obeys || how == ignores):
 						continue
 					}
-					for nth := int32(1); nth <= 3; nth++ {
+					for nth := int32(1); nth <= most; nth++ {
 						u := &culprit{place: place, conduct: how, nth: nth}
 						t.Run(fmt.Sprintf("%s, %s, call %d", use.name, how, nth), func(t *testing.T) { u.misbehave(t, use) })
 						if u.behaved() {
