@@ -22,10 +22,10 @@ func ExamplePurgeQueue() {
 		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Sent, "sent,", s.Pending, "pending") },
 	})
 	_, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Prefix("www.example.com/img/"))
-	fmt.Println("purged:", err == nil)
-	if err := queue.Close(ctx); err != nil {
+	if err := queue.Close(ctx); err != nil { // it returns after the last OnStats
 		fmt.Println(err)
 	}
+	fmt.Println("purged:", err == nil)
 	// Output:
 	// 2 sent, 0 pending
 	// purged: true
