@@ -35,7 +35,13 @@ func checkPlan(p Plan, current []held) (*Plan, error) {
 		return nil, invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
 			p.Keep, len(p.Remove), len(p.Add), len(current))
 	}
-	return &p, p.checkRemoval(len(current))
+	guards := p.guards() // those that an earlier version did not store get their defaults
+	if err := guards.normalize(); err != nil {
+		return nil, err
+	}
+	guards.MaxRemove = p.MaxRemove // which every version stores: 0 allows none
+	p.guard(guards)
+	return &p, p.checkGuards(len(current), func(i int) string { return fmt.Sprintf("add[%d]", i) })
 }
 
 // changeError is the error of a change of many parts, with what became of the whole.

@@ -21,11 +21,22 @@ import (
 // plan should have made of it.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
-// PlanOptions say how a plan is made. The zero value is a good one.
+// PlanOptions say how a plan is made. The zero value is a good one. MaxRemove, MaxAdd, WidestIPv4 and WidestIPv6 are
+// guards: if a plan would pass one of them, Plan returns a [*ValidationError] whose Field is its name. To allow every
+// plan, set MaxRemove to 1, and WidestIPv4 and WidestIPv6 to -1.
 type PlanOptions struct {
 	// MaxRemove is the largest part of the list that the plan may remove, from 0 to 1; a larger one is refused, so that
 	// an empty feed cannot open a firewall. 0 means 0.2, and 1 allows all of it.
 	MaxRemove float64
+	// MaxAdd is the most entries that the plan may add. 0 means 50,000, which is all that a list can hold.
+	MaxAdd int
+	// WidestIPv4 is the prefix length of the widest IPv4 range that the plan may add, from 1 to 32: 8 allows 10.0.0.0/8 and
+	// refuses 10.0.0.0/7. A range counts as it is added: after Aggregate, without host bits, and ::ffff:0.0.0.0/96 as
+	// 0.0.0.0/0. So does a wider IPv6 range with those addresses in it. Entries that the list already holds do not count.
+	// 0 means 8, and -1 allows every range.
+	WidestIPv4 int
+	// WidestIPv6 is the same for IPv6, from 1 to 128. 0 means 19, and -1 allows every range.
+	WidestIPv6 int
 	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. What a
 	// range takes the place of counts as removed, see MaxRemove. false sends them as they are written.
 	Aggregate bool
@@ -48,6 +59,10 @@ type Plan struct {
 	Covering int `json:"covering"`
 	// MaxRemove is that of the options, with the default in place of 0. Apply keeps to it too.
 	MaxRemove float64 `json:"max_remove"`
+	// MaxAdd, WidestIPv4 and WidestIPv6 are those of the options, with the defaults in place of 0. Apply keeps to them too.
+	MaxAdd     int `json:"max_add"`
+	WidestIPv4 int `json:"widest_ipv4"`
+	WidestIPv6 int `json:"widest_ipv6"`
 	// Unprotected is how many entries must be removed before the added ones that cover their addresses, because the list
 	// has no room for both.
 	Unprotected int `json:"unprotected"`
@@ -146,13 +161,12 @@ func fingerprint(entries []held) string {
 // once.
 //
 // It refuses, as [*ValidationError], entries that do not belong to the type of the list, a result of more than 50,000
-// entries (service-interface section 8), and a removal of more than MaxRemove of the list. A list that does not exist is
+// entries (service-interface section 8), and what the guards of [PlanOptions] do not allow. A list that does not exist is
 // [ErrNotFound]; one that changes while it is read is mostly a [*PaginationError], and planning again helps.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
-	if !(options.MaxRemove >= 0 && options.MaxRemove <= 1) {
-		return nil, invalid("MaxRemove", "%v is not between 0 and 1", options.MaxRemove)
+	if err := options.normalize(); err != nil {
+		return nil, err
 	}
-	setDefault(&options.MaxRemove, 0.2)
 	wanted, err := desiredEntries(desired, options)
 	if err != nil {
 		return nil, err
@@ -174,8 +188,8 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if err != nil {
 		return nil, err
 	}
-	plan.MaxRemove = options.MaxRemove
-	if err := plan.checkRemoval(len(current)); err != nil {
+	plan.guard(options)
+	if err := plan.checkGuards(len(current), plan.placesOf(desired)); err != nil {
 		return nil, err
 	}
 	return plan, nil
@@ -195,15 +209,6 @@ func desiredEntries(desired []string, options PlanOptions) ([]entry, error) {
 		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", len(wanted), maxListEntries)
 	}
 	return wanted, nil
-}
-
-// checkRemoval refuses to remove too much of a list.
-func (p *Plan) checkRemoval(size int) error {
-	const rounding = 1e-9 // 0.29 of 100 is a little less than 29
-	if n := len(p.Remove); float64(n) > p.MaxRemove*float64(size)+rounding {
-		return invalid("MaxRemove", "%d of %d entries would be removed, and at most %.4g of them may be", n, size, p.MaxRemove)
-	}
-	return nil
 }
 
 // newPlan compares by meaning, and orders what follows from it.

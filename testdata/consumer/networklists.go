@@ -88,7 +88,9 @@ func changes(ctx context.Context, lists *webdelivery.NetworkListsService, id str
 // plans looks first, and then changes.
 func plans(ctx context.Context, lists *webdelivery.NetworkListsService, id string) error {
 	var plan *webdelivery.Plan
-	plan, err := lists.Plan(ctx, id, []string{"203.0.113.0/24"}, webdelivery.PlanOptions{MaxRemove: 0.2, Aggregate: true})
+	plan, err := lists.Plan(ctx, id, []string{"203.0.113.0/24"}, webdelivery.PlanOptions{
+		MaxRemove: 0.2, MaxAdd: 1_000, WidestIPv4: 8, WidestIPv6: -1, Aggregate: true,
+	})
 	if err != nil {
 		return err
 	}
@@ -96,7 +98,7 @@ func plans(ctx context.Context, lists *webdelivery.NetworkListsService, id strin
 	var remove []webdelivery.NetworkListEntry = plan.Remove
 	var keep int = plan.Keep
 	fmt.Println(add, remove, keep, plan.String(), plan.Empty(), plan.Size(), plan.ListID, plan.Name, plan.Type, plan.Before,
-		plan.Calls, plan.Covering, plan.Largest, plan.MaxRemove, plan.Unprotected)
+		plan.Calls, plan.Covering, plan.Largest, plan.MaxRemove, plan.MaxAdd, plan.WidestIPv4, plan.WidestIPv6, plan.Unprotected)
 	var result *webdelivery.ApplyResult
 	result, err = lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 2}, webdelivery.PollEvery(time.Second))
 	if err != nil {

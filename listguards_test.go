@@ -1,0 +1,149 @@
+package webdelivery_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// The guards of additions: what is wider than allowed, or more than allowed, is refused with an error that names the
+// entry, the guard and the option to change. An entry that the list already holds is no addition.
+func TestGuardsOfAdditions(t *testing.T) {
+	t.Parallel()
+	held := []string{"192.0.2.1", "96.0.0.0/4"}
+	type options = webdelivery.PlanOptions
+	tests := []struct {
+		name    string
+		add     []string
+		options options
+		field   string   // "": allowed
+		texts   []string // of the error
+	}{
+		{"/8", []string{"11.0.0.0/8"}, options{}, "", nil},
+		{"/7", []string{"11.0.0.0/8", "10.0.0.0/7"}, options{}, "WidestIPv4",
+			[]string{"10.0.0.0/7 (desired[3])", "/8 is the widest IPv4 range", "set WidestIPv4 to 7"}},
+		{"/7 allowed", []string{"10.0.0.0/7"}, options{WidestIPv4: 7}, "", nil},
+		{"a range cut in its last line", []string{"198.51.100.0/2"}, options{}, "WidestIPv4", []string{"198.51.100.0/2 (desired[2])"}},
+		{"all of IPv4", []string{"0.0.0.0/0"}, options{WidestIPv4: 1}, "WidestIPv4", []string{"set WidestIPv4 to -1"}},
+		{"all of IPv4 allowed", []string{"0.0.0.0/0"}, options{WidestIPv4: -1}, "", nil},
+		{"narrower than the default", []string{"203.0.113.0/24", "198.51.100.0/23"}, options{WidestIPv4: 24}, "WidestIPv4",
+			[]string{"198.51.100.0/23 (desired[3])", "/24 is the widest"}},
+		{"IPv4 in IPv6", []string{"::ffff:0.0.0.0/96"}, options{}, "WidestIPv4", []string{"::ffff:0.0.0.0/96 (desired[2])"}},
+		{"/7 of IPv4 in IPv6", []string{"::ffff:10.0.0.0/103"}, options{}, "WidestIPv4", []string{"set WidestIPv4 to 7"}},
+		{"/8 of IPv4 in IPv6", []string{"::ffff:10.0.0.0/104"}, options{}, "", nil},
+		{"around IPv4 in IPv6", []string{"::fffe:0:0/95"}, options{}, "WidestIPv4",
+			[]string{"::fffe:0:0/95 (desired[2])", "all IPv4 addresses in their IPv6 form", "set WidestIPv4 to -1"}},
+		{"around IPv4 in IPv6, by host bits", []string{"::1/32"}, options{}, "WidestIPv4", []string{"::1/32 (desired[2])"}},
+		{"around IPv4 in IPv6 allowed", []string{"::/64"}, options{WidestIPv4: -1}, "", nil},
+		{"beside IPv4 in IPv6", []string{"::/96"}, options{}, "", nil},
+		{"/19 of IPv6", []string{"2001:c000::/19"}, options{}, "", nil},
+		{"/18 of IPv6", []string{"2001:c000::/18"}, options{}, "WidestIPv6",
+			[]string{"2001:c000::/18 (desired[2])", "/19 is the widest IPv6 range", "set WidestIPv6 to 18"}},
+		{"/18 of IPv6 allowed", []string{"2001:c000::/18"}, options{WidestIPv6: 18}, "", nil},
+		{"all of IPv6", []string{"::/0"}, options{}, "WidestIPv6", []string{"set WidestIPv6 to -1", "set WidestIPv4 to -1"}},
+		{"all of IPv6 allowed, not all of IPv4", []string{"::/0"}, options{WidestIPv6: -1}, "WidestIPv4", []string{"::/0 (desired[2])"}},
+		{"all of both allowed", []string{"::/0", "0.0.0.0/0"}, options{WidestIPv4: -1, WidestIPv6: -1}, "", nil},
+		{"merged to a /7", []string{"10.0.0.0/8", "11.0.0.0/8"}, options{Aggregate: true}, "WidestIPv4",
+			[]string{"10.0.0.0/7 (merged by Aggregate)"}},
+		{"merged to a /8", []string{"10.0.0.0/9", "10.128.0.0/9"}, options{Aggregate: true}, "", nil},
+		{"merged to all of IPv6", []string{"::/1", "8000::/1"}, options{Aggregate: true, WidestIPv4: -1}, "WidestIPv6",
+			[]string{"::/0 (merged by Aggregate)"}},
+		{"three, and two may be", addresses(3), options{MaxAdd: 2}, "MaxAdd",
+			[]string{"3 entries would be added, and at most 2 may be", "set MaxAdd to 3"}},
+		{"two, and two may be", addresses(2), options{MaxAdd: 2}, "", nil},
+		{"two of four, merged to one", []string{"198.51.100.0/25", "198.51.100.128/25"}, options{MaxAdd: 1, Aggregate: true}, "", nil},
+		{"too many and too wide", []string{"0.0.0.0/1", "203.0.113.1"}, options{MaxAdd: 1}, "MaxAdd",
+			[]string{"2 entries would be added", "0.0.0.0/1 (desired[2])"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, held, func(f *fixture) {
+				tt.options.MaxRemove = 1
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, slices.Concat(held, tt.add), tt.options)
+				if tt.field == "" {
+					require.NoError(f, err)
+					_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+					require.NoError(f, err)
+					return
+				}
+				invalid, ok := errors.AsType[*webdelivery.ValidationError](err)
+				require.True(f, ok, "%v", err)
+				assert.Equal(f, tt.field, invalid.Field)
+				for _, text := range tt.texts {
+					require.ErrorContains(f, err, text)
+				}
+				assert.Nil(f, plan)
+			})
+		})
+	}
+}
+
+// Countries have no width: only their number is guarded.
+func TestGuardsOfAddedCountries(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE"}})
+		_, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 1})
+		require.ErrorContains(f, err, "invalid MaxAdd: 2 entries would be added, and at most 1 may be")
+		_, err = f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 2, WidestIPv4: 32})
+		require.NoError(f, err)
+	})
+}
+
+// Guards that make no sense are refused before anything is sent.
+func TestGuardsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		for field, options := range map[string]webdelivery.PlanOptions{
+			"MaxRemove":  {MaxRemove: 1.5},
+			"MaxAdd":     {MaxAdd: -1},
+			"WidestIPv4": {WidestIPv4: 33},
+			"WidestIPv6": {WidestIPv6: 129},
+		} {
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, options)
+			require.ErrorContains(f, err, "invalid "+field)
+		}
+		for _, options := range []webdelivery.PlanOptions{{WidestIPv4: -2}, {WidestIPv6: -2}} {
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, options)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		}
+		assert.Empty(f, f.srv.Requests())
+	})
+}
+
+// Apply keeps to the guards of the plan, also of one that was stored without them, and of one that was edited.
+func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*webdelivery.Plan){
+		"wider than allowed": func(p *webdelivery.Plan) { p.Add[0] = "0.0.0.0/0" },
+		"more than allowed":  func(p *webdelivery.Plan) { p.Add = append(p.Add, "203.0.113.1", "203.0.113.2") },
+		"an earlier plan":    func(p *webdelivery.Plan) { p.WidestIPv4, p.Add[0] = 0, "10.0.0.0/7" },
+		"no sense":           func(p *webdelivery.Plan) { p.WidestIPv6 = 1000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+				desired := []string{"192.0.2.1", "203.0.113.0/24"}
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxAdd: 2})
+				require.NoError(f, err)
+				stored, err := json.Marshal(plan)
+				require.NoError(f, err)
+				var read webdelivery.Plan
+				require.NoError(f, json.Unmarshal(stored, &read))
+				change(&read)
+				_, err = f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+				require.ErrorIs(f, err, webdelivery.ErrInvalid)
+				assert.Zero(f, f.srv.Count(http.MethodPost, ""))
+			})
+		})
+	}
+}
