@@ -3,6 +3,7 @@ package webdelivery
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/language"
@@ -94,9 +95,76 @@ func parseEntries(field string, want ListType, texts []string) ([]entry, error) 
 func heldEntry(text string) entry {
 	e, err := parseEntry(text)
 	if err != nil {
-		return entry{text: text, meaning: meaning{name: text}}
+		return strangeEntry(text)
 	}
 	return e
+}
+
+// strangeEntry is what a service may hold and parseEntry does not read, such as XK for the Kosovo, EU, or an address in a
+// spelling of its own. It means itself; the letter case of a code does not count.
+func strangeEntry(text string) entry {
+	if len(text) == len("XK") {
+		text = strings.ToUpper(text)
+	}
+	return entry{text: text, meaning: meaning{name: text}}
+}
+
+// desiredEntries are what a list shall hold.
+type desiredEntries struct {
+	texts   []string // as they came
+	entries []entry  // those that can be read, all of one type; like the others without duplicates
+	strange []entry  // the others: only a list that holds them already may keep them
+}
+
+// readDesired refuses what no list can hold, before the list is read.
+func readDesired(texts []string, merge bool) (*desiredEntries, error) {
+	d := &desiredEntries{texts: texts, entries: make([]entry, 0, len(texts))}
+	for _, text := range texts {
+		if e, err := parseEntry(text); err == nil {
+			d.entries = append(d.entries, e)
+		} else {
+			d.strange = append(d.strange, strangeEntry(text))
+		}
+	}
+	if i := slices.IndexFunc(d.entries, func(e entry) bool { return e.listType() != d.entries[0].listType() }); i > 0 {
+		return nil, d.problems(d.entries[0].listType(), func(meaning) bool { return true })
+	}
+	d.entries, d.strange = withoutDuplicates(d.entries), withoutDuplicates(d.strange)
+	if merge && len(d.entries) > 0 && d.entries[0].listType() == ListTypeIP {
+		d.entries = aggregate(d.entries)
+	}
+	if n := len(d.entries) + len(d.strange); n > maxListEntries {
+		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", n, maxListEntries)
+	}
+	return d, nil
+}
+
+// check refuses entries that do not belong to a list of this type, and new ones that cannot be read.
+func (d *desiredEntries) check(listType ListType, current []held) error {
+	fits := len(d.entries) == 0 || d.entries[0].listType() == listType
+	if fits && len(d.strange) == 0 {
+		return nil
+	}
+	has := meanings(current)
+	return d.problems(listType, func(m meaning) bool { return has[m] })
+}
+
+// problems are all that is wrong with the desired entries, each with its place.
+func (d *desiredEntries) problems(listType ListType, has func(meaning) bool) error {
+	var bad problems
+	for i, text := range d.texts {
+		e, err := parseEntry(text)
+		switch {
+		case err != nil && has(strangeEntry(text).meaning):
+			continue
+		case err == nil && e.listType() != listType:
+			err = fmt.Errorf("%q does not belong to a list of type %s", text, listType)
+		}
+		if err != nil {
+			bad.add(fmt.Sprintf("desired[%d]", i), "%v", err)
+		}
+	}
+	return bad.err()
 }
 
 // withoutDuplicates keeps the first of those that mean the same.

@@ -1,10 +1,7 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -110,81 +107,33 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-// held is an entry of the list with its meaning.
-type held struct {
-	NetworkListEntry
-	meaning
-}
-
-// snapshot reads a list: all entries, a thousand a call, four calls ahead.
-func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, error) {
-	entries := make([]held, 0, pageOfEntries)
-	seen := map[string]bool{}
-	for e, err := range s.AllEntries(ctx, id, EntryOptions{Count: pageOfEntries}, ReadAhead(bulkConcurrency)) {
-		if err != nil {
-			return nil, err
-		}
-		if e.ID == "" || seen[e.ID] {
-			return nil, fmt.Errorf("%w: entry %q has no id of its own", ErrBadReply, s.client.auth.excerpt([]byte(e.Entry), maxShown))
-		}
-		seen[e.ID] = true
-		entries = append(roomFor(entries, 1), held{e, heldEntry(e.Entry).meaning})
-	}
-	return entries, nil
-}
-
-const (
-	bulkConcurrency = 4     // calls that run at once where the SDK makes many by itself (open point 32)
-	pageOfEntries   = 1_000 // entries that are asked for at once where all are needed
-)
-
-// fingerprint knows a list again: the same entries under the same ids.
-func fingerprint(entries []held) string {
-	order := make([]*held, len(entries))
-	for i := range entries {
-		order[i] = &entries[i]
-	}
-	slices.SortFunc(order, func(a, b *held) int {
-		return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Entry, b.Entry))
-	})
-	sum := sha256.New()
-	var line []byte
-	for _, e := range order {
-		line = append(append(append(append(line[:0], e.ID...), ' '), e.Entry...), '\n')
-		_, _ = sum.Write(line)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
 // Plan compares the desired entries with a list (service-interface section 4.6), by what they mean (open point 27):
 // 192.0.2.1 and 192.0.2.1/32 are the same. It reads and changes nothing, desired included; what is there twice counts
 // once.
 //
-// It refuses, as [*ValidationError], entries that do not belong to the type of the list, a result of more than 50,000
-// entries (service-interface section 8), and what the guards of [PlanOptions] do not allow. A list that does not exist is
-// [ErrNotFound]; one that changes while it is read is mostly a [*PaginationError], and planning again helps.
+// Plan returns a [*ValidationError] for entries that do not belong to the type of the list, for a result of more than
+// 50,000 entries (service-interface section 8), and for what the guards of [PlanOptions] do not allow. A text that is
+// neither an address, a range nor a country code, such as XK, is accepted only if the list holds it already.
+//
+// Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type, and a
+// [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one another, with
+// their total, and with the entries that the list itself shows.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err
 	}
-	wanted, err := desiredEntries(desired, options)
+	wanted, err := readDesired(desired, options.Aggregate)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.GetSummary(ctx, id)
+	list, current, err := s.wholeList(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	list.ID = id
-	if len(wanted) > 0 && wanted[0].listType() != list.Type {
-		_, err := parseEntries("desired", ListType(s.client.auth.text(string(list.Type))), desired)
+	if err := wanted.check(list.Type, current); err != nil {
 		return nil, err
 	}
-	current, err := s.snapshot(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := newPlan(list, current, wanted)
+	plan, err := newPlan(list, current, slices.Concat(wanted.entries, wanted.strange))
 	if err != nil {
 		return nil, err
 	}
@@ -193,22 +142,6 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	return plan, nil
-}
-
-// desiredEntries are what is left to be compared; what no list can hold is refused before anything is sent.
-func desiredEntries(desired []string, options PlanOptions) ([]entry, error) {
-	wanted, err := parseEntries("desired", "", desired)
-	if err != nil {
-		return nil, err
-	}
-	wanted = withoutDuplicates(wanted)
-	if options.Aggregate && len(wanted) > 0 && wanted[0].listType() == ListTypeIP {
-		wanted = aggregate(wanted)
-	}
-	if len(wanted) > maxListEntries {
-		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", len(wanted), maxListEntries)
-	}
-	return wanted, nil
 }
 
 // newPlan compares by meaning, and orders what follows from it.

@@ -660,11 +660,13 @@ func TestAWrongDeletionAddress(t *testing.T) {
 func TestPlanRefusesBeforeItReads(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, nil, func(f *fixture) {
-		for _, desired := range [][]string{addresses(50_001), {"www.example.com"}, {"DE", "192.0.2.1"}} {
+		for _, desired := range [][]string{addresses(50_001), {"DE", "192.0.2.1"}, {"www.example.com", "DE", "192.0.2.1"}} {
 			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
 			require.ErrorIs(f, err, webdelivery.ErrInvalid)
 		}
 		assert.Empty(f, f.srv.Requests())
+		_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"www.example.com"}, anything)
+		require.ErrorContains(f, err, "desired[0]", "the list might have held it")
 		f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
 		require.NoError(f, err)

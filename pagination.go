@@ -237,7 +237,8 @@ func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) i
 	return eachItemFrom(ctx, c, first, pageRead[T]{}, maxPages)
 }
 
-// eachItemFrom is eachItem for a caller that has read the first page already, unless that is nil.
+// eachItemFrom is eachItem for a caller that has read the first page already, unless that is nil. Then the collection must
+// not change while it is read, as with pages that are fetched ahead.
 func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRead[T], maxPages int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		path, err := cleanPath("path", first.path) // as resolve spells it; a dialect may spell it otherwise
@@ -246,6 +247,7 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 			return
 		}
 		trail := newTrail(c, path, first.query, maxPages)
+		steady := head.page != nil && head.total >= 0
 		numbers := pageNumbers{trail: trail, count: numberIn(first.query, "count")}
 		for cl, read, more := first, head, true; more; read.page = nil {
 			if read.page == nil {
@@ -259,6 +261,10 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 			items, here := read.page.Items, read.position()
 			if err := trail.arrive(here); err != nil {
 				yield(*new(T), err)
+				return
+			}
+			if steady && differ(here.total, head.total) {
+				yield(*new(T), trail.broken("the collection changed while it was read: %d items became %d", head.total, here.total))
 				return
 			}
 			known, begins := compare(&trail.items, items)
@@ -277,6 +283,10 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 			}
 			trail.items.add()
 			trail.delivered += int64(len(items))
+			if steady && trail.delivered > head.total {
+				yield(*new(T), trail.broken("%d items came, and the collection has %d", trail.delivered, head.total))
+				return
+			}
 			for _, item := range items {
 				if !yield(item, nil) {
 					return

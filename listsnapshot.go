@@ -1,0 +1,134 @@
+package webdelivery
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+)
+
+// A list is read in pages, and others may change it between two pages: an entry that moves to an earlier page is missed,
+// one that moves to a later page comes twice. A plan made of such a reading would be wrong without a sign of it. So all
+// pages must give one total, which is the number of their entries; no id may come twice; and where the service also gives
+// all entries in one response, the pages must hold the same ones. Then the pages show the list as it was at one moment.
+
+// held is an entry of the list with its meaning.
+type held struct {
+	NetworkListEntry
+	meaning
+}
+
+// wholeList reads a list with all its entries, for a plan.
+func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*NetworkList, []held, error) {
+	list, err := s.Get(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	list.ID = id
+	list.Type = ListType(s.client.auth.text(string(list.Type)))
+	if list.Type == "" { // without it, nobody knows what may be added
+		return nil, nil, s.unusable("the list %s has no type", id)
+	}
+	current, err := s.snapshot(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if list.List != nil && !sameEntries(list.List, current) {
+		return nil, nil, s.changed(id, len(current), "the list holds other entries than its pages")
+	}
+	return list, current, nil
+}
+
+// snapshot reads a list: all entries, a thousand a call, four calls ahead.
+//
+// The service document gives each entry an id of its own, and does not say that a list holds a text only once (open point
+// 26 assumes so of additions). So a text under two ids is two entries. An id that comes twice with the same text is one
+// entry that was moved while the list was read; with another text, it is no id.
+func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, error) {
+	entries := make([]held, 0, pageOfEntries)
+	seen := map[string]int{}
+	for e, err := range s.AllEntries(ctx, id, EntryOptions{Count: pageOfEntries}, ReadAhead(bulkConcurrency)) {
+		if err != nil {
+			return nil, err
+		}
+		at, twice := seen[e.ID]
+		switch {
+		case e.ID == "", twice && entries[at].Entry != e.Entry:
+			return nil, s.unusable("the entry %q has no id of its own", s.client.auth.excerpt([]byte(e.Entry), maxShown))
+		case twice:
+			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", printable(e.Entry)))
+		}
+		seen[e.ID] = len(entries)
+		entries = append(roomFor(entries, 1), held{e, heldEntry(e.Entry).meaning})
+	}
+	return entries, nil
+}
+
+const (
+	bulkConcurrency = 4     // calls that run at once where the SDK makes many by itself (open point 32)
+	pageOfEntries   = 1_000 // entries that are asked for at once where all are needed
+)
+
+// unusable is the error for a list that cannot be planned with. Nothing was changed.
+func (s *NetworkListsService) unusable(format string, args ...any) error {
+	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.client.auth.text(fmt.Sprintf(format, args...))), NotApplied}
+}
+
+// changed is the error for a list that changed while so many of its entries were read.
+func (s *NetworkListsService) changed(id string, entries int, reason string) error {
+	path, err := expand(entriesPath, id)
+	if err != nil {
+		return err
+	}
+	reason = s.client.auth.text("the list changed while it was read: " + reason)
+	return &PaginationError{Path: s.client.base.path + path, Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
+}
+
+// sameEntries tells whether the texts and the entries are the same, in any order. The service may spell them differently
+// here and there, so they are compared by what they mean.
+func sameEntries(texts []string, entries []held) bool {
+	if sameTexts(texts, entries) {
+		return true // almost always, and much faster
+	}
+	listed := make(map[meaning]bool, len(texts))
+	for _, text := range texts {
+		listed[heldEntry(text).meaning] = true
+	}
+	paged := meanings(entries)
+	return without(listed, paged)+without(paged, listed) == 0
+}
+
+// sameTexts compares the sums of 64-bit hashes, which do not depend on the order.
+func sameTexts(texts []string, entries []held) bool {
+	seed := maphash.MakeSeed()
+	var listed, paged uint64
+	for _, text := range texts {
+		listed += maphash.String(seed, text)
+	}
+	for i := range entries {
+		paged += maphash.String(seed, entries[i].Entry)
+	}
+	return len(texts) == len(entries) && listed == paged
+}
+
+// fingerprint knows a list again: the same entries under the same ids.
+func fingerprint(entries []held) string {
+	order := make([]*held, len(entries))
+	for i := range entries {
+		order[i] = &entries[i]
+	}
+	slices.SortFunc(order, func(a, b *held) int {
+		return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Entry, b.Entry))
+	})
+	sum := sha256.New()
+	var line []byte
+	for _, e := range order {
+		line = append(append(append(append(line[:0], e.ID...), ' '), e.Entry...), '\n')
+		_, _ = sum.Write(line)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}

@@ -1,0 +1,238 @@
+package webdelivery_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// oneList is the path of every list, for faults.
+const oneList = "/config/networklists/*"
+
+// changingList answers with pages of ten entries (service-interface section 2.6) of a list that somebody changes after
+// the first page was read. before and after are what it holds; the members of a page that are not in form are left out.
+type changingList struct {
+	before, after []string
+	form          []string
+	listed        bool // the list is also shown in one response
+	pages         int
+}
+
+func (l *changingList) list(w http.ResponseWriter, _ *http.Request) {
+	list := map[string]any{"id": listID, "type": "IP", "name": "blocklist"}
+	if l.listed {
+		list["list"] = l.before
+	}
+	l.write(w, list)
+}
+
+func (l *changingList) entries(w http.ResponseWriter, r *http.Request) {
+	index, err := strconv.Atoi(r.URL.Query().Get("page"))
+	if err != nil {
+		index = 1
+	}
+	now := l.before
+	if index > 1 {
+		now = l.after
+	}
+	const size = 10
+	items, pages := []map[string]string{}, (len(now)+size-1)/size
+	for _, text := range now[min((index-1)*size, len(now)):min(index*size, len(now))] {
+		items = append(items, map[string]string{"id": "id of " + text, "entry": text})
+	}
+	page := map[string]any{"items": items}
+	for _, name := range l.form {
+		switch name {
+		case "total":
+			page[name] = len(now)
+		case "page_count":
+			page[name] = pages
+		case "page_index":
+			page[name] = index
+		case "has_more":
+			page[name] = index < pages
+		case "next_uri":
+			page[name] = nil
+			if index < pages {
+				page[name] = fmt.Sprintf("/config/networklists/%s/entries?count=1000&page=%d", listID, index+1)
+			}
+		}
+	}
+	l.pages = max(l.pages, index)
+	l.write(w, page)
+}
+
+func (l *changingList) write(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// A list that changes between two of its pages is no list to plan with, however the pages announce one another. If they
+// give no total, only a missing entry of a list that is shown in no other way stays unseen.
+func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	was := addresses(25)
+	changes := map[string][]string{
+		"one goes":                   was[1:],                                                             // the eleventh is missed
+		"one comes":                  append([]string{"203.0.113.1"}, was...),                             // the tenth comes twice
+		"the last moves to the head": append([]string{was[24]}, was[:24]...),                              // the tenth comes twice
+		"the head moves to the end":  append(append([]string(nil), was[1:]...), was[0]),                   // the eleventh is missed
+		"one goes, another comes":    append(append([]string(nil), was[1:]...), "203.0.113.1"),            // the same
+		"the second page goes":       append(append([]string(nil), was[:10]...), was[20:]...),             // ten are missed
+		"all but the first page go":  was[:10],                                                            // the others are missed
+		"another list":               append(append([]string(nil), was[:10]...), addresses(50)[30:45]...), // no entry is missed
+	}
+	forms := map[string][]string{
+		"all":                   {"total", "page_count", "page_index", "has_more", "next_uri"},
+		"no page_index":         {"total", "page_count", "has_more", "next_uri"},
+		"no page_count":         {"total", "page_index", "has_more", "next_uri"},
+		"next_uri and total":    {"total", "next_uri", "has_more"},
+		"total":                 {"total"},
+		"total and page_index":  {"total", "page_index"},
+		"next_uri":              {"next_uri", "has_more"},
+		"page_index and number": {"page_index", "page_count"},
+		"nothing":               nil,
+	}
+	// With a total and without the list in one response, a change that keeps the number of entries can only be seen by an
+	// entry that comes twice.
+	unseen := []string{"one goes, another comes", "another list"}
+	for change, after := range changes {
+		for form, members := range forms {
+			for _, listed := range []bool{true, false} {
+				total := strings.Contains(strings.Join(members, " "), "total")
+				if !listed && (!total || strings.Contains(strings.Join(unseen, "|"), change)) {
+					continue
+				}
+				t.Run(fmt.Sprint(change, "/", form, "/listed ", listed), func(t *testing.T) {
+					t.Parallel()
+					withList(t, setup{}, nil, func(f *fixture) {
+						l := &changingList{before: was, after: was, form: members, listed: listed}
+						f.fail(testserver.Fault{Path: oneList, Handler: l.list})
+						f.fail(testserver.Fault{Path: oneList + "/entries", Handler: l.entries})
+						plan, err := f.client.NetworkLists.Plan(f.Context(), listID, was, webdelivery.PlanOptions{})
+						require.NoError(f, err)
+						assert.True(f, plan.Empty())
+						assert.GreaterOrEqual(f, l.pages, 3)
+
+						l.after = after
+						plan, err = f.client.NetworkLists.Plan(f.Context(), listID, was, webdelivery.PlanOptions{})
+						var broken *webdelivery.PaginationError
+						require.ErrorAs(f, err, &broken)
+						assert.Nil(f, plan)
+						assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+						assert.Contains(f, broken.Path, "/entries")
+					})
+				})
+			}
+		}
+	}
+}
+
+// A list that holds a text under two ids holds two entries: nothing in the service document forbids it. Both stay, or
+// both go.
+func TestAPlanOfAListWithATextTwice(t *testing.T) {
+	t.Parallel()
+	const page = `{"items":[{"id":"a","entry":"192.0.2.1"},{"id":"b","entry":"192.0.2.1"},{"id":"c","entry":"192.0.2.1/32"}],
+		"total":3,"page_count":1,"page_index":1,"has_more":false}`
+	withList(t, setup{}, nil, func(f *fixture) {
+		f.fail(testserver.Fault{Path: oneList, Status: 200, Body: `{"id":"` + listID + `","type":"IP","list":["192.0.2.1","192.0.2.1","192.0.2.1"]}`})
+		f.fail(testserver.Fault{Path: oneList + "/entries", Status: 200, Body: page})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+		require.NoError(f, err)
+		assert.Equal(f, 3, plan.Keep)
+		assert.True(f, plan.Empty())
+		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+		require.NoError(f, err)
+		assert.Len(f, plan.Remove, 3)
+	})
+}
+
+// What a plan relies upon in the response of the list.
+func TestAPlanNeedsTheTypeOfTheList(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"id":"` + listID + `"}`, `{"id":"` + listID + `","type":""}`, `{"id":"` + listID + `","type":null,"name":"blocklist"}`} {
+		for _, desired := range [][]string{nil, {"192.0.2.1"}, {"DE"}} {
+			withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+				f.fail(testserver.Fault{Path: oneList, Status: 200, Body: body})
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+				require.ErrorIs(f, err, webdelivery.ErrBadReply)
+				require.ErrorContains(f, err, "has no type")
+				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Nil(f, plan)
+			})
+		}
+	}
+}
+
+// What a list holds already can be kept and desired, also where it is not what the service document says; it is refused
+// as an addition. Letter case of a code does not count.
+func TestEntriesThatCannotBeParsed(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		spec        testserver.NetworkListSpec
+		desired     []string
+		add, remove []string
+		field       string // "": accepted
+	}{
+		"reserved codes are kept": {
+			testserver.NetworkListSpec{Type: "GEO", Entries: []string{"XK", "EU", "DE"}}, []string{"xk", "EU", "AT"}, []string{"AT"}, []string{"DE"}, "",
+		},
+		"reserved codes go": {
+			testserver.NetworkListSpec{Type: "GEO", Entries: []string{"XK", "EU", "DE"}}, []string{"DE"}, nil, []string{"XK", "EU"}, "",
+		},
+		"only reserved codes": {
+			testserver.NetworkListSpec{Type: "GEO", Entries: []string{"XK", "UK"}}, []string{"UK", "XK", "UK"}, nil, nil, "",
+		},
+		"a new reserved code": {
+			testserver.NetworkListSpec{Type: "GEO", Entries: []string{"XK", "DE"}}, []string{"XK", "DE", "EU"}, nil, nil, "desired[2]",
+		},
+		"odd addresses are kept": {
+			testserver.NetworkListSpec{Entries: []string{"192.0.2.1-192.0.2.9", "fe80::1%eth0", "198.51.100.007"}},
+			[]string{"fe80::1%eth0", "192.0.2.1-192.0.2.9", "192.0.2.0/24"}, []string{"192.0.2.0/24"}, []string{"198.51.100.007"}, "",
+		},
+		"a new odd address": {
+			testserver.NetworkListSpec{Entries: []string{"192.0.2.1-192.0.2.9"}}, []string{"192.0.2.1-192.0.2.9", "192.0.2.1-192.0.2.10"}, nil, nil, "desired[1]",
+		},
+		"a code in a list of addresses": {
+			testserver.NetworkListSpec{Entries: []string{"XK"}}, []string{"XK", "DE"}, nil, nil, "desired[1]",
+		},
+	}
+	for name, tt := range tests {
+		for _, aggregate := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", aggregate ", aggregate), func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{}, func(f *fixture) {
+					id := f.srv.AddNetworkList(tt.spec)
+					options := webdelivery.PlanOptions{MaxRemove: 1, Aggregate: aggregate}
+					plan, err := f.client.NetworkLists.Plan(f.Context(), id, tt.desired, options)
+					if tt.field != "" {
+						require.ErrorContains(f, err, "invalid "+tt.field)
+						require.ErrorIs(f, err, webdelivery.ErrInvalid)
+						return
+					}
+					require.NoError(f, err)
+					assert.ElementsMatch(f, tt.add, plan.Add)
+					removed := []string{}
+					for _, e := range plan.Remove {
+						removed = append(removed, e.Entry)
+					}
+					assert.ElementsMatch(f, tt.remove, removed)
+					_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+					require.NoError(f, err)
+					plan, err = f.client.NetworkLists.Plan(f.Context(), id, f.srv.Entries(id), options)
+					require.NoError(f, err)
+					assert.True(f, plan.Empty(), "what the service sends is accepted as it is")
+				})
+			})
+		}
+	}
+}
