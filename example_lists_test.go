@@ -100,7 +100,7 @@ func ExampleNetworkListsService_Plan() {
 
 	result, err := client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: true})
 	if errors.Is(err, webdelivery.ErrPlanStale) {
-		fmt.Println("somebody else changed the list; plan again")
+		fmt.Println("the list is not as planned; plan again")
 	}
 	if err != nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,37 +12,42 @@ import (
 )
 
 // checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
-// have made it. It gives the plan as it is carried out.
-func checkPlan(p Plan, current []held) (*Plan, error) {
+// have made it. It gives the plan as it is carried out. and its steps.
+func checkPlan(p Plan, current []held) (*Plan, []step, error) {
 	if fingerprint(current) != p.Before {
-		return nil, &changeError{fmt.Errorf("%w: it was changed after the plan was made", ErrPlanStale), NotApplied}
+		return nil, nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), NotApplied}
 	}
 	add, err := parseEntries("add", p.Type, p.Add)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p.Add = textsOf(add)
-	there := make(map[string]string, len(current))
-	for _, e := range current {
-		there[e.ID] = e.Entry
+	there := make(map[string]*held, len(current))
+	for i := range current {
+		there[current[i].ID] = &current[i]
 	}
+	remove := make([]*held, len(p.Remove))
 	for i, e := range p.Remove {
-		if entry, ok := there[e.ID]; !ok || entry != e.Entry {
-			return nil, invalid(fmt.Sprintf("remove[%d]", i), "is not in the list, or comes twice")
+		if remove[i] = there[e.ID]; remove[i] == nil || remove[i].Entry != e.Entry {
+			return nil, nil, invalid(fmt.Sprintf("remove[%d]", i), "is not in the list, or comes twice")
 		}
 		delete(there, e.ID)
 	}
 	if p.Keep != len(there) || p.Size() > maxListEntries || p.Covering < 0 || p.Covering > len(p.Add) {
-		return nil, invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
+		return nil, nil, invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
 			p.Keep, len(p.Remove), len(p.Add), len(current))
 	}
 	guards := p.guards() // those that an earlier version did not store get their defaults
 	if err := guards.normalize(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	guards.MaxRemove = p.MaxRemove // which every version stores: 0 allows none
 	p.guard(guards)
-	return &p, p.checkGuards(len(current), func(i int) string { return fmt.Sprintf("add[%d]", i) })
+	if err := p.checkGuards(len(current), func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
+		return nil, nil, err
+	}
+	keep := slices.Collect(maps.Values(there))
+	return &p, p.steps(protectionOf(keep, add, remove), serviceLimits), nil
 }
 
 // changeError is the error of a change of many parts, with what became of the whole.
@@ -56,7 +62,10 @@ func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
 
 // ApplyOptions say how a plan is carried out. The zero value does not wait.
 type ApplyOptions struct {
-	// Wait waits for the tasks that the service gives for the changes, one after the other. The first that failed ends it.
+	// Wait waits for the tasks that the service returns for the changes, one after the other; the first that failed ends
+	// Apply. An entry that is covered by an addition is removed only after the task of that addition has ended. If the list
+	// is full, entries are added only after the tasks of the removals that make room. Where a response names no task, and
+	// everywhere without Wait, a change counts as in effect when its call was accepted.
 	Wait bool
 	// Concurrency is how many removals run at once; below 0 it is refused. 0 means 4.
 	Concurrency int
@@ -70,14 +79,18 @@ type ApplyResult struct {
 	Tasks   []string `json:"tasks"`   // ids of the tasks that the service gave; nil when it gave none
 }
 
-// Apply carries out a plan (service-interface section 4.6). It reads the list first, and ends with [ErrPlanStale] before
-// any change if it is not what the plan was made for; and it reads it again at the end, and ends with ErrPlanStale if it
-// is not what it should be. A plan that is nil, or was changed so that it does not fit the list, is a [*ValidationError].
-// The plan itself is not changed.
+// Apply carries out a plan (service-interface section 4.6). It reads the list first, and returns [ErrPlanStale] before
+// any change if the list is not what the plan was made for. It reads the list again at the end, and returns ErrPlanStale
+// if the list is not what it should be. A plan that is nil, or was changed so that it does not fit the list or its own
+// guards, is a [*ValidationError]. The plan itself is not changed.
+//
+// Additions come before the removals that they cover. Without [ApplyOptions].Wait, Apply assumes that an addition is in
+// effect when its call was accepted. If a service puts it into effect with the task that it returns, set Wait: then a task
+// that failed ends Apply with a [*TaskError] before anything is removed that the addition covers.
 //
 // When a change fails, what was done stays done; the result says how far it came, and the outcome of the error is
 // [Unknown] as soon as anything was changed. Planning and applying again mends it, whatever happened. The result is nil
-// only when the error came before any change was tried. With Wait, a task that failed is a [*TaskError].
+// only when the error came before any change was tried.
 //
 // The wait options are those of tasks; WaitTimeout bounds the waits for all of them together. [OnProgress] is called
 // after each call that changes the list, one call at a time, with the part done in percent.
@@ -97,11 +110,14 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if err != nil {
 		return nil, err
 	}
-	if plan, err = checkPlan(*plan, current); err != nil {
+	plan, steps, err := checkPlan(*plan, current)
+	if err != nil {
 		return nil, err
 	}
-	a := &applying{service: s, plan: plan, options: options, waiter: w, began: time.Now(), turn: newTurn(), result: &ApplyResult{}}
-	if err := a.carryOut(ctx, current, wait); err != nil {
+	a := &applying{
+		service: s, plan: plan, options: options, wait: wait, waiter: w, began: time.Now(), turn: newTurn(), result: &ApplyResult{},
+	}
+	if err := a.carryOut(ctx, current, steps); err != nil {
 		outcome := NotApplied
 		if a.uncertain || a.result.Added+a.result.Removed > 0 {
 			outcome = Unknown
@@ -111,36 +127,55 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	return a.result, nil
 }
 
-func (a *applying) carryOut(ctx context.Context, before []held, wait []WaitOption) error {
-	for _, step := range a.plan.steps() {
-		var err error
-		if step.add != nil {
-			err = a.add(ctx, step.add)
-		} else {
-			err = a.remove(ctx, step.remove)
+func (a *applying) carryOut(ctx context.Context, before []held, steps []step) error {
+	size := len(before) // entries that the list may hold at most, until the pending removals are in effect
+	for _, step := range steps {
+		switch {
+		case step.add == nil:
+			if step.relies {
+				if err := a.await(ctx, &a.added); err != nil {
+					return err
+				}
+			}
+			if err := a.remove(ctx, step.remove); err != nil {
+				return err
+			}
+			continue
+		case size+len(step.add) > maxListEntries:
+			if err := a.await(ctx, &a.removed); err != nil {
+				return err
+			}
+			size = step.size - len(step.add)
 		}
-		if err != nil {
+		if err := a.add(ctx, step.add); err != nil {
 			return err
 		}
+		size += len(step.add)
 	}
-	if a.options.Wait {
-		if err := a.awaitTasks(ctx, wait); err != nil {
-			return err
-		}
+	if err := a.await(ctx, &a.added); err != nil {
+		return err
+	}
+	if err := a.await(ctx, &a.removed); err != nil {
+		return err
 	}
 	return a.verify(ctx, before)
 }
 
-// awaitTasks waits for all tasks, whose progress is no progress of the whole.
-func (a *applying) awaitTasks(ctx context.Context, wait []WaitOption) error {
-	if a.waiter.timeout > 0 {
+// await waits for tasks one after the other, and forgets them. Their progress is no progress of the whole.
+func (a *applying) await(ctx context.Context, tasks *[]string) error {
+	if !a.options.Wait {
+		return nil
+	}
+	if a.waiter.timeout > 0 { // for all waits together
+		began := time.Now()
+		defer func() { a.waited += time.Since(began) }()
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, a.waiter.timeout)
+		ctx, cancel = context.WithTimeout(ctx, a.waiter.timeout-a.waited)
 		defer cancel()
 	}
-	quiet := append(slices.Clone(wait), OnProgress(func(Progress) {}))
-	for _, id := range a.result.Tasks {
-		if _, err := a.service.client.Tasks.Wait(ctx, id, quiet...); err != nil {
+	quiet := append(slices.Clone(a.wait), OnProgress(func(Progress) {}))
+	for ; len(*tasks) > 0; *tasks = (*tasks)[1:] {
+		if _, err := a.service.client.Tasks.Wait(ctx, (*tasks)[0], quiet...); err != nil {
 			return err
 		}
 	}
@@ -152,8 +187,12 @@ type applying struct {
 	service *NetworkListsService
 	plan    *Plan
 	options ApplyOptions
+	wait    []WaitOption
 	waiter  *waiter
 	began   time.Time
+
+	added, removed []string      // tasks that are not waited for yet
+	waited         time.Duration // for tasks so far
 
 	turn      turn // of the removals that run side by side
 	calls     int
@@ -163,15 +202,11 @@ type applying struct {
 
 // add adds one part. When nobody can know whether the service took it, the list is read to find out.
 func (a *applying) add(ctx context.Context, texts []string) error {
-	path, err := expand(entriesPath, a.plan.ListID)
-	if err != nil {
-		return err
-	}
 	const settlements = 3
 	for try := 1; ; try++ {
-		reply, err := a.service.addPart(ctx, path, texts)
+		reply, err := a.service.addPart(ctx, a.plan.ListID, texts)
 		if err == nil {
-			a.done("adding", &a.result.Added, len(texts), reply.Task)
+			a.done("adding", &a.result.Added, len(texts), reply.Task, &a.added)
 			return nil
 		}
 		if OutcomeOf(err) == NotApplied {
@@ -185,7 +220,7 @@ func (a *applying) add(ctx context.Context, texts []string) error {
 		if readErr != nil {
 			return errors.Join(err, readErr)
 		}
-		a.done("adding", &a.result.Added, len(texts)-len(missing), nil)
+		a.done("adding", &a.result.Added, len(texts)-len(missing), nil, nil)
 		if texts = missing; len(texts) == 0 {
 			return nil
 		}
@@ -223,7 +258,7 @@ func (a *applying) remove(ctx context.Context, entries []NetworkListEntry) error
 				}
 				a.turn.Lock()
 				defer a.turn.Unlock()
-				a.done("removing", &a.result.Removed, 1, task)
+				a.done("removing", &a.result.Removed, 1, task, &a.removed)
 				return nil
 			}, func(err error) {
 				if err == nil {
@@ -257,10 +292,10 @@ func (a *applying) removeOne(ctx context.Context, id string) (*Task, error) {
 }
 
 // done counts what a call has done, and tells how far it is, in percent of the entries that change.
-func (a *applying) done(status string, counter *int, n int, task *Task) {
+func (a *applying) done(status string, counter *int, n int, task *Task, pending *[]string) {
 	*counter += n
 	if task != nil {
-		a.result.Tasks = append(a.result.Tasks, task.ID)
+		a.result.Tasks, *pending = append(a.result.Tasks, task.ID), append(*pending, task.ID)
 	}
 	a.report(status, false)
 }
@@ -280,12 +315,37 @@ func (a *applying) verify(ctx context.Context, before []held) error {
 		want[heldEntry(text).meaning] = true
 	}
 	is := meanings(current)
-	missing, unexpected := without(want, is), without(is, want)
-	if missing+unexpected > 0 {
-		return fmt.Errorf("%w: afterwards %d entries are missing, and %d are there that should not be", ErrPlanStale, missing, unexpected)
+	if missing, unexpected := without(want, is), without(is, want); missing+unexpected > 0 {
+		return fmt.Errorf("%w: afterwards %d entries are missing, and %d are there that should not be; %s",
+			ErrPlanStale, missing, unexpected, a.whoChanged(before, is))
 	}
 	a.report("done", true)
 	return nil
+}
+
+// whoChanged tells who made the list what it is, as far as that is known: what the plan neither adds nor removes, this
+// Apply has not touched.
+func (a *applying) whoChanged(before []held, is map[meaning]bool) string {
+	mine := make(map[meaning]bool, len(a.plan.Add)+len(a.plan.Remove))
+	for _, text := range a.plan.Add {
+		mine[heldEntry(text).meaning] = true
+	}
+	for _, e := range a.plan.Remove {
+		mine[heldEntry(e.Entry).meaning] = true
+	}
+	was := meanings(before)
+	for m := range mine {
+		delete(was, m)
+		delete(is, m)
+	}
+	switch {
+	case without(was, is)+without(is, was) > 0:
+		return "somebody else changed it meanwhile"
+	case a.uncertain:
+		return "a change whose response was lost may have come late, or somebody else changed it meanwhile"
+	default:
+		return "a change of this Apply is not in effect yet, or somebody else changed it meanwhile"
+	}
 }
 
 func meanings(entries []held) map[meaning]bool {

@@ -14,8 +14,9 @@ import (
 // a full list. Each step can be repeated without harm, so an Apply that was interrupted anywhere is mended by planning
 // and applying again.
 
-// ErrPlanStale means that somebody else changed the list: it is not what it was when the plan was made, or not what the
-// plan should have made of it.
+// ErrPlanStale means that the list is not what it was when the plan was made, or not what the plan should have made of it.
+// Somebody else changed it, or an earlier Apply whose last responses were lost, or a change is not in effect yet. The
+// message says which, as far as that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
 // PlanOptions say how a plan is made. The zero value is a good one. MaxRemove, MaxAdd, WidestIPv4 and WidestIPv6 are
@@ -89,6 +90,9 @@ func (p *Plan) String() string {
 		len(p.Add), len(p.Remove), p.Keep, p.Keep+len(p.Remove), p.Size(), p.Largest, p.Calls)
 	if p.Unprotected > 0 {
 		fmt.Fprintf(&b, "the list is full: the addresses of %d entries are not covered for a moment\n", p.Unprotected)
+	}
+	if p.Covering > 0 && len(p.Remove) > 0 {
+		fmt.Fprintf(&b, "%d added entries cover removed ones; unless Apply waits, they must be in effect when their call is accepted\n", p.Covering)
 	}
 	for i, e := range p.Add {
 		if i == shownEntries {
@@ -170,78 +174,46 @@ func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
 		return nil, invalid("desired", "the list would hold %d entries, and %d are the most", p.Keep+len(add), maxListEntries)
 	}
 	p.order(keep, add, remove)
-	for _, step := range p.steps() {
-		p.Largest = max(p.Largest, step.size)
-		p.Calls += step.calls()
-	}
-	p.Largest = max(p.Largest, len(current))
 	return p, nil
 }
 
-// order puts first what may go first: of the removals those whose addresses nobody will miss while the additions are
-// under way, of the additions those that cover what will be removed.
+// order puts the changes into the best order, and says what comes of it.
 func (p *Plan) order(keep []*held, add []entry, remove []*held) {
-	kept, added, removed := covered(keep, heldPrefix), covered(add, entryPrefix), covered(remove, heldPrefix)
-	remove, _ = falseFirst(remove, func(e *held) bool { return missed(e.prefix, added, kept) })
-	add, p.Covering = falseFirst(add, func(e entry) bool { return !e.prefix.IsValid() || !removed.overlaps(e.prefix) })
-	p.Add = textsOf(add)
-	p.Remove = make([]NetworkListEntry, len(remove))
-	for i, e := range remove {
-		p.Remove[i] = e.NetworkListEntry
-	}
-	p.countUnprotected(keep, add, remove)
-}
-
-// missed: while the later additions are not there, removing this uncovers addresses that are to stay covered. Rather
-// too often true than not often enough.
-func missed(p netip.Prefix, later, there coverage) bool {
-	return p.IsValid() && later.overlaps(p) && !there.contains(p)
-}
-
-// countUnprotected goes through the steps that make room in a full list.
-func (p *Plan) countUnprotected(keep []*held, add []entry, remove []*held) {
-	there := make([]netip.Prefix, 0, len(keep)+len(add))
-	for _, e := range keep {
-		there = append(there, e.prefix)
-	}
-	for _, e := range add {
-		there = append(there, e.prefix)
-	}
-	here, gone := len(keep), 0 // so many of these the list holds, so many have been removed
-	for _, step := range p.steps() {
-		if step.add != nil {
-			here += len(step.add)
-			continue
+	size := len(keep) + len(remove)
+	guard := protectionOf(keep, add, remove)
+	o := bestOrder(guard, maxListEntries-size, serviceLimits)
+	p.Add, p.Remove = make([]string, len(add)), make([]NetworkListEntry, len(remove))
+	for at, i := range o.add {
+		p.Add[at] = add[i].text
+		if guard.adds[i] >= 0 {
+			p.Covering++
 		}
-		if here == len(there) {
-			return // every addition is there: these are the other removals
-		}
-		now, later := covered(there[:here], itself), covered(there[here:], itself)
-		for range step.remove {
-			if missed(remove[gone].prefix, later, now) {
-				p.Unprotected++
-			}
-			gone++
+	}
+	for at, i := range o.remove {
+		p.Remove[at] = remove[i].NetworkListEntry
+	}
+	p.Largest = size
+	for _, step := range p.steps(guard.inOrder(o), serviceLimits) {
+		p.Largest = max(p.Largest, step.size)
+		p.Calls += step.calls()
+		if step.uncovers {
+			p.Unprotected++
 		}
 	}
 }
 
-// falseFirst keeps the order otherwise, and counts the false ones.
-func falseFirst[T any](all []T, last func(T) bool) (sorted []T, first int) {
-	sorted = make([]T, 0, len(all))
-	behind := make([]bool, len(all))
-	for i, e := range all {
-		if behind[i] = last(e); !behind[i] {
-			sorted = append(sorted, e)
-		}
+// protectionOf is what the list covers before the first change.
+func protectionOf(keep []*held, add []entry, remove []*held) *protection {
+	crowded := len(keep)+len(remove)+len(add) > maxListEntries // there is no room for all additions before the removals
+	return newProtection(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), crowded)
+}
+
+func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix {
+	all := make([]netip.Prefix, len(entries))
+	for i, e := range entries {
+		all[i] = prefix(e)
 	}
-	first = len(sorted)
-	for i, e := range all {
-		if behind[i] {
-			sorted = append(sorted, e)
-		}
-	}
-	return sorted, first
+	return all
 }
 
 func heldPrefix(e *held) netip.Prefix    { return e.prefix }
@@ -264,9 +236,11 @@ func aggregate(entries []entry) []entry {
 
 // step is one part of carrying out a plan: a call that adds, or some removals that may run side by side.
 type step struct {
-	add    []string
-	remove []NetworkListEntry
-	size   int // of the list afterwards
+	add      []string
+	remove   []NetworkListEntry
+	relies   bool // the removals rely on additions before them: those cover their addresses
+	uncovers bool // the removal uncovers addresses until a later addition
+	size     int  // of the list afterwards
 }
 
 func (s step) calls() int {
@@ -276,31 +250,44 @@ func (s step) calls() int {
 	return len(s.remove)
 }
 
-// steps puts the plan into the order in which it is carried out: additions as far as there is room, 5,000 a call; when
-// there is none, as many removals as the next additions need, those that cover what is removed by themselves; and the
-// other removals last.
-func (p *Plan) steps() []step {
+// steps keeps to the order of the plan: additions as far as there is room; when there is none, as many removals as the
+// next call of additions needs and as uncover nothing, at least one; and the other removals last. guard knows what is
+// covered, and follows.
+func (p *Plan) steps(guard *protection, l limits) []step {
 	var steps []step
-	size, add, remove, covering := p.Keep+len(p.Remove), p.Add, p.Remove, p.Covering
-	for len(add) > 0 {
-		n := min(len(add), maxCallEntries)
-		if room := max(0, maxListEntries-size); room > 0 {
-			n = min(n, room)
+	size, added, removed := p.Keep+len(p.Remove), 0, 0
+	remove := func(n int, uncovers bool) {
+		for end := removed + n; removed < end; {
+			from, relies := removed, guard.relies(removed)
+			for removed < end && guard.relies(removed) == relies {
+				removed++
+			}
+			size -= removed - from
+			steps = append(steps, step{remove: p.Remove[from:removed], relies: relies, uncovers: uncovers, size: size})
+		}
+	}
+	for added < len(p.Add) {
+		left, room := len(p.Add)-added, l.list-size
+		if room > 0 {
+			n := min(left, room, l.call)
 			size += n
-			steps = append(steps, step{add: add[:n], size: size})
-			add, covering = add[n:], max(0, covering-n)
+			steps = append(steps, step{add: p.Add[added : added+n], size: size})
+			for range n {
+				guard.addNumber(added)
+				added++
+			}
 			continue
 		}
-		if covering > 0 {
-			n = min(n, covering)
+		most, spare := min(guard.wanted(left, room, l), len(p.Remove)-removed), 0
+		for spare < most && guard.spares(removed+spare) {
+			guard.removeNumber(removed + spare)
+			spare++
 		}
-		n = min(max(n, size-maxListEntries+1), len(remove))
-		size -= n
-		steps = append(steps, step{remove: remove[:n], size: size})
-		remove = remove[n:]
+		if spare == 0 {
+			guard.removeNumber(removed)
+		}
+		remove(max(spare, 1), spare == 0)
 	}
-	if len(remove) > 0 {
-		steps = append(steps, step{remove: remove, size: size - len(remove)})
-	}
+	remove(len(p.Remove)-removed, false)
 	return steps
 }

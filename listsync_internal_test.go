@@ -2,6 +2,7 @@ package webdelivery
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strconv"
 	"testing"
@@ -37,7 +38,8 @@ func TestStepsNeverPassTheLimit(t *testing.T) {
 			p.Covering = r.IntN(add + 1)
 		}
 		size, added, removed := keep+remove, 0, 0
-		for _, step := range p.steps() {
+		guard := newProtection(make([]netip.Prefix, keep), make([]netip.Prefix, add), make([]netip.Prefix, remove), true)
+		for _, step := range p.steps(guard, serviceLimits) {
 			if step.add != nil {
 				require.LessOrEqual(t, len(step.add), maxCallEntries)
 				next := min(add, added+len(step.add))

@@ -261,8 +261,7 @@ type AddEntriesResult struct {
 // Repeating it with all of them does no harm. Without entries nothing is sent. Whether there is room in the list is for
 // the service to say. Tasks of the replies are not waited for.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
-	path, err := expand(entriesPath, id)
-	if err != nil {
+	if _, err := expand(entriesPath, id); err != nil { // also without entries
 		return nil, err
 	}
 	parsed, err := parseEntries("entries", "", entries)
@@ -276,7 +275,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 	result := &AddEntriesResult{}
 	for at := 0; at < len(texts); at += maxCallEntries {
 		part := texts[at:min(at+maxCallEntries, len(texts))]
-		reply, err := s.addPart(ctx, path, part)
+		reply, err := s.addPart(ctx, id, part)
 		if err != nil {
 			return result, newPartialError(texts, at, len(part), err)
 		}
@@ -287,7 +286,11 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 }
 
 // addPart adds what fits into one call.
-func (s *NetworkListsService) addPart(ctx context.Context, path string, texts []string) (*AddEntriesReply, error) {
+func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, error) {
+	path, err := expand(entriesPath, id)
+	if err != nil {
+		return nil, err
+	}
 	items := make([]map[string]string, len(texts))
 	for i, text := range texts {
 		items[i] = map[string]string{s.client.dialect.EntryKey: text}
@@ -301,7 +304,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, path string, texts []
 		return nil, err
 	}
 	reply := &AddEntriesReply{Raw: r.body}
-	if reply.Task, err = r.optionalTask(); err != nil {
+	if reply.Task, err = r.optionalTask(id); err != nil {
 		return nil, err
 	}
 	if decodeExactly(r.body, &reply.Entries) != nil ||
@@ -319,7 +322,7 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 	if err != nil {
 		return nil, err
 	}
-	return s.change(ctx, http.MethodDelete, path, "")
+	return s.change(ctx, http.MethodDelete, path, "", id, entryID)
 }
 
 // ClearEntries removes all entries and keeps the list, by the address that the list gives for it (service-interface
@@ -339,7 +342,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	if err != nil {
 		return nil, err
 	}
-	task, err := s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query)
+	task, err := s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query, id)
 	if err != nil || task != nil && !task.ended() {
 		return task, err
 	}
@@ -402,26 +405,30 @@ func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, err
 	if err != nil {
 		return nil, err
 	}
-	return s.change(ctx, http.MethodDelete, path, "")
+	return s.change(ctx, http.MethodDelete, path, "", id)
 }
 
-// change sends a change without a body, which may be answered with a task.
-func (s *NetworkListsService) change(ctx context.Context, method, path, query string) (*Task, error) {
+// change sends a change without a body, which may be answered with a task. It changes what has these ids.
+func (s *NetworkListsService) change(ctx context.Context, method, path, query string, ids ...string) (*Task, error) {
 	r, err := s.client.send(ctx, call{method: method, path: path, query: query, enveloped: true})
 	if err != nil {
 		return nil, err
 	}
-	return r.optionalTask()
+	return r.optionalTask(ids...)
 }
 
 // optionalTask reads a response that may hold a task, or no more than its id; nil when it holds none (open point 21). The
 // change was accepted, so a response of a shape that is not known is no error: only a page for people is, which no service
-// sends.
-func (r *reply) optionalTask() (*Task, error) {
+// sends. An object with nothing but the id of what was changed shows that, and no task.
+func (r *reply) optionalTask(changed ...string) (*Task, error) {
 	if isHTML(r.header) {
 		return nil, r.bad("an HTML page", nil)
 	}
-	return readOptionalTask(r.body), nil
+	task := readOptionalTask(r.body)
+	if task != nil && slices.Contains(changed, task.ID) && *task == (Task{ID: task.ID}) {
+		return nil, nil //nolint:nilnil // no task is no error
+	}
+	return task, nil
 }
 
 // Members that tell a task from other objects with an id.
