@@ -28,7 +28,7 @@ FUZZTIME := 3s
 ALLOCS := -check
 
 # Where all depends on it: calls, credentials, collections, purges, changes of lists, rows.
-MUTATED := transport.go auth.go login.go pagination.go purgequeue.go delivery.go listsync.go listsnapshot.go listguards.go listapply.go coverage.go rows.go rowreader.go
+MUTATED := transport.go auth.go login.go pagination.go purgequeue.go delivery.go listsync.go listsnapshot.go listguards.go listorder.go protection.go listapply.go coverage.go rows.go rowreader.go
 MUTATION_FLAGS :=
 
 # How long make soak works.

@@ -178,9 +178,13 @@ func (g *groups) bounds() (all []bounds) {
 	}
 	lasts := []int32{-1, smallest(func(c *group) bool { return !c.grows }), smallest(func(*group) bool { return true })}
 	for _, last := range slices.Compact(lasts) {
-		all = append(all, bounds{true, last, false}, bounds{false, last, false})
-		if last >= 0 {
-			all = append(all, bounds{true, last, true}, bounds{false, last, true})
+		for _, hold := range []bool{false, true} {
+			if last < 0 && hold {
+				continue
+			}
+			if all = append(all, bounds{false, last, hold}); len(g.all) > 0 && g.all[0].grows {
+				all = append(all, bounds{true, last, hold})
+			}
 		}
 	}
 	return all
@@ -339,8 +343,9 @@ func (t *trial) closing() int32 {
 		t.open = t.open[:0]
 		return found
 	}
+	t.open = slices.DeleteFunc(t.open, func(g int32) bool { return t.waiting[g] == 0 })
 	for _, g := range t.open {
-		if t.waiting[g] > 0 && (found < 0 || t.widestLeft(g) > t.widestLeft(found)) {
+		if found < 0 || t.widestLeft(g) > t.widestLeft(found) {
 			found = g
 		}
 	}

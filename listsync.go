@@ -53,7 +53,8 @@ type Plan struct {
 	Largest int `json:"largest"`
 	// Calls is how many calls Apply makes to change the list; reading it comes on top.
 	Calls int `json:"calls"`
-	// Covering is how many of Add, from the first, cover addresses of entries that are removed.
+	// Covering is how many of Add, from the first, cover addresses of entries that are removed. Unless Apply waits for tasks,
+	// it assumes that they are in effect when their call was accepted.
 	Covering int `json:"covering"`
 	// MaxRemove is that of the options, with the default in place of 0. Apply keeps to it too.
 	MaxRemove float64 `json:"max_remove"`
@@ -62,7 +63,7 @@ type Plan struct {
 	WidestIPv4 int `json:"widest_ipv4"`
 	WidestIPv6 int `json:"widest_ipv6"`
 	// Unprotected is how many entries must be removed before the added ones that cover their addresses, because the list
-	// has no room for both.
+	// has no room for both. No order of the changes leaves fewer addresses uncovered at once.
 	Unprotected int `json:"unprotected"`
 	// Before is a fingerprint of the list that was compared, by which Apply knows it again.
 	Before string `json:"before"`
