@@ -127,7 +127,7 @@ func groupsOf(p *protection) *groups {
 	for i, f := range found {
 		g.all = append(g.all, f.group)
 		for x := f.top; x < p.ranges[f.top].end; x++ {
-			g.of[x] = int32(i) //nolint:gosec // a list is small
+			g.of[x] = int32(i)
 		}
 	}
 	return g
@@ -170,7 +170,7 @@ func (g *groups) bounds() (all []bounds) {
 		for i := range g.all {
 			if c := &g.all[i]; may(c) {
 				if covers := g.need[c.adds[len(c.adds)-1]]; found < 0 || covers <= least {
-					found, least = int32(i), covers //nolint:gosec // a list is small
+					found, least = int32(i), covers
 				}
 			}
 		}
@@ -235,7 +235,7 @@ func newTrial(g *groups, p *protection, b bounds, l limits, room int) *trial {
 	}
 	for i, x := range p.adds {
 		if x >= 0 {
-			t.addAt[x] = int32(i) //nolint:gosec // a list is small
+			t.addAt[x] = int32(i)
 		}
 		if x >= 0 && !counted[x] {
 			t.others = append(t.others, i)
@@ -250,12 +250,12 @@ func newTrial(g *groups, p *protection, b bounds, l limits, room int) *trial {
 		if x < 0 {
 			t.idle = append(t.idle, i)
 		} else {
-			t.removeAt[x] = append(t.removeAt[x], int32(i)) //nolint:gosec // a list is small
+			t.removeAt[x] = append(t.removeAt[x], int32(i))
 		}
 	}
 	for x, removals := range t.removeAt {
 		if len(removals) > 0 {
-			t.changed(int32(x)) //nolint:gosec // a list is small
+			t.changed(int32(x))
 		}
 	}
 	return t
@@ -429,7 +429,7 @@ func (t *trial) removeBound() {
 		if len(t.removeAt[u.at]) == 0 || t.ranges[u.at].soloWeight != u.rank {
 			continue // out of date
 		}
-		if grow && !(t.all[g].grows && t.waiting[g] > 0) {
+		if grow && (!t.all[g].grows || t.waiting[g] == 0) {
 			passed = append(passed, u)
 			continue
 		}
@@ -462,12 +462,13 @@ type ranked struct {
 // ranking is a heap. Some of it is out of date.
 type ranking []ranked
 
-func (r ranking) Len() int { return len(r) }
-func (r ranking) Less(i, j int) bool {
-	return r[i].rank < r[j].rank || r[i].rank == r[j].rank && r[i].tie < r[j].tie
+func (r *ranking) Len() int { return len(*r) }
+func (r *ranking) Less(i, j int) bool {
+	a, b := (*r)[i], (*r)[j]
+	return a.rank < b.rank || a.rank == b.rank && a.tie < b.tie
 }
-func (r ranking) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
-func (r *ranking) Push(x any)   { *r = append(*r, x.(ranked)) } //nolint:forcetypeassert // heap.Push pushes nothing else
+func (r *ranking) Swap(i, j int) { (*r)[i], (*r)[j] = (*r)[j], (*r)[i] }
+func (r *ranking) Push(x any)    { *r = append(*r, x.(ranked)) } //nolint:forcetypeassert // heap.Push pushes nothing else
 func (r *ranking) Pop() any {
 	last := (*r)[len(*r)-1]
 	*r = (*r)[:len(*r)-1]

@@ -113,7 +113,7 @@ func (a worth) less(b worth) bool { return a.peak < b.peak || a.peak == b.peak &
 func (l smallList) uncovered(added, removed int) int {
 	all := addressSet(l.keep, -1)
 	left := addressSet(l.remove, ^removed)
-	must := (addressSet(l.remove, -1)) & (addressSet(l.add, -1)) &^ all
+	must := addressSet(l.remove, -1) & addressSet(l.add, -1) &^ all
 	return ones(must &^ (left | addressSet(l.add, added)))
 }
 
@@ -123,10 +123,10 @@ type searchState struct {
 }
 type searchHeap []searchState
 
-func (h searchHeap) Len() int           { return len(h) }
-func (h searchHeap) Less(i, j int) bool { return h[i].less(h[j].worth) }
-func (h searchHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *searchHeap) Push(x any)        { *h = append(*h, x.(searchState)) }
+func (h *searchHeap) Len() int           { return len(*h) }
+func (h *searchHeap) Less(i, j int) bool { return (*h)[i].less((*h)[j].worth) }
+func (h *searchHeap) Swap(i, j int)      { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
+func (h *searchHeap) Push(x any)         { *h = append(*h, x.(searchState)) }
 func (h *searchHeap) Pop() any {
 	last := (*h)[len(*h)-1]
 	*h = (*h)[:len(*h)-1]
@@ -229,7 +229,7 @@ func TestNoOrderUncoversLess(t *testing.T) {
 	full := 0 // lists in which something must be uncovered
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 7))
-		l := randomSmallList(r, 4+int(seed%4)) //nolint:gosec // below 8
+		l := randomSmallList(r, 4+int(seed%4))
 		if seed%2 == 0 {
 			l = randomBlocks(r, 5)
 		}
@@ -241,5 +241,5 @@ func TestNoOrderUncoversLess(t *testing.T) {
 			full++
 		}
 	}
-	require.Greater(t, full, int(seeds/10)) //nolint:gosec // small
+	require.Greater(t, full, int(seeds/10))
 }

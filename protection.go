@@ -44,7 +44,7 @@ type protectedRange struct {
 func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 	staying, coming := covered(keep, itself), covered(add, itself)
 	p := &protection{adds: slices.Repeat([]int32{-1}, len(add)), removes: slices.Repeat([]int32{-1}, len(remove))}
-	going := make([]netip.Prefix, 0, len(remove))
+	var going []netip.Prefix
 	for i, r := range remove {
 		if missed(r, coming, staying) {
 			going = append(going, r)
@@ -141,7 +141,7 @@ func (p *protection) build() {
 		}
 		open = append(open, i)
 	}
-	closeUpTo(int32(len(p.ranges)), func(netip.Prefix) bool { return false })
+	closeUpTo(int32(len(p.ranges)), func(netip.Prefix) bool { return false }) //nolint:gosec // a list is small
 }
 
 // begin marks the addresses that count, and counts what covers them.
