@@ -130,7 +130,7 @@ func parse(args []string, s program.Streams) (*job, error) {
 func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) (plan *webdelivery.Plan, err error) {
 	if j.applyPlan != "" {
 		plan = &webdelivery.Plan{}
-		text, err := os.ReadFile(j.applyPlan)
+		text, err := program.ReadFile(ctx, j.applyPlan)
 		if err == nil && (json.Unmarshal(text, plan) != nil || plan.ListID == "") {
 			err = fmt.Errorf("%s is not what -save-plan writes", j.applyPlan)
 		}

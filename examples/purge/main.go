@@ -36,7 +36,7 @@ var source string // begins with the help
 func main() { program.Main("purge", term.IsTerminal, run) }
 
 func run(ctx context.Context, args []string, s program.Streams) error {
-	j, err := parse(args, s)
+	j, err := parse(ctx, args, s)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return j.run(ctx, service.Client)
 }
 
-func parse(args []string, s program.Streams) (*job, error) {
+func parse(ctx context.Context, args []string, s program.Streams) (*job, error) {
 	j := &job{s: s, action: webdelivery.ActionPurge, match: webdelivery.Exact, Transactions: []*transaction{}, Failed: []failure{}}
 	flags := program.Flags("purge", source, s)
 	file := flags.String("file", "", "`file` with the URIs")
@@ -75,7 +75,7 @@ func parse(args []string, s program.Streams) (*job, error) {
 		j.action = webdelivery.ActionExpire
 	}
 	if len(j.Transactions) == 0 {
-		j.uris, err = program.NewInput(s, *file, flags.Args())
+		j.uris, err = program.NewInput(ctx, s, *file, flags.Args())
 	} else if j.wait = true; flags.NArg() > 0 || *file != "" || *prefix || *expire {
 		err = program.Misused("-resume goes with -json alone: it purges nothing")
 	}

@@ -37,7 +37,7 @@ func inMemory(t *testing.T, test func(t *testing.T, srv *webdeliverytest.Server,
 		test(t, srv, func(ctx context.Context, in string, args ...string) outcome {
 			return finish(func(s program.Streams) error {
 				s.In = strings.NewReader(in)
-				j, err := parse(args, s)
+				j, err := parse(ctx, args, s)
 				require.NoError(t, err)
 				return j.run(ctx, client)
 			})
@@ -300,7 +300,7 @@ func TestInterruptedRead(t *testing.T) {
 		}()
 		got := finish(func(s program.Streams) error {
 			s.In = pipe
-			j, err := parse(nil, s)
+			j, err := parse(ctx, nil, s)
 			require.NoError(t, err)
 			return j.run(ctx, srv.Client(t))
 		})
@@ -318,7 +318,7 @@ func TestProgressBar(t *testing.T) {
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
 		got := finish(func(s program.Streams) error {
 			s.ErrTerminal = true
-			j, err := parse([]string{"-wait", "https://www.example.com/a"}, s)
+			j, err := parse(t.Context(), []string{"-wait", "https://www.example.com/a"}, s)
 			require.NoError(t, err)
 			return j.run(t.Context(), srv.Client(t))
 		})

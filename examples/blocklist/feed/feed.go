@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -52,12 +51,11 @@ func (r *Reader) Read(ctx context.Context, feeds ...string) error {
 }
 
 func (r *Reader) readFile(ctx context.Context, name string) error {
-	file, err := os.Open(name) //nolint:gosec // the file that the user names
+	file, err := program.Open(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	defer context.AfterFunc(ctx, func() { _ = file.Close() })() // a pipe may give nothing for ever
 	return r.Parse(name, "", file)
 }
 

@@ -3,13 +3,11 @@ package feed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -253,19 +251,4 @@ func TestFiles(t *testing.T) {
 	var r Reader
 	require.NoError(t, r.Read(t.Context(), name))
 	assert.Equal(t, []string{name + ":1"}, r.Places)
-}
-
-// Whoever writes into a pipe may have forgotten to.
-func TestSilentPipe(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("needs /dev/fd")
-	}
-	in, out, err := os.Pipe()
-	require.NoError(t, err)
-	defer in.Close()
-	defer out.Close()
-	interrupted, stop := context.WithCancel(t.Context())
-	stop()
-	require.ErrorIs(t, new(Reader).Read(interrupted, fmt.Sprintf("/dev/fd/%d", in.Fd())), os.ErrClosed)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"strings"
 	"sync"
 )
@@ -33,8 +32,8 @@ type Input struct {
 	text io.ReadCloser // nil when there are arguments
 }
 
-// NewInput finds out which it is.
-func NewInput(s Streams, file string, args []string) (*Input, error) {
+// NewInput finds out which it is. If the context ends before the file is open, it returns its cause.
+func NewInput(ctx context.Context, s Streams, file string, args []string) (*Input, error) {
 	args, err := Arguments(args)
 	switch {
 	case err != nil:
@@ -44,11 +43,11 @@ func NewInput(s Streams, file string, args []string) (*Input, error) {
 	case len(args) > 0:
 		return &Input{args: args}, nil
 	case file != "":
-		in, err := os.Open(file) //nolint:gosec // the file that the user names
-		if err != nil {
-			return nil, Misused("%w", err)
+		in, err := Open(ctx, file)
+		if err != nil && ctx.Err() == nil {
+			err = Misused("%w", err)
 		}
-		return &Input{text: in}, nil
+		return &Input{text: in}, err
 	case s.InTerminal:
 		return nil, Misused("nothing is given: name it, or give a file, or pipe it in; -h tells more")
 	default:

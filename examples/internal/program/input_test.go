@@ -45,7 +45,7 @@ func TestInput(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			in, err := program.NewInput(program.Streams{In: strings.NewReader("of a pipe"), InTerminal: tt.terminal}, tt.file, tt.args)
+			in, err := program.NewInput(t.Context(), program.Streams{In: strings.NewReader("of a pipe"), InTerminal: tt.terminal}, tt.file, tt.args)
 			if tt.refused != "" {
 				require.ErrorContains(t, err, tt.refused)
 				assert.Equal(t, program.Misuse, program.Code("x", io.Discard, err))
@@ -62,7 +62,7 @@ func TestInput(t *testing.T) {
 // piped is what stands in a pipe.
 func piped(t *testing.T, text string) *program.Input {
 	t.Helper()
-	in, err := program.NewInput(program.Streams{In: strings.NewReader(text)}, "", nil)
+	in, err := program.NewInput(t.Context(), program.Streams{In: strings.NewReader(text)}, "", nil)
 	require.NoError(t, err)
 	return in
 }
@@ -98,7 +98,7 @@ func TestEachStops(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
 	arguments := func() *program.Input {
-		in, err := program.NewInput(program.Streams{}, "", []string{"a", "b", "c", "d"})
+		in, err := program.NewInput(t.Context(), program.Streams{}, "", []string{"a", "b", "c", "d"})
 		require.NoError(t, err)
 		return in
 	}

@@ -15,68 +15,42 @@ import (
 const maxLine = 1 << 20
 
 // Lines gives the lines of a text without the space around them. Blank lines and those that begin with # are passed over.
-// What cannot be read is an error at the end, and so is the cause of a context that ends first.
-//
-// It reads in a goroutine of its own, because nothing interrupts the read of a pipe; one that waits for such a read is
-// left behind.
+// What cannot be read is an error at the end, and so is the cause of a context that ends first. Half a line is given only
+// where the text ends there: that of a pipe also ends when its writer is killed, which nobody can tell from its end.
 func Lines(ctx context.Context, in io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		reading, stop := context.WithCancel(ctx)
-		defer stop()
-		lines, failed := make(chan string), error(nil)
-		go func() {
-			defer close(lines)
-			failed = sendLines(reading, in, lines)
-		}()
-		for more := true; more; {
-			var line string
-			select {
-			case <-ctx.Done():
-			case line, more = <-lines:
+		source := &failing{Reader: reading(ctx, in)}
+		scanner := bufio.NewScanner(source)
+		scanner.Buffer(nil, maxLine)
+		scanner.Split(func(text []byte, last bool) (int, []byte, error) {
+			if last && source.failed && bytes.IndexByte(text, '\n') < 0 {
+				return len(text), nil, nil // half a line, which a purge by prefix would take for a short one
 			}
+			return bufio.ScanLines(text, last)
+		})
+		number := 1
+		for ; scanner.Scan(); number++ {
+			line := scanner.Text()
+			if number == 1 {
+				line = strings.TrimPrefix(line, "\ufeff") // the mark that editors of some systems put first
+			}
+			line = strings.TrimSpace(line)
 			switch {
-			case more && ctx.Err() != nil:
+			case ctx.Err() != nil:
 				yield("", context.Cause(ctx))
 				return
-			case more:
-				more = yield(line, nil)
-			case failed != nil:
-				yield("", failed)
+			case line == "" || line[0] == '#':
+			case !yield(line, nil):
+				return
 			}
 		}
-	}
-}
-
-func sendLines(ctx context.Context, in io.Reader, lines chan<- string) error {
-	source := &failing{Reader: in}
-	scanner := bufio.NewScanner(source)
-	scanner.Buffer(nil, maxLine)
-	scanner.Split(func(text []byte, last bool) (int, []byte, error) {
-		if last && source.failed && bytes.IndexByte(text, '\n') < 0 {
-			return len(text), nil, nil // half a line, which a purge by prefix would take for a short one
-		}
-		return bufio.ScanLines(text, last)
-	})
-	number := 1
-	for ; scanner.Scan(); number++ {
-		line := scanner.Text()
-		if number == 1 {
-			line = strings.TrimPrefix(line, "\ufeff") // the mark that editors of some systems put first
-		}
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		select {
-		case lines <- line:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		switch err := scanner.Err(); {
+		case err != nil && ctx.Err() != nil:
+			yield("", context.Cause(ctx))
+		case err != nil:
+			yield("", fmt.Errorf("line %d: %w", number, err))
 		}
 	}
-	if err := scanner.Err(); err != nil {
-		return fmt.Errorf("line %d: %w", number, err)
-	}
-	return nil
 }
 
 // failing remembers that a text ended before its end.

@@ -60,19 +60,22 @@ type Streams struct {
 	InTerminal, OutTerminal, ErrTerminal bool
 }
 
-// Main runs a program until it is done or interrupted, and ends the process. Without isTerminal nothing is a terminal.
+// Main runs a program until it is done or interrupted, and ends the process. Without isTerminal nothing is a terminal. The
+// first signal ends the context of the program, and a second later also writes to an output that nobody reads.
 func Main(name string, isTerminal func(fd int) bool, run func(ctx context.Context, args []string, s Streams) error) {
 	if isTerminal == nil {
 		isTerminal = func(int) bool { return false }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second ^C ends the process, even where a pipe makes the program wait
+	context.AfterFunc(ctx, stop) // the second ^C ends the process, whatever makes the program wait
+	stderr := writing(ctx, os.Stderr)
 	err := run(ctx, os.Args[1:], Streams{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		In: os.Stdin, Out: writing(ctx, os.Stdout), Err: stderr,
 		InTerminal: isTerminal(int(os.Stdin.Fd())), OutTerminal: isTerminal(int(os.Stdout.Fd())), ErrTerminal: isTerminal(int(os.Stderr.Fd())),
 	})
+	code := Code(name, stderr, err)
 	stop()
-	os.Exit(Code(name, os.Stderr, err))
+	os.Exit(code)
 }
 
 // Code tells what went wrong, and gives the exit code for it.
