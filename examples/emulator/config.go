@@ -2,15 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -75,8 +76,8 @@ func (c *cut) UnmarshalText(text []byte) error {
 }
 
 // readFile reads the file; what it does not know it refuses, with the place.
-func readFile(name string) (file, error) {
-	text, err := os.ReadFile(name) //nolint:gosec // the file that the user names
+func readFile(ctx context.Context, name string) (file, error) {
+	text, err := program.ReadFile(ctx, name)
 	if err != nil {
 		return file{}, err
 	}

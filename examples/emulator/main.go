@@ -19,68 +19,47 @@
 // A purge above -purge-rate gets 503; too_fast has other spellings. With -count-refused such a purge counts against the
 // rate.
 //
-// It stops on SIGINT and SIGTERM. Exit codes: 0 stopped, 1 cannot listen, 2 used wrongly.
+// It stops on SIGINT and SIGTERM. Exit codes: 0 stopped, 1 did not begin to listen, 2 used wrongly.
 package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// Exit codes.
-const (
-	done   = 0
-	failed = 1
-	misuse = 2
-)
+//go:embed main.go
+var source string // begins with the help
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { program.Main("emulator", nil, run) }
 
 // run serves until the context ends.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int) {
-	set, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return done
-	case err != nil:
-		return misuse // package flag has said why
+func run(ctx context.Context, args []string, s program.Streams) error {
+	set, err := parse(ctx, args, s)
+	if err != nil {
+		return err
 	}
-	srv, err := set.start(slog.New(slog.NewTextHandler(stderr, nil)))
-	var network *net.OpError
-	switch {
-	case errors.As(err, &network):
-		fmt.Fprintln(stderr, "emulator:", err)
-		return failed
-	case err != nil:
-		fmt.Fprintln(stderr, "emulator:", err)
-		return misuse
+	srv, err := set.start(ctx, slog.New(slog.NewTextHandler(s.Err, nil)))
+	if err != nil {
+		return err
 	}
 	defer srv.Close()
 	if host, _, _ := net.SplitHostPort(set.listen); !isLoopback(host) {
-		fmt.Fprintf(stderr, "emulator: other machines can reach %s, and passwords are sent in the clear\n", set.listen)
+		fmt.Fprintf(s.Err, "emulator: other machines can reach %s, and passwords are sent in the clear\n", set.listen)
 	}
-	printLines(stdout, srv, set.file.Dialect, time.Now(), fill(srv))
-	fmt.Fprintf(stdout, "The fake service is at %s, and stops on ^C.\n", srv.URL)
+	printLines(s.Out, srv, set.file.Dialect, time.Now(), fill(srv))
+	fmt.Fprintf(s.Out, "The fake service is at %s, and stops on ^C.\n", srv.URL)
 	<-ctx.Done()
-	fmt.Fprintln(stdout, "Stopped.")
-	return done
+	fmt.Fprintln(s.Out, "Stopped.")
+	return nil
 }
 
 func isLoopback(host string) bool {
@@ -100,16 +79,9 @@ type settings struct {
 	file             file
 }
 
-func parse(args []string, stderr io.Writer) (settings, error) {
-	var set settings
+func parse(ctx context.Context, args []string, s program.Streams) (set settings, err error) {
 	var config string
-	flags := flag.NewFlagSet("emulator", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprint(stderr, "Emulator is a fake of the web-delivery management service. Flags:\n\n")
-		flags.PrintDefaults()
-		fmt.Fprint(stderr, "\nIt stops on SIGINT and SIGTERM. Exit codes: 0 stopped, 1 cannot listen, 2 used wrongly.\n")
-	}
+	flags := program.FlagsAlone("emulator", source, s)
 	flags.StringVar(&set.listen, "listen", "127.0.0.1:8080", "TCP `address` to listen on; port 0 takes a free one")
 	flags.StringVar(&set.customer, "customer", "acme", "customer `name` in the path of every request")
 	flags.Func("user", "who may log in, as `name:password`; may be repeated (default alice:correct-horse-battery)", func(text string) error {
@@ -123,23 +95,24 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.BoolVar(&set.countRefused, "count-refused", false, "purges that are refused as too fast count against the rate as well")
 	flags.DurationVar(&set.sessionLifetime, "session-lifetime", 0, "`time` after which a session ends; 0 is never")
 	flags.StringVar(&config, "config", "", "JSON `file` with faults and dialect")
-	err := flags.Parse(args)
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-		fmt.Fprintln(stderr, "emulator:", err)
+	if err = program.Parse(flags, args); err != nil {
+		return set, err
 	}
-	if err == nil && config != "" {
-		if set.file, err = readFile(config); err != nil {
-			fmt.Fprintln(stderr, "emulator:", err)
+	if flags.NArg() > 0 {
+		return set, program.Misused("unexpected argument %q", flags.Arg(0))
+	}
+	if config != "" {
+		if set.file, err = readFile(ctx, config); err != nil && ctx.Err() == nil {
+			err = program.Misused("-config: %w", err)
 		}
 	}
 	return set, err
 }
 
 // start starts the service. Each request becomes one line of the log; headers and bodies, where credentials are, do not.
-func (set settings) start(log *slog.Logger) (*webdeliverytest.Server, error) {
+func (set settings) start(ctx context.Context, log *slog.Logger) (*webdeliverytest.Server, error) {
 	if _, _, err := net.SplitHostPort(set.listen); err != nil {
-		return nil, fmt.Errorf("-listen: %w", err)
+		return nil, program.Misused("-listen: %w", err)
 	}
 	options := []webdeliverytest.Option{
 		webdeliverytest.WithAddress(set.listen),
@@ -166,7 +139,12 @@ func (set settings) start(log *slog.Logger) (*webdeliverytest.Server, error) {
 	if set.countRefused {
 		options = append(options, webdeliverytest.WithRefusedPurgesCounted())
 	}
-	srv, err := webdeliverytest.Start(options...)
+	srv, err := program.Until(ctx, func() (*webdeliverytest.Server, error) {
+		return webdeliverytest.Start(options...) // looks up the host of -listen, if that is a name
+	}, (*webdeliverytest.Server).Close)
+	if network := new(net.OpError); err != nil && ctx.Err() == nil && !errors.As(err, &network) {
+		err = program.Misused("%w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

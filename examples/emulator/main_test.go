@@ -14,29 +14,26 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 )
 
-// The binary of the tests is also the emulator, for what only a process can show, and a small curl, for machines that
-// have none.
+// The binary of the tests is also a small curl, for machines that have none.
 const role = "EMULATOR_TEST_ROLE"
 
 // quickExit takes away the second for which the race detector lets every process that ends wait.
 const quickExit = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(role) {
-	case "emulator":
-		main()
-	case "curl":
+	if os.Getenv(role) == "curl" {
 		os.Exit(curl(os.Args[1:]))
-	default:
-		os.Exit(m.Run())
 	}
+	programtest.Main(m, "emulator", run)
 }
 
 // curl knows the flags of the lines that the emulator prints.
@@ -119,7 +116,8 @@ func start(t *testing.T, args ...string) emulator {
 	printed, stdout := io.Pipe()
 	e, ended := emulator{log: &output{}}, make(chan int, 1)
 	go func() {
-		code := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), stdout, e.log)
+		err := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), program.Streams{Out: stdout, Err: e.log})
+		code := program.Code("emulator", e.log, err)
 		_ = stdout.Close()
 		ended <- code
 	}()
@@ -134,7 +132,7 @@ func start(t *testing.T, args ...string) emulator {
 	go func() { _, _ = io.Copy(io.Discard, printed) }()
 	e.stop = sync.OnceFunc(func() {
 		cancel()
-		assert.Equal(t, done, <-ended)
+		assert.Equal(t, program.Done, <-ended)
 	})
 	t.Cleanup(e.stop)
 	return e
@@ -322,32 +320,6 @@ func TestTooFast(t *testing.T) {
 	}
 }
 
-// A signal stops it, and that is a success.
-func TestSignals(t *testing.T) {
-	t.Parallel()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run(signal.String(), func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.CommandContext(t.Context(), self, "-listen", "127.0.0.1:0")
-			cmd.Env = append(os.Environ(), role+"=emulator", quickExit)
-			stdout, err := cmd.StdoutPipe()
-			require.NoError(t, err)
-			require.NoError(t, cmd.Start())
-			lines, last := bufio.NewScanner(stdout), ""
-			for lines.Scan() {
-				last = lines.Text()
-				if urlIn(last) != "" {
-					require.NoError(t, cmd.Process.Signal(signal))
-				}
-			}
-			assert.Equal(t, "Stopped.", last)
-			require.NoError(t, cmd.Wait(), "exit code 0")
-		})
-	}
-}
-
 // What is wrong is said, with the exit code that -help promises; nothing is started.
 func TestUsedWrongly(t *testing.T) {
 	t.Parallel()
@@ -359,36 +331,36 @@ func TestUsedWrongly(t *testing.T) {
 		code int
 		args []string
 	}{
-		"Exit codes: 0 stopped, 1 cannot listen, 2 used wrongly": {done, []string{"-help"}},
-		"address already in use":                                 {failed, []string{"-listen", taken.Addr().String()}},
-		"-listen: address 127.0.0.1: missing port":               {misuse, []string{"-listen", "127.0.0.1"}},
-		"flag provided but not defined: -port":                   {misuse, []string{"-port", "1"}},
-		`unexpected argument "9000"`:                             {misuse, []string{"9000"}},
-		`user "bob" needs a name and a password`:                 {misuse, []string{"-user", "bob"}},
-		"WithEvents: -1":                                         {misuse, []string{"-events", "-1"}},
-		"WithPurgeRate: -1":                                      {misuse, []string{"-purge-rate", "-1"}},
-		"WithSessionLifetime: -1s":                               {misuse, []string{"-session-lifetime", "-1s"}},
-		"WithCustomer":                                           {misuse, []string{"-customer", ""}},
-		"no such file":                                           {misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
-		`unknown Dialect.Errors "xml"`:                           {misuse, config(`{"dialect": {"errors": "xml"}}`)},
+		"Exit codes: 0 stopped, 1 did not begin to listen, 2 used wrongly": {program.Done, []string{"-help"}},
+		"address already in use":                   {program.Failed, []string{"-listen", taken.Addr().String()}},
+		"-listen: address 127.0.0.1: missing port": {program.Misuse, []string{"-listen", "127.0.0.1"}},
+		"flag provided but not defined: -port":     {program.Misuse, []string{"-port", "1"}},
+		`unexpected argument "9000"`:               {program.Misuse, []string{"9000"}},
+		`user "bob" needs a name and a password`:   {program.Misuse, []string{"-user", "bob"}},
+		"WithEvents: -1":                           {program.Misuse, []string{"-events", "-1"}},
+		"WithPurgeRate: -1":                        {program.Misuse, []string{"-purge-rate", "-1"}},
+		"WithSessionLifetime: -1s":                 {program.Misuse, []string{"-session-lifetime", "-1s"}},
+		"WithCustomer":                             {program.Misuse, []string{"-customer", ""}},
+		"no such file":                             {program.Misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
+		`unknown Dialect.Errors "xml"`:             {program.Misuse, config(`{"dialect": {"errors": "xml"}}`)},
 		// Line and column are those of the name or value that is wrong.
-		"emulator.json:3:15: /faults/0/pth: unknown":                  {misuse, config("{\"faults\": [\n  {\"count\": 1,\n   \"skip\": 2, \"pth\": \"/tasks\"}\n]}")},
-		"emulator.json:1:22: /faults/0/delay: time: ":                 {misuse, config(`{"faults":[{"delay": "soon"}]}`)},
-		"emulator.json:2:11: /faults/0/delay: JSON value must be str": {misuse, config("{\"faults\":[{\n\"delay\":  250}]}")},
-		"/faults/0/stall: -1s is below 0":                             {misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
-		`/faults/0/cut: cut "off" is none of before-read`:             {misuse, config(`{"faults":[{"cut": "off"}]}`)},
-		"emulator.json: /faults/1: ":                                  {misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
-		"/faults/0: testserver: Fault.Skip -1 is below 0":             {misuse, config(`{"faults":[{"skip": -1}]}`)},
-		"emulator.json:1:12: ":                                        {misuse, config(`{"faults":[}`)},
-		"/faults/0/status: must not be a JSON string":                 {misuse, config(`{"faults":[{"status": "503"}]}`)},
-		"duplicate": {misuse, config(`{"faults":[{"path": "/a", "Path": "/b"}]}`)},
+		"emulator.json:3:15: /faults/0/pth: unknown":                  {program.Misuse, config("{\"faults\": [\n  {\"count\": 1,\n   \"skip\": 2, \"pth\": \"/tasks\"}\n]}")},
+		"emulator.json:1:22: /faults/0/delay: time: ":                 {program.Misuse, config(`{"faults":[{"delay": "soon"}]}`)},
+		"emulator.json:2:11: /faults/0/delay: JSON value must be str": {program.Misuse, config("{\"faults\":[{\n\"delay\":  250}]}")},
+		"/faults/0/stall: -1s is below 0":                             {program.Misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
+		`/faults/0/cut: cut "off" is none of before-read`:             {program.Misuse, config(`{"faults":[{"cut": "off"}]}`)},
+		"emulator.json: /faults/1: ":                                  {program.Misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
+		"/faults/0: testserver: Fault.Skip -1 is below 0":             {program.Misuse, config(`{"faults":[{"skip": -1}]}`)},
+		"emulator.json:1:12: ":                                        {program.Misuse, config(`{"faults":[}`)},
+		"/faults/0/status: must not be a JSON string":                 {program.Misuse, config(`{"faults":[{"status": "503"}]}`)},
+		"duplicate": {program.Misuse, config(`{"faults":[{"path": "/a", "Path": "/b"}]}`)},
 	} {
-		var stdout, stderr bytes.Buffer
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // if it did start, it stops
-		assert.Equal(t, tc.code, run(ctx, tc.args, &stdout, &stderr), want)
-		assert.Contains(t, stderr.String(), want)
-		assert.Empty(t, stdout.String())
+		code, stdout, stderr := programtest.Run("emulator", program.Streams{}, func(s program.Streams) error {
+			return run(t.Context(), tc.args, s)
+		})
+		assert.Equal(t, tc.code, code, want)
+		assert.Contains(t, stderr, want)
+		assert.Empty(t, stdout)
 	}
 }
 

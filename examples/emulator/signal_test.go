@@ -1,0 +1,63 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
+)
+
+// A signal stops it, and that is a success.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			reader, stdout, err := os.Pipe()
+			require.NoError(t, err)
+			defer reader.Close()
+			p := programtest.Start(t, stdout, "-listen", "127.0.0.1:0")
+			require.NoError(t, stdout.Close())
+			lines, last := bufio.NewScanner(reader), ""
+			for lines.Scan() {
+				last = lines.Text()
+				if urlIn(last) != "" {
+					p.Signal(t, signal)
+				}
+			}
+			assert.Equal(t, "Stopped.", last)
+			code, _, stderr := p.End(t)
+			assert.Equal(t, program.Done, code, stderr)
+		})
+	}
+}
+
+// A signal that comes before it serves ends it as well: while nobody opens the file of -config to write, or writes it.
+func TestSignalsBeforeItServes(t *testing.T) {
+	t.Parallel()
+	for name, fed := range map[string]bool{"nobody opens": false, "nobody writes": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fifo := filepath.Join(t.TempDir(), "fifo")
+			require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+			p := programtest.Start(t, nil, "-config", fifo)
+			if fed {
+				programtest.Feed(t, fifo)
+			}
+			p.Signal(t, syscall.SIGINT)
+			code, stdout, stderr := p.End(t)
+			assert.Equal(t, program.Failed, code)
+			assert.Contains(t, stderr, fifo+": interrupt signal received")
+			assert.Empty(t, stdout)
+		})
+	}
+}
