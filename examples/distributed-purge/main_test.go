@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	programtest.Main(m, "distributed-purge", run)
 }
 
 // Three processes share one budget, and the service refuses none of their purges.

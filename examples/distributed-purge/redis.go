@@ -37,6 +37,10 @@ func startRedis(ctx context.Context) (address string, stop func(), err error) {
 		if err = rdb.Ping(ctx).Err(); err == nil {
 			return address, stop, nil
 		}
+		if ctx.Err() != nil {
+			stop()
+			return "", nil, context.Cause(ctx)
+		}
 		if time.Now().After(deadline) {
 			stop()
 			return "", nil, fmt.Errorf("redis-server does not answer: %w", err)
