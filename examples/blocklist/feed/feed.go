@@ -3,6 +3,7 @@ package feed
 
 import (
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -24,8 +25,9 @@ const maxSize = 16 << 20 // bytes; 50,000 entries, the most that a list holds, a
 
 // Reader reads feeds, one after the other, and collects their entries.
 type Reader struct {
-	Format, Column, Field string        // as the flags of the same names have it
-	Timeout               time.Duration // of a feed over http; 0 is half a minute
+	Format, Column, Field string            // as the flags of the same names have it
+	Timeout               time.Duration     // of a feed over http; 0 is half a minute
+	transport             http.RoundTripper // of a feed over http; nil is that of package http
 
 	Entries []string // as they are written in the feeds
 	Places  []string // where they stand, with file and line
@@ -62,7 +64,8 @@ func (r *Reader) readFile(ctx context.Context, name string) error {
 // download has a client of its own, so that no credentials of the service go along.
 func (r *Reader) download(request *http.Request) error {
 	name := request.URL.Scheme + "://" + request.URL.Host + request.URL.EscapedPath() // keys may be in the rest
-	response, err := (&http.Client{Timeout: cmp.Or(r.Timeout, 30*time.Second)}).Do(request)
+	request.Header.Set("Accept-Encoding", "gzip")                                     // by hand: then package http leaves the reply its length
+	response, err := (&http.Client{Transport: r.transport, Timeout: cmp.Or(r.Timeout, 30*time.Second)}).Do(request)
 	if err != nil {
 		err = errors.Unwrap(err) // without the address, which it begins with
 		if strings.Contains(err.Error(), "Location header") {
@@ -71,14 +74,35 @@ func (r *Reader) download(request *http.Request) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode/100 != 2 {
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusNonAuthoritativeInfo {
 		return fmt.Errorf("%s: the reply is %d %s", name, response.StatusCode, http.StatusText(response.StatusCode))
 	}
-	return r.Parse(name, response.Header.Get("Content-Type"), response.Body)
+	var body io.Reader = response.Body
+	switch encoding := response.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		if body, err = gzip.NewReader(body); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	default:
+		return fmt.Errorf("%s: its Content-Encoding %q is unknown", name, encoding)
+	}
+	return r.parse(name, response.Header.Get("Content-Type"), body, endIsSeen(response))
 }
 
-// Parse reads a feed that has been opened.
+// endIsSeen tells whether reading a reply to its end proves that all of it came. If the end of a connection is all that
+// ends a reply (RFC 9112, section 6.3), a server that was killed looks like one that had no more to send.
+func endIsSeen(response *http.Response) bool {
+	return response.ProtoMajor > 1 || response.ContentLength >= 0 || slices.Contains(response.TransferEncoding, "chunked")
+}
+
+// Parse reads a feed that has been opened. It may end without a newline, as many files do.
 func (r *Reader) Parse(name, contentType string, in io.Reader) error {
+	return r.parse(name, contentType, in, true)
+}
+
+// parse reads a feed. Unless its end is seen, it must end with a line: half a line may be a wider range.
+func (r *Reader) parse(name, contentType string, in io.Reader, endIsSeen bool) error {
 	read, err := io.ReadAll(io.LimitReader(in, maxSize+1))
 	text := strings.TrimPrefix(string(read), "\ufeff")
 	switch {
@@ -91,11 +115,16 @@ func (r *Reader) Parse(name, contentType string, in io.Reader) error {
 	}
 	before := len(r.Entries)
 	d := &document{Reader: r, name: name, text: text, line: 1}
-	switch format := cmp.Or(r.Format, strings.ToLower(path.Ext(name)+contentType)); {
-	case strings.Contains(format, "csv"):
-		err = d.csv()
-	case strings.Contains(format, "json"):
+	format := cmp.Or(r.Format, strings.ToLower(path.Ext(name)+contentType))
+	isCSV := strings.Contains(format, "csv")
+	switch isJSON := !isCSV && strings.Contains(format, "json"); {
+	case isJSON: // it has an end of its own
 		err = d.json()
+	case text != "" && !endIsSeen && !strings.HasSuffix(text, "\n"):
+		d.line += strings.Count(text, "\n")
+		err = errors.New("the reply ends with its connection, and in the middle of a line: it may be cut")
+	case isCSV:
+		err = d.csv()
 	default:
 		d.plain()
 	}

@@ -1,0 +1,216 @@
+package feed
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What is sent of a feed of two entries. Cut inside its last line, the second one is a quarter of all IPv4 addresses.
+const (
+	whole      = "192.0.2.1\n198.51.100.0/24"
+	cut        = "192.0.2.1\n198.51.100.0/2"
+	cutBetween = "192.0.2.1\n"
+)
+
+// raw serves one reply as these bytes, and ends the connection.
+func raw(t *testing.T, reply string) (address string) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer connection.Close()
+		_, _ = connection.Read(make([]byte, 4096)) // the request; what is left unread would reset the connection
+		_, _ = io.WriteString(connection, reply)
+	}()
+	return "http://" + listener.Addr().String() + "/feed"
+}
+
+func withLength(body string, length int) string {
+	return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", length, body)
+}
+
+func chunked(end string, chunks ...string) string {
+	text := "Transfer-Encoding: chunked\r\n\r\n"
+	for _, chunk := range chunks {
+		text += fmt.Sprintf("%x\r\n%s\r\n", len(chunk), chunk)
+	}
+	return text + end
+}
+
+const lastChunk = "0\r\n\r\n"
+
+// zipped compresses each text to a member of its own.
+func zipped(t *testing.T, texts ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	for _, text := range texts {
+		w := gzip.NewWriter(&b)
+		_, err := io.WriteString(w, text)
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+	}
+	return b.String()
+}
+
+// A feed whose end nobody saw is an error. If the end of the connection alone ends it, it is whole if its last line is:
+// that is all that can be seen of it.
+func TestCutReplies(t *testing.T) {
+	t.Parallel()
+	const ok, json, csv = "HTTP/1.1 200 OK\r\n", "Content-Type: application/json\r\n", "Content-Type: text/csv\r\n"
+	gzipped := ok + "Content-Encoding: gzip\r\n"
+	small, two := zipped(t, whole), zipped(t, "192.0.2.1\n198.51.100.0/2", "4")
+	firstOfTwo := two[:len(zipped(t, cut))]
+	array := `["192.0.2.1","198.51.100.0/24"]`
+	const openEnd = ":2: the reply ends with its connection, and in the middle of a line"
+	for name, tt := range map[string]struct {
+		reply   string
+		want    string // of the error
+		entries []string
+	}{
+		"with its length":           {ok + withLength(whole, len(whole)), "", []string{"192.0.2.1", "198.51.100.0/24"}},
+		"shorter than its length":   {ok + withLength(cut, len(whole)), ": unexpected EOF", nil},
+		"whole lines of its length": {ok + withLength(cutBetween, len(whole)), ": unexpected EOF", nil},
+
+		"with its last chunk":               {ok + chunked(lastChunk, whole[:12], whole[12:]), "", []string{"192.0.2.1", "198.51.100.0/24"}},
+		"without its last chunk":            {ok + chunked("", whole[:12], cut[12:]), ": unexpected EOF", nil},
+		"whole lines, without a last chunk": {ok + chunked("", cutBetween), ": unexpected EOF", nil},
+		"cut inside a chunk":                {ok + "Transfer-Encoding: chunked\r\n\r\n19\r\n" + cut, ": unexpected EOF", nil},
+		"cut inside the last chunk's line":  {ok + chunked("0\r\n", whole), ": http: unexpected EOF reading trailer", nil},
+
+		"no length":                    {ok + "\r\n" + cut, openEnd, nil},
+		"no length, HTTP/1.0":          {"HTTP/1.0 200 OK\r\n\r\n" + cut, openEnd, nil},
+		"no length, one line":          {ok + "\r\n198.51.100.0/2", ":1: the reply ends with its connection", nil},
+		"no length, whole lines":       {ok + "\r\n" + whole + "\n", "", []string{"192.0.2.1", "198.51.100.0/24"}},
+		"no length, nothing":           {ok + "\r\n", ":1: the feed ends without an entry", nil},
+		"no length, CSV":               {ok + csv + "\r\n192.0.2.1,a\n198.51.100.0/2,b", openEnd, nil},
+		"no length, CSV, whole lines":  {ok + csv + "\r\n192.0.2.1,a\n198.51.100.0/24,b\n", "", []string{"192.0.2.1", "198.51.100.0/24"}},
+		"no length, JSON knows better": {ok + json + "\r\n" + array, "", []string{"192.0.2.1", "198.51.100.0/24"}},
+		"no length, JSON cut":          {ok + json + "\r\n" + array[:len(array)-4], ":1: unexpected end of JSON input", nil},
+
+		"gzip with its length":               {gzipped + withLength(small, len(small)), "", []string{"192.0.2.1", "198.51.100.0/24"}},
+		"gzip with its last chunk":           {gzipped + chunked(lastChunk, small), "", []string{"192.0.2.1", "198.51.100.0/24"}},
+		"gzip cut":                           {gzipped + "\r\n" + small[:len(small)-9], ": unexpected EOF", nil},
+		"gzip shorter than its length":       {gzipped + withLength(firstOfTwo, len(two)), ": unexpected EOF", nil},
+		"gzip without its last chunk":        {gzipped + chunked("", firstOfTwo), ": unexpected EOF", nil},
+		"gzip cut between members":           {gzipped + "\r\n" + firstOfTwo, openEnd, nil},
+		"gzip without a length, whole lines": {gzipped + "\r\n" + zipped(t, whole+"\n"), "", []string{"192.0.2.1", "198.51.100.0/24"}},
+		"gzip that is none":                  {gzipped + withLength(whole, len(whole)), ": gzip: invalid header", nil},
+		"another encoding":                   {ok + "Content-Encoding: br\r\n" + withLength("x", 1), `: its Content-Encoding "br" is unknown`, nil},
+
+		"a part":     {"HTTP/1.1 206 Partial Content\r\n" + withLength(whole, len(whole)), ": the reply is 206 Partial Content", nil},
+		"no content": {"HTTP/1.1 204 No Content\r\n\r\n", ": the reply is 204 No Content", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := raw(t, tt.reply)
+			r := Reader{Column: "1"}
+			err := r.Read(t.Context(), address)
+			if tt.want != "" {
+				require.ErrorContains(t, err, address+tt.want)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.entries, r.Entries)
+		})
+	}
+}
+
+// Frames of HTTP/2 (RFC 9113, section 6).
+const (
+	data, headers, reset, settings = 0x0, 0x1, 0x3, 0x4
+	endStream, endHeaders          = 0x1, 0x4
+)
+
+func frame(kind, flags byte, stream uint32, payload string) string {
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	return string(binary.BigEndian.AppendUint32(append(head, flags), stream)) + payload
+}
+
+// http2 serves these frames, and ends the connection.
+func http2(t *testing.T, frames string) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.EnableHTTP2 = true
+	server.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
+		"h2": func(_ *http.Server, connection *tls.Conn, _ http.Handler) {
+			defer connection.Close()
+			if _, err := io.CopyN(io.Discard, connection, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
+				return
+			}
+			_, _ = io.WriteString(connection, frame(settings, 0, 0, ""))
+			for {
+				var head [9]byte
+				if _, err := io.ReadFull(connection, head[:]); err != nil {
+					return
+				}
+				length := binary.BigEndian.Uint32(head[:4]) >> 8
+				if _, err := io.CopyN(io.Discard, connection, int64(length)); err != nil {
+					return
+				}
+				if head[3] == headers {
+					_, _ = io.WriteString(connection, frames)
+					return
+				}
+			}
+		},
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// Over HTTP/2 the flag END_STREAM ends a reply, and nothing else does.
+func TestCutRepliesOverHTTP2(t *testing.T) {
+	t.Parallel()
+	head := frame(headers, endHeaders, 1, "\x88")               // :status 200 (RFC 7541, appendix A)
+	long := frame(headers, endHeaders, 1, "\x88\x0f\x0d\x0225") // and content-length 25
+	for name, tt := range map[string]struct{ frames, want string }{
+		"whole":                       {head + frame(data, 0, 1, whole) + frame(data, endStream, 1, ""), ""},
+		"its last frame has an entry": {head + frame(data, 0, 1, whole[:12]) + frame(data, endStream, 1, whole[12:]), ""},
+		"with its length":             {long + frame(data, endStream, 1, whole), ""},
+		"without END_STREAM":          {head + frame(data, 0, 1, cut), "unexpected EOF"},
+		"whole lines without it":      {head + frame(data, 0, 1, cutBetween), "unexpected EOF"},
+		"shorter than its length":     {long + frame(data, endStream, 1, cut), "unexpected EOF"},
+		"reset":                       {head + frame(data, 0, 1, cutBetween) + frame(reset, 0, 1, "\x00\x00\x00\x02"), "INTERNAL_ERROR"},
+		"reset without an error":      {head + frame(data, 0, 1, cutBetween) + frame(reset, 0, 1, "\x00\x00\x00\x00"), "NO_ERROR"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := http2(t, tt.frames)
+			r := Reader{transport: server.Client().Transport}
+			err := r.Read(t.Context(), server.URL)
+			if tt.want != "" {
+				require.ErrorContains(t, err, tt.want)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, []string{"192.0.2.1", "198.51.100.0/24"}, r.Entries)
+		})
+	}
+}
+
+// A file may end without a newline, as many do.
+func TestAFileMayEndWithinALine(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{whole, whole + "\n"} {
+		var r Reader
+		require.NoError(t, r.Parse("f", "", bytes.NewBufferString(text)))
+		assert.Equal(t, []string{"192.0.2.1", "198.51.100.0/24"}, r.Entries)
+	}
+}
