@@ -5,16 +5,12 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -132,95 +128,4 @@ func (r *Reader) parse(name, contentType string, in io.Reader, endIsSeen bool) e
 		return nil
 	}
 	return fmt.Errorf("%s:%d: %w", name, d.line, cmp.Or(err, errors.New("the feed ends without an entry")))
-}
-
-// document is a feed that is being read, and the line that the reading is at.
-type document struct {
-	*Reader
-	name, text string
-	line       int
-}
-
-func (d *document) add(entry string) {
-	d.Entries = append(d.Entries, entry)
-	d.Places = append(d.Places, fmt.Sprintf("%s:%d", d.name, d.line))
-}
-
-// comment: // begins one only where a word begins, lest 192.0.2.0//24 becomes an address.
-var comment = regexp.MustCompile(`[#;].*|(^|\s)//.*`)
-
-func (d *document) plain() {
-	for line := range strings.Lines(d.text) {
-		if line = strings.TrimSpace(comment.ReplaceAllString(line, "")); line != "" {
-			d.add(line)
-		}
-		d.line++
-	}
-}
-
-// csv takes a column by its number from 1, or by its name in the first line.
-func (d *document) csv() error {
-	if d.Column == "" { // a guess would take a header for an entry: "cc" is a country
-		return program.Misused("a table needs -column; -h tells more")
-	}
-	table := csv.NewReader(strings.NewReader(d.text))
-	table.Comment, table.TrimLeadingSpace = '#', true
-	column, err := strconv.Atoi(d.Column)
-	if err != nil {
-		header, _ := table.Read()
-		column = 1 + slices.Index(header, d.Column)
-	}
-	for {
-		row, err := table.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if broken, ok := errors.AsType[*csv.ParseError](err); ok {
-			d.line = broken.Line
-			return broken.Err
-		}
-		d.line, _ = table.FieldPos(0)
-		if column < 1 || column > len(row) {
-			return fmt.Errorf("there is no column %s", d.Column)
-		}
-		d.add(strings.TrimSpace(row[column-1]))
-	}
-}
-
-// json takes an array of strings or objects, which may be a member of an object: with a field a.b, the array is its
-// member a, and each entry the member b of an object in the array. With a field a, both are called so.
-func (d *document) json() error {
-	if broken, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(d.text), new(json.RawMessage))); ok {
-		d.line += strings.Count(d.text[:broken.Offset], "\n")
-		return broken
-	}
-	array, member, _ := strings.Cut(d.Field, ".")
-	member = cmp.Or(member, array)
-	tokens := json.NewDecoder(strings.NewReader(d.text)) // which has no errors left
-	token, _ := tokens.Token()
-	if token == json.Delim('{') {
-		for name, _ := tokens.Token(); name != array && tokens.More(); name, _ = tokens.Token() {
-			_ = tokens.Decode(new(json.RawMessage))
-		}
-		token, _ = tokens.Token()
-	}
-	if token != json.Delim('[') {
-		return fmt.Errorf("there is no array, or none that is a member %q", array)
-	}
-	for counted := 0; tokens.More(); {
-		var element any
-		_ = tokens.Decode(&element)
-		end := int(tokens.InputOffset())
-		d.line += strings.Count(d.text[counted:end], "\n")
-		counted = end
-		if object, ok := element.(map[string]any); ok {
-			element = object[member]
-		}
-		entry, ok := element.(string)
-		if !ok {
-			return fmt.Errorf("no string, or no object whose member %q is one, ends here", member)
-		}
-		d.add(entry)
-	}
-	return nil
 }
