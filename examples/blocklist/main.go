@@ -13,6 +13,13 @@
 // Without -format the extension or the Content-Type says which. A feed that is empty, broken or a web page is an error
 // that names its line, and nothing is changed. At most 20 entries each way are printed; -json and -save-plan give all.
 //
+// A feed that did not come whole over http is an error too. If only the end of the connection ends it, its last line must
+// end with a newline. If the writer of a pipe is killed, blocklist cannot know: let the writer make a file, look at its
+// exit code, and name the file.
+//
+// -max-remove, -max-add, -widest-ipv4 and -widest-ipv6 bound what a feed may change. Beyond them nothing is changed, and
+// the error says which entry it is and which flag allows it.
+//
 // Exit codes: 0 the list is as the feeds say, 1 failed and nothing was changed, 2 used wrongly, 3 changed in part, or
 // perhaps, or it could not be printed, 4 there is something to change, and -apply was not given.
 package main
@@ -22,17 +29,14 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"golang.org/x/term"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/examples/blocklist/feed"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -75,57 +79,6 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return &program.Exit{Code: 4, Err: errors.New("nothing was changed; -apply changes it")} // a pipeline can wait for that
 }
 
-// job is what the command line asks for.
-type job struct {
-	s                   program.Streams
-	reader              feed.Reader
-	options             webdelivery.PlanOptions
-	apply, wait, json   bool
-	savePlan, applyPlan string
-	operands            []string // LIST FEED..., or none
-}
-
-func parse(args []string, s program.Streams) (*job, error) {
-	j := &job{s: s}
-	flags := program.Flags("blocklist", source, s)
-	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
-	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; CSV needs it")
-	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b is b in the objects of the array a")
-	flags.Float64Var(&j.options.MaxRemove, "max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
-	flags.BoolVar(&j.options.Aggregate, "aggregate", false, "merge entries into the fewest ranges that cover the same addresses")
-	flags.BoolVar(&j.apply, "apply", false, "carry out the plan")
-	flags.BoolVar(&j.wait, "wait", false, "wait until the changed list is deployed")
-	flags.BoolVar(&j.json, "json", false, "print JSON: the plan, and with -apply what became of it as a second value")
-	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to a regular `file`, which is for its owner alone, to look at it before -apply-plan")
-	flags.StringVar(&j.applyPlan, "apply-plan", "", "carry out the plan of `file`, unless the list has changed since")
-	if err := program.Parse(flags, args); err != nil {
-		return nil, err
-	}
-	j.operands, j.apply = flags.Args(), j.apply || j.applyPlan != ""
-	stray := flags.NArg() // what -apply-plan would not heed
-	flags.Visit(func(f *flag.Flag) {
-		if !slices.Contains([]string{"apply-plan", "apply", "wait", "json"}, f.Name) {
-			stray++
-		}
-	})
-	switch {
-	case program.Special(j.savePlan): // a file would take the place of the device or link
-		return nil, program.Misused("-save-plan: %s is there, and no regular file", j.savePlan)
-	case j.applyPlan != "" && stray > 0:
-		return nil, program.Misused("-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
-	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
-		return nil, program.Misused("LIST and FEED are needed; -h tells more")
-	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
-		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)
-	case !(j.options.MaxRemove >= 0 && j.options.MaxRemove <= 1):
-		return nil, program.Misused("-max-remove %v is not between 0 and 1", j.options.MaxRemove)
-	case j.applyPlan == "" && flags.NArg() == 0:
-		j.operands = []string{"blocklist"}
-		return j, j.reader.Parse("sample.txt", "", strings.NewReader(sample))
-	}
-	return j, nil
-}
-
 // plan compares the feeds with the list, or reads the plan that was saved.
 func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) (plan *webdelivery.Plan, err error) {
 	if j.applyPlan != "" {
@@ -141,15 +94,10 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 	}
 	list, err := find(ctx, lists, j.operands[0])
 	if err == nil {
-		j.options.MaxRemove = max(j.options.MaxRemove, 1e-12) // to the SDK, 0 is its default
 		plan, err = lists.Plan(ctx, list, j.reader.Entries, j.options)
 	}
-	if invalid, ok := errors.AsType[*webdelivery.ValidationError](err); ok {
-		var i int
-		if _, other := fmt.Sscanf(invalid.Field, "desired[%d]", &i); other == nil {
-			err = fmt.Errorf("%s: %s", j.reader.Places[i], invalid.Reason)
-		}
-		err = &program.Exit{Code: program.Failed, Err: err} // the fault of the feed, not of the command line
+	if errors.Is(err, webdelivery.ErrInvalid) {
+		err = j.refused(err)
 	}
 	return plan, err
 }

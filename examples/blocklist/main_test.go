@@ -299,15 +299,16 @@ func TestRefused(t *testing.T) {
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
 	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
 	for want, args := range map[string][]string{
-		"invalid MaxRemove: 3 of 5 entries would be removed, and at most 0.2": {"blocklist", few},
-		"invalid MaxRemove: 1 of 5 entries would be removed":                  {"-max-remove", "0", "blocklist", good},
-		"geo.txt:2: \"AQ\" does not belong to a list of type IP":              {"blocklist", file(t, "geo.txt", "\nAQ\n")},
-		"/b.txt:3: \"nonsense\" is neither":                                   {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/c.txt:3: \"nonsense\" is neither":                                   {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/e.txt:2: the feed ends without an entry":                            {"blocklist", good, file(t, "e.txt", "# nothing\n")},
-		"absent.txt: no such file":                                            {"blocklist", "absent.txt"},
-		"no list has the id \"nobody\", and 0 have the name":                  {"nobody", good},
-		"and 2 have the name: [":                                              {"twice", good},
+		"blocklist: -max-remove: 3 of 5 entries would be removed, and at most 0.2": {"blocklist", few},
+		"blocklist: -max-remove: 1 of 5 entries would be removed":                  {"-max-remove", "0", "blocklist", good},
+		"geo.txt:2: \"AQ\" does not belong to a list of type IP":                   {"blocklist", file(t, "geo.txt", "\nAQ\n")},
+		"/b.txt:3: \"nonsense\" is neither":                                        {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/c.txt:3: \"nonsense\" is neither":                                        {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/d.txt:4: \"desired[9]\" is neither":                                      {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},
+		"/e.txt:2: the feed ends without an entry":                                 {"blocklist", good, file(t, "e.txt", "# nothing\n")},
+		"absent.txt: no such file":                                                 {"blocklist", "absent.txt"},
+		"no list has the id \"nobody\", and 0 have the name":                       {"nobody", good},
+		"and 2 have the name: [":                                                   {"twice", good},
 	} {
 		code, stdout, stderr := blocklist(t, append([]string{"-apply"}, args...)...)
 		assert.Equal(t, program.Failed, code, want)
@@ -317,25 +318,73 @@ func TestRefused(t *testing.T) {
 	assert.Equal(t, held, srv.Entries(list))
 }
 
+// What a feed may add is bounded, whatever it says. The error names the flag, the entry and its place.
+func TestAdditionsAreGuarded(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	before := strings.Join(held, "\n") + "\n"
+	for want, tt := range map[string]struct {
+		added string
+		args  []string
+	}{
+		"blocklist: -widest-ipv4: 198.51.100.0/2 (FEED:6) would be added, and /8 is the widest IPv4 range that may be; set -widest-ipv4 to 2 to allow it\n": {
+			"198.51.100.0/2", nil, // cut inside its last line
+		},
+		"blocklist: -widest-ipv4: 0.0.0.0/0 (FEED:7) would be added, and /8 is the widest IPv4 range that may be; set -widest-ipv4 to 0 to allow it\n": {
+			"\n0.0.0.0/0", nil,
+		},
+		"blocklist: -widest-ipv4: 203.0.113.0/24 (FEED:6) would be added, and /25 is the widest": {"203.0.113.0/24", []string{"-widest-ipv4", "25"}},
+		"blocklist: -widest-ipv4: 10.0.0.0/7 (merged by -aggregate) would be added, and /8 is":   {"10.0.0.0/8\n11.0.0.0/8", []string{"-aggregate"}},
+		"blocklist: -widest-ipv6: 2000::/3 (FEED:6) would be added, and /19 is the widest IPv6 range that may be; set -widest-ipv6 to 3 to allow it\n": {
+			"2000::/3", nil,
+		},
+		"blocklist: -max-add: 2 entries would be added, and at most 1 may be; set -max-add to 2 to allow it\n": {
+			"203.0.113.1\n203.0.113.2", []string{"-max-add", "1"},
+		},
+		"\nblocklist: -widest-ipv6: ::/0 (FEED:8) would be": {"0.0.0.0/1\n128.0.0.0/1\n::/0", nil}, // each of them is named
+	} {
+		feed := file(t, "feed.txt", before+tt.added)
+		code, stdout, stderr := blocklist(t, append(append([]string{"-apply"}, tt.args...), "blocklist", feed)...)
+		assert.Equal(t, program.Failed, code, want)
+		assert.Contains(t, stderr, strings.ReplaceAll(want, "FEED", feed))
+		assert.Empty(t, stdout)
+	}
+	assert.Equal(t, held, srv.Entries(list))
+
+	feed := file(t, "feed.txt", before+"0.0.0.0/0\n2000::/3")
+	saved := filepath.Join(t.TempDir(), "plan.json")
+	code, stdout, stderr := blocklist(t, "-widest-ipv4", "0", "-widest-ipv6", "3", "-max-add", "2", "-save-plan", saved, "blocklist", feed)
+	assert.Equal(t, 4, code, stderr)
+	assert.Contains(t, stdout, "\n+ 0.0.0.0/0\n+ 2000::/3\n")
+	code, _, stderr = blocklist(t, "-apply-plan", saved)
+	assert.Equal(t, program.Done, code, stderr)
+	assert.Equal(t, append(held[:5:5], "0.0.0.0/0", "2000::/3"), srv.Entries(list))
+}
+
 func TestMisuse(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	for want, args := range map[string][]string{
-		"LIST and FEED are needed":               nil,
-		"LIST and FEED are":                      {"blocklist"},
-		"flag provided but not defined: -x":      {"-x"},
-		"-max-remove 1.5 is not between 0 and 1": {"-max-remove", "1.5", "blocklist", "feed.txt"},
-		"-max-remove -1 is not":                  {"-max-remove", "-1", "blocklist", "feed.txt"},
-		"-max-remove NaN is not":                 {"-max-remove", "NaN", "blocklist", "feed.txt"},
-		"-format \"xml\" is none of":             {"-format", "xml", "blocklist", "feed.txt"},
-		"-apply-plan takes no LIST":              {"-apply-plan", "plan.json", "blocklist"},
+		"LIST and FEED are needed":                 nil,
+		"LIST and FEED are":                        {"blocklist"},
+		"flag provided but not defined: -x":        {"-x"},
+		"-max-remove 1.5 is not between 0 and 1":   {"-max-remove", "1.5", "blocklist", "feed.txt"},
+		"-max-remove -1 is not":                    {"-max-remove", "-1", "blocklist", "feed.txt"},
+		"-max-remove NaN is not":                   {"-max-remove", "NaN", "blocklist", "feed.txt"},
+		"-max-add 0 is below 1":                    {"-max-add", "0", "blocklist", "feed.txt"},
+		"-widest-ipv4 -1 is not between 0 and 32":  {"-widest-ipv4", "-1", "blocklist", "feed.txt"},
+		"-widest-ipv4 33 is not":                   {"-widest-ipv4", "33", "blocklist", "feed.txt"},
+		"-widest-ipv6 -1 is not between 0 and 128": {"-widest-ipv6", "-1", "blocklist", "feed.txt"},
+		"-widest-ipv6 129 is not":                  {"-widest-ipv6", "129", "blocklist", "feed.txt"},
+		"-format \"xml\" is none of":               {"-format", "xml", "blocklist", "feed.txt"},
+		"-apply-plan takes no LIST":                {"-apply-plan", "plan.json", "blocklist"},
 	} {
 		code, stdout, stderr := blocklist(t, args...)
 		assert.Equal(t, program.Misuse, code, want)
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
 	}
-	for _, flag := range []string{"-max-remove=0.2", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
+	for _, flag := range []string{"-max-remove=0.2", "-max-add=1", "-widest-ipv4=8", "-widest-ipv6=19", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
 		code, stdout, stderr := blocklist(t, "-wait", "-apply-plan", "plan.json", flag)
 		assert.Equal(t, program.Misuse, code, flag)
 		assert.Contains(t, stderr, "-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
@@ -369,7 +418,7 @@ func TestHelp(t *testing.T) {
 	code, _, stderr := blocklist(t, "-h")
 	assert.Equal(t, program.Done, code)
 	assert.True(t, strings.HasPrefix(stderr, "Blocklist keeps a network list true"), stderr)
-	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes: 0 ", "WEBDELIVERY_BASE_URL", "-max-remove part", "At most 20 entries each way", "a name says that the first line has names"} {
+	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes: 0 ", "WEBDELIVERY_BASE_URL", "-max-remove part", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "At most 20 entries each way", "a name says that the first line has names"} {
 		assert.Contains(t, stderr, want)
 	}
 	assert.NotContains(t, stderr, "package main")

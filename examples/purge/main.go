@@ -5,9 +5,10 @@
 //	... | purge [flags]
 //	purge [-json] -resume TRANSACTION
 //
-// A file and standard input have one URI a line; blank lines and lines that begin with # are passed over. Transactions
-// become lines on standard output: id and state. Each URI that failed is told on standard error, with what became of it:
-// not applied, or unknown. Purging again does no harm. What is no fault of a URI (no reply, say) ends the reading.
+// A file and standard input have one URI a line; blank lines and lines that begin with # are passed over. If the writer of
+// a pipe is killed, purge cannot know: the last line may be cut, and -prefix then purges more. Transactions become lines on
+// standard output: id and state. Each URI that failed is told on standard error, with what became of it: not applied, or
+// unknown. Purging again does no harm. What is no fault of a URI (no reply, say) ends the reading.
 //
 // Exit codes: 0 done; 1 failed or interrupted, and no transaction went well; 2 used wrongly, and nothing was sent;
 // 3 some transactions went well, and something else did not.
@@ -48,8 +49,8 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return j.run(ctx, service.Client)
 }
 
-func parse(ctx context.Context, args []string, s program.Streams) (*job, error) {
-	j := &job{s: s, action: webdelivery.ActionPurge, match: webdelivery.Exact, Transactions: []*transaction{}, Failed: []failure{}}
+func parse(ctx context.Context, args []string, s program.Streams) (j *job, err error) {
+	j = &job{s: s, action: webdelivery.ActionPurge, match: webdelivery.Exact, Transactions: []*transaction{}, Failed: []failure{}}
 	flags := program.Flags("purge", source, s)
 	file := flags.String("file", "", "`file` with the URIs")
 	prefix := flags.Bool("prefix", false, "purge all that begins with a URI, over http and https")
@@ -64,8 +65,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 		j.Transactions = append(j.Transactions, &transaction{ID: int64(id), Status: "UNKNOWN"})
 		return err
 	})
-	err := program.Parse(flags, args)
-	if err != nil {
+	if err = program.Parse(flags, args); err != nil {
 		return nil, err
 	}
 	if *prefix {

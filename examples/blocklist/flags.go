@@ -1,0 +1,107 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/blocklist/feed"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+)
+
+// job is what the command line asks for.
+type job struct {
+	s                   program.Streams
+	reader              feed.Reader
+	options             webdelivery.PlanOptions
+	apply, wait, json   bool
+	savePlan, applyPlan string
+	operands            []string // LIST FEED..., or none
+}
+
+func parse(args []string, s program.Streams) (*job, error) {
+	j := &job{s: s}
+	flags := program.Flags("blocklist", source, s)
+	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
+	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; CSV needs it")
+	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b is b in the objects of the array a")
+	flags.Float64Var(&j.options.MaxRemove, "max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
+	flags.IntVar(&j.options.MaxAdd, "max-add", 50_000, "most entries that may be added, a `number` from 1")
+	flags.IntVar(&j.options.WidestIPv4, "widest-ipv4", 8, "prefix `length` of the widest IPv4 range that may be added; 0 allows all of them")
+	flags.IntVar(&j.options.WidestIPv6, "widest-ipv6", 19, "prefix `length` of the widest IPv6 range that may be added; 0 allows all of them")
+	flags.BoolVar(&j.options.Aggregate, "aggregate", false, "merge entries into the fewest ranges that cover the same addresses")
+	flags.BoolVar(&j.apply, "apply", false, "carry out the plan")
+	flags.BoolVar(&j.wait, "wait", false, "wait until the changed list is deployed")
+	flags.BoolVar(&j.json, "json", false, "print JSON: the plan, and with -apply what became of it as a second value")
+	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to a regular `file`, which is for its owner alone, to look at it before -apply-plan")
+	flags.StringVar(&j.applyPlan, "apply-plan", "", "carry out the plan of `file`, unless the list has changed since")
+	if err := program.Parse(flags, args); err != nil {
+		return nil, err
+	}
+	j.operands, j.apply = flags.Args(), j.apply || j.applyPlan != ""
+	stray := flags.NArg() // what -apply-plan would not heed
+	flags.Visit(func(f *flag.Flag) {
+		if !slices.Contains([]string{"apply-plan", "apply", "wait", "json"}, f.Name) {
+			stray++
+		}
+	})
+	switch {
+	case program.Special(j.savePlan): // a file would take the place of the device or link
+		return nil, program.Misused("-save-plan: %s is there, and no regular file", j.savePlan)
+	case j.applyPlan != "" && stray > 0:
+		return nil, program.Misused("-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
+	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
+		return nil, program.Misused("LIST and FEED are needed; -h tells more")
+	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
+		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)
+	case !(j.options.MaxRemove >= 0 && j.options.MaxRemove <= 1):
+		return nil, program.Misused("-max-remove %v is not between 0 and 1", j.options.MaxRemove)
+	case j.options.MaxAdd < 1:
+		return nil, program.Misused("-max-add %d is below 1", j.options.MaxAdd)
+	case j.options.WidestIPv4 < 0 || j.options.WidestIPv4 > 32:
+		return nil, program.Misused("-widest-ipv4 %d is not between 0 and 32", j.options.WidestIPv4)
+	case j.options.WidestIPv6 < 0 || j.options.WidestIPv6 > 128:
+		return nil, program.Misused("-widest-ipv6 %d is not between 0 and 128", j.options.WidestIPv6)
+	}
+	j.options.MaxRemove = max(j.options.MaxRemove, none) // to the SDK, 0 is its default
+	for _, widest := range []*int{&j.options.WidestIPv4, &j.options.WidestIPv6} {
+		if *widest == 0 {
+			*widest = -1 // for the same reason
+		}
+	}
+	if j.applyPlan == "" && flags.NArg() == 0 {
+		j.operands = []string{"blocklist"}
+		return j, j.reader.Parse("sample.txt", "", strings.NewReader(sample))
+	}
+	return j, nil
+}
+
+// none is the part of a list that is less than one of its entries.
+const none = 1e-12
+
+// inFlags has for what the SDK says of its options what the flags say.
+var inFlags = strings.NewReplacer(
+	"webdelivery: invalid ", "",
+	"at most 1e-12 of them may be", "none of them may be",
+	"set WidestIPv4 to -1", "set -widest-ipv4 to 0", "set WidestIPv6 to -1", "set -widest-ipv6 to 0",
+	"WidestIPv4", "-widest-ipv4", "WidestIPv6", "-widest-ipv6", "MaxAdd", "-max-add", "MaxRemove", "-max-remove", "Aggregate", "-aggregate",
+)
+
+var desired = regexp.MustCompile(`desired\[(\d+)\]`)
+
+// refused tells why the SDK refuses to plan, in terms of the command line: with flags, and with places in feeds. It is the
+// fault of a feed.
+func (j *job) refused(why error) error {
+	text := desired.ReplaceAllStringFunc(inFlags.Replace(why.Error()), func(place string) string {
+		i, err := strconv.Atoi(desired.FindStringSubmatch(place)[1])
+		if err != nil || i >= len(j.reader.Places) {
+			return place // an entry may look like one
+		}
+		return j.reader.Places[i]
+	})
+	return &program.Exit{Code: program.Failed, Err: errors.New(text)}
+}
