@@ -318,6 +318,26 @@ func TestRefused(t *testing.T) {
 	assert.Equal(t, held, srv.Entries(list))
 }
 
+// A feed that is cut inside its last line, as the end of its connection cuts it, changes nothing.
+func TestACutFeedChangesNothing(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	reply := "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + strings.Join(held, "\n") + "\n203.0.113.0/2"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if assert.NoError(t, err) {
+			_, _ = io.WriteString(connection, reply) // of 203.0.113.0/24
+			_ = connection.Close()
+		}
+	}))
+	defer server.Close()
+	code, stdout, stderr := blocklist(t, "-apply", "-widest-ipv4", "0", "blocklist", server.URL)
+	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, server.URL+":6: the reply ends with its connection, and in the middle of a line: it may be cut")
+	assert.Empty(t, stdout)
+	assert.Equal(t, held, srv.Entries(list))
+}
+
 // What a feed may add is bounded, whatever it says. The error names the flag, the entry and its place.
 func TestAdditionsAreGuarded(t *testing.T) {
 	srv, list := service(t)

@@ -21,7 +21,7 @@ func TestTheFirstSignalEndsIt(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	const unopened, unwritten = "/FIFO: terminated signal received while waiting", "/FIFO: terminated signal received"
-	for name, tt := range map[string]struct {
+	for name, tt := range map[string]struct { //nolint:paralleltest // the environment is set
 		fed  bool
 		args []string
 		told string

@@ -6,9 +6,9 @@
 //	purge [-json] -resume TRANSACTION
 //
 // A file and standard input have one URI a line; blank lines and lines that begin with # are passed over. If the writer of
-// a pipe is killed, purge cannot know: the last line may be cut, and -prefix then purges more. Transactions become lines on
-// standard output: id and state. Each URI that failed is told on standard error, with what became of it: not applied, or
-// unknown. Purging again does no harm. What is no fault of a URI (no reply, say) ends the reading.
+// a pipe is killed, purge cannot know: the last line may be cut, and -prefix then purges more. Transactions become lines
+// on standard output: id and state. Each URI that failed is told on standard error, with what became of it: not applied,
+// or unknown. Purging again does no harm. What is no fault of a URI (no reply, say) ends the reading.
 //
 // Exit codes: 0 done; 1 failed or interrupted, and no transaction went well; 2 used wrongly, and nothing was sent;
 // 3 some transactions went well, and something else did not.

@@ -17,8 +17,9 @@ import (
 func TestMain(m *testing.M) { programtest.Main(m, "purge", run) }
 
 // The first signal ends the program, whatever it waits for: somebody who opens a FIFO to write, or writes into one.
-func TestTheFirstSignalEndsIt(t *testing.T) {
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+func TestTheFirstSignalEndsIt(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	programtest.NoService(t)
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} { //nolint:paralleltest // the environment is set
 		for name, tt := range map[string]struct {
 			fed  bool
 			told string
@@ -27,7 +28,6 @@ func TestTheFirstSignalEndsIt(t *testing.T) {
 			"nobody writes":         {true, "not all was read: " + signal.String() + " signal received"},
 		} {
 			t.Run(signal.String()+"/"+name, func(t *testing.T) {
-				programtest.NoService(t)
 				fifo := filepath.Join(t.TempDir(), "fifo")
 				require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 				p := programtest.Start(t, nil, "-file", fifo)

@@ -37,10 +37,10 @@ func Main(m *testing.M, name string, run func(ctx context.Context, args []string
 
 // Process is the program as a process of its own.
 type Process struct {
-	cmd            *exec.Cmd
-	stderr         *bufio.Reader
-	stdout         bytes.Buffer
-	endsWithinTime context.Context
+	cmd    *exec.Cmd
+	stderr *bufio.Reader
+	stdout bytes.Buffer
+	killed func() error // why, if it did not end
 }
 
 // Start starts the program as a process of its own, and returns when it catches signals. A process that does not end is
@@ -51,7 +51,7 @@ func Start(t *testing.T, stdout *os.File, args ...string) *Process {
 	require.NoError(t, err)
 	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(stop)
-	p := &Process{cmd: exec.CommandContext(ctx, self, args...), endsWithinTime: ctx}
+	p := &Process{cmd: exec.CommandContext(ctx, self, args...), killed: ctx.Err} //nolint:gosec // this very program
 	p.cmd.Env = append(os.Environ(), role+"=program", "GORACE=atexit_sleep_ms=0")
 	p.cmd.Stdout = &p.stdout
 	if stdout != nil {
@@ -75,7 +75,6 @@ func Feed(t *testing.T, fifo string) {
 	t.Cleanup(func() { _ = writer.Close() })
 	_, err = writer.Write(bytes.Repeat([]byte("# nothing yet\n"), 20_000)) // more than a FIFO holds, so somebody has read
 	require.NoError(t, err)
-
 }
 
 // Signal sends a signal, once.
@@ -90,6 +89,6 @@ func (p *Process) End(t *testing.T) (code int, stdout, stderr string) {
 	told, err := io.ReadAll(p.stderr)
 	require.NoError(t, err)
 	_ = p.cmd.Wait()
-	assert.NoError(t, p.endsWithinTime.Err(), "it had to be killed")
+	assert.NoError(t, p.killed(), "it did not end")
 	return p.cmd.ProcessState.ExitCode(), p.stdout.String(), string(told)
 }
