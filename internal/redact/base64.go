@@ -1,0 +1,153 @@
+package redact
+
+import (
+	"bytes"
+	"math"
+	"slices"
+)
+
+// values are those of both alphabets, and none for other bytes.
+var values = func() (v [256]byte) {
+	for c := range v {
+		switch c := byte(c); {
+		case 'A' <= c && c <= 'Z':
+			v[c] = c - 'A'
+		case 'a' <= c && c <= 'z':
+			v[c] = c - 'a' + 26
+		case isDecimal(c):
+			v[c] = c - '0' + 52
+		case c == '+', c == '-':
+			v[c] = 62
+		case c == '/', c == '_':
+			v[c] = 63
+		default:
+			v[c] = none
+		}
+	}
+	return v
+}()
+
+const none = math.MaxUint8
+
+// base64 decodes each run of Base64 characters in a layer, and those with escaped characters in what the layer says
+// without its escapes. Nobody knows which character of a run is the first of four, so each run is decoded from four of
+// them on, and there are four layers. They hold the runs that are long enough for a secret.
+func (s *search) base64(l *layer) []*layer {
+	if s.words == 0 {
+		return nil
+	}
+	var layers []*layer
+	for deep := 0; l != nil; deep++ {
+		inner := []*layer{{source: l.source}, {source: l.source}, {source: l.source}, {source: l.source}}
+		s.runs(l, inner)
+		layers = append(layers, inner...)
+		if deep == escapesDeep {
+			break
+		}
+		l = l.unescaped()
+	}
+	return layers
+}
+
+// unescaped returns what the layer says without its escapes, nil if there are none. Loose ones stay as they are: Base64
+// has plus signs, and often an equals sign stands before it.
+func (l *layer) unescaped() *layer {
+	l.tabulate(1)
+	if len(l.tables[1].steps) == 0 {
+		return nil
+	}
+	inner := &layer{source: l.source, cut: l.cut}
+	some, odd := false, false
+	for p := 0; p < len(l.text); {
+		one := l.plain(p)
+		for _, escape := range l.escapes(p, 1) {
+			if !escape.loose {
+				one, some, odd = escape, true, true
+				break
+			}
+		}
+		if one.any {
+			break
+		}
+		part := l.span(p, int(one.to))
+		for _, c := range one.text[:one.size] {
+			inner.text = append(inner.text, c)
+			inner.from = append(inner.from, int32(part.from)) //nolint:gosec // no text is that long
+			inner.to = append(inner.to, int32(part.to))       //nolint:gosec // the same
+			inner.odd = append(inner.odd, odd)
+		}
+		odd = odd && one.size == 0
+		p = int(one.to)
+	}
+	if !some {
+		return nil
+	}
+	return inner
+}
+
+// runs decodes the runs of a layer, and of one without escapes those that had some. The end of a line may stand in one.
+func (s *search) runs(l *layer, layers []*layer) {
+	least := (s.shortest*8 + 5) / 6
+	var run []int
+	for p := 0; p < len(l.text); p++ {
+		if values[l.text[p]] == none {
+			continue
+		}
+		run = run[:0]
+		first := p
+		for ; p < len(l.text); p++ {
+			c := l.text[p]
+			if values[c] != none {
+				run = append(run, p)
+			} else if c != '\r' && c != '\n' {
+				break
+			}
+		}
+		cut := l.cut && p == len(l.text)
+		end := l.padding(run[len(run)-1] + 1)
+		if l.odd != nil && !slices.Contains(l.odd[first:end], true) || len(run) < least && !cut {
+			continue
+		}
+		for skip, inner := range layers {
+			inner.decode(l, run[min(skip, len(run)):], end)
+			inner.cut = cut
+		}
+	}
+}
+
+// padding returns the end of the equals signs that end a Base64 text at p, also in quoted-printable.
+func (l *layer) padding(p int) int {
+	for range 2 {
+		if rest, found := bytes.CutPrefix(l.text[p:], []byte("=")); found {
+			p++
+			if bytes.HasPrefix(rest, []byte("3D")) {
+				p += 2
+			}
+		}
+	}
+	return p
+}
+
+// decode appends what a run says, and a byte that no secret has, so that none goes from one run to the next.
+func (l *layer) decode(outer *layer, run []int, end int) {
+	if len(l.text) > 0 {
+		l.text, l.from, l.to = append(l.text, 0), append(l.from, 0), append(l.to, 0)
+	}
+	bits, have := uint32(0), 0
+	for i, p := range run {
+		bits, have = bits<<6|uint32(values[outer.text[p]]), have+6
+		if have < 8 {
+			continue
+		}
+		have -= 8
+		if i < len(run)-1 {
+			p++
+		} else {
+			p = end
+		}
+		part := outer.span(run[i-1], p)
+		l.text = append(l.text, byte(bits>>have)) //nolint:gosec // the lowest eight bits
+		l.from = append(l.from, int32(part.from)) //nolint:gosec // no text is that long
+		l.to = append(l.to, int32(part.to))       //nolint:gosec // the same
+	}
+}

@@ -1,0 +1,410 @@
+package redact
+
+import (
+	"html"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// An escape may be written with escapes, up to so many times.
+const escapesDeep = 3
+
+// step is one way to read on in a text: up to the position to, as these bytes.
+type step struct {
+	text  [4]byte
+	to    int32
+	size  int8 // number of bytes; 0 for what stands for nothing, as the end of a line that goes on
+	any   bool // a text that is cut off ends in this escape, so it may stand for anything
+	loose bool // an escape that may well be none, or only the beginning of one that is written with others
+}
+
+// isIntro tells the bytes with which an escape begins.
+var isIntro = [256]bool{'\\': true, '%': true, '&': true, '=': true, '+': true}
+
+// plain reads a byte as itself.
+func (l *layer) plain(p int) step { return ascii(l.text[p], int32(p+1)) } //nolint:gosec // no text is that long
+
+func ascii(c byte, to int32) step { return step{text: [4]byte{c}, size: 1, to: to} }
+
+// table has the escapes of a text: those at p are steps[begin[p]:begin[p+1]].
+type table struct {
+	begin []int32
+	steps []step
+}
+
+// escapes returns all ways in which an escape can be read at p that is written with less than so many others.
+func (l *layer) escapes(p, deep int) []step {
+	t := &l.tables[deep]
+	if len(t.steps) == 0 {
+		return nil
+	}
+	return t.steps[t.begin[p]:t.begin[p+1]]
+}
+
+// tabulate reads the escapes of a text: those of JSON, Go, C and JavaScript (\), of URLs and forms (% and +), of XML
+// and HTML (&) and of quoted-printable (=). It goes over the text once for each depth, so the work is linear in its
+// length.
+func (l *layer) tabulate(most int) {
+	if l.tables[most].begin != nil || !slices.ContainsFunc(l.text, func(c byte) bool { return isIntro[c] }) {
+		return
+	}
+	for deep := 1; deep <= most; deep++ {
+		if deep > 2 && len(l.tables[deep-1].steps) == len(l.tables[deep-2].steps) {
+			l.tables[deep] = l.tables[deep-1] // no escape is written with others
+			continue
+		}
+		begin := make([]int32, len(l.text)+1)
+		r := reader{layer: l, deep: deep - 1}
+		for p, c := range l.text {
+			if isIntro[c] {
+				r.escape(p)
+			}
+			begin[p+1] = int32(len(r.steps)) //nolint:gosec // no text is that long
+		}
+		l.tables[deep] = table{begin, r.steps}
+	}
+}
+
+// reader reads escapes whose parts may be escapes of less depth.
+type reader struct {
+	*layer
+	deep  int
+	steps []step
+	first int // of the steps at the position under way
+}
+
+// escape adds the escapes at p.
+func (r *reader) escape(p int) {
+	r.first = len(r.steps)
+	intros := r.escapes(p, r.deep)
+	r.steps = append(r.steps, intros...)
+	r.behind(r.plain(p))
+	for _, intro := range intros {
+		if intro.size == 1 && isIntro[intro.text[0]] {
+			r.behind(intro)
+		}
+	}
+}
+
+// behind reads what stands behind the first character of an escape.
+func (r *reader) behind(intro step) {
+	switch from := at(intro.to); intro.text[0] {
+	case '\\':
+		r.backslash(from)
+	case '%':
+		r.percent(from)
+	case '&':
+		r.entity(from)
+	case '=':
+		r.quotedPrintable(from)
+	default:
+		r.addLoose(ascii(' ', intro.to))
+	}
+}
+
+// add adds a step that is not there yet.
+func (r *reader) add(one step) {
+	if !slices.Contains(r.steps[r.first:], one) {
+		r.steps = append(r.steps, one)
+	}
+}
+
+// addLoose adds a loose step.
+func (r *reader) addLoose(one step) {
+	one.loose = true
+	r.add(one)
+}
+
+// loosen makes the steps from one on loose.
+func (r *reader) loosen(first int, loose bool) {
+	for i := first; i < len(r.steps); i++ {
+		r.steps[i].loose = loose
+	}
+}
+
+// addRune adds a character, if the number is one.
+func (r *reader) addRune(c rune, to int32) {
+	if c >= 0 && utf8.ValidRune(c) {
+		one := step{to: to}
+		one.size = int8(utf8.EncodeRune(one.text[:], c)) //nolint:gosec // at most four
+		r.add(one)
+	}
+}
+
+// addBytes adds bytes, which some writers mean as bytes of UTF-8 and others as characters of Latin-1.
+func (r *reader) addBytes(all cursors) {
+	for _, one := range all.list() {
+		r.add(ascii(byte(one.n), one.to)) //nolint:gosec // two digits
+		if one.n >= utf8.RuneSelf {
+			r.addRune(one.n, one.to)
+		}
+	}
+	r.addEnd(all.ended)
+}
+
+// addRunes adds characters.
+func (r *reader) addRunes(all cursors) {
+	for _, one := range all.list() {
+		r.addRune(one.n, one.to)
+	}
+	r.addEnd(all.ended)
+}
+
+// addEnd adds the step of an escape that the text ends in.
+func (r *reader) addEnd(ended bool) {
+	if ended && r.cut {
+		r.add(step{to: int32(len(r.text)), any: true}) //nolint:gosec // no text is that long
+	}
+}
+
+// cursor is a place up to which a part of an escape was read, and what was read: a number or a byte.
+type cursor struct {
+	n  rune
+	to int32
+}
+
+// cursors are all places up to which the same part can be read. There is seldom more than one.
+type cursors struct {
+	all   [8]cursor
+	size  int
+	ended bool // the text may end in this part
+}
+
+func at(to int32) cursors { return cursors{all: [8]cursor{{to: to}}, size: 1} }
+
+func (s *cursors) list() []cursor { return s.all[:s.size] }
+
+func (s *cursors) put(n rune, to int32) {
+	if one := (cursor{n, to}); s.size < len(s.all) && !slices.Contains(s.list(), one) {
+		s.all[s.size] = one
+		s.size++
+	}
+}
+
+// next reads a byte for which good holds: a digit if there is a base.
+func (r *reader) next(from cursors, good func(byte) bool, base rune) cursors {
+	to := cursors{ended: from.ended}
+	for _, one := range from.list() {
+		r.readOn(&to, one, good, base, r.deep, true)
+	}
+	return to
+}
+
+// readOn is next from one place. Before the byte a line may end that goes on.
+func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base rune, deep int, line bool) {
+	p := int(from.to)
+	if p == len(r.text) {
+		to.ended = true
+		return
+	}
+	put := func(c byte, end int32) {
+		switch {
+		case !good(c):
+		case base == 0:
+			to.put(rune(c), end)
+		default:
+			to.put(min(from.n*base+digit(c), utf8.MaxRune+1), end) // which is no character
+		}
+	}
+	put(r.text[p], from.to+1)
+	if !isIntro[r.text[p]] {
+		return
+	}
+	for _, one := range r.escapes(p, deep) {
+		switch {
+		case one.any:
+			to.ended = true
+		case one.size == 1:
+			put(one.text[0], one.to)
+		case one.size == 0 && line:
+			r.readOn(to, cursor{from.n, one.to}, good, base, deep-1, false)
+		}
+	}
+}
+
+// one reads a certain byte.
+func (r *reader) one(from cursors, want byte) cursors {
+	return r.next(from, func(c byte) bool { return c == want }, 0)
+}
+
+// digits reads a number of at least so many digits, and at most so many, to the base 8, 10 or 16.
+func (r *reader) digits(from cursors, least, most int, good func(byte) bool, base rune) cursors {
+	for i := range from.list() {
+		from.all[i].n = 0
+	}
+	for i := range most {
+		to := r.next(from, good, base)
+		if to.size == 0 && i >= least {
+			from.ended = to.ended
+			return from
+		}
+		from = to
+	}
+	return from
+}
+
+func (r *reader) hex(from cursors, least, most int) cursors {
+	return r.digits(from, least, most, isHex, 16)
+}
+
+func isOctal(c byte) bool   { return '0' <= c && c <= '7' }
+func isDecimal(c byte) bool { return '0' <= c && c <= '9' }
+func isHex(c byte) bool     { return isDecimal(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+func isAlnum(c byte) bool   { return isDecimal(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func digit(c byte) rune {
+	if isDecimal(c) {
+		return rune(c - '0')
+	}
+	return rune(c|0x20-'a') + 10
+}
+
+// backslash reads what stands behind a backslash.
+func (r *reader) backslash(from cursors) {
+	all := r.next(from, func(c byte) bool { return ' ' <= c && c < 0x7f }, 0)
+	r.addEnd(all.ended)
+	for _, one := range all.list() {
+		switch c := byte(one.n); c { //nolint:gosec // it was one
+		case 'u':
+			r.unicode(at(one.to), '\\')
+		case 'U':
+			r.addRunes(r.hex(at(one.to), 8, 8))
+		case 'x':
+			r.addBytes(r.hex(at(one.to), 2, 2))
+		case '0', '1', '2', '3':
+			octal := r.digits(at(one.to), 2, 2, isOctal, 8)
+			for i := range octal.list() {
+				octal.all[i].n += digit(c) << 6
+			}
+			r.addBytes(octal)
+		case 'n':
+			r.add(ascii('\n', one.to))
+		case 'r':
+			r.add(ascii('\r', one.to))
+		case 't':
+			r.add(ascii('\t', one.to))
+		default:
+			if strings.IndexByte(`"'/\`, c) >= 0 {
+				r.add(ascii(c, one.to))
+			} else if !isAlnum(c) { // what shells and regular expressions escape
+				r.addLoose(ascii(c, one.to))
+			}
+		}
+	}
+}
+
+// unicode reads what stands behind \u or %u: four digits, twice for what has two units in UTF-16, or digits in braces.
+func (r *reader) unicode(from cursors, intro byte) {
+	if open := r.one(from, '{'); open.size > 0 {
+		number := r.hex(open, 1, 8)
+		for _, one := range number.list() {
+			closed := r.one(at(one.to), '}')
+			for _, end := range closed.list() {
+				r.addRune(one.n, end.to)
+			}
+			r.addEnd(closed.ended)
+		}
+		r.addEnd(number.ended)
+	}
+	high := r.hex(from, 4, 4)
+	r.addRunes(high)
+	for _, one := range high.list() {
+		if utf16.IsSurrogate(one.n) {
+			low := r.hex(r.one(r.one(at(one.to), intro), 'u'), 4, 4)
+			for i := range low.list() {
+				if low.all[i].n = utf16.DecodeRune(one.n, low.all[i].n); low.all[i].n == utf8.RuneError {
+					low.all[i].n = -1
+				}
+			}
+			r.addRunes(low)
+		}
+	}
+}
+
+// percent reads what stands behind a percent sign.
+func (r *reader) percent(from cursors) {
+	if u := r.one(from, 'u'); u.size > 0 {
+		r.unicode(u, '%')
+	}
+	r.addBytes(r.hex(from, 2, 2))
+}
+
+// quotedPrintable reads what stands behind an equals sign: two digits, or the end of a line that goes on in the next.
+func (r *reader) quotedPrintable(from cursors) {
+	feed := r.one(from, '\n')
+	if feed.size == 0 {
+		feed = r.one(r.one(from, '\r'), '\n')
+	}
+	for _, one := range feed.list() {
+		r.add(step{to: one.to})
+	}
+	before := len(r.steps)
+	r.addBytes(r.hex(from, 2, 2))
+	r.loosen(before, true)
+}
+
+// entity reads what stands behind an ampersand. The semicolon may be missing, as browsers let it.
+func (r *reader) entity(from cursors) {
+	sign := r.one(from, '#')
+	r.addEnd(sign.ended)
+	if sign.size == 0 {
+		r.name(from)
+		return
+	}
+	number := r.digits(sign, 1, len(r.text), isDecimal, 10)
+	if x := r.next(sign, func(c byte) bool { return c == 'x' || c == 'X' }, 0); x.size > 0 {
+		number = r.hex(x, 1, len(r.text))
+	}
+	r.addEnd(number.ended)
+	for _, one := range number.list() {
+		before := len(r.steps)
+		end := r.semicolon(one.to)
+		r.addRune(one.n, end)
+		r.loosen(before, end == one.to)
+	}
+}
+
+// semicolon returns the position behind a semicolon, if there is one.
+func (r *reader) semicolon(to int32) int32 {
+	if end := r.one(at(to), ';'); end.size > 0 {
+		return end.all[0].to
+	}
+	return to
+}
+
+// longestName is the length of CounterClockwiseContourIntegral, the longest name of an entity.
+const longestName = 31
+
+// name reads an entity with a name.
+func (r *reader) name(from cursors) {
+	var name [longestName + 2]byte
+	var ends [len(name)]int32
+	name[0] = '&'
+	size := 1
+	for ; size <= longestName; size++ {
+		letter := r.next(from, isAlnum, 0)
+		if letter.size == 0 {
+			r.addEnd(letter.ended)
+			break
+		}
+		name[size], ends[size] = byte(letter.all[0].n), letter.all[0].to //nolint:gosec // it was a byte
+		from = at(ends[size])
+	}
+	if size == 1 {
+		return
+	}
+	if end := r.semicolon(ends[size-1]); end > ends[size-1] {
+		name[size], ends[size] = ';', end
+		size++
+	}
+	// What follows a name without a semicolon stays as it is.
+	said := html.UnescapeString(string(name[:size]))
+	c, first := utf8.DecodeRuneInString(said)
+	if rest := len(said) - first; rest < size-1 && string(name[size-rest:size]) == said[first:] {
+		before := len(r.steps)
+		r.addRune(c, ends[size-rest-1])
+		r.loosen(before, name[size-rest-1] != ';')
+	}
+}

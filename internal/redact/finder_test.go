@@ -1,0 +1,169 @@
+package redact_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
+)
+
+func TestWhatIsReplaced(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		secrets    []string
+		text, want string
+	}{
+		"nothing":                        {[]string{"secret"}, "no secre t here, se%63re", "no secre t here, se%63re"},
+		"each one":                       {[]string{"secret"}, "secret, secret", "[redacted], [redacted]"},
+		"side by side":                   {[]string{"secret"}, "secretsecret", "[redacted]"},
+		"overlapping itself":             {[]string{"anana"}, "bananananas", "b[redacted]s"},
+		"overlapping":                    {[]string{"abcdef", "defghi"}, "xabcdefghix", "x[redacted]x"},
+		"one inside another":             {[]string{"abcdefghi", "cdef"}, "abcdefghi, cdef", "[redacted], [redacted]"},
+		"one that begins another":        {[]string{"abcd", "abcdefgh"}, "abcdefg abcdefgh", "[redacted]efg [redacted]"},
+		"one that is tried in vain":      {[]string{"abcdx", "cdef"}, "abcdef", "ab[redacted]"},
+		"like an escape of URLs":         {[]string{"%41%42"}, `%41%42, %2541%2542, \u002541%\u00342; AB`, "[redacted], [redacted], [redacted]; AB"},
+		"like an escape of JSON":         {[]string{`\u0041`}, `\u0041, \\u0041, %5Cu0041; A`, "[redacted], [redacted], [redacted]; A"},
+		"like an entity":                 {[]string{"&amp;"}, `&amp;, &amp;amp;, \u0026amp;; &`, "[redacted], [redacted], [redacted]; &"},
+		"like Base64 of a secret":        {[]string{"c2VjcmV0"}, `c2VjcmV0, YzJWamNtVjA=; secret`, "[redacted], [redacted]; secret"},
+		"backslashes":                    {[]string{`\\\\`}, `\\\\, \\\; \`, `[redacted], \\\; \`},
+		"an escape of what comes before": {[]string{"41ab"}, `%41%61b x%3D41ab`, `%[redacted] x%3D[redacted]`},
+		"too short":                      {[]string{"abc"}, "abc", "abc"},
+		"empty":                          {[]string{""}, "abc", "abc"},
+		"no secrets":                     {nil, `a\u0041%41YWJjZGVm`, `a\u0041%41YWJjZGVm`},
+		"no escape":                      {[]string{"secret"}, `%zz \u00zz \q &#; &#x; &zz; = \`, `%zz \u00zz \q &#; &#x; &zz; = \`},
+		"half a pair":                    {[]string{"secret"}, `\ud83d\u0041 \ud83d %uD83D%41`, `\ud83d\u0041 \ud83d %uD83D%41`},
+		"no character":                   {[]string{"secret"}, `\U99999999 &#99999999999999999999; \u{99999999}`, `\U99999999 &#99999999999999999999; \u{99999999}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := finder(tt.secrets...)
+			assert.Equal(t, tt.want, f.Text(tt.text))
+			assert.Equal(t, tt.want, string(f.Bytes([]byte(tt.text))))
+		})
+	}
+}
+
+// What stands before a secret is hidden with it, and a secret that is too short by itself is found together with it.
+func TestBefore(t *testing.T) {
+	t.Parallel()
+	f := redact.NewFinder(redact.Hidden{Before: "alice:", Secret: redact.New("x")}, redact.Hidden{Before: "a:", Secret: redact.New("b")}).
+		With(redact.Hidden{Before: "id=", Secret: redact.New("12345")}, redact.Hidden{Before: "id=", Secret: redact.Secret{}})
+	assert.Equal(t, "x [redacted] Y[redacted] a:b [redacted] [redacted] id=123 id=", f.Text("x alice:x YWFsaWNlOng= a:b id=12345 12345 id=123 id="))
+}
+
+func TestAFinderThatIsNilFindsNothing(t *testing.T) {
+	t.Parallel()
+	var f *redact.Finder
+	assert.Equal(t, "secret", f.Text("secret"))
+	assert.Equal(t, "sec", string(f.Beginning([]byte("secret"), 3, true)))
+}
+
+// Wherever a text is cut off, in any form of a secret: what is left of that is taken out.
+func TestTheBeginningOfASecretIsTakenOut(t *testing.T) {
+	t.Parallel()
+	const secret = `pass=wo"rd 😀`
+	for name, form := range map[string]string{
+		"itself":         secret,
+		"JSON":           `\u0070ass\u003dwo\"rd \ud83d\ude00`,
+		"JSON twice":     `\\u0070ass\\u003dwo\\\"rd \\ud83d\\ude00`,
+		"percent":        "%70ass%3Dwo%22rd+%F0%9F%98%80",
+		"percent thrice": "%252570ass%25253Dwo%252522rd+%2525F0%25259F%252598%252580",
+		"HTML":           "&#112;ass&equals;wo&quot;rd&#x20;&#x01F600;",
+		"Base64":         "cGFzcz13byJyZCDwn5iA",
+		"Base64 twice":   "Y0dGemN6MTNieUp5WkNEd241aUE=",
+		"Base64 escaped": `\u0063GFzcz13byJyZCDwn5iA`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := finder(secret)
+			for end := range len(form) + 1 {
+				text := "before " + form[:end]
+				shown := string(f.Beginning([]byte(text), len(text)+redact.Margin, true))
+				if shown != "before [redacted]" {
+					assert.Equal(t, text, shown)
+					assert.Less(t, end, 8, "at least the first byte of the secret is shown") // an escape of one byte has no more
+				}
+			}
+			// A text that ends by itself has no secret in it.
+			half := "before " + form[:len(form)/2]
+			assert.Equal(t, half, string(f.Beginning([]byte(half), len(half), false)))
+		})
+	}
+}
+
+func TestBeginning(t *testing.T) {
+	t.Parallel()
+	f := finder("secret-word")
+	for name, tt := range map[string]struct {
+		text string
+		most int
+		want string
+	}{
+		"shorter":              {"a secret-word", 100, "a [redacted]"},
+		"across the end":       {"a secret-word", 4, "a [r"},
+		"behind the end":       {"abcdef secret-word", 5, "abcde"},
+		"a half at the margin": {strings.Repeat("secret-word ", 800) + "x", 1000, strings.Repeat("[redacted] ", 90) + "[redacted]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, string(f.Beginning([]byte(tt.text), tt.most, false)))
+		})
+	}
+}
+
+func TestUserInformationIsTakenOut(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"see https://bob:pw@example.com/x":           "see https://[redacted]@example.com/x",
+		"see https://token@example.com":              "see https://[redacted]@example.com",
+		"https://bob:p%40w@[2001:db8::1]:80/":        "https://[redacted]@[2001:db8::1]:80/",
+		"https://bob:p@w@example.com":                "https://[redacted]@example.com",
+		`"http:\/\/bob:pw@example.com\/"`:            `"http:\/\/[redacted]@example.com\/"`,
+		"u=https%3A%2F%2Fbob%3Apw%40example.com%2Fx": "u=https%3A%2F%2F[redacted]%40example.com%2Fx",
+		"http://bob:p/w?#x@example.com:80":           "http://[redacted]@example.com:80",
+		"a http://bob:p/w@h http://bob:p/w@h":        "a http://[redacted]@h http://[redacted]@h",
+		"https://example.com/a@b":                    "https://example.com/a@b",
+		"https://example.com:8080/a@b":               "https://example.com:8080/a@b",
+		"https://[2001:db8::1]/a@b":                  "https://[2001:db8::1]/a@b",
+		"https://example.com?mail=a@b":               "https://example.com?mail=a@b",
+		"https://example.com, bob@example.com":       "https://example.com, bob@example.com",
+		"// bob@example.com":                         "// bob@example.com",
+		"https://@example.com":                       "https://@example.com",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, want, finder("secret").Text(text))
+			assert.Equal(t, want, redact.NewFinder().Text(text))
+		})
+	}
+	assert.Equal(t, "http://[redacted]", string(finder("secret").Beginning([]byte("http://bob:pw"), 100, true)))
+}
+
+func TestErrorKeepsWhatItMatches(t *testing.T) {
+	t.Parallel()
+	f := finder("secret")
+	plain := errors.New("no")
+	assert.Same(t, plain, f.Error(plain))
+	err := f.Error(fmt.Errorf("the secret: %w", io.ErrUnexpectedEOF))
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.EqualError(t, err, "the [redacted]: unexpected EOF")
+	assert.NoError(t, errors.Unwrap(err))
+}
+
+func TestASecretDoesNotPrint(t *testing.T) {
+	t.Parallel()
+	secret := redact.New("correct-horse")
+	holder := struct{ Field any }{secret}
+	shown := fmt.Sprintf("%v %+v %#v %v %+v %#v", secret, secret, secret, holder, holder, holder)
+	assert.NotContains(t, shown, "correct-horse")
+	assert.Equal(t, "correct-horse", secret.Reveal())
+	assert.False(t, secret.IsZero())
+	assert.True(t, redact.Secret{}.IsZero())
+	assert.Empty(t, redact.Secret{}.Reveal())
+}

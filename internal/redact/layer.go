@@ -1,0 +1,42 @@
+package redact
+
+// layer is a text to look at: the source itself, or what a Base64 text in it says.
+type layer struct {
+	text     []byte
+	from, to []int32 // part of the source that each byte was decoded from; nil in the source itself
+	source   int     // length of the source
+	odd      []bool  // bytes that were written as escapes in the layer before; nil if this is no layer without escapes
+	cut      bool    // the text goes on behind its end, nobody knows how
+	tables   [escapesDeep + 1]table
+}
+
+// span returns the part of the source that the bytes from p to q, at least one, were decoded from.
+func (l *layer) span(p, q int) span {
+	s := span{p, q}
+	if l.from != nil {
+		s = span{int(l.from[p]), int(l.to[q-1])}
+	}
+	if l.cut && q == len(l.text) {
+		s.to = l.source // a rest too short to be decoded may follow
+	}
+	return s
+}
+
+// Base64 may hold Base64.
+const deepest = 3
+
+// look finds secrets and user information in a layer and in the Base64 texts in it.
+func (s *search) look(l *layer, depth int) {
+	l.tabulate(escapesDeep)
+	s.match(l)
+	s.userinfo(l, 0)
+	s.userinfo(l, escapesDeep)
+	if depth == deepest {
+		return
+	}
+	for _, inner := range s.base64(l) {
+		if len(inner.text) >= s.shortest || inner.cut {
+			s.look(inner, depth+1)
+		}
+	}
+}

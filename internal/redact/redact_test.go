@@ -1,0 +1,113 @@
+package redact_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
+)
+
+func finder(texts ...string) *redact.Finder {
+	var hidden []redact.Hidden
+	for _, text := range texts {
+		hidden = append(hidden, redact.Hidden{Secret: redact.New(text)})
+	}
+	return redact.NewFinder(hidden...)
+}
+
+// All forms are written by hand: the secret is in none of them as it is.
+func TestEscapesOfOtherWritersAreFound(t *testing.T) {
+	t.Parallel()
+	const secret, hard = `pass=wo"rd'1`, "pä😀+ß/x y"
+	for name, tt := range map[string]struct{ secret, form string }{
+		"itself":                        {secret, `pass=wo"rd'1`},
+		"JSON":                          {secret, `pass=wo\"rd'1`},
+		"JSON, signs as numbers":        {secret, `pass\u003dwo\u0022rd\u00271`},
+		"JSON, upper case":              {secret, `pass\u003Dwo\u0022rd\u00271`},
+		"JSON, every letter":            {secret, `\u0070\u0061\u0073\u0073\u003d\u0077\u006f\u0022\u0072\u0064\u0027\u0031`},
+		"JSON, some letters":            {secret, `p\u0061ss=wo\"r\u0064'1`},
+		"JSON twice":                    {secret, `pass=wo\\\"rd'1`},
+		"JSON twice, a number":          {secret, `pass\\u003dwo\\u0022rd'1`},
+		"JSON thrice":                   {secret, `pass=wo\\\\\\\"rd'1`},
+		"JSON, its backslash a number":  {secret, `pass=wo\u005c\u0022rd'1`},
+		"JSON, not ASCII":               {hard, `p\u00e4\ud83d\ude00+\u00DF\/x y`},
+		"JSON twice, not ASCII":         {hard, `p\\u00e4\\ud83d\\ude00+\\u00DF\\/x y`},
+		"JSON thrice, or octal digits":  {"a0bc", `\\u005C\\u00750\\u0030610bc`},
+		"percent":                       {secret, `pass%3dwo%22rd%271`},
+		"percent, every letter":         {secret, `%70%61%73%73%3D%77%6F%22%72%64%27%31`},
+		"percent, some letters":         {secret, `p%61ss=wo%22rd'1`},
+		"percent twice":                 {secret, `pass%253Dwo%2522rd%25271`},
+		"percent thrice":                {secret, `pass%25253Dwo%252522rd%2525271`},
+		"percent, UTF-8":                {hard, `p%C3%A4%f0%9f%98%80%2B%c3%9F%2Fx%20y`},
+		"percent, a blank is a plus":    {hard, `p%C3%A4%F0%9F%98%80%2B%C3%9F/x+y`},
+		"percent, Latin-1":              {"pässword", `p%E4ssword`},
+		"percent, escape of JavaScript": {hard, `p%E4%uD83D%uDE00+%DF/x%20y`},
+		"JSON in percent":               {secret, `pass%5Cu003Dwo%5C%22rd%271`},
+		"percent in JSON":               {secret, `pass%3Dwo\u002522rd%271`},
+		"HTML":                          {secret, `pass=wo&quot;rd&apos;1`},
+		"HTML, decimal":                 {secret, `pass&#61;wo&#34;rd&#39;1`},
+		"HTML, hexadecimal":             {secret, `pass&#x3d;wo&#X22;rd&#x27;1`},
+		"HTML, leading zeros":           {secret, `pass&#00000000000000061;wo&#x000000022;rd&#039;1`},
+		"HTML, rare names":              {secret, `pass&equals;wo&QUOT;rd&apos;1`},
+		"HTML, no semicolon":            {secret, `pass&#61wo&quotrd&#39;1`},
+		"HTML twice":                    {secret, `pass=wo&amp;quot;rd&amp;#39;1`},
+		"HTML thrice":                   {secret, `pass=wo&amp;amp;#34;rd&#38;#38;apos;1`},
+		"HTML, not ASCII":               {hard, `p&auml;&#128512;+&szlig;/x&#32;y`},
+		"HTML in JSON":                  {secret, `pass=wo\u0026quot;rd\u0026#39;1`},
+		"JSON in HTML":                  {secret, `pass=wo\&quot;rd&#39;1`},
+		"Go, C and JavaScript":          {secret, `pass\x3dwo\042rd\'1`},
+		"Go, not ASCII":                 {hard, `p\u00e4\U0001F600+\xc3\x9f/x y`},
+		"JavaScript, braces":            {hard, `p\xe4\u{1f600}+\u{df}/x y`},
+		"shell":                         {hard, `pä😀+ß/x\ y`},
+		"quoted-printable":              {secret, `pass=3Dwo"rd'1`},
+		"quoted-printable, UTF-8":       {hard, `p=C3=A4=F0=9F=98=80+=C3=9F/x y`},
+		"quoted-printable, long lines":  {secret, "pass=3Dw=\r\no\"rd'1"},
+		"a writer for each letter":      {secret, `%70\u0061&#115;=73\x3d%2577o%22\\u0072d&apos;\061`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := finder(tt.secret)
+			assert.Equal(t, "before [redacted] after", f.Text("before "+tt.form+" after"))
+			assert.Equal(t, "[redacted]", f.Text(tt.form))
+			assert.Equal(t, `{"a":"[redacted]"}`, f.Text(`{"a":"`+tt.form+`"}`))
+			assert.Equal(t, "%[redacted]x", f.Text("%"+tt.form+"x"))
+		})
+	}
+}
+
+// alice:correct-horse, in lines of Base64 made by the tool of that name.
+func TestBase64IsRead(t *testing.T) {
+	t.Parallel()
+	f := redact.NewFinder(
+		redact.Hidden{Before: "alice:", Secret: redact.New("correct-horse")},
+		redact.Hidden{Before: "Basic ", Secret: redact.New("YWxpY2U6Y29ycmVjdC1ob3JzZQ==")},
+		redact.Hidden{Secret: redact.New("ÿþ?>ÿþ?>")},
+	)
+	for name, tt := range map[string]struct{ text, want string }{
+		"user and password":         {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
+		"a header":                  {`x Basic YWxpY2U6Y29ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
+		"no padding":                {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ y`, `x [redacted] y`},
+		"padding as escapes":        {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ%3d\u003D y`, `x [redacted] y`},
+		"the password":              {`x Y29ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
+		"behind one byte":           {`x IWNvcnJlY3QtaG9yc2U= y`, `x I[redacted] y`},
+		"behind two bytes":          {`x ISFjb3JyZWN0LWhvcnNl y`, `x IS[redacted] y`},
+		"between others":            {`x ISEhY29ycmVjdC1ob3JzZSEhIQ== y`, `x ISEh[redacted]EhIQ== y`},
+		"behind a letter":           {`x qY29ycmVjdC1ob3JzZQ== y`, `x q[redacted] y`},
+		"both alphabets":            {`w7/Dvj8+w7/Dvj8+ w7_Dvj8-w7_Dvj8-`, `[redacted] [redacted]`},
+		"alphabets as escapes":      {`w7\/Dvj8%2bw7\u002fDvj8&#43; w7%5FDvj8%2Dw7%255fDvj8-`, `[redacted] [redacted]`},
+		"behind an equals sign":     {`a=w7/Dvj8%2bw7/Dvj8%2B&b`, `a=[redacted]&b`},
+		"lines":                     {"x Y29ycmVj\r\ndC1ob3Jz\r\nZQ== y", `x [redacted] y`},
+		"lines as escapes":          {`x Y29ycmVj\r\ndC1ob3Jz\nZQ== y`, `x [redacted] y`},
+		"twice":                     {`x WTI5eWNtVmpkQzFvYjNKelpRPT0= y`, `x [redacted] y`},
+		"thrice":                    {`x V1RJNWVXTnRWbXBrUXpGdllqTktlbHBSUFQwPQ== y`, `x [redacted] y`},
+		"with escapes inside":       {`x Y29ycmVjdCUyRGhvcnNl y`, `x [redacted] y`},
+		"escapes inside and around": {`x Y29ycmVjd%43UyRGhvcnNl y`, `x [redacted] y`},
+		"something else":            {`x Y29ycmVjdC1ob3JzYQ== y`, `x Y29ycmVjdC1ob3JzYQ== y`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tt.want, f.Text(tt.text))
+		})
+	}
+}
