@@ -4,14 +4,14 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // What stands between a client and its first byte at the service, a proxy and TLS, refuses in net/http's words. They
@@ -98,18 +98,7 @@ func withoutProxySecrets(next http.RoundTripper, req *http.Request, err error) e
 	if failed != nil || proxy == nil || proxy.User == nil {
 		return err
 	}
-	text := err.Error()
-	var replace []string
 	password, _ := proxy.User.Password()
-	basic := base64.StdEncoding.EncodeToString([]byte(proxy.User.Username() + ":" + password))
-	for _, form := range []string{basic, proxy.User.String(), url.QueryEscape(password), url.PathEscape(password), password} {
-		if len(form) >= minHidden {
-			replace = append(replace, form, redacted)
-		}
-	}
-	safe := strings.NewReplacer(replace...).Replace(text)
-	if safe == text {
-		return err
-	}
-	return &redactedError{safe, func(target error) bool { return errors.Is(err, target) }}
+	_, hidden := basicAuth(proxy.User.Username(), redact.New(password))
+	return redact.NewFinder(hidden...).Error(err)
 }

@@ -99,7 +99,7 @@ func isHTML(h http.Header) bool {
 // bad is the error for a reply that cannot be used. Whether the service carried out a write before it sent such a
 // thing, nobody knows.
 func (r *reply) bad(what string, cause error) *Error {
-	beginning := r.exchange.client.auth.excerpt(r.body, maxShown)
+	beginning := r.exchange.client.auth.excerpt(r.body, maxShown, false)
 	e := r.exchange.newError(&badReply{what, r.header.Get("Content-Type"), beginning, cause})
 	if r.exchange.kind != read {
 		e.outcome = Unknown

@@ -58,7 +58,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 		at, twice := seen[e.ID]
 		switch {
 		case e.ID == "", twice && entries[at].Entry != e.Entry:
-			return nil, s.unusable("the entry %q has no id of its own", s.client.auth.excerpt([]byte(e.Entry), maxShown))
+			return nil, s.unusable("the entry %q has no id of its own", s.client.auth.excerpt([]byte(e.Entry), maxShown, false))
 		case twice:
 			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", printable(e.Entry)))
 		}

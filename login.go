@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // session is the one login of a client (service-interface section 5). Any number of calls ask it for the token; when
@@ -18,12 +21,12 @@ type session struct {
 	create func(context.Context) (*Session, error)
 
 	mu         sync.Mutex
-	token      secret   // of the newest login
-	shown      []secret // in which it and the one before can come back: late replies may still speak of that
-	newest     []secret // those of them that are its own
-	generation uint64   // of token, from 1
-	valid      bool     // token was not refused yet
-	proven     bool     // token was accepted at least once
+	token      redact.Secret  // of the newest login
+	secrets    *redact.Finder // finds the password
+	shown      *redact.Finder // finds the token and the one before, too, as late replies may speak of it; nil before the first
+	generation uint64         // of token, from 1
+	valid      bool           // token was not refused yet
+	proven     bool           // token was accepted at least once
 	flight     *flight
 
 	refuted   []refutation
@@ -50,7 +53,7 @@ var errWithinLogin = errors.New("called from within the login that the call woul
 
 // sessionToken is a token with its generation, from 1.
 type sessionToken struct {
-	token      secret
+	token      redact.Secret
 	generation uint64
 }
 
@@ -131,9 +134,9 @@ func (s *session) end(f *flight, made *Session, err error) {
 		}
 		return
 	}
-	s.token = newSecret(made.ID)
-	forms := hiddenForms(authCookieName+"=", made.ID)
-	s.shown, s.newest = slices.Concat(forms, s.newest), forms
+	before := s.token
+	s.token = redact.New(made.ID)
+	s.shown = s.secrets.With(shownToken(s.token), shownToken(before))
 	s.generation++
 	s.valid, s.proven = true, false
 	f.sessionToken = sessionToken{s.token, s.generation}
@@ -233,11 +236,11 @@ func (s *session) coolingDown() error {
 	return &unsentError{"login", fmt.Errorf("not tried again for %v: %w", wait.Round(time.Millisecond), s.lastErr)}
 }
 
-// forms are those of the ids that must not be printed.
-func (s *session) forms() []secret {
+// finder finds what must not be printed.
+func (s *session) finder() *redact.Finder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shown
+	return cmp.Or(s.shown, s.secrets)
 }
 
 // refusedLogin: the service answered the login, and trying it again at once would not help.

@@ -159,7 +159,7 @@ func (p *scanPlan) store(row Row) error {
 		}
 		if err != nil {
 			auth := p.columns.auth
-			return &ScanError{Column: step.name, Value: string(auth.excerpt(value.Raw(), maxShown)), Err: auth.redactError(err)}
+			return &ScanError{Column: step.name, Value: string(auth.excerpt(value.Raw(), maxShown, false)), Err: auth.redactError(err)}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,10 +15,12 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -448,27 +451,6 @@ func TestALoggerThatIsOffGetsNothing(t *testing.T) {
 	})
 }
 
-// JSON may write any character as an escape, and different writers do so with different ones.
-func TestSecretsAreHiddenInEveryEscape(t *testing.T) {
-	t.Parallel()
-	const umlauts, signs = "pässwörd-lang😀", "correct+horse>battery"
-	for password, written := range map[string][]string{
-		umlauts: {`p\u00e4ssw\u00f6rd-lang\ud83d\ude00`, `p\u00E4ssw\u00F6rd-lang\uD83D\uDE00`},
-		signs:   {`correct+horse\u003ebattery`, `correct\u002Bhorse\u003Ebattery`},
-	} {
-		for _, form := range written {
-			inFakeTime(t, setup{auth: webdelivery.BasicAuth(username, password)}, func(f *fixture) {
-				f.fail(testserver.Fault{Status: 400, Body: `{"description":"no ` + form + `"}`})
-				_, err := f.client.Tasks.Get(f.Context(), taskID)
-				var e *webdelivery.Error
-				require.ErrorAs(f, err, &e)
-				assert.Equal(f, `{"description":"no [redacted]"}`, string(e.Body))
-				assert.Equal(f, "no [redacted]", e.Description)
-			})
-		}
-	}
-}
-
 // The names of what failed are kept, unless a secret stands in them that is no part of a name by chance.
 func TestNamesOfWhatFailedAreKept(t *testing.T) {
 	t.Parallel()
@@ -498,4 +480,131 @@ func TestErrorsOfARedirectKeepNoBody(t *testing.T) {
 		assert.Empty(f, e.Body)
 		assert.NotContains(f, everyPrint(err), "once")
 	})
+}
+
+// A service that repeats a secret in a writing of its own: nothing that the SDK shows has it, in any of its places.
+func TestSecretsOfOtherWritersAreHiddenEverywhere(t *testing.T) {
+	t.Parallel()
+	const hard = `correct=horse"batt'ery`
+	for name, form := range map[string]string{
+		"JSON":                   `correct\u003dhorse\u0022batt\u0027ery`,
+		"JSON, letters":          `c\u006frrect\u003Dhorse\"batt'ery`,
+		"JSON twice":             `correct\\u003dhorse\\\"batt'ery`,
+		"percent":                `%63orrect%3dhorse%22batt'ery`,
+		"percent twice":          `correct%253Dhorse%2522batt%2527ery`,
+		"HTML":                   `correct&#61;horse&quot;batt&#x0027;ery`,
+		"Base64 of the password": `Y29ycmVjdD1ob3JzZSJiYXR0J2VyeQ==`,
+		"Base64 of a JSON text":  `eyJwIjoiY29ycmVjdD1ob3JzZVwiYmF0dCdlcnkifQ`,
+		"Base64, in a query":     `a=YWxpY2U6Y29ycmVjdD1ob3JzZSJiYXR0J2VyeQ%3D%3D`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			s := setup{auth: webdelivery.BasicAuth(username, hard), options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
+			inFakeTime(t, s, func(f *fixture) {
+				var shown []string
+				get := func(status int, body string) {
+					remove := f.srv.Fail(testserver.Fault{Status: status, Header: http.Header{"X-Echo": {form}}, Body: body})
+					defer remove()
+					err := getTask.call(f.Context(), f.client)
+					require.Error(f, err)
+					shown = append(shown, everyPrint(err))
+				}
+				get(400, form)
+				get(400, `{"description":"no `+strings.ReplaceAll(form, `"`, `\"`)+`"}`)
+				get(200, form)
+				f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("cannot send %s", form) })
+				err := getTask.call(f.Context(), f.newClient(f.srv.URL(), s))
+				require.Error(f, err)
+				shown = append(shown, everyPrint(err), log.String())
+				for _, text := range shown {
+					assert.NotContains(f, text, form)
+					assert.NotContains(f, text, strings.Trim(strconv.Quote(form), `"`))
+					assert.Contains(f, text, "[redacted]")
+				}
+			})
+		})
+	}
+}
+
+// Progress is shown to people as an error is.
+func TestProgressShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		remove := f.srv.Fail(testserver.Fault{Status: 200, Body: `{"id":"t1","complete":true,"status":"done for ` + password + `"}`})
+		var seen []string
+		_, err := f.client.Tasks.Wait(f.Context(), "t1", webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p.Status) }))
+		require.NoError(f, err)
+		remove()
+		f.fail(testserver.Fault{Status: 200, Body: `{"code":200,"transaction_response":{"transaction_status":"DONE ` + password + `"}}`})
+		_, err = f.client.Purge.Wait(f.Context(), 1, webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p.Status) }))
+		require.NoError(f, err)
+		assert.Equal(f, []string{"done for [redacted]", "DONE [redacted]"}, seen)
+	})
+}
+
+// An error keeps no header that carries credentials, whatever the spelling of its name; and of a URL no user
+// information, be it the client's own or not.
+func TestForeignCredentialsAreHidden(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			r := response(http.StatusBadRequest, []byte(`{"description":"see http:\/\/bob:s3cr3t@proxy.example.com:8080\/x"}`))
+			r.Header = http.Header{}
+			for _, name := range []string{"set-cookie", "SET-COOKIE2", "Proxy-Authorization", "authentication-info", "location", "X-Via"} {
+				r.Header[name] = []string{"https://bob:s3cr3t@example.com/"}
+			}
+			return r, nil
+		})
+		err := getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{}))
+		var e *webdelivery.Error
+		require.ErrorAs(f, err, &e)
+		assert.Equal(f, http.Header{"X-Via": {"https://[redacted]@example.com/"}}, e.Header)
+		assert.Equal(f, "see http://[redacted]@proxy.example.com:8080/x", e.Description)
+		assert.NotContains(f, everyPrint(err), "s3cr3t")
+
+		f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+			return nil, errors.New(`invalid proxy address "http://bob:s3c/r3t@proxy.example.com": invalid port ":s3c" after host`)
+		})
+		err = getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{}))
+		assert.ErrorContains(f, err, `"http://[redacted]@proxy.example.com"`)
+	})
+}
+
+// A body that the SDK or the connection cuts off in a secret shows no piece of it.
+func TestACutBodyShowsNoPieceOfASecret(t *testing.T) {
+	t.Parallel()
+	escaped := ""
+	for _, c := range strings.Repeat(password, 200) {
+		escaped += fmt.Sprintf(`\\u%04x`, c)
+	}
+	long := strings.Repeat(password, 200)
+	for name, tt := range map[string]struct {
+		secret, body string
+		end          error
+	}{
+		"a form longer than what is looked at": {long, strings.Repeat("x", 60<<10) + escaped, io.EOF},
+		"many secrets before":                  {password, strings.Repeat(password+" ", 5000), io.EOF},
+		"the connection":                       {password, "no " + password[:12], io.ErrUnexpectedEOF},
+		"the connection, in an escape":         {password, `no \u0063\u006f\u0072\u0072\u00`, io.ErrUnexpectedEOF},
+		"the connection, in Base64":            {password, `no Y29ycmVjdC1o`, io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			transport := roundTripper(func(*http.Request) (*http.Response, error) {
+				r := response(http.StatusBadRequest, nil)
+				r.Body = io.NopCloser(io.MultiReader(strings.NewReader(tt.body), iotest.ErrReader(tt.end)))
+				return r, nil
+			})
+			client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, tt.secret),
+				webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+			require.NoError(t, err)
+			var e *webdelivery.Error
+			require.ErrorAs(t, getTask.call(t.Context(), client), &e)
+			rest := strings.TrimLeft(string(e.Body), "x")
+			rest = strings.TrimPrefix(strings.ReplaceAll(strings.ReplaceAll(rest, "[redacted] ", ""), "[redacted]", ""), "no ")
+			assert.Contains(t, "[redacted]", rest, "the mark may be cut off, too")
+		})
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // SessionsService makes sessions (service-interface section 4.5). It is [Client.Sessions], and safe for concurrent use.
@@ -84,7 +86,7 @@ func scalarText(raw json.RawMessage) string {
 }
 
 // String hides the ID.
-func (s Session) String() string { return "session " + redacted }
+func (s Session) String() string { return "session " + redact.Mark }
 
 // Format hides the ID from every verb.
 func (s Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }

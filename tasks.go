@@ -153,7 +153,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 		if task, err = poller.look(ctx); err != nil {
 			return Progress{}, err
 		}
-		return Progress{Status: task.Status, Percent: task.Progress, Complete: task.ended()}, nil
+		return Progress{Status: s.client.auth.name(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
 	})
 	switch {
 	case err != nil:

@@ -21,6 +21,7 @@ import (
 	retryablehttp "github.com/hashicorp/go-retryablehttp"
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // The way of a call: a service describes it (call), send gives it to the retry loop of go-retryablehttp with hooks of
@@ -95,6 +96,7 @@ type attempt struct {
 	status     int
 	header     http.Header
 	body       []byte
+	cut        bool  // the body goes on, but no more of it arrived
 	size       int64 // of the whole reply
 	stream     *stream
 	code       int    // code of the reply's envelope, where it has one
@@ -245,7 +247,7 @@ func (x *exchange) newError(cause error) *Error {
 	if x.kind == read {
 		e.outcome = NotApplied
 	}
-	e.Body = x.client.auth.excerpt(a.body, maxErrorBody)
+	e.Body = x.client.auth.excerpt(a.body, maxErrorBody, a.cut)
 	e.Header = x.client.safeHeader(a.header)
 	e.Description = x.client.auth.text(describe(a.severity(), e.Header, e.Body))
 	if a.status >= http.StatusMultipleChoices && a.status < http.StatusBadRequest {
@@ -470,7 +472,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		case x.take != nil && a.status < http.StatusMultipleChoices:
 			code, a.body, a.size, err = c.takeBody(resp, x.take)
 		default:
-			a.body, err = c.readBody(resp, x.isSuccess(a.status))
+			a.body, a.cut, err = c.readBody(resp, x.isSuccess(a.status))
 			if err == nil && x.isSuccess(a.status) && endless(resp) && x.isCut(a.body) {
 				a.body, err = nil, errCut
 			}
@@ -485,6 +487,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		}
 	}
 	if err != nil {
+		a.cut = true
 		// Only a transport that reports its connections can prove that it never had one.
 		a.unsent = own.asked.Load() && !own.got.Load()
 		if !own.got.Load() {
@@ -553,16 +556,17 @@ func (x *exchange) isCut(body []byte) bool {
 
 // readBody reads a reply whole and closes it, of one that is no success the beginning. One longer than the limit is an
 // error: cut short in silence it could pass for a whole one. It counts the bytes after decompression.
-func (c *Client) readBody(resp *http.Response, success bool) ([]byte, error) {
+func (c *Client) readBody(resp *http.Response, success bool) (body []byte, cut bool, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	if !success {
-		return readErrorBody(resp.Body), nil
+		body, cut = readErrorBody(resp.Body)
+		return body, cut, nil
 	}
 	size := int64(bytes.MinRead)
 	if n := resp.ContentLength; n > 0 && resp.Body != http.NoBody {
 		size += min(n, c.maxBody, maxTrusted)
 	}
-	body := make([]byte, 0, size)
+	body = make([]byte, 0, size)
 	for {
 		if len(body) == cap(body) {
 			more := int64(len(body))
@@ -579,11 +583,11 @@ func (c *Client) readBody(resp *http.Response, success bool) ([]byte, error) {
 		body = body[:len(body)+n]
 		switch {
 		case int64(len(body)) > c.maxBody:
-			return nil, tooLarge(c.maxBody)
+			return nil, true, tooLarge(c.maxBody)
 		case err == io.EOF:
-			return body, nil
+			return body, false, nil
 		case err != nil:
-			return nil, err
+			return nil, true, err
 		}
 	}
 }
@@ -645,7 +649,7 @@ func (b *takenBody) Read(p []byte) (int, error) {
 	if b.size > b.limit {
 		err = tooLarge(b.limit)
 	}
-	if room := maxErrorBody + redactMargin - len(b.beginning); room > 0 {
+	if room := maxErrorBody + redact.Margin - len(b.beginning); room > 0 {
 		b.beginning = append(b.beginning, p[:min(n, room)]...)
 	}
 	if err != io.EOF { //nolint:errorlint // a Reader's io.EOF is never wrapped
@@ -660,10 +664,11 @@ func tooLarge(limit int64) error {
 
 // readErrorBody keeps the beginning of a refusal and reads some of the rest, so that the connection can be used again.
 // The status has arrived, so a body cut short or slow is no error of its own.
-func readErrorBody(body io.Reader) []byte {
+func readErrorBody(body io.Reader) (beginning []byte, cut bool) {
 	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(io.LimitReader(body, maxErrorBody+redactMargin)); err == nil {
+	_, err := buf.ReadFrom(io.LimitReader(body, maxErrorBody+redact.Margin))
+	if err == nil {
 		_, _ = io.CopyN(io.Discard, body, maxDrained)
 	}
-	return buf.Bytes()
+	return buf.Bytes(), err != nil
 }
