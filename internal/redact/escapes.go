@@ -187,13 +187,13 @@ func (s *cursors) put(n rune, to int32) {
 func (r *reader) next(from cursors, good func(byte) bool, base rune) cursors {
 	to := cursors{ended: from.ended}
 	for _, one := range from.list() {
-		r.readOn(&to, one, good, base, r.deep, true)
+		r.readOn(&to, one, good, base, escapesDeep)
 	}
 	return to
 }
 
-// readOn is next from one place. Before the byte a line may end that goes on.
-func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base rune, deep int, line bool) {
+// readOn is next from one place. Before the byte so many lines may end that go on: one for each quoted-printable writer.
+func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base rune, lines int) {
 	p := int(from.to)
 	if p == len(r.text) {
 		to.ended = true
@@ -212,14 +212,14 @@ func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base run
 	if !isIntro[r.text[p]] {
 		return
 	}
-	for _, one := range r.escapes(p, deep) {
+	for _, one := range r.escapes(p, r.deep) {
 		switch {
 		case one.any:
 			to.ended = true
 		case one.size == 1:
 			put(one.text[0], one.to)
-		case one.size == 0 && line:
-			r.readOn(to, cursor{from.n, one.to}, good, base, deep-1, false)
+		case one.size == 0 && lines > 0:
+			r.readOn(to, cursor{from.n, one.to}, good, base, lines-1)
 		}
 	}
 }

@@ -63,6 +63,7 @@ func TestEscapesOfOtherWritersAreFound(t *testing.T) {
 		"quoted-printable":              {secret, `pass=3Dwo"rd'1`},
 		"quoted-printable, UTF-8":       {hard, `p=C3=A4=F0=9F=98=80+=C3=9F/x y`},
 		"quoted-printable, long lines":  {secret, "pass=3Dw=\r\no\"rd'1"},
+		"quoted-printable around JSON":  {secret, "pass\\=\r\n=3D\r\nu003dwo\\=\n\"rd'1"},
 		"a writer for each letter":      {secret, `%70\u0061&#115;=73\x3d%2577o%22\\u0072d&apos;\061`},
 	} {
 		t.Run(name, func(t *testing.T) {
