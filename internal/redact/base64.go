@@ -118,9 +118,12 @@ func (s *search) runs(l *layer, layers []*layer) {
 // padding returns the end of the equals signs that end a Base64 text at p, also in quoted-printable.
 func (l *layer) padding(p int) int {
 	for range 2 {
-		if rest, found := bytes.CutPrefix(l.text[p:], []byte("=")); found {
-			p++
-			if bytes.HasPrefix(rest, []byte("3D")) {
+		if !bytes.HasPrefix(l.text[p:], []byte("=")) {
+			break
+		}
+		p++
+		for range escapesDeep {
+			if bytes.HasPrefix(l.text[p:], []byte("3D")) {
 				p += 2
 			}
 		}

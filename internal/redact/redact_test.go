@@ -90,6 +90,7 @@ func TestBase64IsRead(t *testing.T) {
 		"a header":                  {`x Basic YWxpY2U6Y29ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
 		"no padding":                {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ y`, `x [redacted] y`},
 		"padding as escapes":        {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ%3d\u003D y`, `x [redacted] y`},
+		"padding, quoted-printable": {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ=3D3D=3D3D y`, `x [redacted] y`},
 		"the password":              {`x Y29ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
 		"behind one byte":           {`x IWNvcnJlY3QtaG9yc2U= y`, `x I[redacted] y`},
 		"behind two bytes":          {`x ISFjb3JyZWN0LWhvcnNl y`, `x IS[redacted] y`},
