@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strings"
 )
 
 // values are those of both alphabets, and none for other bytes.
@@ -36,22 +37,24 @@ func (s *search) base64(l *layer) []*layer {
 	if s.words == 0 {
 		return nil
 	}
-	var layers []*layer
-	for deep := 0; l != nil; deep++ {
-		inner := []*layer{{source: l.source}, {source: l.source}, {source: l.source}, {source: l.source}}
-		s.runs(l, inner)
-		layers = append(layers, inner...)
-		if deep == escapesDeep {
-			break
+	layers := s.runs(l)
+	seen := map[string]bool{}
+	for _, kinds := range []string{`\%&=`, `\=`, `%=`, `&=`, `\%=`, `\&=`, `%&=`} {
+		for deep, inner := 0, l.unescaped(kinds); deep < escapesDeep && inner != nil; deep++ {
+			if text := string(inner.text); !seen[text] {
+				seen[text] = true
+				layers = append(layers, s.runs(inner)...)
+			}
+			inner = inner.unescaped(kinds)
 		}
-		l = l.unescaped()
 	}
 	return layers
 }
 
-// unescaped returns what the layer says without its escapes, nil if there are none. Loose ones stay as they are: Base64
-// has plus signs, and often an equals sign stands before it.
-func (l *layer) unescaped() *layer {
+// unescaped returns what the layer says without its escapes of these kinds, nil if there are none. Other kinds are left
+// alone, as a percent sign before a Base64 text may be none of an escape. Loose ones stay as they are: Base64 has plus
+// signs, and often an equals sign stands before it.
+func (l *layer) unescaped(kinds string) *layer {
 	l.tabulate(1)
 	if len(l.tables[1].steps) == 0 {
 		return nil
@@ -61,7 +64,7 @@ func (l *layer) unescaped() *layer {
 	for p := 0; p < len(l.text); {
 		one := l.plain(p)
 		for _, escape := range l.escapes(p, 1) {
-			if !escape.loose {
+			if !escape.loose && strings.IndexByte(kinds, l.text[p]) >= 0 {
 				one, some, odd = escape, true, true
 				break
 			}
@@ -86,7 +89,8 @@ func (l *layer) unescaped() *layer {
 }
 
 // runs decodes the runs of a layer, and of one without escapes those that had some. The end of a line may stand in one.
-func (s *search) runs(l *layer, layers []*layer) {
+func (s *search) runs(l *layer) []*layer {
+	layers := []*layer{{source: l.source}, {source: l.source}, {source: l.source}, {source: l.source}}
 	least := (s.shortest*8 + 5) / 6
 	var run []int
 	for p := 0; p < len(l.text); p++ {
@@ -113,6 +117,7 @@ func (s *search) runs(l *layer, layers []*layer) {
 			inner.cut = cut
 		}
 	}
+	return layers
 }
 
 // padding returns the end of the equals signs that end a Base64 text at p, also in quoted-printable.
