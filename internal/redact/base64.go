@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"slices"
-	"strings"
 )
 
 // values are those of both alphabets, and none for other bytes.
@@ -38,37 +37,84 @@ func (s *search) base64(l *layer) []*layer {
 		return nil
 	}
 	layers := s.runs(l)
-	seen := map[string]bool{}
-	for _, kinds := range []string{`\%&=`, `\=`, `%=`, `&=`, `\%=`, `\&=`, `%&=`} {
-		for deep, inner := 0, l.unescaped(kinds); deep < escapesDeep && inner != nil; deep++ {
-			if text := string(inner.text); !seen[text] {
-				seen[text] = true
+	seen := map[*layer]bool{nil: true}
+	for kinds := backslashes; kinds < softBreaks; kinds++ {
+		inner := l
+		for range escapesDeep {
+			if inner = inner.unescaped(kinds | softBreaks); inner == nil {
+				break
+			}
+			if !seen[inner] {
+				seen[inner] = true
 				layers = append(layers, s.runs(inner)...)
 			}
-			inner = inner.unescaped(kinds)
 		}
 	}
 	return layers
 }
 
+// kinds is a set of kinds of escapes.
+type kinds uint8
+
+const (
+	backslashes kinds = 1 << iota
+	percents
+	entities
+	softBreaks
+)
+
+func kindOf(c byte) kinds {
+	switch c {
+	case '\\':
+		return backslashes
+	case '%':
+		return percents
+	case '&':
+		return entities
+	case '=':
+		return softBreaks
+	default:
+		return 0
+	}
+}
+
+// escape returns the first escape at p that is of these kinds and not loose.
+func (l *layer) escape(p int, of kinds) (one step, found bool) {
+	if kindOf(l.text[p])&of != 0 {
+		for _, one := range l.escapes(p, 1) {
+			if !one.loose {
+				return one, true
+			}
+		}
+	}
+	return l.plain(p), false
+}
+
 // unescaped returns what the layer says without its escapes of these kinds, nil if there are none. Other kinds are left
 // alone, as a percent sign before a Base64 text may be none of an escape. Loose ones stay as they are: Base64 has plus
 // signs, and often an equals sign stands before it.
-func (l *layer) unescaped(kinds string) *layer {
-	l.tabulate(1)
-	if len(l.tables[1].steps) == 0 {
-		return nil
-	}
-	inner := &layer{source: l.source, cut: l.cut}
-	some, odd := false, false
-	for p := 0; p < len(l.text); {
-		one := l.plain(p)
-		for _, escape := range l.escapes(p, 1) {
-			if !escape.loose && strings.IndexByte(kinds, l.text[p]) >= 0 {
-				one, some, odd = escape, true, true
-				break
+func (l *layer) unescaped(of kinds) *layer {
+	if l.unescapedOf == nil {
+		l.unescapedOf = map[kinds]*layer{}
+		l.tabulate(1)
+		for p := range l.text {
+			if _, found := l.escape(p, ^l.kinds); found {
+				l.kinds |= kindOf(l.text[p])
 			}
 		}
+	}
+	if of &= l.kinds; of == 0 {
+		return nil
+	}
+	if inner := l.unescapedOf[of]; inner != nil {
+		return inner
+	}
+	inner := &layer{source: l.source, cut: l.cut}
+	l.unescapedOf[of] = inner
+	odd := false
+	for p := 0; p < len(l.text); {
+		one, found := l.escape(p, of)
+		odd = odd || found
 		if one.any {
 			break
 		}
@@ -81,9 +127,6 @@ func (l *layer) unescaped(kinds string) *layer {
 		}
 		odd = odd && one.size == 0
 		p = int(one.to)
-	}
-	if !some {
-		return nil
 	}
 	return inner
 }

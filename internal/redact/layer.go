@@ -8,6 +8,9 @@ type layer struct {
 	odd      []bool  // bytes that were written as escapes in the layer before; nil if this is no layer without escapes
 	cut      bool    // the text goes on behind its end, nobody knows how
 	tables   [escapesDeep + 1]table
+
+	kinds       kinds // of the escapes in it that are not loose, once unescapedOf is made
+	unescapedOf map[kinds]*layer
 }
 
 // span returns the part of the source that the bytes from p to q, at least one, were decoded from.
