@@ -350,7 +350,8 @@ func (r *reader) entity(from cursors) {
 	sign := r.one(from, '#')
 	r.addEnd(sign.ended)
 	if sign.size == 0 {
-		r.name(from)
+		n := name{text: [longestName + 2]byte{'&'}, size: 1}
+		r.name(&n, from.all[0].to)
 		return
 	}
 	number := r.digits(sign, 1, len(r.text), isDecimal, 10)
@@ -360,51 +361,72 @@ func (r *reader) entity(from cursors) {
 	r.addEnd(number.ended)
 	for _, one := range number.list() {
 		before := len(r.steps)
-		end := r.semicolon(one.to)
-		r.addRune(one.n, end)
-		r.loosen(before, end == one.to)
+		closed := r.one(at(one.to), ';')
+		for _, end := range closed.list() {
+			r.addRune(one.n, end.to)
+		}
+		if closed.size == 0 {
+			r.addRune(one.n, one.to)
+			r.loosen(before, true)
+		}
 	}
-}
-
-// semicolon returns the position behind a semicolon, if there is one.
-func (r *reader) semicolon(to int32) int32 {
-	if end := r.one(at(to), ';'); end.size > 0 {
-		return end.all[0].to
-	}
-	return to
 }
 
 // longestName is the length of CounterClockwiseContourIntegral, the longest name of an entity.
 const longestName = 31
 
-// name reads an entity with a name.
-func (r *reader) name(from cursors) {
-	var name [longestName + 2]byte
-	var ends [len(name)]int32
-	name[0] = '&'
-	size := 1
-	for ; size <= longestName; size++ {
-		letter := r.next(from, isAlnum, 0)
-		if letter.size == 0 {
-			r.addEnd(letter.ended)
-			break
-		}
-		name[size], ends[size] = byte(letter.all[0].n), letter.all[0].to //nolint:gosec // it was a byte
-		from = at(ends[size])
+// name is that of an entity, with the ampersand and the semicolon.
+type name struct {
+	text  [longestName + 2]byte
+	ends  [longestName + 2]int32 // positions behind each byte
+	size  int
+	tries int
+}
+
+func (n *name) put(c rune, end int32) {
+	n.text[n.size], n.ends[n.size] = byte(c), end //nolint:gosec // it was a byte
+	n.size++
+}
+
+// name reads on in a name. Its letters may be read in more than one way, and some ways are tried.
+func (r *reader) name(n *name, from int32) {
+	const most = 16
+	if n.tries == most {
+		return
+	}
+	var letters cursors
+	if n.size <= longestName {
+		letters = r.next(at(from), isAlnum, 0)
+		r.addEnd(letters.ended)
+	}
+	size := n.size
+	for _, one := range letters.list() {
+		n.put(one.n, one.to)
+		r.name(n, one.to)
+		n.size = size
 	}
 	if size == 1 {
 		return
 	}
-	if end := r.semicolon(ends[size-1]); end > ends[size-1] {
-		name[size], ends[size] = ';', end
-		size++
+	closed := r.one(at(from), ';')
+	for _, one := range closed.list() {
+		n.put(one.n, one.to)
+		r.named(n)
+		n.size = size
 	}
-	// What follows a name without a semicolon stays as it is.
-	said := html.UnescapeString(string(name[:size]))
+	if letters.size+closed.size == 0 {
+		r.named(n)
+	}
+}
+
+// named adds the character of a name. What follows a name without a semicolon stays as it is.
+func (r *reader) named(n *name) {
+	n.tries++
+	said := html.UnescapeString(string(n.text[:n.size]))
 	c, first := utf8.DecodeRuneInString(said)
-	if rest := len(said) - first; rest < size-1 && string(name[size-rest:size]) == said[first:] {
+	if rest := len(said) - first; rest < n.size-1 && string(n.text[n.size-rest:n.size]) == said[first:] {
 		before := len(r.steps)
-		r.addRune(c, ends[size-rest-1])
-		r.loosen(before, name[size-rest-1] != ';')
+		r.addRune(c, n.ends[n.size-rest-1])
+		r.loosen(before, n.text[n.size-rest-1] != ';')
 	}
 }

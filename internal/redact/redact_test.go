@@ -54,6 +54,7 @@ func TestEscapesOfOtherWritersAreFound(t *testing.T) {
 		"HTML twice":                    {secret, `pass=wo&amp;quot;rd&amp;#39;1`},
 		"HTML thrice":                   {secret, `pass=wo&amp;amp;#34;rd&#38;#38;apos;1`},
 		"HTML, not ASCII":               {hard, `p&auml;&#128512;+&szlig;/x&#32;y`},
+		"HTML in JSON in percent":       {"0&&&0", `0%5C%75%30%30%32%36%5C%75%30%30%36%31%5C%75%30%30%36%64%5C%75%30%30%370%5c%750%30%33%42%5c%75%30%30%326\%750%30%36%31%5c%750%30%36d%5c%75%30%30%37%30\%75%3003%62%26%61%5c%75%300%36%64%70%3b%5C%75%30%3030`},
 		"HTML in JSON":                  {secret, `pass=wo\u0026quot;rd\u0026#39;1`},
 		"JSON in HTML":                  {secret, `pass=wo\&quot;rd&#39;1`},
 		"Go, C and JavaScript":          {secret, `pass\x3dwo\042rd\'1`},
