@@ -48,7 +48,7 @@ test:
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
 	GOARCH=386 go vet ./...
-	GOARCH=386 go test -short . ./filters ./internal/pace
+	GOARCH=386 go test -short . ./filters ./internal/pace ./internal/redact
 	for m in testdata/consumer tools $(PLAIN); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
 	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
 	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))

@@ -58,9 +58,11 @@ type Plan struct {
 	Covering int `json:"covering"`
 	// MaxRemove is that of the options, with the default in place of 0. Apply keeps to it too.
 	MaxRemove float64 `json:"max_remove"`
-	// MaxAdd, WidestIPv4 and WidestIPv6 are those of the options, with the defaults in place of 0. Apply keeps to them too.
-	MaxAdd     int `json:"max_add"`
+	// MaxAdd is that of the options, with the default in place of 0. Apply keeps to it too.
+	MaxAdd int `json:"max_add"`
+	// WidestIPv4 is that of the options, with the default in place of 0. Apply keeps to it too.
 	WidestIPv4 int `json:"widest_ipv4"`
+	// WidestIPv6 is that of the options, with the default in place of 0. Apply keeps to it too.
 	WidestIPv6 int `json:"widest_ipv6"`
 	// Unprotected is how many entries must be removed before the added ones that cover their addresses, because the list
 	// has no room for both. No order of the changes leaves fewer addresses uncovered at once.
