@@ -177,7 +177,7 @@ func defaultTransport() *http.Transport {
 		OnProxyConnectResponse: judgeProxy,
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		ForceAttemptHTTP2:      true,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 10 * time.Second},
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 10 * time.Second, WriteByteTimeout: 10 * time.Second},
 		MaxIdleConns:           128,
 		MaxIdleConnsPerHost:    128,
 		IdleConnTimeout:        15 * time.Second,

@@ -2,7 +2,6 @@ package webdelivery
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net/http/httptrace"
 	"sync"
@@ -41,8 +40,8 @@ func (d *departure) watch(t *httptrace.ClientTrace) {
 		got(info)
 		if d.permit.expired() {
 			d.late.Store(true)
-			d.cancel() // HTTP/2 looks at the context once more before it writes the header
-			if c, ok := info.Conn.(*tls.Conn); !ok || c.ConnectionState().NegotiatedProtocol != "h2" {
+			d.cancel()                                   // HTTP/2 looks at the context once more before it writes the header
+			if info.Conn != nil && !isHTTP2(info.Conn) { // a transport of the user's may leave it out
 				_ = info.Conn.Close() // HTTP/1 does not
 			}
 		}
@@ -59,6 +58,9 @@ func (d *departure) wrote() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.settled {
+		if d.overdue != nil {
+			d.overdue.Stop() // a transport of the user's has sent something else before
+		}
 		d.written = time.Now()
 		d.overdue = time.AfterFunc(arrivesWithin, d.endOverdue)
 	}

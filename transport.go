@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -413,20 +412,16 @@ func (x *exchange) acquire(ctx context.Context) (*permit, error) {
 func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	c, a := t.client, &x.last
 	a.generation = shown.generation
-	// What a transport of the user's does to URL and header stays out of the next attempt, and so do the hooks:
-	// WithClientTrace writes the caller's into them, and net/http may call them after the attempt has ended.
+	// What a transport of the user's does to URL and header stays out of the next attempt.
 	own := &struct {
+		wire
 		dog    watchdog
 		url    url.URL
 		header headerValues
-		trace  httptrace.ClientTrace
-		asked  atomic.Bool // for a connection
-		got    atomic.Bool // one
 	}{url: *req.URL}
-	own.trace.GetConn = func(string) { own.asked.Store(true) }
-	own.trace.GotConn = func(httptrace.GotConnInfo) { own.got.Store(true) }
 	dog := &own.dog
 	ctx := dog.guard(req.Context(), c.attemptTimeout)
+	own.watch(dog.cancel)
 	defer func() {
 		if a.stream == nil {
 			dog.stop()
@@ -492,6 +487,9 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 		a.unsent = own.asked.Load() && !own.got.Load()
 		if !own.got.Load() {
 			err = withoutProxySecrets(c.next, out, err)
+		}
+		if own.reset.Load() && req.Context().Err() == nil {
+			err = errReset
 		}
 		a.err = explain(err)
 		if stalled := new(streamStalled); dog.expired.Load() && req.Context().Err() == nil && !errors.As(err, &stalled) {

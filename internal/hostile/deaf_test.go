@@ -1,0 +1,73 @@
+package hostile
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// deaf is a connection from which nothing is read any more after so many bytes.
+type deaf struct {
+	net.Conn
+	left  int64
+	begun func()
+	until <-chan struct{}
+}
+
+func (d *deaf) Read(p []byte) (int, error) {
+	if d.left <= 0 {
+		d.begun()
+		<-d.until
+		return 0, io.EOF
+	}
+	n, err := d.Conn.Read(p)
+	d.left -= int64(n)
+	return n, err
+}
+
+// A service stops reading an HTTP/2 connection on which a large request is on its way. net/http then cannot end another
+// stream of that connection, past every context, until it gives the connection up: WriteByteTimeout bounds that, and the
+// SDK's own transport has it.
+func TestAConnectionThatIsNotRead(t *testing.T) {
+	t.Parallel()
+	trusted := newAuthority(t)
+	ctx, cancel := context.WithCancel(bounded(t))
+	full := func() { time.AfterFunc(500*time.Millisecond, cancel) } // when the buffers of the connection are full, too
+	serve := overFrames(trusted.issue(t, nil), setting(settingWindow, 1<<31-1), func(f *frames, stream uint32) {
+		f.send(frameWindowUpdate, 0, 0, numbers(1<<30))
+		f.send(frameHeaders, flagEndHeaders, stream, block("200"))
+		f.send(frameData, 0, stream, []byte(`{"columns":[{"name":"a"}],"rows":[["x"],`))
+	})
+	service := startRaw(t, func(conn net.Conn, n int) { serve(&deaf{conn, 1 << 20, full, t.Context().Done()}, n) })
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Second},
+	}
+	c := client(t, "https://"+service.addr, quick(transport)...)
+	ends(bounded(t), t, func() {
+		written := make(chan error, 1)
+		query := webdelivery.EventsQuery{
+			Dimensions: []string{"a"}, Start: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC),
+		}
+		rows := 0
+		for _, err := range c.Stats.Events.Rows(ctx, query) {
+			if rows++; rows > 1 {
+				assert.ErrorIs(t, err, context.Canceled)
+				break
+			}
+			go func() { // its body never gets through
+				written <- c.Do(ctx, http.MethodPost, "/large", strings.Repeat("x", 64<<20), nil)
+			}()
+		}
+		assert.Error(t, <-written)
+	})
+}

@@ -1,0 +1,71 @@
+package hostile
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// net/http sends a request again by itself, over HTTP/2 also one that the service has read to its end. Whatever the call,
+// one attempt is one request: the service receives as many as the error tells of, and knows of no outcome that is untrue.
+func TestOneAttemptIsOneRequest(t *testing.T) {
+	t.Parallel()
+	trusted := newAuthority(t)
+	certificate := trusted.issue(t, nil)
+	for name, reset := range map[string]func(f *frames, stream uint32){
+		"PROTOCOL_ERROR": func(f *frames, stream uint32) { f.send(frameReset, 0, stream, numbers(codeProtocolError)) },
+		"REFUSED_STREAM": func(f *frames, stream uint32) { f.send(frameReset, 0, stream, numbers(codeRefusedStream)) },
+		"INTERNAL_ERROR": func(f *frames, stream uint32) { f.send(frameReset, 0, stream, numbers(0x2)) },
+		"GOAWAY":         func(f *frames, stream uint32) { f.send(frameGoAway, 0, 0, numbers(0, codeNoError)) },
+	} {
+		for _, op := range []struct {
+			name     string
+			attempts int
+			call     func(context.Context, *webdelivery.Client) error
+		}{
+			{"GET", 4, getTask},
+			{"POST", 1, addEntries},
+			{"POST without a body", 1, func(ctx context.Context, c *webdelivery.Client) error {
+				return c.Do(ctx, http.MethodPost, "/config/networklists/l/entries/deletions", nil, nil)
+			}},
+			{"DELETE", 4, func(ctx context.Context, c *webdelivery.Client) error {
+				_, err := c.NetworkLists.Delete(ctx, "l")
+				return err
+			}},
+			{"a login", 2, func(ctx context.Context, c *webdelivery.Client) error {
+				_, err := c.Sessions.Create(ctx)
+				return err
+			}},
+		} {
+			t.Run(name+" for "+op.name, func(t *testing.T) {
+				t.Parallel()
+				var requests atomic.Int32
+				service := startRaw(t, overFrames(certificate, nil, func(f *frames, stream uint32) {
+					if requests.Add(1) < 50 { // an end for a client that never gives up
+						reset(f, stream)
+					} else {
+						f.respond(stream)
+					}
+				}))
+				transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
+				defer transport.CloseIdleConnections()
+				c := client(t, "https://"+service.addr, quick(transport, webdelivery.WithAttemptTimeout(10*time.Second))...)
+				err := op.call(bounded(t), c)
+				require.Error(t, err)
+				assert.Equal(t, op.attempts, attemptsOf(err), "attempts: %v", err)
+				assert.LessOrEqual(t, int(requests.Load()), op.attempts, "requests")
+				if op.name != "GET" {
+					assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				}
+			})
+		}
+	}
+}
