@@ -138,8 +138,8 @@
 //
 // A panic or runtime.Goexit in code of yours (a transport, limiter, log handler, callback, loop body) leaves the client
 // usable. In your goroutine it passes through to you. In a goroutine of the SDK (a login, a PurgeQueue, [ReadAhead], the
-// deletions of Apply, the late end of a [Permit]) it becomes an error of the calls concerned; that of a panic names the function.
-// The SDK cannot recover a panic in a goroutine that net/http started, such as that of a dialer. Code of yours that
+// deletions of Apply, the late end of a [Permit]) it becomes an error of the calls concerned; that of a panic names the
+// function. The SDK cannot recover a panic in a goroutine that net/http started, such as that of a dialer. Code of yours that
 // ignores the end of its context holds up the call whose goroutine it runs in, but not Purge and Close of a PurgeQueue.
 //
 // # Testing

@@ -24,7 +24,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 		"PROTOCOL_ERROR": func(f *frames, stream uint32) { f.send(frameReset, 0, stream, numbers(codeProtocolError)) },
 		"REFUSED_STREAM": func(f *frames, stream uint32) { f.send(frameReset, 0, stream, numbers(codeRefusedStream)) },
 		"INTERNAL_ERROR": func(f *frames, stream uint32) { f.send(frameReset, 0, stream, numbers(0x2)) },
-		"GOAWAY":         func(f *frames, stream uint32) { f.send(frameGoAway, 0, 0, numbers(0, codeNoError)) },
+		"GOAWAY":         func(f *frames, _ uint32) { f.send(frameGoAway, 0, 0, numbers(0, codeNoError)) },
 	} {
 		for _, op := range []struct {
 			name     string
