@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -48,10 +47,8 @@ func TestAConnectionThatIsNotRead(t *testing.T) {
 		f.send(frameData, 0, stream, []byte(`{"columns":[{"name":"a"}],"rows":[["x"],`))
 	})
 	service := startRaw(t, func(conn net.Conn, n int) { serve(&deaf{conn, 1 << 20, full, t.Context().Done()}, n) })
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Second},
-	}
+	transport := trusted.transport(t)
+	transport.HTTP2 = &http.HTTP2Config{WriteByteTimeout: time.Second}
 	c := client(t, "https://"+service.addr, quick(transport)...)
 	ends(bounded(t), t, func() {
 		written := make(chan error, 1)

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -167,8 +166,7 @@ func TestFramesInOtherOrders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := startRaw(t, overFrames(certificate, s.settings, s.answer))
-			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
-			defer transport.CloseIdleConnections()
+			transport := trusted.transport(t)
 			c := client(t, "https://"+service.addr, quick(transport, webdelivery.WithAttemptTimeout(10*time.Second))...)
 			for range 2 {
 				for _, k := range kinds {
@@ -262,10 +260,8 @@ func TestFramesThatAreNoResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := startRaw(t, overFrames(certificate, s.settings, s.answer))
-			transport := &http.Transport{
-				TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 1 << 20,
-			}
-			defer transport.CloseIdleConnections()
+			transport := trusted.transport(t)
+			transport.MaxResponseHeaderBytes = 1 << 20
 			c := client(t, "https://"+service.addr, few(name, transport)...)
 			for _, k := range kinds {
 				checkFailed(t, name, k.name, k.call(bounded(t), c))
@@ -282,8 +278,7 @@ func TestHeadersThatEndTheStream(t *testing.T) {
 	service := startRaw(t, overFrames(trusted.issue(t, nil), nil, func(f *frames, stream uint32) {
 		f.send(frameHeaders, flagEndHeaders|flagEndStream, stream, block("200"))
 	}))
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
-	defer transport.CloseIdleConnections()
+	transport := trusted.transport(t)
 	c := client(t, "https://"+service.addr, quick(transport)...)
 	require.ErrorIs(t, getTask(bounded(t), c), webdelivery.ErrBadReply)
 	err := submit(bounded(t), c)
@@ -303,8 +298,7 @@ func TestWindowsThatStayShut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := startRaw(t, overFrames(trusted.issue(t, nil), settings, (*frames).respond))
-			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
-			defer transport.CloseIdleConnections()
+			transport := trusted.transport(t)
 			c := client(t, "https://"+service.addr, few(name, transport)...)
 			if err := getTask(bounded(t), c); strings.HasPrefix(name, "window") {
 				require.NoError(t, err, "what has no body needs no window")
@@ -319,8 +313,7 @@ func TestWindowsThatStayShut(t *testing.T) {
 	t.Run("no streams", func(t *testing.T) {
 		t.Parallel()
 		service := startRaw(t, overFrames(trusted.issue(t, nil), setting(settingMaxStreams, 0), (*frames).respond))
-		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
-		defer transport.CloseIdleConnections()
+		transport := trusted.transport(t)
 		c := client(t, "https://"+service.addr, few("without end", transport)...)
 		for _, k := range kinds {
 			err := k.call(bounded(t), c)

@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"context"
-	"crypto/tls"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -55,8 +54,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 						f.respond(stream)
 					}
 				}))
-				transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
-				defer transport.CloseIdleConnections()
+				transport := trusted.transport(t)
 				c := client(t, "https://"+service.addr, quick(transport, webdelivery.WithAttemptTimeout(10*time.Second))...)
 				err := op.call(bounded(t), c)
 				require.Error(t, err)
