@@ -88,7 +88,7 @@ func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID str
 			fmt.Printf("added %d, removed %d; %d entries\n", result.Added, result.Removed, result.Size)
 			return nil
 		case !errors.Is(err, webdelivery.ErrPlanStale) || try == tries:
-			return fmt.Errorf("change the list, %v: %w", webdelivery.OutcomeOf(err), err) // the next run mends it
+			return fmt.Errorf("change the list, %v: %w", webdelivery.OutcomeOf(err), err) // when its tasks have ended, the next run mends it
 		}
 	}
 }

@@ -64,8 +64,9 @@ func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
 type ApplyOptions struct {
 	// Wait waits for the tasks that the service returns for the changes, one after the other; the first that failed ends
 	// Apply. An entry that is covered by an addition is removed only after the task of that addition has ended. If the list
-	// is full, entries are added only after the tasks of the removals that make room. Where a response names no task, and
-	// everywhere without Wait, a change counts as in effect when its call was accepted.
+	// is full, entries are added only after the tasks of the removals that make room. If a response names no task, and
+	// always without Wait, a change counts as in effect when its call was accepted, see [NetworkListsService.Apply]. Wait
+	// protects within one Apply: it does not know of tasks that an earlier one left running.
 	Wait bool
 	// Concurrency is how many removals run at once; below 0 it is refused. 0 means 4.
 	Concurrency int
@@ -73,10 +74,10 @@ type ApplyOptions struct {
 
 // ApplyResult is what a plan came to, also one that failed on its way.
 type ApplyResult struct {
-	Added   int      `json:"added"`   // entries that were added
+	Added   int      `json:"added"`   // entries that were added: by a response that proves it, or seen in the list
 	Removed int      `json:"removed"` // entries that were removed
 	Size    int      `json:"size"`    // entries in the list at the end; 0 when Apply failed before it read them
-	Tasks   []string `json:"tasks"`   // ids of the tasks that the service gave; nil when it gave none
+	Tasks   []string `json:"tasks"`   // ids of the tasks that the service gave, ended or not; nil when it gave none
 }
 
 // Apply carries out a plan (service-interface section 4.6). It reads the list first, and returns [ErrPlanStale] before
@@ -84,13 +85,20 @@ type ApplyResult struct {
 // if the list is not what it should be. A plan that is nil, or was changed so that it does not fit the list or its own
 // guards, is a [*ValidationError]. The plan itself is not changed.
 //
-// Additions come before the removals that they cover. Without [ApplyOptions].Wait, Apply assumes that an addition is in
-// effect when its call was accepted. If a service puts it into effect with the task that it returns, set Wait: then a task
-// that failed ends Apply with a [*TaskError] before anything is removed that the addition covers.
+// Additions come before the removals that they cover. A response to an addition must name a task or show the entries.
+// After any other response Apply reads the list before it removes what the addition covers. If an entry is not there,
+// Apply returns [ErrBadReply] with the beginning of the response. If a response is lost, Apply reads the list and adds
+// what is missing, in 3 calls at most. With [ApplyOptions].Wait it first repeats the addition once, to get its task.
+//
+// Without Wait, Apply assumes that an addition is in effect if its call was accepted or if the list shows it. If a
+// service puts it into effect with the task that it returns, set Wait: then a task that failed ends Apply with a
+// [*TaskError] before anything is removed that the addition covers.
 //
 // When a change fails, what was done stays done; the result says how far it came, and the outcome of the error is
-// [Unknown] as soon as anything was changed. Planning and applying again mends it, whatever happened. The result is nil
-// only when the error came before any change was tried.
+// [Unknown] as soon as anything was changed. The result is nil only when the error came before any change was tried.
+// To mend the list, plan and apply again. After an Apply with Wait, first wait for the tasks of its result
+// ([TasksService.Wait]): the list shows an entry whose task still runs, so the next Plan counts it as in effect. If such
+// a task failed, remove the entries that it was to add, and add them again.
 //
 // The wait options are those of tasks; WaitTimeout bounds the waits for all of them together. [OnProgress] is called
 // after each call that changes the list, one call at a time, with the part done in percent.
@@ -119,7 +127,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	}
 	if err := a.carryOut(ctx, current, steps); err != nil {
 		outcome := NotApplied
-		if a.uncertain || a.result.Added+a.result.Removed > 0 {
+		if a.uncertain || len(a.unproven) > 0 || a.result.Added+a.result.Removed > 0 {
 			outcome = Unknown
 		}
 		return a.result, &changeError{err, outcome}
@@ -133,7 +141,7 @@ func (a *applying) carryOut(ctx context.Context, before []held, steps []step) er
 		switch {
 		case step.add == nil:
 			if step.relies {
-				if err := a.await(ctx, &a.added); err != nil {
+				if err := a.additionsHold(ctx); err != nil {
 					return err
 				}
 			}
@@ -193,6 +201,7 @@ type applying struct {
 
 	added, removed []string      // tasks that are not waited for yet
 	waited         time.Duration // for tasks so far
+	unproven       []addition    // accepted without a word of what was added
 
 	turn      turn // of the removals that run side by side
 	calls     int
@@ -200,31 +209,109 @@ type applying struct {
 	uncertain bool // a change failed of which nobody knows whether it was made
 }
 
-// add adds one part. When nobody can know whether the service took it, the list is read to find out.
+// addition is a part that was added, and its response.
+type addition struct {
+	texts    []string
+	response *reply
+}
+
+// add adds one part. When nobody can know whether the service took it, the list is read to find out. With Wait that is not
+// enough, as the list may show what is not in effect: the part is sent once more for its task (open point 26).
 func (a *applying) add(ctx context.Context, texts []string) error {
 	const settlements = 3
 	for try := 1; ; try++ {
-		reply, err := a.service.addPart(ctx, a.plan.ListID, texts)
+		reply, r, err := a.service.addPart(ctx, a.plan.ListID, texts)
 		if err == nil {
-			a.done("adding", &a.result.Added, len(texts), reply.Task, &a.added)
-			return nil
+			return a.accepted(reply, addition{texts, r})
 		}
-		if OutcomeOf(err) == NotApplied {
+		again := a.options.Wait && try == 2 // of what may be in the list
+		refused := OutcomeOf(err) == NotApplied
+		if refused && !again {
 			return err
 		}
 		a.uncertain = true
-		if ctx.Err() != nil || try == settlements {
+		switch {
+		case ctx.Err() != nil || try == settlements:
 			return err
+		case a.options.Wait && try == 1:
+			continue
 		}
 		missing, readErr := a.missing(ctx, texts)
 		if readErr != nil {
 			return errors.Join(err, readErr)
 		}
 		a.done("adding", &a.result.Added, len(texts)-len(missing), nil, nil)
+		if len(missing) > 0 && refused {
+			return err
+		}
 		if texts = missing; len(texts) == 0 {
 			return nil
 		}
 	}
+}
+
+// accepted takes what a response proves: it names a task, or shows the entries. Any other was perhaps not written by what
+// keeps the list.
+func (a *applying) accepted(reply *AddEntriesReply, added addition) error {
+	switch {
+	case reply.Task != nil:
+		a.done("adding", &a.result.Added, len(added.texts), reply.Task, &a.added)
+		if reply.Task.ErrorInfo != nil {
+			return a.service.client.Tasks.failed(reply.Task)
+		}
+	case len(notIn(reply.Entries, added.texts)) == 0:
+		a.done("adding", &a.result.Added, len(added.texts), nil, nil)
+	default:
+		a.unproven = append(a.unproven, added)
+		a.report("adding", false)
+	}
+	return nil
+}
+
+// additionsHold returns nil if removals may rely on what was added so far.
+func (a *applying) additionsHold(ctx context.Context) error {
+	if err := a.await(ctx, &a.added); err != nil || len(a.unproven) == 0 {
+		return err
+	}
+	current, err := a.service.snapshot(ctx, a.plan.ListID)
+	if err != nil {
+		return err
+	}
+	return a.prove(current)
+}
+
+// prove looks for additions in the list whose responses proved nothing. A response without any sign of its entries, there
+// or in the list, is of no use.
+func (a *applying) prove(current []held) error {
+	has := meanings(current)
+	var failed error
+	for _, added := range a.unproven {
+		missing := lacking(has, added.texts)
+		a.result.Added += len(added.texts) - len(missing)
+		if len(missing) > 0 && failed == nil {
+			failed = added.response.bad(fmt.Sprintf("it names no task, and of %d added entries %d are not in the list, for example %s",
+				len(added.texts), len(missing), printable(missing[0])), nil)
+		}
+	}
+	if failed != nil {
+		a.uncertain = true
+	}
+	a.unproven = nil
+	return failed
+}
+
+// notIn are the texts that a response does not show.
+func notIn(shown []NetworkListEntry, texts []string) []string {
+	has := make(map[meaning]bool, len(shown))
+	for _, e := range shown {
+		has[heldEntry(e.Entry).meaning] = true
+	}
+	return lacking(has, texts)
+}
+
+// lacking are the texts whose meaning a set lacks.
+func lacking(has map[meaning]bool, texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return has[heldEntry(text).meaning] })
 }
 
 // missing are the entries that the list does not hold.
@@ -233,8 +320,7 @@ func (a *applying) missing(ctx context.Context, texts []string) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	has := meanings(current)
-	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return has[heldEntry(text).meaning] }), nil
+	return lacking(meanings(current), texts), nil
 }
 
 // remove removes entries, some at once. The first failure stops those that have not begun; what is under way is seen
@@ -307,6 +393,9 @@ func (a *applying) verify(ctx context.Context, before []held) error {
 		return err
 	}
 	a.result.Size = len(current)
+	if err := a.prove(current); err != nil {
+		return err
+	}
 	want := meanings(before)
 	for _, e := range a.plan.Remove {
 		delete(want, heldEntry(e.Entry).meaning)
@@ -340,11 +429,13 @@ func (a *applying) whoChanged(before []held, is map[meaning]bool) string {
 	}
 	switch {
 	case without(was, is)+without(is, was) > 0:
-		return "somebody else changed it meanwhile"
+		return "somebody else changed it meanwhile, or an earlier Apply whose request arrived late"
 	case a.uncertain:
-		return "a change whose response was lost may have come late, or somebody else changed it meanwhile"
+		return "a change whose response was lost may have come late, or somebody else changed it meanwhile, or an earlier Apply " +
+			"whose request arrived late"
 	default:
-		return "a change of this Apply is not in effect yet, or somebody else changed it meanwhile"
+		return "a change of this Apply is not in effect yet, or somebody else changed it meanwhile, or an earlier Apply whose " +
+			"request arrived late"
 	}
 }
 

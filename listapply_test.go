@@ -1,10 +1,12 @@
 package webdelivery_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +37,7 @@ func TestApplyAwaitsWhatCovers(t *testing.T) {
 			withList(t, s, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture) {
 				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
 				require.NoError(f, err)
-				assert.Contains(f, plan.String(), "1 added entries cover removed ones; unless Apply waits, they must be in effect when their call is accepted\n")
+				assert.Contains(f, plan.String(), "1 added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n")
 				began := time.Now()
 				var removed []time.Duration
 				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: tt.wait}, webdelivery.PollEvery(time.Second),
@@ -169,7 +171,7 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 		lost        bool     // the response to the addition is lost
 		says        string
 	}{
-		"an entry that the plan keeps goes":      {nil, []string{"192.0.2.2"}, false, "; somebody else changed it"},
+		"an entry that the plan keeps goes":      {nil, []string{"192.0.2.2"}, false, "; somebody else changed it meanwhile, or an earlier Apply whose request arrived late"},
 		"an entry that the plan does not know":   {[]string{"203.0.113.9"}, nil, false, "; somebody else changed it"},
 		"the added entry is not there":           {nil, []string{"192.0.2.3"}, false, "; a change of this Apply is not in effect yet, or somebody else"},
 		"the same, after a response was lost":    {nil, []string{"192.0.2.3"}, true, "; a change whose response was lost may have come late, or somebody else"},
@@ -191,6 +193,7 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 					}))
 				require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 				require.ErrorContains(f, err, tt.says)
+				require.ErrorContains(f, err, "or an earlier Apply whose request arrived late")
 			})
 		})
 	}
@@ -236,6 +239,165 @@ func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 			}),
 		})}})
 		_, err = client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+	})
+}
+
+// Bodies that say nothing of what was added.
+var unclearBodies = []string{`{"status":"maintenance"}`, `{}`, `"ok"`, `null`, `[]`, `[null]`, `OK`, ``, `{"id":null}`, `[{"id":"e","entry":"198.51.100.9"}]`}
+
+// A response that neither names a task nor shows the entries proves no addition: only the list does. Nothing that the
+// addition covers goes before.
+func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
+	t.Parallel()
+	covered := []string{"192.0.2.0/25", "192.0.2.128/25"}
+	for _, wait := range []bool{false, true} {
+		for _, body := range unclearBodies {
+			withList(t, setup{}, covered, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24", "203.0.113.9"}, anything)
+				require.NoError(f, err)
+				f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: body})
+				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait})
+				require.ErrorIs(f, err, webdelivery.ErrBadReply, body)
+				require.ErrorContains(f, err, "of 2 added entries 2 are not in the list, for example 192.0.2.0/24", body)
+				if body != "" {
+					require.ErrorContains(f, err, strconv.Quote(body))
+				}
+				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.Zero(f, result.Added)
+				assert.Zero(f, result.Removed)
+				assert.Equal(f, covered, f.srv.Entries(listID))
+				assert.Zero(f, f.srv.Count(http.MethodDelete, ""))
+			})
+			withList(t, setup{}, covered, func(f *fixture) { // the same response of a service that added them
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24", "203.0.113.9"}, anything)
+				require.NoError(f, err)
+				f.fail(testserver.Fault{Method: http.MethodPost, Handler: func(w http.ResponseWriter, _ *http.Request) {
+					f.srv.ChangeEntries(listID, []string{"192.0.2.0/24", "203.0.113.9"}, nil)
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = io.WriteString(w, body)
+				}})
+				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait})
+				require.NoError(f, err, body)
+				assert.Equal(f, 2, result.Added)
+				assert.Equal(f, 2, result.Removed)
+			})
+		}
+	}
+	withList(t, setup{}, nil, func(f *fixture) { // nothing relies on it, and nothing was added all the same
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrBadReply)
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Zero(f, result.Added)
+	})
+}
+
+// A response that shows what was added needs no second look, nor does one that names a task.
+func TestAProvenAdditionIsNotReadBack(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"task", "task_id", "id", "entries"} {
+		s := setup{server: testserver.Config{Dialect: testserver.Dialect{EntriesReply: form}}}
+		withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) {
+			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+			require.NoError(f, err)
+			read := f.srv.Count(http.MethodGet, "/config/networklists/"+listID+"/entries")
+			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+			require.NoError(f, err)
+			assert.Equal(f, read+2, f.srv.Count(http.MethodGet, "/config/networklists/"+listID+"/entries"), "before and after")
+		})
+	}
+}
+
+// A task that the response to an addition shows as failed ends Apply, also without Wait.
+func TestAnAdditionThatFailedAtOnce(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.0/25"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"id":"t","complete":true,"error_info":{"message":"no route"}}`})
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		var failed *webdelivery.TaskError
+		require.ErrorAs(f, err, &failed)
+		assert.Equal(f, []string{"192.0.2.0/25"}, f.srv.Entries(listID))
+	})
+}
+
+// With Wait, an addition whose response is lost is sent once more for its task: the list may show an entry that is not in
+// effect. What it covers goes after that task.
+func TestALostAdditionIsAwaited(t *testing.T) {
+	t.Parallel()
+	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
+	for name, lost := range map[string]testserver.Fault{
+		"cut":                     {Cut: testserver.CutAfterExecute},
+		"503 without Retry-After": {Status: 503, Execute: true},
+		"504":                     {Status: 504, Execute: true},
+		"a page for people":       {Status: 200, Execute: true, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html></html>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lost.Method, lost.Count = http.MethodPost, 1
+			withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+				require.NoError(f, err)
+				f.fail(lost)
+				began := time.Now()
+				var removed []time.Duration
+				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.PollEvery(time.Second),
+					webdelivery.OnProgress(func(p webdelivery.Progress) {
+						if p.Status == "removing" {
+							removed = append(removed, time.Since(began))
+						}
+					}))
+				require.NoError(f, err)
+				require.Len(f, removed, 1)
+				assert.GreaterOrEqual(f, removed[0], time.Minute)
+				assert.Equal(f, 1, result.Added)
+				assert.Equal(f, 2, f.srv.Count(http.MethodPost, ""))
+			})
+			withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) { // and the second response names no task, or is a refusal
+				for _, again := range []testserver.Fault{lost, {Status: 204}, {Status: 409}} {
+					plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+					require.NoError(f, err)
+					again.Method, again.Count = http.MethodPost, 1
+					first := f.srv.Fail(lost)
+					second := f.srv.Fail(again)
+					_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+					require.NoError(f, err, "it is in the list")
+					first()
+					second()
+					f.srv.ChangeEntries(listID, []string{"192.0.2.0/25"}, []string{"192.0.2.0/24"})
+				}
+			})
+		})
+	}
+	withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) { // neither was taken
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterRead})
+		f.fail(testserver.Fault{Method: http.MethodPost, Status: 403})
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Zero(f, result.Added)
+		assert.Equal(f, []string{"192.0.2.0/25"}, f.srv.Entries(listID))
+	})
+}
+
+// The tasks of an Apply that ended early come with its error: they must end before the next plan.
+func TestAnApplyThatEndsEarlyNamesItsTasks(t *testing.T) {
+	t.Parallel()
+	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
+	withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+		require.NoError(f, err)
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.WaitTimeout(time.Second))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		require.Len(f, result.Tasks, 1)
+		assert.Equal(f, 1, result.Added)
+		_, err = f.client.Tasks.Wait(f.Context(), result.Tasks[0])
 		require.NoError(f, err)
 	})
 }

@@ -11,11 +11,11 @@ import (
 
 // Plan compares a desired set of entries with a network list as it is; Apply carries the plan out. Apply adds before it
 // removes, so that what is protected before and after stays protected in between, except as far as room must be made in
-// a full list. Each step can be repeated without harm, so an Apply that was interrupted anywhere is mended by planning
-// and applying again.
+// a full list. Each step can be repeated without harm, so an Apply that was interrupted is mended by planning and applying
+// again, once the tasks that it left have ended well.
 
 // ErrPlanStale means that the list is not what it was when the plan was made, or not what the plan should have made of it.
-// Somebody else changed it, or an earlier Apply whose last responses were lost, or a change is not in effect yet. The
+// Somebody else changed it, or an earlier Apply whose request arrived late, or a change is not in effect yet. The
 // message says which, as far as that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
@@ -53,8 +53,8 @@ type Plan struct {
 	Largest int `json:"largest"`
 	// Calls is how many calls Apply makes to change the list; reading it comes on top.
 	Calls int `json:"calls"`
-	// Covering is how many of Add, from the first, cover addresses of entries that are removed. Unless Apply waits for tasks,
-	// it assumes that they are in effect when their call was accepted.
+	// Covering is how many of Add, from the first, cover addresses of entries that are removed. Unless Apply waits and a task
+	// is named, it assumes that they are in effect when their call was accepted.
 	Covering int `json:"covering"`
 	// MaxRemove is that of the options, with the default in place of 0. Apply keeps to it too.
 	MaxRemove float64 `json:"max_remove"`
@@ -95,7 +95,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "the list is full: the addresses of %d entries are not covered for a moment\n", p.Unprotected)
 	}
 	if p.Covering > 0 && len(p.Remove) > 0 {
-		fmt.Fprintf(&b, "%d added entries cover removed ones; unless Apply waits, they must be in effect when their call is accepted\n", p.Covering)
+		fmt.Fprintf(&b, "%d added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n", p.Covering)
 	}
 	for i, e := range p.Add {
 		if i == shownEntries {

@@ -275,7 +275,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 	result := &AddEntriesResult{}
 	for at := 0; at < len(texts); at += maxCallEntries {
 		part := texts[at:min(at+maxCallEntries, len(texts))]
-		reply, err := s.addPart(ctx, id, part)
+		reply, _, err := s.addPart(ctx, id, part)
 		if err != nil {
 			return result, newPartialError(texts, at, len(part), err)
 		}
@@ -285,11 +285,11 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 	return result, nil
 }
 
-// addPart adds what fits into one call.
-func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, error) {
+// addPart adds what fits into one call. It also gives the response.
+func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, *reply, error) {
 	path, err := expand(entriesPath, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	items := make([]map[string]string, len(texts))
 	for i, text := range texts {
@@ -297,21 +297,21 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	}
 	body, err := marshalJSON(items)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r, err := s.client.send(ctx, call{method: http.MethodPost, path: path, body: body, enveloped: true})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	reply := &AddEntriesReply{Raw: r.body}
-	if reply.Task, err = r.optionalTask(id); err != nil {
-		return nil, err
+	result := &AddEntriesReply{Raw: r.body}
+	if result.Task, err = r.optionalTask(id); err != nil {
+		return nil, nil, err
 	}
-	if decodeExactly(r.body, &reply.Entries) != nil ||
-		slices.ContainsFunc(reply.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
-		reply.Entries = nil // it lists something else; Raw has it
+	if decodeExactly(r.body, &result.Entries) != nil ||
+		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
+		result.Entries = nil // it lists something else; Raw has it
 	}
-	return reply, nil
+	return result, r, nil
 }
 
 // DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the
