@@ -14,7 +14,7 @@ import (
 // A list is read in pages, and others may change it between two pages: an entry that moves to an earlier page is missed,
 // one that moves to a later page comes twice. A plan made of such a reading would be wrong without a sign of it. So all
 // pages must give one total, which is the number of their entries; no id may come twice; and where the service also gives
-// all entries in one response, the pages must hold the same ones. Then the pages show the list as it was at one moment.
+// all entries in one response, the pages must hold the same ones, each as often. Then the pages show the list as it was at one moment.
 
 // held is an entry of the list with its meaning.
 type held struct {
@@ -27,6 +27,9 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 	list, err := s.Get(ctx, id)
 	if err != nil {
 		return nil, nil, err
+	}
+	if !sameID(list.ID, id) {
+		return nil, nil, s.unusable("asked for the list %s, the service returned the list %s", printable(id), printable(list.ID))
 	}
 	list.ID = id
 	list.Type = ListType(s.client.auth.text(string(list.Type)))
@@ -94,12 +97,16 @@ func sameEntries(texts []string, entries []held) bool {
 	if sameTexts(texts, entries) {
 		return true // almost always, and much faster
 	}
-	listed := make(map[meaning]bool, len(texts))
+	left := make(map[meaning]int, len(texts)) // a set would not see an entry that came twice in place of another
 	for _, text := range texts {
-		listed[heldEntry(text).meaning] = true
+		left[heldEntry(text).meaning]++
 	}
-	paged := meanings(entries)
-	return without(listed, paged)+without(paged, listed) == 0
+	for i := range entries {
+		if left[entries[i].meaning]--; left[entries[i].meaning] < 0 {
+			return false
+		}
+	}
+	return len(texts) == len(entries)
 }
 
 // sameTexts compares the sums of 64-bit hashes, which do not depend on the order.

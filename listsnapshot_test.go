@@ -138,6 +138,22 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
+// While the list is read, somebody adds an entry, and then removes another and adds it again. The pages agree: they miss one
+// entry, and show another under two ids. Only the number of entries in the list itself tells.
+func TestAPlanOfAListWithAnEntryInPlaceOfAnother(t *testing.T) {
+	t.Parallel()
+	for _, texts := range []string{`"192.0.2.1","192.0.2.2"`, `"192.0.2.1","192.0.2.2","192.0.2.3"`, `"192.0.2.1","192.0.2.2","192.0.2.2"`} {
+		withList(t, setup{}, nil, func(f *fixture) {
+			f.fail(testserver.Fault{Path: oneList, Status: 200, Body: `{"id":"` + listID + `","type":"IP","list":[` + texts + `]}`})
+			f.fail(testserver.Fault{Path: oneList + "/entries", Status: 200, Body: `{"items":[{"id":"a","entry":"192.0.2.1"},
+				{"id":"b","entry":"192.0.2.2"},{"id":"c","entry":"192.0.2.1/32"}],"total":3,"page_count":1,"page_index":1,"has_more":false}`})
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1", "192.0.2.2"}, anything)
+			var broken *webdelivery.PaginationError
+			require.ErrorAs(f, err, &broken, texts)
+		})
+	}
+}
+
 // A list that holds a text under two ids holds two entries: nothing in the service document forbids it. Both stay, or
 // both go.
 func TestAPlanOfAListWithATextTwice(t *testing.T) {

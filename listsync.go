@@ -124,7 +124,7 @@ func (p *Plan) String() string {
 //
 // Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type, and a
 // [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one another, with
-// their total, and with the entries that the list itself shows.
+// their total, and with the entries that the list itself shows, each as often as it comes.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -335,8 +336,8 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 // that others added meanwhile count too. A service may remove only some of them with one call (section 8); the call can
 // be repeated. If what is left cannot be read, that error comes with the task, and its outcome is [Unknown].
 //
-// A list that does not exist is [ErrNotFound]. If the list gives no address for the deletion, or one that is not below
-// the list, ClearEntries returns [ErrBadReply] and does not clear the list.
+// A list that does not exist is [ErrNotFound]. If the response is a list with another id, or gives no address for the
+// deletion, or one that is not below the list, ClearEntries returns [ErrBadReply] and does not clear the list.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {
@@ -380,6 +381,9 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 	var list NetworkList
 	if err := r.decodeResource(&list); err != nil {
 		return "", "", err
+	}
+	if !sameID(list.ID, id) {
+		return "", "", r.bad("another list than the one that was asked for", nil)
 	}
 	const field = "entries_batch_deletion_uri"
 	path, query, err = s.client.resolveSent(field, list.EntriesBatchDeletionURI)
@@ -425,11 +429,15 @@ func (r *reply) optionalTask(changed ...string) (*Task, error) {
 		return nil, r.bad("an HTML page", nil)
 	}
 	task := readOptionalTask(r.body)
-	if task != nil && slices.Contains(changed, task.ID) && *task == (Task{ID: task.ID}) {
+	isChanged := func(id string) bool { return sameID(id, task.ID) }
+	if task != nil && slices.ContainsFunc(changed, isChanged) && *task == (Task{ID: task.ID}) {
 		return nil, nil //nolint:nilnil // no task is no error
 	}
 	return task, nil
 }
+
+// sameID compares ids of lists and entries. They are UUIDs, whose letter case does not count (RFC 9562, section 4).
+func sameID(a, b string) bool { return strings.EqualFold(a, b) }
 
 // Members that tell a task from other objects with an id.
 var (
@@ -447,7 +455,8 @@ func readOptionalTask(body []byte) *Task {
 	if json.Unmarshal(body, &members) != nil {
 		return nil
 	}
-	has := func(name string) bool { return members[name] != nil && string(members[name]) != "null" }
+	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // they do not count
+	has := func(name string) bool { return members[name] != nil }
 	isNone := slices.ContainsFunc(membersOfNoTask, has) && !has("complete")
 
 	var task Task

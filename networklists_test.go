@@ -720,6 +720,8 @@ func TestReadAheadPagesThatDisagree(t *testing.T) {
 func TestRepliesToChangesInOtherShapes(t *testing.T) {
 	t.Parallel()
 	for body, id := range map[string]string{
+		`{"id":"t","error_info":null}`: "t", `{"id":"t","type":null}`: "t", `{"id":"t","uri":null,"complete":null}`: "t", `{"id":"t","list":null,"code":null}`: "t",
+		`{"id":"` + strings.ToUpper(listID) + `"}`: "", `{"id":"` + strings.ToUpper(listID) + `","error_info":null}`: "", `{"id":null}`: "",
 		`{"id":4711}`: "4711", `{"id":"x","status":202}`: "x", `{"task_id":"t","progress":"0"}`: "t", `{"task_id":9}`: "9",
 		`{}`: "", `[]`: "", `null`: "", `"ok"`: "", `OK`: "", ``: "",
 
@@ -763,6 +765,25 @@ func TestABatchDeletionAddressOfAnotherList(t *testing.T) {
 		assertNotCleared(f, other)
 		assert.NotEmpty(f, f.srv.Entries(other))
 	})
+}
+
+// A response that is another list than the one asked for clears nothing. The letter case of a UUID does not count.
+func TestABatchDeletionOfAnotherList(t *testing.T) {
+	t.Parallel()
+	for id, cleared := range map[string]bool{"other": false, strings.ToUpper(listID): true} {
+		withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: oneList, Status: 200, Body: fmt.Sprintf(
+				`{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, id, listID)})
+			_, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
+			if cleared {
+				require.NoError(f, err)
+				return
+			}
+			require.ErrorIs(f, err, webdelivery.ErrBadReply)
+			assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			assert.Zero(f, f.srv.Count(http.MethodPost, ""))
+		})
+	}
 }
 
 // The replies of the calls that were accepted come with a partial error.
