@@ -1,9 +1,9 @@
 package webdelivery
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"golang.org/x/text/language"
@@ -70,11 +70,14 @@ func isCountry(code string) bool {
 }
 
 // parseEntries reads entries for a list of one type; of any when want is "", and then the first decides. Everything that
-// is wrong is in one error, each with its place.
+// is wrong is in one error, each with its place, up to maxProblems.
 func parseEntries(field string, want ListType, texts []string) ([]entry, error) {
 	var bad problems
 	parsed := make([]entry, 0, len(texts))
 	for i, text := range texts {
+		if bad.full(len(texts) - i) {
+			break
+		}
 		e, err := parseEntry(text)
 		if err == nil {
 			setDefault(&want, e.listType())
@@ -116,20 +119,35 @@ type desiredEntries struct {
 	strange []entry  // the others: only a list that holds them already may keep them
 }
 
-// readDesired refuses what no list can hold, before the list is read.
-func readDesired(texts []string, merge bool) (*desiredEntries, error) {
-	d := &desiredEntries{texts: texts, entries: make([]entry, 0, len(texts))}
-	for _, text := range texts {
-		if e, err := parseEntry(text); err == nil {
+// readDesired refuses what no list can hold, before the list is read. What means the same is kept once, the first.
+func readDesired(ctx context.Context, texts []string, merge bool) (*desiredEntries, error) {
+	d := &desiredEntries{texts: texts, entries: make([]entry, 0, min(len(texts), maxListEntries))}
+	seen := make(map[meaning]bool, cap(d.entries))
+	for i, text := range texts {
+		if i%1024 == 1023 && ctx.Err() != nil { // millions take seconds
+			return nil, &changeError{fmt.Errorf("webdelivery: plan: %w", ctx.Err()), NotApplied}
+		}
+		e, err := parseEntry(text)
+		if err != nil {
+			e = strangeEntry(text)
+		}
+		if seen[e.meaning] {
+			continue
+		}
+		seen[e.meaning] = true
+		switch {
+		case err != nil:
+			d.strange = append(d.strange, e)
+		default:
 			d.entries = append(d.entries, e)
-		} else {
-			d.strange = append(d.strange, strangeEntry(text))
+		}
+		switch {
+		case len(d.entries) > 0 && d.entries[len(d.entries)-1].listType() != d.entries[0].listType():
+			return nil, d.problems(d.entries[0].listType(), func(meaning) bool { return true })
+		case len(d.strange) > maxListEntries: // a list can hold them only if it holds them already
+			return nil, d.problems(d.likelyType(), func(meaning) bool { return false })
 		}
 	}
-	if i := slices.IndexFunc(d.entries, func(e entry) bool { return e.listType() != d.entries[0].listType() }); i > 0 {
-		return nil, d.problems(d.entries[0].listType(), func(meaning) bool { return true })
-	}
-	d.entries, d.strange = withoutDuplicates(d.entries), withoutDuplicates(d.strange)
 	if merge && len(d.entries) > 0 && d.entries[0].listType() == ListTypeIP {
 		d.entries = aggregate(d.entries)
 	}
@@ -137,6 +155,14 @@ func readDesired(texts []string, merge bool) (*desiredEntries, error) {
 		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", n, maxListEntries)
 	}
 	return d, nil
+}
+
+// likelyType is the type of a list that may hold the entries.
+func (d *desiredEntries) likelyType() ListType {
+	if len(d.entries) == 0 {
+		return ListTypeIP
+	}
+	return d.entries[0].listType()
 }
 
 // check refuses entries that do not belong to a list of this type, and new ones that cannot be read.
@@ -149,10 +175,13 @@ func (d *desiredEntries) check(listType ListType, current []held) error {
 	return d.problems(listType, func(m meaning) bool { return has[m] })
 }
 
-// problems are all that is wrong with the desired entries, each with its place.
+// problems are what is wrong with the desired entries, each with its place, up to maxProblems.
 func (d *desiredEntries) problems(listType ListType, has func(meaning) bool) error {
 	var bad problems
 	for i, text := range d.texts {
+		if bad.full(len(d.texts) - i) {
+			break
+		}
 		e, err := parseEntry(text)
 		switch {
 		case err != nil && has(strangeEntry(text).meaning):

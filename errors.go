@@ -186,8 +186,18 @@ const maxProblems = 100
 
 // problems gathers all that is wrong with a request into one error.
 type problems struct {
-	found []error
-	more  int
+	found     []error
+	more      int
+	unchecked int // values behind those that were found, see full
+}
+
+// full tells whether no more problems need to be found, with so many values left to check: a caller may pass millions.
+func (p *problems) full(left int) bool {
+	if len(p.found) < maxProblems {
+		return false
+	}
+	p.unchecked = left
+	return true
 }
 
 func (p *problems) add(field, format string, args ...any) {
@@ -204,6 +214,8 @@ func (p *problems) err() error {
 		return nil
 	case len(p.found) == 1:
 		return p.found[0]
+	case p.unchecked > 0:
+		return errors.Join(append(p.found, fmt.Errorf("the %d values after these were not checked", p.unchecked))...)
 	case p.more > 0:
 		return errors.Join(append(p.found, fmt.Errorf("and %d more of the kind", p.more))...)
 	default:

@@ -74,7 +74,7 @@ func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID str
 		plan, err := client.NetworkLists.Plan(ctx, listID, feed, webdelivery.PlanOptions{MaxRemove: 0.2})
 		switch {
 		case errors.Is(err, webdelivery.ErrInvalid):
-			return fmt.Errorf("the feed looks wrong, the list stays as it is: %w", err)
+			return fmt.Errorf("this feed with these options makes no plan, the list stays as it is: %w", err)
 		case err != nil:
 			return fmt.Errorf("read the list: %w", err)
 		}
@@ -112,7 +112,7 @@ func Example_nightlyBlocklist() {
 	// - 203.0.113.7
 	// added 1, removed 1; 5 entries
 	// <nil> [192.0.2.1 192.0.2.5 192.0.2.9 198.51.100.0/24 2001:db8::/48]
-	// the feed looks wrong, the list stays as it is: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, and at most 0.2 of them may be
+	// this feed with these options makes no plan, the list stays as it is: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 0.2 of them may be; set MaxRemove to 1 to allow it
 }
 
 // siemEvent is a line of the export; a pointer is null where the event has no such thing.

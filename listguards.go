@@ -59,17 +59,25 @@ func (p *Plan) guards() PlanOptions {
 // entry of Add comes from.
 func (p *Plan) checkGuards(size int, placeOf func(i int) string) error {
 	var bad problems
+	nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", printable(p.Add[i]), placeOf(i)) }
 	const rounding = 1e-9 // 0.29 of 100 is a little less than 29
 	if n := len(p.Remove); float64(n) > p.MaxRemove*float64(size)+rounding {
-		bad.add("MaxRemove", "%d of %d entries would be removed, and at most %.4g of them may be", n, size, p.MaxRemove)
+		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, and at most %.4g of them may be; set MaxRemove to %v to allow it",
+			n, size, printable(p.Remove[0].Entry), p.MaxRemove, partFor(n, size))
 	}
 	if n := len(p.Add); n > p.MaxAdd {
-		bad.add("MaxAdd", "%d entries would be added, and at most %d may be; set MaxAdd to %d to allow it", n, p.MaxAdd, n)
+		bad.add("MaxAdd", "%d entries would be added, for example %s, and at most %d may be; set MaxAdd to %d to allow it", n, nameOf(0), p.MaxAdd, n)
 	}
 	for i, text := range p.Add {
-		p.checkWidth(&bad, heldEntry(text).prefix, func() string { return fmt.Sprintf("%s (%s)", printable(text), placeOf(i)) })
+		p.checkWidth(&bad, heldEntry(text).prefix, func() string { return nameOf(i) })
 	}
 	return bad.err()
+}
+
+// partFor is the smallest MaxRemove of four digits that allows to remove n of size entries.
+func partFor(n, size int) float64 {
+	const digits = 10_000
+	return float64((n*digits+size-1)/size) / digits
 }
 
 // checkWidth refuses a range that is wider than the guard of its family allows. An IPv6 range that contains the addresses

@@ -90,7 +90,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 			"three, and two may be", addresses(3),
 			options{MaxAdd: 2},
 			"MaxAdd",
-			[]string{"3 entries would be added, and at most 2 may be", "set MaxAdd to 3"},
+			[]string{"3 entries would be added, for example 198.18.0.0 (desired[2]), and at most 2 may be", "set MaxAdd to 3"},
 		},
 		{"two, and two may be", addresses(2), options{MaxAdd: 2}, "", nil},
 		{"two of four, merged to one", []string{"198.51.100.0/25", "198.51.100.128/25"}, options{MaxAdd: 1, Aggregate: true}, "", nil},
@@ -99,7 +99,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 			[]string{"0.0.0.0/1", "203.0.113.1"},
 			options{MaxAdd: 1},
 			"MaxAdd",
-			[]string{"2 entries would be added", "0.0.0.0/1 (desired[2])"},
+			[]string{"2 entries would be added, for example ", "\nwebdelivery: invalid WidestIPv4: 0.0.0.0/1 (desired[2])"},
 		},
 	}
 	for _, tt := range tests {
@@ -132,10 +132,33 @@ func TestGuardsOfAddedCountries(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE"}})
 		_, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 1})
-		require.ErrorContains(f, err, "invalid MaxAdd: 2 entries would be added, and at most 1 may be")
+		require.ErrorContains(f, err, "invalid MaxAdd: 2 entries would be added, for example AT (desired[1]), and at most 1 may be; set MaxAdd to 2 to allow it")
 		_, err = f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 2, WidestIPv4: 32})
 		require.NoError(f, err)
 	})
+}
+
+// The error of a guard gives a value that allows the plan, and an entry.
+func TestGuardsSayWhatAllowsThePlan(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		size, remove int
+		says         string
+		allows       float64
+	}{
+		{5, 5, "5 of 5 entries would be removed, for example 198.18.0.0, and at most 0.2 of them may be; set MaxRemove to 1 to allow it", 1},
+		{5, 2, "set MaxRemove to 0.4 to allow it", 0.4},
+		{3, 2, "set MaxRemove to 0.6667 to allow it", 0.6667},
+		{7, 3, "set MaxRemove to 0.4286 to allow it", 0.4286},
+	} {
+		withList(t, setup{}, addresses(tt.size), func(f *fixture) {
+			desired := addresses(tt.size)[tt.remove:]
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
+			require.ErrorContains(f, err, tt.says)
+			_, err = f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxRemove: tt.allows})
+			require.NoError(f, err)
+		})
+	}
 }
 
 // Guards that make no sense are refused before anything is sent.

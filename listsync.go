@@ -20,13 +20,15 @@ import (
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
 // PlanOptions say how a plan is made. The zero value is a good one. MaxRemove, MaxAdd, WidestIPv4 and WidestIPv6 are
-// guards: if a plan would pass one of them, Plan returns a [*ValidationError] whose Field is its name. To allow every
-// plan, set MaxRemove to 1, and WidestIPv4 and WidestIPv6 to -1.
+// guards: if a plan would pass one of them, Plan returns a [*ValidationError] whose Field is its name, which says the
+// value that allows the plan. If it would pass several, or one with several entries, their errors are joined, up to 100
+// ([errors.Join]). To allow every plan, set MaxRemove to 1, and WidestIPv4 and WidestIPv6 to -1.
 type PlanOptions struct {
-	// MaxRemove is the largest part of the list that the plan may remove, from 0 to 1; a larger one is refused, so that
-	// an empty feed cannot open a firewall. 0 means 0.2, and 1 allows all of it.
+	// MaxRemove is the largest part of the list that the plan may remove, above 0 and at most 1; a larger one is refused,
+	// so that an empty feed cannot open a firewall. 0 means 0.2. 1 allows all of it, and 1e-9 nothing.
 	MaxRemove float64
-	// MaxAdd is the most entries that the plan may add. 0 means 50,000, which is all that a list can hold.
+	// MaxAdd is the most entries that the plan may add. 0 means 50,000, which is all that a list can hold: no guard. Set it
+	// if a feed may be poisoned, as many ranges may each be within the bounds of their width.
 	MaxAdd int
 	// WidestIPv4 is the prefix length of the widest IPv4 range that the plan may add, from 1 to 32: 8 allows 10.0.0.0/8 and
 	// refuses 10.0.0.0/7. A range counts as it is added: after Aggregate, without host bits, and ::ffff:0.0.0.0/96 as
@@ -118,18 +120,21 @@ func (p *Plan) String() string {
 // 192.0.2.1 and 192.0.2.1/32 are the same. It reads and changes nothing, desired included; what is there twice counts
 // once.
 //
-// Plan returns a [*ValidationError] for entries that do not belong to the type of the list, for a result of more than
-// 50,000 entries (service-interface section 8), and for what the guards of [PlanOptions] do not allow. A text that is
-// neither an address, a range nor a country code, such as XK, is accepted only if the list holds it already.
+// Plan returns a [*ValidationError] for options out of their ranges, for entries that do not belong to the type of the
+// list, for a result of more than 50,000 entries (service-interface section 8), and for what the guards of [PlanOptions]
+// do not allow. Its Field is an option, "desired", or the place of an entry, such as "desired[3]"; several are joined, up
+// to 100 ([errors.Join]). A text that is neither an address, a range nor a country code, such as XK, is accepted only if
+// the list holds it already. With any error the plan is nil. To see what a guard refused, plan again with that guard
+// open; nothing is changed until Apply.
 //
-// Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type, and a
-// [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one another, with
+// Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type or is
+// another list, and a [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one another, with
 // their total, and with the entries that the list itself shows, each as often as it comes.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err
 	}
-	wanted, err := readDesired(desired, options.Aggregate)
+	wanted, err := readDesired(ctx, desired, options.Aggregate)
 	if err != nil {
 		return nil, err
 	}

@@ -681,6 +681,44 @@ func TestPlanRefusesBeforeItReads(t *testing.T) {
 	})
 }
 
+// A feed of millions of wrong entries costs no more than its first hundred problems, and ends with the context.
+func TestPlanBoundsTheWorkOfProblems(t *testing.T) {
+	t.Parallel()
+	numbered := func(n int) []string {
+		texts := make([]string, n)
+		for i := range texts {
+			texts[i] = fmt.Sprintf("x%d", i)
+		}
+		return texts
+	}
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		for _, tt := range []struct {
+			desired   []string
+			unchecked int
+		}{
+			{slices.Repeat([]string{"x y"}, 300_000), 299_900},
+			{numbered(49_999), 49_899},
+			{numbered(300_000), 299_900},
+			{append([]string{"192.0.2.1"}, slices.Repeat([]string{"DE"}, 200_000)...), 199_900},
+		} {
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, anything)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			require.ErrorContains(f, err, fmt.Sprintf("the %d values after these were not checked", tt.unchecked))
+			assert.Equal(f, 100, strings.Count(err.Error(), "invalid desired["))
+			_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, tt.desired)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			assert.Equal(f, 100, strings.Count(err.Error(), "invalid entries["))
+		}
+		ctx, cancel := context.WithCancel(f.Context())
+		cancel()
+		_, err := f.client.NetworkLists.Plan(ctx, listID, numbered(300_000), anything)
+		require.ErrorIs(f, err, context.Canceled)
+		require.NotErrorIs(f, err, webdelivery.ErrInvalid)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Zero(f, f.srv.Count(http.MethodPost, ""))
+	})
+}
+
 // Entries without ids of their own cannot be planned with.
 func TestPlanNeedsIds(t *testing.T) {
 	t.Parallel()
