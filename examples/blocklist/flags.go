@@ -24,7 +24,7 @@ type job struct {
 }
 
 func parse(args []string, s program.Streams) (*job, error) {
-	j := &job{s: s}
+	j := &job{s: s, reader: feed.Reader{Stdin: s.In}}
 	flags := program.Flags("blocklist", source, s)
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
 	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; CSV needs it")

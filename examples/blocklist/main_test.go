@@ -257,6 +257,33 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// A feed that is called - is standard input.
+func TestStandardInputIsAFeed(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	other := file(t, "feed.txt", "203.0.113.10\n")
+	code, _, stderr := with(t.Context(), program.Streams{In: strings.NewReader(wanted)}, "-apply", "blocklist", "-", other)
+	assert.Equal(t, program.Done, code, stderr)
+	assert.Equal(t, append(held[:4:4], "203.0.113.9", "203.0.113.10"), srv.Entries(list))
+	code, _, stderr = with(t.Context(), program.Streams{In: strings.NewReader("192.0.2.1\nnonsense\n")}, "-apply", "blocklist", "-")
+	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, "standard input:2: \"nonsense\" is neither")
+	code, _, stderr = blocklist(t, "-apply", "blocklist", "-")
+	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, "standard input:1: the feed ends without an entry")
+}
+
+// With -wait, a run that ends early says that its tasks go on.
+func TestTasksThatAreLeft(t *testing.T) {
+	srv, _ := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Status: http.StatusForbidden})
+	code, stdout, stderr := blocklist(t, "-apply", "-wait", "-json", "blocklist", file(t, "feed.txt", wanted))
+	assert.Equal(t, program.Partly, code)
+	assert.Contains(t, stderr, "plan and apply again when the tasks have ended, whose ids -json gives")
+	assert.Contains(t, stdout, `"tasks":["`)
+}
+
 // A plan that cannot be printed is not carried out; when what became of it cannot be printed, the list has changed.
 func TestNoRoomToPrint(t *testing.T) {
 	srv, list := service(t)
@@ -299,16 +326,16 @@ func TestRefused(t *testing.T) {
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
 	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
 	for want, args := range map[string][]string{
-		"blocklist: -max-remove: 3 of 5 entries would be removed, and at most 0.2": {"blocklist", few},
-		"blocklist: -max-remove: 1 of 5 entries would be removed":                  {"-max-remove", "0", "blocklist", good},
-		"geo.txt:2: \"AQ\" does not belong to a list of type IP":                   {"blocklist", file(t, "geo.txt", "\nAQ\n")},
-		"/b.txt:3: \"nonsense\" is neither":                                        {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/c.txt:3: \"nonsense\" is neither":                                        {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/d.txt:4: \"desired[9]\" is neither":                                      {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},
-		"/e.txt:2: the feed ends without an entry":                                 {"blocklist", good, file(t, "e.txt", "# nothing\n")},
-		"absent.txt: no such file":                                                 {"blocklist", "absent.txt"},
-		"no list has the id \"nobody\", and 0 have the name":                       {"nobody", good},
-		"and 2 have the name: [":                                                   {"twice", good},
+		"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, and at most 0.2 of them may be; set -max-remove to 0.6 to allow it\n": {"blocklist", few},
+		"for example 198.51.100.0/24, and none of them may be; set -max-remove to 0.2 to allow it\n":                                                           {"-max-remove", "0", "blocklist", good},
+		"geo.txt:2: \"AQ\" does not belong to a list of type IP":                                                                                               {"blocklist", file(t, "geo.txt", "\nAQ\n")},
+		"/b.txt:3: \"nonsense\" is neither":                  {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/c.txt:3: \"nonsense\" is neither":                  {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/d.txt:4: \"desired[9]\" is neither":                {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},
+		"/e.txt:2: the feed ends without an entry":           {"blocklist", good, file(t, "e.txt", "# nothing\n")},
+		"absent.txt: no such file":                           {"blocklist", "absent.txt"},
+		"no list has the id \"nobody\", and 0 have the name": {"nobody", good},
+		"and 2 have the name: [":                             {"twice", good},
 	} {
 		code, stdout, stderr := blocklist(t, append([]string{"-apply"}, args...)...)
 		assert.Equal(t, program.Failed, code, want)
@@ -358,7 +385,7 @@ func TestAdditionsAreGuarded(t *testing.T) {
 		"blocklist: -widest-ipv6: 2000::/3 (FEED:6) would be added, and /19 is the widest IPv6 range that may be; set -widest-ipv6 to 3 to allow it\n": {
 			"2000::/3", nil,
 		},
-		"blocklist: -max-add: 2 entries would be added, and at most 1 may be; set -max-add to 2 to allow it\n": {
+		"blocklist: -max-add: 2 entries would be added, for example 203.0.113.1 (FEED:6), and at most 1 may be; set -max-add to 2 to allow it\n": {
 			"203.0.113.1\n203.0.113.2", []string{"-max-add", "1"},
 		},
 		"\nblocklist: -widest-ipv6: ::/0 (FEED:8) would be": {"0.0.0.0/1\n128.0.0.0/1\n::/0", nil}, // each of them is named

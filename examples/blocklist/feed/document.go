@@ -2,6 +2,7 @@ package feed
 
 import (
 	"cmp"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -20,27 +21,47 @@ type document struct {
 	*Reader
 	name, text string
 	line       int
+	entries    int // of this feed so far
 }
 
-func (d *document) add(entry string) {
+// add takes an entry of the line, unless there are too many.
+func (d *document) add(entry string) error {
+	if d.entries++; d.entries > maxEntries {
+		return fmt.Errorf("the feed has more than %d entries", maxEntries)
+	}
 	d.Entries = append(d.Entries, entry)
 	d.Places = append(d.Places, fmt.Sprintf("%s:%d", d.name, d.line))
+	return nil
+}
+
+// ended returns the cause of the context if it has ended. A long feed takes seconds, so it is asked now and then.
+func ended(ctx context.Context, count int) error {
+	if count%1024 != 0 || ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
 // comment: // begins one only where a word begins, lest 192.0.2.0//24 becomes an address.
 var comment = regexp.MustCompile(`[#;].*|(^|\s)//.*`)
 
-func (d *document) plain() {
+func (d *document) plain(ctx context.Context) error {
 	for line := range strings.Lines(d.text) {
+		if err := ended(ctx, d.line-1); err != nil {
+			return err
+		}
 		if line = strings.TrimSpace(comment.ReplaceAllString(line, "")); line != "" {
-			d.add(line)
+			if err := d.add(line); err != nil {
+				return err
+			}
 		}
 		d.line++
 	}
+	return nil
 }
 
 // csv takes a column by its number from 1, or by its name in the first line.
-func (d *document) csv() error {
+func (d *document) csv(ctx context.Context) error {
 	if d.Column == "" { // a guess would take a header for an entry: "cc" is a country
 		return program.Misused("a table needs -column; -h tells more")
 	}
@@ -52,6 +73,9 @@ func (d *document) csv() error {
 		column = 1 + slices.Index(header, d.Column)
 	}
 	for {
+		if err := ended(ctx, d.entries); err != nil {
+			return err
+		}
 		row, err := table.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -64,13 +88,15 @@ func (d *document) csv() error {
 		if column < 1 || column > len(row) {
 			return fmt.Errorf("there is no column %s", d.Column)
 		}
-		d.add(strings.TrimSpace(row[column-1]))
+		if err := d.add(strings.TrimSpace(row[column-1])); err != nil {
+			return err
+		}
 	}
 }
 
 // json takes an array of strings or objects, which may be a member of an object: with a field a.b, the array is its
 // member a, and each entry the member b of an object in the array. With a field a, both are called so.
-func (d *document) json() error {
+func (d *document) json(ctx context.Context) error {
 	if broken, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(d.text), new(json.RawMessage))); ok {
 		d.line += strings.Count(d.text[:broken.Offset], "\n")
 		return broken
@@ -89,6 +115,9 @@ func (d *document) json() error {
 		return fmt.Errorf("there is no array, or none that is a member %q", array)
 	}
 	for counted := 0; tokens.More(); {
+		if err := ended(ctx, d.entries); err != nil {
+			return err
+		}
 		var element any
 		_ = tokens.Decode(&element)
 		end := int(tokens.InputOffset())
@@ -101,7 +130,9 @@ func (d *document) json() error {
 		if !ok {
 			return fmt.Errorf("no string, or no object whose member %q is one, ends here", member)
 		}
-		d.add(entry)
+		if err := d.add(entry); err != nil {
+			return err
+		}
 	}
 	return nil
 }

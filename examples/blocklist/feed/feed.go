@@ -2,6 +2,7 @@
 package feed
 
 import (
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -17,23 +18,30 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-const maxSize = 16 << 20 // bytes; 50,000 entries, the most that a list holds, are 2 MB
+// Bounds of a feed. 50,000 entries, the most that a list holds, are 2 MB. Duplicates and -aggregate make more of use.
+const (
+	maxSize    = 16 << 20    // bytes
+	maxEntries = maxSize / 8 // no IPv4 address with the end of its line is shorter, so only other texts reach it
+)
 
 // Reader reads feeds, one after the other, and collects their entries.
 type Reader struct {
 	Format, Column, Field string            // as the flags of the same names have it
 	Timeout               time.Duration     // of a feed over http; 0 is half a minute
+	Stdin                 io.Reader         // the feed that is called -
 	transport             http.RoundTripper // of a feed over http; nil is that of package http
 
 	Entries []string // as they are written in the feeds
 	Places  []string // where they stand, with file and line
 }
 
-// Read reads files and addresses of the web. Each has an entry, or it is broken.
+// Read reads files, addresses of the web, and standard input, which is called -. Each has an entry, or it is broken.
 func (r *Reader) Read(ctx context.Context, feeds ...string) error {
 	for i, feed := range feeds {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, feed, nil)
 		switch {
+		case feed == "-":
+			err = r.readStdin(ctx)
 		case !strings.Contains(feed, "://"): // any scheme is one of an address, lest its keys are printed as a file's name
 			err = r.readFile(ctx, feed)
 		case err != nil: // it quotes the address, and where a password stands in it nobody knows
@@ -54,7 +62,16 @@ func (r *Reader) readFile(ctx context.Context, name string) error {
 		return err
 	}
 	defer file.Close()
-	return r.Parse(name, "", file)
+	return r.parse(ctx, name, "", file, true)
+}
+
+func (r *Reader) readStdin(ctx context.Context) error {
+	const name = "standard input"
+	text, err := program.Until(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(r.Stdin, maxSize+1)) }, func([]byte) {})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return r.parse(ctx, name, "", bytes.NewReader(text), true)
 }
 
 // download has a client of its own, so that no credentials of the service go along.
@@ -83,7 +100,7 @@ func (r *Reader) download(request *http.Request) error {
 	default:
 		return fmt.Errorf("%s: its Content-Encoding %q is unknown", name, encoding)
 	}
-	return r.parse(name, response.Header.Get("Content-Type"), body, endIsSeen(response))
+	return r.parse(request.Context(), name, response.Header.Get("Content-Type"), body, endIsSeen(response))
 }
 
 // endIsSeen tells whether reading a reply to its end proves that all of it came. If the end of a connection is all that
@@ -94,11 +111,11 @@ func endIsSeen(response *http.Response) bool {
 
 // Parse reads a feed that has been opened. It may end without a newline, as many files do.
 func (r *Reader) Parse(name, contentType string, in io.Reader) error {
-	return r.parse(name, contentType, in, true)
+	return r.parse(context.Background(), name, contentType, in, true)
 }
 
-// parse reads a feed. Unless its end is seen, it must end with a line: half a line may be a wider range.
-func (r *Reader) parse(name, contentType string, in io.Reader, endIsSeen bool) error {
+// parse reads a feed, until the context ends. Unless its end is seen, it must end with a line: half a line may be a wider range.
+func (r *Reader) parse(ctx context.Context, name, contentType string, in io.Reader, endIsSeen bool) error {
 	read, err := io.ReadAll(io.LimitReader(in, maxSize+1))
 	text := strings.TrimPrefix(string(read), "\ufeff")
 	switch {
@@ -115,14 +132,14 @@ func (r *Reader) parse(name, contentType string, in io.Reader, endIsSeen bool) e
 	isCSV := strings.Contains(format, "csv")
 	switch isJSON := !isCSV && strings.Contains(format, "json"); {
 	case isJSON: // it has an end of its own
-		err = d.json()
+		err = d.json(ctx)
 	case text != "" && !endIsSeen && !strings.HasSuffix(text, "\n"):
 		d.line += strings.Count(text, "\n")
 		err = errors.New("the reply ends with its connection, and in the middle of a line: it may be cut")
 	case isCSV:
-		err = d.csv()
+		err = d.csv(ctx)
 	default:
-		d.plain()
+		err = d.plain(ctx)
 	}
 	if err == nil && len(r.Entries) > before {
 		return nil

@@ -117,6 +117,46 @@ func TestBrokenFeeds(t *testing.T) {
 	require.EqualError(t, new(Reader).Parse("f", "", in), "f: disk on fire")
 }
 
+// A feed has a bound on its entries, and its reading ends with the context: millions of them take seconds.
+func TestLongFeeds(t *testing.T) {
+	t.Parallel()
+	json := func(n int) string { return "[" + strings.Repeat(`"x",`, n-1) + `"x"]` }
+	csv := func(n int) string { return strings.Repeat("x\n", n) }
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	for format, write := range map[string]func(n int) string{"plain": csv, "csv": csv, "json": json} {
+		r := Reader{Format: format, Column: "1"}
+		err := r.Parse("f", "", strings.NewReader(write(maxEntries+1)))
+		require.ErrorContains(t, err, ": the feed has more than 2097152 entries", format)
+		assert.Len(t, r.Entries, maxEntries)
+
+		r = Reader{Format: format, Column: "1"}
+		require.ErrorIs(t, r.parse(ended, "f", "", strings.NewReader(write(10_000)), true), context.Canceled, format)
+		assert.Less(t, len(r.Entries), 2_000)
+	}
+	comments := strings.NewReader(strings.Repeat("#\n", 10_000) + "192.0.2.1\n")
+	require.ErrorIs(t, new(Reader).parse(ended, "f", "", comments, true), context.Canceled)
+}
+
+// A read of standard input that waits ends with the context.
+func TestStandardInput(t *testing.T) {
+	t.Parallel()
+	r := Reader{Stdin: strings.NewReader("192.0.2.1\n")}
+	require.NoError(t, r.Read(t.Context(), "-"))
+	assert.Equal(t, []string{"standard input:1"}, r.Places)
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, stop := context.WithCancelCause(t.Context())
+	go func() {
+		_, _ = out.Write([]byte("192.0.2.1\n"))
+		stop(errors.New("interrupted"))
+	}()
+	r = Reader{Stdin: in}
+	require.EqualError(t, r.Read(ctx, "-"), "standard input: interrupted")
+	long := Reader{Stdin: strings.NewReader(strings.Repeat("192.0.2.1\n", maxSize/10+1))}
+	require.EqualError(t, long.Read(t.Context(), "-"), "standard input: is longer than 16777216 bytes")
+}
+
 // An earlier feed does not make up for an empty one.
 func TestEachFeedHasAnEntry(t *testing.T) {
 	t.Parallel()
