@@ -127,9 +127,9 @@ func (p *Plan) String() string {
 // the list holds it already. With any error the plan is nil. To see what a guard refused, plan again with that guard
 // open; nothing is changed until Apply.
 //
-// Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type or is
-// another list, and a [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one another, with
-// their total, and with the entries that the list itself shows, each as often as it comes.
+// Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type or is another list,
+// and a [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one another,
+// with their total, and with the entries that the list itself shows, each as often as it comes.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"regexp"
@@ -23,7 +24,7 @@ type job struct {
 	operands            []string // LIST FEED..., or none
 }
 
-func parse(args []string, s program.Streams) (*job, error) {
+func parse(ctx context.Context, args []string, s program.Streams) (*job, error) {
 	j := &job{s: s, reader: feed.Reader{Stdin: s.In}}
 	flags := program.Flags("blocklist", source, s)
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
@@ -75,7 +76,7 @@ func parse(args []string, s program.Streams) (*job, error) {
 	}
 	if j.applyPlan == "" && flags.NArg() == 0 {
 		j.operands = []string{"blocklist"}
-		return j, j.reader.Parse("sample.txt", "", strings.NewReader(sample))
+		return j, j.reader.Parse(ctx, "sample.txt", "", strings.NewReader(sample))
 	}
 	return j, nil
 }

@@ -3,16 +3,16 @@
 //	blocklist [flags] LIST FEED...
 //	blocklist [-wait] [-json] -apply-plan FILE
 //
-// LIST is the id of a list, or a name that only one list has. A FEED is a file, an http or https address, or - for standard
-// input; its entries are IP addresses, CIDR ranges or country codes, in one of three formats:
+// LIST is the id of a list, or a name that only one list has. A FEED is a file, an http or https address, or - for
+// standard input; its entries are IP addresses, CIDR ranges or country codes, in one of three formats:
 //
 //	plain  one entry a line; what follows # or ; or // is a comment
 //	csv    the column -column of a table: a name says that the first line has names, a number that no line has
 //	json   an array of strings, or what -field leads to: with "prefixes.ip" {"prefixes": [{"ip": "192.0.2.1"}]}
 //
-// Without -format the extension or the Content-Type says which, and otherwise it is plain. A feed that is empty, broken or a
-// web page is an error that names its line, and nothing is changed. So is one of more than 16 MiB or 2,097,152 entries. Of
-// wrong entries, the first 100 are reported. At most 20 entries each way are printed; -json and -save-plan give all.
+// Without -format the extension or the Content-Type says which, and otherwise it is plain. A feed that is empty, broken or
+// a web page is an error that names its line, and nothing is changed. So is one of more than 16 MiB or 2,097,152 entries.
+// Of wrong entries, the first 100 are reported. At most 20 entries each way are printed; -json and -save-plan give all.
 //
 // A feed that did not come whole over http is an error too. If only the end of the connection ends it, its last line must
 // end with a newline. If the writer of a pipe is killed, blocklist cannot know: let the writer make a file, look at its
@@ -22,12 +22,12 @@
 // the error says which entry it is, or one of them, and which value of which flag allows it. Many ranges that are each
 // within the bounds get through unless -max-add is set.
 //
-// With -wait, an entry is removed only after the task of the addition that covers it. If blocklist ends early, its tasks go
-// on: let them end before it runs again, because it takes what the list shows for in effect. -json gives their ids.
+// With -wait, an entry is removed only after the task of the addition that covers it. If blocklist ends early, its tasks
+// go on: let them end before it runs again, because it takes what the list shows for in effect. -json gives their ids.
 //
 // Exit codes: 0 the list is as the feeds say; 1 nothing was changed, because a feed is broken or beyond a bound, or a call
-// failed or was interrupted; 2 used wrongly; 3 changed in part, or perhaps, or it could not be printed; 4 there is something
-// to change, and -apply was not given.
+// failed or was interrupted; 2 used wrongly; 3 changed in part, or perhaps, or it could not be printed; 4 there is
+// something to change, and -apply was not given.
 package main
 
 import (
@@ -56,7 +56,7 @@ var sample string // the feed when there are neither arguments nor settings
 func main() { program.Main("blocklist", term.IsTerminal, run) }
 
 func run(ctx context.Context, args []string, s program.Streams) error {
-	j, err := parse(args, s)
+	j, err := parse(ctx, args, s)
 	if err != nil {
 		return err
 	}

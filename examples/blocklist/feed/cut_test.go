@@ -210,7 +210,7 @@ func TestAFileMayEndWithinALine(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{whole, whole + "\n"} {
 		var r Reader
-		require.NoError(t, r.Parse("f", "", bytes.NewBufferString(text)))
+		require.NoError(t, r.Parse(t.Context(), "f", "", bytes.NewBufferString(text)))
 		assert.Equal(t, []string{"192.0.2.1", "198.51.100.0/24"}, r.Entries)
 	}
 }

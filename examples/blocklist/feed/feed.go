@@ -62,7 +62,7 @@ func (r *Reader) readFile(ctx context.Context, name string) error {
 		return err
 	}
 	defer file.Close()
-	return r.parse(ctx, name, "", file, true)
+	return r.Parse(ctx, name, "", file)
 }
 
 func (r *Reader) readStdin(ctx context.Context) error {
@@ -71,7 +71,7 @@ func (r *Reader) readStdin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return r.parse(ctx, name, "", bytes.NewReader(text), true)
+	return r.Parse(ctx, name, "", bytes.NewReader(text))
 }
 
 // download has a client of its own, so that no credentials of the service go along.
@@ -110,11 +110,12 @@ func endIsSeen(response *http.Response) bool {
 }
 
 // Parse reads a feed that has been opened. It may end without a newline, as many files do.
-func (r *Reader) Parse(name, contentType string, in io.Reader) error {
-	return r.parse(context.Background(), name, contentType, in, true)
+func (r *Reader) Parse(ctx context.Context, name, contentType string, in io.Reader) error {
+	return r.parse(ctx, name, contentType, in, true)
 }
 
-// parse reads a feed, until the context ends. Unless its end is seen, it must end with a line: half a line may be a wider range.
+// parse reads a feed, until the context ends. Unless the end of the feed is seen, it must end with a line: half a line may
+// be a wider range.
 func (r *Reader) parse(ctx context.Context, name, contentType string, in io.Reader, endIsSeen bool) error {
 	read, err := io.ReadAll(io.LimitReader(in, maxSize+1))
 	text := strings.TrimPrefix(string(read), "\ufeff")

@@ -69,7 +69,7 @@ func TestFormats(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := Reader{Format: tt.format, Column: tt.column, Field: tt.field}
-			require.NoError(t, r.Parse("f", "", strings.NewReader(tt.text)))
+			require.NoError(t, r.Parse(t.Context(), "f", "", strings.NewReader(tt.text)))
 			assert.Equal(t, tt.entries, r.Entries)
 			assert.Equal(t, tt.places, r.Places)
 		})
@@ -110,11 +110,11 @@ func TestBrokenFeeds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := Reader{Format: tt.format, Column: tt.setting, Field: tt.setting}
-			require.ErrorContains(t, r.Parse("f", "", strings.NewReader(tt.text)), tt.want)
+			require.ErrorContains(t, r.Parse(t.Context(), "f", "", strings.NewReader(tt.text)), tt.want)
 		})
 	}
 	in := io.MultiReader(strings.NewReader("192.0.2.1\n"), iotest.ErrReader(errors.New("disk on fire")))
-	require.EqualError(t, new(Reader).Parse("f", "", in), "f: disk on fire")
+	require.EqualError(t, new(Reader).Parse(t.Context(), "f", "", in), "f: disk on fire")
 }
 
 // A feed has a bound on its entries, and its reading ends with the context: millions of them take seconds.
@@ -126,7 +126,7 @@ func TestLongFeeds(t *testing.T) {
 	stop()
 	for format, write := range map[string]func(n int) string{"plain": csv, "csv": csv, "json": json} {
 		r := Reader{Format: format, Column: "1"}
-		err := r.Parse("f", "", strings.NewReader(write(maxEntries+1)))
+		err := r.Parse(t.Context(), "f", "", strings.NewReader(write(maxEntries+1)))
 		require.ErrorContains(t, err, ": the feed has more than 2097152 entries", format)
 		assert.Len(t, r.Entries, maxEntries)
 
@@ -161,8 +161,8 @@ func TestStandardInput(t *testing.T) {
 func TestEachFeedHasAnEntry(t *testing.T) {
 	t.Parallel()
 	var r Reader
-	require.NoError(t, r.Parse("f", "", strings.NewReader("192.0.2.1")))
-	require.EqualError(t, r.Parse("g", "", strings.NewReader("")), "g:1: the feed ends without an entry")
+	require.NoError(t, r.Parse(t.Context(), "f", "", strings.NewReader("192.0.2.1")))
+	require.EqualError(t, r.Parse(t.Context(), "g", "", strings.NewReader("")), "g:1: the feed ends without an entry")
 }
 
 // -format says what a feed is, and without it its name and its Content-Type do.
@@ -182,7 +182,7 @@ func TestFormatIsFound(t *testing.T) {
 		{"plain", "feed.json", "application/json", "plain"},
 	} {
 		r := Reader{Format: tt.format, Column: "1"}
-		require.NoError(t, r.Parse(tt.name, tt.contentType, strings.NewReader(texts[tt.want])), tt)
+		require.NoError(t, r.Parse(t.Context(), tt.name, tt.contentType, strings.NewReader(texts[tt.want])), tt)
 		assert.Equal(t, []string{"192.0.2.1"}, r.Entries, tt)
 	}
 }
