@@ -260,7 +260,8 @@ type AddEntriesResult struct {
 // than a list can hold; nothing is sent then. A call that fails ends it with a [*PartialError] that says which entries
 // were accepted, which not, and of which that is unknown; the result comes with it and has the replies so far.
 // Repeating it with all of them does no harm. Without entries nothing is sent. Whether there is room in the list is for
-// the service to say. Tasks of the replies are not waited for.
+// the service to say. Tasks of the replies are not waited for. A 2xx response of any shape counts as accepted: one that
+// neither names a task nor shows the entries proves nothing, so read the list if they must be there.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
 	if _, err := expand(entriesPath, id); err != nil { // also without entries
 		return nil, err

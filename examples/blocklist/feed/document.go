@@ -26,9 +26,10 @@ type document struct {
 
 // add takes an entry of the line, unless there are too many.
 func (d *document) add(entry string) error {
-	if d.entries++; d.entries > maxEntries {
-		return fmt.Errorf("the feed has more than %d entries", maxEntries)
+	if most := cmp.Or(d.most, maxEntries); d.entries == most {
+		return fmt.Errorf("the feed has more than %d entries", most)
 	}
+	d.entries++
 	d.Entries = append(d.Entries, entry)
 	d.Places = append(d.Places, fmt.Sprintf("%s:%d", d.name, d.line))
 	return nil

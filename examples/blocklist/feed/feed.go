@@ -30,6 +30,7 @@ type Reader struct {
 	Timeout               time.Duration     // of a feed over http; 0 is half a minute
 	Stdin                 io.Reader         // the feed that is called -
 	transport             http.RoundTripper // of a feed over http; nil is that of package http
+	most                  int               // entries of a feed; 0 is maxEntries
 
 	Entries []string // as they are written in the feeds
 	Places  []string // where they stand, with file and line
