@@ -3,7 +3,7 @@ package redact
 import (
 	"html"
 	"slices"
-	"strings"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -13,20 +13,23 @@ const escapesDeep = 3
 
 // step is one way to read on in a text: up to the position to, as these bytes.
 type step struct {
-	text  [4]byte
 	to    int32
+	text  [longestStep]byte
 	size  int8 // number of bytes; 0 for what stands for nothing, as the end of a line that goes on
 	any   bool // a text that is cut off ends in this escape, so it may stand for anything
 	loose bool // an escape that may well be none, or only the beginning of one that is written with others
 }
 
+// longestStep is the length of the longest entity that has two characters.
+const longestStep = 6
+
 // isIntro tells the bytes with which an escape begins.
-var isIntro = [256]bool{'\\': true, '%': true, '&': true, '=': true, '+': true}
+var isIntro = [256]bool{'\\': true, '%': true, '&': true, '=': true, '+': true, '~': true}
 
 // plain reads a byte as itself.
 func (l *layer) plain(p int) step { return ascii(l.text[p], int32(p+1)) } //nolint:gosec // no text is that long
 
-func ascii(c byte, to int32) step { return step{text: [4]byte{c}, size: 1, to: to} }
+func ascii(c byte, to int32) step { return step{text: [longestStep]byte{c}, size: 1, to: to} }
 
 // table has the escapes of a text: those at p are steps[begin[p]:begin[p+1]].
 type table struct {
@@ -44,7 +47,7 @@ func (l *layer) escapes(p, deep int) []step {
 }
 
 // tabulate reads the escapes of a text: those of JSON, Go, C and JavaScript (\), of URLs and forms (% and +), of XML
-// and HTML (&) and of quoted-printable (=). It goes over the text once for each depth, so the work is linear in its
+// and HTML (&), of quoted-printable (=) and of JSON pointers (~). It goes over the text once for each depth, so the work is linear in its
 // length.
 func (l *layer) tabulate(most int) {
 	if l.tables[most].begin != nil || !slices.ContainsFunc(l.text, func(c byte) bool { return isIntro[c] }) {
@@ -99,7 +102,9 @@ func (r *reader) behind(intro step) {
 		r.entity(from)
 	case '=':
 		r.quotedPrintable(from)
-	default:
+	case '~':
+		r.pointer(from)
+	default: // a plus sign
 		r.addLoose(ascii(' ', intro.to))
 	}
 }
@@ -194,6 +199,7 @@ func (r *reader) next(from cursors, good func(byte) bool, base rune) cursors {
 
 // readOn is next from one place. Before the byte so many lines may end that go on: one for each quoted-printable writer.
 func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base rune, lines int) {
+	r.reads++
 	p := int(from.to)
 	if p == len(r.text) {
 		to.ended = true
@@ -229,20 +235,38 @@ func (r *reader) one(from cursors, want byte) cursors {
 	return r.next(from, func(c byte) bool { return c == want }, 0)
 }
 
+// longestNumber bounds the digits of a number that has no length of its own. A longer one, which begins with zeros, is not
+// read: the digits may be escapes themselves, so a text could be one number from each of its bytes on.
+const longestNumber = 20
+
 // digits reads a number of at least so many digits, and at most so many, to the base 8, 10 or 16.
 func (r *reader) digits(from cursors, least, most int, good func(byte) bool, base rune) cursors {
 	for i := range from.list() {
 		from.all[i].n = 0
 	}
-	for i := range most {
-		to := r.next(from, good, base)
-		if to.size == 0 && i >= least {
-			from.ended = to.ended
-			return from
+	return r.moreDigits(from, least, most, good, base)
+}
+
+// moreDigits reads on in a number. A number ends where no digit follows. In one reading of the text it may end where it
+// goes on in another one.
+func (r *reader) moreDigits(from cursors, least, most int, good func(byte) bool, base rune) cursors {
+	var whole cursors
+	for i := 0; i < most && from.size > 0; i++ {
+		to := cursors{ended: from.ended}
+		for _, one := range from.list() {
+			had := to.size
+			r.readOn(&to, one, good, base, escapesDeep)
+			if i >= least && to.size == had {
+				whole.put(one.n, one.to)
+			}
 		}
 		from = to
 	}
-	return from
+	for _, one := range from.list() {
+		whole.put(one.n, one.to)
+	}
+	whole.ended = from.ended
+	return whole
 }
 
 func (r *reader) hex(from cursors, least, most int) cursors {
@@ -263,6 +287,7 @@ func digit(c byte) rune {
 
 // backslash reads what stands behind a backslash.
 func (r *reader) backslash(from cursors) {
+	r.lineEnd(from)
 	all := r.next(from, func(c byte) bool { return ' ' <= c && c < 0x7f }, 0)
 	r.addEnd(all.ended)
 	for _, one := range all.list() {
@@ -273,32 +298,67 @@ func (r *reader) backslash(from cursors) {
 			r.addRunes(r.hex(at(one.to), 8, 8))
 		case 'x':
 			r.addBytes(r.hex(at(one.to), 2, 2))
-		case '0', '1', '2', '3':
-			octal := r.digits(at(one.to), 2, 2, isOctal, 8)
-			for i := range octal.list() {
-				octal.all[i].n += digit(c) << 6
+			r.addNumbers(r.hex(at(one.to), 3, longestNumber)) // of C, which reads all digits
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			more := 2
+			if c >= '4' {
+				more = 1 // a byte has no more
 			}
-			r.addBytes(octal)
+			r.addNumbers(r.moreDigits(cursors{all: [8]cursor{{n: digit(c), to: one.to}}, size: 1}, 0, more, isOctal, 8))
 		case 'n':
 			r.add(ascii('\n', one.to))
 		case 'r':
 			r.add(ascii('\r', one.to))
 		case 't':
 			r.add(ascii('\t', one.to))
-		default:
-			if strings.IndexByte(`"'/\`, c) >= 0 {
-				r.add(ascii(c, one.to))
-			} else if !isAlnum(c) { // what shells and regular expressions escape
-				r.addLoose(ascii(c, one.to))
-			}
+		case 'b', 'f', 'v': // characters that no secret has
+		case '"', '\'', '/', '\\':
+			r.add(ascii(c, one.to))
+		default: // what shells, regular expressions and JavaScript escape
+			r.addLoose(ascii(c, one.to))
 		}
 	}
+}
+
+// addNumbers adds numbers of any length: bytes if they are small enough, and otherwise characters.
+func (r *reader) addNumbers(all cursors) {
+	var small cursors
+	for _, one := range all.list() {
+		if one.n < 1<<8 {
+			small.put(one.n, one.to)
+		} else {
+			r.addRune(one.n, one.to)
+		}
+	}
+	small.ended = all.ended
+	r.addBytes(small)
+}
+
+// lineEnd reads the end of a line behind the sign that the line goes on in the next one.
+func (r *reader) lineEnd(from cursors) {
+	feed := r.one(from, '\n')
+	if feed.size == 0 {
+		feed = r.one(r.one(from, '\r'), '\n')
+	}
+	for _, one := range feed.list() {
+		r.add(step{to: one.to})
+	}
+	r.addEnd(feed.ended)
+}
+
+// pointer reads what stands behind a tilde in a JSON pointer.
+func (r *reader) pointer(from cursors) {
+	all := r.next(from, func(c byte) bool { return c == '0' || c == '1' }, 0)
+	for _, one := range all.list() {
+		r.addLoose(ascii("~/"[one.n-'0'], one.to))
+	}
+	r.addEnd(all.ended)
 }
 
 // unicode reads what stands behind \u or %u: four digits, twice for what has two units in UTF-16, or digits in braces.
 func (r *reader) unicode(from cursors, intro byte) {
 	if open := r.one(from, '{'); open.size > 0 {
-		number := r.hex(open, 1, 8)
+		number := r.hex(open, 1, longestNumber)
 		for _, one := range number.list() {
 			closed := r.one(at(one.to), '}')
 			for _, end := range closed.list() {
@@ -331,14 +391,14 @@ func (r *reader) percent(from cursors) {
 	r.addBytes(r.hex(from, 2, 2))
 }
 
+// mostBlanks bounds the blanks between the sign that a line goes on and its end. No line of quoted-printable is longer.
+const mostBlanks = 76
+
 // quotedPrintable reads what stands behind an equals sign: two digits, or the end of a line that goes on in the next.
 func (r *reader) quotedPrintable(from cursors) {
-	feed := r.one(from, '\n')
-	if feed.size == 0 {
-		feed = r.one(r.one(from, '\r'), '\n')
-	}
-	for _, one := range feed.list() {
-		r.add(step{to: one.to})
+	for end, blanks := from, 0; end.size > 0 && blanks < mostBlanks; blanks++ {
+		r.lineEnd(end)
+		end = r.next(end, func(c byte) bool { return c == ' ' || c == '\t' }, 0)
 	}
 	before := len(r.steps)
 	r.addBytes(r.hex(from, 2, 2))
@@ -354,21 +414,37 @@ func (r *reader) entity(from cursors) {
 		r.name(&n, from.all[0].to)
 		return
 	}
-	number := r.digits(sign, 1, len(r.text), isDecimal, 10)
+	number := r.digits(sign, 1, longestNumber, isDecimal, 10)
 	if x := r.next(sign, func(c byte) bool { return c == 'x' || c == 'X' }, 0); x.size > 0 {
-		number = r.hex(x, 1, len(r.text))
+		number = r.hex(x, 1, longestNumber)
 	}
 	r.addEnd(number.ended)
 	for _, one := range number.list() {
 		before := len(r.steps)
 		closed := r.one(at(one.to), ';')
 		for _, end := range closed.list() {
-			r.addRune(one.n, end.to)
+			r.addNumber(one.n, end.to)
 		}
 		if closed.size == 0 {
-			r.addRune(one.n, one.to)
+			r.addNumber(one.n, one.to)
 			r.loosen(before, true)
 		}
+	}
+}
+
+// windows1252 are the characters that browsers read numbers from 128 to 159 as.
+var windows1252 = func() (chars [32]rune) {
+	for i := range chars {
+		chars[i], _ = utf8.DecodeRuneInString(html.UnescapeString("&#" + strconv.Itoa(128+i) + ";"))
+	}
+	return chars
+}()
+
+// addNumber adds the character of a number in HTML.
+func (r *reader) addNumber(n, to int32) {
+	r.addRune(n, to)
+	if 128 <= n && n < 160 {
+		r.addRune(windows1252[n-128], to)
 	}
 }
 
@@ -428,5 +504,9 @@ func (r *reader) named(n *name) {
 		before := len(r.steps)
 		r.addRune(c, n.ends[n.size-rest-1])
 		r.loosen(before, n.text[n.size-rest-1] != ';')
+	} else if n.text[n.size-1] == ';' && c != '&' && len(said) <= longestStep { // it has two characters
+		one := step{to: n.ends[n.size-1], size: int8(len(said))} //nolint:gosec // six at most
+		copy(one.text[:], said)
+		r.add(one)
 	}
 }

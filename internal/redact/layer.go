@@ -8,6 +8,7 @@ type layer struct {
 	odd      []bool  // bytes that were written as escapes in the layer before; nil if this is no layer without escapes
 	cut      bool    // the text goes on behind its end, nobody knows how
 	tables   [escapesDeep + 1]table
+	reads    int // bytes of escapes that were read, for tests
 
 	kinds       kinds // of the escapes in it that are not loose, once unescapedOf is made
 	unescapedOf map[kinds]*layer
