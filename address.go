@@ -29,7 +29,8 @@ func (b *base) url(path, query string) (url.URL, error) {
 	return url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, err
 }
 
-// parseBase reads the base URL: https, or http where plainHTTP or a loopback host allows it.
+// parseBase reads the base URL: https, or http where plainHTTP or a loopback host allows it. No error repeats a part of it:
+// in one that is spelled wrong, a password may stand in any of them.
 func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -47,15 +48,15 @@ func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 		return nil, invalid("base URL", "must not hold a fragment")
 	}
 	if port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil || port == 0 {
-		return nil, invalid("base URL", "port %s is not between 1 and 65535", u.Port())
+		return nil, invalid("base URL", "the port is not between 1 and 65535")
 	}
 	origin := originOf(u)
 	switch {
 	case !validHost(origin.Host):
-		return nil, invalid("base URL", "host %q is no host name", u.Hostname())
+		return nil, invalid("base URL", "the host is no host name")
 	case origin.Scheme == "https":
 	case origin.Scheme != "http":
-		return nil, invalid("base URL", "scheme %q is not https", u.Scheme)
+		return nil, invalid("base URL", "the scheme is not https")
 	case !plainHTTP && !isLoopback(u.Hostname()):
 		return nil, invalid("base URL", "http is for loopback only; use https or WithPlainHTTP")
 	}
@@ -66,7 +67,7 @@ func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 	root := strings.TrimRight(u.EscapedPath(), "/")
 	if root != "" {
 		if root, err = cleanPath("base URL", root); err != nil {
-			return nil, err
+			return nil, invalid("base URL", "the path has an empty element, a dot element, a backslash, a control character or a bad escape")
 		}
 	}
 	b := &base{scheme: origin.Scheme, host: origin.Host, path: root + "/" + segment + "/v1", customer: customer}

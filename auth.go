@@ -1,10 +1,12 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -171,30 +173,16 @@ func (n *authenticator) finder() *redact.Finder {
 	}
 }
 
-// text is one without secrets.
+// text is one without secrets, of a long one the beginning.
 func (n *authenticator) text(s string) string { return n.finder().Text(s) }
 
-// redactIn takes the secrets out of texts.
+// redactIn takes the secrets out of texts. Together they are no longer than one that is shown, so the last may be cut.
 func (n *authenticator) redactIn(texts ...*string) {
+	left := redact.Most
 	for _, s := range texts {
-		*s = n.text(*s)
-	}
-}
-
-// name is a name, by which something may be looked up, without secrets: a short one may have one in it by chance and is
-// kept.
-func (n *authenticator) name(s string) string {
-	const least = 16
-	if len(s) < least {
-		return s
-	}
-	return n.text(s)
-}
-
-// redactNames takes the secrets out of names.
-func (n *authenticator) redactNames(names ...*string) {
-	for _, s := range names {
-		*s = n.name(*s)
+		long := len(*s)
+		*s = string(n.excerpt([]byte(*s), left, false))
+		left = max(0, left-long)
 	}
 }
 
@@ -202,7 +190,11 @@ func (n *authenticator) redactNames(names ...*string) {
 // what it repeats of it may be a piece of the secret.
 func (c *Client) resolveSent(field, address string) (path, query string, err error) {
 	path, query, err = c.base.resolve(field, address)
-	if err != nil && c.auth.text(address) != address {
+	switch {
+	case err == nil:
+	case len(address) > redact.Most:
+		err = invalid(field, "leads astray, and is longer than an address can be")
+	case c.auth.text(address) != address:
 		err = invalid(field, "leads astray, with a credential in it")
 	}
 	return path, query, err
@@ -213,8 +205,8 @@ func (n *authenticator) excerpt(b []byte, most int, cut bool) []byte {
 	return n.finder().Beginning(b, most, cut)
 }
 
-// redactError gives err itself, or when its text holds a secret one that says the same without.
-func (n *authenticator) redactError(err error) error { return n.finder().Error(err) }
+// redactError gives err itself, or when it holds a secret one that says the same without.
+func (n *authenticator) redactError(err error) error { return n.finder().Error(err, fieldsOf) }
 
 // unsafeHeaders are those that errors do without: what carries credentials, and what asks for them.
 var unsafeHeaders = []string{
@@ -222,12 +214,25 @@ var unsafeHeaders = []string{
 	"Proxy-Authorization", "Set-Cookie", "Set-Cookie2", "Www-Authenticate",
 }
 
-// safeHeader copies a reply's header for an error; of a Location its origin alone.
+// safeHeader copies a reply's header for an error, up to the size of a text that is shown; the longest go first. Of a
+// Location it keeps the origin alone.
 func (c *Client) safeHeader(h http.Header) http.Header {
-	safe := make(http.Header, len(h))
-	for name, values := range h {
-		// A transport of the user's may spell a name in its own way.
-		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || c.auth.text(name) != name {
+	size := func(name string) (n int) {
+		for _, v := range h[name] {
+			n += len(name) + len(": \r\n") + len(v)
+		}
+		return n
+	}
+	safe, left := make(http.Header, len(h)), redact.Most
+	for _, name := range slices.SortedFunc(maps.Keys(h), func(a, b string) int {
+		return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(a, b))
+	}) {
+		values := h[name]
+		if left -= size(name); left < 0 {
+			break
+		}
+		// HTTP does not keep the letter case of a name, and a transport of the user's may spell it in its own way.
+		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || c.auth.finder().Holds(name) {
 			continue
 		}
 		for _, v := range values {
@@ -235,9 +240,12 @@ func (c *Client) safeHeader(h http.Header) http.Header {
 		}
 	}
 	if location := h.Get("Location"); location != "" {
-		origin := redact.Mark // a secret in the name of a host is in lower case afterwards
+		origin := redact.Mark
 		if c.auth.text(location) == location {
 			origin = c.base.originOfLocation(location)
+		}
+		if c.auth.finder().Holds(origin) { // in lower case
+			origin = redact.Mark
 		}
 		safe.Set("Location", origin)
 	}

@@ -30,7 +30,9 @@ func caught(f func() error, done func(error)) {
 // caught is the same for errors that reach the user as they are. A transport may panic with the request that it sends.
 func (c *Client) caught(f func() error, done func(error)) {
 	caught(f, func(err error) {
-		if err != nil {
+		if panicked, ok := err.(*panicError); ok { //nolint:errorlint // one that is wrapped is shown by what wraps it
+			err = &panicError{printable(c.auth.text(panicked.text)), panicked.is}
+		} else if err != nil {
 			err = c.auth.redactError(err)
 		}
 		done(err)
@@ -52,7 +54,8 @@ func newPanicError(value any) *panicError {
 	}
 }
 
-func (e *panicError) Error() string { return printable(e.text) }
+// Error is not clipped yet: what is clipped before the secrets are out of it may end in a piece of one.
+func (e *panicError) Error() string { return e.text }
 
 // Is compares the value of the panic, if that is an error.
 func (e *panicError) Is(target error) bool { return e.is(target) }

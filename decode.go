@@ -100,7 +100,7 @@ func isHTML(h http.Header) bool {
 // thing, nobody knows.
 func (r *reply) bad(what string, cause error) *Error {
 	beginning := r.exchange.client.auth.excerpt(r.body, maxShown, false)
-	e := r.exchange.newError(&badReply{what, r.header.Get("Content-Type"), beginning, cause})
+	e := r.exchange.newError(&badReply{what, r.exchange.client.auth.text(r.header.Get("Content-Type")), beginning, cause})
 	if r.exchange.kind != read {
 		e.outcome = Unknown
 	}
@@ -162,7 +162,14 @@ func decodeReason(err error) string {
 // maxShown bounds how much of an unusable body its error repeats.
 const maxShown = 200
 
-func clip(body []byte) []byte { return body[:min(len(body), maxShown)] }
+// clip is what an error repeats of a value. A long one is not cut, as the secrets are taken out only later: a piece of one
+// at the end would stay.
+func clip(value []byte) []byte {
+	if len(value) > maxShown {
+		return fmt.Appendf(nil, "a value of %d bytes", len(value))
+	}
+	return value
+}
 
 // errorBody is every shape in which an error's text is read (open point 31).
 type errorBody struct {
@@ -302,7 +309,7 @@ func parseTimestamp(text string) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not an ISO 8601 timestamp", clip([]byte(text)))
+	return time.Time{}, fmt.Errorf("%s is not an ISO 8601 timestamp", clip([]byte(strconv.Quote(text))))
 }
 
 // marshalJSON encodes a request body. Characters that only matter in HTML stay as they are.

@@ -356,7 +356,11 @@ const maxPrinted = 512
 // plain to see (a newline, a terminal's escape, a broken rune).
 func printable(s string) string {
 	if len(s) > maxPrinted {
-		s = strings.ToValidUTF8(s[:maxPrinted], "") + "..."
+		end := maxPrinted
+		for end > maxPrinted-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		s = s[:end] + "..." // what is broken stays: without it, two pieces of a secret may become one
 	}
 	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
 		return s

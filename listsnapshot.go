@@ -63,7 +63,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 		case e.ID == "", twice && entries[at].Entry != e.Entry:
 			return nil, s.unusable("the entry %q has no id of its own", s.client.auth.excerpt([]byte(e.Entry), maxShown, false))
 		case twice:
-			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", printable(e.Entry)))
+			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", printable(s.client.auth.text(e.Entry))))
 		}
 		seen[e.ID] = len(entries)
 		entries = append(roomFor(entries, 1), held{e, heldEntry(e.Entry).meaning})
@@ -88,7 +88,7 @@ func (s *NetworkListsService) changed(id string, entries int, reason string) err
 		return err
 	}
 	reason = s.client.auth.text("the list changed while it was read: " + reason)
-	return &PaginationError{Path: s.client.base.path + path, Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
+	return &PaginationError{Path: s.client.auth.text(s.client.base.path + path), Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
 }
 
 // sameEntries tells whether the texts and the entries are the same, in any order. The service may spell them differently

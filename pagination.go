@@ -476,7 +476,9 @@ func (t *trail) visit(path, query string) bool {
 }
 
 func (t *trail) broken(format string, args ...any) error {
-	return &PaginationError{Path: t.client.base.path + t.path, Page: t.pages, Reason: t.client.auth.text(fmt.Sprintf(format, args...))}
+	return &PaginationError{
+		Path: t.client.auth.text(t.client.base.path + t.path), Page: t.pages, Reason: t.client.auth.text(fmt.Sprintf(format, args...)),
+	}
 }
 
 // checkPaging refuses page numbers and counts that no collection has.

@@ -305,7 +305,7 @@ func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(
 			if tx, err = look(ctx, cl); err != nil {
 				return Progress{}, err
 			}
-			return Progress{Status: s.client.auth.name(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
+			return Progress{Status: s.client.auth.text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
 		})
 	switch {
 	case err != nil:

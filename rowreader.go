@@ -18,7 +18,7 @@ import (
 // resultReader reads one statistics reply (service-interface section 2.4). Its members may come in any order (open point
 // 30); unknown ones are skipped.
 type resultReader struct {
-	dec   *jsontext.Decoder
+	dec   tokenizer
 	meter *meter
 
 	auth  *authenticator  // whose secrets stay out of errors
@@ -42,12 +42,41 @@ type resultReader struct {
 // newResultReader reads a reply as it arrives; no single value may be longer than limit.
 func newResultReader(body io.Reader, limit int64, auth *authenticator) *resultReader {
 	m := &meter{from: body, limit: limit, left: limit}
-	return &resultReader{dec: jsontext.NewDecoder(m, unboundedNames), meter: m, auth: auth, total: -1}
+	return &resultReader{dec: newTokenizer(m), meter: m, auth: auth, total: -1}
 }
 
 // unboundedNames keeps the tokenizer from remembering every name of an object, to tell one that comes twice: a member
 // that is skipped may have millions. Those that matter are told apart in member.
 var unboundedNames = jsontext.AllowDuplicateNames(true)
+
+// tokenizer is that of jsontext, whose errors here do not say in which member they are: their text shortens long names, and
+// so may hold a piece of a secret that nobody finds.
+type tokenizer struct{ *jsontext.Decoder }
+
+func newTokenizer(from io.Reader) tokenizer {
+	return tokenizer{jsontext.NewDecoder(from, unboundedNames)}
+}
+
+func (t tokenizer) ReadToken() (jsontext.Token, error) {
+	token, err := t.Decoder.ReadToken()
+	return token, withoutPointer(err)
+}
+
+func (t tokenizer) ReadValue() (jsontext.Value, error) {
+	value, err := t.Decoder.ReadValue()
+	return value, withoutPointer(err)
+}
+
+func withoutPointer(err error) error {
+	if err == nil {
+		return nil // almost always, and without an allocation
+	}
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		return &jsontext.SyntacticError{ByteOffset: syntax.ByteOffset, Err: syntax.Err}
+	}
+	return err
+}
 
 // next reads on to the next row, which is in table then. It is false at the end of the reply, or with err. Rows that come
 // before their columns are read when the reply has ended.
@@ -258,7 +287,7 @@ func (r *resultReader) closeRows() error {
 	}
 	r.moved = true
 	rest := r.source.rest()
-	r.dec = jsontext.NewDecoder(io.MultiReader(strings.NewReader(`{"":[`), rest), unboundedNames)
+	r.dec = newTokenizer(io.MultiReader(strings.NewReader(`{"":[`), rest))
 	for range 4 {
 		if _, err := r.dec.ReadToken(); err != nil {
 			return err

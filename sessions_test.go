@@ -209,7 +209,7 @@ func TestSessionRefusedIsUnauthorized(t *testing.T) {
 				assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e)
-				assert.Equal(f, []any{401, "authentication failed", 1}, []any{e.StatusCode, e.Description, e.Attempts})
+				assert.Equal(f, []any{401, "Unauthorized", 1}, []any{e.StatusCode, e.Description, e.Attempts})
 				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
 				assert.Len(f, f.srv.Requests(), 1)
 				assert.Zero(f, f.srv.Logins())

@@ -153,7 +153,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 		if task, err = poller.look(ctx); err != nil {
 			return Progress{}, err
 		}
-		return Progress{Status: s.client.auth.name(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
+		return Progress{Status: s.client.auth.text(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
 	})
 	switch {
 	case err != nil:
@@ -251,12 +251,13 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 
 // failed makes the error of a task. Errors hold no credential, whatever the service says.
 func (s *TasksService) failed(t *Task) *TaskError {
-	auth := s.client.auth
-	auth.redactNames(&t.ID, &t.URI, &t.Operation, &t.Status, &t.User.ID, &t.User.URI, &t.Target.ID, &t.Target.URI)
-	auth.redactIn(&t.ErrorInfo.Message, &t.ErrorInfo.Type)
-	for i := range t.ErrorInfo.Details {
-		auth.redactIn(&t.ErrorInfo.Details[i].Message)
+	texts := []*string{
+		&t.ID, &t.URI, &t.Operation, &t.Status, &t.User.ID, &t.User.URI, &t.Target.ID, &t.Target.URI, &t.ErrorInfo.Type, &t.ErrorInfo.Message,
 	}
+	for i := range t.ErrorInfo.Details {
+		texts = append(texts, &t.ErrorInfo.Details[i].Message)
+	}
+	s.client.auth.redactIn(texts...)
 	return &TaskError{t}
 }
 

@@ -248,7 +248,11 @@ func (x *exchange) newError(cause error) *Error {
 	}
 	e.Body = x.client.auth.excerpt(a.body, maxErrorBody, a.cut)
 	e.Header = x.client.safeHeader(a.header)
-	e.Description = x.client.auth.text(describe(a.severity(), e.Header, e.Body))
+	words := a.body // the secrets are taken out of what it says: without them it may be no JSON
+	if x.kind == login {
+		words = nil
+	}
+	e.Description = x.client.auth.text(describe(a.severity(), e.Header, words))
 	if a.status >= http.StatusMultipleChoices && a.status < http.StatusBadRequest {
 		e.Body = nil // it repeats where the redirect leads
 	}

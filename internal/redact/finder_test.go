@@ -135,6 +135,22 @@ func TestUserInformationIsTakenOut(t *testing.T) {
 		"https://example.com, bob@example.com":       "https://example.com, bob@example.com",
 		"// bob@example.com":                         "// bob@example.com",
 		"https://@example.com":                       "https://@example.com",
+		"http://bob:p{w@h/":                          "http://[redacted]@h/",
+		"http://bob:{w}@h/":                          "http://[redacted]@h/",
+		`{"u":"http://bob:p\"w@h/"}`:                 `{"u":"http://[redacted]@h/"}`,
+		"see //bob:pw@h/x":                           "see //[redacted]@h/x",
+		"http:///bob:pw@h":                           "http:///[redacted]@h",
+		"https=3A//bob:pw@h":                         "https=3A//[redacted]@h",
+		"https=3A=2F=2Fbob:pw@h":                     "https=3A=2F=2F[redacted]@h",
+		"http://a&b:pw@h":                            "http://[redacted]@h",
+		"http://h,b@c":                               "http://h,b@c",
+		"http://h&a=b@c":                             "http://h&a=b@c",
+		`{"u":"http:\/\/h:443","m":"a@b"}`:           `{"u":"http:\/\/h:443","m":"a@b"}`,
+		"&quot;http://h:443&quot;,&quot;a@b&quot;":   "&quot;http://h:443&quot;,&quot;a@b&quot;",
+		"see http://h:{port}/ or mail a@b":           "see http://h:{port}/ or mail a@b",
+		"https://example.com//a@b":                   "https://example.com//a@b",
+		"https://example.com:8080//a@b":              "https://example.com:8080//a@b",
+		"// bob:pw@example.com":                      "// bob:pw@example.com",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -149,8 +165,8 @@ func TestErrorKeepsWhatItMatches(t *testing.T) {
 	t.Parallel()
 	f := finder("secret")
 	plain := errors.New("no")
-	assert.Same(t, plain, f.Error(plain))
-	err := f.Error(fmt.Errorf("the secret: %w", io.ErrUnexpectedEOF))
+	assert.Same(t, plain, f.Error(plain, nil))
+	err := f.Error(fmt.Errorf("the secret: %w", io.ErrUnexpectedEOF), nil)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.EqualError(t, err, "the [redacted]: unexpected EOF")
 	assert.NoError(t, errors.Unwrap(err))

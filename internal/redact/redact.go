@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -21,6 +22,9 @@ const Mark = "[redacted]"
 
 // Least is the length in bytes from which on a secret is looked for; a shorter one stands in too many texts by chance.
 const Least = 4
+
+// Most is how much of a text is shown, in bytes. It bounds the work: whoever sends the text decides on its length.
+const Most = 64 << 10
 
 // Margin is how many bytes behind the end of what is shown [Finder.Beginning] looks at, so that a secret which crosses
 // that end is found whole.
@@ -57,11 +61,22 @@ type Hidden struct {
 type Finder struct {
 	hidden []Hidden
 	built  func() *automaton // when the first text is shown: most clients never need it
+	lower  func() *Finder    // of the secrets in lower case
 }
 
 // NewFinder returns a Finder for these secrets.
 func NewFinder(hidden ...Hidden) *Finder {
-	return &Finder{hidden, sync.OnceValue(func() *automaton { return newAutomaton(hidden) })}
+	return &Finder{
+		hidden: hidden,
+		built:  sync.OnceValue(func() *automaton { return newAutomaton(hidden) }),
+		lower: sync.OnceValue(func() *Finder {
+			lower := make([]Hidden, 0, len(hidden))
+			for _, h := range hidden {
+				lower = append(lower, Hidden{strings.ToLower(h.Before), New(strings.ToLower(h.Secret.Reveal()))})
+			}
+			return NewFinder(lower...)
+		}),
+	}
 }
 
 // With returns a Finder that looks for more secrets.
@@ -70,8 +85,22 @@ func (f *Finder) With(more ...Hidden) *Finder { return NewFinder(slices.Concat(f
 // Bytes returns a text without secrets: the text itself if there are none in it.
 func (f *Finder) Bytes(text []byte) []byte { return f.replace(text, false) }
 
-// Text returns a text without secrets.
-func (f *Finder) Text(text string) string { return string(f.replace([]byte(text), false)) }
+// Text returns a text without secrets, of a longer one the first [Most] bytes.
+func (f *Finder) Text(text string) string {
+	return string(f.Beginning([]byte(text[:min(len(text), Most+Margin)]), Most, false))
+}
+
+// Holds reports whether a text is longer than [Most] or holds a secret, in whatever letter case.
+func (f *Finder) Holds(text string) bool {
+	if f.Text(text) != text {
+		return true
+	}
+	if f == nil {
+		return false
+	}
+	text = strings.ToLower(text)
+	return f.lower().Text(text) != text
+}
 
 // Beginning returns the first bytes of a text without secrets, at most so many. It looks at [Margin] bytes more. If the
 // text goes on behind them, or is cut off by itself, the beginning of a secret at its end is taken out, too.
@@ -83,14 +112,45 @@ func (f *Finder) Beginning(text []byte, most int, cut bool) []byte {
 	return text[:min(len(text), most)]
 }
 
-// Error returns err itself, or if its text holds a secret, an error that says the same without it. That one matches what
-// err matches and unwraps to nothing.
-func (f *Finder) Error(err error) error {
+// Error returns err itself, or if it holds a secret, an error that says the same without it. That one matches what err
+// matches and unwraps to nothing. A secret may stand in the text of err or of an error that it wraps, or in what fields
+// returns of one of them: what it holds beside its text. A nil fields returns nothing.
+func (f *Finder) Error(err error, fields func(error) []string) error {
 	text := err.Error()
-	if safe := f.Text(text); safe != text {
-		return &redactedError{safe, func(target error) bool { return errors.Is(err, target) }}
+	safe := f.Text(text)
+	if left := Most - len(text); safe == text && f.errorsSafe(err, text, fields, &left) {
+		return err
 	}
-	return err
+	return &redactedError{safe, func(target error) bool { return errors.Is(err, target) }}
+}
+
+// errorsSafe goes through the tree of an error whose text is shown already. It reads no more than is left.
+func (f *Finder) errorsSafe(err error, shown string, fields func(error) []string, left *int) bool {
+	var texts []string
+	if text := err.Error(); !strings.Contains(shown, text) {
+		texts = append(texts, text)
+	}
+	if fields != nil {
+		texts = append(texts, fields(err)...)
+	}
+	for _, text := range texts {
+		if *left -= len(text); *left < 0 || f.Text(text) != text {
+			return false
+		}
+	}
+	var inner []error
+	switch err := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
+	case interface{ Unwrap() error }:
+		inner = []error{err.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = err.Unwrap()
+	}
+	for _, err := range inner {
+		if err != nil && !f.errorsSafe(err, shown, fields, left) {
+			return false
+		}
+	}
+	return true
 }
 
 // redactedError keeps errors.Is of the error it stands for, and neither its text nor itself: not in a field either, as

@@ -1,0 +1,270 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// Places of a response in which a secret, or a piece of one, could reach an error unseen.
+
+// An error that repeats a value repeats it whole or not at all: cut before the secrets are out of it, it could end in a
+// piece of one. The padding lets any cut between 100 and 600 bytes fall into the password.
+func TestNoValueIsCutBeforeItIsRedacted(t *testing.T) {
+	t.Parallel()
+	events := func(value string) string {
+		return `{"columns":[{"name":"event_timestamp_ms"},{"name":"v"}],"rows":[["2026-11-20T00:00:00",` + value + `]],"total_results":1}`
+	}
+	for name, tt := range map[string]struct {
+		body func(said string) string
+		call func(*webdelivery.Client) error
+	}{
+		"an address": {func(said string) string { return events(`"` + said + `"`) }, lastOf[struct {
+			V netip.Addr `stats:"v"`
+		}]},
+		"a number": {func(said string) string { return events(`"` + said + `"`) }, lastOf[struct {
+			V float64 `stats:"v"`
+		}]},
+		"a time": {func(said string) string { return events(`"` + said + `"`) }, lastOf[struct {
+			V time.Time `stats:"v"`
+		}]},
+		"total_results": {func(said string) string {
+			return `{"columns":[{"name":"v"}],"total_results":"` + said + `","rows":[]}`
+		}, queried},
+		"columns": {func(said string) string { return `{"columns":"` + said + `","rows":[]}` }, queried},
+		"a pointer to a syntax error": {func(said string) string {
+			return `{"zzz":{"` + said + strings.Repeat("b", 300) + `":tru},"rows":[]}`
+		}, queried},
+		"a dimension": {func(said string) string { return `{"dimensions":[{"nam":"` + said + `"}]}` }, func(c *webdelivery.Client) error {
+			_, err := c.Stats.Events.Dimensions(t.Context())
+			return err
+		}},
+		"begin_time": {func(said string) string { return `{"id":"t1","begin_time":"` + said + `"}` }, func(c *webdelivery.Client) error {
+			_, err := c.Tasks.Get(t.Context(), "t1")
+			return err
+		}},
+		"transaction_id": {func(said string) string { return `{"code":201,"transaction_id":"` + said + `"}` }, func(c *webdelivery.Client) error {
+			_, err := c.Purge.Submit(t.Context(), purgeOf(anObject))
+			return err
+		}},
+		"an entry that comes twice": {func(said string) string {
+			return `{"type":"IP","items":[{"id":"e1","entry":"` + said + `"},{"id":"e1","entry":"` + said + `"}],"total":2,"has_more":false,"page_count":1,"page_index":1}`
+		}, func(c *webdelivery.Client) error {
+			_, err := c.NetworkLists.Plan(t.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for padding := range 60 {
+				said := strings.Repeat("x", padding*10) + password + strings.Repeat(" ", 600)
+				err := tt.call(always(t, []byte(tt.body(said))))
+				require.Error(t, err)
+				for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+					require.NotContains(t, inner.Error(), password[:9])
+				}
+			}
+		})
+	}
+}
+
+func queried(c *webdelivery.Client) error {
+	_, err := c.Stats.Events.Query(context.Background(), lastHour(10))
+	return err
+}
+
+func lastOf[T any](c *webdelivery.Client) (last error) {
+	for _, err := range webdelivery.Scan[T](c.Stats.Events.Rows(context.Background(), webdelivery.EventsQuery{
+		Dimensions: []string{"v"}, Start: time.Now().Add(-time.Hour), End: time.Now(),
+	})) {
+		last = err
+	}
+	return last
+}
+
+// A panic is clipped after the secrets are out of it.
+func TestAPanicIsRedactedBeforeItIsClipped(t *testing.T) {
+	t.Parallel()
+	for padding := range 50 {
+		client := answered(t, func(*http.Request) *http.Response {
+			panic(strings.Repeat("x", 300+padding*5) + password + strings.Repeat(" pad", 100))
+		})
+		queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+		_, err := queue.Purge(t.Context(), webdelivery.Exact(anObject))
+		require.ErrorContains(t, err, "panic in")
+		assert.NotContains(t, err.Error(), password[:9])
+		require.NoError(t, queue.Close(t.Context()))
+	}
+}
+
+// What is broken in a text stays in it: without it, the two halves of a secret would be one.
+func TestBrokenTextIsNotMended(t *testing.T) {
+	t.Parallel()
+	transport := roundTripper(func(*http.Request) (*http.Response, error) {
+		return nil, errors.New(password[:8] + "\xff" + password[8:] + strings.Repeat(" pad", 200))
+	})
+	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+		webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+	require.NoError(t, err)
+	_, err = client.Tasks.Get(t.Context(), "t1")
+	require.ErrorContains(t, err, "pad")
+	assert.NotContains(t, err.Error(), password)
+}
+
+// HTTP does not keep the letter case of names, and hosts are shown in lower case.
+func TestHeaderNamesAndHostsAreRedactedInAnyCase(t *testing.T) {
+	t.Parallel()
+	const secret = "Hunter-Horse-22"
+	transport := roundTripper(func(*http.Request) (*http.Response, error) {
+		r := response(http.StatusFound, nil)
+		r.Header = http.Header{"Hunter-Horse-22": {"1"}, "X-Hunter-horse-22": {"2"}, "X-Kept": {"3"}, "Location": {"https://HUNTER-horse-22.example.com/"}}
+		return r, nil
+	})
+	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, strings.ToUpper(secret)),
+		webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+	require.NoError(t, err)
+	_, err = client.Tasks.Get(t.Context(), "t1")
+	var e *webdelivery.Error
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, http.Header{"X-Kept": {"3"}, "Location": {"[redacted]"}}, e.Header)
+	assert.NotContains(t, strings.ToLower(everyPrint(err)), strings.ToLower(secret))
+}
+
+// An error gives the certificate that was not trusted, unless a secret stands in it.
+func TestCertificatesWithASecretAreNotGiven(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		certificate x509.Certificate
+		kept        bool
+	}{
+		"another name":   {x509.Certificate{Raw: []byte("example.com"), Subject: pkix.Name{CommonName: "example.com"}, SerialNumber: big.NewInt(1)}, true},
+		"in the subject": {x509.Certificate{Subject: pkix.Name{CommonName: password}, SerialNumber: big.NewInt(1)}, false},
+		"among others":   {x509.Certificate{Raw: []byte("0\x15" + password + ".example.com"), SerialNumber: big.NewInt(1)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, failed := range []error{
+				x509.HostnameError{Certificate: &tt.certificate, Host: "api.example.com"},
+				x509.CertificateInvalidError{Cert: &tt.certificate, Reason: x509.Expired},
+				&tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{&tt.certificate}, Err: io.ErrUnexpectedEOF},
+			} {
+				transport := roundTripper(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no TLS: %w", failed) })
+				client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+					webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+				require.NoError(t, err)
+				_, err = client.Tasks.Get(t.Context(), "t1")
+				require.ErrorContains(t, err, "no TLS")
+				kept := errors.As(err, new(x509.HostnameError)) || errors.As(err, new(x509.CertificateInvalidError)) ||
+					errors.As(err, new(*tls.CertificateVerificationError))
+				assert.Equal(t, tt.kept, kept, "%T", failed)
+			}
+		})
+	}
+}
+
+// The path of a collection is the caller's, and may hold a secret by mistake.
+func TestThePathOfAPaginationErrorIsRedacted(t *testing.T) {
+	t.Parallel()
+	client := always(t, []byte(`{"items":[{"id":"e1","entry":"192.0.2.1"}],"total":2,"has_more":true,"page_count":2,"page_index":1}`))
+	var last error
+	for _, err := range client.NetworkLists.AllEntries(t.Context(), password, webdelivery.EntryOptions{}) {
+		last = err
+	}
+	var broken *webdelivery.PaginationError
+	require.ErrorAs(t, last, &broken)
+	assert.Equal(t, "/acme/v1/config/networklists/[redacted]/entries", broken.Path)
+}
+
+// A password may be a word of JSON. The description is read before that is taken out.
+func TestTheDescriptionIsReadBeforeItIsRedacted(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"true", "null", "1234", "code", "description"} {
+		transport := roundTripper(func(*http.Request) (*http.Response, error) {
+			return response(http.StatusForbidden, []byte(`{"code":403,"description":"not for you","complete":true,"x":null,"n":12345}`)), nil
+		})
+		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, word),
+			webdelivery.WithHTTPClient(&http.Client{Transport: transport}))
+		require.NoError(t, err)
+		_, err = client.Tasks.Get(t.Context(), "t1")
+		var e *webdelivery.Error
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, "not for you", e.Description, word)
+		assert.NotContains(t, string(e.Body), word)
+	}
+}
+
+// No part of a base URL is repeated: in one that is spelled wrong, the password may stand in each.
+func TestAnErrorOfABaseURLRepeatsNothingOfIt(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{"hunter22", "99999"} {
+		for _, form := range []string{
+			`https://h.example.com/\alice:%s@h`, "https://h.example.com/a/../%s", "https://h.example.com/..%%2f%s", "https://h.example.com/%%zz%s",
+			"https://alice:%s", "https://alice%%3A%s%%40h.example.com", "https://alice:%s%%40h", "%s://api.example.com", "x%s://api.example.com",
+			"https://h.example.com//%s", "https://h_%s!/", "https:alice:%s@h",
+		} {
+			_, err := webdelivery.NewClient(fmt.Sprintf(form, secret), customer, webdelivery.BasicAuth(username, secret))
+			require.Error(t, err, form)
+			assert.NotContains(t, err.Error(), secret, form)
+		}
+	}
+}
+
+// What an error keeps of a response is bounded, and so is the work to take the secrets out.
+func TestWhatAnErrorKeepsIsBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("&#48", 64<<10)
+	client := answered(t, func(r *http.Request) *http.Response {
+		reply := response(http.StatusBadRequest, []byte(`{"description":"`+long+`"}`))
+		reply.Header.Set("X-Long", long)
+		for i := range 100 {
+			reply.Header.Set(fmt.Sprintf("X-%02d", i), long[:1<<10])
+		}
+		if strings.HasSuffix(r.URL.Path, "/t1") {
+			reply = response(http.StatusOK, []byte(`{"id":"t1","complete":true,"error_info":{"message":"`+long+`","details":[{"message":"`+long+`"}]}}`))
+		}
+		return reply
+	})
+	_, err := client.Tasks.Get(t.Context(), "t2")
+	var e *webdelivery.Error
+	require.ErrorAs(t, err, &e)
+	size := 0
+	for name, values := range e.Header {
+		size += len(name) + len(strings.Join(values, ""))
+	}
+	assert.LessOrEqual(t, size, 64<<10)
+	assert.Equal(t, "application/json", e.Header.Get("Content-Type"))
+	assert.LessOrEqual(t, len(e.Body), 64<<10)
+	assert.LessOrEqual(t, len(e.Description), 64<<10)
+
+	_, err = client.Tasks.Wait(t.Context(), "t1")
+	var failed *webdelivery.TaskError
+	require.ErrorAs(t, err, &failed)
+	assert.LessOrEqual(t, len(failed.Task.ErrorInfo.Message)+len(failed.Task.ErrorInfo.Details[0].Message), 64<<10)
+}
+
+// No encoding writes the ID of a session.
+func TestGobWritesNoSession(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	_ = gob.NewEncoder(&b).Encode(webdelivery.Session{ID: "session-0123456"})
+	_ = gob.NewEncoder(&b).Encode([]*webdelivery.Session{{ID: "session-0123456"}})
+	_ = gob.NewEncoder(&b).Encode(webdelivery.BasicAuth(username, "session-0123456"))
+	assert.NotContains(t, b.String(), "session-0123456")
+}
