@@ -69,15 +69,16 @@ func OutcomeOf(err error) Outcome {
 }
 
 // Error is a call that failed on its way or that the service refused (service-interface section 7). It never holds a
-// credential: Set-Cookie is taken out of Header, and the client's own password and token out of everything else.
+// credential: Set-Cookie is taken out of Header, and the client's own password and token out of everything else. Of a
+// refused login it keeps no words of the service.
 type Error struct {
 	StatusCode  int         // HTTP status of the last reply; 0 when no reply arrived
 	Code        int         // code of the reply's envelope; 0 when it has none
 	Method      string      // HTTP method of the request
 	Path        string      // escaped path of the request, without its query
-	Description string      // the service's own words, or those of the status
+	Description string      // the service's own words, at most 64 KiB, or those of the status; of a login those of the status
 	Body        []byte      // the first 64 KiB of the last reply; none of a login's, which may hold a session
-	Header      http.Header // header of the last reply; of Location only scheme and host
+	Header      http.Header // header of the last reply, up to 64 KiB; of Location only scheme and host
 	Attempts    int         // attempts, the first included, and one that ended before anything was sent
 
 	outcome    Outcome

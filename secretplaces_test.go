@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -65,7 +66,7 @@ func TestNoValueIsCutBeforeItIsRedacted(t *testing.T) {
 			return err
 		}},
 		"an entry that comes twice": {func(said string) string {
-			return `{"type":"IP","items":[{"id":"e1","entry":"` + said + `"},{"id":"e1","entry":"` + said + `"}],"total":2,"has_more":false,"page_count":1,"page_index":1}`
+			return `{"id":"l1","type":"IP","items":[{"id":"e1","entry":"` + said + `"},{"id":"e1","entry":"` + said + `"}],"total":2,"has_more":false,"page_count":1,"page_index":1}`
 		}, func(c *webdelivery.Client) error {
 			_, err := c.NetworkLists.Plan(t.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{})
 			return err
@@ -79,6 +80,14 @@ func TestNoValueIsCutBeforeItIsRedacted(t *testing.T) {
 				require.Error(t, err)
 				for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 					require.NotContains(t, inner.Error(), password[:9])
+				}
+				var syntax *jsontext.SyntacticError
+				if errors.As(err, &syntax) {
+					require.NotContains(t, string(syntax.JSONPointer), password[:9])
+				}
+				var paging *webdelivery.PaginationError
+				if errors.As(err, &paging) {
+					require.NotContains(t, paging.Reason, password[:9])
 				}
 			}
 		})

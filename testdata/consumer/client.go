@@ -108,8 +108,12 @@ func sessions(ctx context.Context, client *webdelivery.Client) error {
 		return err
 	}
 	text, err := session.MarshalText()
+	if err != nil {
+		return err
+	}
+	binary, err := session.MarshalBinary()
 	var format func(fmt.State, rune) = session.Format // what fmt calls
-	fmt.Println(session.String(), session.LogValue(), string(text), format != nil, err)
+	fmt.Println(session.String(), session.LogValue(), string(text), string(binary), format != nil, err)
 	var out json.RawMessage
 	return client.Do(ctx, http.MethodGet, "/tasks", nil, &out)
 }
