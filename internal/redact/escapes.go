@@ -300,11 +300,7 @@ func (r *reader) backslash(from cursors) {
 			r.addBytes(r.hex(at(one.to), 2, 2))
 			r.addNumbers(r.hex(at(one.to), 3, longestNumber)) // of C, which reads all digits
 		case '0', '1', '2', '3', '4', '5', '6', '7':
-			more := 2
-			if c >= '4' {
-				more = 1 // a byte has no more
-			}
-			r.addNumbers(r.moreDigits(cursors{all: [8]cursor{{n: digit(c), to: one.to}}, size: 1}, 0, more, isOctal, 8))
+			r.octal(c, one.to)
 		case 'n':
 			r.add(ascii('\n', one.to))
 		case 'r':
@@ -320,8 +316,31 @@ func (r *reader) backslash(from cursors) {
 	}
 }
 
-// addNumbers adds numbers of any length: bytes if they are small enough, and otherwise characters.
+// octal reads the digits of a number that begins with one. It has three digits in most languages, and one to three in C and
+// JavaScript.
+func (r *reader) octal(first byte, to int32) {
+	from := cursors{all: [8]cursor{{n: digit(first), to: to}}, size: 1}
+	if first > '3' {
+		r.addNumbers(r.moreDigits(from, 0, 1, isOctal, 8)) // a byte has no more
+		return
+	}
+	three := r.moreDigits(from, 2, 2, isOctal, 8)
+	r.addBytes(three)
+	short := r.moreDigits(from, 0, 2, isOctal, 8)
+	all := short
+	short.size = 0
+	for _, one := range all.list() {
+		if !slices.Contains(three.list(), one) {
+			short.put(one.n, one.to)
+		}
+	}
+	r.addNumbers(short)
+}
+
+// addNumbers adds numbers of any length: bytes if they are small enough, and otherwise characters. They are loose, as the
+// next digit may be an escape.
 func (r *reader) addNumbers(all cursors) {
+	before := len(r.steps)
 	var small cursors
 	for _, one := range all.list() {
 		if one.n < 1<<8 {
@@ -332,6 +351,7 @@ func (r *reader) addNumbers(all cursors) {
 	}
 	small.ended = all.ended
 	r.addBytes(small)
+	r.loosen(before, true)
 }
 
 // lineEnd reads the end of a line behind the sign that the line goes on in the next one.

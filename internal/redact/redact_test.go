@@ -122,6 +122,7 @@ func TestBase64IsRead(t *testing.T) {
 		"thrice":                    {`x V1RJNWVXTnRWbXBrUXpGdllqTktlbHBSUFQwPQ== y`, `x [redacted] y`},
 		"with escapes inside":       {`x Y29ycmVjdCUyRGhvcnNl y`, `x [redacted] y`},
 		"escapes inside and around": {`x Y29ycmVjd%43UyRGhvcnNl y`, `x [redacted] y`},
+		"escapes in escapes around": {`x \1%33129ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
 		"behind a percent sign":     {`x%e2NvcnJlY3QtaG9&#121;c2U= y`, `x%e[redacted] y`},
 		"something else":            {`x Y29ycmVjdC1ob3JzYQ== y`, `x Y29ycmVjdC1ob3JzYQ== y`},
 	} {
