@@ -29,8 +29,8 @@ func (b *base) url(path, query string) (url.URL, error) {
 	return url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, err
 }
 
-// parseBase reads the base URL: https, or http where plainHTTP or a loopback host allows it. No error repeats a part of it:
-// in one that is spelled wrong, a password may stand in any of them.
+// parseBase reads the base URL: https, or http where plainHTTP or a loopback host allows it. No error repeats a part of
+// it: in one that is spelled wrong, a password may stand in any of them.
 func parseBase(baseURL, customer string, plainHTTP bool) (*base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {

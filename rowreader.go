@@ -49,8 +49,8 @@ func newResultReader(body io.Reader, limit int64, auth *authenticator) *resultRe
 // that is skipped may have millions. Those that matter are told apart in member.
 var unboundedNames = jsontext.AllowDuplicateNames(true)
 
-// tokenizer is that of jsontext, whose errors here do not say in which member they are: their text shortens long names, and
-// so may hold a piece of a secret that nobody finds.
+// tokenizer is that of jsontext, whose errors here do not say in which member they are: their text shortens long names,
+// and so may hold a piece of a secret that nobody finds.
 type tokenizer struct{ *jsontext.Decoder }
 
 func newTokenizer(from io.Reader) tokenizer {

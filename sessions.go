@@ -16,9 +16,9 @@ import (
 type SessionsService struct{ client *Client }
 
 // Session is a session of the service (service-interface section 5). Its ID is a credential: whoever has it can act as
-// the user. A Session that is printed, logged or encoded does not show it; only the field itself does. (No type can hide a
-// value from fmt inside an unexported field of another struct, nor from the verbs %p and %w, nor from a verb that is not for
-// structs, as %s, when it is behind a pointer in one.)
+// the user. A Session that is printed, logged or encoded does not show it; only the field itself does. (No type can hide
+// a value from fmt inside an unexported field of another struct, nor from the verbs %p and %w, nor from a verb that is
+// not for structs, as %s, when it is behind a pointer in one.)
 type Session struct {
 	ID string // not empty; sent as the value of the cookie authtoken
 }

@@ -47,8 +47,8 @@ func (l *layer) escapes(p, deep int) []step {
 }
 
 // tabulate reads the escapes of a text: those of JSON, Go, C and JavaScript (\), of URLs and forms (% and +), of XML
-// and HTML (&), of quoted-printable (=) and of JSON pointers (~). It goes over the text once for each depth, so the work is linear in its
-// length.
+// and HTML (&), of quoted-printable (=) and of JSON pointers (~). It goes over the text once for each depth, and no escape
+// is longer than a bound, so the work is linear in the length of the text.
 func (l *layer) tabulate(most int) {
 	if l.tables[most].begin != nil || !slices.ContainsFunc(l.text, func(c byte) bool { return isIntro[c] }) {
 		return
@@ -188,11 +188,11 @@ func (s *cursors) put(n rune, to int32) {
 	}
 }
 
-// next reads a byte for which good holds: a digit if there is a base.
-func (r *reader) next(from cursors, good func(byte) bool, base rune) cursors {
+// next reads a byte for which good holds.
+func (r *reader) next(from cursors, good func(byte) bool) cursors {
 	to := cursors{ended: from.ended}
 	for _, one := range from.list() {
-		r.readOn(&to, one, good, base, escapesDeep)
+		r.readOn(&to, one, good, 0, escapesDeep)
 	}
 	return to
 }
@@ -232,7 +232,7 @@ func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base run
 
 // one reads a certain byte.
 func (r *reader) one(from cursors, want byte) cursors {
-	return r.next(from, func(c byte) bool { return c == want }, 0)
+	return r.next(from, func(c byte) bool { return c == want })
 }
 
 // longestNumber bounds the digits of a number that has no length of its own. A longer one, which begins with zeros, is not
@@ -288,7 +288,7 @@ func digit(c byte) rune {
 // backslash reads what stands behind a backslash.
 func (r *reader) backslash(from cursors) {
 	r.lineEnd(from)
-	all := r.next(from, func(c byte) bool { return ' ' <= c && c < 0x7f }, 0)
+	all := r.next(from, func(c byte) bool { return ' ' <= c && c < 0x7f })
 	r.addEnd(all.ended)
 	for _, one := range all.list() {
 		switch c := byte(one.n); c { //nolint:gosec // it was one
@@ -316,8 +316,8 @@ func (r *reader) backslash(from cursors) {
 	}
 }
 
-// octal reads the digits of a number that begins with one. It has three digits in most languages, and one to three in C and
-// JavaScript.
+// octal reads the digits of a number that begins with one. It has three digits in most languages, and one to three in C
+// and JavaScript.
 func (r *reader) octal(first byte, to int32) {
 	from := cursors{all: [8]cursor{{n: digit(first), to: to}}, size: 1}
 	if first > '3' {
@@ -368,7 +368,7 @@ func (r *reader) lineEnd(from cursors) {
 
 // pointer reads what stands behind a tilde in a JSON pointer.
 func (r *reader) pointer(from cursors) {
-	all := r.next(from, func(c byte) bool { return c == '0' || c == '1' }, 0)
+	all := r.next(from, func(c byte) bool { return c == '0' || c == '1' })
 	for _, one := range all.list() {
 		r.addLoose(ascii("~/"[one.n-'0'], one.to))
 	}
@@ -418,7 +418,7 @@ const mostBlanks = 76
 func (r *reader) quotedPrintable(from cursors) {
 	for end, blanks := from, 0; end.size > 0 && blanks < mostBlanks; blanks++ {
 		r.lineEnd(end)
-		end = r.next(end, func(c byte) bool { return c == ' ' || c == '\t' }, 0)
+		end = r.next(end, func(c byte) bool { return c == ' ' || c == '\t' })
 	}
 	before := len(r.steps)
 	r.addBytes(r.hex(from, 2, 2))
@@ -435,7 +435,7 @@ func (r *reader) entity(from cursors) {
 		return
 	}
 	number := r.digits(sign, 1, longestNumber, isDecimal, 10)
-	if x := r.next(sign, func(c byte) bool { return c == 'x' || c == 'X' }, 0); x.size > 0 {
+	if x := r.next(sign, func(c byte) bool { return c == 'x' || c == 'X' }); x.size > 0 {
 		number = r.hex(x, 1, longestNumber)
 	}
 	r.addEnd(number.ended)
@@ -492,7 +492,7 @@ func (r *reader) name(n *name, from int32) {
 	}
 	var letters cursors
 	if n.size <= longestName {
-		letters = r.next(at(from), isAlnum, 0)
+		letters = r.next(at(from), isAlnum)
 		r.addEnd(letters.ended)
 	}
 	size := n.size
