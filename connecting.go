@@ -79,7 +79,7 @@ func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Respo
 	case status == http.StatusOK:
 		return nil
 	case status == http.StatusProxyAuthRequired:
-		return &setupError{refused, "set its user name and password in HTTPS_PROXY: http://user:password@host:port"}
+		return &setupError{refused, "put its user name and password before the host in HTTPS_PROXY, as user:password@host:port"}
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
 		status != http.StatusRequestTimeout && status != http.StatusTooManyRequests:
 		return &setupError{refused, "ask who runs it, or name another one in HTTPS_PROXY"}
