@@ -68,8 +68,8 @@ func (t tokenizer) ReadValue() (jsontext.Value, error) {
 }
 
 func withoutPointer(err error) error {
-	if err == nil {
-		return nil // almost always, and without an allocation
+	if err == nil || err == io.EOF { //nolint:errorlint // the tokenizer's own; almost always, and without an allocation
+		return err
 	}
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
