@@ -15,28 +15,77 @@ import (
 // errGoexit is the result of what ended its goroutine.
 var errGoexit = errors.New("a function given to the SDK called runtime.Goexit")
 
-// caught calls f, and then done with its error. If f panics, or ends the goroutine, done gets an error that says so.
+// errPanic is the result of a panic whose value cannot be printed.
+var errPanic = errors.New("a function given to the SDK panicked with a value that cannot be printed")
+
+// caught calls f, and then done with its error. If f panics, or ends the goroutine, done gets an error that says so. No
+// code of the user's may run in done, where nothing catches it; so done may ask nothing of an error of the user's.
 func caught(f func() error, done func(error)) {
 	err := errGoexit
 	defer func() {
-		if v := recover(); v != nil {
-			err = newPanicError(v)
+		if recover() != nil { // the value of the panic panicked when it was printed
+			err = errPanic
 		}
 		done(err)
+	}()
+	defer func() {
+		if v := recover(); v != nil {
+			err = errPanic
+			err = newPanicError(v)
+		}
 	}()
 	err = f()
 }
 
-// caught is the same for errors that reach the user as they are. A transport may panic with the request that it sends.
-func (c *Client) caught(f func() error, done func(error)) {
+// caught is the same for errors that reach the user. A transport may panic with the request that it sends, so they pass
+// without secrets.
+func (c *Client) caught(f func() error, done func(*failure)) {
 	caught(f, func(err error) {
-		if panicked, ok := err.(*panicError); ok { //nolint:errorlint // one that is wrapped is shown by what wraps it
-			err = &panicError{printable(c.auth.text(panicked.text)), panicked.is}
-		} else if err != nil {
-			err = c.auth.redactError(err)
-		}
-		done(err)
+		var judged *failure
+		caught(func() error {
+			if err != nil {
+				judged = judge(c.auth.withoutSecrets(err))
+			}
+			return nil
+		}, func(err error) { // from a method of the error
+			if err != nil {
+				judged = judge(c.auth.withoutSecrets(err))
+			}
+			done(judged)
+		})
 	})
+}
+
+// withoutSecrets is redactError, and clips the text of a panic.
+func (n *authenticator) withoutSecrets(err error) error {
+	if panicked, ok := err.(*panicError); ok { //nolint:errorlint // one that is wrapped is shown by what wraps it
+		return &panicError{printable(n.text(panicked.text)), panicked.is}
+	}
+	return n.redactError(err)
+}
+
+// failure is an error with what the SDK has to know of it. The methods of an error may be code of the user's (a limiter
+// returns errors of its own), which may panic or block. So they are asked once, where that does no harm: under no lock.
+type failure struct {
+	err     error
+	text    string
+	outcome Outcome
+}
+
+// judge asks an error; nil of nil.
+func judge(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	return &failure{err, err.Error(), OutcomeOf(err)}
+}
+
+// cause is the error itself; nil of nil.
+func (f *failure) cause() error {
+	if f == nil {
+		return nil
+	}
+	return f.err
 }
 
 // panicError is a panic in code of the user's. It does not hold the value, which may hold anything.

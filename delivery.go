@@ -17,14 +17,13 @@ type delivery struct {
 
 	fates map[string]*fate // by the form on the wire; the lock of the queue guards them
 
-	left    int   // requests that may still be made
-	refusal error // the last one
+	left int // requests that may still be made
 }
 
 // fate is what became of one URI.
 type fate struct {
 	receipt *PurgeReceipt // the service accepted it
-	err     error         // it was refused, or lost, or its transaction ended badly
+	failed  *failure      // it was refused, or lost, or its transaction ended badly
 	ended   bool          // nothing more will become of it
 	unsure  bool          // a request before the last one may have purged it
 }
@@ -46,23 +45,23 @@ func (q *PurgeQueue) deliverLocked(calls []*purgeCall, first *permit) {
 	}
 	d.left = maxSplits(len(d.items))
 	q.goLocked(func() error {
-		d.send(d.items, first)
+		d.deliver(first)
 		return nil
-	}, func(err error) {
+	}, func(failed *failure) {
 		cancel()
 		q.inWork.Release(1)
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		d.endLocked(err)
+		d.endLocked(failed)
 	})
 }
 
-// endLocked ends the calls, or with Wait begins to wait for the transactions of what was accepted. err is why not all of
-// it was sent. The lock is held.
-func (d *delivery) endLocked(err error) {
+// endLocked ends the calls, or with Wait begins to wait for the transactions of what was accepted. failed is why not all
+// of it was sent. The lock is held.
+func (d *delivery) endLocked(failed *failure) {
 	for _, f := range d.fates {
-		if f.receipt == nil && f.err == nil {
-			f.err, f.ended = err, true
+		if f.receipt == nil && f.failed == nil {
+			f.failed, f.ended = failed, true
 		}
 	}
 	waits := map[int64]*transactionWait{}
@@ -114,16 +113,13 @@ func (q *PurgeQueue) awaitLocked(id int64, w *transactionWait) {
 	ctx, w.cancel = context.WithCancel(q.ctx)
 	q.goLocked(func() error {
 		_, err := q.client.Purge.wait(ctx, id, q.look, nil)
-		return err
-	}, func(err error) {
+		return q.endedByClose(err)
+	}, func(failed *failure) {
 		w.cancel()
-		if err != nil && q.ctx.Err() != nil {
-			err = errors.Join(ErrQueueClosed, err)
-		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		for _, f := range w.fates {
-			f.err, f.ended = err, true
+			f.failed, f.ended = failed, true
 		}
 		for _, c := range w.calls {
 			if c.waits--; c.waits == 0 {
@@ -146,7 +142,7 @@ func (q *PurgeQueue) look(ctx context.Context, cl call) (*Transaction, error) {
 // result is what became of a call that was taken into a request: the receipt of the request that carried the last of its
 // accepted URIs, and an error with those that failed. open is why nobody waits for what has not ended; nil if all has. The
 // lock of the queue is held.
-func (c *purgeCall) result(open error) (receipt *PurgeReceipt, err error) {
+func (c *purgeCall) result(open *failure) (receipt *PurgeReceipt, err error) {
 	failed := &QueueError{}
 	var causes []error
 	known := map[string]bool{}
@@ -156,19 +152,19 @@ func (c *purgeCall) result(open error) (receipt *PurgeReceipt, err error) {
 		if f.receipt != nil {
 			receipt = f.receipt
 		}
-		applied = applied && f.receipt != nil && f.err == nil
-		untouched = untouched && f.receipt == nil && f.err != nil && !f.unsure && OutcomeOf(f.err) == NotApplied
-		cause := f.err
+		applied = applied && f.ended && (f.failed == nil || f.failed.outcome == Applied && !c.delivery.queue.options.Wait)
+		untouched = untouched && f.receipt == nil && f.failed != nil && !f.unsure && f.failed.outcome == NotApplied
+		why := f.failed
 		if !f.ended {
-			cause = open
+			why = open
 		}
-		if cause == nil {
+		if why == nil {
 			continue
 		}
 		failed.URIs = append(failed.URIs, item.uri)
-		if text := cause.Error(); !known[text] {
-			known[text] = true
-			causes = append(causes, cause)
+		if !known[why.text] {
+			known[why.text] = true
+			causes = append(causes, why.err)
 		}
 	}
 	switch {
@@ -188,48 +184,100 @@ func (c *purgeCall) result(open error) (receipt *PurgeReceipt, err error) {
 	return receipt, failed
 }
 
-// A request that the service refuses is sent again in halves, until the refused URIs stand alone.
+// A request that the service refuses says nothing of which URIs it refuses. They are found by group testing (Hwang's
+// generalized binary splitting): halves of a refused group are sent until one refused URI stands alone, then groups of
+// what is left, of a size in which about every second group has a refused one.
 
-// maxSplits bounds the requests for n URIs: enough to find a few refused ones among many; when there are more of them,
-// splitting on would take all the permits of everybody.
-func maxSplits(n int) int { return 1 + 6*bits.Len(uint(n)) }
+// maxSplits bounds the requests for n URIs, as each takes a permit of everybody. It is enough to find 20 refused ones of
+// 200; when there are more of them, the rest is given back to the callers.
+func maxSplits(n int) int { return 1 + 16*bits.Len(uint(n)) }
 
-// send sends some URIs, with a permit or, if nil, one of its own. It says whether the service took all of them.
-func (d *delivery) send(items []purgeItem, p *permit) bool {
-	if d.left == 0 {
-		d.note(items, fate{err: d.refusal})
-		return false
+// answer is what the service says to one request.
+type answer int
+
+const (
+	taken   answer = iota
+	refused        // because of one of its URIs, at least
+	lost           // any other error
+)
+
+// deliver sends all URIs: the first request with a permit, the others with permits of their own.
+func (d *delivery) deliver(first *permit) {
+	rest, size, found := d.items, len(d.items), 0
+	for p := first; len(rest) > 0 && d.left > 0; p = nil {
+		if 3*size > 2*len(rest) {
+			size = len(rest) // a small rest is not worth a request of its own
+		}
+		if d.send(rest[:size], p) != refused {
+			rest = rest[size:]
+			size *= 2
+			continue
+		}
+		rest = rest[d.find(rest[:size]):]
+		if found++; found == 1 {
+			size = len(rest) // most often there is one
+		} else {
+			size = max(1, (len(d.items)-len(rest))*7/10/found)
+		}
 	}
+	if len(rest) > 0 {
+		d.note(rest, fate{failed: &failure{ErrRefusedTogether, ErrRefusedTogether.Error(), NotApplied}})
+	}
+}
+
+// find looks for the first refused one of some URIs that were refused together. It returns for how many of them, from the
+// first one on, it is known what became of them. When the first half of a group is taken, the refused one is in the other
+// half, which need not be sent to know that.
+func (d *delivery) find(items []purgeItem) (known int) {
+	at, end := 0, len(items)
+	for end-at > 1 && d.left > 0 {
+		half := (end - at) / 2
+		switch d.send(items[at:at+half], nil) {
+		case refused:
+			end = at + half
+		case lost:
+			return at + half
+		case taken:
+			at += half
+			if end-at == 1 && d.left > 0 {
+				d.send(items[at:end], nil) // for its own words
+				return end
+			}
+		}
+	}
+	if d.isKnown(items[end-1]) {
+		return end
+	}
+	return at
+}
+
+// isKnown tells whether it is known what became of a URI.
+func (d *delivery) isKnown(item purgeItem) bool {
+	d.queue.mu.Lock()
+	defer d.queue.mu.Unlock()
+	f := d.fates[item.json]
+	return f.receipt != nil || f.failed != nil
+}
+
+// send sends some URIs, with a permit or, if nil, one of its own. What became of them is known afterwards, unless they are
+// several and were refused.
+func (d *delivery) send(items []purgeItem, p *permit) answer {
 	d.left--
 	receipt, err := d.submit(items, p)
 	if err == nil || !errors.Is(err, ErrBadRequest) {
-		d.note(items, fate{receipt: receipt, err: err})
-		return err == nil
+		d.note(items, fate{receipt: receipt, failed: judge(err)})
+		if err != nil {
+			return lost
+		}
+		return taken
 	}
-	d.refusal = err
 	if OutcomeOf(err) != NotApplied {
 		d.doubt(items)
 	}
-	d.split(items)
-	return false
-}
-
-// split finds out which of the URIs are refused; at least one is. When the first half is taken, the refused ones are in
-// the other half, which need not be sent whole to know that.
-func (d *delivery) split(items []purgeItem) {
-	if len(items) == 1 || d.left == 0 {
-		d.note(items, fate{err: d.refusal})
-		return
+	if len(items) == 1 {
+		d.note(items, fate{failed: judge(err)})
 	}
-	first, second := items[:len(items)/2], items[len(items)/2:]
-	switch {
-	case !d.send(first, nil):
-		d.send(second, nil)
-	case len(second) == 1:
-		d.send(second, nil) // for its own words
-	default:
-		d.split(second)
-	}
+	return refused
 }
 
 // note keeps what became of some URIs.
@@ -238,8 +286,8 @@ func (d *delivery) note(items []purgeItem, now fate) {
 	defer d.queue.mu.Unlock()
 	for _, item := range items {
 		f := d.fates[item.json]
-		f.receipt, f.err = now.receipt, now.err
-		f.ended = now.err != nil || !d.queue.options.Wait
+		f.receipt, f.failed = now.receipt, now.failed
+		f.ended = now.failed != nil || !d.queue.options.Wait
 	}
 }
 
@@ -260,12 +308,32 @@ func (d *delivery) submit(items []purgeItem, p *permit) (*PurgeReceipt, error) {
 	if err == nil {
 		receipt, err = r.receipt()
 	}
-	if err != nil && q.ctx.Err() != nil {
-		err = errors.Join(ErrQueueClosed, err)
-	}
+	err = q.endedByClose(err)
 	q.count(len(items), err)
 	return receipt, err
 }
+
+// endedByClose is an error of something that was under way when Close gave up.
+func (q *PurgeQueue) endedByClose(err error) error {
+	if err == nil || q.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &closedError{err}
+}
+
+// closedError is a request, or the wait for a transaction, that Close has ended. What it stands for matches
+// context.Canceled, as the queue's own context ended; the caller's did not.
+type closedError struct{ err error }
+
+func (e *closedError) Error() string { return ErrQueueClosed.Error() + ": " + e.err.Error() }
+
+func (e *closedError) Is(target error) bool {
+	return target == ErrQueueClosed || target != context.Canceled && errors.Is(e.err, target)
+}
+
+func (e *closedError) As(target any) bool { return errors.As(e.err, target) }
+
+func (e *closedError) outcomeOfWrite() Outcome { return OutcomeOf(e.err) }
 
 // bodyOf is the body of a request for these.
 func (d *delivery) bodyOf(items []purgeItem) *purgeBody {

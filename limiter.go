@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -82,11 +83,12 @@ func newGate(key string, limiter Limiter) *gate {
 	return &gate{shared.(*pace.Limiter), limiter}
 }
 
-// permit is the right to send one purge request. It is ended once.
+// permit is the right to send one purge request. However often it is ended, the first time counts.
 type permit struct {
 	caller *pace.Caller
 	paced  *pace.Permit
 	lent   Permit // of the user's limiter
+	ended  atomic.Bool
 }
 
 // acquire waits for a permit.
@@ -136,6 +138,9 @@ func (p *permit) borrow(ctx context.Context, l Limiter) (err error) {
 // end frees what the permit holds. arrived is the latest moment at which its request may have reached the service; the
 // zero time means that nothing was sent.
 func (p *permit) end(ctx context.Context, arrived time.Time) {
+	if p.ended.Swap(true) {
+		return
+	}
 	p.paced.End(arrived)
 	if p.lent.Done != nil {
 		p.lent.Done(ctx, arrived)
@@ -167,6 +172,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return pace.Ended(ctx)
 	}
 }

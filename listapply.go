@@ -346,15 +346,15 @@ func (a *applying) remove(ctx context.Context, entries []NetworkListEntry) error
 				defer a.turn.Unlock()
 				a.done("removing", &a.result.Removed, 1, task, &a.removed)
 				return nil
-			}, func(err error) {
-				if err == nil {
+			}, func(now *failure) {
+				if now == nil {
 					return
 				}
 				a.turn.Lock()
 				defer a.turn.Unlock()
-				a.uncertain = a.uncertain || OutcomeOf(err) != NotApplied
+				a.uncertain = a.uncertain || now.outcome != NotApplied
 				if failed == nil {
-					failed = err
+					failed = now.err
 				}
 			})
 			return nil

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/webdelivery/webdelivery-go/internal/pace"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
@@ -38,6 +39,7 @@ type session struct {
 // flight is a login under way. Its result is written before done is closed.
 type flight struct {
 	done      chan struct{}
+	lost      chan struct{} // closed when nobody waits for its end any more, although it has not ended
 	cancel    context.CancelFunc
 	waiters   int
 	abandoned bool // the last waiter has left
@@ -66,6 +68,10 @@ var errSessionRefused = fmt.Errorf("the service refused the session it had just 
 
 // current gives the token, after a login when there is none that is newer than a generation (0: any).
 func (s *session) current(ctx context.Context, newerThan uint64) (sessionToken, error) {
+	// The context may be the user's, and its methods may panic or block: under no lock, and before this call counts as one
+	// that waits.
+	within, _ := ctx.Value(flightKey{}).(*flight)
+	left := ctx.Done()
 	for {
 		s.mu.Lock()
 		if s.valid && s.generation > newerThan {
@@ -80,7 +86,7 @@ func (s *session) current(ctx context.Context, newerThan uint64) (sessionToken, 
 			s.begin(ctx)
 		}
 		f := s.flight
-		if ctx.Value(flightKey{}) == f {
+		if within == f {
 			s.mu.Unlock()
 			return sessionToken{}, &unsentError{"login", errWithinLogin}
 		}
@@ -95,18 +101,19 @@ func (s *session) current(ctx context.Context, newerThan uint64) (sessionToken, 
 			if joined {
 				return f.sessionToken, f.err
 			}
-		case <-ctx.Done():
+		case <-f.lost: // only after the last of those who joined it has left
+		case <-left:
 			if joined {
 				s.leave(f)
 			}
-			return sessionToken{}, &unsentError{"waiting for the login", ctx.Err()}
+			return sessionToken{}, &unsentError{"waiting for the login", pace.Ended(ctx)}
 		}
 	}
 }
 
 // begin starts a login. The lock is held.
 func (s *session) begin(ctx context.Context) {
-	f := &flight{done: make(chan struct{})}
+	f := &flight{done: make(chan struct{}), lost: make(chan struct{})}
 	ctx, f.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), flightKey{}, f))
 	cancel := f.cancel
 	s.flight = f
@@ -114,25 +121,33 @@ func (s *session) begin(ctx context.Context) {
 		defer close(f.done)
 		defer cancel()
 		var made *Session
+		refused := false
 		caught(func() (err error) {
 			made, err = s.create(ctx)
+			refused = refusedLogin(err)
 			return err
-		}, func(err error) { s.end(f, made, err) })
+		}, func(err error) { s.end(f, made, err, refused) })
 	}()
 }
 
-// end notes the result of a login.
-func (s *session) end(f *flight, made *Session, err error) {
+// end notes the result of a login. refused: the service answered it, and trying again at once would not help.
+func (s *session) end(f *flight, made *Session, err error, refused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flight = nil
+	lost := s.flight != f
+	if !lost {
+		s.flight = nil
+	}
 	if err != nil {
 		f.err = &unsentError{"login", err}
-		if refusedLogin(err) {
+		if refused {
 			s.lastErr = err
 			s.strike(1)
 		}
 		return
+	}
+	if lost {
+		return // another login took its place
 	}
 	before := s.token
 	s.token = redact.New(made.ID)
@@ -142,16 +157,33 @@ func (s *session) end(f *flight, made *Session, err error) {
 	f.sessionToken = sessionToken{s.token, s.generation}
 }
 
-// leave takes one waiter off a login; the last one ends it and sees it out, so that no goroutine stays behind.
+// loginGrace is how long the last waiter sees out a login that it has ended. It ends at once, unless a function of the
+// user's ignores its context.
+const loginGrace = 100 * time.Millisecond
+
+// leave takes one waiter off a login; the last one ends it and sees it out, so that no goroutine stays behind. If a
+// function of the user's ignores its context, the login is lost, and the next call begins another one.
 func (s *session) leave(f *flight) {
 	s.mu.Lock()
 	f.waiters--
 	f.abandoned = f.waiters == 0
 	last := f.abandoned
 	s.mu.Unlock()
-	if last {
-		f.cancel()
-		<-f.done
+	if !last {
+		return
+	}
+	f.cancel()
+	grace := time.NewTimer(loginGrace)
+	defer grace.Stop()
+	select {
+	case <-f.done:
+	case <-grace.C:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.flight == f {
+			s.flight = nil
+		}
+		close(f.lost)
 	}
 }
 
@@ -233,8 +265,19 @@ func (s *session) coolingDown() error {
 	if wait <= 0 {
 		return nil
 	}
-	return &unsentError{"login", fmt.Errorf("not tried again for %v: %w", wait.Round(time.Millisecond), s.lastErr)}
+	return &unsentError{"login", &coolingDownError{wait, s.lastErr}}
 }
+
+// coolingDownError is printed when somebody asks, so that no code of the user's runs under the lock.
+type coolingDownError struct {
+	wait time.Duration
+	err  error // why the last login was refused
+}
+
+func (e *coolingDownError) Error() string {
+	return fmt.Sprintf("not tried again for %v: %v", e.wait.Round(time.Millisecond), e.err)
+}
+func (e *coolingDownError) Unwrap() error { return e.err }
 
 // finder finds what must not be printed.
 func (s *session) finder() *redact.Finder {

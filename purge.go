@@ -2,6 +2,7 @@ package webdelivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -234,7 +235,7 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 	if seeOther && (err != nil || w.TransactionID <= 0 && w.PurgeResponse.TransactionStatusURI == "") {
 		w.PurgeResponse.TransactionStatusURI = r.header.Get("Location")
 	} else if err != nil {
-		return nil, err
+		return nil, r.accepted(err)
 	}
 	receipt := &PurgeReceipt{
 		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
@@ -253,6 +254,15 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 	setDefault(&receipt.Code, r.status)
 	setDefault(&receipt.StatusURI, transactionsPath+strconv.FormatInt(receipt.TransactionID, 10))
 	return receipt, nil
+}
+
+// accepted is the error for the body of a purge that cannot be read. A 201 says by itself that the service took it.
+func (r *reply) accepted(err error) error {
+	var e *Error
+	if r.status == http.StatusCreated && errors.As(err, &e) {
+		e.outcome = Applied
+	}
+	return err
 }
 
 // transactionOf reads the id at the end of a transaction's address; 0 when it is no address of a transaction here.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
 // The service takes 2 purge requests a second and any number of URIs in one (service-interface section 8), so callers
@@ -19,8 +21,14 @@ import (
 // of what has gathered meanwhile. A request that is refused because of some of its URIs is split until those stand
 // alone.
 
-// ErrQueueClosed means that the queue takes no more purges, or was closed before it could send this one.
+// ErrQueueClosed means that the queue takes no more purges, or that a Close gave up before this one had ended. [OutcomeOf]
+// tells whether the purge may have been sent.
 var ErrQueueClosed = errors.New("webdelivery: purge queue closed")
+
+// ErrRefusedTogether means that the service refused URIs together with others, and that the queue did not send them alone,
+// because too many of one request were refused. Nobody knows whether the service would take them: purge them again. It
+// does not match [ErrBadRequest].
+var ErrRefusedTogether = errors.New("webdelivery: refused together with others and not sent alone; purge it again")
 
 // QueueOptions say how a queue works. A zero field takes its default; a number below 0 is a [*ValidationError] of every
 // Purge.
@@ -38,7 +46,7 @@ type QueueOptions struct {
 
 // QueueStats is the state of a queue, as [QueueOptions] OnStats is told of it.
 type QueueStats struct {
-	Pending  int           // URIs that wait to be sent
+	Pending  int           // URIs that wait to be put into a request; not those of one that is under way or being split
 	Sent     int           // URIs that were sent and accepted so far; identical ones of one request count once
 	Requests int           // requests so far
 	Oldest   time.Duration // how long the oldest of the pending has waited; 0 when there is none
@@ -46,9 +54,12 @@ type QueueStats struct {
 
 // QueueError is a purge of a queue that failed, with the URIs of the caller that are concerned: those that the service
 // refused, that may not have reached it, or whose transaction ended badly or has not ended. The caller's others were
-// purged. Where very many of one request are refused, others are named with them that were not sent alone, because the
-// queue stops splitting after a bounded number of requests. [OutcomeOf] tells what became of the call: [Unknown] also
-// when some of its URIs were purged and others not.
+// purged. [OutcomeOf] tells what became of the call: [Unknown] also when some of its URIs were purged and others not, and
+// with Wait when a transaction has not ended.
+//
+// A request in which the service refuses URIs is split until they stand alone: k of n take about k*log2(n/k) + 2k more
+// requests. A request of n URIs is split into 1 + 16*log2(n) requests at most, which is enough for 20 refused ones of
+// 200 or of 1,000. What is left then matches [ErrRefusedTogether].
 type QueueError struct {
 	URIs []PurgeURI // those that failed, identical ones once; a copy
 	Err  error      // what went wrong, all of it joined where URIs failed in several ways; Unwrap gives it
@@ -107,6 +118,7 @@ type PurgeQueue struct {
 	untold  bool               // the statistics have changed since OnStats was called
 	telling bool               // OnStats is being called
 	broken  error              // what OnStats did in place of returning, the first time
+	dropped int                // URIs that had not ended when a Close gave up
 }
 
 // purgeCall is one caller of Purge.
@@ -174,7 +186,9 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 // them, and Wait waits for all.
 //
 // What the service document calls invalid, and more URIs than fit into one request, are a [*ValidationError]. All other
-// errors are a [*QueueError] that names the URIs: those that the service refuses ([ErrBadRequest]) do not touch others.
+// errors are a [*QueueError] that names the URIs: those that the service refuses ([ErrBadRequest]) do not touch others, as
+// long as they are few. Where too many of one request are refused, others fail with [ErrRefusedTogether] and the outcome
+// [NotApplied].
 // A caller whose context ends takes his URIs out when they have not been sent; then the outcome is [NotApplied]. A request
 // that all its callers have left ends, as a Submit does when its context ends. Purge does not return before the end of
 // the context, even if the next permit comes later. When the service has accepted some of the call's URIs, the receipt is
@@ -186,6 +200,7 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt
 	if err != nil {
 		return nil, err
 	}
+	left := ctx.Done() // asked before the queue has anything of this call
 	if err := q.makeRoom(ctx, c); err != nil {
 		return nil, err
 	}
@@ -193,12 +208,30 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt
 		q.room.Release(int64(len(c.items)))
 		return nil, c.unsent(ErrQueueClosed)
 	}
+	waits := true
+	defer func() {
+		if waits { // the context panicked when it was asked why it has ended
+			_, _ = q.abandon(c, judge(context.Canceled))
+		}
+	}()
 	select {
 	case <-c.done:
+		waits = false
 		return c.receipt, c.err
-	case <-ctx.Done():
-		return q.abandon(c, ctx.Err())
+	case <-left:
+		reason := q.whyLeft(ctx)
+		waits = false
+		return q.abandon(c, reason)
 	}
+}
+
+// whyLeft is why a caller does not wait any longer.
+func (q *PurgeQueue) whyLeft(ctx context.Context) *failure {
+	reason := pace.Ended(ctx)
+	if q.client.gate.pace.Refusing() {
+		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
+	}
+	return judge(reason)
 }
 
 // newCall validates what Submit would validate, and what would not fit into one request.
@@ -261,7 +294,7 @@ func (q *PurgeQueue) enter(c *purgeCall) bool {
 
 // goLocked starts a goroutine of the queue: f, and then done with its error, also if code of the user's panics or ends
 // the goroutine. The lock is held.
-func (q *PurgeQueue) goLocked(f func() error, done func(error)) {
+func (q *PurgeQueue) goLocked(f func() error, done func(*failure)) {
 	q.active++
 	go func() {
 		defer func() {
@@ -286,10 +319,7 @@ func (q *PurgeQueue) endLocked() {
 }
 
 // abandon takes a caller out who does not wait any longer.
-func (q *PurgeQueue) abandon(c *purgeCall, reason error) (*PurgeReceipt, error) {
-	if q.client.gate.pace.Refusing() {
-		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
-	}
+func (q *PurgeQueue) abandon(c *purgeCall, reason *failure) (*PurgeReceipt, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
@@ -306,7 +336,7 @@ func (q *PurgeQueue) abandon(c *purgeCall, reason error) (*PurgeReceipt, error) 
 		}
 		return c.result(reason)
 	}
-	err := c.unsent(reason)
+	err := c.unsent(reason.err)
 	q.passLocked(c)
 	c.items = nil // a permit may be long in coming
 	if q.left++; 2*q.left > len(q.pending) {
@@ -349,11 +379,11 @@ func (q *PurgeQueue) runLocked(first bool) {
 			q.dispatch(permit) //nolint:contextcheck // what is sent outlives the wait for its permit
 		}
 		return err
-	}, func(err error) {
+	}, func(failed *failure) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if err != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // else everybody has left meanwhile
-			q.failLocked(err)
+		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // else everybody has left meanwhile
+			q.failLocked(failed.err)
 		}
 		cancel()
 		q.runLocked(false) //nolint:contextcheck // the wait for the next permit has a context of its own
@@ -481,11 +511,11 @@ func (q *PurgeQueue) tellLocked() {
 	q.goLocked(func() error {
 		q.options.OnStats(now)
 		return nil
-	}, func(err error) {
+	}, func(failed *failure) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if err != nil && q.broken == nil {
-			q.broken = fmt.Errorf("webdelivery: OnStats: %w", err)
+		if failed != nil && q.broken == nil {
+			q.broken = fmt.Errorf("webdelivery: OnStats: %w", failed.err)
 		}
 		if q.telling = q.untold; q.telling {
 			q.tellLocked()
@@ -497,10 +527,14 @@ func (q *PurgeQueue) tellLocked() {
 // transactions have ended), every caller whose URIs were not sent gets [ErrQueueClosed] with the outcome [NotApplied],
 // what is under way is given up, and the context's error is returned. When Close returns, nothing of the queue runs,
 // unless a transport, limiter, log handler or OnStats of yours ignores the end of its context: 100 ms later Close
-// returns, and so does every Purge. Close may be called again. Give it a context of its own: that of a job may have
-// ended when the job closes its queue.
+// returns, and so does every Purge. Give it a context of its own: that of a job may have ended when the job closes its
+// queue.
 //
-// If OnStats has panicked or ended its goroutine, Close returns an error that says so, although everything was sent.
+// Close may be called again, and by several goroutines. If one of them gives up on URIs, all others return an error that
+// matches ErrQueueClosed and says how many.
+//
+// If OnStats has panicked or ended its goroutine, or has not returned when ctx ends, Close returns an error that says so,
+// although everything was sent.
 func (q *PurgeQueue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.refuse()
@@ -508,29 +542,64 @@ func (q *PurgeQueue) Close(ctx context.Context) error {
 	q.mu.Unlock()
 	select {
 	case <-q.idle:
-		return q.broken
+		return q.closed()
 	default:
 	}
 	select {
 	case <-q.idle:
-		return q.broken
+		return q.closed()
 	case <-ctx.Done():
 	}
-	q.cancel()
-	q.mu.Lock()
-	q.failLocked(ErrQueueClosed)
-	q.mu.Unlock()
+	sent := q.giveUp()
 	grace := time.NewTimer(closeGrace)
 	defer grace.Stop()
 	select {
 	case <-q.idle:
 	case <-grace.C:
 		q.mu.Lock()
-		defer q.mu.Unlock()
 		for c := range q.taken {
-			receipt, err := c.result(ErrQueueClosed)
+			receipt, err := c.result(judge(ErrQueueClosed))
 			q.settleLocked(c, receipt, err)
 		}
+		q.mu.Unlock()
 	}
-	return ctx.Err()
+	if sent {
+		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", pace.Ended(ctx))
+	}
+	return pace.Ended(ctx)
+}
+
+// closed is what a Close returns that did not give up.
+func (q *PurgeQueue) closed() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dropped > 0 {
+		return fmt.Errorf("%w: a Close gave up on %d URIs", ErrQueueClosed, q.dropped)
+	}
+	return q.broken
+}
+
+// giveUp ends all that waits and all that is under way. It tells whether nothing was left but OnStats.
+func (q *PurgeQueue) giveUp() (sent bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ctx.Err() == nil {
+		q.dropped = q.openLocked()
+	}
+	q.cancel()
+	q.failLocked(ErrQueueClosed)
+	return q.dropped == 0 && q.telling
+}
+
+// openLocked counts the URIs of callers who still wait for what becomes of them. The lock is held.
+func (q *PurgeQueue) openLocked() int {
+	open := q.stats.Pending
+	for c := range q.taken {
+		for _, item := range c.items {
+			if !c.gone && !c.delivery.fates[item.json].ended {
+				open++
+			}
+		}
+	}
+	return open
 }

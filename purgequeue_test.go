@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -252,20 +253,78 @@ func TestACallerWithOneForbiddenURI(t *testing.T) {
 	})
 }
 
-// When nearly all URIs are refused, splitting stops before it takes the permits of everybody for hours.
+// A few refused URIs among 200 callers: each of the others is purged, and each refused one is named by its own words. The
+// first two take the halves of everything, 1 + 8 + 1 requests each. Then each of k takes a group of about 200/k, its
+// halves, and the URI alone: log2(200/k) + 2, and one more where a group has none. Behind the last one groups double.
+func TestSomeForbiddenAmongMany(t *testing.T) {
+	t.Parallel()
+	const callers = 200
+	tests := []struct{ refused, most int }{
+		{1, 1 + 8 + 1 + 1},
+		{2, 2*(1+8+1) + 8},
+		{5, 5 * (6 + 3)},
+		{10, 10 * (5 + 3)},
+		{20, 20 * (4 + 3)},
+	}
+	for _, tt := range tests {
+		for name, isRefused := range map[string]func(i int) bool{
+			"spread":    func(i int) bool { return i%(callers/tt.refused) == callers/tt.refused/2 },
+			"at once":   func(i int) bool { return i < tt.refused },
+			"at an end": func(i int) bool { return i >= callers-tt.refused },
+		} {
+			t.Run(fmt.Sprint(tt.refused, " ", name), func(t *testing.T) {
+				t.Parallel()
+				inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+					var wg sync.WaitGroup
+					for i := range callers {
+						uri := object(i)
+						if isRefused(i) {
+							uri = fmt.Sprint("https://www.example.org/", i)
+						}
+						wg.Go(func() {
+							_, err := q.Purge(f.Context(), webdelivery.Exact(uri))
+							if !isRefused(i) {
+								assert.NoError(f, err)
+								return
+							}
+							assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+							assert.NotErrorIs(f, err, webdelivery.ErrRefusedTogether)
+							assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+						})
+						synctest.Wait() // so that they come in this order
+					}
+					wg.Wait()
+					assert.Len(f, f.purgedURIs(), callers-tt.refused)
+					assert.LessOrEqual(f, len(f.arrivals()), tt.most)
+				})
+			})
+		}
+	}
+}
+
+// When nearly all URIs are refused, splitting stops before it takes the permits of everybody for hours. Those that were
+// not sent alone have an error of their own, which repeats nothing of the others.
 func TestSplittingIsBounded(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 		var wg sync.WaitGroup
+		var alone atomic.Int32
 		for i := range 1000 {
 			wg.Go(func() {
-				_, err := q.Purge(f.Context(), webdelivery.Exact(fmt.Sprint("https://www.example.org/", i)))
-				assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
+				uri := fmt.Sprint("https://www.example.org/", i)
+				_, err := q.Purge(f.Context(), webdelivery.Exact(uri))
 				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				if errors.Is(err, webdelivery.ErrBadRequest) {
+					alone.Add(1)
+					return
+				}
+				assert.EqualError(f, err, "webdelivery: purge of "+uri+": webdelivery: refused together with others and not sent alone; purge it again")
+				assert.ErrorIs(f, err, webdelivery.ErrRefusedTogether)
 			})
 		}
 		wg.Wait()
-		assert.LessOrEqual(f, len(f.arrivals()), 61)
+		assert.Len(f, f.arrivals(), 161, "1 + 16*log2(1000)")
+		assert.Greater(f, alone.Load(), int32(100), "one request each, but for those that find the first two")
 	})
 }
 
@@ -381,7 +440,7 @@ func TestAQueueThatWaits(t *testing.T) {
 		receipt, err := q.Purge(ctx, webdelivery.Exact(object(2)))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		require.NotNil(f, receipt)
-		assert.Equal(f, webdelivery.Applied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err), "it may still end badly")
 		before := f.srv.Count(http.MethodGet, "/transactions/*")
 		time.Sleep(time.Minute)
 		assert.Equal(f, before, f.srv.Count(http.MethodGet, "/transactions/*"))
@@ -478,6 +537,7 @@ func TestCloseGivesUp(t *testing.T) {
 					outcomes[i] = webdelivery.OutcomeOf(err)
 					if i > 0 || wait {
 						assert.ErrorIs(f, err, webdelivery.ErrQueueClosed)
+						assert.NotErrorIs(f, err, context.Canceled, "no caller's context has ended")
 					}
 				})
 				time.Sleep(20 * time.Millisecond) // so that the first is sent alone
@@ -493,6 +553,85 @@ func TestCloseGivesUp(t *testing.T) {
 			}
 			assert.Equal(f, []webdelivery.Outcome{first, webdelivery.Unknown, webdelivery.NotApplied, webdelivery.NotApplied}, outcomes)
 		})
+	}
+}
+
+// A Close that gives up on URIs fails also for those who wait in a Close of their own, and for those who come later.
+func TestCloseOfSeveral(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []bool{false, true} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: "/cache/purge", Skip: 1, Delay: time.Hour})
+			f.fail(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
+			q := f.client.Purge.NewQueue(webdelivery.QueueOptions{MaxURIs: 2, Wait: wait})
+			var wg sync.WaitGroup
+			for i := range 8 {
+				wg.Go(func() { _, _ = q.Purge(f.Context(), webdelivery.Exact(object(i))) })
+			}
+			time.Sleep(time.Second) // the first request was accepted
+			want := "webdelivery: purge queue closed: a Close gave up on 6 URIs"
+			if wait {
+				want = "webdelivery: purge queue closed: a Close gave up on 8 URIs"
+			}
+			wg.Go(func() {
+				err := q.Close(f.Context())
+				assert.ErrorIs(f, err, webdelivery.ErrQueueClosed)
+				assert.EqualError(f, err, want)
+			})
+			ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+			defer cancel()
+			require.Equal(f, context.DeadlineExceeded, q.Close(ctx))
+			wg.Wait()
+			require.EqualError(f, q.Close(f.Context()), want)
+		})
+	}
+}
+
+// A Close for which OnStats does not return in time says so: nothing was lost.
+func TestCloseWhileOnStatsRuns(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		q := f.client.Purge.NewQueue(webdelivery.QueueOptions{OnStats: func(webdelivery.QueueStats) { time.Sleep(time.Hour) }})
+		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
+		require.NoError(f, err)
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		err = q.Close(ctx)
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		require.EqualError(f, err, "webdelivery: everything was sent, and OnStats has not returned: context deadline exceeded")
+		require.NoError(f, q.Close(f.Context()))
+	})
+}
+
+// The service says by a 201 that it took a purge, whatever the body is (open point 7). A queue that waits does not know
+// how the transaction ends.
+func TestAcceptedWithoutATransaction(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"", "{}", "null", "[]", "garbage", `{"transaction_id":"x"}`} {
+		for status, want := range map[int]webdelivery.Outcome{201: applied, 200: unknown} {
+			t.Run(fmt.Sprintf("%d %q", status, body), func(t *testing.T) {
+				t.Parallel()
+				for _, wait := range []bool{false, true} {
+					inQueue(t, setup{}, webdelivery.QueueOptions{Wait: wait}, func(f *fixture, q *webdelivery.PurgeQueue) {
+						f.fail(testserver.Fault{Path: "/cache/purge", Handler: func(w http.ResponseWriter, _ *http.Request) {
+							w.Header().Set("Content-Type", "application/json")
+							w.WriteHeader(status)
+							_, _ = io.WriteString(w, body)
+						}})
+						_, err := f.client.Purge.Submit(f.Context(), purgeOf(object(1)))
+						require.ErrorIs(f, err, webdelivery.ErrBadReply)
+						assert.Equal(f, want, webdelivery.OutcomeOf(err))
+						want := want
+						if wait {
+							want = unknown
+						}
+						_, err = q.Purge(f.Context(), webdelivery.Exact(object(1)))
+						require.ErrorIs(f, err, webdelivery.ErrBadReply)
+						assert.Equal(f, want, webdelivery.OutcomeOf(err))
+					})
+				}
+			})
+		}
 	}
 }
 

@@ -86,8 +86,8 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 				c.caught(func() (err error) {
 					page.read, err = readNumbered[T](ctx, c, first, index)
 					return err
-				}, func(err error) {
-					page.err = err
+				}, func(failed *failure) {
+					page.err = failed.cause()
 					result <- page
 				})
 			})

@@ -45,7 +45,7 @@ type stream struct {
 	bytes   int64
 	err     error             // why the body could not be read on
 	endless bool              // nothing marks its end, see endless
-	closed  func(bytes int64) // told once, at the end
+	closed  func(bytes int64) // told once, at the end; nil: nobody is
 	once    sync.Once
 
 	began time.Time
@@ -109,14 +109,21 @@ func (s *stream) failed(unusable error) error {
 // close ends the stream. A connection whose reply was not read to its end cannot be used again and is closed.
 func (s *stream) close() {
 	s.once.Do(func() {
-		_ = s.body.Close()
-		s.mu.Lock()
-		s.timer.Stop()
-		s.timer = nil
-		s.mu.Unlock()
-		s.dog.stop()
-		s.closed(s.bytes)
+		s.end()
+		if s.closed != nil {
+			s.closed(s.bytes)
+		}
 	})
+}
+
+// end closes the body, and ends the attempt also if a body of the user's panics then.
+func (s *stream) end() {
+	defer s.dog.stop()
+	s.mu.Lock()
+	s.timer.Stop()
+	s.timer = nil
+	s.mu.Unlock()
+	_ = s.body.Close()
 }
 
 // streamStalled is a reply that stopped arriving.

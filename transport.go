@@ -126,11 +126,7 @@ func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 	x := &exchange{call: cl, ctx: ctx, client: c, kind: kindOf(cl.method, cl.path)}
 	x.carrier = carrier{ctx, x}
 	if cl.permit != nil {
-		defer func() {
-			if x.attempts == 0 {
-				cl.permit.end(ctx, time.Time{})
-			}
-		}()
+		defer cl.permit.end(ctx, time.Time{}) // if there is no attempt, or it does not get so far
 	}
 	var err error
 	if x.url, err = c.base.url(cl.path, cl.query); err != nil {
@@ -326,6 +322,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	x := exchangeOf(req.Context())
 	x.attempts++
 	x.last = attempt{}
+	defer func() {
+		if p := x.last.permit; p != nil {
+			p.end(x.ctx, time.Time{}) // it has ended, unless a method of the caller's context panicked before the attempt
+		}
+	}()
 	started := time.Now()
 	shown, permitAfter, err := t.prepare(req.Context(), x)
 	if err == nil {
@@ -404,8 +405,8 @@ func (x *exchange) acquire(ctx context.Context) (*permit, error) {
 	}
 	bounded, cancel := context.WithDeadline(ctx, x.giveUpAt)
 	defer cancel()
+	deadline, ends := ctx.Deadline() // before there is a permit, as it may panic
 	p, err := x.client.gate.acquire(bounded, x.caller)
-	deadline, ends := ctx.Deadline()
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || x.giveUpAt.Before(deadline)) {
 		err = &unsentError{"waiting for a purge permit", x.client.retry.gaveUp()}
 	}
@@ -613,6 +614,11 @@ func (c *Client) beginStream(a *attempt, resp *http.Response, dog *watchdog, beg
 	dog.timer.Stop()
 	s := newStream(resp.Body, dog, c.idleTimeout)
 	s.endless = endless(resp)
+	defer func() {
+		if a.stream == nil {
+			s.close() // also if the body panics
+		}
+	}()
 	head := takenBody{from: s, limit: math.MaxInt64}
 	code, unusable := begin(&head)
 	err := s.failed(unusable)
@@ -626,8 +632,6 @@ func (c *Client) beginStream(a *attempt, resp *http.Response, dog *watchdog, beg
 		a.code, a.body = code, head.beginning
 	}
 	a.size = head.size
-	s.closed = func(int64) {}
-	s.close()
 	return err
 }
 

@@ -12,6 +12,7 @@ package pace
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -89,7 +90,8 @@ func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := l.enter(ctx, c)
+	deadline, _ := ctx.Deadline() // a method of the user's, so under no lock
+	w := l.enter(deadline, c)
 	waits := true
 	defer func() {
 		if waits { // ctx has ended, or is the caller's own and panicked
@@ -110,7 +112,7 @@ func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 
 // enter puts a caller into the queue: a new one at its end, one that was refused behind the last of its kind and one new
 // caller. So purges that are refused again and again do not hold up the others, nor the others them.
-func (l *Limiter) enter(ctx context.Context, c *Caller) *waiter {
+func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -121,8 +123,7 @@ func (l *Limiter) enter(ctx context.Context, c *Caller) *waiter {
 		l.forgive(now)
 	}
 	l.active = now
-	w := &waiter{Caller: c, wake: make(chan struct{}, 1)}
-	w.deadline, _ = ctx.Deadline()
+	w := &waiter{Caller: c, deadline: deadline, wake: make(chan struct{}, 1)}
 	at := len(l.queue)
 	if !c.refused.IsZero() {
 		for at > 0 && l.queue[at-1].refused.IsZero() {
@@ -251,7 +252,15 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 	case <-after:
 	case <-w.wake:
 	case <-ctx.Done():
-		return ctx.Err()
+		return Ended(ctx)
 	}
 	return nil
+}
+
+// Ended is the error of a context whose Done is closed. It is never nil, also if that of a context of the user's is.
+func Ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("the context is done without an error: %w", context.Canceled)
 }
