@@ -23,9 +23,18 @@ func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.timer = time.AfterFunc(d, func() {
 		w.expired.Store(true)
-		w.cancel()
+		w.end()
 	})
 	return ctx
+}
+
+// end cancels the attempt in the goroutine of a timer. Context asks the caller's context then, which may be the user's and
+// panic; the attempt has been canceled before.
+func (w *watchdog) end() {
+	caught(func() error {
+		w.cancel()
+		return nil
+	}, func(error) {})
 }
 
 func (w *watchdog) stop() {
@@ -73,7 +82,7 @@ func (s *stream) look() {
 	}
 	if left <= 0 {
 		s.dog.expired.Store(true)
-		s.dog.cancel()
+		s.dog.end()
 		return
 	}
 	s.mu.Lock()

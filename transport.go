@@ -371,7 +371,7 @@ func (t *transport) prepare(ctx context.Context, x *exchange) (shown credential,
 			return shown, waited, err
 		}
 		began := time.Now()
-		x.last.permit, err = x.acquire(ctx)
+		err = x.acquire(ctx)
 		waited += time.Since(began)
 		if err != nil {
 			return shown, waited, err
@@ -395,22 +395,24 @@ func (x *exchange) dropPermit(ctx context.Context) {
 	}
 }
 
-// acquire waits for the permit of an attempt, but not longer than a refused purge is repeated.
-func (x *exchange) acquire(ctx context.Context) (*permit, error) {
+// acquire waits for the permit of an attempt, but not longer than a refused purge is repeated. The attempt has the permit
+// at once, as even the cancel below asks the caller's context, which may panic.
+func (x *exchange) acquire(ctx context.Context) (err error) {
 	if x.caller == nil {
 		x.caller = x.client.newCaller()
 	}
 	if x.giveUpAt.IsZero() {
-		return x.client.gate.acquire(ctx, x.caller)
+		x.last.permit, err = x.client.gate.acquire(ctx, x.caller)
+		return err
 	}
 	bounded, cancel := context.WithDeadline(ctx, x.giveUpAt)
 	defer cancel()
-	deadline, ends := ctx.Deadline() // before there is a permit, as it may panic
-	p, err := x.client.gate.acquire(bounded, x.caller)
+	x.last.permit, err = x.client.gate.acquire(bounded, x.caller)
+	deadline, ends := ctx.Deadline()
 	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || x.giveUpAt.Before(deadline)) {
 		err = &unsentError{"waiting for a purge permit", x.client.retry.gaveUp()}
 	}
-	return p, err
+	return err
 }
 
 // attempt sends the request once and reads the reply whole, within the time of one attempt.
@@ -457,7 +459,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			resp.Body = http.NoBody // as http.Client does for transports that leave it out
 		}
 		if a.status >= http.StatusBadRequest { // not the 303 of a purge, whose body is its receipt
-			defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // the status is what counts
+			defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // the status is what counts
 		}
 		code := -1 // not known yet
 		switch {
@@ -627,7 +629,7 @@ func (c *Client) beginStream(a *attempt, resp *http.Response, dog *watchdog, beg
 		return nil
 	}
 	if err == nil {
-		defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // as that of any refusal
+		defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // as that of any refusal
 		_, _ = io.CopyN(io.Discard, &head, maxDrained)
 		a.code, a.body = code, head.beginning
 	}

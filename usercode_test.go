@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,12 +97,63 @@ const (
 	inUnmarshal   = "Client.Do: out"
 	inScan        = "Scan: T"
 	inRows        = "Scan: rows"
+
+	ofTransport = "an error of the transport, "
+	ofLimiter   = "an error of the limiter, "
 )
 
-var places = []string{
+// inErrors are the methods of errors. The transport returns one instead of its response, or a limiter instead of its
+// permit, until the method has been called often enough.
+var inErrors = func() (all []string) {
+	for _, of := range []string{ofTransport, ofLimiter} {
+		for _, method := range []string{"Error", "Is", "As", "Unwrap"} {
+			all = append(all, of+method)
+		}
+	}
+	return slices.DeleteFunc(all, func(place string) bool { return place == ofLimiter+"Is" }) // nobody asks it
+}()
+
+// userError is an error with methods of the user's.
+type userError struct {
+	*culprit
+
+	of string
+}
+
+func (e userError) call(method string) { _ = e.in(context.Background(), e.of+method) }
+
+func (e userError) Error() string {
+	e.call("Error")
+	return "an error of the user's"
+}
+
+func (e userError) Is(error) bool {
+	e.call("Is")
+	return false
+}
+
+func (e userError) As(any) bool {
+	e.call("As")
+	return false
+}
+
+func (e userError) Unwrap() error {
+	e.call("Unwrap")
+	return nil
+}
+
+// fails returns the user's error where that is what misbehaves.
+func (u *culprit) fails(of string) error {
+	if slices.Contains(inErrors, u.place) && strings.HasPrefix(u.place, of) && u.armed.Load() && u.behaved() {
+		return userError{u, of}
+	}
+	return nil
+}
+
+var places = append([]string{
 	inTransport, inBody, inClose, inDialer, inJar, inEnabled, inHandle, inWait, inAcquire, inDone, inDoneOverdue, inPause,
 	inOnStats, inOnProgress, inLoop, inMarshal, inUnmarshal, inScan, inRows,
-}
+}, inErrors...)
 
 // RoundTrip, and what else is set in an http.Client.
 type userTransport struct {
@@ -114,6 +166,9 @@ func (t userTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("a session without a token")
 	}
 	if err := t.in(r.Context(), inTransport); err != nil {
+		return nil, err
+	}
+	if err := t.fails(ofTransport); err != nil {
 		return nil, err
 	}
 	response, err := t.next.RoundTrip(r)
@@ -164,6 +219,9 @@ type userPermits struct{ userLimiter }
 
 func (l userPermits) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	if err := l.in(ctx, inAcquire); err != nil {
+		return webdelivery.Permit{}, err
+	}
+	if err := l.fails(ofLimiter); err != nil {
 		return webdelivery.Permit{}, err
 	}
 	l.given.Add(1)
@@ -224,6 +282,8 @@ func (u *culprit) options(f *fixture) []webdelivery.Option {
 	}
 	options := []webdelivery.Option{webdelivery.WithHTTPClient(client), webdelivery.WithLogger(slog.New(userHandler{u}))}
 	switch u.place {
+	case ofLimiter + "Error", ofLimiter + "As", ofLimiter + "Unwrap":
+		options = append(options, webdelivery.WithPurgeLimiter(userPermits{userLimiter{u}}))
 	case inWait, inPause:
 		options = append(options, webdelivery.WithPurgeLimiter(userLimiter{u}))
 	case inAcquire, inDone, inDoneOverdue:
@@ -361,7 +421,7 @@ const (
 
 // withoutContext are the places in which code of the user's has no context that could end. In a goroutine of its own it
 // holds up itself.
-var withoutContext = []string{inJar, inOnStats, inOnProgress, inLoop, inMarshal, inUnmarshal, inScan, inRows}
+var withoutContext = append([]string{inJar, inOnStats, inOnProgress, inLoop, inMarshal, inUnmarshal, inScan, inRows}, inErrors...)
 
 // Whatever code of the user's does, it reaches the user: a panic or Goexit passes through in a goroutine of his own, and is
 // an error in one of the SDK's. A call that has left its goroutine, a Purge of a queue, ends with its context, and so does
@@ -450,6 +510,9 @@ func (u *culprit) misbehave(t *testing.T, use useOf) {
 		}
 		switch u.conduct {
 		case panics:
+			if slices.Contains(inErrors, u.place) {
+				break // package fmt catches such a panic, too, and prints it
+			}
 			if end.panicked == nil {
 				require.ErrorIs(f, end.err, errBoom)
 				require.ErrorContains(f, end.err, "usercode_test.go:", "the place of the panic")
@@ -457,7 +520,7 @@ func (u *culprit) misbehave(t *testing.T, use useOf) {
 				require.Equal(f, errBoom, end.panicked)
 			}
 		case exits:
-			if !end.exited && u.place != inDialer { // net/http goes on waiting for the dialer, and the next attempt works
+			if !end.exited && u.place != inDialer && !slices.Contains(inErrors, u.place) { // net/http goes on waiting for the dialer, and the next attempt works
 				require.ErrorContains(f, end.err, "Goexit")
 			}
 		case obeys:

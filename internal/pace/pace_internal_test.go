@@ -514,3 +514,38 @@ func TestPatience(t *testing.T) {
 		assert.False(t, l.Refusing())
 	})
 }
+
+// slowContext takes its time to say when it ends.
+type slowContext struct {
+	context.Context //nolint:containedctx // it is one
+
+	release chan struct{}
+}
+
+func (c slowContext) Deadline() (time.Time, bool) {
+	<-c.release
+	return c.Context.Deadline()
+}
+
+// A context whose Deadline blocks holds up its own caller alone.
+func TestDeadlinesThatBlock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New()
+		slow := slowContext{t.Context(), make(chan struct{})}
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			p, err := l.Acquire(slow, &Caller{Patience: time.Minute})
+			if assert.NoError(t, err) {
+				p.End(time.Time{})
+			}
+		})
+		synctest.Wait()
+		assert.False(t, l.Refusing())
+		p, err := l.Acquire(t.Context(), &Caller{Patience: time.Minute})
+		require.NoError(t, err)
+		p.End(time.Time{})
+		close(slow.release)
+		wg.Wait()
+	})
+}
