@@ -58,8 +58,8 @@ type QueueStats struct {
 // with Wait when a transaction has not ended.
 //
 // A request in which the service refuses URIs is split until they stand alone: k of n take about k*log2(n/k) + 2k more
-// requests. A request of n URIs is split into 1 + 16*log2(n) requests at most, which is enough for 20 refused ones of
-// 200 or of 1,000. What is left then matches [ErrRefusedTogether].
+// requests. A request of n URIs is split into 1 + 16*log2(n) requests at most (log2 rounded up), which is enough for 20
+// refused ones of 200. What is left then matches [ErrRefusedTogether].
 type QueueError struct {
 	URIs []PurgeURI // those that failed, identical ones once; a copy
 	Err  error      // what went wrong, all of it joined where URIs failed in several ways; Unwrap gives it

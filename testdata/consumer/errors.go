@@ -16,7 +16,8 @@ func explain(err error) string {
 	for _, sentinel := range []error{
 		webdelivery.ErrBadRequest, webdelivery.ErrUnauthorized, webdelivery.ErrForbidden, webdelivery.ErrNotFound,
 		webdelivery.ErrRateLimited, webdelivery.ErrServer, webdelivery.ErrInvalid, webdelivery.ErrBadReply,
-		webdelivery.ErrRedirect, webdelivery.ErrResponseTooLarge, webdelivery.ErrQueueClosed, webdelivery.ErrPlanStale,
+		webdelivery.ErrRedirect, webdelivery.ErrResponseTooLarge, webdelivery.ErrQueueClosed, webdelivery.ErrRefusedTogether,
+		webdelivery.ErrPlanStale,
 	} {
 		if errors.Is(err, sentinel) {
 			fmt.Println(sentinel)
