@@ -256,10 +256,11 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 	return receipt, nil
 }
 
-// accepted is the error for the body of a purge that cannot be read. A 201 says by itself that the service took it.
+// accepted is the error for the body of a purge that cannot be read. A 201 says by itself that the service took it, unless
+// the body is an HTML page, which something else may have sent.
 func (r *reply) accepted(err error) error {
 	var e *Error
-	if r.status == http.StatusCreated && errors.As(err, &e) {
+	if r.status == http.StatusCreated && !isHTML(r.header) && errors.As(err, &e) {
 		e.outcome = Applied
 	}
 	return err

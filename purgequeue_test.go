@@ -603,7 +603,7 @@ func TestCloseWhileOnStatsRuns(t *testing.T) {
 	})
 }
 
-// The service says by a 201 that it took a purge, whatever the body is (open point 7). A queue that waits does not know
+// The service says by a 201 that it took a purge, whatever the body is, unless it is an HTML page (open point 7). A queue that waits does not know
 // how the transaction ends.
 func TestAcceptedWithoutATransaction(t *testing.T) {
 	t.Parallel()

@@ -198,6 +198,25 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 		s.show(err)
 		require.NoError(f, queue.Close(f.Context()))
 	}
+	// A transport that repeats the request when its context ends, in a queue whose Close gives up.
+	hanging := settings
+	hanging.options = append(slices.Clone(settings.options), webdelivery.WithHTTPClient(&http.Client{
+		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, fmt.Errorf("%v: %w", r.Header, r.Context().Err())
+		}),
+	}))
+	queue := f.newClient(f.srv.URL(), hanging).Purge.NewQueue(webdelivery.QueueOptions{})
+	go func() {
+		time.Sleep(time.Second)
+		ended, cancel := context.WithCancel(f.Context())
+		cancel()
+		s.show(queue.Close(ended))
+	}()
+	_, err = queue.Purge(f.Context(), webdelivery.Exact(anObject))
+	require.Error(f, err)
+	time.Sleep(time.Second)
+	s.show(err)
 	s.check(f, "settings")
 }
 

@@ -23,7 +23,7 @@ import (
 
 // userContext is a context of which one method misbehaves, at its n-th call.
 type userContext struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context
 
 	method  string
 	conduct conduct
@@ -128,7 +128,7 @@ func (c *userContext) misbehave(f *fixture, call func(context.Context, *webdeliv
 
 // oddContext is done without an error, against the contract of context.Context.
 type oddContext struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context
 
 	done chan struct{}
 }

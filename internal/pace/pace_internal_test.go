@@ -517,7 +517,7 @@ func TestPatience(t *testing.T) {
 
 // slowContext takes its time to say when it ends.
 type slowContext struct {
-	context.Context //nolint:containedctx // it is one
+	context.Context
 
 	release chan struct{}
 }
