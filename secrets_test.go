@@ -208,7 +208,7 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	}))
 	queue := f.newClient(f.srv.URL(), hanging).Purge.NewQueue(webdelivery.QueueOptions{})
 	go func() {
-		time.Sleep(time.Second)
+		time.Sleep(10 * time.Second) // the permits of the panics end after 6
 		ended, cancel := context.WithCancel(f.Context())
 		cancel()
 		s.show(queue.Close(ended))
