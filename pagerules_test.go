@@ -212,6 +212,67 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 	}
 }
 
+// The first page is the one that was asked for, or items before it are lost in silence.
+func TestPagesBeginWithTheOneThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []bookTest{
+		{name: "the last in place of the first", says: "page 1 was asked for, and page 3 came", ahead: true, pages: []string{
+			`{"items":[@21-25],"page_index":3,"page_count":3,"has_more":false,"next_uri":null}`,
+		}},
+		{name: "the last in place of page 2", page: 2, says: "page 2 was asked for, and page 3 came", ahead: true, atMost: 1, pages: []string{
+			``, `{"items":[@21-25],"page_index":3,"page_count":3,"has_more":false,"next_uri":null}`,
+		}},
+		{name: "the first in place of page 2", page: 2, says: "page 2 was asked for, and page 1 came", ahead: true, atMost: 1, pages: []string{
+			``, `{"items":[@1-10],"page_index":1,"page_count":1,"has_more":false}`,
+		}},
+		{name: "a number on the second page alone", items: 10, says: "page 2 was asked for, and page 3 came", pages: []string{
+			`{"items":[@1-10],"has_more":true,"next_uri":"{path}?page={next}"}`, `{"items":[@21-25],"page_index":3,"has_more":false}`,
+		}},
+		{name: "nothing announced", says: "page 1 was asked for, and page 2 came", pages: []string{`{"items":[@1-10],"page_index":2}`}},
+	} {
+		tt.run(t)
+	}
+}
+
+// A number below 0 is none, with ReadAhead too.
+func TestPagesWithNumbersBelow0(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []bookTest{
+		{name: "page_count", items: 25, ahead: true, atMost: 4, pages: []string{
+			`{"items":[@1-10],"page_index":1,"page_count":-1}`, `{"items":[@11-20],"page_index":2,"page_count":-1}`,
+			`{"items":[@21-25],"page_index":3,"page_count":-1}`,
+		}},
+		{name: "page_count, with addresses", items: 15, ahead: true, pages: []string{
+			`{"items":[@1-10],"page_index":1,"page_count":-1,"has_more":true,"next_uri":"{path}?page=2"}`,
+			`{"items":[@11-15],"page_index":2,"page_count":-1,"has_more":false}`,
+		}},
+		{name: "total", items: 15, ahead: true, pages: []string{
+			`{"items":[@1-10],"page_index":1,"page_count":2,"total":-9223372036854775808,"has_more":true,"next_uri":"{path}?page=2"}`,
+			`{"items":[@11-15],"page_index":2,"page_count":2,"total":-1,"has_more":false}`,
+		}},
+		{name: "page_index", items: 15, ahead: true, pages: []string{
+			`{"items":[@1-10],"page_index":-1,"has_more":true,"next_uri":"{path}?page=2"}`, `{"items":[@11-15],"page_index":-1,"has_more":false}`,
+		}},
+	} {
+		tt.run(t)
+	}
+	page, err := always(t, []byte(`{"items":[],"page_index":-1,"page_count":-1,"total":-1,"has_more":false}`)).
+		Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, webdelivery.Page[webdelivery.Task]{Items: []webdelivery.Task{}}, *page)
+}
+
+// An error names what the page has, and nothing else.
+func TestPagesWithoutAnAddressOfTheNext(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []bookTest{
+		{name: "has_more", items: 10, says: "has_more is true, but there is no next_uri", pages: []string{`{"items":[@1-10],"has_more":true}`}},
+		{name: "page_count", items: 10, says: "this is page 1 of 3, but there is no next_uri", pages: []string{`{"items":[@1-10],"page_count":3}`}},
+	} {
+		tt.run(t)
+	}
+}
+
 // A service that announces page after page with the same items is not read for ever, and gives no item twice.
 func TestPagesThatRepeatWhatWasAnnounced(t *testing.T) {
 	t.Parallel()

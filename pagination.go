@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -47,9 +46,9 @@ type wirePage[T any] struct {
 	next string // what NextURI points to
 }
 
-// A number and an address that no reply has.
+// A number and an address that no collection has. A reply with a number below 0 does not say it either.
 const (
-	unsaid        = math.MinInt
+	unsaid        = -1
 	unsaidAddress = "\x00"
 )
 
@@ -65,7 +64,7 @@ func newWirePage[T any]() *wirePage[T] {
 // Reasons:
 //   - The address of the next page is missing, leads elsewhere, leads in a circle, or has another value of a parameter
 //     by which the first page was selected. A parameter that it leaves out is sent all the same.
-//   - Pages do not follow one another, or a page repeats an earlier one.
+//   - The first page is not the one that was asked for, pages do not follow one another, or a page repeats an earlier one.
 //   - The pages end before what they announced: fewer items than total, fewer pages than page_count, or a next_uri beside
 //     a has_more of false.
 //   - Three pages in a row are empty, and more are announced.
@@ -125,14 +124,9 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 		w.NextURI = nil
 	}
 	p := &Page[T]{
-		URI: w.URI, PageIndex: w.PageIndex, PrevURI: deref(w.PrevURI), NextURI: deref(w.NextURI),
+		URI: w.URI, Total: max(w.Total, 0), PageCount: max(w.PageCount, 0), PageIndex: max(w.PageIndex, 0), // below 0: unsaid
+		PrevURI: deref(w.PrevURI), NextURI: deref(w.NextURI),
 		Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
-	}
-	if w.Total != unsaid {
-		p.Total = w.Total
-	}
-	if w.PageCount != unsaid {
-		p.PageCount = w.PageCount
 	}
 	for i, item := range append(w.Items, w.Tasks...) {
 		if item == nil {
@@ -143,7 +137,7 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 		}
 		p.Items = append(p.Items, item.value)
 	}
-	read = pageRead[T]{page: p, hasMore: w.HasMore, total: -1, count: -1}
+	read = pageRead[T]{page: p, hasMore: w.HasMore, total: unsaid, count: unsaid}
 	if w.Total >= int64(len(p.Items)) {
 		read.total = w.Total // a smaller one is no total
 	}
@@ -355,8 +349,12 @@ func (r *pageRead[T]) position() position {
 func (t *trail) arrive(here position) error {
 	t.pages++
 	t.number++
-	if here.index != 0 && t.index != 0 && here.index != t.index+1 {
+	switch {
+	case here.index == 0 || here.index == t.number:
+	case t.index != 0:
 		return t.broken("page_index %d follows %d", here.index, t.index)
+	default:
+		return t.broken("page %d was asked for, and page %d came", t.number, here.index)
 	}
 	if t.index = here.index; t.index != 0 {
 		t.number = t.index
@@ -411,8 +409,12 @@ func (t *trail) follow(here position) (query string, more bool, err error) {
 	if !t.more(here) {
 		return "", false, t.checkEnd(here)
 	}
-	if here.next == "" {
+	switch {
+	case here.next != "":
+	case here.hasMore != nil:
 		return "", false, t.broken("has_more is true, but there is no next_uri")
+	default:
+		return "", false, t.broken("this is page %d of %d, but there is no next_uri", t.number, here.count)
 	}
 	path, query, err := t.client.resolveSent("next_uri", here.next)
 	if err != nil {

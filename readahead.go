@@ -59,7 +59,7 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			return
 		}
 		head := read.page
-		if head.PageIndex == 0 || head.PageCount == 0 && (head.HasMore || len(head.Items) > 0) {
+		if head.PageIndex == 0 || read.count < 0 || read.count == 0 && head.HasMore {
 			eachItemFrom(ctx, c, first, read, maxPages)(yield)
 			return
 		}
