@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // reply is what a call that succeeded brought.
@@ -139,9 +141,11 @@ func (r *reply) broken(err error) *Error {
 }
 
 // refusedBy is the error for a stream whose envelope refuses after all, behind what has been handed out.
-func (r *reply) refusedBy(code int) *Error {
-	r.exchange.last.code, r.exchange.answered.code = code, code
-	return r.exchange.newError(nil)
+func (r *reply) refusedBy(in *resultReader) *Error {
+	r.exchange.last.code, r.exchange.answered.code = in.code, in.code
+	e := r.exchange.newError(nil)
+	e.Description = r.exchange.client.auth.text(in.said.words(in.code))
+	return e
 }
 
 // decodeReason tells a JSON error with the field it is about.
@@ -185,28 +189,56 @@ func describe(status int, h http.Header, body []byte) string {
 	}
 	var e errorBody
 	_ = decodeExactly(body, &e) // a member of another type than usual does not take the words away
-	if e.ErrorInfo == nil {
-		e.ErrorInfo = &ErrorInfo{}
-	}
-	return cmp.Or(e.Description, e.Message, e.ErrorInfo.Message, http.StatusText(status))
+	return e.words(status)
+}
+
+// words are those of the service, or of the status.
+func (e *errorBody) words(status int) string {
+	info := cmp.Or(e.ErrorInfo, &ErrorInfo{})
+	return cmp.Or(e.Description, e.Message, info.Message, http.StatusText(status))
 }
 
 // envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7). It
-// takes the name in any letter case: to overhear a refusal is worse than to hear one too many. Of a body that may be a
-// transaction the code is 0: it says how the transaction ended, not whether it could be read.
+// takes the name in any letter case, the gravest of several codes, and what stands before the text goes wrong: to overhear
+// a refusal is worse than to hear one too many. Of a body that may be a transaction the code is 0: it says how the
+// transaction ended, not whether it could be read.
 func envelopeCode(body []byte, maybeTransaction bool) int {
 	if !mentionsCode(body) {
 		return 0
 	}
-	var e struct {
-		Code        looseCode `json:"code"`
-		ID          present   `json:"transaction_id"`
-		Transaction present   `json:"transaction_response"`
-	}
-	if json.Unmarshal(body, &e) != nil || maybeTransaction && bool(e.ID || e.Transaction) {
+	text := bytes.TrimPrefix(body, []byte("\ufeff"))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(text), unboundedNames, jsontext.AllowInvalidUTF8(true))
+	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
 		return 0
 	}
-	return int(e.Code)
+	code := 0
+	for dec.PeekKind() == '"' {
+		token, _ := dec.ReadToken()
+		name := token.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			break
+		}
+		switch {
+		case strings.EqualFold(name, "code"):
+			code = graver(code, value)
+		case maybeTransaction && (name == "transaction_id" || name == "transaction_response") && value.Kind() != 'n':
+			return 0
+		}
+	}
+	return code
+}
+
+// graver is the graver of a code and another one, in JSON. A number that is no whole one is a fault of the service; a
+// word, an array and an object are no code.
+func graver(code int, value jsontext.Value) int {
+	var other looseCode
+	switch kind := value.Kind(); {
+	case kind != '0' && kind != '"':
+	case other.UnmarshalJSON(value) != nil:
+		other = http.StatusInternalServerError
+	}
+	return max(code, int(other))
 }
 
 // present tells whether a member is there, and not null.
@@ -234,25 +266,33 @@ func mentionsCode(body []byte) bool {
 }
 
 // looseCode reads a code that should be a number, in whatever way it is written; of a word it is 0, as the HTTP status
-// tells the same. Of several codes in one object the gravest counts.
+// tells the same. It has 32 bits everywhere: a larger number counts as the largest of these, and never as a small one.
 type looseCode int
 
 func (c *looseCode) UnmarshalJSON(b []byte) error {
-	text := strings.TrimSpace(strings.Trim(string(b), `"`))
-	var n looseInt
-	if n.UnmarshalJSON([]byte(text)) == nil {
-		*c = max(*c, looseCode(n))
+	text, quoted := string(b), b[0] == '"'
+	if quoted {
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+		text = strings.TrimSpace(text)
+	}
+	if text == "" || text == "null" {
 		return nil
 	}
-	f, err := strconv.ParseFloat(text, 64)
+	f, err := strconv.ParseFloat(text, 64) // an infinite one, if it is too large
+	isNumber := strings.IndexByte("-0123456789", text[0]) >= 0 && (err == nil || errors.Is(err, strconv.ErrRange))
 	switch {
-	case err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<31:
-		*c = max(*c, looseCode(f))
-	case b[0] != '"':
+	case isNumber && f == math.Trunc(f):
+		*c = max(*c, looseCode(min(max(f, math.MinInt32), math.MaxInt32)))
+	case isNumber || !quoted:
 		return fmt.Errorf("the code %s is no whole number", clip(b))
 	}
 	return nil
 }
+
+// clamp makes an int of a number, also where an int has 32 bits: a larger number is the largest of these.
+func clamp(n looseInt) int { return int(min(max(n, math.MinInt32), math.MaxInt32)) }
 
 // looseInt reads a whole number that may stand in quotes; all its digits are kept.
 type looseInt int64

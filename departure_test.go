@@ -427,7 +427,7 @@ func TestCodesOfOtherWriters(t *testing.T) {
 		`"Code":403`: webdelivery.ErrForbidden, `"CODE":400`: webdelivery.ErrBadRequest, `"c\u006fde":400`: webdelivery.ErrBadRequest,
 		`"code":400.0`: webdelivery.ErrBadRequest, `"code":4e2`: webdelivery.ErrBadRequest, `"code":"400"`: webdelivery.ErrBadRequest,
 		`"code":"4e2"`: webdelivery.ErrBadRequest, `"code":" 400"`: webdelivery.ErrBadRequest,
-		`"code":400,"Code":201`: webdelivery.ErrBadRequest, `"code":201,"CODE":400`: webdelivery.ErrBadRequest, `"code":[400]`: webdelivery.ErrBadReply, `"code":true`: webdelivery.ErrBadReply, `"code":400.5`: webdelivery.ErrBadReply,
+		`"code":400,"Code":201`: webdelivery.ErrBadRequest, `"code":201,"CODE":400`: webdelivery.ErrBadRequest, `"code":[400]`: webdelivery.ErrBadReply, `"code":true`: webdelivery.ErrBadReply, `"code":400.5`: webdelivery.ErrServer,
 		`"code":"created"`: nil, `"code":201.0`: nil, `"code":null`: nil,
 	} {
 		inFakeTime(t, setup{}, func(f *fixture) {

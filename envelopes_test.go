@@ -1,7 +1,10 @@
 package webdelivery_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -114,3 +117,129 @@ func TestTheCodeOfARefusalIsKept(t *testing.T) {
 		})
 	}
 }
+
+// A code of 400 or more is overheard in no spelling. What is a number and cannot be a code is a fault of the service. A
+// word is none, and what says so stands behind the table.
+func TestEnvelopesInEverySpelling(t *testing.T) {
+	t.Parallel()
+	for body, code := range map[string]int{
+		`{"code":503}`: 503, `{"code":"503"}`: 503, `{"code":" 503 "}`: 503, `{"code":5.03e2}`: 503, `{"CODE":503}`: 503,
+		`{"code":"\u0035\u0030\u0033"}`: 503, `{"code":"5\u00303"}`: 503, `{"\u0063ode":503}`: 503,
+		`{"code":503,"code":{}}`: 503, `{"code":[],"code":503}`: 503, `{"code":true,"code":503}`: 503, `{"code":503,"Code":false}`: 503,
+		`{"code":503,"code":200}`: 503, `{"code":200,"code":503}`: 503, `{"code":"no","code":503}`: 503, `{"code":503,"note":"` + "\xff" + `"}`: 503,
+		"\ufeff" + `{"code":503}`: 503,
+		`{"code":503.5}`:          500, `{"code":"503.5"}`: 500, `{"code":0.5}`: 500,
+		`{"code":4294967297}`: math.MaxInt32, `{"code":4294967497}`: math.MaxInt32, `{"code":99999999999999999999}`: math.MaxInt32,
+		`{"code":1e400}`: math.MaxInt32, `{"code":"1e400"}`: math.MaxInt32,
+
+		`{"code":200}`: 0, `{"code":302}`: 0, `{"code":-503}`: 0, `{"code":-1e400}`: 0, `{"code":"E503"}`: 0, `{"code":"inf"}`: 0, `{"code":null}`: 0,
+		`{"code":{"code":503}}`: 0, `{"code":true}`: 0, `[{"code":503}]`: 0, `{"note":{"code":503}}`: 0,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				err := always(t, []byte(body)).Do(t.Context(), http.MethodGet, "/x", nil, nil)
+				if code == 0 {
+					require.NoError(t, err)
+					return
+				}
+				var refused *webdelivery.Error
+				require.ErrorAs(t, err, &refused)
+				assert.Equal(t, code, refused.Code)
+				assert.ErrorIs(t, err, webdelivery.ErrServer)
+			})
+		})
+	}
+}
+
+// Of a code that is no refusal Query and Rows think the same: 400 is where it begins.
+func TestCodesBelow400(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{100, 200, 302, 399} {
+		body := fmt.Sprintf(`{"code":%d,"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"]],"total_results":1}`, code)
+		client := always(t, []byte(body))
+		result, err := client.Stats.Events.Query(t.Context(), lastHour(1))
+		require.NoError(t, err, code)
+		assert.Len(t, result.Rows, 1)
+		rows, err := gather(client.Stats.Events.Rows(t.Context(), lastHour(1)))
+		require.NoError(t, err, code)
+		assert.Len(t, rows, 1)
+	}
+}
+
+// An envelope behind rows has the words of the service.
+func TestEnvelopesBehindRowsKeepTheirWords(t *testing.T) {
+	t.Parallel()
+	const good = `{"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"]],"total_results":1`
+	for rest, says := range map[string]string{
+		`,"code":503,"description":"backend gone"}`:              "backend gone",
+		`,"description":"backend gone","code":503}`:              "backend gone",
+		`,"message":"backend gone","code":503}`:                  "backend gone",
+		`,"error_info":{"message":"backend gone"},"code":503}`:   "backend gone",
+		`,"description":7,"message":"backend gone","code":503}`:  "backend gone",
+		`,"description":"` + password + ` is wrong","code":503}`: "[redacted] is wrong",
+		`,"code":503}`: "Service Unavailable",
+	} {
+		rows, err := gather(always(t, []byte(good+rest)).Stats.Events.Rows(t.Context(), lastHour(1)))
+		assert.Len(t, rows, 1)
+		var refused *webdelivery.Error
+		require.ErrorAs(t, err, &refused, rest)
+		assert.Equal(t, says, refused.Description, rest)
+		assert.Equal(t, 503, refused.Code)
+	}
+}
+
+// A refusal is one of the credentials by the code of its envelope too: of a purge and a transaction also 403 (open
+// point 6).
+func TestEnvelopesThatRefuseTheCredentials(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		op   operation
+		body string
+		is   bool
+	}{
+		{getTask, `{"code":401}`, true}, {getTask, `{"code":403}`, false},
+		{getTransaction, `{"code":401}`, true}, {getTransaction, `{"code":403}`, true}, {submit, `{"code":403}`, true},
+	} {
+		err := tt.op.call(t.Context(), always(t, []byte(tt.body)))
+		assert.Equal(t, tt.is, errors.Is(err, webdelivery.ErrUnauthorized), "%v %s", tt.op.path, tt.body)
+	}
+}
+
+// With a session, such a refusal leads to a new login and one repetition, as the status would.
+func TestEnvelopesThatRefuseTheSession(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		op   operation
+		code int
+	}{{getTask, 401}, {getTransaction, 401}, {getTransaction, 403}, {getTransaction, 400}} {
+		t.Run(fmt.Sprint(tt.op.path, tt.code), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				logins := 0
+				client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionAuth(username, password),
+					webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+						switch {
+						case strings.HasSuffix(r.URL.Path, "/sessions"):
+							logins++
+							return response(http.StatusOK, fmt.Appendf(nil, `"session%d"`, logins)), nil
+						case logins == 1:
+							return response(http.StatusOK, fmt.Appendf(nil, `{"code":%d}`, tt.code)), nil
+						case strings.Contains(r.URL.Path, "/transactions/"):
+							return response(http.StatusOK, []byte(someTransaction)), nil
+						default:
+							return response(http.StatusOK, []byte(`{"id":"task-1"}`)), nil
+						}
+					})}))
+				require.NoError(t, err)
+				require.NoError(t, tt.op.call(t.Context(), client))
+				assert.Equal(t, 2, logins)
+			})
+		})
+	}
+}
+
+var getTransaction = operation{"transaction", "/transactions/7", func(ctx context.Context, c *webdelivery.Client) error {
+	_, err := c.Purge.Status(ctx, 7)
+	return err
+}}

@@ -133,7 +133,7 @@ func (c *Client) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 	}
 	return &Transaction{
 		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
-		BeginTS: epoch(r.BeginTS), EndTS: epoch(r.EndTS), PercentReceivedResponses: int(r.PercentReceivedResponses),
+		BeginTS: epoch(r.BeginTS), EndTS: epoch(r.EndTS), PercentReceivedResponses: clamp(r.PercentReceivedResponses),
 		TransactionStatus: r.TransactionStatus, TransactionStatusDescription: r.TransactionStatusDescription,
 	}, nil
 }

@@ -163,8 +163,14 @@ func lasting(err error) bool {
 	}
 }
 
-// severity is the status by which an attempt is judged: the graver of the HTTP status and the code in its envelope.
-func (a *attempt) severity() int { return max(a.status, a.code) }
+// severity is the status by which an attempt is judged: the HTTP status, or a code of 400 or more in its envelope, where
+// that is graver.
+func (a *attempt) severity() int {
+	if a.code < http.StatusBadRequest {
+		return a.status
+	}
+	return max(a.status, a.code)
+}
 
 // tooFast: the service answers a purge that purges come too fast: 429, or 503 with or without Retry-After (open point 8).
 func (a *attempt) tooFast() bool {

@@ -26,7 +26,8 @@ type resultReader struct {
 	echo  QueryEcho
 	total int64     // -1 until total_results has come
 	rows  int64     // read so far
-	code  looseCode // of an envelope, in place of a result or beside one
+	code  int       // of an envelope, in place of a result or beside one
+	said  errorBody // the words of that envelope
 	moved bool      // the tokenizer began anew, behind the rows
 	held  []byte    // rows that came before the columns
 	table table     // the last row
@@ -151,7 +152,7 @@ func (r *resultReader) toRows() error {
 // not be read so far.
 func (r *resultReader) envelopeCode() int {
 	if r.ended || r.isResult() {
-		return int(r.code)
+		return r.code
 	}
 	return -1
 }
@@ -160,7 +161,7 @@ func (r *resultReader) envelopeCode() int {
 func (r *resultReader) isResult() bool { return r.known["columns"] || r.known["rows"] }
 
 func (r *resultReader) member(name string) error {
-	if (name == "columns" || name == "rows") && !r.isResult() && r.dec.PeekKind() == 'n' {
+	if (name == "columns" || name == "rows") && !r.known[name] && r.dec.PeekKind() == 'n' {
 		return r.skip() // null is as good as missing
 	}
 	switch name {
@@ -200,11 +201,17 @@ func (r *resultReader) member(name string) error {
 		}
 		_ = decodeExactly(value, &r.echo) // an echo of another shape takes no row away
 		return nil
+	case "description", "message", "error_info":
+		value, err := r.value()
+		if err == nil && len(value) <= maxErrorBody {
+			_ = decodeExactly([]byte(`{"`+name+`":`+string(value)+`}`), &r.said)
+		}
+		return err
 	default:
 		if strings.EqualFold(name, "code") && r.dec.PeekKind() != '{' && r.dec.PeekKind() != '[' {
 			value, err := r.value()
 			if err == nil {
-				_ = r.code.UnmarshalJSON(value) // a word is no code
+				r.code = graver(r.code, value)
 			}
 			return err
 		}

@@ -283,7 +283,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	}
 	switch {
 	case in.envelopeCode() >= http.StatusBadRequest:
-		return r.refusedBy(in.envelopeCode())
+		return r.refusedBy(in)
 	case in.err != nil:
 		return r.broken(in.err)
 	default:

@@ -188,7 +188,7 @@ func (x *exchange) check() bool {
 // finish turns the last attempt into a reply or an error.
 func (x *exchange) finish() (*reply, error) {
 	a := &x.last
-	if x.kind == remove && x.ambiguous && a.status == http.StatusNotFound {
+	if x.kind == remove && x.ambiguous && a.severity() == http.StatusNotFound {
 		// An earlier attempt of this very call has most likely removed it.
 		x.reply = reply{status: a.status, header: a.header, gone: true, exchange: x}
 		return &x.reply, nil
@@ -273,7 +273,8 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
 // authRefused: the status means that the service does not take the credentials (open point 6).
 func (x *exchange) authRefused() bool {
-	return x.last.status == http.StatusUnauthorized || x.last.status == http.StatusForbidden &&
+	status := x.last.severity()
+	return status == http.StatusUnauthorized || status == http.StatusForbidden &&
 		(x.kind == purge || x.kind == login || strings.HasPrefix(x.path, transactionsPath))
 }
 
@@ -284,7 +285,7 @@ func (x *exchange) sessionRefused() bool {
 
 // doubtful: a GET of a transaction answers 400 for errors with authentication, but also for others (open point 6).
 func (x *exchange) doubtful() bool {
-	return x.last.status == http.StatusBadRequest && x.readsTransaction()
+	return x.last.severity() == http.StatusBadRequest && x.readsTransaction()
 }
 
 func (x *exchange) readsTransaction() bool {
@@ -521,7 +522,7 @@ func (t *transport) settle(x *exchange) {
 	if x.kind == purge && x.succeeded() {
 		x.last.permit.paced.Accepted()
 	}
-	if x.last.err == nil && !x.authRefused() && !x.doubtful() && x.last.status < http.StatusInternalServerError {
+	if x.last.err == nil && !x.authRefused() && !x.doubtful() && x.last.severity() < http.StatusInternalServerError {
 		t.client.auth.accepted(x.last.generation)
 	}
 }
