@@ -146,8 +146,8 @@ func WithDialect(dialect Dialect) Option {
 }
 
 // WithMaxResponseBytes bounds a reply that is read whole, in bytes after decompression; a longer one is
-// [ErrResponseTooLarge]. Of a reply that is streamed it bounds each row, and what comes before its columns. Default
-// 32 MiB.
+// [ErrResponseTooLarge]. Of a reply that is streamed it bounds each row, and all else together: what stands before,
+// between and behind columns and rows. Default 32 MiB.
 func WithMaxResponseBytes(n int64) Option {
 	return func(s *settings) error {
 		if n <= 0 {

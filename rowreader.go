@@ -34,13 +34,14 @@ type resultReader struct {
 
 	begun, ended bool
 	inRows       bool
+	left         int64     // of the limit for all but the rows, while they are read
 	source       rowSource // the rows that are being read, where inRows
 
 	found bool  // table has the row that came next
 	err   error // that ended the reading
 }
 
-// newResultReader reads a reply as it arrives; no single value may be longer than limit.
+// newResultReader reads a reply as it arrives. No row may be longer than limit, nor may all else together.
 func newResultReader(body io.Reader, limit int64, auth *authenticator) *resultReader {
 	m := &meter{from: body, limit: limit, left: limit}
 	return &resultReader{dec: newTokenizer(m), meter: m, auth: auth, total: -1}
@@ -181,12 +182,12 @@ func (r *resultReader) member(name string) error {
 		if r.table.columns != nil {
 			return r.openRows()
 		}
-		// Without columns a row means nothing, so they wait, within the limit for one value.
-		value, err := r.value()
+		// Without columns a row means nothing, so they wait, within the limit.
+		value, err := r.dec.ReadValue()
 		r.held = bytes.Clone(value) // the next read would overwrite it
 		return err
 	case "total_results":
-		value, err := r.value()
+		value, err := r.dec.ReadValue()
 		if err != nil {
 			return err
 		}
@@ -195,21 +196,21 @@ func (r *resultReader) member(name string) error {
 		}
 		return nil
 	case "query":
-		value, err := r.value()
+		value, err := r.dec.ReadValue()
 		if err != nil {
 			return err
 		}
 		_ = decodeExactly(value, &r.echo) // an echo of another shape takes no row away
 		return nil
 	case "description", "message", "error_info":
-		value, err := r.value()
+		value, err := r.dec.ReadValue()
 		if err == nil && len(value) <= maxErrorBody {
 			_ = decodeExactly([]byte(`{"`+name+`":`+string(value)+`}`), &r.said)
 		}
 		return err
 	default:
 		if strings.EqualFold(name, "code") && r.dec.PeekKind() != '{' && r.dec.PeekKind() != '[' {
-			value, err := r.value()
+			value, err := r.dec.ReadValue()
 			if err == nil {
 				r.code = graver(r.code, value)
 			}
@@ -230,15 +231,9 @@ func (r *resultReader) expect(kind jsontext.Kind) error {
 	return err
 }
 
-func (r *resultReader) value() (jsontext.Value, error) {
-	r.meter.reset()
-	return r.dec.ReadValue()
-}
-
-// skip passes over a member, however long, in constant memory.
+// skip passes over a member, in constant memory.
 func (r *resultReader) skip() error {
 	for depth := r.dec.StackDepth(); ; {
-		r.meter.reset()
 		if _, err := r.dec.ReadToken(); err != nil {
 			return err
 		}
@@ -249,7 +244,7 @@ func (r *resultReader) skip() error {
 }
 
 func (r *resultReader) readColumns() error {
-	value, err := r.value()
+	value, err := r.dec.ReadValue()
 	if err != nil {
 		return err
 	}
@@ -280,6 +275,7 @@ func (r *resultReader) openRows() error {
 		return fmt.Errorf("rows is no array: %w", err)
 	}
 	unread := r.dec.UnreadBuffer()
+	r.left = r.meter.left + int64(len(unread))
 	text := append(make([]byte, 0, max(rowBuffer, len(unread))), unread...)
 	r.source, r.inRows = rowSource{text: text, from: r.meter, max: r.meter.limit}, true
 	return nil
@@ -293,6 +289,9 @@ func (r *resultReader) closeRows() error {
 		return nil
 	}
 	r.moved = true
+	if r.meter.left = r.left - int64(len(r.source.text)-r.source.next); r.meter.left < 0 {
+		return r.meter.tooMuch()
+	}
 	rest := r.source.rest()
 	r.dec = newTokenizer(io.MultiReader(strings.NewReader(`{"":[`), rest))
 	for range 4 {
@@ -305,6 +304,7 @@ func (r *resultReader) closeRows() error {
 
 // nextRow reads the next row; it is false behind the last one.
 func (r *resultReader) nextRow() (bool, error) {
+	r.meter.left = r.meter.limit // for the blanks, then for the row
 	next, err := r.source.peek()
 	if err == nil && next == ']' {
 		return false, r.closeRows()
@@ -323,7 +323,7 @@ func (r *resultReader) nextRow() (bool, error) {
 		return false, err
 	}
 	r.rows++
-	r.meter.reset()
+	r.meter.left = r.meter.limit
 	t := &r.table
 	if t.text, err = r.source.row(); err != nil {
 		return false, fmt.Errorf("row %d %w", r.rows, err)
@@ -382,20 +382,22 @@ func (s *rowStore) rows(count int64) []Row {
 	return rows
 }
 
-// meter bounds what is read for one value: a tokenizer must hold a value in memory before it can give it.
+// meter bounds what is read for one row, or for all but the rows together.
 type meter struct {
 	from        io.Reader
 	limit, left int64
 }
 
-func (m *meter) reset() { m.left = m.limit }
-
-// Read gives no more than what is left for the value under way.
+// Read gives no more than what is left. Then one byte more is too much, and the end is not.
 func (m *meter) Read(p []byte) (int, error) {
-	if m.left <= 0 {
-		return 0, fmt.Errorf("%w: one value has more than %d bytes", ErrResponseTooLarge, m.limit)
+	n, err := m.from.Read(p[:min(int64(len(p)), max(m.left, 1))])
+	if n > 0 && m.left <= 0 {
+		return 0, m.tooMuch()
 	}
-	n, err := m.from.Read(p[:min(int64(len(p)), m.left)])
 	m.left -= int64(n)
 	return n, err
+}
+
+func (m *meter) tooMuch() error {
+	return fmt.Errorf("%w: a row, or all but the rows, has more than %d bytes", ErrResponseTooLarge, m.limit)
 }

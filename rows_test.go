@@ -506,9 +506,9 @@ func TestAStreamReadToItsEndLeavesItsConnection(t *testing.T) {
 	})
 }
 
-// One value is bounded, the stream is not: rows that wait for their columns, and a single row, may take no more than
-// MaxResponseBytes; all rows together may.
-func TestStreamsAreBoundedByTheValue(t *testing.T) {
+// The rows of a stream may be of any length together. A single row is bounded by MaxResponseBytes, and so is all else
+// together: before the columns, between them and the rows, and behind these.
+func TestStreamsAreBoundedButForTheirRows(t *testing.T) {
 	t.Parallel()
 	long := strings.TrimSuffix(strings.Repeat(`["some text"],`, 1000), ",")
 	tests := []struct {
@@ -516,10 +516,17 @@ func TestStreamsAreBoundedByTheValue(t *testing.T) {
 		tooLarge   bool
 	}{
 		{"many rows", replyOf([]string{"a"}, strings.Split(long, ",")...), false},
-		{"a long unknown member", `{"new":[` + long + `],` + replyOf([]string{"a"})[1:], false},
+		{"many rows, blanks between", replyOf([]string{"a"}, strings.Split(strings.ReplaceAll(long, ",", "   ,   "), ",")...), false},
+		{"blanks without end between rows", replyOf([]string{"a"}, `[1]`, strings.Repeat(" ", 10_000)+`[1]`), true},
+		{"a long unknown member", `{"new":[` + long + `],` + replyOf([]string{"a"})[1:], true},
+		{"many unknown members", `{` + strings.Repeat(`"new":[0],`, 1000) + replyOf([]string{"a"})[1:], true},
+		{"unknown members between columns and rows", `{"columns":[{"name":"a"}],` + strings.Repeat(`"new":[0],`, 1000) + `"rows":[],"total_results":0}`, true},
+		{"unknown members behind many rows", `{"columns":[{"name":"a"}],"rows":[` + long + `],` + strings.Repeat(`"new":[0],`, 1000) + `"total_results":1000}`, true},
+		{"a few unknown members behind many rows", `{"columns":[{"name":"a"}],"rows":[` + long + `],` + strings.Repeat(`"new":[0],`, 700) + `"total_results":1000}`, false},
+		{"unknown members before and behind many rows", `{` + strings.Repeat(`"new":[0],`, 500) + `"columns":[{"name":"a"}],"rows":[` + long + `],` + strings.Repeat(`"new":[0],`, 500) + `"total_results":1000}`, true},
 		{"a long row", replyOf([]string{"a"}, `["`+strings.Repeat("x", 10_000)+`"]`), true},
 		{"two values that are long together", `{"query":{"filters":"` + strings.Repeat("x", 6_000) + `"},` +
-			replyOf([]string{strings.Repeat("y", 6_000)}, `[1]`)[len(`{"query":{},`):], false},
+			replyOf([]string{strings.Repeat("y", 6_000)}, `[1]`)[len(`{"query":{},`):], true},
 		{"rows before columns", `{"rows":[` + long + `],"columns":[{"name":"a"}],"total_results":1000}`, true},
 	}
 	for _, tt := range tests {

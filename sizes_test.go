@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -488,5 +490,24 @@ func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest //
 				})
 			}
 		})
+	}
+}
+
+// A Content-Length costs no memory before the bytes have come, whatever WithMaxResponseBytes allows.
+func TestALengthIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for _, length := range []int64{1 << 20, 5<<20 + 1, 1 << 40, math.MaxInt64} {
+		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+			webdelivery.WithMaxResponseBytes(math.MaxInt64),
+			webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				resp := response(http.StatusOK, bytes.Repeat([]byte(" "), 5<<20))
+				resp.ContentLength = length
+				return resp, nil
+			})}))
+		require.NoError(t, err)
+		var body json.RawMessage
+		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &body))
+		assert.Len(t, body, 5<<20)
+		assert.LessOrEqual(t, cap(body), 11<<20)
 	}
 }

@@ -576,8 +576,8 @@ func (c *Client) readBody(resp *http.Response, success bool) (body []byte, cut b
 	for {
 		if len(body) == cap(body) {
 			more := int64(len(body))
-			if n := min(resp.ContentLength, c.maxBody); n >= more {
-				more = n - more + 1 // so much has come that the rest is believed too
+			if rest := resp.ContentLength - more; rest >= 0 {
+				more = min(more, rest+1) // never more than as much again: a length is believed for what has come
 			}
 			body = slices.Grow(body, int(more))
 		}
