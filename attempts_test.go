@@ -31,7 +31,7 @@ func TestAnAttemptEndsItsContext(t *testing.T) {
 		call   func(*webdelivery.Client) error
 		fails  bool
 	}{
-		{"a reply", http.StatusOK, `{"id":"7"}`, task, false},
+		{"a reply", http.StatusOK, `{"id":"task-1"}`, task, false},
 		{"a refusal", http.StatusNotFound, `{}`, task, true},
 		{"a stream read to its end", http.StatusOK, replyOf([]string{"a"}, `[1]`, `[2]`), func(c *webdelivery.Client) error {
 			rows, err := collect(c.Stats.Events.Rows(t.Context(), aDay))
@@ -78,7 +78,7 @@ func TestEveryBodyIsClosed(t *testing.T) {
 	for status, want := range map[int]error{
 		101: webdelivery.ErrBadReply, 200: nil, 300: webdelivery.ErrRedirect, 404: webdelivery.ErrNotFound, 503: webdelivery.ErrServer,
 	} {
-		body := &closing{Reader: strings.NewReader(`{"id":"7"}`)}
+		body := &closing{Reader: strings.NewReader(`{"id":"task-1"}`)}
 		client := answered(t, func(*http.Request) *http.Response {
 			r := response(status, nil)
 			r.Body = body

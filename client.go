@@ -158,14 +158,17 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		*raw = r.body
 		return nil
 	}
-	if err := r.checkJSON(); err != nil {
+	if err := r.checkText(); err != nil {
 		return err
 	}
 	// encoding/json leaves a struct as it is for null, which would then pass for a reply.
 	if reflect.TypeOf(out).Elem().Kind() == reflect.Struct && string(bytes.TrimSpace(r.body)) == "null" {
 		return r.bad("null in place of an object", nil)
 	}
-	return r.unmarshal(out, json.Unmarshal)
+	if err := json.Unmarshal(r.body, out); err != nil {
+		return r.bad("", err)
+	}
+	return nil
 }
 
 // defaultTransport is what a client sends through unless it is given an http.Client: net/http's defaults, except that

@@ -52,16 +52,16 @@ func (r *reply) decodeObject(out any) error {
 	if first := bytes.TrimLeft(r.body, " \t\r\n"); first[0] != '{' {
 		return r.bad("not a JSON object", nil)
 	}
-	return r.unmarshal(out, decodeExactly)
+	return r.unmarshal(out)
 }
 
-// unmarshal reads any JSON value with decode, unless out decodes itself.
-func (r *reply) unmarshal(out any, decode func([]byte, any) error) error {
+// unmarshal reads a JSON value that checkJSON has judged into a type of this package.
+func (r *reply) unmarshal(out any) error {
 	var err error
 	if known, ok := out.(json.Unmarshaler); ok {
 		err = known.UnmarshalJSON(r.body) // which checks it; json.Unmarshal would check it once more before
 	} else {
-		err = decode(r.body, out)
+		err = decodeExactly(r.body, out)
 	}
 	if err != nil {
 		return r.bad("", err)
@@ -81,8 +81,8 @@ func (r *reply) checkPresent() error {
 	}
 }
 
-// checkJSON refuses that, and what encoding/json would mend in silence.
-func (r *reply) checkJSON() error {
+// checkText refuses that, and what is no text.
+func (r *reply) checkText() error {
 	if err := r.checkPresent(); err != nil {
 		return err
 	}
@@ -90,6 +90,31 @@ func (r *reply) checkJSON() error {
 		return r.bad("broken UTF-8", nil)
 	}
 	return nil
+}
+
+// checkJSON refuses that, and what encoding/json mends in silence: of a member that comes twice it takes the last, and for
+// one half of a surrogate pair it writes U+FFFD, so that two ids may become one. What is no JSON is told by the decoder.
+func (r *reply) checkJSON() error {
+	if err := r.checkText(); err != nil {
+		return err
+	}
+	if mended := mendedJSON(r.body); mended != "" {
+		return r.bad(mended, nil)
+	}
+	return nil
+}
+
+// mendedJSON tells what encoding/json would mend in a text that is UTF-8; "" if nothing.
+func mendedJSON(text []byte) string {
+	if jsontext.Value(text).IsValid() || !json.Valid(text) {
+		return ""
+	}
+	_, err := jsontext.NewDecoder(bytes.NewBuffer(text)).ReadValue()
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName) {
+		return syntax.JSONPointer.LastToken() + " comes twice"
+	}
+	return "half of a surrogate pair"
 }
 
 func isHTML(h http.Header) bool {

@@ -245,11 +245,12 @@ func TestUnusualRepliesThatAreRead(t *testing.T) {
 		body   string
 		want   string
 	}{
-		{"missing Content-Type", http.Header{"Content-Type": nil}, `{"id":"a"}`, "a"},
-		{"text/plain", http.Header{"Content-Type": {"text/plain"}}, `{"id":"a"}`, "a"},
-		{"duplicate keys: the last wins", nil, `{"id":"a","id":"b"}`, "b"},
-		{"unknown members", nil, `{"id":"a","new":{"deep":[1,2]}}`, "a"},
-		{"null for what is optional", nil, `{"id":"a","user":null,"error_info":null,"end_time":null}`, "a"},
+		{"missing Content-Type", http.Header{"Content-Type": nil}, `{"id":"task-1"}`, "task-1"},
+		{"text/plain", http.Header{"Content-Type": {"text/plain"}}, `{"id":"task-1"}`, "task-1"},
+		{"another letter case", nil, `{"id":"TASK-1"}`, "TASK-1"},
+		{"escapes", nil, `{"id":"t\u0061sk-1","status":"\ud83d\ude00"}`, "task-1"},
+		{"unknown members", nil, `{"id":"task-1","new":{"deep":[1,2]}}`, "task-1"},
+		{"null for what is optional", nil, `{"id":"task-1","user":null,"error_info":null,"end_time":null}`, "task-1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -355,7 +356,7 @@ func TestOddTransports(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.http.Transport = reply(&http.Response{StatusCode: 200})
 		require.ErrorIs(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{})), webdelivery.ErrBadReply)
-		f.http.Transport = reply(&http.Response{StatusCode: 200, ContentLength: 1<<63 - 1, Body: io.NopCloser(strings.NewReader(`{"id":"a"}`))})
+		f.http.Transport = reply(&http.Response{StatusCode: 200, ContentLength: 1<<63 - 1, Body: io.NopCloser(strings.NewReader(`{"id":"task-1"}`))})
 		require.NoError(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{noLimit}})))
 	})
 }
@@ -377,7 +378,7 @@ func TestEachAttemptHasARequestOfItsOwn(t *testing.T) {
 
 func TestAReplyOfExactlyTheLimitIsRead(t *testing.T) {
 	t.Parallel()
-	const body = `{"id":"a"}`
+	const body = `{"id":"task-1"}`
 	limit := webdelivery.WithMaxResponseBytes(int64(len(body)))
 	inService(t, setup{options: []webdelivery.Option{limit}}, func(f *fixture) {
 		f.fail(testserver.Fault{Status: 200, Body: body})

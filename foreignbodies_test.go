@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -181,7 +183,7 @@ func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		},
 		page: page, more: true, pending: true,
-	}.json()), nil
+	}.to(r)), nil
 }
 
 var foreignHosts atomic.Int64
@@ -299,5 +301,113 @@ func TestLongEnvelopesAreRetriedAsTheStatusIs(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An object of the right kind that is another than the one that was asked for is none. The letter case of an id does not
+// count; a transaction may leave its id out.
+func TestOtherObjectsThanTheOneThatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	transaction := func(id string) string {
+		return `{` + id + `"transaction_response":{"transaction_status":"COMPLETE"}}`
+	}
+	for _, tt := range []struct {
+		method, right, wrong string
+		call                 func(c *webdelivery.Client) error
+	}{
+		{"Tasks.Get", `{"id":"A-1"}`, `{"id":"a-2"}`, func(c *webdelivery.Client) error {
+			_, err := c.Tasks.Get(t.Context(), "a-1")
+			return err
+		}},
+		{"Tasks.Wait", `{"id":"a-1","complete":true}`, `{"id":"a-2","complete":true}`, func(c *webdelivery.Client) error {
+			_, err := c.Tasks.Wait(t.Context(), "a-1")
+			return err
+		}},
+		{"NetworkLists.Get", `{"id":"A-1","name":"n"}`, `{"id":"a-2","name":"n"}`, func(c *webdelivery.Client) error {
+			_, err := c.NetworkLists.Get(t.Context(), "a-1")
+			return err
+		}},
+		{"NetworkLists.GetSummary", `{"id":"a-1","list":["192.0.2.1"]}`, `{"id":"a-2","name":"n"}`, func(c *webdelivery.Client) error {
+			list, err := c.NetworkLists.GetSummary(t.Context(), "a-1")
+			if err == nil {
+				assert.Nil(t, list.List)
+			}
+			return err
+		}},
+		{"NetworkLists.GetEntry", `{"id":"A-1","type":"IP"}`, `{"id":"a-2","type":"IP"}`, func(c *webdelivery.Client) error {
+			_, err := c.NetworkLists.GetEntry(t.Context(), "l", "a-1")
+			return err
+		}},
+		{"Purge.Status", transaction(`"transaction_id":"42",`), transaction(`"transaction_id":43,`), func(c *webdelivery.Client) error {
+			_, err := c.Purge.Status(t.Context(), 42)
+			return err
+		}},
+		{"Purge.Wait", transaction(``), transaction(`"transaction_id":-42,`), func(c *webdelivery.Client) error {
+			x, err := c.Purge.Wait(t.Context(), 42)
+			if err == nil {
+				assert.Equal(t, int64(42), x.TransactionID)
+			}
+			return err
+		}},
+	} {
+		t.Run(tt.method, func(t *testing.T) {
+			t.Parallel()
+			require.NoError(t, tt.call(always(t, []byte(tt.right))))
+			require.ErrorIs(t, tt.call(always(t, []byte(tt.wrong))), webdelivery.ErrBadReply)
+		})
+	}
+}
+
+// An object of another kind is no task, and its id is no session.
+func TestObjectsOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	const bare = `{"id":"l","type":"IP","creation_timestamp":"2026-11-20T08:30:00Z","uri":"/config/networklists/l"}`
+	_, err := always(t, []byte(pageWith(bare))).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+	require.ErrorIs(t, err, webdelivery.ErrBadReply)
+	_, err = always(t, []byte(bare)).Tasks.Get(t.Context(), "l")
+	require.ErrorIs(t, err, webdelivery.ErrBadReply)
+	for _, body := range []string{someTask, someList, someEntry, someEntryInfo, someTransaction, pageWith(someTask), `{"id":"a","id":"b"}`} {
+		_, err = always(t, []byte(body)).Sessions.Create(t.Context())
+		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
+	}
+	session, err := always(t, []byte(`{"id":"s","type":"session","status":"ok","user":{"id":"u"},"name":"n","uri":"/sessions/s"}`)).Sessions.Create(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, "s", session.ID)
+}
+
+// What encoding/json would mend is refused: a member that comes twice, and half of a surrogate pair.
+func TestObjectsThatWouldBeMended(t *testing.T) {
+	t.Parallel()
+	for body, says := range map[string]string{
+		`{"id":"l1","list":["192.0.2.1"],"list":[]}`:                                 "list comes twice",
+		`{"id":"l1","name":"n","n\u0061me":"m"}`:                                     "name comes twice",
+		`{"id":"l1","complete":true,"error_info":{"message":"m"},"error_info":null}`: "error_info comes twice",
+		`{"id":"l1","complete":true,"error_info":{"message":"m","message":""}}`:      "message comes twice",
+		`{"id":"l1","name":"a\ud800b"}`:                                              "half of a surrogate pair", `{"id":"l1","status":"\udc00"}`: "half of a surrogate pair",
+		`{"id":"l1","new":"\ud800\ud800"}`: "half of a surrogate pair",
+	} {
+		client := always(t, []byte(body))
+		_, err := client.NetworkLists.Get(t.Context(), "l1")
+		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
+		assert.ErrorContains(t, err, says)
+		_, err = client.Tasks.Wait(t.Context(), "l1")
+		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
+		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &map[string]any{}), "what Do reads follows encoding/json")
+	}
+	task, err := always(t, []byte(`{"task_id":"a","task_id":"b"}`)).NetworkLists.Delete(t.Context(), "l1")
+	require.NoError(t, err, "the change was accepted")
+	assert.Nil(t, task)
+}
+
+// Do refuses what is no JSON, also for types that decode themselves.
+func TestDoRefusesWhatIsNoJSON(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`maintenance`, `{"a":`, `{"a":1} trailing`, `<html>maintenance</html>`} {
+		client := always(t, []byte(body))
+		for _, out := range []any{new(jsontext.Value), &struct{ json.RawMessage }{}, new(any), &map[string]any{}} {
+			err := client.Do(t.Context(), http.MethodGet, "/x", nil, out)
+			require.ErrorIs(t, err, webdelivery.ErrBadReply, "%T %s", out, body)
+		}
+		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, new(json.RawMessage)), "as it is")
 	}
 }

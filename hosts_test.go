@@ -65,7 +65,7 @@ func (l *luring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	if l.honest(r) {
-		_, _ = w.Write(everyReply{text: honestText, address: honestAddress, page: 1}.json())
+		_, _ = w.Write(everyReply{text: honestText, address: honestAddress, page: 1}.to(r))
 		return
 	}
 	for _, name := range []string{"Location", "Content-Location", "Uri"} {
@@ -80,7 +80,7 @@ func (l *luring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pending: l.looks.Add(1) == 1, lacking: l.status != http.StatusOK,
 	}
 	w.WriteHeader(l.status)
-	_, _ = w.Write(reply.json())
+	_, _ = w.Write(reply.to(r))
 }
 
 func honestText(member string) string {

@@ -747,7 +747,7 @@ func TestApplyWaitsNoLonger(t *testing.T) {
 	withList(t, setup{}, addresses(2), func(f *fixture) {
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
 		require.NoError(f, err)
-		f.fail(testserver.Fault{Path: "/tasks/*", Status: 200, Body: `{"id":"t","error_info":{"message":"no route"}}`})
+		f.fail(testserver.Fault{Path: "/tasks/*", Status: 200, Body: `{"id":"task-1","error_info":{"message":"no route"}}`})
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 		var failed *webdelivery.TaskError
 		require.ErrorAs(f, err, &failed)

@@ -176,7 +176,12 @@ func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList,
 // GetSummary reads one list without its entries, so that List is nil (service-interface section 4.6,
 // includelist=false).
 func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*NetworkList, error) {
-	return s.get(ctx, id, "includelist=false")
+	list, err := s.get(ctx, id, "includelist=false")
+	if err != nil {
+		return nil, err
+	}
+	list.List = nil // of a service that sends it all the same
+	return list, nil
 }
 
 func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
@@ -184,7 +189,7 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 	if err != nil {
 		return nil, err
 	}
-	return fetch[NetworkList](ctx, s.client, getCall(path, query))
+	return fetch[NetworkList](ctx, s.client, objectCall(path, query, id))
 }
 
 // Entries reads one page of a list's entries (service-interface section 4.6). Numbers below 0 are a [*ValidationError].
@@ -234,7 +239,7 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 	if err != nil {
 		return nil, err
 	}
-	return fetch[NetworkListEntryInfo](ctx, s.client, getCall(path, ""))
+	return fetch[NetworkListEntryInfo](ctx, s.client, objectCall(path, "", entryID))
 }
 
 // AddEntriesReply is what the service answers to one call that adds entries. The service document does not show it, so
@@ -309,7 +314,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	if result.Task, err = r.optionalTask(id); err != nil {
 		return nil, nil, err
 	}
-	if decodeExactly(r.body, &result.Entries) != nil ||
+	if decodeExactly(r.body, &result.Entries) != nil || mendedJSON(r.body) != "" ||
 		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
 		result.Entries = nil // it lists something else; Raw has it
 	}
@@ -375,7 +380,7 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 	if err != nil {
 		return "", "", err
 	}
-	r, err := s.client.send(ctx, getCall(own, "includelist=false"))
+	r, err := s.client.send(ctx, objectCall(own, "includelist=false", id))
 	if err != nil {
 		return "", "", err
 	}
@@ -453,7 +458,7 @@ var (
 
 func readOptionalTask(body []byte) *Task {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil {
+	if json.Unmarshal(body, &members) != nil || mendedJSON(body) != "" {
 		return nil
 	}
 	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // they do not count

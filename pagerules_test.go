@@ -28,6 +28,12 @@ func TestPagesThatAreAmbiguous(t *testing.T) {
 		`{"items":[{"id":"a"}],"items":null}`:                               "items comes twice",
 		`{"it\u0065ms":[{"id":"a"}],"items":[]}`:                            "items comes twice",
 		`{"item` + "\u017f" + `":[{"id":"a"}],"items":[]}`:                  "items comes twice", // encoding/json takes the long s for an s
+		`{"extra":{"note":[1],"note":[2]},"items":[]}`:                      "note comes twice",
+		`{"items":[{"id":"a","status":"s","status":"t"}]}`:                  "status comes twice",
+		`{"items":[{"id":"\ud800","status":"s"}]}`:                          "half of a surrogate pair",
+		`{"items":null,"error":"backend down"}`:                             "neither items nor tasks",
+		`{"items":null,"uri":"/tasks"}`:                                     "neither items nor tasks",
+		`{"items":null,"tasks":null,"next_uri":null}`:                       "neither items nor tasks",
 		`{"tasks":[{"id":"a"}],"Tasks":[{"id":"a"}]}`:                       "tasks comes twice",
 		`{"items":[{"id":"a"}],"total":25,"has_more":true,"total":1}`:       "total comes twice",
 		`{"items":[{"id":"a"}],"has_more":true,"Has_More":false}`:           "has_more comes twice",
@@ -52,10 +58,10 @@ func TestPagesThatAreAmbiguous(t *testing.T) {
 	// These are not: the members of items have names of their own, and null is no list of items.
 	for _, body := range []string{
 		`{"items":[{"id":"a","entry":"192.0.2.1","name":"n","status":"s","uri":"/x","total":[{"items":"a,\"items\":"}]}],"uri":"/tasks","note":"\\\",\"items\":[","has_more":false}`,
-		`{"extra":{"items":[1],"items":[2]},"items":[` + anyItem("a") + `],"more":[{"items":1},"items","items"],"has_more":false}`,
+		`{"extra":{"items":[1],"x":{"items":[2]}},"items":[` + anyItem("a") + `],"more":[{"items":1},"items","items"],"has_more":false}`,
 		`{"items":null,"tasks":[` + anyItem("a") + `],"has_more":false}`,
 		`{"items":[` + anyItem("a") + `],"tasks":null,"has_more":false}`,
-		` {"tasks" : [ ` + anyItem("a") + ` ] , "note":"items", "note":"items" , "has_more" : false }`,
+		` {"tasks" : [ ` + anyItem("a") + ` ] , "note":"items", "Note":"items" , "has_more" : false }`,
 	} {
 		for name, reader := range readers() {
 			t.Run(name+" "+body, func(t *testing.T) {

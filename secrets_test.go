@@ -74,7 +74,7 @@ func (e echoing) handler(password string) http.HandlerFunc {
 			header.Set("Content-Type", `text/html; said="`+said+`"`)
 		}
 		w.WriteHeader(e.status)
-		_, _ = w.Write(reply.json())
+		_, _ = w.Write(reply.to(r))
 	}
 }
 
@@ -314,7 +314,7 @@ func TestRepliesAreAsTheyCame(t *testing.T) {
 		var reply struct{ ID string }
 		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/sessions/mine", nil, &reply))
 		assert.Equal(f, session, reply.ID)
-		task, err := f.client.Tasks.Get(f.Context(), taskID)
+		task, err := f.client.Tasks.Get(f.Context(), session)
 		require.NoError(f, err)
 		assert.Equal(f, session, task.ID)
 

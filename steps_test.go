@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -341,6 +342,26 @@ type everyReply struct {
 	pending bool                       // tasks and transactions go on
 	failed  bool                       // tasks and transactions ended badly
 	lacking bool                       // the purge names its transaction by the address alone, and rows are missing
+}
+
+// to is the reply to a request: of the one object that is asked for, if it is one. A session is no such object.
+func (r everyReply) to(request *http.Request) []byte {
+	text := r.text
+	address := request.URL.EscapedPath()
+	switch last := address[strings.LastIndexByte(address, '/')+1:]; {
+	case last == "sessions":
+		body, _ := json.Marshal(map[string]string{"session_id": text("id"), "description": text("description")})
+		return body
+	case !strings.Contains(address, "/v1"):
+	case slices.Contains([]string{"task", "list", "entry info"}, asksFor(address)):
+		r.text = func(member string) string {
+			if id, err := url.PathUnescape(last); err == nil && member == "id" {
+				return id
+			}
+			return text(member)
+		}
+	}
+	return r.json()
 }
 
 func (r everyReply) json() []byte {

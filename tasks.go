@@ -76,14 +76,15 @@ type TaskListOptions struct {
 }
 
 // Get reads one task (service-interface section 4.1). A task that does not exist is [ErrNotFound], an empty id a
-// [*ValidationError]. If the response has no id or is another resource, Get returns [ErrBadReply]. A task that ended with
+// [*ValidationError]. If the response has no id or another one, or is another resource, Get
+// returns [ErrBadReply]. A task that ended with
 // an error condition is no error here.
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
 		return nil, err
 	}
-	return fetch[Task](ctx, s.client, getCall(path, ""))
+	return fetch[Task](ctx, s.client, objectCall(path, "", id))
 }
 
 // List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0, and a time
@@ -147,7 +148,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	if err != nil {
 		return nil, err
 	}
-	poller := taskPoller{client: s.client, own: getCall(path, "")}
+	poller := taskPoller{client: s.client, own: objectCall(path, "", id)}
 	var task *Task
 	err = poll(ctx, "task", id, options, func(ctx context.Context) (Progress, error) {
 		if task, err = poller.look(ctx); err != nil {

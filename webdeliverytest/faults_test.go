@@ -80,10 +80,10 @@ func TestFailActs(t *testing.T) {
 		assert.Equal(t, 5*time.Second, took)
 		assert.Equal(t, "deploy", task.Operation)
 
-		task, took, err = get(webdeliverytest.FaultRule{Body: `{"id":"x"}`, Dribble: time.Second})
+		task, took, err = get(webdeliverytest.FaultRule{Body: `{"id":"T"}`, Dribble: time.Second})
 		require.NoError(t, err)
 		assert.Equal(t, 10*time.Second, took, "ten bytes")
-		assert.Equal(t, "x", task.ID)
+		assert.Equal(t, "T", task.ID)
 
 		_, took, err = get(webdeliverytest.FaultRule{Stall: time.Second, CutAfter: 1})
 		require.NoError(t, err)
