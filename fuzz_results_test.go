@@ -96,8 +96,8 @@ var columnKinds = []struct {
 	}},
 	{"text", func(n *node) (string, bool) { return n.plain(), n.kind != 'n' }},
 	{"yes", func(n *node) (string, bool) {
-		yes, err := strconv.ParseBool(n.plain())
-		return fmt.Sprint(yes), err == nil
+		yes := n.plain() == "true"
+		return strconv.FormatBool(yes), yes || n.plain() == "false"
 	}},
 	{"int8", func(n *node) (string, bool) { return n.integer("-128", "127") }},
 	{"int64", func(n *node) (string, bool) { return n.integer("-9223372036854775808", "9223372036854775807") }},

@@ -28,9 +28,6 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 	if err != nil {
 		return nil, nil, err
 	}
-	if !sameID(list.ID, id) {
-		return nil, nil, s.unusable("asked for the list %s, the service returned the list %s", printable(id), printable(list.ID))
-	}
 	list.ID = id
 	list.Type = ListType(s.client.auth.text(string(list.Type)))
 	if list.Type == "" { // without it, nobody knows what may be added

@@ -168,7 +168,7 @@ func (o NetworkListOptions) call() (call, error) {
 }
 
 // Get reads one list with its entries, up to 50,000, in one reply (service-interface section 4.6). A list that does not
-// exist is [ErrNotFound]. If the response has no id or is another resource, Get returns [ErrBadReply].
+// exist is [ErrNotFound]. If the response has no id or another one, or is another resource, Get returns [ErrBadReply].
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
@@ -233,7 +233,7 @@ func (o EntryOptions) call(id string) (call, error) {
 }
 
 // GetEntry reads one entry by its id (service-interface section 4.6). An entry that does not exist is [ErrNotFound]. If
-// the response has no id or is another resource, GetEntry returns [ErrBadReply].
+// the response has no id or another one, or is another resource, GetEntry returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	path, err := expand(entryPath, id, entryID)
 	if err != nil {
@@ -387,9 +387,6 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 	var list NetworkList
 	if err := r.decodeResource(&list); err != nil {
 		return "", "", err
-	}
-	if !sameID(list.ID, id) {
-		return "", "", r.bad("another list than the one that was asked for", nil)
 	}
 	const field = "entries_batch_deletion_uri"
 	path, query, err = s.client.resolveSent(field, list.EntriesBatchDeletionURI)

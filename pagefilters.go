@@ -9,30 +9,39 @@ import (
 // would then go on with items that nobody asked for.
 
 // keepFilters adds to the query of a next page what it leaves out of the first one's parameters. changed names a
-// parameter that has another value there; then the next page is one of other items. What the service adds by itself stays
-// as it is, byte for byte. The number of the page is the service's alone, and so is a count that it gives.
+// parameter that has another value there; then the next page is one of other items. Where the service forgot to escape a
+// plus, it would read a blank, so the parameter is sent as it was at first. What the service adds by itself stays as it is,
+// byte for byte. The number of the page is the service's alone, and so is a count that it gives.
 func keepFilters(first, next string) (query, changed string) {
 	wanted, given := parameters(first), parameters(next)
-	query = next
 	for _, want := range wanted {
 		if want.name == "page" {
 			continue
 		}
 		found := false
-		for _, have := range given {
+		for i := range given {
+			have := &given[i]
 			if have.name != want.name {
 				continue
 			}
 			found = true
-			if want.name != "count" && !sameParameter(want.value, have.value) {
+			switch {
+			case want.name == "count" || sameParameter(want.value, have.value):
+			case sameParameter(want.value, strings.ReplaceAll(have.value, " ", "+")):
+				have.text = want.text
+			default:
 				return "", want.name
 			}
 		}
 		if !found {
-			query = joinNonEmpty("&", query, want.text)
+			given = append(given, want)
 		}
 	}
-	return query, ""
+	texts := make([]string, len(given))
+	for i, have := range given {
+		texts[i] = have.text
+	}
+	return strings.Join(texts, "&"), ""
 }
 
 // parameter is one part of a query.
@@ -59,10 +68,9 @@ func plainParameter(text string) string {
 	return plain
 }
 
-// sameParameter tells whether a service means the same. It may write a time or a boolean in another spelling, and forget
-// to escape a plus.
+// sameParameter tells whether a service means the same. It may write a time or a boolean in another spelling.
 func sameParameter(want, have string) bool {
-	if have == want || strings.ReplaceAll(have, " ", "+") == strings.ReplaceAll(want, " ", "+") {
+	if have == want {
 		return true
 	}
 	if want == "true" || want == "false" {
@@ -72,6 +80,6 @@ func sameParameter(want, have string) bool {
 	if err != nil {
 		return false
 	}
-	haveTime, err := parseTimestamp(strings.ReplaceAll(have, " ", "+"))
+	haveTime, err := parseTimestamp(have)
 	return err == nil && haveTime.Equal(wantTime)
 }

@@ -135,6 +135,7 @@ func TestFiltersThatNextURIContradicts(t *testing.T) {
 		{"Tasks.All", "page={page}&since=2026-11-20T08:30:00Z", "since"},
 		{"Tasks.All", "page={page}&since=2026-11-20", "since"},
 		{"Tasks.All", "page={page}&since=yesterday", "since"},
+		{"Tasks.All", "page={page}&operation=a%26b%2B%C3%BC", "operation"}, // a plus in place of a blank
 		{"NetworkLists.All", "page={page}&type=IP", "type"},
 		{"NetworkLists.All", "page={page}&deprecated=false", "deprecated"},
 
@@ -169,4 +170,26 @@ func TestFiltersThatNextURIContradicts(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A plus that a service forgot to escape in next_uri would be read as a blank. It is sent as it was asked for.
+func TestAPlusThatWasNotEscaped(t *testing.T) {
+	t.Parallel()
+	for next, want := range map[string]string{"a+b": "a+b", "a%20b": "a+b", "a%2Bb": "a+b", "a%2bb": "a+b"} {
+		var asked []string
+		client := answered(t, func(r *http.Request) *http.Response {
+			asked = append(asked, r.URL.Query().Get("status"))
+			if len(asked) == 1 {
+				return response(http.StatusOK, []byte(`{"items":[{"id":"a"}],"has_more":true,"next_uri":"/tasks?status=`+next+`&page=2"}`))
+			}
+			return response(http.StatusOK, []byte(`{"items":[{"id":"b"}],"has_more":false}`))
+		})
+		tasks, err := gather(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{Status: "a+b"}))
+		require.NoError(t, err, next)
+		assert.Len(t, tasks, 2)
+		assert.Equal(t, []string{"a+b", want}, asked, next)
+	}
+	client := always(t, []byte(`{"items":[{"id":"a"}],"has_more":true,"next_uri":"/tasks?status=a%2Bb&page=2"}`))
+	_, err := gather(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{Status: "a b"}))
+	require.ErrorAs(t, err, new(*webdelivery.PaginationError))
 }

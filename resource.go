@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // encoding/json reads any object into any struct. So {"message":"under maintenance"} would be a task, an entry would be a
@@ -124,7 +123,7 @@ func (r *reply) decodeResource(value resource) error {
 
 // checkID refuses another object than the one that was asked for. A UUID may come in another letter case.
 func (r *reply) checkID(id string) error {
-	if want := r.exchange.id; want != "" && !strings.EqualFold(id, want) {
+	if want := r.exchange.id; want != "" && !sameID(id, want) {
 		return r.bad("another object, whose id is "+strconv.Quote(string(clip([]byte(id)))), nil)
 	}
 	return nil

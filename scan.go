@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -20,7 +19,8 @@ const statsTag = "stats"
 // Scan reads rows into structs (service-interface section 2.4): a field with a tag `stats:"name"` takes the value of that
 // column, fields without one are left alone. A field can be a string, a bool, any integer or float, time.Time, netip.Addr,
 // netip.Prefix, json.Number, [Value], whatever implements encoding.TextUnmarshaler, or a pointer to one of these, which is
-// nil for null. An integer or a float also takes a number in quotes, written as JSON writes it; a json.Number does not.
+// nil for null. An integer or a float also takes a number in quotes, written as JSON writes it; a json.Number does
+// not. A bool takes true and false, in quotes too, and nothing else.
 //
 //	type Event struct {
 //		Time time.Time  `stats:"event_timestamp_ms"`
@@ -29,8 +29,9 @@ const statsTag = "stats"
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //
 // It ends with the first error: that of the rows, a [*ScanError] for a column that is missing, a null where none can be
-// held, and a value that does not fit, or one that says why T cannot be scanned into. What it yields is the caller's and
-// stays valid, unlike a [Row].
+// held, and a value that does not fit, or one that says why T cannot be scanned into. The columns and T
+// are judged by the first row, so without rows there is no error of theirs. What it yields is the caller's and stays
+// valid, unlike a [Row].
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var value T
@@ -209,8 +210,7 @@ func storeFor(field reflect.Value) scanStore {
 		p, known := pointerTo[string](field), new(texts)
 		return scanStore{store: func(v Value) error { *p = known.of(v); return nil }}
 	case reflect.Bool:
-		p := pointerTo[bool](field)
-		return scanStore{store: func(v Value) (err error) { *p, err = strconv.ParseBool(string(v.text())); return err }}
+		return storeBool(field)
 	case reflect.Int:
 		return storeInt[int](field)
 	case reflect.Int8:
@@ -306,6 +306,20 @@ func storeNumber(p *json.Number, v Value) error {
 	}
 	*p = json.Number(v.raw)
 	return nil
+}
+
+// storeBool takes true and false, in quotes too. What strconv.ParseBool takes beyond, as 1 and "t", is another type.
+func storeBool(field reflect.Value) scanStore {
+	p := pointerTo[bool](field)
+	return scanStore{store: func(v Value) error {
+		switch text := string(v.text()); text {
+		case "true", "false":
+			*p = text == "true"
+			return nil
+		default:
+			return v.isNo("bool")
+		}
+	}}
 }
 
 // storePointer makes a new target for each value, because the row before may still be in use.

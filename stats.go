@@ -410,23 +410,32 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, jso
 		if named, ok := object[what]; ok {
 			raw = named
 		}
-		var more struct {
-			HasMore bool    `json:"has_more"`
-			NextURI *string `json:"next_uri"`
-		}
-		if decodeExactly(r.body, &more) == nil && (more.HasMore || deref(more.NextURI) != "") {
-			return nil, nil, r.bad("a page of "+what+" with others behind it", nil)
-		}
 	}
 	var items []nameList
 	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
 		return nil, nil, r.bad("a list of "+what+" in a shape that is not known", err)
 	}
-	// A set of dimensions may be empty; a name may not.
-	if what != "groupings" && slices.ContainsFunc(items, func(n nameList) bool { return len(n) == 0 }) {
-		return nil, nil, r.bad("a list of "+what+" with an empty name", nil)
+	if announcesMore(object, len(items)) {
+		return nil, nil, r.bad("a page of "+what+" with others behind it", nil)
+	}
+	// A set of dimensions may be empty or have several; a name is one.
+	if what != "groupings" && slices.ContainsFunc(items, func(n nameList) bool { return len(n) != 1 }) {
+		return nil, nil, r.bad("a list of "+what+" with an item that is not one name", nil)
 	}
 	return items, r.body, nil
+}
+
+// announcesMore tells whether an object is a page of such a list with others behind it, in whatever spelling.
+func announcesMore(page map[string]json.RawMessage, items int) bool {
+	says := func(name string, nothing ...string) bool {
+		value, ok := page[name]
+		return ok && !slices.Contains(nothing, string(value))
+	}
+	above := func(name string, n int) bool {
+		var number looseInt
+		return page[name] != nil && number.UnmarshalJSON(page[name]) == nil && number > looseInt(n)
+	}
+	return says("has_more", "false", `"false"`, "null") || says("next_uri", `""`, "null") || above("total", items) || above("page_count", 1)
 }
 
 // nameList is one item of such a list: one name, or several.
@@ -454,12 +463,16 @@ func nameIn(item json.RawMessage) (string, error) {
 	var name string
 	var object struct {
 		Name       string  `json:"name"`
+		URI        string  `json:"uri"`
 		EntriesURI present `json:"entries_uri"`
+		List       present `json:"list"`
+		Deprecated present `json:"deprecated"`
 	}
 	if json.Unmarshal(item, &name) == nil && name != "" {
 		return name, nil
 	}
-	if json.Unmarshal(item, &object) == nil && object.Name != "" && !bool(object.EntriesURI) {
+	if json.Unmarshal(item, &object) == nil && object.Name != "" &&
+		!bool(object.EntriesURI || object.List || object.Deprecated) && !strings.Contains(object.URI, listsPath+"/") {
 		return object.Name, nil
 	}
 	return "", fmt.Errorf("%s is no name", clip(item))

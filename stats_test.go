@@ -255,9 +255,19 @@ func TestListsOfNames(t *testing.T) {
 		{"member", `{"dimensions":["a"],"groupings":["a"],"metrics":["a"],"items":["z"]}`, []string{"a"}, [][]string{{"a"}}},
 		{"items", `{"items":[{"name":"a"},{"name":"b"}]}`, []string{"a", "b"}, [][]string{{"a"}, {"b"}}},
 		{"none", `[]`, []string{}, [][]string{}},
-		{"arrays", `[["a","b"],["c"]]`, []string{"a,b", "c"}, [][]string{{"a", "b"}, {"c"}}},
-		{"arrays of objects", `[[{"name":"a"},{"name":"b"}],[{"name":"c"}]]`, []string{"a,b", "c"}, [][]string{{"a", "b"}, {"c"}}},
-		{"sets as texts", `["a,b","c"]`, []string{"a,b", "c"}, [][]string{{"a", "b"}, {"c"}}},
+		{"arrays", `[["a","b"],["c"]]`, nil, [][]string{{"a", "b"}, {"c"}}},
+		{"arrays of objects", `[[{"name":"a"},{"name":"b"}],[{"name":"c"}]]`, nil, [][]string{{"a", "b"}, {"c"}}},
+		{"sets as texts", `["a,b","c"]`, nil, [][]string{{"a", "b"}, {"c"}}},
+		{"arrays of one", `[["a"],["b"]]`, []string{"a", "b"}, [][]string{{"a"}, {"b"}}},
+		{"a page that is all", `{"items":["a"],"total":1,"page_count":1,"page_index":1,"has_more":false,"next_uri":null}`, []string{"a"}, [][]string{{"a"}}},
+		{"a page with others, by its page_count", `{"items":["a"],"page_count":3,"page_index":1}`, nil, nil},
+		{"a page with others, by its total", `{"items":["a"],"total":25}`, nil, nil},
+		{"a page with others, by its has_more", `{"items":["a"],"has_more":true,"next_uri":5}`, nil, nil},
+		{"a page with others, by its has_more as a text", `{"items":["a"],"has_more":"true"}`, nil, nil},
+		{"a page with others, by its next_uri", `{"items":["a"],"next_uri":5}`, nil, nil},
+		{"network lists", `{"items":[{"id":"l","name":"block","uri":"/config/networklists/l"}]}`, nil, nil},
+		{"network lists without addresses", `{"items":[{"id":"l","name":"block","deprecated":false}]}`, nil, nil},
+		{"a member twice", `{"dimensions":["a"],"dimensions":["b"],"groupings":["a"],"metrics":["a"]}`, nil, nil},
 		{"arrays in arrays", `[[["a"]]]`, nil, nil},
 		{"null", `null`, nil, nil},
 		{"a number", `7`, nil, nil},
@@ -282,23 +292,26 @@ func TestListsOfNames(t *testing.T) {
 					"/acme/v1/stats/security/events/dimensions", "/acme/v1/stats/security/request/trends/metrics",
 					"/acme/v1/stats/security/waf/topk/country/groupings",
 				}, paths)
-				if tt.names == nil {
-					for _, err := range []error{err1, err2, err3} {
-						require.ErrorIs(f, err, webdelivery.ErrBadReply)
-						var e *webdelivery.Error
-						require.ErrorAs(f, err, &e)
-						assert.Equal(f, tt.body, string(e.Body))
-					}
-					return
+				refused := func(err error) {
+					var e *webdelivery.Error
+					require.ErrorAs(f, err, &e)
+					require.ErrorIs(f, err, webdelivery.ErrBadReply)
+					assert.Equal(f, tt.body, string(e.Body))
 				}
-				require.NoError(f, err1)
-				require.NoError(f, err2)
-				require.NoError(f, err3)
-				assert.Equal(f, tt.names, dimensions.Names)
-				assert.Equal(f, tt.names, metrics.Names)
-				assert.Equal(f, tt.groupings, groupings.Groupings)
-				for _, raw := range [][]byte{dimensions.Raw, metrics.Raw, groupings.Raw} {
-					assert.Equal(f, tt.body, string(raw))
+				if tt.names == nil {
+					refused(err1)
+					refused(err2)
+				} else {
+					require.NoError(f, err1)
+					require.NoError(f, err2)
+					assert.Equal(f, webdelivery.Names{Names: tt.names, Raw: []byte(tt.body)}, *dimensions)
+					assert.Equal(f, webdelivery.Names{Names: tt.names, Raw: []byte(tt.body)}, *metrics)
+				}
+				if tt.groupings == nil {
+					refused(err3)
+				} else {
+					require.NoError(f, err3)
+					assert.Equal(f, webdelivery.Groupings{Groupings: tt.groupings, Raw: []byte(tt.body)}, *groupings)
 				}
 			})
 		})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,7 @@ type stream struct {
 	idle    time.Duration
 	bytes   int64
 	err     error             // why the body could not be read on
-	endless bool              // nothing marks its end, see endless
+	resp    *http.Response    // whose body it is, see endless
 	closed  func(bytes int64) // told once, at the end; nil: nobody is
 	once    sync.Once
 
@@ -65,8 +66,8 @@ type stream struct {
 
 const notReading = -1
 
-func newStream(body io.ReadCloser, dog *watchdog, idle time.Duration) *stream {
-	s := &stream{body: body, dog: dog, idle: idle, began: time.Now()}
+func newStream(resp *http.Response, dog *watchdog, idle time.Duration) *stream {
+	s := &stream{resp: resp, body: resp.Body, dog: dog, idle: idle, began: time.Now()}
 	s.since.Store(notReading)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +110,7 @@ func (s *stream) Read(p []byte) (int, error) {
 
 // failed is why the stream could not be read to its end, if that is not for its reader to say: unusable is what he says.
 func (s *stream) failed(unusable error) error {
-	if s.err == nil && s.endless && errors.Is(unusable, io.ErrUnexpectedEOF) {
+	if s.err == nil && errors.Is(unusable, io.ErrUnexpectedEOF) && endless(s.resp, s.bytes > 0) {
 		return errCut
 	}
 	return s.err

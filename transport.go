@@ -477,7 +477,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 			code, a.body, a.size, err = c.takeBody(resp, x.take)
 		default:
 			a.body, a.cut, err = c.readBody(resp, x.isSuccess(a.status))
-			if err == nil && x.isSuccess(a.status) && endless(resp) && x.isCut(a.body) {
+			if err == nil && x.isSuccess(a.status) && endless(resp, len(a.body) > 0) && x.isCut(a.body) {
 				a.body, err = nil, errCut
 			}
 			a.size = int64(len(a.body))
@@ -546,9 +546,9 @@ var errCut = fmt.Errorf("the connection ended in the middle of the JSON text: %w
 
 // endless: nothing marks the end of the body but that of the connection (HTTP/1 without a length, not chunked), so that
 // one that was cut looks whole, unless its JSON tells. Where HTTP does mark the end, the service has sent what it meant to
-// send, and would send the same again.
-func endless(resp *http.Response) bool {
-	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && !resp.Uncompressed
+// send, and would send the same again. The end of a gzip text is marked too, once it has begun.
+func endless(resp *http.Response, begun bool) bool {
+	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && !(resp.Uncompressed && begun)
 }
 
 // isCut: the body of an endless response is only the beginning of a JSON text. What begins otherwise may be anything.
@@ -605,7 +605,7 @@ func (c *Client) takeBody(resp *http.Response, take func(io.Reader) (int, error)
 	body := takenBody{from: resp.Body, limit: c.maxBody}
 	code, unusable := take(&body)
 	_, err = io.Copy(io.Discard, &body) // the rest of one that cannot be used, so that the connection can
-	if err == nil && endless(resp) && errors.Is(unusable, io.ErrUnexpectedEOF) {
+	if err == nil && endless(resp, body.size > 0) && errors.Is(unusable, io.ErrUnexpectedEOF) {
 		err = errCut
 	}
 	return code, body.beginning, body.size, err
@@ -616,8 +616,7 @@ func (c *Client) takeBody(resp *http.Response, take func(io.Reader) (int, error)
 // How the stream goes on is told by whoever reads it.
 func (c *Client) beginStream(a *attempt, resp *http.Response, dog *watchdog, begin func(io.Reader) (int, error)) error {
 	dog.timer.Stop()
-	s := newStream(resp.Body, dog, c.idleTimeout)
-	s.endless = endless(resp)
+	s := newStream(resp, dog, c.idleTimeout)
 	defer func() {
 		if a.stream == nil {
 			s.close() // also if the body panics

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -217,6 +218,39 @@ func TestBodiesThatAreCut(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A text in gzip tells its end, but one that is cut before it begins is no text at all.
+func TestGzipThatIsCut(t *testing.T) {
+	t.Parallel()
+	framing := cutFraming{"gzip", "HTTP/1.1 %[1]s\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n", beginningOf, true}
+	var zipped strings.Builder
+	to := gzip.NewWriter(&zipped)
+	_, err := to.Write([]byte(aTask + strings.Repeat(" ", 100)))
+	require.NoError(t, err)
+	require.NoError(t, to.Close())
+	for cut := 0; cut < zipped.Len(); cut += 5 {
+		t.Run(fmt.Sprint(cut), func(t *testing.T) {
+			t.Parallel()
+			once := &cutServer{framing: framing, status: "200 OK", whole: zipped.String(), cut: cut, first: 1}
+			require.NoError(t, only(once.start(t).Tasks.Get(t.Context(), "t1")))
+			always := &cutServer{framing: framing, status: "200 OK", whole: zipped.String(), cut: cut, first: -1}
+			require.ErrorIs(t, only(always.start(t).Tasks.Get(t.Context(), "t1")), io.ErrUnexpectedEOF)
+			assert.Equal(t, int64(4), always.requests.Load())
+		})
+	}
+	for name, read := range map[string]func(c *webdelivery.Client) error{
+		"Query": func(c *webdelivery.Client) error { return only(c.Stats.Events.Query(t.Context(), aQuery())) },
+		"Rows": func(c *webdelivery.Client) (err error) {
+			for _, err = range c.Stats.Events.Rows(t.Context(), aQuery()) {
+			}
+			return err
+		},
+	} {
+		always := &cutServer{framing: framing, status: "200 OK", whole: zipped.String(), first: -1}
+		require.ErrorIs(t, read(always.start(t)), io.ErrUnexpectedEOF, name)
+		assert.Equal(t, int64(4), always.requests.Load(), name)
 	}
 }
 
