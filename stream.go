@@ -49,14 +49,14 @@ func (w *watchdog) stop() {
 // A timer that is set and stopped for every read costs more than the reading. So one runs all the time, looks how long
 // the read under way has been waiting, and sets itself for the rest.
 type stream struct {
-	body    io.ReadCloser
-	dog     *watchdog
-	idle    time.Duration
-	bytes   int64
-	err     error             // why the body could not be read on
-	resp    *http.Response    // whose body it is, see endless
-	closed  func(bytes int64) // told once, at the end; nil: nobody is
-	once    sync.Once
+	body   io.ReadCloser
+	dog    *watchdog
+	idle   time.Duration
+	bytes  int64
+	err    error             // why the body could not be read on
+	resp   *http.Response    // whose body it is, see endless
+	closed func(bytes int64) // told once, at the end; nil: nobody is
+	once   sync.Once
 
 	began time.Time
 	since atomic.Int64 // when the read under way began, in nanoseconds from began; notReading: none is
