@@ -198,8 +198,11 @@ func TestEnvelopesThatRefuseTheCredentials(t *testing.T) {
 		body string
 		is   bool
 	}{
-		{getTask, `{"code":401}`, true}, {getTask, `{"code":403}`, false},
-		{getTransaction, `{"code":401}`, true}, {getTransaction, `{"code":403}`, true}, {submit, `{"code":403}`, true},
+		{getTask, `{"code":401}`, true},
+		{getTask, `{"code":403}`, false},
+		{getTransaction, `{"code":401}`, true},
+		{getTransaction, `{"code":403}`, true},
+		{submit, `{"code":403}`, true},
 	} {
 		err := tt.op.call(t.Context(), always(t, []byte(tt.body)))
 		assert.Equal(t, tt.is, errors.Is(err, webdelivery.ErrUnauthorized), "%v %s", tt.op.path, tt.body)

@@ -10,8 +10,8 @@ import (
 
 // keepFilters adds to the query of a next page what it leaves out of the first one's parameters. changed names a
 // parameter that has another value there; then the next page is one of other items. Where the service forgot to escape a
-// plus, it would read a blank, so the parameter is sent as it was at first. What the service adds by itself stays as it is,
-// byte for byte. The number of the page is the service's alone, and so is a count that it gives.
+// plus, it would read a blank, so the parameter is sent as it was at first. What the service adds by itself stays as it
+// is, byte for byte. The number of the page is the service's alone, and so is a count that it gives.
 func keepFilters(first, next string) (query, changed string) {
 	wanted, given := parameters(first), parameters(next)
 	for _, want := range wanted {

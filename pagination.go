@@ -196,7 +196,7 @@ func (r *reply) checkMembers(items, tasks, saysMore bool) error {
 	switch {
 	case items && tasks:
 		return r.bad("both items and tasks", nil)
-	case !items && !tasks && !(holdsItems && saysMore):
+	case !items && !tasks && (!holdsItems || !saysMore):
 		return r.bad("no page: neither items nor tasks", nil)
 	default:
 		return nil

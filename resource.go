@@ -80,8 +80,9 @@ func (l *NetworkList) evident() bool          { return l.Name != "" || l.Entries
 func (e *NetworkListEntry) evident() bool     { return e.Entry != "" }
 func (i *NetworkListEntryInfo) evident() bool { return i.NetworkListURI != "" }
 
-// notResource tells why an object is not what it was read into; "" if it may be. An object with an id, without
-// members that the service document gives to its kind alone, and with some that it does not give to its kind, is another. Members that are not in the document prove nothing.
+// notResource tells why an object is not what it was read into; "" if it may be. An object is of another kind if it has
+// members that the service document gives to others, and none that it gives to its own kind alone. Members that are not in
+// the document prove nothing.
 func notResource(value resource, object []byte) string {
 	if missing := value.lacks(); missing != "" {
 		return "no " + missing

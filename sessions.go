@@ -46,8 +46,8 @@ func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 // sessionIDNames are the members in which an id is looked for, in this order (open point 5).
 var sessionIDNames = []string{"id", "session_id", "sessionid", "authtoken", "token"}
 
-// membersOfNoSession are those of a task, a network list, an entry and a page (service-interface sections 2.1 and 2.6), whose
-// ids are no sessions. A session may well have a name, a type, a status, a user and times.
+// membersOfNoSession are those of a task, a network list, an entry and a page (service-interface sections 2.1 and 2.6),
+// whose ids are no sessions. A session may well have a name, a type, a status, a user and times.
 var membersOfNoSession = []string{
 	"operation", "complete", "progress", "begin_time", "error_info", "list", "deprecated", "entries_uri",
 	"entries_batch_deletion_uri", "entry", "added_by", "network_list_uri", "items", "transaction_id", "transaction_response",

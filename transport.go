@@ -548,7 +548,7 @@ var errCut = fmt.Errorf("the connection ended in the middle of the JSON text: %w
 // one that was cut looks whole, unless its JSON tells. Where HTTP does mark the end, the service has sent what it meant to
 // send, and would send the same again. The end of a gzip text is marked too, once it has begun.
 func endless(resp *http.Response, begun bool) bool {
-	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && !(resp.Uncompressed && begun)
+	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && (!resp.Uncompressed || !begun)
 }
 
 // isCut: the body of an endless response is only the beginning of a JSON text. What begins otherwise may be anything.
