@@ -295,6 +295,10 @@ func mentionsCode(body []byte) bool {
 type looseCode int
 
 func (c *looseCode) UnmarshalJSON(b []byte) error {
+	if n, ok := plainInt(b); ok { // as most services write it
+		*c = max(*c, looseCode(clamp(looseInt(n))))
+		return nil
+	}
 	text, quoted := string(b), b[0] == '"'
 	if quoted {
 		if err := json.Unmarshal(b, &text); err != nil {

@@ -56,12 +56,13 @@ type call struct {
 	// far; and what is wrong with what they read.
 	take, begin func(io.Reader) (code int, err error)
 
+	id string // of what is asked for: one object with another id is another object; "": any
+
 	permit    *permit // of the first attempt, if it was acquired before
 	enveloped bool    // a code of 400 or more in the reply is a refusal, whatever its HTTP status
 
-	id          string // of what is asked for: one object with another id is another object; "": any
-	hasBody     bool   // a success has a body, so that none is one that was cut
-	keepSession bool   // a refused session is not renewed for this call
+	hasBody     bool // a success has a body, so that none is one that was cut
+	keepSession bool // a refused session is not renewed for this call
 }
 
 // exchange is one call on its way: what is asked, and what came of it so far. Its attempts follow one another, so
