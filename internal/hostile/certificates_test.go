@@ -122,7 +122,10 @@ func TestCertificates(t *testing.T) {
 				} else {
 					assert.Less(t, attemptsOf(err), 4, "%s: net/http may lose the alert of an attempt, not of all: %v", k.name, err)
 				}
-				assert.ErrorContains(t, err, s.says, k.name)
+				// On a busy machine, net/http may see the end of the connection before it sees the alert; a write has one attempt.
+				if s.unsent || !strings.Contains(err.Error(), "could not be established") {
+					assert.ErrorContains(t, err, s.says, k.name)
+				}
 				if s.unsent || k.name == "read" {
 					assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(err), "%s: %v", k.name, err)
 				} else {
