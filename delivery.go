@@ -8,7 +8,7 @@ import (
 )
 
 // delivery is one request of a queue, with those into which it is split. Each URI has a fate of its own, whoever
-// asked for it; what a caller learns is made of the fates of his URIs.
+// asked for it; the result of a caller is built from the fates of its URIs.
 type delivery struct {
 	queue *PurgeQueue
 	ctx   context.Context //nolint:containedctx // ends when all callers have left, or Close gives up
@@ -107,7 +107,7 @@ func (w *transactionWait) add(c *purgeCall, f *fate) {
 	c.waits++
 }
 
-// awaitLocked looks at one transaction until it has ended or all callers have left. The lock is held.
+// awaitLocked polls one transaction until it has ended or all callers have left. The lock is held.
 func (q *PurgeQueue) awaitLocked(id int64, w *transactionWait) {
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(q.ctx)
@@ -251,7 +251,7 @@ func (d *delivery) find(items []purgeItem) (known int) {
 	return at
 }
 
-// isKnown tells whether it is known what became of a URI.
+// isKnown reports whether it is known what became of a URI.
 func (d *delivery) isKnown(item purgeItem) bool {
 	d.queue.mu.Lock()
 	defer d.queue.mu.Unlock()

@@ -33,7 +33,7 @@ type settings struct {
 //
 // Without this option a client has a transport of its own: HTTP/2 where the server has it, the proxy of the environment,
 // up to 128 idle connections, 10 s to connect and 10 s for TLS. An idle connection is closed after 15 s, before common
-// servers close it under a request; one of HTTP/2 that falls silent is probed after 10 s, and given up if nothing can be
+// servers close it under a request; one of HTTP/2 that falls silent is probed after 10 s, and closed if nothing can be
 // written to it for 10 s.
 //
 // A Transport that sends requests of its own, for example for a token, must give them another context than that of the

@@ -150,7 +150,7 @@ type purgeItem struct {
 const (
 	// linger is how long an idle queue lets callers gather before it asks for a permit.
 	linger = 10 * time.Millisecond
-	// purgesUnderWay bounds the requests whose reply has not come yet, and as many looks at transactions.
+	// purgesUnderWay bounds the requests whose response has not come yet, and separately the polls of transactions.
 	purgesUnderWay = 4
 	// closeGrace is how long a Close that gives up waits for the goroutines of the queue. They end at once, unless a
 	// function of the user's ignores its context.

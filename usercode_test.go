@@ -73,7 +73,7 @@ func (u *culprit) in(ctx context.Context, place string) error {
 	return ctx.Err()
 }
 
-// behaved tells whether the culprit did nothing.
+// behaved reports whether the culprit did nothing.
 func (u *culprit) behaved() bool { return u.calls.Load() < u.nth }
 
 // The places. Their names are those of the listing, with what distinguishes several of one.
