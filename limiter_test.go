@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -340,7 +341,9 @@ func TestThePauseBeginsWithTheStatus(t *testing.T) {
 			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
 		}
 		wg.Wait()
-		assert.Equal(f, 20*time.Second, f.arrivals()[2], "20 s after the status, 16 s after the body")
+		// The second submission may arrive with the first, or find the pause already begun.
+		paused := slices.DeleteFunc(f.arrivals(), func(at time.Duration) bool { return at == 0 })
+		assert.Equal(f, 20*time.Second, paused[0], "20 s after the status, 16 s after the body")
 	})
 }
 

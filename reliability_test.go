@@ -401,7 +401,7 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 		attempts = sent - when.skip
 		assert.InDelta(f, attempts, e.Attempts, 1, "the last one may have got no permit in time")
 		assert.GreaterOrEqual(f, time.Since(began), 4*time.Minute)
-		assert.LessOrEqual(f, time.Since(began), 5*time.Minute)
+		assert.LessOrEqual(f, time.Since(began), 5*time.Minute+10*time.Millisecond, "a queue gathers callers for 10 ms before it asks for a permit")
 		assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
 	}
 	if is.attempts != untilTimeout {
