@@ -181,7 +181,7 @@ func (b *base) originOfLocation(location string) string {
 		return b.scheme + "://" + b.host
 	}
 	origin := originOf(u)
-	setDefault(&origin.Scheme, b.scheme)
+	origin.Scheme = cmp.Or(origin.Scheme, b.scheme)
 	return origin.String()
 }
 

@@ -1,6 +1,9 @@
 package webdelivery
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Dialect holds every spelling on the wire that the service document leaves open, so that a user whose service differs
 // changes one line. A zero field means its default. Reading is tolerant whatever the dialect says; only what is sent
@@ -24,10 +27,10 @@ type Dialect struct {
 
 // withDefaults fills the zero fields, and refuses what could not be sent.
 func (d Dialect) withDefaults() (Dialect, error) {
-	setDefault(&d.StartTimeParam, "starttime")
-	setDefault(&d.EntryKey, "entry")
-	setDefault(&d.EntryDeletePath, "/config/networklists/{list}/{entry}")
-	setDefault(&d.BatchDeletionMethod, "POST")
+	d.StartTimeParam = cmp.Or(d.StartTimeParam, "starttime")
+	d.EntryKey = cmp.Or(d.EntryKey, "entry")
+	d.EntryDeletePath = cmp.Or(d.EntryDeletePath, "/config/networklists/{list}/{entry}")
+	d.BatchDeletionMethod = cmp.Or(d.BatchDeletionMethod, "POST")
 
 	if _, err := cleanPath("TasksPrefix", d.TasksPrefix+"/tasks"); err != nil {
 		return d, err
@@ -47,10 +50,4 @@ func (d Dialect) withDefaults() (Dialect, error) {
 		return d, invalid("BatchDeletionMethod", "%q is no HTTP method", d.BatchDeletionMethod)
 	}
 	return d, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
 }

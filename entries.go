@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -80,7 +81,7 @@ func parseEntries(field string, want ListType, texts []string) ([]entry, error) 
 		}
 		e, err := parseEntry(text)
 		if err == nil {
-			setDefault(&want, e.listType())
+			want = cmp.Or(want, e.listType())
 			if e.listType() != want {
 				err = fmt.Errorf("%q does not belong to a list of type %s", text, want)
 			}

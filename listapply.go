@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if options.Concurrency < 0 {
 		return nil, invalid("Concurrency", "%d is below 0", options.Concurrency)
 	}
-	setDefault(&options.Concurrency, bulkConcurrency)
+	options.Concurrency = cmp.Or(options.Concurrency, bulkConcurrency)
 	w, err := newWaiter(wait)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -38,10 +39,10 @@ func (o *PlanOptions) normalize() error {
 	if o.WidestIPv6 < anyWidth || o.WidestIPv6 > 128 {
 		p.add("WidestIPv6", "%d is not between %d and 128", o.WidestIPv6, anyWidth)
 	}
-	setDefault(&o.MaxRemove, defaultMaxRemove)
-	setDefault(&o.MaxAdd, maxListEntries)
-	setDefault(&o.WidestIPv4, defaultWidestIPv4)
-	setDefault(&o.WidestIPv6, defaultWidestIPv6)
+	o.MaxRemove = cmp.Or(o.MaxRemove, defaultMaxRemove)
+	o.MaxAdd = cmp.Or(o.MaxAdd, maxListEntries)
+	o.WidestIPv4 = cmp.Or(o.WidestIPv4, defaultWidestIPv4)
+	o.WidestIPv6 = cmp.Or(o.WidestIPv6, defaultWidestIPv6)
 	return p.err()
 }
 

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -257,8 +258,8 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 		}
 		return nil, e
 	}
-	setDefault(&receipt.Code, r.status)
-	setDefault(&receipt.StatusURI, transactionsPath+strconv.FormatInt(receipt.TransactionID, 10))
+	receipt.Code = cmp.Or(receipt.Code, r.status)
+	receipt.StatusURI = cmp.Or(receipt.StatusURI, transactionsPath+strconv.FormatInt(receipt.TransactionID, 10))
 	return receipt, nil
 }
 

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,10 +172,10 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	if o.MaxURIs < 0 || o.MaxBodyBytes < 0 || o.MaxPending < 0 {
 		q.invalid = invalid("QueueOptions", "a limit is below 0")
 	}
-	setDefault(&o.Action, ActionPurge)
-	setDefault(&o.MaxURIs, 10_000)
-	setDefault(&o.MaxBodyBytes, 4<<20)
-	setDefault(&o.MaxPending, 1_000_000)
+	o.Action = cmp.Or(o.Action, ActionPurge)
+	o.MaxURIs = cmp.Or(o.MaxURIs, 10_000)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 4<<20)
+	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
 	q.room = semaphore.NewWeighted(int64(o.MaxPending))
 	return q
 }

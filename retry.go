@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -40,10 +41,10 @@ func (p RetryPolicy) withDefaults() (RetryPolicy, error) {
 	if p.MaxAttempts < 0 || p.MinWait < 0 || p.MaxWait < 0 || p.ThrottleTimeout < 0 {
 		return p, invalid("WithRetry", "a field is negative")
 	}
-	setDefault(&p.MaxAttempts, 4)
-	setDefault(&p.MaxWait, 20*time.Second)
-	setDefault(&p.ThrottleTimeout, 5*time.Minute)
-	setDefault(&p.MinWait, min(500*time.Millisecond, p.MaxWait))
+	p.MaxAttempts = cmp.Or(p.MaxAttempts, 4)
+	p.MaxWait = cmp.Or(p.MaxWait, 20*time.Second)
+	p.ThrottleTimeout = cmp.Or(p.ThrottleTimeout, 5*time.Minute)
+	p.MinWait = cmp.Or(p.MinWait, min(500*time.Millisecond, p.MaxWait))
 	if p.MinWait > p.MaxWait {
 		return p, invalid("WithRetry", "MinWait %v is above MaxWait %v", p.MinWait, p.MaxWait)
 	}

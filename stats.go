@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -233,8 +234,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 	asked := query.params()
 	asked.detach()
-	asked.Limit = min(asked.Limit, 1) // a limit below 0 is refused as everywhere
-	setDefault(&asked.Limit, 1)
+	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 is refused as everywhere
 	first, err := f.dataCall(&asked)
 	if err != nil {
 		return failing[Row](err)
