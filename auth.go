@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
@@ -73,7 +74,7 @@ func (a Auth) validate() error {
 		return invalid("user name", "holds a colon, which Basic authentication cannot carry")
 	case a.password.Reveal() == "":
 		return invalid("password", "is empty")
-	case strings.IndexFunc(a.username+a.password.Reveal(), isControl) >= 0:
+	case strings.IndexFunc(a.username+a.password.Reveal(), address.IsControl) >= 0:
 		return invalid("user name and password", "hold a control character")
 	}
 	return nil
@@ -189,7 +190,7 @@ func (n *authenticator) redactIn(texts ...*string) {
 // resolveSent resolves an address that the service sent. The refusal of one with a secret in it does not repeat it, as
 // what it repeats of it may be a piece of the secret.
 func (c *Client) resolveSent(field, address string) (path, query string, err error) {
-	path, query, err = c.base.resolve(field, address)
+	path, query, err = c.resolve(field, address)
 	switch {
 	case err == nil:
 	case len(address) > redact.Most:
@@ -242,7 +243,7 @@ func (c *Client) safeHeader(h http.Header) http.Header {
 	if location := h.Get("Location"); location != "" {
 		origin := redact.Mark
 		if c.auth.text(location) == location {
-			origin = c.base.originOfLocation(location)
+			origin = c.base.OriginOf(location)
 		}
 		if c.auth.finder().Holds(origin) { // in lower case
 			origin = redact.Mark

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	retryablehttp "github.com/hashicorp/go-retryablehttp"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
 // Version is the version of this module, as it stands in the User-Agent header: MAJOR.MINOR.PATCH without a v.
@@ -31,7 +33,7 @@ type Client struct {
 	// Sessions makes sessions (service-interface section 4.5).
 	Sessions *SessionsService
 
-	base           *base
+	base           *address.Base
 	auth           *authenticator
 	loop           *retryablehttp.Client // over the transport of this package, no redirects, no jar
 	next           http.RoundTripper     // what our transport sends through
@@ -70,13 +72,13 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err := auth.validate(); err != nil {
 		return nil, err
 	}
-	b, err := parseBase(baseURL, customer, s.plainHTTP)
+	b, err := address.Parse(baseURL, customer, s.plainHTTP)
 	if err != nil {
-		return nil, err
+		return nil, asValidation(err)
 	}
 	c := &Client{
 		base: b, next: s.httpClient.Transport, attemptTimeout: s.attemptTimeout, idleTimeout: s.idleTimeout, maxBody: s.maxBody, budget: newBudget(),
-		gate: newGate(b.limiterKey(), s.limiter), logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
+		gate: newGate(b.Key(), s.limiter), logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
 	}
 	if c.next == nil {
 		c.next = http.DefaultTransport
@@ -134,7 +136,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if !validMethod(method) {
 		return invalid("method", "%q is no HTTP method", method)
 	}
-	path, query, err := c.base.resolve("path", path)
+	path, query, err := c.resolve("path", path)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ type pauser interface {
 
 // purgePaces holds the one pace.Limiter of each origin and customer: the service counts by customer, so all clients of a
 // process share it. It is the only state of this package.
-var purgePaces sync.Map // base.limiterKey to *pace.Limiter
+var purgePaces sync.Map // address.Base.Key to *pace.Limiter
 
 // gate is what every purge of a client passes before it is sent.
 type gate struct {

@@ -85,7 +85,7 @@ func (s *NetworkListsService) changed(id string, entries int, reason string) err
 		return err
 	}
 	reason = s.client.auth.text("the list changed while it was read: " + reason)
-	return &PaginationError{Path: s.client.auth.text(s.client.base.path + path), Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
+	return &PaginationError{Path: s.client.auth.text(s.client.base.Path(path)), Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
 }
 
 // sameEntries tells whether the texts and the entries are the same, in any order. The service may spell them differently

@@ -46,6 +46,6 @@ func (x *exchange) warn(message string, err error, attrs ...slog.Attr) {
 }
 
 // shownPath is the path of the request, without a session in it.
-func (x *exchange) shownPath() string { return x.client.auth.text(x.client.base.path + x.path) }
+func (x *exchange) shownPath() string { return x.client.auth.text(x.client.base.Path(x.path)) }
 
 func (c *Client) printableError(err error) string { return printable(c.auth.text(err.Error())) }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
 // Option changes how a client works. An option that makes no sense is refused by [NewClient] with a [*ValidationError]
@@ -99,7 +101,7 @@ func WithLogger(logger *slog.Logger) Option {
 // WithUserAgent sets the User-Agent header. Default "webdelivery-go/" and [Version].
 func WithUserAgent(userAgent string) Option {
 	return func(s *settings) error {
-		if strings.TrimSpace(userAgent) == "" || strings.IndexFunc(userAgent, isControl) >= 0 {
+		if strings.TrimSpace(userAgent) == "" || strings.IndexFunc(userAgent, address.IsControl) >= 0 {
 			return invalid("WithUserAgent", "%q is no header value", userAgent)
 		}
 		s.userAgent = userAgent

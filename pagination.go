@@ -480,7 +480,7 @@ func (t *trail) visit(path, query string) bool {
 
 func (t *trail) broken(format string, args ...any) error {
 	return &PaginationError{
-		Path: t.client.auth.text(t.client.base.path + t.path), Page: t.pages, Reason: t.client.auth.text(fmt.Sprintf(format, args...)),
+		Path: t.client.auth.text(t.client.base.Path(t.path)), Page: t.pages, Reason: t.client.auth.text(fmt.Sprintf(format, args...)),
 	}
 }
 

@@ -275,7 +275,7 @@ func (r *reply) accepted(err error) error {
 
 // transactionOf reads the id at the end of a transaction's address; 0 when it is no address of a transaction here.
 func (c *Client) transactionOf(address string) int64 {
-	path, _, err := c.base.resolve("transaction_status_uri", address)
+	path, _, err := c.resolve("transaction_status_uri", address)
 	if err != nil {
 		return 0
 	}

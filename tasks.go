@@ -215,7 +215,7 @@ func (p *taskPoller) lookAtOwn(ctx context.Context) (*Task, error) {
 		return task, err
 	}
 	p.id, p.at = task.ID, nil
-	path, query, err := p.client.base.resolve("uri", task.URI)
+	path, query, err := p.client.resolve("uri", task.URI)
 	if err == nil && task.ID != "" && (path != p.own.path || query != p.own.query) {
 		at := getCall(path, query)
 		at.keepSession = true // a refusal there says nothing of the session
@@ -226,7 +226,7 @@ func (p *taskPoller) lookAtOwn(ctx context.Context) (*Task, error) {
 
 // leadsOn: the task at its own address names another one. That may go on for ever.
 func (p *taskPoller) leadsOn(task *Task) bool {
-	path, query, err := p.client.base.resolve("uri", task.URI)
+	path, query, err := p.client.resolve("uri", task.URI)
 	return err == nil && (path != p.at.path || query != p.at.query)
 }
 

@@ -131,7 +131,7 @@ func (c *Client) send(ctx context.Context, cl call) (*reply, error) {
 		defer cl.permit.end(ctx, time.Time{}) // if there is no attempt, or it does not get so far
 	}
 	var err error
-	if x.url, err = c.base.url(cl.path, cl.query); err != nil {
+	if x.url, err = c.base.URL(cl.path, cl.query); err != nil {
 		return nil, invalid("path", "%v", err)
 	}
 	// The header is empty, as each attempt makes its own; without one http.Client would make a copy of the request.

@@ -1,4 +1,4 @@
-package webdelivery
+package address_test
 
 import (
 	"net/url"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
 // Every spelling of a host draws from one purge budget. The origin is dialed as it is, so it keeps the dot at the end and
@@ -38,21 +40,21 @@ func TestSpellingsOfAHost(t *testing.T) {
 	for _, tt := range tests {
 		key := ""
 		for spelling, host := range tt.spellings {
-			b, err := parseBase(spelling, "acme", false)
+			b, err := address.Parse(spelling, "acme", false)
 			require.NoError(t, err, spelling)
 			if host == "" {
 				host = tt.host
 			}
-			assert.Equal(t, host, b.host, spelling)
-			if key == "" {
-				key = b.limiterKey()
-			}
-			assert.Equal(t, key, b.limiterKey(), spelling)
-			u, err := b.url("/tasks", "")
+			u, err := b.URL("/tasks", "")
 			require.NoError(t, err, spelling)
+			assert.Equal(t, host, u.Host, spelling)
+			if key == "" {
+				key = b.Key()
+			}
+			assert.Equal(t, key, b.Key(), spelling)
 			back, err := url.Parse(u.String())
 			require.NoError(t, err, spelling)
-			assert.Equal(t, b.host, back.Host, "the address of a request reads back")
+			assert.Equal(t, u.Host, back.Host, "the address of a request reads back")
 		}
 		assert.False(t, keys[key], "two hosts share the budget %s", key)
 		keys[key] = true
@@ -67,15 +69,16 @@ func TestOtherHosts(t *testing.T) {
 		"https://api.example.com", "https://api.example.com:80", "https://api.example.com:8443", "https://api.example.net", "https://api.example.com..",
 		"https://[2001:db8::1]", "https://[2001:db8::2]", "https://[fe80::1%25eth0]", "https://[fe80::1%25eth1]", "https://[fe80::1]", "https://bucher.example",
 		"http://localhost", "http://127.0.0.1", "http://[::1]",
+		"http://localhost:443", "http://localhost:8080", "https://localhost", "https://api2.example.com", "https://api_2.example.com",
 	} {
-		b, err := parseBase(spelling, "acme", false)
+		b, err := address.Parse(spelling, "acme", false)
 		require.NoError(t, err, spelling)
-		assert.Empty(t, keys[b.limiterKey()], spelling)
-		keys[b.limiterKey()] = spelling
+		assert.Empty(t, keys[b.Key()], spelling)
+		keys[b.Key()] = spelling
 	}
-	other, err := parseBase("https://api.example.com", "other", false)
+	other, err := address.Parse("https://api.example.com", "other", false)
 	require.NoError(t, err)
-	assert.Empty(t, keys[other.limiterKey()])
+	assert.Empty(t, keys[other.Key()])
 }
 
 func TestHostsThatAreNone(t *testing.T) {
@@ -84,7 +87,9 @@ func TestHostsThatAreNone(t *testing.T) {
 		"https://api.example.com:65536", "https://api.example.com:99999999999999999999", "https://api.example.com:0", "https://\u200b", "https://\u00ad",
 		"https://.", "https://..", "https://%E4", `https://a<b>"`, "https://a b", "https://a!b",
 	} {
-		_, err := parseBase(spelling, "acme", false)
-		require.ErrorIs(t, err, ErrInvalid, spelling)
+		_, err := address.Parse(spelling, "acme", false)
+		var invalid *address.Error
+		require.ErrorAs(t, err, &invalid, spelling)
+		assert.Equal(t, "base URL", invalid.Field)
 	}
 }

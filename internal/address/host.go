@@ -1,4 +1,4 @@
-package webdelivery
+package address
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // A host has many spellings: letter case, a dot at the end, IDN, the forms of an IPv6 address, zeros in front of a port.
-// Here they become one, so that origins compare, and clients of one service share its purge budget.
+// This file turns them into one, so that origins compare and clients of one service share its purge budget.
 
 // originOf returns scheme and host in their one spelling, without the scheme's own port.
 func originOf(u *url.URL) url.URL {
@@ -53,8 +53,8 @@ func hostOf(name string) string {
 	return name
 }
 
-// validHost: what is left of a host name in its one spelling can be looked up. A name of invisible characters is empty
-// then.
+// validHost reports whether a host in its one spelling can be looked up. In that spelling, a name of invisible characters
+// is empty.
 func validHost(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	if _, err := netip.ParseAddr(name); err == nil {
@@ -90,15 +90,4 @@ func isLoopback(host string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.IsLoopback()
-}
-
-// limiterKey names the purge budget that this base draws from: the service counts by customer. A spelling more than
-// originOf knows is one here, because sharing a budget does no harm.
-func (b *base) limiterKey() string {
-	u := url.URL{Host: b.host}
-	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()
-	if addr, err := netip.ParseAddr(host); err == nil {
-		host = strings.ToLower(addr.Unmap().String())
-	}
-	return b.scheme + "://" + joinHostPort(host, port) + "\n" + b.customer
 }

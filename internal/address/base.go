@@ -1,0 +1,94 @@
+package address
+
+import (
+	"cmp"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Base is where the service lives: {base_url}/<customer_name>/v1. It is immutable and safe for concurrent use.
+type Base struct {
+	scheme, host string // origin, in lower case, without a default port
+	path         string // escaped, for example /root/acme/v1
+	customer     string
+}
+
+// Parse reads a base URL and puts the customer, as one escaped element, behind its path. The scheme must be https;
+// http is allowed for a loopback host, and for every host if plainHTTP is true. Returns *Error if the base URL or the
+// customer is invalid, and does not repeat a part of the base URL in it.
+func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		// The parser's own error repeats the URL, and with it a password in it.
+		return nil, invalidBase("not a URL")
+	}
+	if err := checkParts(baseURL, u); err != nil {
+		return nil, err
+	}
+	origin := originOf(u)
+	switch {
+	case !validHost(origin.Host):
+		return nil, invalidBase("the host is no host name")
+	case origin.Scheme == "https":
+	case origin.Scheme != "http":
+		return nil, invalidBase("the scheme is not https")
+	case !plainHTTP && !isLoopback(u.Hostname()):
+		return nil, invalidBase("http is for loopback only; use https or WithPlainHTTP")
+	}
+	segment, err := escapeSegment("customer", customer)
+	if err != nil {
+		return nil, err
+	}
+	root := strings.TrimRight(u.EscapedPath(), "/")
+	if root != "" {
+		if root, err = Clean("base URL", root); err != nil {
+			return nil, invalidBase("the path has an empty element, a dot element, a backslash, a control character or a bad escape")
+		}
+	}
+	return &Base{scheme: origin.Scheme, host: origin.Host, path: root + "/" + segment + "/v1", customer: customer}, nil
+}
+
+// checkParts refuses a base URL with parts that it must not have, or without those that it needs.
+func checkParts(baseURL string, u *url.URL) error {
+	switch {
+	case u.Hostname() == "":
+		return invalidBase("needs a scheme and a host, as in https://api.example.com")
+	case u.User != nil:
+		return invalidBase("must not hold user information")
+	case u.RawQuery != "" || u.ForceQuery:
+		return invalidBase("must not hold a query")
+	case u.Fragment != "" || strings.Contains(baseURL, "#"):
+		return invalidBase("must not hold a fragment")
+	}
+	if port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil || port == 0 {
+		return invalidBase("the port is not between 1 and 65535")
+	}
+	return nil
+}
+
+// invalidBase takes no arguments for the reason, so that no part of the base URL can get into it.
+func invalidBase(reason string) *Error { return &Error{Field: "base URL", Reason: reason} }
+
+// URL returns the address of a request. path is below the base and escaped; it is sent as it is. Returns the error of
+// [url.PathUnescape] if path has a bad escape.
+func (b *Base) URL(path, query string) (url.URL, error) {
+	escaped := b.path + path
+	plain, err := url.PathUnescape(escaped)
+	return url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, err
+}
+
+// Path returns the whole escaped path of an address below the base. Errors and log records show it.
+func (b *Base) Path(below string) string { return b.path + below }
+
+// Key names the purge budget of this base: the service counts by customer. Spellings of a host that differ as origins,
+// such as with and without a dot at the end, share a key, because sharing a budget does no harm.
+func (b *Base) Key() string {
+	u := url.URL{Host: b.host}
+	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()
+	if addr, err := netip.ParseAddr(host); err == nil {
+		host = strings.ToLower(addr.Unmap().String())
+	}
+	return b.scheme + "://" + joinHostPort(host, port) + "\n" + b.customer
+}

@@ -1,0 +1,106 @@
+package address_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
+)
+
+// Requests go to {base_url}/<customer_name>/v1. The path of the base URL is kept, and the customer is one escaped element.
+func TestWhereRequestsGo(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ baseURL, customer, want string }{
+		{"https://api.example.com", "acme", "https://api.example.com/acme/v1/tasks/a%2Fb?page=2"},
+		{"HTTPS://API.example.com:443/", "acme", "https://api.example.com/acme/v1/tasks/a%2Fb?page=2"},
+		{"https://api.example.com:8443/root//", "a/b c", "https://api.example.com:8443/root/a%2Fb%20c/v1/tasks/a%2Fb?page=2"},
+		{"https://api.example.com/%72oot/x%2fy", "ü", "https://api.example.com/root/x%2Fy/%C3%BC/v1/tasks/a%2Fb?page=2"},
+	}
+	for _, tt := range tests {
+		b, err := address.Parse(tt.baseURL, tt.customer, false)
+		require.NoError(t, err, tt.baseURL)
+		u, err := b.URL("/tasks/a%2Fb", "page=2")
+		require.NoError(t, err, tt.baseURL)
+		assert.Equal(t, tt.want, u.String())
+		assert.Equal(t, u.EscapedPath(), b.Path("/tasks/a%2Fb"), "what errors show is what is sent")
+		_, err = b.URL("/tasks/%zz", "")
+		require.Error(t, err, tt.baseURL)
+	}
+}
+
+// http is for loopback, unless the user allows it.
+func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
+	for host, loopback := range map[string]bool{
+		"localhost": true, "LOCALHOST:8080": true, "localhost.": true, "127.0.0.1": true, "127.1.2.3:80": true, "[::1]:8080": true,
+		"api.example.com": false, "localhost.example.com": false, "192.0.2.1": false, "[2001:db8::1]": false, "0.0.0.0": false,
+	} {
+		_, err := address.Parse("http://"+host, "acme", false)
+		if loopback {
+			require.NoError(t, err, host)
+		} else {
+			require.EqualError(t, err, "invalid base URL: http is for loopback only; use https or WithPlainHTTP", host)
+		}
+		_, err = address.Parse("http://"+host, "acme", true)
+		require.NoError(t, err, host)
+		_, err = address.Parse("ftp://"+host, "acme", true)
+		require.EqualError(t, err, "invalid base URL: the scheme is not https", host)
+	}
+}
+
+// Each mistake in a base URL has a reason of its own, which repeats no part of the base URL: if it is spelled wrong, the
+// password may stand in any part.
+func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
+	t.Parallel()
+	const (
+		missing = "needs a scheme and a host, as in https://api.example.com"
+		path    = "the path has an empty element, a dot element, a backslash, a control character or a bad escape"
+	)
+	for form, reason := range map[string]string{
+		"https://alice:SECRET":                    "", // the reason depends on whether the secret is a number
+		"https://h.example.com/%zzSECRET":         "not a URL",
+		"SECRET":                                  missing,
+		"https:///SECRET":                         missing,
+		"https:alice:SECRET@h":                    missing,
+		"https://alice:SECRET@h.example.com":      "must not hold user information",
+		"https://h.example.com?SECRET":            "must not hold a query",
+		"https://h.example.com?":                  "must not hold a query",
+		"https://h.example.com#SECRET":            "must not hold a fragment",
+		"https://h.example.com#":                  "must not hold a fragment",
+		"https://h.example.com:0":                 "the port is not between 1 and 65535",
+		"https://h_SECRET!/":                      "the host is no host name",
+		"https://alice%3ASECRET%40h":              "not a URL",
+		"xSECRET://h.example.com":                 "the scheme is not https",
+		`https://h.example.com/\alice:SECRET@h`:   path,
+		"https://h.example.com/a/../SECRET":       path,
+		"https://h.example.com/..%2fSECRET":       path,
+		"https://h.example.com//SECRET":           path,
+		"https://h.example.com/SECRET/%01":        path,
+		"https://h.example.com/SECRET/%2e":        path,
+		"https://h.example.com/SECRET//customers": path,
+	} {
+		for _, secret := range []string{"hunter22", "99999"} {
+			_, err := address.Parse(strings.ReplaceAll(form, "SECRET", secret), "acme", false)
+			var invalid *address.Error
+			require.ErrorAs(t, err, &invalid, form)
+			assert.Equal(t, "base URL", invalid.Field, form)
+			assert.NotContains(t, err.Error(), secret, form)
+			if reason != "" {
+				assert.Equal(t, reason, invalid.Reason, form)
+			}
+		}
+	}
+}
+
+func TestCustomersThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, customer := range []string{"", ".", "..", "a/..", `..\a`, "a\n", "\x7f"} {
+		_, err := address.Parse("https://api.example.com", customer, false)
+		var invalid *address.Error
+		require.ErrorAs(t, err, &invalid, "%q", customer)
+		assert.Equal(t, "customer", invalid.Field)
+	}
+}

@@ -1,0 +1,76 @@
+package address
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// Expand puts one id after the other into the {placeholders} of a path, each as one escaped element. Returns *Error,
+// whose field is the name of the placeholder, if an id is empty or would change the path.
+func Expand(template string, ids ...string) (string, error) {
+	var b strings.Builder
+	for _, id := range ids {
+		before, rest, found := strings.Cut(template, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if !found || !closed {
+			return "", errors.New("webdelivery: more ids than placeholders in a path")
+		}
+		segment, err := escapeSegment(name, id)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(before + segment)
+		template = after
+	}
+	b.WriteString(template)
+	return b.String(), nil
+}
+
+// Clean checks an escaped absolute path and brings its escapes into one form, so that two spellings of one path are
+// equal. Returns *Error if an element is empty, "." or "..", also behind an escape, or if an escape is bad.
+func Clean(field, path string) (string, error) {
+	if !strings.HasPrefix(path, "/") {
+		return "", invalid(field, "path %q does not begin with a slash", path)
+	}
+	elements := strings.Split(path[1:], "/")
+	for i, element := range elements {
+		plain, err := url.PathUnescape(element)
+		if err != nil {
+			return "", invalid(field, "path %q has a bad escape", path)
+		}
+		if strings.Contains(plain, `\`) {
+			return "", invalid(field, "path %q holds a backslash", path)
+		}
+		if elements[i], err = escapeSegment(field, plain); err != nil {
+			return "", err
+		}
+	}
+	return "/" + strings.Join(elements, "/"), nil
+}
+
+// escapeSegment escapes an id as one element of a path. It refuses an id that would leave its place in the path:
+// url.PathEscape leaves "." and ".." as they are, and a proxy may read an escaped slash or a backslash as a slash.
+func escapeSegment(field, id string) (string, error) {
+	switch {
+	case id == "":
+		return "", invalid(field, "is empty")
+	case hasDots(id):
+		return "", invalid(field, "%q would change the path", id)
+	case strings.IndexFunc(id, IsControl) >= 0:
+		return "", invalid(field, "holds a control character")
+	}
+	return url.PathEscape(id), nil
+}
+
+func hasDots(id string) bool {
+	for part := range strings.FieldsFuncSeq(id, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if part == "." || part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// IsControl reports whether r is a control character of ASCII, which neither a path nor a header can carry.
+func IsControl(r rune) bool { return r < 0x20 || r == 0x7f }

@@ -1,0 +1,56 @@
+package webdelivery
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
+)
+
+// Package internal/address makes and checks every address. Here its errors become those that users see.
+
+// expand puts one id after the other into the {placeholders} of a path, each as one escaped path element.
+func expand(template string, ids ...string) (string, error) {
+	path, err := address.Expand(template, ids...)
+	return path, asValidation(err)
+}
+
+// cleanPath checks an escaped absolute path and returns its one spelling.
+func cleanPath(field, path string) (string, error) {
+	path, err := address.Clean(field, path)
+	return path, asValidation(err)
+}
+
+// resolve returns the path and query below the base of an address that the service sent, or that the user gave to Do. An
+// address that leads elsewhere returns a *ValidationError.
+func (c *Client) resolve(field, address string) (path, query string, err error) {
+	path, query, err = c.base.Resolve(field, address)
+	return path, query, asValidation(err)
+}
+
+// asValidation returns the *ValidationError for an *address.Error, with the same field and reason, and every other error
+// as it is.
+func asValidation(err error) error {
+	if e, ok := errors.AsType[*address.Error](err); ok {
+		return &ValidationError{Field: e.Field, Reason: e.Reason}
+	}
+	return err
+}
+
+// validMethod reports whether method is an HTTP method: a token (RFC 9110 section 5.6.2). Letter case counts, because no
+// service knows "post".
+func validMethod(method string) bool {
+	if upper := strings.ToUpper(method); upper != method && slices.Contains(methods, upper) {
+		return false
+	}
+	return method != "" && strings.IndexFunc(method, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	}) < 0
+}
+
+var methods = []string{
+	http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPatch, http.MethodPost,
+	http.MethodPut, http.MethodTrace,
+}
