@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // Comparing 50,000 desired entries with 50,000 that a list holds, half of which are the same, without reading the list.
@@ -27,15 +29,15 @@ func BenchmarkComparePlan(b *testing.B) {
 			for b.Loop() {
 				wanted, err := parseEntries("desired", ListTypeIP, desired)
 				require.NoError(b, err)
-				wanted = withoutDuplicates(wanted)
+				wanted = ipset.Unique(wanted)
 				if aggregated {
-					wanted = aggregate(wanted)
+					wanted = ipset.Aggregate(wanted)
 				}
 				current := make([]held, len(entries))
 				for i, e := range entries {
-					current[i] = held{e, heldEntry(e.Entry).meaning}
+					current[i] = heldEntry(e)
 				}
-				_, err = newPlan(list, current, wanted)
+				_, err = newPlan(list, current, meanings(current), wanted)
 				require.NoError(b, err)
 			}
 		})

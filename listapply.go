@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
@@ -22,7 +24,7 @@ func checkPlan(p Plan, current []held) (*Plan, []step, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p.Add = textsOf(add)
+	p.Add = ipset.Texts(add)
 	there := make(map[string]*held, len(current))
 	for i := range current {
 		there[current[i].ID] = &current[i]
@@ -287,7 +289,7 @@ func (a *applying) prove(current []held) error {
 	has := meanings(current)
 	var failed error
 	for _, added := range a.unproven {
-		missing := lacking(has, added.texts)
+		missing := has.Lacking(added.texts)
 		a.result.Added += len(added.texts) - len(missing)
 		if len(missing) > 0 && failed == nil {
 			failed = added.response.bad(fmt.Sprintf("it names no task, and of %d added entries %d are not in the list, for example %s",
@@ -303,16 +305,11 @@ func (a *applying) prove(current []held) error {
 
 // notIn are the texts that a response does not show.
 func notIn(shown []NetworkListEntry, texts []string) []string {
-	has := make(map[meaning]bool, len(shown))
+	has := make(ipset.Meanings, len(shown))
 	for _, e := range shown {
-		has[heldEntry(e.Entry).meaning] = true
+		has[ipset.Read(e.Entry).Meaning] = true
 	}
-	return lacking(has, texts)
-}
-
-// lacking are the texts whose meaning a set lacks.
-func lacking(has map[meaning]bool, texts []string) []string {
-	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return has[heldEntry(text).meaning] })
+	return has.Lacking(texts)
 }
 
 // missing are the entries that the list does not hold.
@@ -321,7 +318,7 @@ func (a *applying) missing(ctx context.Context, texts []string) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	return lacking(meanings(current), texts), nil
+	return meanings(current).Lacking(texts), nil
 }
 
 // remove removes entries, some at once. The first failure stops those that have not begun; what is under way is seen
@@ -399,13 +396,13 @@ func (a *applying) verify(ctx context.Context, before []held) error {
 	}
 	want := meanings(before)
 	for _, e := range a.plan.Remove {
-		delete(want, heldEntry(e.Entry).meaning)
+		delete(want, ipset.Read(e.Entry).Meaning)
 	}
 	for _, text := range a.plan.Add {
-		want[heldEntry(text).meaning] = true
+		want[ipset.Read(text).Meaning] = true
 	}
 	is := meanings(current)
-	if missing, unexpected := without(want, is), without(is, want); missing+unexpected > 0 {
+	if missing, unexpected := want.Without(is), is.Without(want); missing+unexpected > 0 {
 		return fmt.Errorf("%w: afterwards %d entries are missing, and %d are there that should not be; %s",
 			ErrPlanStale, missing, unexpected, a.whoChanged(before, is))
 	}
@@ -415,13 +412,10 @@ func (a *applying) verify(ctx context.Context, before []held) error {
 
 // whoChanged tells who made the list what it is, as far as that is known: what the plan neither adds nor removes, this
 // Apply has not touched.
-func (a *applying) whoChanged(before []held, is map[meaning]bool) string {
-	mine := make(map[meaning]bool, len(a.plan.Add)+len(a.plan.Remove))
-	for _, text := range a.plan.Add {
-		mine[heldEntry(text).meaning] = true
-	}
+func (a *applying) whoChanged(before []held, is ipset.Meanings) string {
+	mine := ipset.MeaningsOf(a.plan.Add)
 	for _, e := range a.plan.Remove {
-		mine[heldEntry(e.Entry).meaning] = true
+		mine[ipset.Read(e.Entry).Meaning] = true
 	}
 	was := meanings(before)
 	for m := range mine {
@@ -429,7 +423,7 @@ func (a *applying) whoChanged(before []held, is map[meaning]bool) string {
 		delete(is, m)
 	}
 	switch {
-	case without(was, is)+without(is, was) > 0:
+	case was.Without(is)+is.Without(was) > 0:
 		return "somebody else changed it meanwhile, or an earlier Apply whose request arrived late"
 	case a.uncertain:
 		return "a change whose response was lost may have come late, or somebody else changed it meanwhile, or an earlier Apply " +
@@ -438,24 +432,6 @@ func (a *applying) whoChanged(before []held, is map[meaning]bool) string {
 		return "a change of this Apply is not in effect yet, or somebody else changed it meanwhile, or an earlier Apply whose " +
 			"request arrived late"
 	}
-}
-
-func meanings(entries []held) map[meaning]bool {
-	set := make(map[meaning]bool, len(entries))
-	for _, e := range entries {
-		set[e.meaning] = true
-	}
-	return set
-}
-
-// without counts what is in one set and not in the other.
-func without(a, b map[meaning]bool) (n int) {
-	for m := range a {
-		if !b[m] {
-			n++
-		}
-	}
-	return n
 }
 
 func (a *applying) report(status string, complete bool) {

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // The guards of a plan keep a feed that is empty, cut short or poisoned from opening a firewall or blocking everybody.
@@ -20,9 +22,6 @@ const (
 
 // anyWidth is the value of WidestIPv4 and WidestIPv6 that allows every range.
 const anyWidth = -1
-
-// mappedIPv4 are the IPv6 addresses that stand for all of IPv4.
-var mappedIPv4 = netip.MustParsePrefix("::ffff:0:0/96")
 
 // normalize refuses guards that make no sense, and puts the defaults in place of zero.
 func (o *PlanOptions) normalize() error {
@@ -70,7 +69,7 @@ func (p *Plan) checkGuards(size int, placeOf func(i int) string) error {
 		bad.add("MaxAdd", "%d entries would be added, for example %s, and at most %d may be; set MaxAdd to %d to allow it", n, nameOf(0), p.MaxAdd, n)
 	}
 	for i, text := range p.Add {
-		p.checkWidth(&bad, heldEntry(text).prefix, func() string { return nameOf(i) })
+		p.checkWidth(&bad, ipset.Read(text).Prefix, func() string { return nameOf(i) })
 	}
 	return bad.err()
 }
@@ -96,7 +95,7 @@ func (p *Plan) checkWidth(bad *problems, added netip.Prefix, name func() string)
 			bad.add("WidestIPv6", "%s would be added, and /%d is the widest IPv6 range that may be; %s",
 				name(), p.WidestIPv6, toAllow("WidestIPv6", added.Bits()))
 		}
-		if added.Bits() <= mappedIPv4.Bits() && added.Contains(mappedIPv4.Addr()) && p.WidestIPv4 > 0 {
+		if p.WidestIPv4 > 0 && ipset.HoldsMappedIPv4(added) {
 			bad.add("WidestIPv4", "%s would be added, it holds all IPv4 addresses in their IPv6 form, and /%d is the widest IPv4 range "+
 				"that may be added; %s", name(), p.WidestIPv4, toAllow("WidestIPv4", 0))
 		}
@@ -113,15 +112,15 @@ func toAllow(option string, bits int) string {
 
 // placesOf finds each addition among the desired entries. One that is not there was merged from several.
 func (p *Plan) placesOf(desired []string) func(i int) string {
-	places := sync.OnceValue(func() map[meaning]int { // only for an error
-		places := make(map[meaning]int, len(desired))
+	places := sync.OnceValue(func() map[ipset.Meaning]int { // only for an error
+		places := make(map[ipset.Meaning]int, len(desired))
 		for i, text := range slices.Backward(desired) {
-			places[heldEntry(text).meaning] = i
+			places[ipset.Read(text).Meaning] = i
 		}
 		return places
 	})
 	return func(i int) string {
-		if at, ok := places()[heldEntry(p.Add[i]).meaning]; ok {
+		if at, ok := places()[ipset.Read(p.Add[i]).Meaning]; ok {
 			return fmt.Sprintf("desired[%d]", at)
 		}
 		return "merged by Aggregate"

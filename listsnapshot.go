@@ -6,9 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // A list is read in pages, and others may change it between two pages: an entry that moves to an earlier page is missed,
@@ -19,7 +20,22 @@ import (
 // held is an entry of the list with its meaning.
 type held struct {
 	NetworkListEntry
-	meaning
+	ipset.Meaning
+}
+
+// entry is what is held, without where the service keeps it.
+func (h *held) entry() ipset.Entry { return ipset.Entry{Text: h.Entry, Meaning: h.Meaning} }
+
+// heldEntry reads an entry of the list.
+func heldEntry(e NetworkListEntry) held { return held{e, ipset.Read(e.Entry).Meaning} }
+
+// meanings returns what entries of a list mean.
+func meanings(entries []held) ipset.Meanings {
+	set := make(ipset.Meanings, len(entries))
+	for i := range entries {
+		set[entries[i].Meaning] = true
+	}
+	return set
 }
 
 // wholeList reads a list with all its entries, for a plan.
@@ -37,7 +53,7 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 	if err != nil {
 		return nil, nil, err
 	}
-	if list.List != nil && !sameEntries(list.List, current) {
+	if list.List != nil && !ipset.Same(list.List, current, (*held).entry) {
 		return nil, nil, s.changed(id, len(current), "the list holds other entries than its pages")
 	}
 	return list, current, nil
@@ -63,7 +79,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", printable(s.client.auth.text(e.Entry))))
 		}
 		seen[e.ID] = len(entries)
-		entries = append(roomFor(entries, 1), held{e, heldEntry(e.Entry).meaning})
+		entries = append(roomFor(entries, 1), heldEntry(e))
 	}
 	return entries, nil
 }
@@ -86,37 +102,6 @@ func (s *NetworkListsService) changed(id string, entries int, reason string) err
 	}
 	reason = s.client.auth.text("the list changed while it was read: " + reason)
 	return &PaginationError{Path: s.client.auth.text(s.client.base.Path(path)), Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
-}
-
-// sameEntries tells whether the texts and the entries are the same, in any order. The service may spell them differently
-// here and there, so they are compared by what they mean.
-func sameEntries(texts []string, entries []held) bool {
-	if sameTexts(texts, entries) {
-		return true // almost always, and much faster
-	}
-	left := make(map[meaning]int, len(texts)) // a set would not see an entry that came twice in place of another
-	for _, text := range texts {
-		left[heldEntry(text).meaning]++
-	}
-	for i := range entries {
-		if left[entries[i].meaning]--; left[entries[i].meaning] < 0 {
-			return false
-		}
-	}
-	return len(texts) == len(entries)
-}
-
-// sameTexts compares the sums of 64-bit hashes, which do not depend on the order.
-func sameTexts(texts []string, entries []held) bool {
-	seed := maphash.MakeSeed()
-	var listed, paged uint64
-	for _, text := range texts {
-		listed += maphash.String(seed, text)
-	}
-	for i := range entries {
-		paged += maphash.String(seed, entries[i].Entry)
-	}
-	return len(texts) == len(entries) && listed == paged
 }
 
 // fingerprint knows a list again: the same entries under the same ids.

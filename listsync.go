@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // Plan compares a desired set of entries with a network list as it is; Apply carries the plan out. Apply adds before it
@@ -142,10 +144,11 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if err != nil {
 		return nil, err
 	}
-	if err := wanted.check(list.Type, current); err != nil {
+	has := meanings(current)
+	if err := wanted.check(list.Type, has); err != nil {
 		return nil, err
 	}
-	plan, err := newPlan(list, current, slices.Concat(wanted.entries, wanted.strange))
+	plan, err := newPlan(list, current, has, slices.Concat(wanted.entries, wanted.strange))
 	if err != nil {
 		return nil, err
 	}
@@ -156,22 +159,21 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	return plan, nil
 }
 
-// newPlan compares by meaning, and orders what follows from it.
-func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
+// newPlan compares by meaning, and orders what follows from it. has is what current means.
+func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ipset.Entry) (*Plan, error) {
 	p := &Plan{ListID: list.ID, Type: list.Type, Name: list.Name, Before: fingerprint(current)}
-	has := meanings(current)
-	wants := make(map[meaning]bool, len(wanted))
-	add := make([]entry, 0, len(wanted))
+	wants := make(ipset.Meanings, len(wanted))
+	add := make([]ipset.Entry, 0, len(wanted))
 	for _, e := range wanted {
-		wants[e.meaning] = true
-		if !has[e.meaning] {
+		wants[e.Meaning] = true
+		if !has[e.Meaning] {
 			add = append(add, e)
 		}
 	}
 	remove, keep := make([]*held, 0, len(current)), make([]*held, 0, len(current))
 	for i := range current {
 		e := &current[i]
-		if wants[e.meaning] {
+		if wants[e.Meaning] {
 			keep = append(keep, e)
 		} else {
 			remove = append(remove, e)
@@ -186,13 +188,13 @@ func newPlan(list *NetworkList, current []held, wanted []entry) (*Plan, error) {
 }
 
 // order puts the changes into the best order, and says what comes of it.
-func (p *Plan) order(keep []*held, add []entry, remove []*held) {
+func (p *Plan) order(keep []*held, add []ipset.Entry, remove []*held) {
 	size := len(keep) + len(remove)
 	guard := protectionOf(keep, add, remove)
 	o := bestOrder(guard, maxListEntries-size, serviceLimits)
 	p.Add, p.Remove = make([]string, len(add)), make([]NetworkListEntry, len(remove))
 	for at, i := range o.add {
-		p.Add[at] = add[i].text
+		p.Add[at] = add[i].Text
 		if guard.adds[i] >= 0 {
 			p.Covering++
 		}
@@ -211,7 +213,7 @@ func (p *Plan) order(keep []*held, add []entry, remove []*held) {
 }
 
 // protectionOf is what the list covers before the first change.
-func protectionOf(keep []*held, add []entry, remove []*held) *protection {
+func protectionOf(keep []*held, add []ipset.Entry, remove []*held) *protection {
 	crowded := len(keep)+len(remove)+len(add) > maxListEntries // there is no room for all additions before the removals
 	return newProtection(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), crowded)
 }
@@ -224,23 +226,8 @@ func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix 
 	return all
 }
 
-func heldPrefix(e *held) netip.Prefix    { return e.prefix }
-func entryPrefix(e entry) netip.Prefix   { return e.prefix }
-func itself(p netip.Prefix) netip.Prefix { return p }
-
-// aggregate merges ranges into the fewest that cover the same addresses, no more and no less.
-func aggregate(entries []entry) []entry {
-	prefixes := covered(entries, entryPrefix).prefixes()
-	merged := make([]entry, len(prefixes))
-	for i, p := range prefixes {
-		text := p.String()
-		if p.IsSingleIP() {
-			text = p.Addr().String()
-		}
-		merged[i] = entry{text, meaning{prefix: p}}
-	}
-	return merged
-}
+func heldPrefix(e *held) netip.Prefix        { return e.Prefix }
+func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
 
 // step is one part of carrying out a plan: a call that adds, or some removals that may run side by side.
 type step struct {

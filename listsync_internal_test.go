@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // Whatever is kept, added and removed: the list never holds more than 50,000 on the way (one that is above already only
@@ -62,4 +65,29 @@ func TestStepsNeverPassTheLimit(t *testing.T) {
 		assert.Equal(t, add, added)
 		assert.Equal(t, remove, removed)
 	}
+}
+
+// A list may hold one meaning twice, and all of it is kept; so what is to be added may not fit although it would by itself.
+func TestAPlanThatWouldNotFit(t *testing.T) {
+	t.Parallel()
+	current := make([]held, maxListEntries)
+	for i := range current {
+		text := fmt.Sprintf("198.18.%d.%d", i>>9, i>>1&255) // each twice
+		current[i] = heldEntry(NetworkListEntry{ID: fmt.Sprint(i), Entry: text})
+	}
+	var wanted []ipset.Entry
+	for i := 0; i < maxListEntries; i += 2 {
+		wanted = append(wanted, current[i].entry())
+	}
+	list := &NetworkList{Type: ListTypeIP}
+	plan, err := newPlan(list, current, meanings(current), wanted)
+	require.NoError(t, err)
+	assert.Equal(t, maxListEntries, plan.Keep)
+	assert.Equal(t, maxListEntries, plan.Largest)
+
+	_, err = newPlan(list, current, meanings(current), append(wanted, ipset.Read("203.0.113.1")))
+	var invalid *ValidationError
+	require.ErrorAs(t, err, &invalid)
+	assert.Equal(t, "desired", invalid.Field)
+	assert.Contains(t, invalid.Reason, "50001")
 }

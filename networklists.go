@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // NetworkListsService keeps named lists of IP addresses or countries, to which WAF rules, blocking and throttling refer
@@ -275,7 +277,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 	if err != nil {
 		return nil, err
 	}
-	texts := textsOf(withoutDuplicates(parsed))
+	texts := ipset.Texts(ipset.Unique(parsed))
 	if len(texts) > maxListEntries {
 		return nil, invalid("entries", "%d are more than the %d that a list can hold", len(texts), maxListEntries)
 	}

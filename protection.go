@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"go4.org/netipx"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // protection knows which addresses a list covers while a plan is carried out. Only those count that the list covers
@@ -42,7 +44,7 @@ type protectedRange struct {
 // newProtection is the protection before the first change. It has no ranges if no address is in danger: nothing that goes
 // is covered by what comes, or the list is not crowded, so that all that comes does so before anything goes.
 func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
-	staying, coming := covered(keep, itself), covered(add, itself)
+	staying, coming := ipset.NewSet(keep), ipset.NewSet(add)
 	p := &protection{adds: slices.Repeat([]int32{-1}, len(add)), removes: slices.Repeat([]int32{-1}, len(remove))}
 	var going []netip.Prefix
 	for i, r := range remove {
@@ -54,8 +56,8 @@ func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 	if len(going) == 0 {
 		return p
 	}
-	gone := covered(going, itself)
-	counts := func(r netip.Prefix) bool { return r.IsValid() && gone.overlaps(r) && !staying.contains(r) }
+	gone := ipset.NewSet(going)
+	counts := func(r netip.Prefix) bool { return r.IsValid() && gone.Overlaps(r) && !staying.Contains(r) }
 	all := slices.Clone(going)
 	for i, a := range add {
 		if counts(a) {
@@ -67,7 +69,7 @@ func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 		return p
 	}
 	for _, k := range keep {
-		if k.IsValid() && gone.overlaps(k) {
+		if k.IsValid() && gone.Overlaps(k) {
 			all = append(all, k)
 		}
 	}
@@ -106,8 +108,8 @@ func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 
 // missed: while the later additions are not there, removing this uncovers addresses that are to stay covered. Rather
 // too often true than not often enough.
-func missed(p netip.Prefix, later, there coverage) bool {
-	return p.IsValid() && later.overlaps(p) && !there.contains(p)
+func missed(p netip.Prefix, later, there ipset.Set) bool {
+	return p.IsValid() && later.Overlaps(p) && !there.Contains(p)
 }
 
 // build finds for each range the one around it, and the addresses that are in none within it.

@@ -1,17 +1,18 @@
-package webdelivery
+package ipset_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // Over the 256 addresses of a /24, a set is what its addresses one by one are.
-func TestCoverageIsASetOfAddresses(t *testing.T) {
+func TestASetIsItsAddresses(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	within := func() netip.Prefix {
@@ -29,7 +30,7 @@ func TestCoverageIsASetOfAddresses(t *testing.T) {
 				in[n] = in[n] || p.Contains(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}))
 			}
 		}
-		set := covered(prefixes, itself)
+		set := ipset.NewSet(prefixes)
 		for _, p := range append(prefixes, within(), within()) {
 			some, all := false, true
 			for n := range in {
@@ -37,11 +38,11 @@ func TestCoverageIsASetOfAddresses(t *testing.T) {
 					some, all = some || in[n], all && in[n]
 				}
 			}
-			require.Equal(t, some, set.overlaps(p), "%v and %v", prefixes, p)
-			require.Equal(t, all, set.contains(p), "%v and %v", prefixes, p)
+			require.Equal(t, some, set.Overlaps(p), "%v and %v", prefixes, p)
+			require.Equal(t, all, set.Contains(p), "%v and %v", prefixes, p)
 		}
 		var merged [256]bool
-		for _, p := range set.prefixes() {
+		for _, p := range set.Prefixes() {
 			for n := range merged {
 				if p.Contains(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})) {
 					require.False(t, merged[n], "twice")
@@ -53,7 +54,7 @@ func TestCoverageIsASetOfAddresses(t *testing.T) {
 	}
 }
 
-func TestCoverageAtItsEdges(t *testing.T) {
+func TestSetsAtTheirEdges(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ in, want []string }{
 		{nil, nil},
@@ -68,42 +69,20 @@ func TestCoverageAtItsEdges(t *testing.T) {
 			in = append(in, netip.MustParsePrefix(text))
 		}
 		var got []string
-		for _, p := range covered(in, itself).prefixes() {
+		for _, p := range ipset.NewSet(in).Prefixes() {
 			got = append(got, p.String())
 		}
 		assert.Equal(t, tt.want, got)
 	}
-	assert.Empty(t, covered([]entry{{meaning: meaning{name: "DE"}}}, entryPrefix), "a country has no addresses")
+	assert.Empty(t, ipset.NewSet([]netip.Prefix{ipset.Read("DE").Prefix}).Prefixes(), "a country has no addresses")
+	assert.Empty(t, ipset.Aggregate([]ipset.Entry{ipset.Read("DE")}))
 }
 
 func TestAggregatedEntriesAreWrittenShort(t *testing.T) {
 	t.Parallel()
-	parsed, err := parseEntries("desired", ListTypeIP, []string{"192.0.2.7", "198.51.100.0/25", "198.51.100.128/25", "2001:db8::1/128"})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"192.0.2.7", "198.51.100.0/24", "2001:db8::1"}, textsOf(aggregate(parsed)))
-}
-
-// A list may hold one meaning twice, and all of it is kept; so what is to be added may not fit although it would by itself.
-func TestAPlanThatWouldNotFit(t *testing.T) {
-	t.Parallel()
-	current := make([]held, maxListEntries)
-	for i := range current {
-		text := fmt.Sprintf("198.18.%d.%d", i>>9, i>>1&255) // each twice
-		current[i] = held{NetworkListEntry{ID: fmt.Sprint(i), Entry: text}, heldEntry(text).meaning}
+	var entries []ipset.Entry
+	for _, text := range []string{"192.0.2.7", "198.51.100.0/25", "198.51.100.128/25", "2001:db8::1/128"} {
+		entries = append(entries, ipset.Read(text))
 	}
-	var wanted []entry
-	for i := 0; i < maxListEntries; i += 2 {
-		wanted = append(wanted, entry{current[i].Entry, current[i].meaning})
-	}
-	list := &NetworkList{Type: ListTypeIP}
-	plan, err := newPlan(list, current, wanted)
-	require.NoError(t, err)
-	assert.Equal(t, maxListEntries, plan.Keep)
-	assert.Equal(t, maxListEntries, plan.Largest)
-
-	_, err = newPlan(list, current, append(wanted, heldEntry("203.0.113.1")))
-	var invalid *ValidationError
-	require.ErrorAs(t, err, &invalid)
-	assert.Equal(t, "desired", invalid.Field)
-	assert.Contains(t, invalid.Reason, "50001")
+	assert.Equal(t, []string{"192.0.2.7", "198.51.100.0/24", "2001:db8::1"}, ipset.Texts(ipset.Aggregate(entries)))
 }

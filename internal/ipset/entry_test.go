@@ -1,4 +1,4 @@
-package webdelivery
+package ipset_test
 
 import (
 	"net/netip"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // What is the same entry (open point 27): each row is one meaning in several spellings.
@@ -22,15 +24,15 @@ func TestEntriesThatAreTheSame(t *testing.T) {
 		{"DE", "de", "De"},
 		{"US"},
 	}
-	seen := map[meaning]int{}
+	seen := map[ipset.Meaning]int{}
 	for i, row := range rows {
 		for _, text := range row {
-			e, err := parseEntry(text)
+			e, err := ipset.Parse(text)
 			require.NoError(t, err, text)
-			if before, ok := seen[e.meaning]; ok {
+			if before, ok := seen[e.Meaning]; ok {
 				assert.Equal(t, before, i, text)
 			}
-			seen[e.meaning] = i
+			seen[e.Meaning] = i
 		}
 	}
 	assert.Len(t, seen, len(rows))
@@ -40,9 +42,9 @@ func TestEntriesThatAreTheSame(t *testing.T) {
 func TestWhatIsSentOfAnEntry(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"192.0.2.77/24": "192.0.2.77/24", "2001:DB8::1": "2001:DB8::1", "de": "DE"} {
-		e, err := parseEntry(text)
+		e, err := ipset.Parse(text)
 		require.NoError(t, err)
-		assert.Equal(t, want, e.text)
+		assert.Equal(t, want, e.Text)
 	}
 }
 
@@ -54,7 +56,7 @@ func TestEntriesThatAreNone(t *testing.T) {
 		"2001:db8::g", "fe80::1%eth0", "fe80::%eth0/64", "192.0.2.1-192.0.2.9", "www.example.com", "D", "DEU", "276", "D1", "ÄÖ",
 		"XX", "ZZ", "AA", "QQ", "EU", "UK", "AC", "XK", "AN", "CS", "SU", "YU", "NT", "UN",
 	} {
-		_, err := parseEntry(text)
+		_, err := ipset.Parse(text)
 		require.Error(t, err, text)
 	}
 }
@@ -65,14 +67,16 @@ func TestCountries(t *testing.T) {
 	count := 0
 	for a := 'A'; a <= 'Z'; a++ {
 		for b := 'A'; b <= 'Z'; b++ {
-			if isCountry(string(a) + string(b)) {
+			if e, err := ipset.Parse(string(a) + string(b)); err == nil {
+				assert.False(t, e.HasAddresses())
 				count++
 			}
 		}
 	}
 	assert.Equal(t, 249, count)
 	for _, code := range []string{"AQ", "BQ", "CW", "GB", "HK", "PS", "SS", "SX", "TL", "TW", "UM", "VA", "ZW"} {
-		assert.True(t, isCountry(code), code)
+		_, err := ipset.Parse(code)
+		require.NoError(t, err, code)
 	}
 }
 
@@ -82,7 +86,7 @@ func FuzzAggregate(f *testing.F) {
 	f.Add([]byte{0, 32, 1, 32, 2, 31, 128, 25, 0, 24}, false)
 	f.Add([]byte{7, 30, 5, 29, 255, 32}, true)
 	f.Fuzz(func(t *testing.T, data []byte, v6 bool) {
-		var texts []string
+		var entries []ipset.Entry
 		var want [256]bool
 		for i := 0; i+1 < len(data) && i < 60; i += 2 {
 			bits := 24 + int(data[i+1])%9
@@ -91,32 +95,32 @@ func FuzzAggregate(f *testing.F) {
 				addr = netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: data[i]})
 				bits += 96
 			}
-			texts = append(texts, netip.PrefixFrom(addr, bits).String())
+			e, err := ipset.Parse(netip.PrefixFrom(addr, bits).String())
+			require.NoError(t, err)
+			entries = append(entries, e)
 			for n := range want {
 				if covers(netip.PrefixFrom(addr, bits), n) {
 					want[n] = true
 				}
 			}
 		}
-		parsed, err := parseEntries("desired", ListTypeIP, texts)
-		require.NoError(t, err)
-		merged := aggregate(parsed)
+		merged := ipset.Aggregate(entries)
 		var got [256]bool
 		for i, e := range merged {
-			require.Equal(t, e.prefix.IsSingleIP(), !strings.Contains(e.text, "/"), e.text)
-			again, err := parseEntry(e.text)
+			require.Equal(t, e.Prefix.IsSingleIP(), !strings.Contains(e.Text, "/"), e.Text)
+			again, err := ipset.Parse(e.Text)
 			require.NoError(t, err)
-			require.Equal(t, e.meaning, again.meaning)
+			require.Equal(t, e.Meaning, again.Meaning)
 			for n := range got {
-				if covers(e.prefix, n) {
+				if covers(e.Prefix, n) {
 					require.False(t, got[n], "covered twice")
 					got[n] = true
 				}
 			}
 			for _, other := range merged[:i] {
-				sibling := other.prefix.Bits() == e.prefix.Bits() && e.prefix.Bits() > 0 &&
-					netip.PrefixFrom(other.prefix.Addr(), e.prefix.Bits()-1).Masked() == netip.PrefixFrom(e.prefix.Addr(), e.prefix.Bits()-1).Masked()
-				require.False(t, sibling, "%v and %v could be one", other.prefix, e.prefix)
+				sibling := other.Prefix.Bits() == e.Prefix.Bits() && e.Prefix.Bits() > 0 &&
+					netip.PrefixFrom(other.Prefix.Addr(), e.Prefix.Bits()-1).Masked() == netip.PrefixFrom(e.Prefix.Addr(), e.Prefix.Bits()-1).Masked()
+				require.False(t, sibling, "%v and %v could be one", other.Prefix, e.Prefix)
 			}
 		}
 		require.Equal(t, want, got)
@@ -144,39 +148,39 @@ func FuzzEntry(f *testing.F) {
 		addr, addrErr := netip.ParseAddr(text)
 		prefix, prefixErr := netip.ParsePrefix(text)
 		isAddr, isRange := addrErr == nil && addr.Zone() == "", prefixErr == nil
-		got, err := parseEntry(text)
+		got, err := ipset.Parse(text)
 		if err != nil {
 			require.False(t, isAddr || isRange, "%q", text)
 			return
 		}
 		switch {
 		case isAddr:
-			require.Equal(t, ListTypeIP, got.listType())
-			require.True(t, got.prefix.IsSingleIP())
-			require.Equal(t, addr.Unmap(), got.prefix.Addr())
-			require.Equal(t, text, got.text)
+			require.True(t, got.HasAddresses())
+			require.True(t, got.Prefix.IsSingleIP())
+			require.Equal(t, addr.Unmap(), got.Prefix.Addr())
+			require.Equal(t, text, got.Text)
 		case isRange:
-			require.Equal(t, ListTypeIP, got.listType())
-			require.Equal(t, got.prefix.Masked(), got.prefix)
-			require.Equal(t, text, got.text)
+			require.True(t, got.HasAddresses())
+			require.Equal(t, got.Prefix.Masked(), got.Prefix)
+			require.Equal(t, text, got.Text)
 			if prefix.Addr().Is4In6() && prefix.Bits() >= 96 {
-				require.True(t, got.prefix.Contains(prefix.Addr().Unmap()))
-				require.Equal(t, prefix.Bits()-96, got.prefix.Bits())
+				require.True(t, got.Prefix.Contains(prefix.Addr().Unmap()))
+				require.Equal(t, prefix.Bits()-96, got.Prefix.Bits())
 			} else {
-				require.Equal(t, prefix.Masked(), got.prefix)
+				require.Equal(t, prefix.Masked(), got.Prefix)
 			}
 		default:
-			require.Equal(t, ListTypeGEO, got.listType())
-			require.Len(t, got.name, 2)
-			require.True(t, strings.EqualFold(text, got.name))
-			require.Equal(t, got.name, got.text)
+			require.False(t, got.HasAddresses())
+			require.Len(t, got.Name, 2)
+			require.True(t, strings.EqualFold(text, got.Name))
+			require.Equal(t, got.Name, got.Text)
 		}
-		canonical := got.name
-		if got.prefix.IsValid() {
-			canonical = got.prefix.String()
+		canonical := got.Name
+		if got.HasAddresses() {
+			canonical = got.Prefix.String()
 		}
-		again, err := parseEntry(canonical)
+		again, err := ipset.Parse(canonical)
 		require.NoError(t, err)
-		require.Equal(t, got.meaning, again.meaning)
+		require.Equal(t, got.Meaning, again.Meaning)
 	})
 }
