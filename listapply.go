@@ -12,11 +12,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/listorder"
 )
 
 // checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
 // have made it. It gives the plan as it is carried out. and its steps.
-func checkPlan(p Plan, current []held) (*Plan, []step, error) {
+func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
 	if fingerprint(current) != p.Before {
 		return nil, nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), NotApplied}
 	}
@@ -50,7 +51,7 @@ func checkPlan(p Plan, current []held) (*Plan, []step, error) {
 		return nil, nil, err
 	}
 	keep := slices.Collect(maps.Values(there))
-	return &p, p.steps(protectionOf(keep, add, remove), serviceLimits), nil
+	return &p, stepsOf(keep, add, remove), nil
 }
 
 // changeError is the error of a change of many parts, with what became of the whole.
@@ -138,30 +139,31 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	return a.result, nil
 }
 
-func (a *applying) carryOut(ctx context.Context, before []held, steps []step) error {
+func (a *applying) carryOut(ctx context.Context, before []held, steps []listorder.Step) error {
 	size := len(before) // entries that the list may hold at most, until the pending removals are in effect
 	for _, step := range steps {
-		switch {
-		case step.add == nil:
-			if step.relies {
+		if !step.Adds {
+			if step.Relies {
 				if err := a.additionsHold(ctx); err != nil {
 					return err
 				}
 			}
-			if err := a.remove(ctx, step.remove); err != nil {
+			if err := a.remove(ctx, a.plan.Remove[step.From:step.To]); err != nil {
 				return err
 			}
 			continue
-		case size+len(step.add) > maxListEntries:
+		}
+		texts := a.plan.Add[step.From:step.To]
+		if size+len(texts) > maxListEntries {
 			if err := a.await(ctx, &a.removed); err != nil {
 				return err
 			}
-			size = step.size - len(step.add)
+			size = step.Size - len(texts)
 		}
-		if err := a.add(ctx, step.add); err != nil {
+		if err := a.add(ctx, texts); err != nil {
 			return err
 		}
-		size += len(step.add)
+		size += len(texts)
 	}
 	if err := a.await(ctx, &a.added); err != nil {
 		return err

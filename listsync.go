@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/listorder"
 )
 
 // Plan compares a desired set of entries with a network list as it is; Apply carries the plan out. Apply adds before it
@@ -189,33 +190,23 @@ func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ips
 
 // order puts the changes into the best order, and says what comes of it.
 func (p *Plan) order(keep []*held, add []ipset.Entry, remove []*held) {
-	size := len(keep) + len(remove)
-	guard := protectionOf(keep, add, remove)
-	o := bestOrder(guard, maxListEntries-size, serviceLimits)
+	o := listorder.Best(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), listLimits)
 	p.Add, p.Remove = make([]string, len(add)), make([]NetworkListEntry, len(remove))
-	for at, i := range o.add {
+	for at, i := range o.Add {
 		p.Add[at] = add[i].Text
-		if guard.adds[i] >= 0 {
-			p.Covering++
-		}
 	}
-	for at, i := range o.remove {
+	for at, i := range o.Remove {
 		p.Remove[at] = remove[i].NetworkListEntry
 	}
-	p.Largest = size
-	for _, step := range p.steps(guard.inOrder(o), serviceLimits) {
-		p.Largest = max(p.Largest, step.size)
-		p.Calls += step.calls()
-		if step.uncovers {
-			p.Unprotected++
-		}
-	}
+	p.Largest, p.Calls, p.Covering, p.Unprotected = o.Largest, o.Calls, o.Covering, o.Uncovering
 }
 
-// protectionOf is what the list covers before the first change.
-func protectionOf(keep []*held, add []ipset.Entry, remove []*held) *protection {
-	crowded := len(keep)+len(remove)+len(add) > maxListEntries // there is no room for all additions before the removals
-	return newProtection(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), crowded)
+// listLimits are those of service-interface section 8.
+var listLimits = listorder.Limits{List: maxListEntries, Call: maxCallEntries}
+
+// stepsOf returns how changes are carried out that are in order already.
+func stepsOf(keep []*held, add []ipset.Entry, remove []*held) []listorder.Step {
+	return listorder.Steps(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), listLimits)
 }
 
 func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix {
@@ -228,61 +219,3 @@ func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix 
 
 func heldPrefix(e *held) netip.Prefix        { return e.Prefix }
 func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
-
-// step is one part of carrying out a plan: a call that adds, or some removals that may run side by side.
-type step struct {
-	add      []string
-	remove   []NetworkListEntry
-	relies   bool // the removals rely on additions before them: those cover their addresses
-	uncovers bool // the removal uncovers addresses until a later addition
-	size     int  // of the list afterwards
-}
-
-func (s step) calls() int {
-	if s.add != nil {
-		return 1
-	}
-	return len(s.remove)
-}
-
-// steps keeps to the order of the plan: additions as far as there is room; when there is none, as many removals as the
-// next call of additions needs and as uncover nothing, at least one; and the other removals last. guard knows what is
-// covered, and follows.
-func (p *Plan) steps(guard *protection, l limits) []step {
-	var steps []step
-	size, added, removed := p.Keep+len(p.Remove), 0, 0
-	remove := func(n int, uncovers bool) {
-		for end := removed + n; removed < end; {
-			from, relies := removed, guard.relies(removed)
-			for removed < end && guard.relies(removed) == relies {
-				removed++
-			}
-			size -= removed - from
-			steps = append(steps, step{remove: p.Remove[from:removed], relies: relies, uncovers: uncovers, size: size})
-		}
-	}
-	for added < len(p.Add) {
-		left, room := len(p.Add)-added, l.list-size
-		if room > 0 {
-			n := min(left, room, l.call)
-			size += n
-			steps = append(steps, step{add: p.Add[added : added+n], size: size})
-			for range n {
-				guard.addNumber(added)
-				added++
-			}
-			continue
-		}
-		most, spare := min(guard.wanted(left, room, l), len(p.Remove)-removed), 0
-		for spare < most && guard.spares(removed+spare) {
-			guard.removeNumber(removed + spare)
-			spare++
-		}
-		if spare == 0 {
-			guard.removeNumber(removed)
-		}
-		remove(max(spare, 1), spare == 0)
-	}
-	remove(len(p.Remove)-removed, false)
-	return steps
-}

@@ -111,19 +111,6 @@ func Aggregate(entries []Entry) []Entry {
 	return merged
 }
 
-// Unique returns the entries without those that mean the same as an earlier one.
-func Unique(entries []Entry) []Entry {
-	seen := make(Meanings, len(entries))
-	kept := make([]Entry, 0, len(entries))
-	for _, e := range entries {
-		if !seen[e.Meaning] {
-			seen[e.Meaning] = true
-			kept = append(kept, e)
-		}
-	}
-	return kept
-}
-
 // Texts returns the text of each entry.
 func Texts(entries []Entry) []string {
 	texts := make([]string, len(entries))

@@ -32,6 +32,19 @@ func (m Meanings) Without(other Meanings) (n int) {
 	return n
 }
 
+// Unique returns the entries without those that mean the same as an earlier one.
+func Unique(entries []Entry) []Entry {
+	seen := make(Meanings, len(entries))
+	kept := make([]Entry, 0, len(entries))
+	for _, e := range entries {
+		if !seen[e.Meaning] {
+			seen[e.Meaning] = true
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
 // Same reports whether texts and entries mean the same, in any order, each as often as it comes. entry returns one of
 // the entries.
 func Same[T any](texts []string, entries []T, entry func(*T) Entry) bool {

@@ -11,6 +11,22 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
+// smallSpace tells of each of 256 addresses of either family whether it is there: 192.0.2.0/24 and 2001:db8::/120.
+type smallSpace [256]bool
+
+// add adds the addresses of a prefix. It reports whether some of them, and whether all, were there before.
+func (s *smallSpace) add(p netip.Prefix) (some, all bool) {
+	all = true
+	for n := range s {
+		v4, v6 := netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, 15: byte(n)})
+		if p.Contains(v4) || p.Contains(v6) {
+			some, all = some || s[n], all && s[n]
+			s[n] = true
+		}
+	}
+	return some, all
+}
+
 // Over the 256 addresses of a /24, a set is what its addresses one by one are.
 func TestASetIsItsAddresses(t *testing.T) {
 	t.Parallel()
@@ -21,34 +37,21 @@ func TestASetIsItsAddresses(t *testing.T) {
 	}
 	for range 2000 {
 		var prefixes []netip.Prefix
+		var in, merged smallSpace
 		for range r.IntN(12) {
 			prefixes = append(prefixes, within())
-		}
-		var in [256]bool
-		for n := range in {
-			for _, p := range prefixes {
-				in[n] = in[n] || p.Contains(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}))
-			}
+			in.add(prefixes[len(prefixes)-1])
 		}
 		set := ipset.NewSet(prefixes)
 		for _, p := range append(prefixes, within(), within()) {
-			some, all := false, true
-			for n := range in {
-				if p.Contains(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})) {
-					some, all = some || in[n], all && in[n]
-				}
-			}
+			before := in
+			some, all := before.add(p)
 			require.Equal(t, some, set.Overlaps(p), "%v and %v", prefixes, p)
 			require.Equal(t, all, set.Contains(p), "%v and %v", prefixes, p)
 		}
-		var merged [256]bool
 		for _, p := range set.Prefixes() {
-			for n := range merged {
-				if p.Contains(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})) {
-					require.False(t, merged[n], "twice")
-					merged[n] = true
-				}
-			}
+			twice, _ := merged.add(p)
+			require.False(t, twice, "twice")
 		}
 		require.Equal(t, in, merged)
 	}

@@ -1,31 +1,11 @@
-package webdelivery
+package listorder
 
 import (
 	"cmp"
 	"container/heap"
+	"math"
 	"slices"
 )
-
-// The order in which a plan is carried out. Additions come first, as far as the list has room. When it has none, entries
-// are removed to make some: first those that uncover nothing. Only if there is no such entry, one goes that uncovers
-// something, so that the next addition fits.
-//
-// When is that? A range that covers several entries which go needs room for one, and makes room for several. An entry
-// that several narrower ranges replace needs room for all of them, and makes room for one. So the former come first, and
-// the latter fit one after the other, unless room for one entry is missing at two moments:
-//   - At the beginning, if the list is full and each removal uncovers something. No order uncovers less than the
-//     removal of the fewest addresses.
-//   - At the end, if the list will be full and each addition covers something. No order uncovers less than the addition
-//     of the fewest addresses, which comes last.
-//
-// What remains is how long something stays uncovered: again and again for one change, or a few addresses all the time.
-// bestOrder tries what it can begin and end with. It takes the order with the fewest uncovered addresses at once, and of
-// these the one with the smallest sum over all changes.
-
-// limits are those of a list and of a call (service document, section 8).
-type limits struct{ list, call int }
-
-var serviceLimits = limits{maxListEntries, maxCallEntries}
 
 // order is a sequence of changes: indexes of additions and of removals.
 type order struct {
@@ -34,13 +14,13 @@ type order struct {
 }
 
 // bestOrder orders the changes that p knows. room is negative if the list is larger than it may be.
-func bestOrder(p *protection, room int, l limits) (best order) {
+func bestOrder(p *protection, room, call int) (best order) {
 	if len(p.ranges) == 0 || room >= len(p.adds) {
 		return simpleOrder(p)
 	}
 	g := groupsOf(p)
 	for i, b := range g.bounds() {
-		if o := newTrial(g, p.clone(), b, l, room).run(); i == 0 || o.better(best) {
+		if o := newTrial(g, p.clone(), b, room, call).run(); i == 0 || o.better(best) {
 			best = o
 		}
 		if best.sum == 0 {
@@ -71,132 +51,14 @@ func simpleOrder(p *protection) order {
 	return order{add: halves(p.adds, true), remove: halves(p.removes, false)}
 }
 
-// group is what lies in one outermost range that is added or removed. Groups do not touch each other.
-type group struct {
-	adds   []int32 // ranges that cover something, the widest first: the outermost range, or what replaces it
-	grows  bool    // it makes room for more entries than it needs, with one addition
-	widest float64 // addresses that the first of adds covers
-}
-
-// groups are all groups, in the order in which they make room.
-type groups struct {
-	all  []group
-	of   []int32   // the group of each range; -1 if nothing in it counts
-	need []float64 // addresses in each range that count
-}
-
-func groupsOf(p *protection) *groups {
-	n := int32(len(p.ranges)) //nolint:gosec // a list is small
-	g := &groups{of: slices.Repeat([]int32{-1}, len(p.ranges)), need: make([]float64, n)}
-	for i := n - 1; i >= 0; i-- {
-		r := &p.ranges[i]
-		if r.counts {
-			g.need[i] += r.weight
-		}
-		if r.parent >= 0 {
-			g.need[r.parent] += g.need[i]
-		}
-	}
-	type numbered struct {
-		group
-		top  int32
-		gain int // entries that its first addition makes room for
-	}
-	var found []numbered
-	for top := int32(0); top < n; top = p.ranges[top].end {
-		if g.need[top] == 0 {
-			continue
-		}
-		next := numbered{group{adds: []int32{top}}, top, 0}
-		if p.ranges[top].added {
-			next.gain = len(g.outermost(p, top, func(r *protectedRange) bool { return r.present > 0 }))
-		} else {
-			next.adds = g.outermost(p, top, func(r *protectedRange) bool { return r.added })
-			slices.SortStableFunc(next.adds, func(a, b int32) int { return cmp.Compare(g.need[b], g.need[a]) })
-		}
-		next.grows, next.widest = next.gain > 1, g.need[next.adds[0]]
-		found = append(found, next)
-	}
-	slices.SortStableFunc(found, func(a, b numbered) int {
-		bySize := 0
-		if !a.grows && !b.grows {
-			bySize = cmp.Or(cmp.Compare(len(a.adds), len(b.adds)), cmp.Compare(b.widest, a.widest))
-		}
-		return cmp.Or(-compareBool(a.grows, b.grows), cmp.Compare(b.gain, a.gain), bySize)
-	})
-	for i, f := range found {
-		g.all = append(g.all, f.group)
-		for x := f.top; x < p.ranges[f.top].end; x++ {
-			g.of[x] = int32(i)
-		}
-	}
-	return g
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
-
-// outermost are the outermost of the wanted ranges within top in which addresses count.
-func (g *groups) outermost(p *protection, top int32, wanted func(*protectedRange) bool) (found []int32) {
-	for i := top + 1; i < p.ranges[top].end; {
-		if r := &p.ranges[i]; wanted(r) && g.need[i] > 0 {
-			found = append(found, i)
-			i = r.end
-		} else {
-			i++
-		}
-	}
-	return found
-}
-
-// bounds are how an order begins and ends.
-type bounds struct {
-	growFirst bool  // if it must uncover something while groups are left that grow, it does so in one of them
-	last      int32 // the group that comes last; -1: the one in turn
-	hold      bool  // what is uncovered in that group stays so, and makes room for all others
-}
-
-// bounds to try. A group of which no addition is left but its narrowest may come last.
-func (g *groups) bounds() (all []bounds) {
-	smallest := func(may func(*group) bool) int32 {
-		found, least := int32(-1), 0.0
-		for i := range g.all {
-			if c := &g.all[i]; may(c) {
-				if covers := g.need[c.adds[len(c.adds)-1]]; found < 0 || covers <= least {
-					found, least = int32(i), covers
-				}
-			}
-		}
-		return found
-	}
-	lasts := []int32{-1, smallest(func(c *group) bool { return !c.grows }), smallest(func(*group) bool { return true })}
-	for _, last := range slices.Compact(lasts) {
-		for _, hold := range []bool{false, true} {
-			if last < 0 && hold {
-				continue
-			}
-			if all = append(all, bounds{false, last, hold}); len(g.all) > 0 && g.all[0].grows {
-				all = append(all, bounds{true, last, hold})
-			}
-		}
-	}
-	return all
-}
-
 // trial carries a plan out in thought.
 type trial struct {
 	*groups
 	*protection
 	bounds
-	limits
 	order
+
+	call int // additions that one call may hold
 
 	room    int
 	turn    []int32 // groups, the next one at the end
@@ -212,12 +74,11 @@ type trial struct {
 	bound    ranking   // ranges of removals that uncover something, that of the fewest addresses first
 }
 
-func newTrial(g *groups, p *protection, b bounds, l limits, room int) *trial {
+func newTrial(g *groups, p *protection, b bounds, room, call int) *trial {
 	t := &trial{
-		groups: g, protection: p, bounds: b, limits: l, room: room, waiting: make([]int, len(g.all)),
+		groups: g, protection: p, bounds: b, room: room, call: call, waiting: make([]int, len(g.all)),
 		addAt: make([]int32, len(p.ranges)), removeAt: make([][]int32, len(p.ranges)),
 	}
-	counted := make([]bool, len(p.ranges))
 	for i := range slices.Backward(g.all) {
 		if at := int32(i); at != b.last { //nolint:gosec // a list is small
 			t.turn = append(t.turn, at)
@@ -226,14 +87,25 @@ func newTrial(g *groups, p *protection, b bounds, l limits, room int) *trial {
 		if g.all[i].grows {
 			t.growing++
 		}
-		for _, x := range g.all[i].adds {
-			counted[x] = true
-		}
 	}
 	if b.last >= 0 {
 		t.turn = slices.Insert(t.turn, 0, b.last)
 	}
-	for i, x := range p.adds {
+	t.sortAdditions()
+	t.sortRemovals()
+	return t
+}
+
+// sortAdditions finds the addition that is each range, and those of no group. Of the latter, those that are a range come
+// first.
+func (t *trial) sortAdditions() {
+	counted := make([]bool, len(t.ranges))
+	for _, c := range t.all {
+		for _, x := range c.adds {
+			counted[x] = true
+		}
+	}
+	for i, x := range t.adds {
 		if x >= 0 {
 			t.addAt[x] = int32(i)
 		}
@@ -241,12 +113,16 @@ func newTrial(g *groups, p *protection, b bounds, l limits, room int) *trial {
 			t.others = append(t.others, i)
 		}
 	}
-	for i, x := range p.adds {
+	for i, x := range t.adds {
 		if x < 0 {
 			t.others = append(t.others, i)
 		}
 	}
-	for i, x := range p.removes {
+}
+
+// sortRemovals finds the removals that are each range, and those that never uncover anything.
+func (t *trial) sortRemovals() {
+	for i, x := range t.removes {
 		if x < 0 {
 			t.idle = append(t.idle, i)
 		} else {
@@ -258,7 +134,6 @@ func newTrial(g *groups, p *protection, b bounds, l limits, room int) *trial {
 			t.changed(int32(x))
 		}
 	}
-	return t
 }
 
 func (t *trial) run() order {
@@ -268,7 +143,7 @@ func (t *trial) run() order {
 			left--
 			continue
 		}
-		for wanted := t.wanted(left, t.room, t.limits); wanted > 0 && t.removeSpare(); wanted-- {
+		for wanted := t.wanted(left, t.room, t.call); wanted > 0 && t.removeSpare(); wanted-- {
 		}
 		if t.room <= 0 && !t.removeSpare() {
 			t.removeBound()
@@ -387,7 +262,7 @@ func (t *trial) changed(x int32) {
 // closedBy is how many additions close a group, if it is not to be the last.
 func (t *trial) closedBy(g int32) int {
 	if g == t.last {
-		return maxListEntries
+		return math.MaxInt
 	}
 	return len(t.all[g].adds)
 }

@@ -1,4 +1,4 @@
-package webdelivery
+package listorder
 
 import (
 	"cmp"
@@ -44,34 +44,10 @@ type protectedRange struct {
 // newProtection is the protection before the first change. It has no ranges if no address is in danger: nothing that goes
 // is covered by what comes, or the list is not crowded, so that all that comes does so before anything goes.
 func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
-	staying, coming := ipset.NewSet(keep), ipset.NewSet(add)
 	p := &protection{adds: slices.Repeat([]int32{-1}, len(add)), removes: slices.Repeat([]int32{-1}, len(remove))}
-	var going []netip.Prefix
-	for i, r := range remove {
-		if missed(r, coming, staying) {
-			going = append(going, r)
-			p.removes[i] = 0
-		}
-	}
-	if len(going) == 0 {
+	all := p.inDanger(keep, add, remove, crowded)
+	if len(all) == 0 {
 		return p
-	}
-	gone := ipset.NewSet(going)
-	counts := func(r netip.Prefix) bool { return r.IsValid() && gone.Overlaps(r) && !staying.Contains(r) }
-	all := slices.Clone(going)
-	for i, a := range add {
-		if counts(a) {
-			all = append(all, a)
-			p.adds[i] = 0
-		}
-	}
-	if !crowded {
-		return p
-	}
-	for _, k := range keep {
-		if k.IsValid() && gone.Overlaps(k) {
-			all = append(all, k)
-		}
 	}
 	slices.SortFunc(all, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
@@ -83,13 +59,50 @@ func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 		p.ranges[i].prefix, at[r] = r, int32(i)
 	}
 	p.build()
-
+	p.place(at, add, remove)
 	staysAt := make([]bool, len(all))
 	for _, k := range keep {
 		if i, ok := at[k]; ok {
 			staysAt[i] = true
 		}
 	}
+	p.begin(staysAt)
+	return p
+}
+
+// inDanger marks the changes with addresses that count, by a range of 0. If the list is crowded, it returns the ranges
+// around these addresses, in any order and some of them twice.
+func (p *protection) inDanger(keep, add, remove []netip.Prefix, crowded bool) (all []netip.Prefix) {
+	staying, coming := ipset.NewSet(keep), ipset.NewSet(add)
+	for i, r := range remove {
+		if missed(r, coming, staying) {
+			all = append(all, r)
+			p.removes[i] = 0
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	gone := ipset.NewSet(all)
+	for i, a := range add {
+		if a.IsValid() && gone.Overlaps(a) && !staying.Contains(a) {
+			all = append(all, a)
+			p.adds[i] = 0
+		}
+	}
+	if !crowded {
+		return nil
+	}
+	for _, k := range keep {
+		if k.IsValid() && gone.Overlaps(k) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// place gives the marked changes their ranges.
+func (p *protection) place(at map[netip.Prefix]int32, add, remove []netip.Prefix) {
 	for i, a := range add {
 		if p.adds[i] >= 0 {
 			p.adds[i] = at[a]
@@ -102,8 +115,6 @@ func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 			p.ranges[at[r]].present++
 		}
 	}
-	p.begin(staysAt)
-	return p
 }
 
 // missed: while the later additions are not there, removing this uncovers addresses that are to stay covered. Rather
@@ -242,19 +253,6 @@ func (p *protection) clone() *protection {
 	return &c
 }
 
-// inOrder is the protection before the first change, of the same changes in an order.
-func (p *protection) inOrder(o order) *protection {
-	c := *p
-	c.adds, c.removes = make([]int32, len(o.add)), make([]int32, len(o.remove))
-	for at, i := range o.add {
-		c.adds[at] = p.adds[i]
-	}
-	for at, i := range o.remove {
-		c.removes[at] = p.removes[i]
-	}
-	return &c
-}
-
 // relies: the addresses of a removal are covered by additions, and must stay covered.
 func (p *protection) relies(removal int) bool { return p.removes[removal] >= 0 }
 
@@ -266,11 +264,11 @@ func (p *protection) spares(removal int) bool {
 
 // wanted is how many entries are to be removed at once when there is no room for the additions that are left. While
 // something is uncovered, nothing is done that can wait.
-func (p *protection) wanted(left, room int, l limits) int {
+func (p *protection) wanted(left, room, call int) int {
 	if p.gaps > 0 {
 		left = 1
 	}
-	return min(left, l.call) - room
+	return min(left, call) - room
 }
 
 func (p *protection) addNumber(addition int) {
