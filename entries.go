@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
@@ -124,3 +125,66 @@ func (d *desiredEntries) problems(listType ListType, has func(ipset.Meaning) boo
 	}
 	return bad.err()
 }
+
+// PartialError is a change of many entries that stopped on its way ([NetworkListsService.AddEntries]). Each entry that
+// was to be sent is in one of its lists, in order. Its outcome is [NotApplied] when none was or may have been taken,
+// else [Unknown].
+type PartialError struct {
+	Accepted    []string // the service has taken these
+	NotAccepted []string // the service has not taken these
+	Unknown     []string // the service may have taken these, or not
+	Err         error    // what went wrong; Unwrap gives it
+}
+
+// newPartialError sorts entries of which those before at were accepted, and count from there failed with err.
+func newPartialError(entries []string, at, count int, err error) *PartialError {
+	e := &PartialError{Accepted: entries[:at], NotAccepted: entries[at:], Err: err}
+	if OutcomeOf(err) != NotApplied {
+		e.Unknown, e.NotAccepted = entries[at:at+count], entries[at+count:]
+	}
+	return e
+}
+
+// Error gives how many entries are in each list, and what went wrong.
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %v",
+		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), e.Err)
+}
+
+// Unwrap gives what went wrong.
+func (e *PartialError) Unwrap() error { return e.Err }
+
+// LogValue gives the numbers and what went wrong.
+func (e *PartialError) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("accepted", len(e.Accepted)), slog.Int("not_accepted", len(e.NotAccepted)),
+		slog.Int("unknown", len(e.Unknown)), slog.Any("error", e.Err))
+}
+
+// A change of which a part is done is neither applied nor not.
+func (e *PartialError) outcomeOfWrite() Outcome {
+	if len(e.Accepted)+len(e.Unknown) == 0 {
+		return NotApplied
+	}
+	return Unknown
+}
+
+// EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service
+// accepted the deletion, and some entries may be gone, so the outcome is [Unknown]. Repeat the call as long as Left
+// becomes smaller. (Service-interface sections 2.6 and 8, open point 24.)
+type EntriesLeftError struct {
+	ListID string // UUID of the list
+	Left   int64  // entries that were read afterwards, at least 1; 1 when the service gives no total
+}
+
+// Error gives the list and the number of entries.
+func (e *EntriesLeftError) Error() string {
+	return fmt.Sprintf("webdelivery: network list %s still has %d entries after the batch deletion; repeat it",
+		printable(e.ListID), e.Left)
+}
+
+// LogValue gives the list and the number of entries.
+func (e *EntriesLeftError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("networklist", printable(e.ListID)), slog.Int64("left", e.Left))
+}
+
+func (e *EntriesLeftError) outcomeOfWrite() Outcome { return Unknown }

@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -182,6 +181,16 @@ func invalid(field, format string, args ...any) *ValidationError {
 	return &ValidationError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
+// changeError is the error of a change of many parts, with what became of the whole.
+type changeError struct {
+	err     error
+	outcome Outcome
+}
+
+func (e *changeError) Error() string           { return e.err.Error() }
+func (e *changeError) Unwrap() error           { return e.err }
+func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
+
 // maxProblems bounds how many problems one error lists; a list of 50,000 bad entries is told by its first hundred.
 const maxProblems = 100
 
@@ -223,132 +232,6 @@ func (p *problems) err() error {
 		return errors.Join(p.found...)
 	}
 }
-
-// TaskError is a task that ended with an error condition (service-interface section 2.1, error_info). The calls that
-// led to it succeeded; what the task was to change may be changed in part, so its outcome is [Unknown].
-type TaskError struct {
-	Task *Task // the task as it was last read; its ErrorInfo is not nil
-}
-
-// Error gives the id of the task with type, message and details of its error_info, on one line.
-func (e *TaskError) Error() string {
-	info := cmp.Or(e.Task.ErrorInfo, &ErrorInfo{}) // a test of a user's may leave it out
-	texts := []string{info.Message}
-	for _, d := range info.Details {
-		texts = append(texts, d.Message)
-	}
-	text := joinNonEmpty(": ", info.Type, joinNonEmpty("; ", texts...))
-	return joinNonEmpty(": ", "webdelivery: task "+printable(e.Task.ID)+" failed", printable(text))
-}
-
-// LogValue gives id, operation and error_info of the task.
-func (e *TaskError) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.String("task", printable(e.Task.ID)),
-		slog.String("operation", printable(e.Task.Operation)),
-		slog.String("error", e.Error()))
-}
-
-// TransactionError is a purge transaction that ended badly (service-interface section 2.3, open point 9). The calls
-// that led to it succeeded; some of its URIs may be purged, so its outcome is [Unknown].
-type TransactionError struct {
-	Transaction *Transaction // the transaction as it was last read
-}
-
-// Error gives the id of the transaction with its status and descriptions, on one line.
-func (e *TransactionError) Error() string {
-	t := e.Transaction
-	return fmt.Sprintf("webdelivery: transaction %d ended as %s", t.TransactionID,
-		printable(joinNonEmpty(": ", t.TransactionStatus, t.TransactionStatusDescription, t.Description)))
-}
-
-// LogValue gives id and status of the transaction.
-func (e *TransactionError) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.Int64("transaction_id", e.Transaction.TransactionID),
-		slog.String("transaction_status", printable(e.Transaction.TransactionStatus)))
-}
-
-// IncompleteError is a statistics response with fewer rows than it should have: as many as match the query, up to its
-// limit, or the default of 10, and up to the size of a top-K (service-interface sections 2.4 and 8). The rows before it
-// are good. Got may also be below the limit while Total is far above it.
-//
-// All reads two responses: one for total_results, one for the rows. Both numbers are those of the second. If that has as
-// many rows as its own total_results says, but fewer than the first one announced, Total is that of the first.
-type IncompleteError struct {
-	Got   int64 // rows in the response
-	Total int64 // total_results of the response
-}
-
-// Error gives both numbers.
-func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("webdelivery: %d rows arrived, and %d match", e.Got, e.Total)
-}
-
-func (e *IncompleteError) outcomeOfWrite() Outcome { return NotApplied }
-
-// PartialError is a change of many entries that stopped on its way ([NetworkListsService.AddEntries]). Each entry that
-// was to be sent is in one of its lists, in order. Its outcome is [NotApplied] when none was or may have been taken,
-// else [Unknown].
-type PartialError struct {
-	Accepted    []string // the service has taken these
-	NotAccepted []string // the service has not taken these
-	Unknown     []string // the service may have taken these, or not
-	Err         error    // what went wrong; Unwrap gives it
-}
-
-// newPartialError sorts entries of which those before at were accepted, and count from there failed with err.
-func newPartialError(entries []string, at, count int, err error) *PartialError {
-	e := &PartialError{Accepted: entries[:at], NotAccepted: entries[at:], Err: err}
-	if OutcomeOf(err) != NotApplied {
-		e.Unknown, e.NotAccepted = entries[at:at+count], entries[at+count:]
-	}
-	return e
-}
-
-// Error gives how many entries are in each list, and what went wrong.
-func (e *PartialError) Error() string {
-	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %v",
-		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), e.Err)
-}
-
-// Unwrap gives what went wrong.
-func (e *PartialError) Unwrap() error { return e.Err }
-
-// LogValue gives the numbers and what went wrong.
-func (e *PartialError) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("accepted", len(e.Accepted)), slog.Int("not_accepted", len(e.NotAccepted)),
-		slog.Int("unknown", len(e.Unknown)), slog.Any("error", e.Err))
-}
-
-// A change of which a part is done is neither applied nor not.
-func (e *PartialError) outcomeOfWrite() Outcome {
-	if len(e.Accepted)+len(e.Unknown) == 0 {
-		return NotApplied
-	}
-	return Unknown
-}
-
-// EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service
-// accepted the deletion, and some entries may be gone, so the outcome is [Unknown]. Repeat the call as long as Left
-// becomes smaller. (Service-interface sections 2.6 and 8, open point 24.)
-type EntriesLeftError struct {
-	ListID string // UUID of the list
-	Left   int64  // entries that were read afterwards, at least 1; 1 when the service gives no total
-}
-
-// Error gives the list and the number of entries.
-func (e *EntriesLeftError) Error() string {
-	return fmt.Sprintf("webdelivery: network list %s still has %d entries after the batch deletion; repeat it",
-		printable(e.ListID), e.Left)
-}
-
-// LogValue gives the list and the number of entries.
-func (e *EntriesLeftError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("networklist", printable(e.ListID)), slog.Int64("left", e.Left))
-}
-
-func (e *EntriesLeftError) outcomeOfWrite() Outcome { return Unknown }
 
 // maxPrinted bounds how much of a foreign text one message repeats, in bytes.
 const maxPrinted = 512

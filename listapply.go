@@ -54,16 +54,6 @@ func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
 	return &p, stepsOf(keep, add, remove), nil
 }
 
-// changeError is the error of a change of many parts, with what became of the whole.
-type changeError struct {
-	err     error
-	outcome Outcome
-}
-
-func (e *changeError) Error() string           { return e.err.Error() }
-func (e *changeError) Unwrap() error           { return e.err }
-func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
-
 // ApplyOptions say how a plan is carried out. The zero value does not wait.
 type ApplyOptions struct {
 	// Wait waits for the tasks that the service returns for the changes, one after the other; the first that failed ends

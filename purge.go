@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -335,4 +336,24 @@ func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(
 	default:
 		return tx, nil
 	}
+}
+
+// TransactionError is a purge transaction that ended badly (service-interface section 2.3, open point 9). The calls
+// that led to it succeeded; some of its URIs may be purged, so its outcome is [Unknown].
+type TransactionError struct {
+	Transaction *Transaction // the transaction as it was last read
+}
+
+// Error gives the id of the transaction with its status and descriptions, on one line.
+func (e *TransactionError) Error() string {
+	t := e.Transaction
+	return fmt.Sprintf("webdelivery: transaction %d ended as %s", t.TransactionID,
+		printable(joinNonEmpty(": ", t.TransactionStatus, t.TransactionStatusDescription, t.Description)))
+}
+
+// LogValue gives id and status of the transaction.
+func (e *TransactionError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.Int64("transaction_id", e.Transaction.TransactionID),
+		slog.String("transaction_status", printable(e.Transaction.TransactionStatus)))
 }

@@ -477,3 +477,21 @@ func nameIn(item json.RawMessage) (string, error) {
 	}
 	return "", fmt.Errorf("%s is no name", clip(item))
 }
+
+// IncompleteError is a statistics response with fewer rows than it should have: as many as match the query, up to its
+// limit, or the default of 10, and up to the size of a top-K (service-interface sections 2.4 and 8). The rows before it
+// are good. Got may also be below the limit while Total is far above it.
+//
+// All reads two responses: one for total_results, one for the rows. Both numbers are those of the second. If that has as
+// many rows as its own total_results says, but fewer than the first one announced, Total is that of the first.
+type IncompleteError struct {
+	Got   int64 // rows in the response
+	Total int64 // total_results of the response
+}
+
+// Error gives both numbers.
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("webdelivery: %d rows arrived, and %d match", e.Got, e.Total)
+}
+
+func (e *IncompleteError) outcomeOfWrite() Outcome { return NotApplied }

@@ -1,8 +1,10 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"log/slog"
 	"time"
 )
 
@@ -248,6 +250,31 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 	_ = decodeExactly(b, &m) // it was decoded before
 	t.known = m.Complete != nil || t.ErrorInfo != nil
 	return nil
+}
+
+// TaskError is a task that ended with an error condition (service-interface section 2.1, error_info). The calls that
+// led to it succeeded; what the task was to change may be changed in part, so its outcome is [Unknown].
+type TaskError struct {
+	Task *Task // the task as it was last read; its ErrorInfo is not nil
+}
+
+// Error gives the id of the task with type, message and details of its error_info, on one line.
+func (e *TaskError) Error() string {
+	info := cmp.Or(e.Task.ErrorInfo, &ErrorInfo{}) // a test of a user's may leave it out
+	texts := []string{info.Message}
+	for _, d := range info.Details {
+		texts = append(texts, d.Message)
+	}
+	text := joinNonEmpty(": ", info.Type, joinNonEmpty("; ", texts...))
+	return joinNonEmpty(": ", "webdelivery: task "+printable(e.Task.ID)+" failed", printable(text))
+}
+
+// LogValue gives id, operation and error_info of the task.
+func (e *TaskError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("task", printable(e.Task.ID)),
+		slog.String("operation", printable(e.Task.Operation)),
+		slog.String("error", e.Error()))
 }
 
 // failed makes the error of a task. Errors hold no credential, whatever the service says.
