@@ -29,7 +29,7 @@ ALLOCS := -check
 
 # Where all depends on it: calls, credentials, collections, purges, changes of lists, rows; in internal/address, addresses;
 # in internal/ipset, entries of lists; in internal/listorder, the order of changes.
-MUTATED := transport.go auth.go login.go pagination.go purgequeue.go delivery.go listsync.go listsnapshot.go listguards.go listapply.go rows.go rowreader.go
+MUTATED := transport.go auth.go login.go pagination.go purgequeue.go delivery.go plan.go snapshot.go planguards.go apply.go rows.go rowreader.go
 MUTATED_ADDRESS := base.go path.go resolve.go host.go
 MUTATED_IPSET := ipset.go meanings.go set.go
 MUTATED_LISTORDER := groups.go listorder.go protection.go steps.go trial.go

@@ -3,8 +3,13 @@ package webdelivery
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
@@ -42,88 +47,83 @@ func parseEntries(field string, want ListType, texts []string) ([]ipset.Entry, e
 	return parsed, bad.err()
 }
 
-// desiredEntries are what a list shall hold.
-type desiredEntries struct {
-	texts   []string      // as they came
-	entries []ipset.Entry // those that can be read, all of one type; like the others without duplicates
-	strange []ipset.Entry // the others: only a list that holds them already may keep them
+// AddEntriesReply is what the service answers to one call that adds entries. The service document does not show it, so
+// each of its fields may be nil (service-interface section 4.6, open point 21). An object with an id is a task only if it
+// has other members of a task, or no other member.
+type AddEntriesReply struct {
+	Task    *Task              `json:"task,omitempty"`    // with no more than its ID when the service gives no more
+	Entries []NetworkListEntry `json:"entries,omitempty"` // those that were added, when the service lists them
+	Raw     json.RawMessage    `json:"raw,omitempty"`     // the reply as it came; empty when there was none
 }
 
-// readDesired refuses what no list can hold, before the list is read. What means the same is kept once, the first.
-func readDesired(ctx context.Context, texts []string, merge bool) (*desiredEntries, error) {
-	d := &desiredEntries{texts: texts, entries: make([]ipset.Entry, 0, min(len(texts), maxListEntries))}
-	seen := make(ipset.Meanings, cap(d.entries))
+// AddEntriesResult is what became of [NetworkListsService.AddEntries].
+type AddEntriesResult struct {
+	Added   []string          `json:"added"`   // what was sent: without duplicates, countries in upper case
+	Replies []AddEntriesReply `json:"replies"` // one a call
+}
+
+// AddEntries adds up to 50,000 entries to a list, 5,000 a call, in order (service-interface sections 4.6 and 8): IP
+// addresses and CIDR ranges, or country codes, which are sent in upper case. An entry that comes twice is sent once
+// (open point 27 says what is the same); one that the list has already stays one (open point 26).
+//
+// Entries that are neither, or not all of one kind, are a [*ValidationError] that names their places, and so are more
+// than a list can hold; nothing is sent then. A call that fails ends it with a [*PartialError] that says which entries
+// were accepted, which not, and of which that is unknown; the result comes with it and has the replies so far.
+// Repeating it with all of them does no harm. Without entries nothing is sent. Whether there is room in the list is for
+// the service to say. Tasks of the replies are not waited for. A 2xx response of any shape counts as accepted: one that
+// neither names a task nor shows the entries proves nothing, so read the list if they must be there.
+func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
+	if _, err := expand(entriesPath, id); err != nil { // also without entries
+		return nil, err
+	}
+	parsed, err := parseEntries("entries", "", entries)
+	if err != nil {
+		return nil, err
+	}
+	texts := ipset.Texts(ipset.Unique(parsed))
+	if len(texts) > maxListEntries {
+		return nil, invalid("entries", "%d are more than the %d that a list can hold", len(texts), maxListEntries)
+	}
+	result := &AddEntriesResult{}
+	for at := 0; at < len(texts); at += maxCallEntries {
+		part := texts[at:min(at+maxCallEntries, len(texts))]
+		reply, _, err := s.addPart(ctx, id, part)
+		if err != nil {
+			return result, newPartialError(texts, at, len(part), err)
+		}
+		result.Added = texts[:at+len(part)]
+		result.Replies = append(result.Replies, *reply)
+	}
+	return result, nil
+}
+
+// addPart adds what fits into one call. It also gives the response.
+func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, *reply, error) {
+	path, err := expand(entriesPath, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	items := make([]map[string]string, len(texts))
 	for i, text := range texts {
-		if i%1024 == 1023 && ctx.Err() != nil { // millions take seconds
-			return nil, &changeError{fmt.Errorf("webdelivery: plan: %w", ctx.Err()), NotApplied}
-		}
-		e, err := ipset.Parse(text)
-		if err != nil {
-			e = ipset.Opaque(text)
-		}
-		if seen[e.Meaning] {
-			continue
-		}
-		seen[e.Meaning] = true
-		switch {
-		case err != nil:
-			d.strange = append(d.strange, e)
-		default:
-			d.entries = append(d.entries, e)
-		}
-		switch {
-		case len(d.entries) > 0 && listTypeOf(d.entries[len(d.entries)-1]) != listTypeOf(d.entries[0]):
-			return nil, d.problems(listTypeOf(d.entries[0]), func(ipset.Meaning) bool { return true })
-		case len(d.strange) > maxListEntries: // a list can hold them only if it holds them already
-			return nil, d.problems(d.likelyType(), func(ipset.Meaning) bool { return false })
-		}
+		items[i] = map[string]string{s.client.dialect.EntryKey: text}
 	}
-	if merge && len(d.entries) > 0 && listTypeOf(d.entries[0]) == ListTypeIP {
-		d.entries = ipset.Aggregate(d.entries)
+	body, err := marshalJSON(items)
+	if err != nil {
+		return nil, nil, err
 	}
-	if n := len(d.entries) + len(d.strange); n > maxListEntries {
-		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", n, maxListEntries)
+	r, err := s.client.send(ctx, call{method: http.MethodPost, path: path, body: body, enveloped: true})
+	if err != nil {
+		return nil, nil, err
 	}
-	return d, nil
-}
-
-// likelyType is the type of a list that may hold the entries.
-func (d *desiredEntries) likelyType() ListType {
-	if len(d.entries) == 0 {
-		return ListTypeIP
+	result := &AddEntriesReply{Raw: r.body}
+	if result.Task, err = r.optionalTask(id); err != nil {
+		return nil, nil, err
 	}
-	return listTypeOf(d.entries[0])
-}
-
-// check refuses entries that do not belong to a list of this type, and new ones that cannot be read. has is what the
-// list holds.
-func (d *desiredEntries) check(listType ListType, has ipset.Meanings) error {
-	fits := len(d.entries) == 0 || listTypeOf(d.entries[0]) == listType
-	if fits && len(d.strange) == 0 {
-		return nil
+	if decodeExactly(r.body, &result.Entries) != nil || mendedJSON(r.body) != "" ||
+		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
+		result.Entries = nil // it lists something else; Raw has it
 	}
-	return d.problems(listType, func(m ipset.Meaning) bool { return has[m] })
-}
-
-// problems are what is wrong with the desired entries, each with its place, up to maxProblems.
-func (d *desiredEntries) problems(listType ListType, has func(ipset.Meaning) bool) error {
-	var bad problems
-	for i, text := range d.texts {
-		if bad.full(len(d.texts) - i) {
-			break
-		}
-		e, err := ipset.Parse(text)
-		switch {
-		case err != nil && has(ipset.Opaque(text).Meaning):
-			continue
-		case err == nil && listTypeOf(e) != listType:
-			err = fmt.Errorf("%q does not belong to a list of type %s", text, listType)
-		}
-		if err != nil {
-			bad.add(fmt.Sprintf("desired[%d]", i), "%v", err)
-		}
-	}
-	return bad.err()
+	return result, r, nil
 }
 
 // PartialError is a change of many entries that stopped on its way ([NetworkListsService.AddEntries]). Each entry that
@@ -166,6 +166,89 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 		return NotApplied
 	}
 	return Unknown
+}
+
+// DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the
+// changed list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry
+// already. An entry that does not exist is [ErrNotFound].
+func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
+	path, err := expand(s.client.dialect.EntryDeletePath, id, entryID)
+	if err != nil {
+		return nil, err
+	}
+	return s.change(ctx, http.MethodDelete, path, "", id, entryID)
+}
+
+// ClearEntries removes all entries and keeps the list, by the address that the list gives for it (service-interface
+// section 2.6, open point 24). It sends up to three requests: one reads the list, one clears it, and one reads how many
+// entries are left. The task is nil when the service gives none.
+//
+// If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait
+// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. Otherwise, if
+// entries are left or the page announces more of them, ClearEntries returns an [*EntriesLeftError] with the task. Entries
+// that others added meanwhile count too. A service may remove only some of them with one call (section 8); the call can
+// be repeated. If what is left cannot be read, that error comes with the task, and its outcome is [Unknown].
+//
+// A list that does not exist is [ErrNotFound]. If the response is a list with another id, or gives no address for the
+// deletion, or one that is not below the list, ClearEntries returns [ErrBadReply] and does not clear the list.
+func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
+	path, query, err := s.batchDeletion(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	task, err := s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query, id)
+	if err != nil || task != nil && !task.ended() {
+		return task, err
+	}
+	rest, err := s.Entries(ctx, id, EntryOptions{Count: 1})
+	if err != nil {
+		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), Unknown}
+	}
+	if left := leftIn(rest); left > 0 {
+		return task, &EntriesLeftError{ListID: s.client.auth.text(id), Left: left}
+	}
+	return task, nil
+}
+
+// leftIn is how many entries the first page says there are, at least 1 if it announces another page. A page_count of 1
+// announces none: that page may be empty.
+func leftIn(first *Page[NetworkListEntry]) int64 {
+	left := max(first.Total, int64(len(first.Items)))
+	if first.HasMore || first.NextURI != "" || first.PageCount > 1 {
+		left = max(left, 1)
+	}
+	return left
+}
+
+// batchDeletion reads where a list is cleared. The address is a part of a reply: one that is of no use is not the
+// caller's mistake.
+func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
+	own, err := expand(listPath, id)
+	if err != nil {
+		return "", "", err
+	}
+	r, err := s.client.send(ctx, objectCall(own, "includelist=false", id))
+	if err != nil {
+		return "", "", err
+	}
+	var list NetworkList
+	if err := r.decodeResource(&list); err != nil {
+		return "", "", err
+	}
+	const field = "entries_batch_deletion_uri"
+	path, query, err = s.client.resolveSent(field, list.EntriesBatchDeletionURI)
+	var unusable *ValidationError
+	switch {
+	case list.EntriesBatchDeletionURI == "":
+		return "", "", r.bad("no "+field, nil)
+	case errors.As(err, &unusable):
+		return "", "", r.bad(field+" "+unusable.Reason, nil)
+	case err != nil:
+		return "", "", err
+	case !strings.HasPrefix(path, own+"/"):
+		return "", "", r.bad(field+" is not below "+own, nil)
+	}
+	return path, query, nil
 }
 
 // EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service

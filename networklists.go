@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -12,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // NetworkListsService keeps named lists of IP addresses or countries, to which WAF rules, blocking and throttling refer
@@ -242,168 +239,6 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 		return nil, err
 	}
 	return fetch[NetworkListEntryInfo](ctx, s.client, objectCall(path, "", entryID))
-}
-
-// AddEntriesReply is what the service answers to one call that adds entries. The service document does not show it, so
-// each of its fields may be nil (service-interface section 4.6, open point 21). An object with an id is a task only if it
-// has other members of a task, or no other member.
-type AddEntriesReply struct {
-	Task    *Task              `json:"task,omitempty"`    // with no more than its ID when the service gives no more
-	Entries []NetworkListEntry `json:"entries,omitempty"` // those that were added, when the service lists them
-	Raw     json.RawMessage    `json:"raw,omitempty"`     // the reply as it came; empty when there was none
-}
-
-// AddEntriesResult is what became of [NetworkListsService.AddEntries].
-type AddEntriesResult struct {
-	Added   []string          `json:"added"`   // what was sent: without duplicates, countries in upper case
-	Replies []AddEntriesReply `json:"replies"` // one a call
-}
-
-// AddEntries adds up to 50,000 entries to a list, 5,000 a call, in order (service-interface sections 4.6 and 8): IP
-// addresses and CIDR ranges, or country codes, which are sent in upper case. An entry that comes twice is sent once
-// (open point 27 says what is the same); one that the list has already stays one (open point 26).
-//
-// Entries that are neither, or not all of one kind, are a [*ValidationError] that names their places, and so are more
-// than a list can hold; nothing is sent then. A call that fails ends it with a [*PartialError] that says which entries
-// were accepted, which not, and of which that is unknown; the result comes with it and has the replies so far.
-// Repeating it with all of them does no harm. Without entries nothing is sent. Whether there is room in the list is for
-// the service to say. Tasks of the replies are not waited for. A 2xx response of any shape counts as accepted: one that
-// neither names a task nor shows the entries proves nothing, so read the list if they must be there.
-func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
-	if _, err := expand(entriesPath, id); err != nil { // also without entries
-		return nil, err
-	}
-	parsed, err := parseEntries("entries", "", entries)
-	if err != nil {
-		return nil, err
-	}
-	texts := ipset.Texts(ipset.Unique(parsed))
-	if len(texts) > maxListEntries {
-		return nil, invalid("entries", "%d are more than the %d that a list can hold", len(texts), maxListEntries)
-	}
-	result := &AddEntriesResult{}
-	for at := 0; at < len(texts); at += maxCallEntries {
-		part := texts[at:min(at+maxCallEntries, len(texts))]
-		reply, _, err := s.addPart(ctx, id, part)
-		if err != nil {
-			return result, newPartialError(texts, at, len(part), err)
-		}
-		result.Added = texts[:at+len(part)]
-		result.Replies = append(result.Replies, *reply)
-	}
-	return result, nil
-}
-
-// addPart adds what fits into one call. It also gives the response.
-func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, *reply, error) {
-	path, err := expand(entriesPath, id)
-	if err != nil {
-		return nil, nil, err
-	}
-	items := make([]map[string]string, len(texts))
-	for i, text := range texts {
-		items[i] = map[string]string{s.client.dialect.EntryKey: text}
-	}
-	body, err := marshalJSON(items)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := s.client.send(ctx, call{method: http.MethodPost, path: path, body: body, enveloped: true})
-	if err != nil {
-		return nil, nil, err
-	}
-	result := &AddEntriesReply{Raw: r.body}
-	if result.Task, err = r.optionalTask(id); err != nil {
-		return nil, nil, err
-	}
-	if decodeExactly(r.body, &result.Entries) != nil || mendedJSON(r.body) != "" ||
-		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
-		result.Entries = nil // it lists something else; Raw has it
-	}
-	return result, r, nil
-}
-
-// DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the
-// changed list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry
-// already. An entry that does not exist is [ErrNotFound].
-func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
-	path, err := expand(s.client.dialect.EntryDeletePath, id, entryID)
-	if err != nil {
-		return nil, err
-	}
-	return s.change(ctx, http.MethodDelete, path, "", id, entryID)
-}
-
-// ClearEntries removes all entries and keeps the list, by the address that the list gives for it (service-interface
-// section 2.6, open point 24). It sends up to three requests: one reads the list, one clears it, and one reads how many
-// entries are left. The task is nil when the service gives none.
-//
-// If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait
-// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. Otherwise, if
-// entries are left or the page announces more of them, ClearEntries returns an [*EntriesLeftError] with the task. Entries
-// that others added meanwhile count too. A service may remove only some of them with one call (section 8); the call can
-// be repeated. If what is left cannot be read, that error comes with the task, and its outcome is [Unknown].
-//
-// A list that does not exist is [ErrNotFound]. If the response is a list with another id, or gives no address for the
-// deletion, or one that is not below the list, ClearEntries returns [ErrBadReply] and does not clear the list.
-func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
-	path, query, err := s.batchDeletion(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	task, err := s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query, id)
-	if err != nil || task != nil && !task.ended() {
-		return task, err
-	}
-	rest, err := s.Entries(ctx, id, EntryOptions{Count: 1})
-	if err != nil {
-		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), Unknown}
-	}
-	if left := leftIn(rest); left > 0 {
-		return task, &EntriesLeftError{ListID: s.client.auth.text(id), Left: left}
-	}
-	return task, nil
-}
-
-// leftIn is how many entries the first page says there are, at least 1 if it announces another page. A page_count of 1
-// announces none: that page may be empty.
-func leftIn(first *Page[NetworkListEntry]) int64 {
-	left := max(first.Total, int64(len(first.Items)))
-	if first.HasMore || first.NextURI != "" || first.PageCount > 1 {
-		left = max(left, 1)
-	}
-	return left
-}
-
-// batchDeletion reads where a list is cleared. The address is a part of a reply: one that is of no use is not the
-// caller's mistake.
-func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
-	own, err := expand(listPath, id)
-	if err != nil {
-		return "", "", err
-	}
-	r, err := s.client.send(ctx, objectCall(own, "includelist=false", id))
-	if err != nil {
-		return "", "", err
-	}
-	var list NetworkList
-	if err := r.decodeResource(&list); err != nil {
-		return "", "", err
-	}
-	const field = "entries_batch_deletion_uri"
-	path, query, err = s.client.resolveSent(field, list.EntriesBatchDeletionURI)
-	var unusable *ValidationError
-	switch {
-	case list.EntriesBatchDeletionURI == "":
-		return "", "", r.bad("no "+field, nil)
-	case errors.As(err, &unusable):
-		return "", "", r.bad(field+" "+unusable.Reason, nil)
-	case err != nil:
-		return "", "", err
-	case !strings.HasPrefix(path, own+"/"):
-		return "", "", r.bad(field+" is not below "+own, nil)
-	}
-	return path, query, nil
 }
 
 // Delete removes a list and all its data, for good (service-interface section 4.6). The task is nil when the service

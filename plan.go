@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,29 +22,6 @@ import (
 // Somebody else changed it, or an earlier Apply whose request arrived late, or a change is not in effect yet. The
 // message says which, as far as that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
-
-// PlanOptions say how a plan is made. The zero value is a good one. MaxRemove, MaxAdd, WidestIPv4 and WidestIPv6 are
-// guards: if a plan would pass one of them, Plan returns a [*ValidationError] whose Field is its name, which says the
-// value that allows the plan. If it would pass several, or one with several entries, their errors are joined, up to 100
-// ([errors.Join]). To allow every plan, set MaxRemove to 1, and WidestIPv4 and WidestIPv6 to -1.
-type PlanOptions struct {
-	// MaxRemove is the largest part of the list that the plan may remove, above 0 and at most 1; a larger one is refused,
-	// so that an empty feed cannot open a firewall. 0 means 0.2. 1 allows all of it, and 1e-9 nothing.
-	MaxRemove float64
-	// MaxAdd is the most entries that the plan may add. 0 means 50,000, which is all that a list can hold: no guard. Set it
-	// if a feed may be poisoned, as many ranges may each be within the bounds of their width.
-	MaxAdd int
-	// WidestIPv4 is the prefix length of the widest IPv4 range that the plan may add, from 1 to 32: 8 allows 10.0.0.0/8 and
-	// refuses 10.0.0.0/7. A range counts as it is added: after Aggregate, without host bits, and ::ffff:0.0.0.0/96 as
-	// 0.0.0.0/0. So does a wider IPv6 range with those addresses in it. Entries that the list already holds do not count.
-	// 0 means 8, and -1 allows every range.
-	WidestIPv4 int
-	// WidestIPv6 is the same for IPv6, from 1 to 128. 0 means 19, and -1 allows every range.
-	WidestIPv6 int
-	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. What a
-	// range takes the place of counts as removed, see MaxRemove. false sends them as they are written.
-	Aggregate bool
-}
 
 // Plan is what would change in a network list. It can be stored as JSON and applied later, by another process too.
 // [NetworkListsService.Plan] makes it; one that was changed since may be refused by Apply.
@@ -154,7 +132,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	plan.guard(options)
-	if err := plan.checkGuards(len(current), plan.placesOf(desired)); err != nil {
+	if err := options.check(len(current), plan.Add, plan.Remove, placesOf(plan.Add, desired)); err != nil {
 		return nil, err
 	}
 	return plan, nil
@@ -219,3 +197,52 @@ func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix 
 
 func heldPrefix(e *held) netip.Prefix        { return e.Prefix }
 func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
+
+// checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
+// have made it. It gives the plan as it is carried out. and its steps.
+func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
+	if fingerprint(current) != p.Before {
+		return nil, nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), NotApplied}
+	}
+	add, err := parseEntries("add", p.Type, p.Add)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Add = ipset.Texts(add)
+	there := make(map[string]*held, len(current))
+	for i := range current {
+		there[current[i].ID] = &current[i]
+	}
+	remove := make([]*held, len(p.Remove))
+	for i, e := range p.Remove {
+		if remove[i] = there[e.ID]; remove[i] == nil || remove[i].Entry != e.Entry {
+			return nil, nil, invalid(fmt.Sprintf("remove[%d]", i), "is not in the list, or comes twice")
+		}
+		delete(there, e.ID)
+	}
+	if p.Keep != len(there) || p.Size() > maxListEntries || p.Covering < 0 || p.Covering > len(p.Add) {
+		return nil, nil, invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
+			p.Keep, len(p.Remove), len(p.Add), len(current))
+	}
+	guards := p.guards() // those that an earlier version did not store get their defaults
+	if err := guards.normalize(); err != nil {
+		return nil, nil, err
+	}
+	guards.MaxRemove = p.MaxRemove // which every version stores: 0 allows none
+	p.guard(guards)
+	if err := guards.check(len(current), p.Add, p.Remove, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
+		return nil, nil, err
+	}
+	keep := slices.Collect(maps.Values(there))
+	return &p, stepsOf(keep, add, remove), nil
+}
+
+// guard takes over the guards of options.
+func (p *Plan) guard(o PlanOptions) {
+	p.MaxRemove, p.MaxAdd, p.WidestIPv4, p.WidestIPv6 = o.MaxRemove, o.MaxAdd, o.WidestIPv4, o.WidestIPv6
+}
+
+// guards are those of the plan as options.
+func (p *Plan) guards() PlanOptions {
+	return PlanOptions{MaxRemove: p.MaxRemove, MaxAdd: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
+}

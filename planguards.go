@@ -13,6 +13,29 @@ import (
 // The guards of a plan keep a feed that is empty, cut short or poisoned from opening a firewall or blocking everybody.
 // Plan checks them, and Apply checks them again, because a stored plan may have been edited.
 
+// PlanOptions say how a plan is made. The zero value is a good one. MaxRemove, MaxAdd, WidestIPv4 and WidestIPv6 are
+// guards: if a plan would pass one of them, Plan returns a [*ValidationError] whose Field is its name, which says the
+// value that allows the plan. If it would pass several, or one with several entries, their errors are joined, up to 100
+// ([errors.Join]). To allow every plan, set MaxRemove to 1, and WidestIPv4 and WidestIPv6 to -1.
+type PlanOptions struct {
+	// MaxRemove is the largest part of the list that the plan may remove, above 0 and at most 1; a larger one is refused,
+	// so that an empty feed cannot open a firewall. 0 means 0.2. 1 allows all of it, and 1e-9 nothing.
+	MaxRemove float64
+	// MaxAdd is the most entries that the plan may add. 0 means 50,000, which is all that a list can hold: no guard. Set it
+	// if a feed may be poisoned, as many ranges may each be within the bounds of their width.
+	MaxAdd int
+	// WidestIPv4 is the prefix length of the widest IPv4 range that the plan may add, from 1 to 32: 8 allows 10.0.0.0/8 and
+	// refuses 10.0.0.0/7. A range counts as it is added: after Aggregate, without host bits, and ::ffff:0.0.0.0/96 as
+	// 0.0.0.0/0. So does a wider IPv6 range with those addresses in it. Entries that the list already holds do not count.
+	// 0 means 8, and -1 allows every range.
+	WidestIPv4 int
+	// WidestIPv6 is the same for IPv6, from 1 to 128. 0 means 19, and -1 allows every range.
+	WidestIPv6 int
+	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses. What a
+	// range takes the place of counts as removed, see MaxRemove. false sends them as they are written.
+	Aggregate bool
+}
+
 // Defaults of PlanOptions. Nobody is assigned more than a /8 of IPv4 or a /19 of IPv6.
 const (
 	defaultMaxRemove  = 0.2
@@ -45,31 +68,21 @@ func (o *PlanOptions) normalize() error {
 	return p.err()
 }
 
-// guard takes over the guards of options.
-func (p *Plan) guard(o PlanOptions) {
-	p.MaxRemove, p.MaxAdd, p.WidestIPv4, p.WidestIPv6 = o.MaxRemove, o.MaxAdd, o.WidestIPv4, o.WidestIPv6
-}
-
-// guards are those of the plan as options.
-func (p *Plan) guards() PlanOptions {
-	return PlanOptions{MaxRemove: p.MaxRemove, MaxAdd: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
-}
-
-// checkGuards refuses a plan that changes more of a list of this size than its guards allow. placeOf tells where an
-// entry of Add comes from.
-func (p *Plan) checkGuards(size int, placeOf func(i int) string) error {
+// check refuses to change more of a list of this size than the guards allow. placeOf tells where an added entry comes
+// from.
+func (o *PlanOptions) check(size int, add []string, remove []NetworkListEntry, placeOf func(i int) string) error {
 	var bad problems
-	nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", printable(p.Add[i]), placeOf(i)) }
+	nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", printable(add[i]), placeOf(i)) }
 	const rounding = 1e-9 // 0.29 of 100 is a little less than 29
-	if n := len(p.Remove); float64(n) > p.MaxRemove*float64(size)+rounding {
+	if n := len(remove); float64(n) > o.MaxRemove*float64(size)+rounding {
 		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, and at most %.4g of them may be; set MaxRemove to %v to allow it",
-			n, size, printable(p.Remove[0].Entry), p.MaxRemove, partFor(n, size))
+			n, size, printable(remove[0].Entry), o.MaxRemove, partFor(n, size))
 	}
-	if n := len(p.Add); n > p.MaxAdd {
-		bad.add("MaxAdd", "%d entries would be added, for example %s, and at most %d may be; set MaxAdd to %d to allow it", n, nameOf(0), p.MaxAdd, n)
+	if n := len(add); n > o.MaxAdd {
+		bad.add("MaxAdd", "%d entries would be added, for example %s, and at most %d may be; set MaxAdd to %d to allow it", n, nameOf(0), o.MaxAdd, n)
 	}
-	for i, text := range p.Add {
-		p.checkWidth(&bad, ipset.Read(text).Prefix, func() string { return nameOf(i) })
+	for i, text := range add {
+		o.checkWidth(&bad, ipset.Read(text).Prefix, func() string { return nameOf(i) })
 	}
 	return bad.err()
 }
@@ -82,22 +95,22 @@ func partFor(n, size int) float64 {
 
 // checkWidth refuses a range that is wider than the guard of its family allows. An IPv6 range that contains the addresses
 // of all IPv4 in IPv6 is as wide as 0.0.0.0/0, because a service may match IPv4 clients in that form.
-func (p *Plan) checkWidth(bad *problems, added netip.Prefix, name func() string) {
+func (o *PlanOptions) checkWidth(bad *problems, added netip.Prefix, name func() string) {
 	switch {
 	case !added.IsValid():
 	case added.Addr().Is4():
-		if added.Bits() < p.WidestIPv4 {
+		if added.Bits() < o.WidestIPv4 {
 			bad.add("WidestIPv4", "%s would be added, and /%d is the widest IPv4 range that may be; %s",
-				name(), p.WidestIPv4, toAllow("WidestIPv4", added.Bits()))
+				name(), o.WidestIPv4, toAllow("WidestIPv4", added.Bits()))
 		}
 	default:
-		if added.Bits() < p.WidestIPv6 {
+		if added.Bits() < o.WidestIPv6 {
 			bad.add("WidestIPv6", "%s would be added, and /%d is the widest IPv6 range that may be; %s",
-				name(), p.WidestIPv6, toAllow("WidestIPv6", added.Bits()))
+				name(), o.WidestIPv6, toAllow("WidestIPv6", added.Bits()))
 		}
-		if p.WidestIPv4 > 0 && ipset.HoldsMappedIPv4(added) {
+		if o.WidestIPv4 > 0 && ipset.HoldsMappedIPv4(added) {
 			bad.add("WidestIPv4", "%s would be added, it holds all IPv4 addresses in their IPv6 form, and /%d is the widest IPv4 range "+
-				"that may be added; %s", name(), p.WidestIPv4, toAllow("WidestIPv4", 0))
+				"that may be added; %s", name(), o.WidestIPv4, toAllow("WidestIPv4", 0))
 		}
 	}
 }
@@ -111,7 +124,7 @@ func toAllow(option string, bits int) string {
 }
 
 // placesOf finds each addition among the desired entries. One that is not there was merged from several.
-func (p *Plan) placesOf(desired []string) func(i int) string {
+func placesOf(add, desired []string) func(i int) string {
 	places := sync.OnceValue(func() map[ipset.Meaning]int { // only for an error
 		places := make(map[ipset.Meaning]int, len(desired))
 		for i, text := range slices.Backward(desired) {
@@ -120,7 +133,7 @@ func (p *Plan) placesOf(desired []string) func(i int) string {
 		return places
 	})
 	return func(i int) string {
-		if at, ok := places()[ipset.Read(p.Add[i]).Meaning]; ok {
+		if at, ok := places()[ipset.Read(add[i]).Meaning]; ok {
 			return fmt.Sprintf("desired[%d]", at)
 		}
 		return "merged by Aggregate"

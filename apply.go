@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,45 +13,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
 )
-
-// checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
-// have made it. It gives the plan as it is carried out. and its steps.
-func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
-	if fingerprint(current) != p.Before {
-		return nil, nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), NotApplied}
-	}
-	add, err := parseEntries("add", p.Type, p.Add)
-	if err != nil {
-		return nil, nil, err
-	}
-	p.Add = ipset.Texts(add)
-	there := make(map[string]*held, len(current))
-	for i := range current {
-		there[current[i].ID] = &current[i]
-	}
-	remove := make([]*held, len(p.Remove))
-	for i, e := range p.Remove {
-		if remove[i] = there[e.ID]; remove[i] == nil || remove[i].Entry != e.Entry {
-			return nil, nil, invalid(fmt.Sprintf("remove[%d]", i), "is not in the list, or comes twice")
-		}
-		delete(there, e.ID)
-	}
-	if p.Keep != len(there) || p.Size() > maxListEntries || p.Covering < 0 || p.Covering > len(p.Add) {
-		return nil, nil, invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
-			p.Keep, len(p.Remove), len(p.Add), len(current))
-	}
-	guards := p.guards() // those that an earlier version did not store get their defaults
-	if err := guards.normalize(); err != nil {
-		return nil, nil, err
-	}
-	guards.MaxRemove = p.MaxRemove // which every version stores: 0 allows none
-	p.guard(guards)
-	if err := p.checkGuards(len(current), func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
-		return nil, nil, err
-	}
-	keep := slices.Collect(maps.Values(there))
-	return &p, stepsOf(keep, add, remove), nil
-}
 
 // ApplyOptions say how a plan is carried out. The zero value does not wait.
 type ApplyOptions struct {

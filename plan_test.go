@@ -1,0 +1,368 @@
+package webdelivery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// anything allows a plan to remove all of the list.
+var anything = webdelivery.PlanOptions{MaxRemove: 1}
+
+// What a plan says of a list and a desired set, compared by meaning (open point 27).
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2/32", "198.51.100.0/24", "2001:db8::1"}, func(f *fixture) {
+		desired := []string{"192.0.2.1/32", "203.0.113.7", "198.51.100.99/24", "::ffff:192.0.2.2", "203.0.113.7/32"}
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+		require.NoError(f, err)
+		assert.Equal(f, []string{"203.0.113.7"}, plan.Add)
+		require.Len(f, plan.Remove, 1)
+		assert.Equal(f, "2001:db8::1", plan.Remove[0].Entry)
+		assert.NotEmpty(f, plan.Remove[0].ID)
+		assert.Equal(f, 3, plan.Keep)
+		assert.Equal(f, 4, plan.Size())
+		assert.Equal(f, 5, plan.Largest, "added before removed")
+		assert.Equal(f, 2, plan.Calls)
+		assert.False(f, plan.Empty())
+		assert.Equal(f, `IP list blocklist (`+listID+`): add 1, remove 1, keep 3; 4 entries become 4, 5 at most on the way; 2 calls
++ 203.0.113.7
+- 2001:db8::1
+`, plan.String())
+		assert.Equal(f, 0, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""), "a plan changes nothing")
+
+		same, err := f.client.NetworkLists.Plan(f.Context(), listID, f.srv.Entries(listID), webdelivery.PlanOptions{})
+		require.NoError(f, err)
+		assert.True(f, same.Empty())
+		assert.Equal(f, "IP list blocklist ("+listID+"): nothing to change, 4 entries\n", same.String())
+		result, err := f.client.NetworkLists.Apply(f.Context(), same, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, 4, result.Size)
+		assert.Equal(f, 0, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""))
+	})
+}
+
+// A long plan shows the first twenty of each kind.
+func TestALongPlanIsShownInPart(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, addresses(30), func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(60)[30:], anything)
+		require.NoError(f, err)
+		text := plan.String()
+		assert.Contains(f, text, "+ and 10 more\n")
+		assert.Contains(f, text, "- and 10 more\n")
+		assert.Equal(f, 20+1, strings.Count(text, "\n+ "))
+		assert.Equal(f, 20+1, strings.Count(text, "\n- "))
+	})
+}
+
+// full skips a test with a full list where all runs with the race detector: it takes long, and nothing in it is
+// concurrent that smaller lists do not show.
+func full(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a full list takes long with the race detector")
+	}
+}
+
+// What is refused before any change: a removal of more than MaxRemove, an empty feed, too many entries, entries that do
+// not belong to the type of the list, options that make no sense.
+func TestPlansThatAreRefused(t *testing.T) {
+	t.Parallel()
+	list := addresses(100)
+	tests := []struct {
+		name    string
+		desired []string
+		options webdelivery.PlanOptions
+		field   string // "" not refused
+	}{
+		{"20 of 100 by default", list[20:], webdelivery.PlanOptions{}, ""},
+		{"21 of 100 by default", list[21:], webdelivery.PlanOptions{}, "MaxRemove"},
+		{"an empty feed", nil, webdelivery.PlanOptions{}, "MaxRemove"},
+		{"an empty feed, told to go on", nil, anything, ""},
+		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: 0.29}, ""},
+		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: 0.29}, "MaxRemove"},
+		{"MaxRemove below 0", list, webdelivery.PlanOptions{MaxRemove: -0.1}, "MaxRemove"},
+		{"MaxRemove above 1", list, webdelivery.PlanOptions{MaxRemove: 20}, "MaxRemove"},
+		{"50,000", append(addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, ""},
+		{"50,001", addresses(50_001), webdelivery.PlanOptions{}, "desired"},
+		{"a country", []string{list[0], "DE"}, anything, "desired[1]"},
+		{"no entry", []string{"www.example.com"}, anything, "desired[0]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, list, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, tt.options)
+				if tt.field == "" {
+					require.NoError(f, err)
+					return
+				}
+				var invalid *webdelivery.ValidationError
+				require.ErrorAs(f, err, &invalid)
+				assert.Equal(f, tt.field, invalid.Field)
+				assert.Nil(f, plan)
+			})
+		})
+	}
+}
+
+// A plan that is stored as JSON is the same plan, and can be applied later.
+func TestAStoredPlan(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		stored, err := json.Marshal(plan)
+		require.NoError(f, err)
+		var read webdelivery.Plan
+		require.NoError(f, json.Unmarshal(stored, &read))
+		assert.Equal(f, *plan, read)
+		time.Sleep(time.Hour)
+		result, err := f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3"}, f.srv.Entries(listID))
+		assert.Equal(f, 1, result.Added)
+		assert.Equal(f, 1, result.Removed)
+		assert.Equal(f, 2, result.Size)
+	})
+}
+
+// A plan that was changed by hand, or made for another list, is refused before any change.
+func TestPlansThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*webdelivery.Plan){
+		"keeps more than there is":    func(p *webdelivery.Plan) { p.Keep = 40_000 },
+		"keeps less than nothing":     func(p *webdelivery.Plan) { p.Keep = -5 },
+		"removes less":                func(p *webdelivery.Plan) { p.Remove = nil },
+		"adds what is no entry":       func(p *webdelivery.Plan) { p.Add = append(p.Add, "www.example.com") },
+		"adds more than there may be": func(p *webdelivery.Plan) { p.Add = addresses(50_000) },
+		"another list":                func(p *webdelivery.Plan) { p.Before = "0" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+				require.NoError(f, err)
+				change(plan)
+				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.Error(f, err)
+				assert.Equal(f, []string{"192.0.2.1", "192.0.2.2"}, f.srv.Entries(listID))
+			})
+		})
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		_, err := f.client.NetworkLists.Apply(f.Context(), nil, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		_, err = f.client.NetworkLists.Apply(f.Context(), &webdelivery.Plan{}, webdelivery.ApplyOptions{Concurrency: -1})
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		_, err = f.client.NetworkLists.Apply(f.Context(), &webdelivery.Plan{ListID: listID}, webdelivery.ApplyOptions{}, nil)
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+	})
+}
+
+// Somebody else changed the list: before Apply nothing is done; while it runs, it is found out at the end.
+func TestPlansThatAreStale(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		f.srv.ChangeEntries(listID, []string{"203.0.113.1"}, nil)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+		assert.Equal(f, []string{"192.0.2.1", "192.0.2.2", "203.0.113.1"}, f.srv.Entries(listID))
+
+		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		f.srv.ChangeEntries(listID, nil, []string{"192.0.2.1"})
+		f.srv.ChangeEntries(listID, []string{"192.0.2.1"}, nil) // the same again, under another id
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+
+		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		between := webdelivery.OnProgress(func(p webdelivery.Progress) {
+			if p.Status == "adding" {
+				f.srv.ChangeEntries(listID, []string{"203.0.113.9"}, []string{"192.0.2.2"})
+			}
+		})
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{}, between)
+		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+		require.ErrorContains(f, err, "1 entries are missing, and 1 are there that should not be")
+	})
+}
+
+// Merging keeps what is covered as it is, and sends ranges.
+func TestPlanAggregates(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture) {
+		desired := []string{"192.0.2.0/25", "192.0.2.128/26", "192.0.2.192/26", "192.0.2.7", "203.0.113.9/32"}
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxRemove: 1, Aggregate: true})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.0/24"}, plan.Add)
+		require.Len(f, plan.Remove, 1)
+		assert.Equal(f, "192.0.2.0/25", plan.Remove[0].Entry)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"203.0.113.9", "192.0.2.0/24"}, f.srv.Entries(listID))
+	})
+	inFakeTime(t, setup{}, func(f *fixture) {
+		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE", "FR"}})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"de", "AT"}, webdelivery.PlanOptions{MaxRemove: 1, Aggregate: true})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"AT"}, plan.Add)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"DE", "AT"}, f.srv.Entries(id))
+	})
+}
+
+// A plan that was stored and changed by hand: what it removes must be in the list, once, and no more than MaxRemove; a
+// country in lower case is sent in upper case.
+func TestStoredPlansAreCheckedAgain(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*webdelivery.Plan, []webdelivery.NetworkListEntry){
+		"everything":        func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove, p.Keep = all, 0 },
+		"the id of another": func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove[0].ID = all[5].ID },
+		"one twice": func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
+			p.Remove, p.Keep = append(p.Remove, p.Remove[0]), p.Keep-1
+		},
+		"no id":                 func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = "" },
+		"more covering than is": func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Covering = 7 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, addresses(10), func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(10)[1:], webdelivery.PlanOptions{})
+				require.NoError(f, err)
+				page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{})
+				require.NoError(f, err)
+				change(plan, page.Items)
+				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.ErrorIs(f, err, webdelivery.ErrInvalid)
+				assert.Equal(f, addresses(10), f.srv.Entries(listID))
+			})
+		})
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO"})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"DE"}, anything)
+		require.NoError(f, err)
+		plan.Add[0] = "de"
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"DE"}, f.srv.Entries(id))
+		assert.Equal(f, "de", plan.Add[0], "the plan is the caller's")
+	})
+}
+
+// What no list can hold is refused before anything is sent; the plan is for the list that was asked for.
+func TestPlanRefusesBeforeItReads(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		for _, desired := range [][]string{addresses(50_001), {"DE", "192.0.2.1"}, {"www.example.com", "DE", "192.0.2.1"}} {
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		}
+		assert.Empty(f, f.srv.Requests())
+		_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"www.example.com"}, anything)
+		require.ErrorContains(f, err, "desired[0]", "the list might have held it")
+		restore := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+		require.ErrorIs(f, err, webdelivery.ErrBadReply, "another list")
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Nil(f, plan)
+		upper := strings.ToUpper(listID)
+		restore()
+		f.fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"` + upper + `","type":"IP"}`})
+		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+		require.NoError(f, err)
+		assert.Equal(f, listID, plan.ListID)
+	})
+}
+
+// A feed of millions of wrong entries costs no more than its first hundred problems, and ends with the context.
+func TestPlanBoundsTheWorkOfProblems(t *testing.T) {
+	t.Parallel()
+	numbered := func(n int) []string {
+		texts := make([]string, n)
+		for i := range texts {
+			texts[i] = fmt.Sprintf("x%d", i)
+		}
+		return texts
+	}
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		for _, tt := range []struct {
+			desired   []string
+			unchecked int
+		}{
+			{slices.Repeat([]string{"x y"}, 60_000), 59_900},
+			{numbered(5_000), 4_900},
+			{numbered(60_000), 59_900},
+			{append([]string{"192.0.2.1"}, slices.Repeat([]string{"DE"}, 60_000)...), 59_900},
+		} {
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, anything)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			require.ErrorContains(f, err, fmt.Sprintf("the %d values after these were not checked", tt.unchecked))
+			assert.Equal(f, 100, strings.Count(err.Error(), "invalid desired["))
+			_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, tt.desired)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			assert.Equal(f, 100, strings.Count(err.Error(), "invalid entries["))
+		}
+		ctx, cancel := context.WithCancel(f.Context())
+		cancel()
+		_, err := f.client.NetworkLists.Plan(ctx, listID, numbered(60_000), anything)
+		require.ErrorIs(f, err, context.Canceled)
+		require.NotErrorIs(f, err, webdelivery.ErrInvalid)
+		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Zero(f, f.srv.Count(http.MethodPost, ""))
+	})
+}
+
+// Entries without ids of their own cannot be planned with.
+func TestPlanNeedsIds(t *testing.T) {
+	t.Parallel()
+	for _, items := range []string{`{"entry":"192.0.2.1"}`, `{"id":"a","entry":"192.0.2.1"},{"id":"a","entry":"192.0.2.2"}`} {
+		withList(t, setup{}, nil, func(f *fixture) {
+			body := fmt.Sprintf(`{"items":[%s],"total":%d,"page_count":1,"page_index":1,"has_more":false}`, items, 1+len(items)/40)
+			f.fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: body})
+			_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
+			require.ErrorIs(f, err, webdelivery.ErrBadReply)
+		})
+	}
+}
+
+// A list that cannot be read is no empty list.
+func TestAPlanNeedsTheWholeList(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{aList, aList + "/entries"} {
+		inReliableService(t, setup{}, func(f *fixture) {
+			f.fail(testserver.Fault{Path: path, Status: 403})
+			plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{"192.0.2.1"}, anything)
+			require.ErrorIs(f, err, webdelivery.ErrForbidden)
+			assert.Nil(f, plan)
+		})
+	}
+}
+
+// The largest that a list gets is told, also when it only shrinks.
+func TestTheLargestOfAListThatShrinks(t *testing.T) {
+	t.Parallel()
+	inReliableService(t, setup{}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{"192.0.2.1"}, anything)
+		require.NoError(f, err)
+		assert.Equal(f, 3, plan.Largest)
+		assert.Equal(f, 2, plan.Calls)
+	})
+}
