@@ -20,7 +20,7 @@ func compare[T any](s *itemSet, items []T) (known, begins bool) {
 	s.page = s.page[:0]
 	known = true
 	for i := range items {
-		hash := maphash.String(s.seed, any(&items[i]).(resource).identity())
+		hash := maphash.String(s.seed, any(&items[i]).(interface{ identity() string }).identity())
 		began, seen := s.hashes[hash]
 		known = known && seen
 		begins = begins || began && i == 0

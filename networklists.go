@@ -77,6 +77,11 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+func (l *NetworkList) resourceKind() resourceKind { return kindList }
+func (l *NetworkList) identity() string           { return l.ID }
+func (l *NetworkList) lacks() string              { return lacksID(l.ID) }
+func (l *NetworkList) evident() bool              { return l.Name != "" || l.EntriesURI != "" }
+
 // NetworkListEntry is one entry of a list, as the entries collection gives it (service-interface section 2.6).
 type NetworkListEntry struct {
 	URI               string    `json:"uri"`                         // address of the entry
@@ -100,6 +105,24 @@ func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+func (e *NetworkListEntry) resourceKind() resourceKind { return kindEntry }
+func (e *NetworkListEntry) evident() bool              { return e.Entry != "" }
+
+// An entry is its text. Without an id it can be read, but not removed.
+func (e *NetworkListEntry) identity() string {
+	if e.ID == "" {
+		return " " + e.Entry
+	}
+	return e.ID
+}
+
+func (e *NetworkListEntry) lacks() string {
+	if e.Entry == "" {
+		return "entry"
+	}
+	return ""
+}
+
 // NetworkListEntryInfo is what the service tells of one entry by its id: not the entry itself, but where it belongs
 // (service-interface section 2.6).
 type NetworkListEntryInfo struct {
@@ -108,6 +131,11 @@ type NetworkListEntryInfo struct {
 	Type           ListType `json:"type"`             // of its list
 	NetworkListURI string   `json:"network_list_uri"` // address of its list
 }
+
+func (i *NetworkListEntryInfo) resourceKind() resourceKind { return kindEntryInfo }
+func (i *NetworkListEntryInfo) identity() string           { return i.ID }
+func (i *NetworkListEntryInfo) lacks() string              { return lacksID(i.ID) }
+func (i *NetworkListEntryInfo) evident() bool              { return i.NetworkListURI != "" }
 
 // NetworkListOptions selects lists (service-interface section 4.6). A zero field is not sent: the service's defaults
 // hold.
@@ -275,9 +303,6 @@ func (r *reply) optionalTask(changed ...string) (*Task, error) {
 	}
 	return task, nil
 }
-
-// sameID compares ids of lists and entries. They are UUIDs, whose letter case does not count (RFC 9562, section 4).
-func sameID(a, b string) bool { return strings.EqualFold(a, b) }
 
 // Members that tell a task from other objects with an id.
 var (

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // encoding/json reads any object into any struct. So {"message":"under maintenance"} would be a task, an entry would be a
-// network list, and nobody would notice. Every object that the service document gives an id is checked here.
+// network list, and nobody would notice. Every object that the service document gives an id is checked here. Its type,
+// which stands with its service, says what it is.
 
 // resource is an object of section 2 of the service document that has an id of its own.
 type resource interface {
@@ -40,45 +42,12 @@ var resourceMembers = [...][]string{
 	kindEntryInfo: {"network_list_uri", "type"},
 }
 
-func (t *Task) resourceKind() resourceKind                 { return kindTask }
-func (l *NetworkList) resourceKind() resourceKind          { return kindList }
-func (e *NetworkListEntry) resourceKind() resourceKind     { return kindEntry }
-func (i *NetworkListEntryInfo) resourceKind() resourceKind { return kindEntryInfo }
-
-func (t *Task) identity() string                 { return t.ID }
-func (l *NetworkList) identity() string          { return l.ID }
-func (i *NetworkListEntryInfo) identity() string { return i.ID }
-
-func (t *Task) lacks() string                 { return lacksID(t.ID) }
-func (l *NetworkList) lacks() string          { return lacksID(l.ID) }
-func (i *NetworkListEntryInfo) lacks() string { return lacksID(i.ID) }
-
-// An entry is its text. Without an id it can be read, but not removed.
-func (e *NetworkListEntry) identity() string {
-	if e.ID == "" {
-		return " " + e.Entry
-	}
-	return e.ID
-}
-
-func (e *NetworkListEntry) lacks() string {
-	if e.Entry == "" {
-		return "entry"
-	}
-	return ""
-}
-
 func lacksID(id string) string {
 	if id == "" {
 		return "id"
 	}
 	return ""
 }
-
-func (t *Task) evident() bool                 { return t.Operation != "" || t.Status != "" || t.Complete }
-func (l *NetworkList) evident() bool          { return l.Name != "" || l.EntriesURI != "" }
-func (e *NetworkListEntry) evident() bool     { return e.Entry != "" }
-func (i *NetworkListEntryInfo) evident() bool { return i.NetworkListURI != "" }
 
 // notResource tells why an object is not what it was read into; "" if it may be. An object is of another kind if it has
 // members that the service document gives to others, and none that it gives to its own kind alone. Members that are not in
@@ -129,6 +98,9 @@ func (r *reply) checkID(id string) error {
 	}
 	return nil
 }
+
+// sameID compares ids of lists and entries. They are UUIDs, whose letter case does not count (RFC 9562, section 4).
+func sameID(a, b string) bool { return strings.EqualFold(a, b) }
 
 // pageItem is one item of a page, with what is wrong with it.
 type pageItem[T any] struct {

@@ -29,6 +29,11 @@ type Task struct {
 	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"`  // not nil when it ended with an error condition
 }
 
+func (t *Task) resourceKind() resourceKind { return kindTask }
+func (t *Task) identity() string           { return t.ID }
+func (t *Task) lacks() string              { return lacksID(t.ID) }
+func (t *Task) evident() bool              { return t.Operation != "" || t.Status != "" || t.Complete }
+
 // Reference names another resource: the user or the target of a task (service-interface section 2.1).
 type Reference struct {
 	ID  string `json:"id"`            // of that resource
