@@ -93,12 +93,7 @@ func (a *applying) carryOut(ctx context.Context, before []held, steps []listorde
 	size := len(before) // entries that the list may hold at most, until the pending removals are in effect
 	for _, step := range steps {
 		if !step.Adds {
-			if step.Relies {
-				if err := a.additionsHold(ctx); err != nil {
-					return err
-				}
-			}
-			if err := a.remove(ctx, a.plan.Remove[step.From:step.To]); err != nil {
+			if err := a.removeAfter(ctx, step); err != nil {
 				return err
 			}
 			continue
@@ -312,6 +307,16 @@ func (a *applying) remove(ctx context.Context, entries []NetworkListEntry) error
 	}
 	_ = group.Wait()
 	return failed
+}
+
+// removeAfter removes the entries of a step, as soon as it may rely on the additions before it.
+func (a *applying) removeAfter(ctx context.Context, step listorder.Step) error {
+	if step.Relies {
+		if err := a.additionsHold(ctx); err != nil {
+			return err
+		}
+	}
+	return a.remove(ctx, a.plan.Remove[step.From:step.To])
 }
 
 // removeOne removes an entry. One that cannot be found is gone already, if it cannot be read either; else the address

@@ -199,7 +199,7 @@ func heldPrefix(e *held) netip.Prefix        { return e.Prefix }
 func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
 
 // checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
-// have made it. It gives the plan as it is carried out. and its steps.
+// have made it. It returns the plan as it is carried out, and its steps.
 func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
 	if fingerprint(current) != p.Before {
 		return nil, nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), NotApplied}

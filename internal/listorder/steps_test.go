@@ -52,3 +52,63 @@ func TestStepsNeverPassTheLimit(t *testing.T) {
 		require.Equal(t, remove, removed)
 	}
 }
+
+// Entries without addresses are never missed: their changes keep their order.
+func TestEntriesWithoutAddresses(t *testing.T) {
+	t.Parallel()
+	none := make([]netip.Prefix, 3)
+	limits := listorder.Limits{List: 6, Call: 2}
+	want := listorder.Order{Add: []int{0, 1, 2}, Remove: []int{0, 1, 2}, Largest: 6, Calls: 5}
+	require.Equal(t, want, listorder.Best(none, none, none, limits))
+	require.Equal(t, []listorder.Step{
+		{From: 0, To: 2, Size: 4},
+		{Adds: true, From: 0, To: 2, Size: 6},
+		{From: 2, To: 3, Size: 5},
+		{Adds: true, From: 2, To: 3, Size: 6},
+	}, listorder.Steps(none, none, none, limits))
+}
+
+// A full list of addresses becomes ranges of two: only the first of them is uncovered for a moment.
+func TestAFullListThatIsMerged(t *testing.T) {
+	t.Parallel()
+	const ranges = 1_000
+	var add, remove []netip.Prefix
+	for i := range ranges {
+		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(i >> 7), byte(i << 1)}), 31)
+		add = append(add, p)
+		remove = append(remove, netip.PrefixFrom(p.Addr(), 32), netip.PrefixFrom(p.Addr().Next(), 32))
+	}
+	o := listorder.Best(nil, add, remove, listorder.Limits{List: len(remove), Call: 100})
+	require.Equal(t, []int{len(remove), ranges, 1}, []int{o.Largest, o.Covering, o.Uncovering})
+}
+
+// A plan that was stored may have been edited: it may add a range twice, or one that stays or goes. Steps keeps to the
+// limits and loses nothing all the same.
+func TestStepsOfChangesThatOverlap(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		some := func(n int) []netip.Prefix {
+			all := make([]netip.Prefix, r.IntN(n))
+			for i := range all {
+				all[i] = netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(r.IntN(16))}), 28+r.IntN(5)).Masked()
+			}
+			return all
+		}
+		keep, add, remove := some(4), some(12), some(12)
+		limits := listorder.Limits{List: len(keep) + max(len(add), len(remove)), Call: 1 + r.IntN(4)}
+		size, added, removed := len(keep)+len(remove), 0, 0
+		for _, step := range listorder.Steps(keep, add, remove, limits) {
+			if step.Adds {
+				require.Equal(t, added, step.From)
+				added, size = step.To, size+step.To-step.From
+			} else {
+				require.Equal(t, removed, step.From)
+				removed, size = step.To, size-step.To+step.From
+			}
+			require.Equal(t, size, step.Size)
+			require.LessOrEqual(t, size, limits.List)
+		}
+		require.Equal(t, []int{len(add), len(remove)}, []int{added, removed})
+	}
+}
