@@ -302,16 +302,24 @@ func mapped(prefixes []netip.Prefix, space func(netip.Prefix) netip.Prefix) []ne
 	return all
 }
 
+// telling are seeds of lists for which the order is worse without one part of the search: one that comes last and stays
+// uncovered, ties, the last group, addresses that stay covered.
+var telling = []uint64{8894, 13138, 15360, 3834, 4244, 5042, 3432, 3764, 3832}
+
 // No order uncovers fewer addresses at once than that of a plan; and of those that uncover as few, none has a smaller sum
 // over all changes. Every order of small lists is tried.
 func TestNoOrderUncoversLess(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(3_000)
+	seeds := 3_000
 	if testing.Short() {
 		seeds = 1_000
 	}
-	full := 0 // lists in which something must be uncovered
+	all := slices.Clone(telling)
 	for seed := range seeds {
+		all = append(all, uint64(seed))
+	}
+	full := 0 // lists in which something must be uncovered
+	for _, seed := range all {
 		r := rand.New(rand.NewPCG(seed, 7))
 		l := randomSmallList(r, 4+int(seed%4))
 		if seed%2 == 0 {
@@ -324,5 +332,5 @@ func TestNoOrderUncoversLess(t *testing.T) {
 			full++
 		}
 	}
-	require.Greater(t, full, int(seeds/10))
+	require.Greater(t, full, seeds/10)
 }
