@@ -30,9 +30,8 @@ ALLOCS := -check
 # Where all depends on it: calls, credentials, collections, purges, changes of lists, rows; in internal/address, addresses;
 # in internal/ipset, entries of lists; in internal/listorder, the order of changes.
 MUTATED := transport.go auth.go login.go pagination.go purgequeue.go delivery.go plan.go snapshot.go planguards.go apply.go rows.go rowreader.go
-MUTATED_ADDRESS := base.go path.go resolve.go host.go
-MUTATED_IPSET := ipset.go meanings.go set.go
-MUTATED_LISTORDER := groups.go listorder.go protection.go steps.go trial.go
+# The packages that the SDK stands on, each with tests at its own door.
+ROOMS := $(patsubst %,./internal/%,address ipset listorder pace redact wire)
 MUTATION_FLAGS :=
 
 # How long make soak works.
@@ -52,7 +51,7 @@ test:
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
 	GOARCH=386 go vet ./...
-	GOARCH=386 go test -short . ./filters ./internal/address ./internal/ipset ./internal/listorder ./internal/pace ./internal/redact
+	GOARCH=386 go test -short . ./filters $(ROOMS)
 	for m in testdata/consumer tools $(PLAIN); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
 	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
 	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))
@@ -110,9 +109,8 @@ bench-allocs:
 # How much the tests notice; takes a quarter of an hour. MUTATION_FLAGS="-sample 40 -seed 7" looks at a part of it.
 mutation:
 	cd tools && go run ./mutation -dir $(CURDIR) $(MUTATION_FLAGS) $(MUTATED)
-	cd tools && go run ./mutation -dir $(CURDIR)/internal/address $(MUTATION_FLAGS) $(MUTATED_ADDRESS)
-	cd tools && go run ./mutation -dir $(CURDIR)/internal/ipset $(MUTATION_FLAGS) $(MUTATED_IPSET)
-	cd tools && go run ./mutation -dir $(CURDIR)/internal/listorder $(MUTATION_FLAGS) $(MUTATED_LISTORDER)
+	for r in $(ROOMS); do (cd tools && go run ./mutation -dir $(CURDIR)/$$r $(MUTATION_FLAGS) \
+		$$(cd ../$$r && ls *.go | grep -v _test.go)) || exit 1; done
 
 # Random work, faults and cancellations over real connections, checked against the service's own state.
 soak:

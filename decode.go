@@ -7,14 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // reply is what a call that succeeded brought.
@@ -61,7 +59,7 @@ func (r *reply) unmarshal(out any) error {
 	if known, ok := out.(json.Unmarshaler); ok {
 		err = known.UnmarshalJSON(r.body) // which checks it; json.Unmarshal would check it once more before
 	} else {
-		err = decodeExactly(r.body, out)
+		err = wire.Decode(r.body, out)
 	}
 	if err != nil {
 		return r.bad("", err)
@@ -98,23 +96,10 @@ func (r *reply) checkJSON() error {
 	if err := r.checkText(); err != nil {
 		return err
 	}
-	if mended := mendedJSON(r.body); mended != "" {
-		return r.bad(mended, nil)
+	if defect := wire.Defect(r.body); defect != "" {
+		return r.bad(defect, nil)
 	}
 	return nil
-}
-
-// mendedJSON tells what encoding/json would mend in a text that is UTF-8; "" if nothing.
-func mendedJSON(text []byte) string {
-	if jsontext.Value(text).IsValid() || !json.Valid(text) {
-		return ""
-	}
-	_, err := jsontext.NewDecoder(bytes.NewBuffer(text)).ReadValue()
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName) {
-		return syntax.JSONPointer.LastToken() + " comes twice"
-	}
-	return "half of a surrogate pair"
 }
 
 func isHTML(h http.Header) bool {
@@ -169,7 +154,7 @@ func (r *reply) broken(err error) *Error {
 func (r *reply) refusedBy(in *resultReader) *Error {
 	r.exchange.last.code, r.exchange.answered.code = in.code, in.code
 	e := r.exchange.newError(nil)
-	e.Description = r.exchange.client.auth.text(in.said.words(in.code))
+	e.Description = r.exchange.client.auth.text(cmp.Or(in.said.Text(), http.StatusText(in.code)))
 	return e
 }
 
@@ -191,194 +176,21 @@ func decodeReason(err error) string {
 // maxShown bounds how much of an unusable body its error repeats.
 const maxShown = 200
 
-// clip is what an error repeats of a value. A long one is not cut, as the secrets are taken out only later: a piece of one
-// at the end would stay.
-func clip(value []byte) []byte {
-	if len(value) > maxShown {
-		return fmt.Appendf(nil, "a value of %d bytes", len(value))
-	}
-	return value
-}
-
-// errorBody is every shape in which an error's text is read (open point 31).
-type errorBody struct {
-	Description string     `json:"description"`
-	Message     string     `json:"message"`
-	ErrorInfo   *ErrorInfo `json:"error_info"`
-}
-
 // describe finds the words of an error reply; without any, those of the status.
 func describe(status int, h http.Header, body []byte) string {
 	if status >= http.StatusMultipleChoices && status < http.StatusBadRequest {
 		return "redirect to " + h.Get("Location") + " not followed"
 	}
-	var e errorBody
-	_ = decodeExactly(body, &e) // a member of another type than usual does not take the words away
-	return e.words(status)
+	return cmp.Or(wire.ErrorText(body), http.StatusText(status))
 }
 
-// words are those of the service, or of the status.
-func (e *errorBody) words(status int) string {
-	info := cmp.Or(e.ErrorInfo, &ErrorInfo{})
-	return cmp.Or(e.Description, e.Message, info.Message, http.StatusText(status))
-}
-
-// envelopeCode reads the code of a reply's envelope; 0 without one. It may contradict the HTTP status (open point 7). It
-// takes the name in any letter case, the gravest of several codes, and what stands before the text goes wrong: to overhear
-// a refusal is worse than to hear one too many. Of a body that may be a transaction the code is 0: it says how the
-// transaction ended, not whether it could be read.
+// envelopeCode reads the code of an envelope, with one exception: if the body may be a transaction and is one, it
+// returns 0, because the code of a transaction says how the transaction ended, not whether it could be read.
 func envelopeCode(body []byte, maybeTransaction bool) int {
-	if !mentionsCode(body) {
-		return 0
+	if maybeTransaction {
+		return wire.EnvelopeCode(body, "transaction_id", "transaction_response")
 	}
-	text := bytes.TrimPrefix(body, []byte("\ufeff"))
-	dec := jsontext.NewDecoder(bytes.NewBuffer(text), unboundedNames, jsontext.AllowInvalidUTF8(true))
-	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
-		return 0
-	}
-	code := 0
-	for dec.PeekKind() == '"' {
-		token, _ := dec.ReadToken()
-		name := token.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			break
-		}
-		switch {
-		case strings.EqualFold(name, "code"):
-			code = graver(code, value)
-		case maybeTransaction && (name == "transaction_id" || name == "transaction_response") && value.Kind() != 'n':
-			return 0
-		}
-	}
-	return code
-}
-
-// graver is the graver of a code and another one, in JSON. A number that is no whole one is a fault of the service; a
-// word, an array and an object are no code.
-func graver(code int, value jsontext.Value) int {
-	var other looseCode
-	switch kind := value.Kind(); {
-	case kind != '0' && kind != '"':
-	case other.UnmarshalJSON(value) != nil:
-		other = http.StatusInternalServerError
-	}
-	return max(code, int(other))
-}
-
-// present tells whether a member is there, and not null.
-type present bool
-
-func (p *present) UnmarshalJSON(b []byte) error {
-	*p = string(b) != "null"
-	return nil
-}
-
-// mentionsCode spares most replies a second decoding. Decoding takes a name in any letter case, and with escapes.
-func mentionsCode(body []byte) bool {
-	const name = "code"
-	for {
-		i := bytes.IndexAny(body, `cC\`)
-		if i < 0 {
-			return false
-		}
-		body = body[i:]
-		if bytes.HasPrefix(body, []byte(`\u`)) || len(body) >= len(name) && bytes.EqualFold(body[:len(name)], []byte(name)) {
-			return true
-		}
-		body = body[1:]
-	}
-}
-
-// looseCode reads a code that should be a number, in whatever way it is written; of a word it is 0, as the HTTP status
-// tells the same. It has 32 bits everywhere: a larger number counts as the largest of these, and never as a small one.
-type looseCode int
-
-func (c *looseCode) UnmarshalJSON(b []byte) error {
-	if n, ok := plainInt(b); ok { // as most services write it
-		*c = max(*c, looseCode(clamp(looseInt(n))))
-		return nil
-	}
-	text, quoted := string(b), b[0] == '"'
-	if quoted {
-		if err := json.Unmarshal(b, &text); err != nil {
-			return err
-		}
-		text = strings.TrimSpace(text)
-	}
-	if text == "" || text == "null" {
-		return nil
-	}
-	f, err := strconv.ParseFloat(text, 64) // an infinite one, if it is too large
-	isNumber := strings.IndexByte("-0123456789", text[0]) >= 0 && (err == nil || errors.Is(err, strconv.ErrRange))
-	switch {
-	case isNumber && f == math.Trunc(f):
-		*c = max(*c, looseCode(min(max(f, math.MinInt32), math.MaxInt32)))
-	case isNumber || !quoted:
-		return fmt.Errorf("the code %s is no whole number", clip(b))
-	}
-	return nil
-}
-
-// clamp makes an int of a number, also where an int has 32 bits: a larger number is the largest of these.
-func clamp(n looseInt) int { return int(min(max(n, math.MinInt32), math.MaxInt32)) }
-
-// looseInt reads a whole number that may stand in quotes; all its digits are kept.
-type looseInt int64
-
-func (n *looseInt) UnmarshalJSON(b []byte) error {
-	text := strings.Trim(string(b), `"`)
-	if text == "null" || text == "" {
-		return nil
-	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return fmt.Errorf("%s is not a whole number of 64 bits", clip(b))
-	}
-	*n = looseInt(v)
-	return nil
-}
-
-// timestamp reads the service's ISO 8601 UTC timestamps into a time in UTC. The document shows no pattern for them, so
-// all usual ones are read; one without a zone is UTC. Empty and null are the zero time.
-type timestamp struct{ time.Time }
-
-var timestampLayouts = []string{
-	time.RFC3339,
-	"2006-01-02T15:04:05Z0700",
-	"2006-01-02T15:04:05",
-	"2006-01-02 15:04:05Z07:00",
-	"2006-01-02 15:04:05",
-	time.DateOnly,
-}
-
-func (t *timestamp) UnmarshalJSON(b []byte) error {
-	if v := (Value{b}); v.isText() {
-		if at, ok := plainTimestamp(bytes.TrimSuffix(v.text(), []byte("Z")), new(date)); ok {
-			t.Time = at
-			return nil
-		}
-	}
-	var text string
-	if err := json.Unmarshal(b, &text); err != nil {
-		return err
-	}
-	if text == "" {
-		return nil
-	}
-	at, err := parseTimestamp(text)
-	t.Time = at
-	return err
-}
-
-// parseTimestamp reads one of the layouts, as UTC.
-func parseTimestamp(text string) (time.Time, error) {
-	for _, layout := range timestampLayouts {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC(), nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("%s is not an ISO 8601 timestamp", clip([]byte(strconv.Quote(text))))
+	return wire.EnvelopeCode(body)
 }
 
 // marshalJSON encodes a request body. Characters that only matter in HTML stay as they are.

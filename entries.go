@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // listTypeOf returns the type of list that an entry belongs to.
@@ -119,7 +120,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	if result.Task, err = r.optionalTask(id); err != nil {
 		return nil, nil, err
 	}
-	if decodeExactly(r.body, &result.Entries) != nil || mendedJSON(r.body) != "" ||
+	if wire.Decode(r.body, &result.Entries) != nil || wire.Defect(r.body) != "" ||
 		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
 		result.Entries = nil // it lists something else; Raw has it
 	}

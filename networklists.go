@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // NetworkListsService keeps named lists of IP addresses or countries, to which WAF rules, blocking and throttling refer
@@ -56,11 +58,11 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	type plain NetworkList
 	w := struct {
 		*plain
-		List              []*string `json:"list"`
-		CreationTimestamp timestamp `json:"creation_timestamp"`
-		ModifiedTimestamp timestamp `json:"modified_timestamp"`
+		List              []*string      `json:"list"`
+		CreationTimestamp wire.Timestamp `json:"creation_timestamp"`
+		ModifiedTimestamp wire.Timestamp `json:"modified_timestamp"`
 	}{plain: (*plain)(l)}
-	if err := decodeExactly(b, &w); err != nil {
+	if err := wire.Decode(b, &w); err != nil {
 		return err
 	}
 	l.List = nil
@@ -96,9 +98,9 @@ func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 	type plain NetworkListEntry
 	w := struct {
 		*plain
-		CreationTimestamp timestamp `json:"creation_timestamp"`
+		CreationTimestamp wire.Timestamp `json:"creation_timestamp"`
 	}{plain: (*plain)(e)}
-	if err := decodeExactly(b, &w); err != nil {
+	if err := wire.Decode(b, &w); err != nil {
 		return err
 	}
 	e.CreationTimestamp = w.CreationTimestamp.Time
@@ -317,7 +319,7 @@ var (
 
 func readOptionalTask(body []byte) *Task {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil || mendedJSON(body) != "" {
+	if json.Unmarshal(body, &members) != nil || wire.Defect(body) != "" {
 		return nil
 	}
 	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // they do not count
@@ -325,7 +327,7 @@ func readOptionalTask(body []byte) *Task {
 	isNone := slices.ContainsFunc(membersOfNoTask, has) && !has("complete")
 
 	var task Task
-	if decodeExactly(body, &task) != nil || isNone {
+	if wire.Decode(body, &task) != nil || isNone {
 		task = Task{} // a member does not fit, or belongs to something else; what matters is the id
 	}
 	if task.ID = scalarText(members["task_id"]); task.ID != "" {

@@ -3,6 +3,8 @@ package webdelivery
 import (
 	"net/url"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // The parameters of the first request hold on every page of a collection. A service may leave them out of next_uri, and
@@ -76,10 +78,10 @@ func sameParameter(want, have string) bool {
 	if want == "true" || want == "false" {
 		return strings.EqualFold(want, have)
 	}
-	wantTime, err := parseTimestamp(want)
+	wantTime, err := wire.ParseTimestamp(want)
 	if err != nil {
 		return false
 	}
-	haveTime, err := parseTimestamp(have)
+	haveTime, err := wire.ParseTimestamp(have)
 	return err == nil && haveTime.Equal(wantTime)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/google/go-querystring/query"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Page is one page of a collection (service-interface section 2.6, paged collection envelope). It is read by List and
@@ -180,7 +182,7 @@ var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "pag
 func (r *reply) checkMembers(items, tasks, saysMore bool) error {
 	var has [len(pageMembers)]bool
 	holdsItems := false
-	for text := range memberNames(r.body) {
+	for text := range wire.Members(r.body) {
 		name := string(text)
 		holdsItems = holdsItems || name == pageMembers[0] || name == pageMembers[1]
 		for i, known := range pageMembers {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // PurgeService takes content out of the caches (service-interface section 4.4). It is [Client.Purge], and safe for
@@ -107,13 +109,13 @@ func (t *Transaction) endedBadly() bool {
 
 // wireTransaction is the status as the service sends it: epoch seconds, negative while there is no end yet.
 type wireTransaction struct {
-	Code                looseCode `json:"code"`
+	Code                wire.Code `json:"code"`
 	Description         string    `json:"description"`
-	TransactionID       looseInt  `json:"transaction_id"`
+	TransactionID       wire.Int  `json:"transaction_id"`
 	TransactionResponse struct {
-		BeginTS                      looseInt `json:"begin_ts"`
-		EndTS                        looseInt `json:"end_ts"`
-		PercentReceivedResponses     looseInt `json:"percent_received_responses"`
+		BeginTS                      wire.Int `json:"begin_ts"`
+		EndTS                        wire.Int `json:"end_ts"`
+		PercentReceivedResponses     wire.Int `json:"percent_received_responses"`
 		TransactionStatus            string   `json:"transaction_status"`
 		TransactionStatusDescription string   `json:"transaction_status_description"`
 	} `json:"transaction_response"`
@@ -141,13 +143,13 @@ func (c *Client) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 	}
 	return &Transaction{
 		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
-		BeginTS: epoch(r.BeginTS), EndTS: epoch(r.EndTS), PercentReceivedResponses: clamp(r.PercentReceivedResponses),
+		BeginTS: epoch(r.BeginTS), EndTS: epoch(r.EndTS), PercentReceivedResponses: r.PercentReceivedResponses.Clamp(),
 		TransactionStatus: r.TransactionStatus, TransactionStatusDescription: r.TransactionStatusDescription,
 	}, nil
 }
 
 // epoch makes a time of epoch seconds; 0 and the negative placeholder are no time.
-func epoch(seconds looseInt) time.Time {
+func epoch(seconds wire.Int) time.Time {
 	if seconds <= 0 {
 		return time.Time{}
 	}
@@ -231,9 +233,9 @@ func (u PurgeURI) problem() (field, reason string) {
 // address is read, never followed.
 func (r *reply) receipt() (*PurgeReceipt, error) {
 	var w struct {
-		Code          looseCode `json:"code"`
+		Code          wire.Code `json:"code"`
 		Description   string    `json:"description"`
-		TransactionID looseInt  `json:"transaction_id"`
+		TransactionID wire.Int  `json:"transaction_id"`
 		PurgeResponse struct {
 			TransactionStatusURI string `json:"transaction_status_uri"`
 		} `json:"purge_response"`

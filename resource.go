@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // encoding/json reads any object into any struct. So {"message":"under maintenance"} would be a task, an entry would be a
@@ -60,7 +62,7 @@ func notResource(value resource, object []byte) string {
 		return ""
 	}
 	foreign := ""
-	for text := range memberNames(object) {
+	for text := range wire.Members(object) {
 		name, own, others := string(text), false, false
 		for kind, members := range resourceMembers {
 			has := slices.Contains(members, name)
@@ -94,7 +96,7 @@ func (r *reply) decodeResource(value resource) error {
 // checkID refuses another object than the one that was asked for. A UUID may come in another letter case.
 func (r *reply) checkID(id string) error {
 	if want := r.exchange.id; want != "" && !sameID(id, want) {
-		return r.bad("another object, whose id is "+strconv.Quote(string(clip([]byte(id)))), nil)
+		return r.bad("another object, whose id is "+strconv.Quote(string(wire.Clip([]byte(id)))), nil)
 	}
 	return nil
 }

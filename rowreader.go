@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // A reply is read by the tokenizer, which validates every byte (UTF-8 included), up to its rows and from there on; the
@@ -24,13 +26,13 @@ type resultReader struct {
 	auth  *authenticator  // whose secrets stay out of errors
 	known map[string]bool // members that have come
 	echo  QueryEcho
-	total int64     // -1 until total_results has come
-	rows  int64     // read so far
-	code  int       // of an envelope, in place of a result or beside one
-	said  errorBody // the words of that envelope
-	moved bool      // the tokenizer began anew, behind the rows
-	held  []byte    // rows that came before the columns
-	table table     // the last row
+	total int64           // -1 until total_results has come
+	rows  int64           // read so far
+	code  int             // of an envelope, in place of a result or beside one
+	said  wire.ErrorWords // the words of that envelope
+	moved bool            // the tokenizer began anew, behind the rows
+	held  []byte          // rows that came before the columns
+	table table           // the last row
 
 	begun, ended bool
 	inRows       bool
@@ -47,16 +49,12 @@ func newResultReader(body io.Reader, limit int64, auth *authenticator) *resultRe
 	return &resultReader{dec: newTokenizer(m), meter: m, auth: auth, total: -1}
 }
 
-// unboundedNames keeps the tokenizer from remembering every name of an object, to tell one that comes twice: a member
-// that is skipped may have millions. Those that matter are told apart in member.
-var unboundedNames = jsontext.AllowDuplicateNames(true)
-
 // tokenizer is that of jsontext, whose errors here do not say in which member they are: their text shortens long names,
 // and so may hold a piece of a secret that nobody finds.
 type tokenizer struct{ *jsontext.Decoder }
 
 func newTokenizer(from io.Reader) tokenizer {
-	return tokenizer{jsontext.NewDecoder(from, unboundedNames)}
+	return tokenizer{jsontext.NewDecoder(from, wire.UnboundedNames)}
 }
 
 func (t tokenizer) ReadToken() (jsontext.Token, error) {
@@ -192,7 +190,7 @@ func (r *resultReader) member(name string) error {
 			return err
 		}
 		if err := json.Unmarshal(value, &r.total); err != nil || r.total < 0 {
-			return fmt.Errorf("total_results is %s", clip(value))
+			return fmt.Errorf("total_results is %s", wire.Clip(value))
 		}
 		return nil
 	case "query":
@@ -200,19 +198,19 @@ func (r *resultReader) member(name string) error {
 		if err != nil {
 			return err
 		}
-		_ = decodeExactly(value, &r.echo) // an echo of another shape takes no row away
+		_ = wire.Decode(value, &r.echo) // an echo of another shape takes no row away
 		return nil
 	case "description", "message", "error_info":
 		value, err := r.dec.ReadValue()
 		if err == nil && len(value) <= maxErrorBody {
-			_ = decodeExactly([]byte(`{"`+name+`":`+string(value)+`}`), &r.said)
+			r.said.Add(name, value)
 		}
 		return err
 	default:
 		if strings.EqualFold(name, "code") && r.dec.PeekKind() != '{' && r.dec.PeekKind() != '[' {
 			value, err := r.dec.ReadValue()
 			if err == nil {
-				r.code = graver(r.code, value)
+				r.code = wire.Graver(r.code, value)
 			}
 			return err
 		}
@@ -248,14 +246,14 @@ func (r *resultReader) readColumns() error {
 	if err != nil {
 		return err
 	}
-	var wire []struct {
+	var described []struct {
 		Name *string `json:"name"`
 	}
-	if err := decodeExactly(value, &wire); err != nil {
-		return fmt.Errorf("columns is %s", clip(value))
+	if err := wire.Decode(value, &described); err != nil {
+		return fmt.Errorf("columns is %s", wire.Clip(value))
 	}
 	c := &columns{index: map[string]int{}, auth: r.auth}
-	for i, w := range wire {
+	for i, w := range described {
 		if w.Name == nil {
 			return fmt.Errorf("column %d has no name", i)
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // A row is kept as the bytes in which it arrived, with the place of each cell in them. A cell is read when somebody asks
@@ -197,7 +199,7 @@ func (v Value) float(bits int) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(string(text), bits)
 	if err != nil {
-		return 0, fmt.Errorf("%s is out of range of a float%d", clip(v.Raw()), bits)
+		return 0, fmt.Errorf("%s is out of range of a float%d", wire.Clip(v.Raw()), bits)
 	}
 	return f, nil
 }
@@ -211,15 +213,15 @@ func isNumber(text []byte) bool {
 
 // Time reads a timestamp; without a zone designator, as the service sends it, it is UTC (service-interface section 2.4).
 // A fraction, and a blank in place of the T, are read too; a number and null are errors. The time is in UTC.
-func (v Value) Time() (time.Time, error) { return v.time(new(date)) }
+func (v Value) Time() (time.Time, error) { return v.time(new(wire.Date)) }
 
 // time knows the date of the timestamp before.
-func (v Value) time(known *date) (time.Time, error) {
+func (v Value) time(known *wire.Date) (time.Time, error) {
 	if v.isText() {
-		if at, ok := plainTimestamp(v.inner(), known); ok {
+		if at, ok := wire.PlainTimestamp(v.inner(), known); ok {
 			return at, nil
 		}
-		if at, err := parseTimestamp(string(v.text())); err == nil {
+		if at, err := wire.ParseTimestamp(string(v.text())); err == nil {
 			return at, nil
 		}
 	}
@@ -242,4 +244,41 @@ func (v Value) addr(known *texts) (netip.Addr, error) {
 	return netip.Addr{}, v.isNo("IP address")
 }
 
-func (v Value) isNo(what string) error { return fmt.Errorf("%s is no %s", clip(v.Raw()), what) }
+func (v Value) isNo(what string) error { return fmt.Errorf("%s is no %s", wire.Clip(v.Raw()), what) }
+
+// plainIPv4 reads four numbers with dots between.
+func plainIPv4(text []byte) (netip.Addr, bool) {
+	const longest = len("255.255.255.255")
+	var padded [longest + 1]byte // ends with what is no digit, so that there is no end to look for
+	if copy(padded[:], text) > longest {
+		return netip.Addr{}, false
+	}
+	var bytes [4]byte
+	i := 0
+	for at := range bytes {
+		if at > 0 {
+			if padded[i] != '.' {
+				return netip.Addr{}, false
+			}
+			i++
+		}
+		value := padded[i] - '0'
+		if value > 9 {
+			return netip.Addr{}, false
+		}
+		i++
+		if digit := padded[i] - '0'; digit <= 9 && value > 0 {
+			value = value*10 + digit
+			i++
+			if digit := padded[i] - '0'; digit <= 9 {
+				if value > 25 || value == 25 && digit > 5 {
+					return netip.Addr{}, false
+				}
+				value = value*10 + digit
+				i++
+			}
+		}
+		bytes[at] = value
+	}
+	return netip.AddrFrom4(bytes), i == len(text)
+}

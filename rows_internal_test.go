@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // readAll reads a reply and gives each row as JSON, as it comes and when it was kept.
@@ -57,7 +59,7 @@ func FuzzRows(f *testing.F) {
 		var want struct {
 			Rows [][]json.RawMessage `json:"rows"`
 		}
-		dec := json.NewDecoder(bytes.NewReader(exactNames(body)))
+		dec := json.NewDecoder(bytes.NewReader(wire.ExactNames(body)))
 		require.NoError(t, dec.Decode(&want))
 		for i, row := range want.Rows {
 			text, err := json.Marshal(row)

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Rows are most of what this package reads, and a row is simple: an array of texts, numbers, true, false and null. So
@@ -72,7 +74,7 @@ func (s *rowScan) scan(text []byte) (end int, err error) {
 		}
 		marks = append(marks, uint32(i)) // who calls bounds the text
 		if i < len(text) && text[i] <= ' ' {
-			i = skipBlanks(text, i)
+			i = wire.SkipBlanks(text, i)
 		}
 		if i == len(text) {
 			return s.stop(errShort, marks, i, 0, behindValue)
@@ -80,7 +82,7 @@ func (s *rowScan) scan(text []byte) (end int, err error) {
 		switch text[i] {
 		case ',':
 			if i++; i < len(text) && text[i] <= ' ' {
-				i = skipBlanks(text, i)
+				i = wire.SkipBlanks(text, i)
 			}
 		case ']':
 			s.marks, s.at = marks, 0
@@ -126,7 +128,7 @@ func (s *rowScan) resume(text []byte) (i int, err error) {
 		s.marks = append(s.marks, uint32(s.at)) //nolint:gosec // who calls bounds the text
 		s.stage = behindValue
 	}
-	if s.at = skipBlanks(text, s.at); s.at == len(text) {
+	if s.at = wire.SkipBlanks(text, s.at); s.at == len(text) {
 		return 0, errShort
 	}
 	switch c := text[s.at]; {
@@ -139,7 +141,7 @@ func (s *rowScan) resume(text []byte) (i int, err error) {
 		return 0, errMalformed
 	}
 	s.stage = nextValue
-	if s.at = skipBlanks(text, s.at+1); s.at == len(text) {
+	if s.at = wire.SkipBlanks(text, s.at+1); s.at == len(text) {
 		return 0, errShort
 	}
 	return s.at, nil
@@ -150,14 +152,6 @@ var (
 	errMalformed = errors.New("no JSON")
 	errNested    = errors.New("holds a value that is neither text, number, true, false nor null")
 )
-
-// skipBlanks is the place of the next byte that is no blank of JSON.
-func skipBlanks(text []byte, i int) int {
-	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
-		i++
-	}
-	return i
-}
 
 // isBehind: a byte that may stand behind a value.
 func isBehind(c byte) bool {
@@ -282,7 +276,7 @@ func (s *rowSource) more() error {
 // peek is the next byte that is no blank. What comes before it is used up.
 func (s *rowSource) peek() (byte, error) {
 	for {
-		if s.next = skipBlanks(s.text, s.next); s.next < len(s.text) {
+		if s.next = wire.SkipBlanks(s.text, s.next); s.next < len(s.text) {
 			return s.text[s.next], nil
 		}
 		if err := s.more(); err != nil {

@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // statsTag names the column of a struct field.
@@ -190,7 +192,7 @@ func storeFor(field reflect.Value) scanStore {
 	case *json.Number:
 		return scanStore{store: func(v Value) error { return storeNumber(p, v) }}
 	case *time.Time:
-		known := new(date)
+		known := new(wire.Date)
 		return scanStore{store: func(v Value) (err error) { *p, err = v.time(known); return err }}
 	case *netip.Addr:
 		known := new(texts)
@@ -248,7 +250,7 @@ func storeFor(field reflect.Value) scanStore {
 func storeInt[T int | int8 | int16 | int32 | int64](field reflect.Value) scanStore {
 	p, bits := pointerTo[T](field), field.Type().Bits()
 	return scanStore{store: func(v Value) error {
-		if n, ok := plainInt(v.raw); ok && int64(T(n)) == n {
+		if n, ok := wire.PlainInt(v.raw); ok && int64(T(n)) == n {
 			*p = T(n)
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // SessionsService makes sessions (service-interface section 4.5). It is [Client.Sessions], and safe for concurrent use.
@@ -57,7 +58,7 @@ var membersOfNoSession = []string{
 // cookie, a bare token as text (open point 5).
 func sessionID(r *reply) string {
 	var object map[string]json.RawMessage
-	if mendedJSON(r.body) != "" {
+	if wire.Defect(r.body) != "" {
 		return ""
 	}
 	if json.Unmarshal(r.body, &object) == nil {

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // StatsService reads security statistics (service-interface section 4.3). It is [Client.Stats], and safe for concurrent
@@ -403,7 +405,7 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, jso
 	if err := r.checkJSON(); err != nil {
 		return nil, nil, err
 	}
-	raw := json.RawMessage(exactNames(r.body))
+	raw := json.RawMessage(wire.ExactNames(r.body))
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) == nil {
 		raw = object["items"]
@@ -432,8 +434,8 @@ func announcesMore(page map[string]json.RawMessage, items int) bool {
 		return ok && !slices.Contains(nothing, string(value))
 	}
 	above := func(name string, n int) bool {
-		var number looseInt
-		return page[name] != nil && number.UnmarshalJSON(page[name]) == nil && number > looseInt(n)
+		var number wire.Int
+		return page[name] != nil && number.UnmarshalJSON(page[name]) == nil && number > wire.Int(n)
 	}
 	return says("has_more", "false", `"false"`, "null") || says("next_uri", `""`, "null") || above("total", items) || above("page_count", 1)
 }
@@ -462,11 +464,11 @@ func (n *nameList) UnmarshalJSON(b []byte) error {
 func nameIn(item json.RawMessage) (string, error) {
 	var name string
 	var object struct {
-		Name       string  `json:"name"`
-		URI        string  `json:"uri"`
-		EntriesURI present `json:"entries_uri"`
-		List       present `json:"list"`
-		Deprecated present `json:"deprecated"`
+		Name       string       `json:"name"`
+		URI        string       `json:"uri"`
+		EntriesURI wire.Present `json:"entries_uri"`
+		List       wire.Present `json:"list"`
+		Deprecated wire.Present `json:"deprecated"`
 	}
 	if json.Unmarshal(item, &name) == nil && name != "" {
 		return name, nil
@@ -475,7 +477,7 @@ func nameIn(item json.RawMessage) (string, error) {
 		!bool(object.EntriesURI || object.List || object.Deprecated) && !strings.Contains(object.URI, listsPath+"/") {
 		return object.Name, nil
 	}
-	return "", fmt.Errorf("%s is no name", clip(item))
+	return "", fmt.Errorf("%s is no name", wire.Clip(item))
 }
 
 // IncompleteError is a statistics response with fewer rows than it should have: as many as match the query, up to its

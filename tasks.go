@@ -6,6 +6,8 @@ import (
 	"iter"
 	"log/slog"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // TasksService reads the records of long-running operations (service-interface section 4.1). It is [Client.Tasks], and
@@ -58,11 +60,11 @@ func (t *Task) UnmarshalJSON(b []byte) error {
 	type plain Task
 	w := struct {
 		*plain
-		BeginTime   timestamp `json:"begin_time"`
-		EndTime     timestamp `json:"end_time"`
-		LastUpdated timestamp `json:"last_updated"`
+		BeginTime   wire.Timestamp `json:"begin_time"`
+		EndTime     wire.Timestamp `json:"end_time"`
+		LastUpdated wire.Timestamp `json:"last_updated"`
 	}{plain: (*plain)(t)}
-	if err := decodeExactly(b, &w); err != nil {
+	if err := wire.Decode(b, &w); err != nil {
 		return err
 	}
 	t.BeginTime, t.EndTime, t.LastUpdated = w.BeginTime.Time, w.EndTime.Time, w.LastUpdated.Time
@@ -252,7 +254,7 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 	var m struct {
 		Complete *bool `json:"complete"`
 	}
-	_ = decodeExactly(b, &m) // it was decoded before
+	_ = wire.Decode(b, &m) // it was decoded before
 	t.known = m.Complete != nil || t.ErrorInfo != nil
 	return nil
 }

@@ -16,11 +16,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	retryablehttp "github.com/hashicorp/go-retryablehttp"
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // The way of a call: a service describes it (call), send gives it to the retry loop of go-retryablehttp with hooks of
@@ -424,7 +424,7 @@ func (t *transport) attempt(req *http.Request, x *exchange, shown credential) {
 	a.generation = shown.generation
 	// What a transport of the user's does to URL and header stays out of the next attempt.
 	own := &struct {
-		wire
+		connTrace
 		dog    watchdog
 		url    url.URL
 		header headerValues
@@ -554,12 +554,10 @@ func endless(resp *http.Response, begun bool) bool {
 
 // isCut: the body of an endless response is only the beginning of a JSON text. What begins otherwise may be anything.
 func (x *exchange) isCut(body []byte) bool {
-	text := bytes.TrimLeft(body, " \t\r\n")
-	if len(text) == 0 {
+	if wire.SkipBlanks(body, 0) == len(body) {
 		return x.hasBody
 	}
-	_, err := jsontext.NewDecoder(bytes.NewReader(text), unboundedNames).ReadValue()
-	return bytes.IndexByte([]byte(`{["`), text[0]) >= 0 && errors.Is(err, io.ErrUnexpectedEOF)
+	return wire.IsCut(body)
 }
 
 // readBody reads a reply whole and closes it, of one that is no success the beginning. One longer than the limit is an

@@ -1,16 +1,13 @@
-package webdelivery
+package wire
 
-import (
-	"net/netip"
-	"time"
-)
+import "time"
 
-// The kinds of values that most rows have are read here without making a string of each. Whatever is not in the
-// plain form is left to the packages time, strconv and net/netip, so that they alone say what is valid beyond it.
+// Most numbers and timestamps have a plain form, which is read here without making a string of each. Every other form is
+// left to the packages strconv and time, so that they alone decide what else is valid.
 
-// plainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, in UTC. Most timestamps have
-// the date of the one before.
-func plainTimestamp(text []byte, known *date) (time.Time, bool) {
+// PlainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, in UTC. It returns false for
+// every other form. Most timestamps have the date of the one before, so known keeps that date between calls.
+func PlainTimestamp(text []byte, known *Date) (time.Time, bool) {
 	const form = "yyyy-MM-ddTHH:mm:ss"
 	if len(text) < len(form) || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':' {
 		return time.Time{}, false
@@ -36,24 +33,25 @@ func plainTimestamp(text []byte, known *date) (time.Time, bool) {
 	return time.Unix(int64(known.days*24+hour)*3600+int64(minute*60+second), int64(nanos)).UTC(), true
 }
 
-// date is a date that has been read: yyyy-MM-dd, whose dashes were looked at before.
-type date struct {
-	text [10]byte
-	days int // from 1970
+// Date is the date that [PlainTimestamp] read last. The zero value holds none.
+type Date struct {
+	text [10]byte // yyyy-MM-dd
+	days int      // from 1970
 }
 
-func (k *date) read(text [10]byte) bool {
+// read reads a date whose dashes PlainTimestamp has checked.
+func (k *Date) read(text [10]byte) bool {
 	var d digits
 	year := d.two(text[:], 0)*100 + d.two(text[:], 2)
 	month, day := d.two(text[:], 5), d.two(text[:], 8)
 	if d.wrong() || month < 1 || month > 12 || day < 1 || day > daysOf(month, year) {
 		return false
 	}
-	*k = date{text, daysBefore(year, month) + day - 1}
+	*k = Date{text, daysBefore(year, month) + day - 1}
 	return true
 }
 
-// digits reads digits and remembers whether all were.
+// digits reads digits and remembers whether all of them were digits.
 type digits uint
 
 func (d *digits) one(text []byte, i int) int {
@@ -86,8 +84,8 @@ func daysBefore(year, month int) int {
 	return days
 }
 
-// plainInt reads a whole number of up to 18 digits.
-func plainInt(text []byte) (int64, bool) {
+// PlainInt reads a whole number of up to 18 digits. It returns false for every other form.
+func PlainInt(text []byte) (int64, bool) {
 	unsigned := text
 	if len(text) > 0 && text[0] == '-' {
 		unsigned = text[1:]
@@ -106,41 +104,4 @@ func plainInt(text []byte) (int64, bool) {
 		n = -n
 	}
 	return n, true
-}
-
-// plainIPv4 reads four numbers with dots between.
-func plainIPv4(text []byte) (netip.Addr, bool) {
-	const longest = len("255.255.255.255")
-	var padded [longest + 1]byte // ends with what is no digit, so that there is no end to look for
-	if copy(padded[:], text) > longest {
-		return netip.Addr{}, false
-	}
-	var bytes [4]byte
-	i := 0
-	for at := range bytes {
-		if at > 0 {
-			if padded[i] != '.' {
-				return netip.Addr{}, false
-			}
-			i++
-		}
-		value := padded[i] - '0'
-		if value > 9 {
-			return netip.Addr{}, false
-		}
-		i++
-		if digit := padded[i] - '0'; digit <= 9 && value > 0 {
-			value = value*10 + digit
-			i++
-			if digit := padded[i] - '0'; digit <= 9 {
-				if value > 25 || value == 25 && digit > 5 {
-					return netip.Addr{}, false
-				}
-				value = value*10 + digit
-				i++
-			}
-		}
-		bytes[at] = value
-	}
-	return netip.AddrFrom4(bytes), i == len(text)
 }

@@ -1,0 +1,87 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+func TestEnvelopeCodeIsReadWhereThereIsOne(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{
+		`{"code":400}`: 400, `{"code":"400"}`: 400, `{"code":201,"transaction_id":7}`: 201, `{"code":null}`: 0, `{"transaction_id":7}`: 0,
+		`{}`: 0, ``: 0, `null`: 0, `[]`: 0, `400`: 0, `<html>`: 0, `{"code":"E17"}`: 0,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, want, wire.EnvelopeCode([]byte(body)))
+		})
+	}
+}
+
+func TestEnvelopeCodeHearsEveryRefusal(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{
+		`{"CODE":400}`: 400, `{"\u0063ode":400}`: 400, `{"code":200,"Code":503}`: 503, `{"code":503,"code":200}`: 503,
+		"\ufeff" + `{"code":400}`: 400, `{"code":400,"description":"cu`: 400, `{"code":400.5}`: 500,
+		`{"code":{"major":4}}`: 0, `{"nested":{"code":400}}`: 0, `{"description":"code"}`: 0, "{\"code\":400,\"d\":\"\xff\"}": 400,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, want, wire.EnvelopeCode([]byte(body)))
+		})
+	}
+}
+
+func TestEnvelopeCodeOfWhatIsNoEnvelope(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{
+		`{"code":400,"id":7}`: 0, `{"id":7,"code":400}`: 0, `{"code":400,"id":null}`: 400, `{"code":400,"ID":7}`: 400, `{"code":400,"other":0}`: 0,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, want, wire.EnvelopeCode([]byte(body), "id", "other"))
+		})
+	}
+}
+
+func TestGraver(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, 503, wire.Graver(400, jsontext.Value(`503`)))
+	assert.Equal(t, 400, wire.Graver(400, jsontext.Value(`"200"`)))
+	assert.Equal(t, 500, wire.Graver(400, jsontext.Value(`0.5`)))
+	assert.Equal(t, 400, wire.Graver(400, jsontext.Value(`[503]`)))
+}
+
+func TestErrorTextIsFoundInEachOfItsMembers(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"description":"a","message":"b","error_info":{"message":"c"}}`: "a",
+		`{"description":"","message":"b","error_info":{"message":"c"}}`:  "b",
+		`{"description":null,"message":5,"error_info":{"message":"c"}}`:  "c",
+		`{"error_info":{"message":"c","details":7}}`:                     "c",
+		`{"Description":"a"}`: "",
+		`{"error_info":null}`: "",
+		`{"description":"a`:   "",
+		``:                    "",
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, want, wire.ErrorText([]byte(body)))
+		})
+	}
+}
+
+func TestErrorWordsOneByOne(t *testing.T) {
+	t.Parallel()
+	var w wire.ErrorWords
+	assert.Empty(t, w.Text())
+	w.Add("error_info", []byte(`{"message":"c"}`))
+	assert.Equal(t, "c", w.Text())
+	w.Add("message", []byte(`"b"`))
+	w.Add("description", []byte(`["a"]`))
+	assert.Equal(t, "b", w.Text())
+}

@@ -1,0 +1,88 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+func TestDecodeMatchesExactNamesOnly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"id":"a"}`:                             "a",
+		`{"id":"a","ID":"b","Id":"c"}`:           "a",
+		`{"\u0049d":"b"}`:                        "",
+		`{"\u0069d":"a"}`:                        "a",
+		`{"nested":{"ID":"b"},"id" : "a"}`:       "a",
+		`{"x":"\\","ID":"b"}`:                    "",
+		`{"x":"\"id\":","ID"` + "\n\t" + `:"b"}`: "",
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			var got struct {
+				ID string `json:"id"`
+			}
+			require.NoError(t, wire.Decode([]byte(text), &got))
+			assert.Equal(t, want, got.ID)
+		})
+	}
+	var got struct {
+		Skin string `json:"skin"`
+	}
+	require.NoError(t, wire.Decode([]byte(`{"\u017fkin":"b","s\u212ain":"c"}`), &got))
+	assert.Empty(t, got.Skin, "encoding/json folds these letters to s and k")
+}
+
+// Whatever the text: it stays valid or invalid, and only names change.
+func FuzzExactNames(f *testing.F) {
+	for _, seed := range []string{`{"a":1,"B":[{"C":"D:"}]}`, `{"\u0041":"\\\""}`, `"A"`, `{"A" :`, `{"A`, `{"\`, "{\"\u017f\":null}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		exact := wire.ExactNames(text)
+		require.Equal(t, json.Valid(text), json.Valid(exact))
+		if !json.Valid(text) {
+			return
+		}
+		var before, after any
+		require.NoError(t, json.Unmarshal(text, &before))
+		require.NoError(t, json.Unmarshal(exact, &after))
+		object, ok := before.(map[string]any)
+		if !ok {
+			return
+		}
+		changed := after.(map[string]any)
+		for name := range object {
+			plain := strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || 'A' <= r && r <= 'Z' }) < 0
+			if plain {
+				assert.Contains(t, changed, name)
+			} else {
+				assert.Contains(t, changed, "-"+name)
+			}
+		}
+	})
+}
+
+func TestMembersAreThoseOfTheObjectItself(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		`{}`: nil,
+		`{"a":1,"b":"c","a":{"d":1,"e":[{"f":2}]}}`: {"a", "b", "a"},
+		`{"\u0061":["x","y"],"z\"":"{"}`:            {"a", `z"`},
+		`{ "A" : "a,b" , "c" : [ ] }`:               {"A", "c"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for name := range wire.Members([]byte(text)) {
+				got = append(got, string(name))
+			}
+			assert.Equal(t, want, got)
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Code is a code that should be a whole number, however the service writes it. A word in quotes leaves it unchanged,
+// because the HTTP status says the same. A Code has 32 bits everywhere, and a number out of range becomes the nearest one
+// in range, never a small one. Of several codes that are decoded into one Code the greatest stays.
+type Code int
+
+// UnmarshalJSON reads a number, also one in quotes. It returns an error for a number that is not a whole one.
+func (c *Code) UnmarshalJSON(b []byte) error {
+	if n, ok := PlainInt(b); ok { // as most services write it
+		*c = max(*c, Code(Int(n).Clamp()))
+		return nil
+	}
+	text, quoted := string(b), b[0] == '"'
+	if quoted {
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+		text = strings.TrimSpace(text)
+	}
+	if text == "" || text == "null" {
+		return nil
+	}
+	f, err := strconv.ParseFloat(text, 64) // infinite if it is too large
+	isNumber := strings.IndexByte("-0123456789", text[0]) >= 0 && (err == nil || errors.Is(err, strconv.ErrRange))
+	switch {
+	case isNumber && f == math.Trunc(f):
+		*c = max(*c, Code(min(max(f, math.MinInt32), math.MaxInt32)))
+	case isNumber || !quoted:
+		return fmt.Errorf("the code %s is no whole number", Clip(b))
+	}
+	return nil
+}
+
+// Int is a whole number that may stand in quotes. It keeps all its digits.
+type Int int64
+
+// UnmarshalJSON reads a whole number. Null and an empty text leave the Int unchanged.
+func (n *Int) UnmarshalJSON(b []byte) error {
+	text := strings.Trim(string(b), `"`)
+	if text == "null" || text == "" {
+		return nil
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s is not a whole number of 64 bits", Clip(b))
+	}
+	*n = Int(v)
+	return nil
+}
+
+// Clamp returns the nearest number of 32 bits, which fits an int everywhere.
+func (n Int) Clamp() int { return int(min(max(n, math.MinInt32), math.MaxInt32)) }
+
+// Present is true after a member was decoded that is not null.
+type Present bool
+
+// UnmarshalJSON sets the Present.
+func (p *Present) UnmarshalJSON(b []byte) error {
+	*p = string(b) != "null"
+	return nil
+}
+
+// Timestamp is an ISO 8601 timestamp of the service, in UTC. The service document shows no pattern, so it is read in all
+// usual ones; a timestamp without a zone is UTC.
+type Timestamp struct{ time.Time }
+
+// UnmarshalJSON reads a timestamp. An empty text and null are the zero time.
+func (t *Timestamp) UnmarshalJSON(b []byte) error {
+	if n := len(b); n >= 2 && b[0] == '"' {
+		if at, ok := PlainTimestamp(bytes.TrimSuffix(b[1:n-1], []byte("Z")), new(Date)); ok {
+			t.Time = at
+			return nil
+		}
+	}
+	var text string
+	if err := json.Unmarshal(b, &text); err != nil {
+		return err
+	}
+	if text == "" {
+		return nil
+	}
+	at, err := ParseTimestamp(text)
+	t.Time = at
+	return err
+}
+
+var timestampLayouts = []string{
+	time.RFC3339,
+	"2006-01-02T15:04:05Z0700",
+	"2006-01-02T15:04:05",
+	"2006-01-02 15:04:05Z07:00",
+	"2006-01-02 15:04:05",
+	time.DateOnly,
+}
+
+// ParseTimestamp reads the text of a [Timestamp].
+func ParseTimestamp(text string) (time.Time, error) {
+	for _, layout := range timestampLayouts {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%s is not an ISO 8601 timestamp", Clip([]byte(strconv.Quote(text))))
+}
