@@ -27,11 +27,10 @@ FUZZTIME := 3s
 
 ALLOCS := -check
 
-# Where all depends on it: calls, credentials, collections, purges, changes of lists, rows; in internal/address, addresses;
-# in internal/ipset, entries of lists; in internal/listorder, the order of changes.
-MUTATED := transport.go auth.go login.go pagination.go purgequeue.go delivery.go plan.go snapshot.go planguards.go apply.go rows.go rowreader.go
+# Where all depends on it: calls, credentials, collections, purges, changes of lists.
+MUTATED := transport.go auth.go login.go pagination.go purgequeue.go delivery.go plan.go snapshot.go planguards.go apply.go
 # The packages that the SDK stands on, each with tests at its own door.
-ROOMS := $(patsubst %,./internal/%,address ipset listorder pace redact wire)
+ROOMS := $(patsubst %,./internal/%,address ipset listorder pace redact rowjson wire)
 MUTATION_FLAGS :=
 
 # How long make soak works.

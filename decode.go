@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -151,10 +152,11 @@ func (r *reply) broken(err error) *Error {
 }
 
 // refusedBy is the error for a stream whose envelope refuses after all, behind what has been handed out.
-func (r *reply) refusedBy(in *resultReader) *Error {
-	r.exchange.last.code, r.exchange.answered.code = in.code, in.code
+func (r *reply) refusedBy(in *rowjson.Reader) *Error {
+	code, words := in.Envelope()
+	r.exchange.last.code, r.exchange.answered.code = code, code
 	e := r.exchange.newError(nil)
-	e.Description = r.exchange.client.auth.text(cmp.Or(in.said.Text(), http.StatusText(in.code)))
+	e.Description = r.exchange.client.auth.text(cmp.Or(words, http.StatusText(code)))
 	return e
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // purgeBody is the body of a purge request (service-interface section 2.2). There is no limit on the number of URIs, so
@@ -127,7 +129,7 @@ func appendText(b []byte, text string) []byte {
 }
 
 func textSize(text string) int {
-	if plainText([]byte(text), 0) == len(text) {
+	if wire.PlainText([]byte(text), 0) == len(text) {
 		return len(text) + 2
 	}
 	return len(appendText(nil, text))

@@ -121,3 +121,11 @@ func fingerprint(entries []held) string {
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
+
+// roomFor makes room for n more by doubling. If a slice becomes long, append alone copies it more often.
+func roomFor[T any](s []T, n int) []T {
+	if cap(s)-len(s) < n {
+		s = slices.Grow(s, max(n, len(s)))
+	}
+	return s
+}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -164,30 +165,42 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var kept rowStore
+	var kept keptResult
 	in, err := f.whole(ctx, cl, &kept)
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Query: in.echo, Columns: slices.Clone(in.table.columns.names), TotalResults: in.total, Rows: kept.rows(in.rows)}
+	rows := make([]Row, 0, in.Count())
+	for row := range kept.rows.All() {
+		rows = append(rows, Row{row})
+	}
+	result := &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}
 	return result, f.complete(in, p.Limit, 0)
 }
 
-// whole reads a reply to its end, within the time of an attempt, and keeps its rows unless kept is nil: then its total is
-// what counts, and has to be one.
-func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*resultReader, error) {
-	var in *resultReader
+// keptResult is what Query keeps of a response.
+type keptResult struct {
+	rows rowjson.Store
+	echo QueryEcho
+}
+
+// whole reads a response to its end, within the time of an attempt, and keeps the result unless kept is nil: then its
+// total is what counts, and has to be one.
+func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *keptResult) (*rowjson.Reader, error) {
+	var in *rowjson.Reader
 	cl.take = func(body io.Reader) (int, error) {
-		in = newResultReader(body, f.client.maxBody, f.client.auth)
+		config := f.reading()
 		if kept != nil {
-			*kept = rowStore{} // an attempt before may have left some
+			*kept = keptResult{} // an attempt before may have left something
+			config.Query = &kept.echo
 		}
-		for in.next() {
+		in = rowjson.NewReader(body, config)
+		for in.Next() {
 			if kept != nil {
-				kept.add(&in.table)
+				kept.rows.Add(in.Row())
 			}
 		}
-		return in.envelopeCode(), in.err
+		return in.EnvelopeCode(), in.Err()
 	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
@@ -196,13 +209,18 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *rowStore) (*r
 	if err := r.checkPresent(); err != nil {
 		return nil, err
 	}
-	if in.err != nil {
-		return nil, r.bad("", in.err)
+	if in.Err() != nil {
+		return nil, r.bad("", in.Err())
 	}
-	if kept == nil && in.rows > in.total {
-		return nil, r.bad(fmt.Sprintf("total_results is %d, and the response has %d rows", in.total, in.rows), nil)
+	if kept == nil && in.Count() > in.Total() {
+		return nil, r.bad(fmt.Sprintf("total_results is %d, and the response has %d rows", in.Total(), in.Count()), nil)
 	}
 	return in, nil
+}
+
+// reading is how every response with rows is read.
+func (f *StatsFamily[Q]) reading() rowjson.Config {
+	return rowjson.Config{Limit: rowjson.Limit{Bytes: f.client.maxBody, Err: ErrResponseTooLarge}, Redactor: rowRedactor{f.client.auth}}
 }
 
 // Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
@@ -243,8 +261,8 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 	return func(yield func(Row, error) bool) {
 		one, err := f.whole(ctx, first, nil)
-		if err == nil && one.total > 0 {
-			p, total := asked, one.total // several loops may run at the same time
+		if err == nil && one.Total() > 0 {
+			p, total := asked, one.Total() // several loops may run at the same time
 			p.Limit = total
 			if f.rules.top > 0 {
 				p.Limit = min(total, f.rules.top)
@@ -263,11 +281,12 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 // stream sends a call and yields its rows. It returns nil when the user has stopped. The reply is complete when it has
 // as many rows as match up to the limit, and no fewer than least.
 func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64, yield func(Row, error) bool) error {
-	var in *resultReader
+	var in *rowjson.Reader
+	found := false
 	cl.begin = func(body io.Reader) (int, error) {
-		in = newResultReader(body, f.client.maxBody, f.client.auth)
-		in.next()
-		return in.envelopeCode(), in.err
+		in = rowjson.NewReader(body, f.reading())
+		found = in.Next()
+		return in.EnvelopeCode(), in.Err()
 	}
 	r, err := f.client.send(ctx, cl)
 	if err != nil {
@@ -277,17 +296,17 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	if isHTML(r.header) {
 		return r.bad("an HTML page", nil)
 	}
-	in.meter.from = r.stream // the beginning need not be kept any longer
-	for ; in.found; in.next() {
-		if !yield(Row{table: &in.table}, nil) {
+	in.ReadOn(r.stream) // the beginning need not be kept any longer
+	for ; found; found = in.Next() {
+		if !yield(Row{in.Row()}, nil) {
 			return nil
 		}
 	}
 	switch {
-	case in.envelopeCode() >= http.StatusBadRequest:
+	case in.EnvelopeCode() >= http.StatusBadRequest:
 		return r.refusedBy(in)
-	case in.err != nil:
-		return r.broken(in.err)
+	case in.Err() != nil:
+		return r.broken(in.Err())
 	default:
 		return f.complete(in, limit, least)
 	}
@@ -295,8 +314,8 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 
 // complete checks that no row is missing: there are as many as match, up to the limit, and no fewer than least; but never
 // more than a top-K gives.
-func (f *StatsFamily[Q]) complete(in *resultReader, limit, least int64) error {
-	want := in.total
+func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit, least int64) error {
+	want := in.Total()
 	switch {
 	case f.rules.unlimited:
 	case limit > 0:
@@ -308,10 +327,10 @@ func (f *StatsFamily[Q]) complete(in *resultReader, limit, least int64) error {
 		want, least = min(want, f.rules.top), min(least, f.rules.top)
 	}
 	switch {
-	case in.rows < want:
-		return &IncompleteError{Got: in.rows, Total: in.total}
-	case in.rows < least:
-		return &IncompleteError{Got: in.rows, Total: least}
+	case in.Count() < want:
+		return &IncompleteError{Got: in.Count(), Total: in.Total()}
+	case in.Count() < least:
+		return &IncompleteError{Got: in.Count(), Total: least}
 	default:
 		return nil
 	}

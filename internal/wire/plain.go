@@ -1,6 +1,10 @@
 package wire
 
-import "time"
+import (
+	"encoding/binary"
+	"math/bits"
+	"time"
+)
 
 // Most numbers and timestamps have a plain form, which is read here without making a string of each. Every other form is
 // left to the packages strconv and time, so that they alone decide what else is valid.
@@ -104,4 +108,24 @@ func PlainInt(text []byte) (int64, bool) {
 		n = -n
 	}
 	return n, true
+}
+
+// PlainText returns the index of the first byte from i on that is not plain text within a JSON string: a quote, a
+// backslash, a control character, or a byte beyond ASCII. It looks at eight bytes at a time.
+func PlainText(text []byte, i int) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(text); i += 8 {
+		w := binary.LittleEndian.Uint64(text[i:])
+		quote, backslash := w^(ones*'"'), w^(ones*'\\')
+		// A byte's high bit is set where it is below the number subtracted from it, and was not set before.
+		found := (w | (w - ones*' ') | (quote - ones) | (backslash - ones)) & highs
+		if found != 0 {
+			// Borrows only spread upwards, so that the lowest mark is right.
+			return i + bits.TrailingZeros64(found)/8
+		}
+	}
+	for i < len(text) && text[i] >= ' ' && text[i] != '"' && text[i] != '\\' && text[i] < 0x80 {
+		i++
+	}
+	return i
 }

@@ -53,3 +53,17 @@ func TestPlainTimestampsOfEveryDay(t *testing.T) {
 		}
 	}
 }
+
+func FuzzPlainText(f *testing.F) {
+	for _, seed := range []string{`text"`, "12345678\x7f\"", "1234567\x1f89", "\xff", `12345678\`, "12345678\"12345678", "", "ü"} {
+		f.Add([]byte(seed), 0)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, from int) {
+		from = min(max(from, 0), len(text))
+		want := from
+		for want < len(text) && text[want] >= ' ' && text[want] < 0x80 && text[want] != '"' && text[want] != '\\' {
+			want++
+		}
+		require.Equal(t, want, wire.PlainText(text, from), "%q", text)
+	})
+}

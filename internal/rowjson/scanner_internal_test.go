@@ -1,4 +1,4 @@
-package webdelivery
+package rowjson
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func FuzzScanRow(f *testing.F) {
 			assert.Equal(t, got, again.marks)
 		}
 
-		source := rowSource{from: oneByOne{bytes.NewReader(text)}, max: 1 << 20}
+		source := rowSource{from: oneByOne{bytes.NewReader(text)}, limit: Limit{Bytes: 1 << 20}}
 		require.NoError(t, source.more())
 		streamed, err := source.row()
 		require.NoError(t, err)

@@ -1,8 +1,9 @@
-package webdelivery
+package rowjson
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"testing"
 
@@ -12,18 +13,20 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// readAll reads a reply and gives each row as JSON, as it comes and when it was kept.
+var errTooLarge = errors.New("too large")
+
+// readAll reads a response and returns each row as JSON, as it comes and as it was kept.
 func readAll(body io.Reader) (rows, kept []string, err error) {
-	r := newResultReader(body, 1<<20, nil)
-	var store rowStore
-	for r.next() {
-		rows = append(rows, Row{table: &r.table}.String())
-		store.add(&r.table)
+	r := NewReader(body, Config{Limit: Limit{1 << 20, errTooLarge}})
+	var store Store
+	for r.Next() {
+		rows = append(rows, string(r.Row().JSON()))
+		store.Add(r.Row())
 	}
-	for _, row := range store.rows(r.rows) {
-		kept = append(kept, row.String())
+	for row := range store.All() {
+		kept = append(kept, string(row.JSON()))
 	}
-	return rows, kept, r.err
+	return rows, kept, r.Err()
 }
 
 // oneByOne gives its bytes one at a time, as a slow network does.

@@ -1,0 +1,114 @@
+package rowjson
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// Fields says which fields of a struct take the values of a row.
+type Fields struct {
+	Tag   string                   // the key of the struct tag that names the column
+	Value func(pointer any) *Value // returns where to keep a whole Value if the pointer to a field is of a type for that; otherwise nil
+}
+
+// Columns lists the columns that the fields of a struct type name, in their order, those of embedded structs included. It
+// returns nil for other types. A name may come twice.
+func (f Fields) Columns(t reflect.Type) []string {
+	var names []string
+	for _, field := range f.tagged(t) {
+		names = append(names, field.Tag.Get(f.Tag))
+	}
+	return names
+}
+
+// tagged lists the fields with the tag.
+func (f Fields) tagged(t reflect.Type) []reflect.StructField {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var tagged []reflect.StructField
+	for _, field := range reflect.VisibleFields(t) {
+		if field.Tag.Get(f.Tag) != "" {
+			tagged = append(tagged, field)
+		}
+	}
+	return tagged
+}
+
+// ColumnError is a value that does not fit its field, or a column that is missing. It holds no secrets.
+type ColumnError struct {
+	Column string
+	Value  string // in JSON; "" if the column is missing
+	Err    error  // what is wrong
+}
+
+// Error says which column it is, and what is wrong.
+func (e *ColumnError) Error() string { return fmt.Sprintf("column %q: %v", e.Column, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *ColumnError) Unwrap() error { return e.Err }
+
+// Plan writes rows into one struct. It is built once for a type and the columns of a response, so that nothing is looked
+// up for each value.
+type Plan struct {
+	columns *columns
+	steps   []step
+}
+
+type step struct {
+	column int
+	name   string
+	store
+}
+
+// Plan returns a Plan that writes rows with the columns of row into the struct that target points to. It returns a
+// *ColumnError if row has no column of a name, and another error if target is not suitable.
+func (f Fields) Plan(target any, row Row) (*Plan, error) {
+	value := reflect.ValueOf(target).Elem()
+	fields := f.tagged(value.Type())
+	if len(fields) == 0 {
+		return nil, fmt.Errorf("into %v, which is no struct with %s tags", value.Type(), f.Tag)
+	}
+	plan := &Plan{columns: row.columns()}
+	for _, field := range fields {
+		name := field.Tag.Get(f.Tag)
+		column, ok := plan.columns.index[name]
+		if !ok {
+			return nil, &ColumnError{Column: name, Err: errors.New("there is no such column")}
+		}
+		at, err := value.FieldByIndexErr(field.Index)
+		if err != nil || !field.IsExported() {
+			return nil, fmt.Errorf("cannot set field %s of %v", field.Name, value.Type())
+		}
+		s := f.storeFor(at)
+		if s.set == nil {
+			return nil, fmt.Errorf("cannot read into field %s of %v, a %v", field.Name, value.Type(), field.Type)
+		}
+		plan.steps = append(plan.steps, step{column, name, s})
+	}
+	return plan, nil
+}
+
+// Fits reports whether a row has the columns that the Plan was built for. A nil Plan fits no row.
+func (p *Plan) Fits(row Row) bool {
+	return p != nil && row.table != nil && p.columns == row.table.columns
+}
+
+// Store writes a row that fits into the struct. It returns nil if every value fits its field.
+func (p *Plan) Store(row Row) *ColumnError {
+	text, marks := row.table.text, row.marks()
+	for i := range p.steps {
+		step := &p.steps[i]
+		value := valueAt(text, marks, step.column)
+		err := errNull
+		if step.nulls || value.raw[0] != 'n' {
+			err = step.set(value)
+		}
+		if err != nil {
+			redactor := p.columns.redactor
+			return &ColumnError{Column: step.name, Value: redactor.RedactValue(value.Raw()), Err: redactor.RedactError(err)}
+		}
+	}
+	return nil
+}

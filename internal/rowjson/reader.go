@@ -1,0 +1,336 @@
+package rowjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+// Reader reads one statistics response as it arrives. Its members may come in any order; unknown ones are skipped.
+// jsontext reads up to the rows and from behind them on, and validates every byte, UTF-8 included. The scanner splits the
+// rows. (Service document, section 2.4; open point 30.)
+type Reader struct {
+	dec   tokenizer
+	meter *meter
+
+	redactor Redactor
+	query    any             // what the member query is decoded into; nil for nothing
+	known    map[string]bool // members that have come
+	total    int64           // -1 until total_results has come
+	rows     int64           // read so far
+	code     int             // of an envelope, in place of a result or beside one
+	words    wire.ErrorWords // of that envelope
+	moved    bool            // the tokenizer began anew, behind the rows
+	held     []byte          // rows that came before the columns
+	table    table           // the last row
+
+	begun, ended bool
+	inRows       bool
+	left         int64     // of the limit for everything but the rows, while the rows are read
+	source       rowSource // the rows that are being read, if inRows
+
+	err error // that ended the reading
+}
+
+// NewReader returns a Reader of a response body.
+func NewReader(body io.Reader, config Config) *Reader {
+	m := &meter{from: body, limit: config.Limit, left: config.Limit.Bytes}
+	return &Reader{dec: newTokenizer(m), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
+}
+
+// ReadOn changes where the rest of the body comes from.
+func (r *Reader) ReadOn(from io.Reader) { r.meter.from = from }
+
+// Next reads the next row. It returns false at the end of the response, and if Err returns an error. Rows that come before
+// their columns are read when the response has ended.
+func (r *Reader) Next() bool {
+	for found := false; r.err == nil; {
+		switch {
+		case r.inRows:
+			found, r.err = r.nextRow()
+		case r.ended:
+			return false
+		default:
+			r.err = r.readMembers()
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// Row returns the row that Next read. It is valid until the next call of Next.
+func (r *Reader) Row() Row { return Row{table: &r.table} }
+
+// Err returns the error that ended the reading; nil while there is none, and after a complete response.
+func (r *Reader) Err() error { return r.err }
+
+// Columns returns the names of the columns; nil until they have come. The list belongs to the caller.
+func (r *Reader) Columns() []string {
+	if r.table.columns == nil {
+		return nil
+	}
+	return slices.Clone(r.table.columns.names)
+}
+
+// Count returns the number of rows that Next has read.
+func (r *Reader) Count() int64 { return r.rows }
+
+// Total returns total_results; -1 until it has come.
+func (r *Reader) Total() int64 { return r.total }
+
+// Envelope returns the code of an envelope that came in place of a result or beside one, and what the service says there.
+func (r *Reader) Envelope() (code int, words string) { return r.code, r.words.Text() }
+
+// EnvelopeCode returns the code of an envelope if it is certain: after a response that was read to its end, or up to a
+// member that an envelope does not have. Otherwise it is below 0.
+func (r *Reader) EnvelopeCode() int {
+	if r.ended || r.isResult() {
+		return r.code
+	}
+	return -1
+}
+
+// isResult reports whether a member has come that an envelope does not have.
+func (r *Reader) isResult() bool { return r.known["columns"] || r.known["rows"] }
+
+// readMembers reads on to the rows, or to the end of the response.
+func (r *Reader) readMembers() error {
+	err := r.toRows()
+	if err == nil || !r.moved {
+		return err
+	}
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("bytes after the rows: %w", syntax.Err) // its offset is not the one in the response
+	}
+	return err
+}
+
+func (r *Reader) toRows() error {
+	if !r.begun {
+		if err := r.expect('{'); err != nil {
+			return err
+		}
+		r.begun = true
+	}
+	for r.dec.PeekKind() != '}' {
+		name, err := r.dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		if err := r.member(name.String()); err != nil || r.inRows {
+			return err
+		}
+	}
+	if err := r.expect('}'); err != nil {
+		return err
+	}
+	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return errors.Join(errors.New("bytes after the reply"), err)
+	}
+	r.ended = true
+	switch {
+	case r.table.columns == nil:
+		return errors.New("no columns")
+	case !r.known["rows"]:
+		return errors.New("no rows")
+	case r.total < 0:
+		return errors.New("no total_results")
+	case r.held == nil:
+		return nil
+	}
+	if kind := jsontext.Value(r.held).Kind(); kind != '[' {
+		return fmt.Errorf("rows is no array, but %v", kind)
+	}
+	r.source, r.inRows = rowSource{text: r.held, next: 1, limit: r.meter.limit}, true
+	return nil
+}
+
+// maxWords is how long a member may be in which an envelope says what is wrong.
+const maxWords = 64 << 10
+
+func (r *Reader) member(name string) error {
+	switch name {
+	case "columns", "rows", "total_results", "query":
+		return r.resultMember(name)
+	case "description", "message", "error_info":
+		value, err := r.dec.ReadValue()
+		if err == nil && len(value) <= maxWords {
+			r.words.Add(name, value)
+		}
+		return err
+	}
+	if !strings.EqualFold(name, "code") || r.dec.PeekKind() == '{' || r.dec.PeekKind() == '[' {
+		return r.skip()
+	}
+	value, err := r.dec.ReadValue()
+	if err == nil {
+		r.code = wire.Graver(r.code, value)
+	}
+	return err
+}
+
+// resultMember reads a member of a result, of which none may come twice. Columns and rows that are null count as missing.
+func (r *Reader) resultMember(name string) error {
+	isTable := name == "columns" || name == "rows"
+	switch {
+	case r.known[name]:
+		return fmt.Errorf("duplicate member %s", name)
+	case isTable && r.dec.PeekKind() == 'n':
+		return r.skip()
+	case r.known == nil:
+		r.known = map[string]bool{}
+	}
+	r.known[name] = true
+	switch {
+	case name == "columns":
+		return r.readColumns()
+	case name == "rows" && r.table.columns != nil:
+		return r.openRows()
+	}
+	value, err := r.dec.ReadValue()
+	switch {
+	case err != nil:
+		return err
+	case name == "rows":
+		// Without columns a row means nothing, so the rows wait, within the limit.
+		r.held = bytes.Clone(value) // the next read would overwrite it
+	case name == "total_results":
+		return r.readTotal(value)
+	case r.query != nil:
+		_ = wire.Decode(value, r.query) // one of an unexpected shape takes no row away
+	}
+	return nil
+}
+
+func (r *Reader) readTotal(value []byte) error {
+	if err := json.Unmarshal(value, &r.total); err != nil || r.total < 0 {
+		return fmt.Errorf("total_results is %s", wire.Clip(value))
+	}
+	return nil
+}
+
+func (r *Reader) expect(kind jsontext.Kind) error {
+	token, err := r.dec.ReadToken()
+	if err == io.EOF { //nolint:errorlint // the tokenizer's own, where nothing has come
+		return io.ErrUnexpectedEOF
+	}
+	if err == nil && token.Kind() != kind {
+		err = fmt.Errorf("%v where %v should be", token.Kind(), kind)
+	}
+	return err
+}
+
+// skip skips a member, in constant memory.
+func (r *Reader) skip() error {
+	for depth := r.dec.StackDepth(); ; {
+		if _, err := r.dec.ReadToken(); err != nil {
+			return err
+		}
+		if r.dec.StackDepth() == depth {
+			return nil
+		}
+	}
+}
+
+func (r *Reader) readColumns() error {
+	value, err := r.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	var described []struct {
+		Name *string `json:"name"`
+	}
+	if err := wire.Decode(value, &described); err != nil {
+		return fmt.Errorf("columns is %s", wire.Clip(value))
+	}
+	c := &columns{index: map[string]int{}, redactor: r.redactor}
+	for i, w := range described {
+		if w.Name == nil {
+			return fmt.Errorf("column %d has no name", i)
+		}
+		if _, double := c.index[*w.Name]; double {
+			return fmt.Errorf("column %q comes twice", *w.Name)
+		}
+		c.index[*w.Name] = i
+		c.names = append(c.names, *w.Name)
+	}
+	r.table.columns = c
+	return nil
+}
+
+// openRows begins to read the rows where the tokenizer stands.
+func (r *Reader) openRows() error {
+	if err := r.expect('['); err != nil {
+		return fmt.Errorf("rows is no array: %w", err)
+	}
+	unread := r.dec.UnreadBuffer()
+	r.left = r.meter.left + int64(len(unread))
+	text := append(make([]byte, 0, max(rowBuffer, len(unread))), unread...)
+	r.source, r.inRows = rowSource{text: text, from: r.meter, limit: r.meter.limit}, true
+	return nil
+}
+
+// closeRows lets a tokenizer go on behind the rows. It gets the beginning of an array first, which the bracket behind the
+// rows ends, so that it checks what comes behind an array.
+func (r *Reader) closeRows() error {
+	r.inRows = false
+	if r.ended {
+		return nil
+	}
+	r.moved = true
+	if r.meter.left = r.left - int64(len(r.source.text)-r.source.next); r.meter.left < 0 {
+		return r.meter.tooMuch()
+	}
+	rest := r.source.rest()
+	r.dec = newTokenizer(io.MultiReader(strings.NewReader(`{"":[`), rest))
+	for range 4 {
+		if _, err := r.dec.ReadToken(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nextRow reads the next row. It returns false behind the last one.
+func (r *Reader) nextRow() (bool, error) {
+	r.meter.left = r.meter.limit.Bytes // for the blanks, then for the row
+	next, err := r.source.peek()
+	if err == nil && next == ']' {
+		return false, r.closeRows()
+	}
+	if err == nil && r.rows > 0 {
+		if next != ',' {
+			return false, fmt.Errorf("%q behind row %d", next, r.rows)
+		}
+		r.source.next++
+		next, err = r.source.peek()
+	}
+	if err == nil && next != '[' {
+		err = fmt.Errorf("row %d is no array", r.rows+1)
+	}
+	if err != nil {
+		return false, err
+	}
+	r.rows++
+	r.meter.left = r.meter.limit.Bytes
+	t := &r.table
+	if t.text, err = r.source.row(); err != nil {
+		return false, fmt.Errorf("row %d %w", r.rows, err)
+	}
+	t.marks = r.source.scan.marks
+	if count, want := len(t.marks)-1, len(t.columns.names); count != want {
+		return false, fmt.Errorf("row %d has %d values, and there are %d columns", r.rows, count, want)
+	}
+	return true, nil
+}
