@@ -12,6 +12,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
+	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // ApplyOptions say how a plan is carried out. The zero value does not wait.
@@ -77,7 +78,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		return nil, err
 	}
 	a := &applying{
-		service: s, plan: plan, options: options, wait: wait, waiter: w, began: time.Now(), turn: newTurn(), result: &ApplyResult{},
+		service: s, plan: plan, options: options, wait: wait, waiter: w, began: time.Now(), turn: usercode.NewTurn(), result: &ApplyResult{},
 	}
 	if err := a.carryOut(ctx, current, steps); err != nil {
 		outcome := NotApplied
@@ -153,7 +154,7 @@ type applying struct {
 	waited         time.Duration // for tasks so far
 	unproven       []addition    // accepted without a word of what was added
 
-	turn      turn // of the removals that run side by side
+	turn      usercode.Turn // of the removals that run side by side
 	calls     int
 	result    *ApplyResult
 	uncertain bool // a change failed of which nobody knows whether it was made

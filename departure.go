@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // arrivesWithin is how long after it was written a request may still arrive: the longest stall of the network that the
@@ -78,7 +80,7 @@ func (d *departure) endOverdue() {
 	if !begins {
 		return
 	}
-	caught(func() error {
+	usercode.Run(func() error {
 		d.permit.end(d.ctx, time.Now())
 		return nil
 	}, func(err error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // session is the one login of a client (service-interface section 5). Any number of calls ask it for the token; when
@@ -122,7 +123,7 @@ func (s *session) begin(ctx context.Context) {
 		defer cancel()
 		var made *Session
 		refused := false
-		caught(func() (err error) {
+		usercode.Run(func() (err error) {
 			made, err = s.create(ctx)
 			refused = refusedLogin(err)
 			return err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
+	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // RetryPolicy says how often and how patiently a call is repeated. A zero field takes its default. Which calls are
@@ -147,7 +148,7 @@ func (a *attempt) passing() bool {
 func lasting(err error) bool {
 	var (
 		unsent   *unsentError
-		panicked *panicError
+		panicked *usercode.Panic
 		setup    *setupError
 		dns      *net.DNSError
 		cert     *tls.CertificateVerificationError
@@ -155,7 +156,7 @@ func lasting(err error) bool {
 	switch {
 	case errors.As(err, &unsent), errors.Is(err, ErrResponseTooLarge), errors.Is(err, ErrBadReply): // the status is none
 		return true
-	case errors.As(err, &panicked), errors.Is(err, errGoexit):
+	case errors.As(err, &panicked), errors.Is(err, usercode.ErrGoexit):
 		return true
 	case errors.As(err, &dns):
 		return dns.IsNotFound

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // watchdog cancels an attempt that takes too long. Unlike a deadline it can be called off: a reply that is read as it
@@ -32,7 +34,7 @@ func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
 // end cancels the attempt in the goroutine of a timer. Context asks the caller's context then, which may be the user's and
 // panic; the attempt has been canceled before.
 func (w *watchdog) end() {
-	caught(func() error {
+	usercode.Run(func() error {
 		w.cancel()
 		return nil
 	}, func(error) {})
