@@ -6,21 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/webdelivery/webdelivery-go/internal/batch"
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
 // The service takes 2 purge requests a second and any number of URIs in one (service-interface section 8), so callers
-// who each wait for a request of their own wait for hours, and callers who share requests do not. Whenever the limiter
-// gives a permit, the queue sends what is waiting then as one request. The permit comes first and the request is made
-// of what has gathered meanwhile. A request that is refused because of some of its URIs is split until those stand
-// alone.
+// who each wait for a request of their own wait for hours, and callers who share requests do not. Package batch gathers
+// them; here stands what a purge is, as a [batch.Work].
 
 // ErrQueueClosed means that the queue takes no more purges, or that a Close gave up before this one had ended. [OutcomeOf]
 // tells whether the purge may have been sent.
@@ -98,76 +96,21 @@ func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
 type PurgeQueue struct {
 	client  *Client
 	options QueueOptions
-	invalid error // what is wrong with the options
-	room    *semaphore.Weighted
-	inWork  *semaphore.Weighted // requests under way
+	invalid error               // what is wrong with the options
 	polls   *semaphore.Weighted // of transactions, under way
-	ctx     context.Context     //nolint:containedctx // ends when Close gives up; no caller's context may end another's purge
-	cancel  context.CancelFunc
-	closing context.Context //nolint:containedctx // ends when Close begins
-	refuse  context.CancelFunc
-
-	mu      sync.Mutex
-	pending []*purgeCall // oldest first; one that was abandoned stays until it is passed over, or too many are
-	left    int          // of those, how many were abandoned
-	taken   map[*purgeCall]bool
-	stats   QueueStats
-	running bool               // the goroutine that takes permits
-	active  int                // all goroutines
-	idle    chan struct{}      // closed when the queue is closed and nothing is left of it
-	stop    context.CancelFunc // ends the wait for a permit that nobody needs any more
-	untold  bool               // the statistics have changed since OnStats was called
-	telling bool               // OnStats is being called
-	broken  error              // what OnStats did in place of returning, the first time
-	dropped int                // URIs that had not ended when a Close gave up
-}
-
-// purgeCall is one caller of Purge.
-type purgeCall struct {
-	items    []purgeItem
-	since    time.Time
-	delivery *delivery // that carries it; nil while it waits
-	gone     bool      // nobody waits for it any more
-	shares   []*share  // what is done for this call, and maybe for others
-	waits    int       // transactions that have not ended
-
-	done    chan struct{}
-	receipt *PurgeReceipt
-	err     error
-}
-
-// share is work for some callers. It ends when they have all left.
-type share struct {
-	staying int
-	cancel  context.CancelFunc
-}
-
-// purgeItem is a URI with its form on the wire, by which identical ones are found.
-type purgeItem struct {
-	uri  PurgeURI
-	json string
+	batch   *batch.Queue[PurgeURI, *PurgeReceipt]
 }
 
 const (
-	// linger is how long an idle queue lets callers gather before it asks for a permit.
-	linger = 10 * time.Millisecond
 	// purgesUnderWay bounds the requests whose response has not come yet, and separately the polls of transactions.
 	purgesUnderWay = 4
-	// closeGrace is how long a Close that gives up waits for the goroutines of the queue. They end at once, unless a
-	// function of the user's ignores its context.
-	closeGrace = 100 * time.Millisecond
 	// purgeFrame is what a request has beside its URIs, in bytes, with some to spare.
 	purgeFrame = 100
 )
 
 // NewQueue makes a queue. Nothing is sent before its first Purge, which also tells of options that make no sense.
 func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
-	q := &PurgeQueue{
-		client: s.client, options: options, idle: make(chan struct{}), taken: map[*purgeCall]bool{},
-		inWork: semaphore.NewWeighted(purgesUnderWay), polls: semaphore.NewWeighted(purgesUnderWay),
-	}
-	q.ctx, q.cancel = context.WithCancel(context.Background())
-	q.closing, q.refuse = context.WithCancel(context.Background())
+	q := &PurgeQueue{client: s.client, options: options, polls: semaphore.NewWeighted(purgesUnderWay)}
 	o := &q.options
 	if o.MaxURIs < 0 || o.MaxBodyBytes < 0 || o.MaxPending < 0 {
 		q.invalid = invalid("QueueOptions", "a limit is below 0")
@@ -176,8 +119,38 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	o.MaxURIs = cmp.Or(o.MaxURIs, 10_000)
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 4<<20)
 	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
-	q.room = semaphore.NewWeighted(int64(o.MaxPending))
+	q.batch = batch.New(q.work(), batch.Options{
+		MaxItems: o.MaxURIs, MaxBytes: o.MaxBodyBytes - purgeFrame, MaxPending: o.MaxPending, UnderWay: purgesUnderWay,
+	})
 	return q
+}
+
+// work says what a purge is.
+func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
+	work := batch.Work[PurgeURI, *PurgeReceipt]{
+		Size:        func(uri PurgeURI) int { return uri.jsonSize() + len(",") },
+		Acquire:     q.acquire,
+		Send:        q.send,
+		Refused:     func(err error) bool { return errors.Is(err, ErrBadRequest) },
+		Transaction: func(receipt *PurgeReceipt) int64 { return receipt.TransactionID },
+		Judge:       func(err error) *batch.Failure { return judge(err).ofBatch() },
+		Catch: func(f func() error, done func(*batch.Failure)) {
+			q.client.caught(f, func(failed *failure) { done(failed.ofBatch()) })
+		},
+		Left:     q.whyLeft,
+		Closed:   ErrQueueClosed,
+		ClosedBy: func(err error) error { return &closedError{err} },
+		Together: ErrRefusedTogether,
+	}
+	if q.options.Wait {
+		work.Wait = q.wait
+	}
+	if report := q.options.OnStats; report != nil {
+		work.Report = func(now batch.Stats) {
+			report(QueueStats{Pending: now.Pending, Sent: now.Accepted, Requests: now.Requests, Oldest: now.Oldest})
+		}
+	}
+	return work
 }
 
 // Purge hands URIs, at least one, to the queue and waits for the request that carries them (service-interface section
@@ -197,331 +170,80 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 //
 // If a transport, limiter or log handler of yours panics or ends its goroutine, Purge returns an error that says so.
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
-	c, err := q.newCall(uris)
-	if err != nil {
-		return nil, err
-	}
-	left := ctx.Done() // asked before the queue has anything of this call
-	if err := q.makeRoom(ctx, c); err != nil {
-		return nil, err
-	}
-	if !q.enter(c) { //nolint:contextcheck // no caller's context may end another's purge
-		q.room.Release(int64(len(c.items)))
-		return nil, c.unsent(ErrQueueClosed)
-	}
-	waits := true
-	defer func() {
-		if waits { // the context panicked when it was asked why it has ended
-			_, _ = q.abandon(c, judge(context.Canceled))
-		}
-	}()
-	select {
-	case <-c.done:
-		waits = false
-		return c.receipt, c.err
-	case <-left:
-		reason := q.whyLeft(ctx)
-		waits = false
-		return q.abandon(c, reason)
-	}
-}
-
-// whyLeft is why a caller does not wait any longer.
-func (q *PurgeQueue) whyLeft(ctx context.Context) *failure {
-	reason := pace.Ended(ctx)
-	if q.client.gate.pace.Refusing() {
-		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
-	}
-	return judge(reason)
-}
-
-// newCall validates what Submit would validate, and what would not fit into one request.
-func (q *PurgeQueue) newCall(uris []PurgeURI) (*purgeCall, error) {
 	if q.invalid != nil {
 		return nil, q.invalid
 	}
 	if err := (PurgeRequest{q.options.Action, uris}).validate(); err != nil {
 		return nil, err
 	}
-	c := &purgeCall{done: make(chan struct{})}
-	size := 0
-	seen := make(map[string]bool, len(uris))
-	for _, uri := range uris {
-		if text := string(uri.appendJSON(nil)); !seen[text] {
-			seen[text] = true
-			c.items = append(c.items, purgeItem{uri, text})
-			size += len(text) + 1
-		}
-	}
-	switch most := min(q.options.MaxURIs, q.options.MaxPending); {
-	case len(c.items) > most:
-		return nil, invalid("uris", "%d are more than the %d of one request; hand them over in parts", len(c.items), most)
-	case len(c.items) > 1 && size+purgeFrame > q.options.MaxBodyBytes:
-		return nil, invalid("uris", "they take %d bytes, more than the %d of one request; hand them over in parts", size, q.options.MaxBodyBytes)
-	}
-	return c, nil
+	receipt, err := q.batch.Put(ctx, uris)
+	return receipt, q.errorOf(err)
 }
 
-// makeRoom waits until the queue has room for a call.
-func (q *PurgeQueue) makeRoom(ctx context.Context, c *purgeCall) error {
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(q.closing, cancel)() //nolint:contextcheck // the end of the queue is not the caller's
-	if q.closing.Err() != nil || q.room.Acquire(waiting, int64(len(c.items))) != nil {
-		if err := ctx.Err(); err != nil {
-			return c.unsent(err)
-		}
-		return c.unsent(ErrQueueClosed)
-	}
-	return nil
-}
-
-// enter puts a call at the end of the queue; false when it is closed.
-func (q *PurgeQueue) enter(c *purgeCall) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closing.Err() != nil {
-		return false
-	}
-	c.since = time.Now()
-	q.pending = append(q.pending, c)
-	q.stats.Pending += len(c.items)
-	if !q.running {
-		q.running = true
-		q.runLocked(true)
-	}
-	return true
-}
-
-// goLocked starts a goroutine of the queue: f, and then done with its error, also if code of the user's panics or ends
-// the goroutine. The lock is held.
-func (q *PurgeQueue) goLocked(f func() error, done func(*failure)) {
-	q.active++
-	go func() {
-		defer func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.active--
-			q.endLocked()
-		}()
-		q.client.caught(f, done)
-	}()
-}
-
-// endLocked notes that a closed queue has nothing left. The lock is held.
-func (q *PurgeQueue) endLocked() {
-	if q.closing.Err() != nil && q.active == 0 {
-		select {
-		case <-q.idle:
-		default:
-			close(q.idle)
-		}
-	}
-}
-
-// abandon takes a caller out who does not wait any longer.
-func (q *PurgeQueue) abandon(c *purgeCall, reason *failure) (*PurgeReceipt, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	select {
-	case <-c.done: // in the same instant
-		return c.receipt, c.err
-	default:
-	}
-	c.gone = true
-	if c.delivery != nil {
-		for _, s := range c.shares {
-			if s.staying--; s.staying == 0 {
-				s.cancel()
-			}
-		}
-		return c.result(reason)
-	}
-	err := c.unsent(reason.err)
-	q.passLocked(c)
-	c.items = nil // a permit may be long in coming
-	if q.left++; 2*q.left > len(q.pending) {
-		q.pending = slices.DeleteFunc(q.pending, func(c *purgeCall) bool { return c.gone })
-		q.left = 0
-	}
-	if q.stats.Pending == 0 {
-		q.pending = nil
-		q.stop()
-	}
-	return nil, err
-}
-
-// passLocked counts a call out of the pending ones. The lock is held.
-func (q *PurgeQueue) passLocked(c *purgeCall) {
-	q.stats.Pending -= len(c.items)
-	q.room.Release(int64(len(c.items)))
-}
-
-// unsent is the error of a call of which nothing was sent.
-func (c *purgeCall) unsent(err error) *QueueError {
-	e := &QueueError{Err: err, outcome: NotApplied}
-	for _, item := range c.items {
-		e.URIs = append(e.URIs, item.uri)
-	}
-	return e
-}
-
-// runLocked takes permits and sends what is waiting, as long as anything is. The lock is held.
-func (q *PurgeQueue) runLocked(first bool) {
-	if q.stats.Pending == 0 {
-		q.pending, q.left, q.stop, q.running = nil, 0, nil, false
-		return
-	}
-	ctx, cancel := context.WithCancel(q.ctx)
-	q.stop = cancel
-	q.goLocked(func() error {
-		permit, err := q.permit(ctx, first)
-		if err == nil {
-			q.dispatch(permit) //nolint:contextcheck // what is sent outlives the wait for its permit
-		}
+// errorOf is an error of the batch as its caller sees it.
+func (q *PurgeQueue) errorOf(err error) error {
+	var large *batch.TooLargeError
+	var failed *batch.Error[PurgeURI]
+	switch {
+	case errors.As(err, &failed):
+		return &QueueError{URIs: failed.Items, Err: failed.Err, outcome: outcomesOfBatch[failed.Outcome]}
+	case !errors.As(err, &large):
 		return err
-	}, func(failed *failure) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // else everybody has left meanwhile
-			q.failLocked(failed.err)
-		}
-		cancel()
-		q.runLocked(false) //nolint:contextcheck // the wait for the next permit has a context of its own
-	})
-}
-
-// dispatch sends what is waiting.
-func (q *PurgeQueue) dispatch(permit *permit) {
-	q.mu.Lock()
-	calls := q.takeLocked()
-	if len(calls) > 0 {
-		q.deliverLocked(calls, permit)
-	}
-	q.mu.Unlock()
-	if len(calls) == 0 {
-		defer q.inWork.Release(1)
-		permit.end(q.ctx, time.Time{})
+	case large.Bytes == 0:
+		return invalid("uris", "%d are more than the %d of one request; hand them over in parts", large.Items, large.Most)
+	default:
+		return invalid("uris", "they take %d bytes, more than the %d of one request; hand them over in parts", large.Bytes, q.options.MaxBodyBytes)
 	}
 }
 
-// permit waits until a request may be sent. On success the caller holds a place among those under way. The session
-// comes before the permit, as in every purge.
-func (q *PurgeQueue) permit(ctx context.Context, first bool) (*permit, error) {
-	if first {
-		if err := sleep(ctx, linger); err != nil {
-			return nil, err
-		}
+// whyLeft is why a caller does not wait any longer.
+func (q *PurgeQueue) whyLeft(ctx context.Context) error {
+	reason := pace.Ended(ctx)
+	if q.client.gate.pace.Refusing() {
+		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
 	}
-	if err := q.inWork.Acquire(ctx, 1); err != nil {
+	return reason
+}
+
+// queuePermit is a permit that the queue holds.
+type queuePermit struct{ *permit }
+
+// Return ends a permit that nobody needs any more.
+func (p queuePermit) Return(ctx context.Context) { p.end(ctx, time.Time{}) }
+
+// acquire waits for a permit. The session comes before it, as in every purge.
+func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
+	if _, err := q.client.auth.credential(ctx, purge, 0); err != nil {
 		return nil, err
 	}
-	var p *permit
-	defer func() {
-		if p == nil { // also if the limiter panicked
-			q.inWork.Release(1)
-		}
-	}()
-	_, err := q.client.auth.credential(ctx, purge, 0)
-	if err == nil {
-		p, err = q.client.gate.acquire(ctx, q.client.newCaller())
+	p, err := q.client.gate.acquire(ctx, q.client.newCaller())
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	return queuePermit{p}, nil
 }
 
-// takeLocked gathers the oldest calls that fit into one request. The lock is held.
-func (q *PurgeQueue) takeLocked() (calls []*purgeCall) {
-	uris, size := map[string]bool{}, purgeFrame
-	for len(q.pending) > 0 {
-		c := q.pending[0]
-		if c.gone {
-			q.left--
-		} else {
-			added, grown := 0, 0
-			for _, item := range c.items {
-				if !uris[item.json] {
-					added, grown = added+1, grown+len(item.json)+1
-				}
-			}
-			if len(calls) > 0 && (len(uris)+added > q.options.MaxURIs || size+grown > q.options.MaxBodyBytes) {
-				break
-			}
-			for _, item := range c.items {
-				uris[item.json] = true
-			}
-			size += grown
-			q.passLocked(c)
-			calls = append(calls, c)
-		}
-		q.pending[0] = nil
-		q.pending = q.pending[1:]
+// send sends one request.
+func (q *PurgeQueue) send(ctx context.Context, held batch.Permit, uris []PurgeURI) (*PurgeReceipt, error) {
+	p, _ := held.(queuePermit)
+	body := PurgeRequest{q.options.Action, uris}.body()
+	r, err := q.client.send(ctx, call{method: http.MethodPost, path: purgePath, purge: body, permit: p.permit})
+	if err != nil {
+		return nil, err
 	}
-	return calls
+	return r.receipt()
 }
 
-// failLocked ends all calls that wait: there is no permit to be had. Nothing of theirs was sent. The lock is held.
-func (q *PurgeQueue) failLocked(err error) {
-	if q.ctx.Err() != nil {
-		err = ErrQueueClosed
-	}
-	for _, c := range q.pending {
-		if !c.gone {
-			q.passLocked(c)
-			q.settleLocked(c, nil, c.unsent(err))
+// wait polls a transaction until it has ended. Of all transactions a few are polled at once.
+func (q *PurgeQueue) wait(ctx context.Context, transaction int64) error {
+	_, err := q.client.Purge.wait(ctx, transaction, func(ctx context.Context, cl call) (*Transaction, error) {
+		if err := q.polls.Acquire(ctx, 1); err != nil {
+			return nil, err
 		}
-	}
-	q.pending, q.left = nil, 0
-}
-
-// settleLocked ends a call, unless it has ended. The lock is held.
-func (q *PurgeQueue) settleLocked(c *purgeCall, receipt *PurgeReceipt, err error) {
-	delete(q.taken, c)
-	select {
-	case <-c.done:
-	default:
-		c.receipt, c.err = receipt, err
-		close(c.done)
-	}
-}
-
-// count keeps the statistics, and has OnStats called with them.
-func (q *PurgeQueue) count(uris int, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.stats.Requests++
-	if err == nil {
-		q.stats.Sent += uris
-	}
-	if q.untold = q.options.OnStats != nil; q.untold && !q.telling {
-		q.telling = true
-		q.tellLocked()
-	}
-}
-
-// tellLocked calls OnStats until it knows the newest statistics. It has a goroutine of its own, so that a function that
-// takes long holds up nothing else. The lock is held.
-func (q *PurgeQueue) tellLocked() {
-	q.untold = false
-	now := q.stats
-	for _, c := range q.pending {
-		if !c.gone {
-			now.Oldest = time.Since(c.since)
-			break
-		}
-	}
-	q.goLocked(func() error {
-		q.options.OnStats(now)
-		return nil
-	}, func(failed *failure) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if failed != nil && q.broken == nil {
-			q.broken = fmt.Errorf("webdelivery: OnStats: %w", failed.err)
-		}
-		if q.telling = q.untold; q.telling {
-			q.tellLocked()
-		}
-	})
+		defer q.polls.Release(1)
+		return q.client.fetchTransaction(ctx, cl)
+	}, nil)
+	return err
 }
 
 // Close refuses new purges and sends the rest. When ctx ends before all of it is sent (with Wait: before its
@@ -537,70 +259,41 @@ func (q *PurgeQueue) tellLocked() {
 // If OnStats has panicked or ended its goroutine, or has not returned when ctx ends, Close returns an error that says so,
 // although everything was sent.
 func (q *PurgeQueue) Close(ctx context.Context) error {
-	q.mu.Lock()
-	q.refuse()
-	q.endLocked()
-	q.mu.Unlock()
-	select {
-	case <-q.idle:
-		return q.closed()
-	default:
-	}
-	select {
-	case <-q.idle:
-		return q.closed()
-	case <-ctx.Done():
-	}
-	sent := q.giveUp()
-	grace := time.NewTimer(closeGrace)
-	defer grace.Stop()
-	select {
-	case <-q.idle:
-	case <-grace.C:
-		q.mu.Lock()
-		for c := range q.taken {
-			receipt, err := c.result(judge(ErrQueueClosed))
-			q.settleLocked(c, receipt, err)
-		}
-		q.mu.Unlock()
-	}
-	if sent {
+	switch end := q.batch.Close(ctx); {
+	case end.GaveUp && end.Reporting:
 		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", pace.Ended(ctx))
+	case end.GaveUp:
+		return pace.Ended(ctx)
+	case end.Dropped > 0:
+		return fmt.Errorf("%w: a Close gave up on %d URIs", ErrQueueClosed, end.Dropped)
+	case end.Report != nil:
+		return fmt.Errorf("webdelivery: OnStats: %w", end.Report)
+	default:
+		return nil
 	}
-	return pace.Ended(ctx)
 }
 
-// closed is what a Close returns that did not give up.
-func (q *PurgeQueue) closed() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.dropped > 0 {
-		return fmt.Errorf("%w: a Close gave up on %d URIs", ErrQueueClosed, q.dropped)
+// The outcomes of both packages.
+var (
+	outcomesOfBatch = [...]Outcome{batch.Unknown: Unknown, batch.NotApplied: NotApplied, batch.Applied: Applied}
+	batchOutcomes   = [...]batch.Outcome{Unknown: batch.Unknown, NotApplied: batch.NotApplied, Applied: batch.Applied}
+)
+
+// ofBatch is the same for the batch; nil of nil.
+func (f *failure) ofBatch() *batch.Failure {
+	if f == nil {
+		return nil
 	}
-	return q.broken
+	return &batch.Failure{Err: f.err, Text: f.text, Outcome: batchOutcomes[f.outcome]}
 }
 
-// giveUp ends all that waits and all that is under way. It tells whether nothing was left but OnStats.
-func (q *PurgeQueue) giveUp() (sent bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ctx.Err() == nil {
-		q.dropped = q.openLocked()
-	}
-	q.cancel()
-	q.failLocked(ErrQueueClosed)
-	return q.dropped == 0 && q.telling
-}
+// closedError is a request, or the wait for a transaction, that Close has ended. What it stands for matches
+// context.Canceled, as the queue's own context ended; the caller's did not.
+type closedError struct{ err error }
 
-// openLocked counts the URIs of callers who still wait for what becomes of them. The lock is held.
-func (q *PurgeQueue) openLocked() int {
-	open := q.stats.Pending
-	for c := range q.taken {
-		for _, item := range c.items {
-			if !c.gone && !c.delivery.fates[item.json].ended {
-				open++
-			}
-		}
-	}
-	return open
+func (e *closedError) Error() string           { return ErrQueueClosed.Error() + ": " + e.err.Error() }
+func (e *closedError) As(target any) bool      { return errors.As(e.err, target) }
+func (e *closedError) outcomeOfWrite() Outcome { return OutcomeOf(e.err) }
+func (e *closedError) Is(target error) bool {
+	return target == ErrQueueClosed || target != context.Canceled && errors.Is(e.err, target)
 }

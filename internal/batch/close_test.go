@@ -1,0 +1,257 @@
+package batch_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/batch"
+)
+
+// Callers end when the transactions of their items have ended; each is waited for once.
+func TestTransactions(t *testing.T) {
+	t.Parallel()
+	waits := func(w *world) { w.work.Wait, w.refused = w.wait, "b" }
+	inWorld(t, waits, func(w *world) {
+		w.does("Wait 2", func() { panic(errBoom) })
+		results := map[string]<-chan ended{}
+		for _, items := range []string{"a", "ab", "b", "c", "ca"} {
+			results[items] = w.put(w.Context(), items)
+		}
+		got := map[string]ended{}
+		for items, result := range results {
+			got[items] = <-result
+			if strings.Contains(items, "a") {
+				assert.Contains(w, got[items].text, "boom")
+			}
+		}
+		assert.Equal(w, []string{"abc", "a", "b", "c"}, w.requests)
+		assert.ElementsMatch(w, []int64{2, 4}, w.waits)
+		assert.Equal(w, ended{items: "b", text: "refused", outcome: batch.NotApplied, after: got["b"].after}, got["b"])
+		assert.Equal(w, ended{receipt: 4, after: got["b"].after + 10*time.Second}, got["c"])
+		assert.Equal(w, "ab", got["ab"].items)
+		assert.Equal(w, "a", got["ca"].items)
+		assert.Equal(w, got["b"].after+10*time.Second, got["ca"].after)
+	})
+}
+
+// The wait for a transaction ends when all have left whose items it carries.
+func TestLeavingATransaction(t *testing.T) {
+	t.Parallel()
+	var over atomic.Bool
+	waits := func(w *world) {
+		w.work.Wait = func(ctx context.Context, _ int64) error {
+			<-ctx.Done()
+			over.Store(true)
+			return ctx.Err()
+		}
+	}
+	inWorld(t, waits, func(w *world) {
+		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
+		defer cancel()
+		longer, cancelLonger := context.WithTimeout(w.Context(), 3*time.Second)
+		defer cancelLonger()
+		a, b := w.put(ctx, "a"), w.put(longer, "b")
+		assert.Equal(w, ended{receipt: 1, items: "a", text: "left: context deadline exceeded", after: 2 * time.Second}, <-a)
+		synctest.Wait()
+		assert.False(w, over.Load())
+		assert.Equal(w, 3*time.Second, (<-b).after)
+		synctest.Wait()
+		assert.True(w, over.Load())
+	})
+}
+
+// Nobody waits for the transaction of a caller who has left.
+func TestTransactionsForNobody(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.work.Wait, w.refused = w.wait, "b" }, func(w *world) {
+		ctx, cancel := context.WithTimeout(w.Context(), 2*time.Second)
+		defer cancel()
+		a, b := w.put(ctx, "a"), w.put(w.Context(), "b")
+		assert.Equal(w, ended{receipt: 2, items: "a", text: "left: context deadline exceeded", after: 2 * time.Second}, <-a)
+		assert.Equal(w, "refused", (<-b).text)
+		assert.Equal(w, []string{"ab", "a", "b"}, w.requests)
+		assert.Empty(w, w.waits)
+	})
+}
+
+func TestStats(t *testing.T) {
+	t.Parallel()
+	limits := func(w *world) {
+		w.work.Report = w.report
+		w.refused, w.options.MaxItems = "c", 2
+	}
+	inWorld(t, limits, func(w *world) {
+		var results []<-chan ended
+		for _, items := range []string{"ab", "b", "c", "d", "e"} {
+			results = append(results, w.put(w.Context(), items))
+		}
+		for _, result := range results {
+			<-result
+		}
+		synctest.Wait()
+		for i := range w.stats {
+			w.stats[i].Oldest = w.stats[i].Oldest.Round(time.Second / 2)
+		}
+		assert.Equal(w, []string{"ab", "cd", "e", "c", "d"}, w.requests)
+		assert.Equal(w, []batch.Stats{
+			{Pending: 3, Accepted: 2, Requests: 1, Oldest: half},
+			{Pending: 1, Accepted: 2, Requests: 2, Oldest: 3 * half},
+			{Pending: 0, Accepted: 3, Requests: 3},
+			{Pending: 0, Accepted: 3, Requests: 4},
+			{Pending: 0, Accepted: 4, Requests: 5},
+		}, w.stats)
+	})
+}
+
+// A report that takes long holds up nobody, and the next one has the newest statistics. Close reports one that does not return.
+func TestReportsThatTakeLong(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
+		w.does("Report", func() { time.Sleep(10 * time.Second) })
+		for range 3 {
+			<-w.put(w.Context(), "a")
+		}
+		assert.Equal(w, 5*half, time.Since(w.began).Round(100*time.Millisecond))
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		assert.Equal(w, batch.Ending{GaveUp: true, Reporting: true}, w.queue.Close(ctx))
+		assert.Equal(w, batch.Ending{}, w.queue.Close(w.Context()))
+		require.Len(w, w.stats, 2)
+		assert.Equal(w, []int{1, 3}, []int{w.stats[0].Requests, w.stats[1].Requests})
+	})
+}
+
+func TestReportsThatPanic(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
+		w.does("Report", func() { panic(errBoom) })
+		<-w.put(w.Context(), "a")
+		synctest.Wait()
+		w.does("Report", runtime.Goexit)
+		<-w.put(w.Context(), "a")
+		end := w.queue.Close(w.Context())
+		require.ErrorIs(w, end.Report, errBoom, "the first time")
+		assert.Equal(w, batch.Ending{Report: end.Report}, end)
+	})
+}
+
+// Close sends all that waits.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.options.MaxItems, w.work.Wait = 1, w.wait }, func(w *world) {
+		a, b := w.put(w.Context(), "a"), w.put(w.Context(), "b")
+		assert.Equal(w, batch.Ending{}, w.queue.Close(w.Context()))
+		assert.Equal(w, []int{1, 2}, []int{(<-a).receipt, (<-b).receipt})
+		assert.Equal(w, 11*time.Second+half, time.Since(w.began).Round(100*time.Millisecond))
+		assert.Equal(w, batch.Ending{}, w.queue.Close(w.Context()))
+	})
+}
+
+// Close gives up: what was not sent is not applied, what is under way ends, and what ignores that is left behind.
+func TestCloseGivesUp(t *testing.T) {
+	t.Parallel()
+	for _, ignores := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ignores=%t", ignores), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) { w.options.MaxItems, w.work.Wait = 2, w.wait }, func(w *world) {
+				took := time.Duration(0)
+				if ignores {
+					w.does("Send c", func() { time.Sleep(time.Minute) })
+					took = 100 * time.Millisecond
+				}
+				a, c := w.put(w.Context(), "ab"), w.put(w.Context(), "c")
+				time.Sleep(time.Second)
+				d := w.put(w.Context(), "de")
+				ctx, cancel := context.WithTimeout(w.Context(), half/2)
+				defer cancel()
+				assert.Equal(w, batch.Ending{GaveUp: true, Dropped: 5}, w.queue.Close(ctx))
+				after := time.Second + half/2 + took
+				assert.Equal(w, after.Round(100*time.Millisecond), time.Since(w.began).Round(100*time.Millisecond))
+				got := <-a
+				assert.Equal(w, []any{1, "ab", "closed: context canceled", batch.Unknown}, []any{got.receipt, got.items, got.text, got.outcome})
+				got = <-c
+				assert.Equal(w, []any{0, "c", batch.Unknown}, []any{got.receipt, got.items, got.outcome})
+				assert.Equal(w, map[bool]string{true: "closed", false: "closed: context canceled"}[ignores], got.text)
+				got = <-d
+				assert.Equal(w, []any{"de", "closed", batch.NotApplied}, []any{got.items, got.text, got.outcome})
+				assert.Equal(w, batch.Ending{Dropped: 5}, w.queue.Close(w.Context()))
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// Close counts what had not ended, and whom somebody waits for.
+func TestWhatCloseGivesUp(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.work.Wait, w.refused = w.wait, "b" }, func(w *world) {
+		ctx, cancel := context.WithTimeout(w.Context(), 3*time.Second)
+		defer cancel()
+		ab, c := w.put(w.Context(), "ab"), w.put(ctx, "c")
+		assert.Equal(w, "c", (<-c).items)
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		assert.Equal(w, []string{"abc", "a", "b", "c"}, w.requests)
+		now, cancel := context.WithCancel(w.Context())
+		cancel()
+		assert.Equal(w, batch.Ending{GaveUp: true, Dropped: 1}, w.queue.Close(now))
+		got := <-ab
+		assert.Equal(w, []any{2, "ab", "closed: context canceled\nrefused"}, []any{got.receipt, got.items, got.text})
+	})
+}
+
+// A request whose receipt cannot be read was applied, but its transaction cannot be waited for.
+func TestWithoutAReceipt(t *testing.T) {
+	t.Parallel()
+	for waits, outcome := range map[bool]batch.Outcome{false: batch.Applied, true: batch.Unknown} {
+		t.Run(fmt.Sprintf("waits=%t", waits), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				w.work.Judge = func(err error) *batch.Failure {
+					return &batch.Failure{Err: err, Text: err.Error(), Outcome: batch.Applied}
+				}
+				w.work.Send = func(context.Context, batch.Permit, []rune) (int, error) {
+					w.count(-1)
+					return 0, errLost
+				}
+				if waits {
+					w.work.Wait = w.wait
+				}
+			}, func(w *world) {
+				got := <-w.put(w.Context(), "a")
+				assert.Equal(w, "lost", got.text)
+				assert.Equal(w, outcome, got.outcome)
+				assert.Empty(w, w.waits)
+			})
+		})
+	}
+}
+
+// brokenContext panics when it is asked why it has ended.
+type brokenContext struct{ context.Context }
+
+func (brokenContext) Err() error { panic(errBoom) }
+
+// A panic of the caller's own context reaches him, and takes his items out.
+func TestContextsThatPanic(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.work.Left = context.Context.Err }, func(w *world) {
+		w.does("Acquire", func() { time.Sleep(time.Second) })
+		ctx, cancel := context.WithCancel(w.Context())
+		time.AfterFunc(half, cancel)
+		assert.PanicsWithValue(w, errBoom, func() { _, _ = w.queue.Put(brokenContext{ctx}, []rune("a")) })
+		time.Sleep(time.Minute)
+		assert.Empty(w, w.requests)
+		w.does("Acquire", nil)
+		assert.Equal(w, 1, (<-w.put(w.Context(), "b")).receipt)
+	})
+}

@@ -1,0 +1,302 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// linger is how long an idle queue lets callers gather before it asks for a permit.
+const linger = 10 * time.Millisecond
+
+// Queue gathers the items of any number of goroutines into few requests. It is safe for concurrent use, and has no
+// goroutine while it has nothing to do.
+type Queue[Item comparable, Receipt any] struct {
+	work     Work[Item, Receipt]
+	options  Options
+	underWay *semaphore.Weighted
+	ctx      context.Context //nolint:containedctx // ends when Close gives up; no caller's context may end another's request
+	cancel   context.CancelFunc
+
+	mu      sync.Mutex
+	crew    crew
+	line    line[Item, Receipt]
+	sent    map[*caller[Item, Receipt]]bool // whose items are in a request
+	reports reporter
+	running bool               // the goroutine that takes permits
+	stop    context.CancelFunc // ends the wait for a permit that nobody needs any more
+	dropped int                // items that had not ended when a Close gave up
+}
+
+// New returns a queue. Nothing is sent before its first Put.
+func New[Item comparable, Receipt any](work Work[Item, Receipt], options Options) *Queue[Item, Receipt] {
+	q := &Queue[Item, Receipt]{
+		work: work, options: options,
+		underWay: semaphore.NewWeighted(int64(options.UnderWay)),
+		line:     line[Item, Receipt]{room: semaphore.NewWeighted(int64(options.MaxPending))},
+		sent:     map[*caller[Item, Receipt]]bool{},
+	}
+	q.ctx, q.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it when it gives up
+	q.crew = newCrew(&q.mu, work.Catch)
+	q.reports = reporter{crew: &q.crew, report: work.Report, state: func() Stats {
+		return Stats{Pending: q.line.items, Oldest: q.line.oldest()}
+	}}
+	return q
+}
+
+// Put hands items, at least one, to the queue, and waits for what becomes of them. All of one call go in one request,
+// together with those of others; identical ones are sent once. It returns the receipt of the request that carried the
+// last of the accepted ones, and an [*Error] if any have failed, or a [*TooLargeError]. If ctx ends, Put returns at once;
+// items that have not been sent are taken out then.
+func (q *Queue[Item, Receipt]) Put(ctx context.Context, items []Item) (receipt Receipt, err error) {
+	c, err := q.newCaller(items)
+	if err != nil {
+		return receipt, err
+	}
+	left := ctx.Done() // asked before the queue has anything of this caller
+	if err := q.makeRoom(ctx, c); err != nil {
+		return receipt, err
+	}
+	if !q.enter(c) {
+		return receipt, c.unsent(q.work.Closed)
+	}
+	waits := true
+	defer func() {
+		if waits { // the context panicked when it was asked why it has ended
+			_, _ = q.abandon(c, q.work.Judge(context.Canceled))
+		}
+	}()
+	select {
+	case <-c.done:
+		waits = false
+		return c.receipt, c.err
+	case <-left:
+		reason := q.work.Judge(q.work.Left(ctx))
+		waits = false
+		return q.abandon(c, reason)
+	}
+}
+
+// newCaller refuses what does not fit into one request.
+func (q *Queue[Item, Receipt]) newCaller(items []Item) (*caller[Item, Receipt], error) {
+	all := load[Item]{size: q.work.Size, known: make(map[Item]bool, len(items))}
+	all.put(items)
+	switch most := min(q.options.MaxItems, q.options.MaxPending); {
+	case len(all.items) > most:
+		return nil, &TooLargeError{Items: len(all.items), Most: most}
+	case len(all.items) > 1 && all.bytes > q.options.MaxBytes:
+		return nil, &TooLargeError{Items: len(all.items), Most: most, Bytes: all.bytes}
+	}
+	return &caller[Item, Receipt]{items: all.items, done: make(chan struct{})}, nil
+}
+
+// makeRoom waits until the queue has room for a caller.
+func (q *Queue[Item, Receipt]) makeRoom(ctx context.Context, c *caller[Item, Receipt]) error {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(q.crew.closing, cancel)() //nolint:contextcheck // the end of the queue is not the caller's
+	if q.crew.closed() || q.line.room.Acquire(waiting, int64(len(c.items))) != nil {
+		if err := ctx.Err(); err != nil {
+			return c.unsent(err)
+		}
+		return c.unsent(q.work.Closed)
+	}
+	return nil
+}
+
+// enter puts a caller at the end of the line; false if the queue is closed.
+func (q *Queue[Item, Receipt]) enter(c *caller[Item, Receipt]) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.crew.closed() {
+		q.line.room.Release(int64(len(c.items)))
+		return false
+	}
+	c.since = time.Now()
+	q.line.add(c)
+	if !q.running {
+		q.running = true
+		q.runLocked(true)
+	}
+	return true
+}
+
+// abandon takes a caller out who does not wait any longer.
+func (q *Queue[Item, Receipt]) abandon(c *caller[Item, Receipt], reason *Failure) (receipt Receipt, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case <-c.done: // in the same instant
+		return c.receipt, c.err
+	default:
+	}
+	c.gone = true
+	if c.request != nil {
+		c.leaveLocked()
+		return c.resultLocked(reason)
+	}
+	err = c.unsent(reason.Err)
+	if q.line.leave(c); q.line.items == 0 {
+		q.stop()
+	}
+	return receipt, err
+}
+
+// runLocked takes a permit and sends what is waiting then, again and again, as long as anything is. Each time it has a
+// goroutine of its own, because code of the user's may end it. The lock is held.
+func (q *Queue[Item, Receipt]) runLocked(first bool) {
+	if q.line.items == 0 {
+		q.line.clear()
+		q.stop, q.running = nil, false
+		return
+	}
+	ctx, cancel := context.WithCancel(q.ctx)
+	q.stop = cancel
+	q.crew.startLocked(func() error {
+		permit, err := q.acquire(ctx, first)
+		if err == nil {
+			q.dispatch(permit)
+		}
+		return err
+	}, func(failed *Failure) {
+		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // else everybody has left meanwhile
+			q.failLocked(failed.Err)
+		}
+		cancel()
+		q.runLocked(false)
+	})
+}
+
+// acquire waits until a request may be sent. On success the caller holds a place among those under way.
+func (q *Queue[Item, Receipt]) acquire(ctx context.Context, first bool) (permit Permit, err error) {
+	if first {
+		gather := time.NewTimer(linger)
+		defer gather.Stop()
+		select {
+		case <-gather.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if err := q.underWay.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if permit == nil { // also if the limiter panicked
+			q.underWay.Release(1)
+		}
+	}()
+	return q.work.Acquire(ctx)
+}
+
+// failLocked ends all callers who wait: there is no permit to be had. Nothing of theirs was sent. The lock is held.
+func (q *Queue[Item, Receipt]) failLocked(err error) {
+	if q.ctx.Err() != nil {
+		err = q.work.Closed
+	}
+	for _, c := range q.line.clear() {
+		var none Receipt
+		c.endLocked(none, c.unsent(err))
+	}
+}
+
+// dispatch sends what is waiting.
+func (q *Queue[Item, Receipt]) dispatch(permit Permit) {
+	q.mu.Lock()
+	next := load[Item]{maxItems: q.options.MaxItems, maxBytes: q.options.MaxBytes, size: q.work.Size, known: map[Item]bool{}}
+	callers := q.line.take(&next)
+	if len(callers) > 0 {
+		q.sendLocked(callers, next.items, permit)
+	}
+	q.mu.Unlock()
+	if len(callers) == 0 {
+		defer q.underWay.Release(1)
+		permit.Return(q.ctx)
+	}
+}
+
+// sendLocked sends the items of some callers, and ends the callers with what became of them. The lock is held.
+func (q *Queue[Item, Receipt]) sendLocked(callers []*caller[Item, Receipt], items []Item, permit Permit) {
+	ctx, cancel := context.WithCancel(q.ctx)
+	r := &request[Item, Receipt]{
+		ctx: ctx, work: &q.work, send: q.send, items: items,
+		mu: &q.mu, fates: make(map[Item]*fate[Receipt], len(items)),
+	}
+	for _, item := range items {
+		r.fates[item] = &fate[Receipt]{}
+	}
+	shared := &share{len(callers), cancel}
+	for _, c := range callers {
+		q.sent[c] = true
+		c.request, c.shares = r, []*share{shared}
+	}
+	q.crew.startLocked(func() error {
+		r.deliver(permit)
+		return nil
+	}, func(failed *Failure) {
+		cancel()
+		q.underWay.Release(1)
+		r.endLocked(failed)
+		q.followLocked(callers)
+	})
+}
+
+// send sends one request, and counts it.
+func (q *Queue[Item, Receipt]) send(ctx context.Context, permit Permit, items []Item) (Receipt, error) {
+	receipt, err := q.work.Send(ctx, permit, items)
+	err = q.endedByClose(err)
+	accepted := 0
+	if err == nil {
+		accepted = len(items)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.reports.countLocked(accepted)
+	return receipt, err
+}
+
+// endedByClose is an error of something that was under way when Close gave up.
+func (q *Queue[Item, Receipt]) endedByClose(err error) error {
+	if err == nil || q.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return q.work.ClosedBy(err)
+}
+
+// followLocked ends the callers of a request that was sent, or begins to wait for the transactions that carry their items
+// out. The lock is held.
+func (q *Queue[Item, Receipt]) followLocked(callers []*caller[Item, Receipt]) {
+	waits := waitsLocked(callers, q.work.Transaction)
+	for _, c := range callers {
+		if c.waits == 0 {
+			q.settleLocked(c, nil)
+		}
+	}
+	for id, w := range waits {
+		q.awaitLocked(id, w)
+	}
+}
+
+// awaitLocked waits until a transaction has ended or all callers have left. The lock is held.
+func (q *Queue[Item, Receipt]) awaitLocked(id int64, w *transactionWait[Item, Receipt]) {
+	var ctx context.Context
+	ctx, w.cancel = context.WithCancel(q.ctx)
+	q.crew.startLocked(func() error {
+		return q.endedByClose(q.work.Wait(ctx, id))
+	}, func(failed *Failure) {
+		w.cancel()
+		for _, c := range w.endLocked(failed) {
+			q.settleLocked(c, nil)
+		}
+	})
+}
+
+// settleLocked ends a caller whose items are in a request. open is why nobody waits for what has not ended. The lock is
+// held.
+func (q *Queue[Item, Receipt]) settleLocked(c *caller[Item, Receipt], open *Failure) {
+	delete(q.sent, c)
+	c.endLocked(c.resultLocked(open))
+}
