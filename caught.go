@@ -11,24 +11,16 @@ func (c *Client) caught(f func() error, done func(*failure)) {
 		var judged *failure
 		usercode.Run(func() error {
 			if err != nil {
-				judged = judge(c.auth.withoutSecrets(err))
+				judged = judge(c.secrets.Caught(err))
 			}
 			return nil
 		}, func(err error) { // from a method of the error
 			if err != nil {
-				judged = judge(c.auth.withoutSecrets(err))
+				judged = judge(c.secrets.Caught(err))
 			}
 			done(judged)
 		})
 	})
-}
-
-// withoutSecrets is redactError, and clips the text of a panic.
-func (n *authenticator) withoutSecrets(err error) error {
-	if panicked, ok := err.(*usercode.Panic); ok { //nolint:errorlint // one that is wrapped is shown by what wraps it
-		return &panicError{panicked.WithText(printable(n.text(panicked.Error())))}
-	}
-	return n.redactError(err)
 }
 
 // failure is an error with what the SDK has to know of it. The methods of an error may be code of the user's (a limiter
@@ -54,12 +46,3 @@ func (f *failure) cause() error {
 	}
 	return f.err
 }
-
-// panicError is a panic that reaches the user.
-type panicError struct{ *usercode.Panic }
-
-// Unwrap returns the panic, which is never repeated.
-func (e *panicError) Unwrap() error { return e.Panic }
-
-// outcomeOfWrite is not that of the value, which may be an error of another call.
-func (e *panicError) outcomeOfWrite() Outcome { return Unknown }

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"reflect"
 	"time"
 
-	retryablehttp "github.com/hashicorp/go-retryablehttp"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
@@ -33,19 +31,12 @@ type Client struct {
 	// Sessions makes sessions (service-interface section 4.5).
 	Sessions *SessionsService
 
-	base           *address.Base
-	auth           *authenticator
-	loop           *retryablehttp.Client // over the transport of this package, no redirects, no jar
-	next           http.RoundTripper     // what our transport sends through
-	attemptTimeout time.Duration
-	idleTimeout    time.Duration // of a stream
-	maxBody        int64
-	retry          RetryPolicy
-	budget         *budget
-	gate           *gate
-	logger         *slog.Logger // nil: no log
-	userAgent      string
-	dialect        Dialect
+	base      *address.Base
+	transport *transport.Transport
+	secrets   *transport.Secrets
+	gate      *transport.Gate
+	maxBody   int64
+	dialect   Dialect
 }
 
 // NewClient makes a client for the service at baseURL and one customer; requests go to {baseURL}/{customer}/v1
@@ -57,8 +48,8 @@ type Client struct {
 // [*ValidationError] that names the parameter or option.
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
 	s := settings{
-		httpClient: &http.Client{Transport: defaultTransport()}, userAgent: "webdelivery-go/" + Version,
-		maxBody: defaultMaxBody, attemptTimeout: defaultAttempt, idleTimeout: defaultIdle,
+		httpClient: &http.Client{Transport: transport.NewRoundTripper()}, userAgent: "webdelivery-go/" + Version,
+		maxBody: 32 << 20, attemptTimeout: 30 * time.Second, idleTimeout: 60 * time.Second,
 	}
 	zero := []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}
 	for _, option := range append(zero, options...) {
@@ -76,17 +67,14 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err != nil {
 		return nil, asValidation(err)
 	}
-	c := &Client{
-		base: b, next: s.httpClient.Transport, attemptTimeout: s.attemptTimeout, idleTimeout: s.idleTimeout, maxBody: s.maxBody, budget: newBudget(),
-		gate: newGate(b.Key(), s.limiter), logger: s.logger, userAgent: s.userAgent, retry: s.retry, dialect: s.dialect,
-	}
-	if c.next == nil {
-		c.next = http.DefaultTransport
-	}
-	c.loop = newLoop(&transport{c})
+	c := &Client{base: b, gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
+	c.transport = transport.New(transport.Config{
+		Base: b, Credentials: auth.credentials(c.logIn), Next: s.httpClient.Transport, Policy: transport.Policy(s.retry),
+		AttemptTimeout: s.attemptTimeout, IdleTimeout: s.idleTimeout, MaxBody: s.maxBody, UserAgent: s.userAgent, Logger: s.logger,
+	})
+	c.secrets = c.transport.Secrets()
 	c.Tasks, c.Purge, c.Sessions = &TasksService{c}, &PurgeService{c}, &SessionsService{c}
 	c.Stats, c.NetworkLists = newStatsService(c), &NetworkListsService{c}
-	c.auth = newAuthenticator(auth, c.Sessions.Create)
 	return c, nil
 }
 
@@ -140,54 +128,35 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err
 	}
-	if in == nil && kindOf(method, path) == purge {
+	cl := describe(method, path, query)
+	if in == nil && cl.limited {
 		return invalid("in", "is nil; a purge needs a body (service document, section 2.2)")
 	}
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		return invalid("out", "is no pointer to read the reply into")
 	}
-	cl := call{method: method, path: path, query: query, enveloped: true}
 	if in != nil {
-		if cl.body, err = marshalJSON(in); err != nil {
+		if cl.Body, err = marshalJSON(in); err != nil {
 			return err
 		}
 	}
 	r, err := c.send(ctx, cl)
-	if err != nil || out == nil || r.gone {
+	if err != nil || out == nil || r.Gone {
 		return err
 	}
 	if raw, ok := out.(*json.RawMessage); ok {
-		*raw = r.body
+		*raw = r.Body
 		return nil
 	}
 	if err := r.checkText(); err != nil {
 		return err
 	}
 	// encoding/json leaves a struct as it is for null, which would then pass for a reply.
-	if reflect.TypeOf(out).Elem().Kind() == reflect.Struct && string(bytes.TrimSpace(r.body)) == "null" {
+	if reflect.TypeOf(out).Elem().Kind() == reflect.Struct && string(bytes.TrimSpace(r.Body)) == "null" {
 		return r.bad("null in place of an object", nil)
 	}
-	if err := json.Unmarshal(r.body, out); err != nil {
+	if err := json.Unmarshal(r.Body, out); err != nil {
 		return r.bad("", err)
 	}
 	return nil
-}
-
-// defaultTransport is what a client sends through unless it is given an http.Client: net/http's defaults, except that
-// connections to one host are kept for many goroutines, are given up before a server's own idle limit closes them
-// under a request, and are probed when HTTP/2 falls silent.
-func defaultTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		OnProxyConnectResponse: judgeProxy,
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		ForceAttemptHTTP2:      true,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 10 * time.Second, WriteByteTimeout: 10 * time.Second},
-		MaxIdleConns:           128,
-		MaxIdleConnsPerHost:    128,
-		IdleConnTimeout:        15 * time.Second,
-		TLSHandshakeTimeout:    10 * time.Second,
-		ExpectContinueTimeout:  time.Second,
-		MaxResponseHeaderBytes: 1 << 20,
-	}
 }

@@ -112,19 +112,21 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := s.client.send(ctx, call{method: http.MethodPost, path: path, body: body, enveloped: true})
+	cl := describe(http.MethodPost, path, "")
+	cl.Body = body
+	r, err := s.client.send(ctx, cl)
 	if err != nil {
 		return nil, nil, err
 	}
-	result := &AddEntriesReply{Raw: r.body}
+	result := &AddEntriesReply{Raw: r.Body}
 	if result.Task, err = r.optionalTask(id); err != nil {
 		return nil, nil, err
 	}
-	if wire.Decode(r.body, &result.Entries) != nil || wire.Defect(r.body) != "" ||
+	if wire.Decode(r.Body, &result.Entries) != nil || wire.Defect(r.Body) != "" ||
 		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
 		result.Entries = nil // it lists something else; Raw has it
 	}
-	return result, r, nil
+	return result, &r, nil
 }
 
 // PartialError is a change of many entries that stopped on its way ([NetworkListsService.AddEntries]). Each entry that
@@ -206,7 +208,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), Unknown}
 	}
 	if left := leftIn(rest); left > 0 {
-		return task, &EntriesLeftError{ListID: s.client.auth.text(id), Left: left}
+		return task, &EntriesLeftError{ListID: s.client.secrets.Text(id), Left: left}
 	}
 	return task, nil
 }

@@ -8,22 +8,24 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // Sentinels for errors.Is. The first group matches an [*Error] by the status of the reply, or by the code of its
 // envelope where that is the graver of the two (service-interface section 7).
 var (
-	ErrBadRequest   = errors.New("webdelivery: bad request")    // 400
-	ErrUnauthorized = errors.New("webdelivery: unauthorized")   // 401, and 403 of purges, transactions and logins
-	ErrForbidden    = errors.New("webdelivery: forbidden")      // 403
-	ErrNotFound     = errors.New("webdelivery: not found")      // 404
-	ErrRateLimited  = errors.New("webdelivery: rate limited")   // 429, and 503 of a purge
-	ErrServer       = errors.New("webdelivery: server fault")   // 500 and above
-	ErrRedirect     = errors.New("webdelivery: redirected")     // 300 to 399: no redirect is followed
-	ErrBadReply     = errors.New("webdelivery: unusable reply") // a reply that is not what the service document says
+	ErrBadRequest   = errors.New("webdelivery: bad request")  // 400
+	ErrUnauthorized = transport.ErrUnauthorized               // 401, and 403 of purges, transactions and logins
+	ErrForbidden    = errors.New("webdelivery: forbidden")    // 403
+	ErrNotFound     = errors.New("webdelivery: not found")    // 404
+	ErrRateLimited  = transport.ErrRateLimited                // 429, and 503 of a purge
+	ErrServer       = errors.New("webdelivery: server fault") // 500 and above
+	ErrRedirect     = errors.New("webdelivery: redirected")   // 300 to 399: no redirect is followed
+	ErrBadReply     = transport.ErrBadResponse                // a reply that is not what the service document says
 
 	// ErrResponseTooLarge means that the reply is longer than [WithMaxResponseBytes] allows.
-	ErrResponseTooLarge = errors.New("webdelivery: response too large")
+	ErrResponseTooLarge = transport.ErrTooLarge
 	// ErrInvalid means that the request was refused here, by an [*ValidationError]; nothing was sent.
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )

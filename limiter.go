@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // Limiter hands out permits to submit a purge (service-interface section 8). It must be safe for concurrent use. A
@@ -63,15 +63,9 @@ type pauser interface {
 // process share it. It is the only state of this package.
 var purgePaces sync.Map // address.Base.Key to *pace.Limiter
 
-// gate is what every purge of a client passes before it is sent.
-type gate struct {
-	pace    *pace.Limiter
-	limiter Limiter // the user's; nil if the pace bounds arrivals by itself
-}
-
 // newGate returns the gate of a client. In front of a limiter of the user's stands a pace that waits for nothing until the
 // service refuses a purge as too fast.
-func newGate(key string, limiter Limiter) *gate {
+func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
 	create := pace.New
 	if limiter != nil {
 		key, create = "limited "+key, pace.NewPace
@@ -80,98 +74,39 @@ func newGate(key string, limiter Limiter) *gate {
 	if !known {
 		shared, _ = purgePaces.LoadOrStore(key, create())
 	}
-	return &gate{shared.(*pace.Limiter), limiter}
+	return transport.NewGate(shared.(*pace.Limiter), adaptLimiter(limiter), policy.ThrottleTimeout)
 }
 
-// permit is the right to send one purge request. However often it is ended, the first time counts.
-type permit struct {
-	caller *pace.Caller
-	paced  *pace.Permit
-	lent   Permit // of the user's limiter
-	ended  atomic.Bool
-}
-
-// acquire waits for a permit.
-func (g *gate) acquire(ctx context.Context, caller *pace.Caller) (*permit, error) {
-	for {
-		paced, err := g.pace.Acquire(ctx, caller)
-		if refused := (*pace.RefusedError)(nil); errors.As(err, &refused) {
-			err = fmt.Errorf("%w: %w", ErrRateLimited, err)
-		}
-		if err != nil {
-			return nil, &unsentError{"waiting for a purge permit", err}
-		}
-		p := &permit{caller: caller, paced: paced}
-		if g.limiter == nil {
-			return p, nil
-		}
-		if err = p.borrow(ctx, g.limiter); err != nil {
-			return nil, &unsentError{"waiting for a purge permit", err}
-		}
-		if !g.pace.Pausing() {
-			return p, nil
-		}
-		p.end(ctx, time.Time{}) // the service refused another purge meanwhile
+// adaptLimiter gives transport a limiter of the user's by what it can do; nil of nil.
+func adaptLimiter(limiter Limiter) *transport.Limiter {
+	if limiter == nil {
+		return nil
 	}
-}
-
-// borrow takes a permit of the user's limiter. Without one, also if the limiter panics, the place is given back.
-func (p *permit) borrow(ctx context.Context, l Limiter) (err error) {
-	lent := false
-	defer func() {
-		if !lent {
-			p.end(ctx, time.Time{})
+	adapted := &transport.Limiter{}
+	switch l := limiter.(type) {
+	case PermitLimiter:
+		adapted.Acquire = func(ctx context.Context) (transport.Lease, error) {
+			p, err := l.Acquire(ctx)
+			return transport.Lease(p), err
 		}
-	}()
-	if permits, ok := l.(PermitLimiter); ok {
-		p.lent, err = permits.Acquire(ctx)
-	} else {
-		err = l.Wait(ctx)
+	case *rate.Limiter:
+		adapted.Acquire = func(ctx context.Context) (transport.Lease, error) {
+			return transport.Lease{}, permitError(ctx, l.Wait(ctx))
+		}
+	default:
+		adapted.Acquire = func(ctx context.Context) (transport.Lease, error) { return transport.Lease{}, l.Wait(ctx) }
 	}
-	if _, plain := l.(*rate.Limiter); plain && err != nil {
-		err = permitError(ctx, err)
+	if p, ok := limiter.(pauser); ok {
+		adapted.Pause = p.Pause
 	}
-	lent = err == nil
-	return err
-}
-
-// end frees what the permit holds. arrived is the latest moment at which its request may have reached the service; the
-// zero time means that nothing was sent.
-func (p *permit) end(ctx context.Context, arrived time.Time) {
-	if p.ended.Swap(true) {
-		return
-	}
-	p.paced.End(arrived)
-	if p.lent.Done != nil {
-		p.lent.Done(ctx, arrived)
-	}
-}
-
-// expired: it is too late to begin the request.
-func (p *permit) expired() bool {
-	return !p.lent.Expires.IsZero() && !time.Now().Before(p.lent.Expires)
+	return adapted
 }
 
 // permitError makes rate.Limiter's refusal of a deadline that is too near match context.DeadlineExceeded: the limiter
 // returns at once, with a text only.
 func permitError(ctx context.Context, err error) error {
-	if ctx.Err() == nil && strings.Contains(err.Error(), "exceed context deadline") {
+	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "exceed context deadline") {
 		return fmt.Errorf("no permit before the deadline: %w", errors.Join(err, context.DeadlineExceeded))
 	}
 	return err
-}
-
-// sleep waits for d or until the context ends; a d of 0 or less only looks at the context.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return pace.Ended(ctx)
-	}
 }

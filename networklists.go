@@ -284,7 +284,7 @@ func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, err
 
 // change sends a change without a body, which may be answered with a task. It changes what has these ids.
 func (s *NetworkListsService) change(ctx context.Context, method, path, query string, ids ...string) (*Task, error) {
-	r, err := s.client.send(ctx, call{method: method, path: path, query: query, enveloped: true})
+	r, err := s.client.send(ctx, describe(method, path, query))
 	if err != nil {
 		return nil, err
 	}
@@ -295,10 +295,10 @@ func (s *NetworkListsService) change(ctx context.Context, method, path, query st
 // change was accepted, so a response of a shape that is not known is no error: only a page for people is, which no service
 // sends. An object with nothing but the id of what was changed shows that, and no task.
 func (r *reply) optionalTask(changed ...string) (*Task, error) {
-	if isHTML(r.header) {
+	if isHTML(r.Header) {
 		return nil, r.bad("an HTML page", nil)
 	}
-	task := readOptionalTask(r.body)
+	task := readOptionalTask(r.Body)
 	isChanged := func(id string) bool { return sameID(id, task.ID) }
 	if task != nil && slices.ContainsFunc(changed, isChanged) && *task == (Task{ID: task.ID}) {
 		return nil, nil //nolint:nilnil // no task is no error

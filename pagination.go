@@ -113,7 +113,7 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 		return read, err
 	}
 	w := newWirePage[T]()
-	if bytes.TrimSpace(r.body)[0] == '[' {
+	if bytes.TrimSpace(r.Body)[0] == '[' {
 		err = r.unmarshal(&w.Items)
 	} else if err = r.decodeObject(w); err == nil {
 		err = r.checkMembers(w.Items != nil, w.Tasks != nil, w.HasMore != nil || w.Total >= 0 || w.PageCount >= 0 || w.PageIndex > 0)
@@ -146,7 +146,7 @@ func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T],
 	if w.PageCount > 0 || w.PageCount == 0 && len(p.Items) == 0 {
 		read.count = w.PageCount // 0 on a page with items is no count
 	}
-	read.said, p.HasMore = w.more(&read, cl.query, saidNext)
+	read.said, p.HasMore = w.more(&read, cl.Query, saidNext)
 	return read, nil
 }
 
@@ -182,7 +182,7 @@ var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "pag
 func (r *reply) checkMembers(items, tasks, saysMore bool) error {
 	var has [len(pageMembers)]bool
 	holdsItems := false
-	for text := range wire.Members(r.body) {
+	for text := range wire.Members(r.Body) {
 		name := string(text)
 		holdsItems = holdsItems || name == pageMembers[0] || name == pageMembers[1]
 		for i, known := range pageMembers {
@@ -238,14 +238,14 @@ func eachItem[T any](ctx context.Context, c *Client, first call, maxPages int) i
 // not change while it is read, as with pages that are fetched ahead.
 func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRead[T], maxPages int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		path, err := cleanPath("path", first.path) // as resolve spells it; a dialect may spell it otherwise
+		path, err := cleanPath("path", first.Path) // as resolve spells it; a dialect may spell it otherwise
 		if err != nil {
 			yield(*new(T), err)
 			return
 		}
-		trail := newTrail(c, path, first.query, maxPages)
+		trail := newTrail(c, path, first.Query, maxPages)
 		steady := head.page != nil && head.total >= 0
-		numbers := pageNumbers{trail: trail, count: numberIn(first.query, "count")}
+		numbers := pageNumbers{trail: trail, count: numberIn(first.Query, "count")}
 		for cl, read, more := first, head, true; more; read.page = nil {
 			if read.page == nil {
 				if read, err = readPage[T](ctx, c, cl); err != nil {
@@ -291,9 +291,9 @@ func eachItemFrom[T any](ctx context.Context, c *Client, first call, head pageRe
 			}
 			switch {
 			case trail.announced:
-				cl.query, more, err = trail.follow(here)
+				cl.Query, more, err = trail.follow(here)
 			case more:
-				cl.query, err = numbers.next(cl.query, here.index)
+				cl.Query, err = numbers.next(cl.Query, here.index)
 			}
 			if err != nil {
 				yield(*new(T), err)
@@ -482,7 +482,7 @@ func (t *trail) visit(path, query string) bool {
 
 func (t *trail) broken(format string, args ...any) error {
 	return &PaginationError{
-		Path: t.client.auth.text(t.client.base.Path(t.path)), Page: t.pages, Reason: t.client.auth.text(fmt.Sprintf(format, args...)),
+		Path: t.client.secrets.Text(t.client.base.Path(t.path)), Page: t.pages, Reason: t.client.secrets.Text(fmt.Sprintf(format, args...)),
 	}
 }
 
@@ -500,7 +500,9 @@ func checkPaging(p *problems, page, count, maxPages int) {
 
 // getCall is a read of one address.
 func getCall(path, query string) call {
-	return call{method: http.MethodGet, path: path, query: query, enveloped: true, hasBody: true}
+	cl := describe(http.MethodGet, path, query)
+	cl.HasBody = true
+	return cl
 }
 
 // objectCall is a read of one object, by its id.

@@ -172,7 +172,9 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 	if err := request.validate(); err != nil {
 		return nil, err
 	}
-	r, err := s.client.send(ctx, call{method: http.MethodPost, path: purgePath, purge: request.body()})
+	cl := describe(http.MethodPost, purgePath, "")
+	cl.Encoder = request.body()
+	r, err := s.client.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -241,9 +243,9 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 		} `json:"purge_response"`
 	}
 	err := r.decodeObject(&w)
-	seeOther := r.status == http.StatusSeeOther
+	seeOther := r.Status == http.StatusSeeOther
 	if seeOther && (err != nil || w.TransactionID <= 0 && w.PurgeResponse.TransactionStatusURI == "") {
-		w.PurgeResponse.TransactionStatusURI = r.header.Get("Location")
+		w.PurgeResponse.TransactionStatusURI = r.Header.Get("Location")
 	} else if err != nil {
 		return nil, r.accepted(err)
 	}
@@ -252,16 +254,16 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 		StatusURI: w.PurgeResponse.TransactionStatusURI,
 	}
 	if receipt.TransactionID <= 0 {
-		receipt.TransactionID = r.exchange.client.transactionOf(receipt.StatusURI)
+		receipt.TransactionID = r.client.transactionOf(receipt.StatusURI)
 	}
 	if receipt.TransactionID <= 0 {
 		e := r.bad("no transaction id", nil)
-		if r.status == http.StatusCreated || !seeOther && (receipt.StatusURI != "" || receipt.Code >= http.StatusOK) {
+		if r.Status == http.StatusCreated || !seeOther && (receipt.StatusURI != "" || receipt.Code >= http.StatusOK) {
 			e.outcome = Applied // the service says that it took the purge; an object of any other kind says nothing
 		}
 		return nil, e
 	}
-	receipt.Code = cmp.Or(receipt.Code, r.status)
+	receipt.Code = cmp.Or(receipt.Code, r.Status)
 	receipt.StatusURI = cmp.Or(receipt.StatusURI, transactionsPath+strconv.FormatInt(receipt.TransactionID, 10))
 	return receipt, nil
 }
@@ -270,7 +272,7 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 // the body is an HTML page, which something else may have sent.
 func (r *reply) accepted(err error) error {
 	var e *Error
-	if r.status == http.StatusCreated && !isHTML(r.header) && errors.As(err, &e) {
+	if r.Status == http.StatusCreated && !isHTML(r.Header) && errors.As(err, &e) {
 		e.outcome = Applied
 	}
 	return err
@@ -327,13 +329,13 @@ func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(
 			if tx, err = look(ctx, cl); err != nil {
 				return Progress{}, err
 			}
-			return Progress{Status: s.client.auth.text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
+			return Progress{Status: s.client.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
 		})
 	switch {
 	case err != nil:
-		return nil, s.client.auth.redactWait(err)
+		return nil, redactWait(s.client.secrets, err)
 	case tx.endedBadly():
-		s.client.auth.redactIn(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
+		s.client.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
 		return nil, &TransactionError{tx}
 	default:
 		return tx, nil

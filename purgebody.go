@@ -29,15 +29,15 @@ func newPurgeBody(action Action, count, size int, add func(b []byte, i int) []by
 	return &purgeBody{head: head, count: count, add: add, size: len(head) + size + count - 1 + len(purgeTail)}
 }
 
-// end keeps what still reads from the body, as a transport may do after a call was given up, from the caller's URIs.
-func (b *purgeBody) end() {
+// Close keeps what still reads from the body, as a transport may do after a call was given up, from the caller's URIs.
+func (b *purgeBody) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
 }
 
-// reader begins the body anew.
-func (b *purgeBody) reader() (io.Reader, error) { return &purgeReader{body: b}, nil }
+// Open begins the body anew.
+func (b *purgeBody) Open() (io.Reader, error) { return &purgeReader{body: b}, nil }
 
 type purgeReader struct {
 	body  *purgeBody

@@ -14,6 +14,8 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
 	"github.com/webdelivery/webdelivery-go/internal/pace"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // The service takes 2 purge requests a second and any number of URIs in one (service-interface section 8), so callers
@@ -199,24 +201,24 @@ func (q *PurgeQueue) errorOf(err error) error {
 // whyLeft is why a caller does not wait any longer.
 func (q *PurgeQueue) whyLeft(ctx context.Context) error {
 	reason := pace.Ended(ctx)
-	if q.client.gate.pace.Refusing() {
+	if q.client.gate.Refusing() {
 		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
 	}
 	return reason
 }
 
 // queuePermit is a permit that the queue holds.
-type queuePermit struct{ *permit }
+type queuePermit struct{ *transport.Permit }
 
 // Return ends a permit that nobody needs any more.
-func (p queuePermit) Return(ctx context.Context) { p.end(ctx, time.Time{}) }
+func (p queuePermit) Return(ctx context.Context) { p.End(ctx, time.Time{}) }
 
 // acquire waits for a permit. The session comes before it, as in every purge.
 func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
-	if _, err := q.client.auth.credential(ctx, purge, 0); err != nil {
+	if err := q.client.transport.LogIn(ctx); err != nil {
 		return nil, err
 	}
-	p, err := q.client.gate.acquire(ctx, q.client.newCaller())
+	p, err := q.client.gate.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -226,8 +228,9 @@ func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
 // send sends one request.
 func (q *PurgeQueue) send(ctx context.Context, held batch.Permit, uris []PurgeURI) (*PurgeReceipt, error) {
 	p, _ := held.(queuePermit)
-	body := PurgeRequest{q.options.Action, uris}.body()
-	r, err := q.client.send(ctx, call{method: http.MethodPost, path: purgePath, purge: body, permit: p.permit})
+	cl := describe(http.MethodPost, purgePath, "")
+	cl.Encoder, cl.Permit = PurgeRequest{q.options.Action, uris}.body(), p.Permit
+	r, err := q.client.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 			eachItemFrom(ctx, c, first, read, maxPages)(yield)
 			return
 		}
-		trail := newTrail(c, first.path, first.query, maxPages)
+		trail := newTrail(c, first.Path, first.Query, maxPages)
 		if trail.number+1 != head.PageIndex {
 			yield(*new(T), trail.broken("page %d was asked for, and page %d came", trail.number+1, head.PageIndex))
 			return
@@ -131,12 +131,12 @@ func eachItemAhead[T any](ctx context.Context, c *Client, first call, maxPages, 
 
 // readNumbered reads one page by its number.
 func readNumbered[T any](ctx context.Context, c *Client, first call, index int) (read pageRead[T], err error) {
-	values, err := url.ParseQuery(first.query)
+	values, err := url.ParseQuery(first.Query)
 	if err != nil {
 		return read, err
 	}
 	values.Set("page", strconv.Itoa(index))
-	first.query = values.Encode()
+	first.Query = values.Encode()
 	return readPage[T](ctx, c, first)
 }
 

@@ -87,7 +87,7 @@ func (r *reply) decodeResource(value resource) error {
 	if err := r.decodeObject(value); err != nil {
 		return err
 	}
-	if problem := notResource(value, r.body); problem != "" {
+	if problem := notResource(value, r.Body); problem != "" {
 		return r.bad(problem, nil)
 	}
 	return r.checkID(value.identity())
@@ -95,7 +95,7 @@ func (r *reply) decodeResource(value resource) error {
 
 // checkID refuses another object than the one that was asked for. A UUID may come in another letter case.
 func (r *reply) checkID(id string) error {
-	if want := r.exchange.id; want != "" && !sameID(id, want) {
+	if want := r.id; want != "" && !sameID(id, want) {
 		return r.bad("another object, whose id is "+strconv.Quote(string(wire.Clip([]byte(id)))), nil)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // scanned says how Scan finds the fields of a struct: by a tag `stats:"column"`.
@@ -124,9 +125,9 @@ func newScanError(e *rowjson.ColumnError) *ScanError {
 }
 
 // rowRedactor takes the secrets of a client out of the errors of Scan.
-type rowRedactor struct{ auth *authenticator }
+type rowRedactor struct{ secrets *transport.Secrets }
 
 func (r rowRedactor) RedactValue(json []byte) string {
-	return string(r.auth.excerpt(json, maxShown, false))
+	return string(r.secrets.Excerpt(json, maxShown, false))
 }
-func (r rowRedactor) RedactError(err error) error { return r.auth.redactError(err) }
+func (r rowRedactor) RedactError(err error) error { return r.secrets.Error(err) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,17 +32,29 @@ type Session struct {
 // found is [ErrBadReply] (open point 5). A client of [SessionToken] has nothing to log in with: that is an [*Error], and
 // nothing is sent.
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.client.send(ctx, call{method: http.MethodPost, path: sessionsPath, enveloped: true})
+	r, err := s.client.send(ctx, describe(http.MethodPost, sessionsPath, ""))
 	if err != nil {
 		return nil, err
 	}
-	id := sessionID(r)
+	id := sessionID(&r)
 	if !validToken(id) {
 		// The reply may hold the session in a shape that is not known, so nothing of it is repeated.
-		r.body, r.exchange.answered.body = nil, nil
+		r.Forget()
 		return nil, r.bad("no session id that a cookie can carry", nil)
 	}
 	return &Session{ID: id}, nil
+}
+
+// logIn is Create for transport.
+func (c *Client) logIn(ctx context.Context) (token redact.Secret, refused bool, err error) {
+	s, err := c.Sessions.Create(ctx)
+	if err != nil {
+		var e *Error
+		refused = errors.As(err, &e) && (errors.Is(err, ErrBadReply) ||
+			e.StatusCode >= http.StatusBadRequest && e.StatusCode < http.StatusInternalServerError)
+		return token, refused, err
+	}
+	return redact.New(s.ID), false, nil
 }
 
 // sessionIDNames are the members in which an id is looked for, in this order (open point 5).
@@ -58,10 +71,10 @@ var membersOfNoSession = []string{
 // cookie, a bare token as text (open point 5).
 func sessionID(r *reply) string {
 	var object map[string]json.RawMessage
-	if wire.Defect(r.body) != "" {
+	if wire.Defect(r.Body) != "" {
 		return ""
 	}
-	if json.Unmarshal(r.body, &object) == nil {
+	if json.Unmarshal(r.Body, &object) == nil {
 		for _, name := range membersOfNoSession {
 			if _, ok := object[name]; ok {
 				return ""
@@ -73,16 +86,16 @@ func sessionID(r *reply) string {
 			}
 		}
 	}
-	body := bytes.TrimSpace(r.body)
+	body := bytes.TrimSpace(r.Body)
 	if id := scalarText(body); id != "" {
 		return id
 	}
-	for _, cookie := range (&http.Response{Header: r.header}).Cookies() {
+	for _, cookie := range (&http.Response{Header: r.Header}).Cookies() {
 		if cookie.Name == authCookieName && cookie.Value != "" {
 			return cookie.Value
 		}
 	}
-	if isHTML(r.header) || json.Valid(body) || bytes.ContainsAny(body, "{}[]<>") {
+	if isHTML(r.Header) || json.Valid(body) || bytes.ContainsAny(body, "{}[]<>") {
 		return ""
 	}
 	return string(body)

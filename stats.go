@@ -188,7 +188,7 @@ type keptResult struct {
 // total is what counts, and has to be one.
 func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
-	cl.take = func(body io.Reader) (int, error) {
+	cl.Take = func(body io.Reader) (int, error) {
 		config := f.reading()
 		if kept != nil {
 			*kept = keptResult{} // an attempt before may have left something
@@ -220,7 +220,7 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *keptResult) (
 
 // reading is how every response with rows is read.
 func (f *StatsFamily[Q]) reading() rowjson.Config {
-	return rowjson.Config{Limit: rowjson.Limit{Bytes: f.client.maxBody, Err: ErrResponseTooLarge}, Redactor: rowRedactor{f.client.auth}}
+	return rowjson.Config{Limit: rowjson.Limit{Bytes: f.client.maxBody, Err: ErrResponseTooLarge}, Redactor: rowRedactor{f.client.secrets}}
 }
 
 // Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
@@ -283,7 +283,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64, yield func(Row, error) bool) error {
 	var in *rowjson.Reader
 	found := false
-	cl.begin = func(body io.Reader) (int, error) {
+	cl.Begin = func(body io.Reader) (int, error) {
 		in = rowjson.NewReader(body, f.reading())
 		found = in.Next()
 		return in.EnvelopeCode(), in.Err()
@@ -292,11 +292,11 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	if err != nil {
 		return err
 	}
-	defer r.stream.close()
-	if isHTML(r.header) {
+	defer r.Stream.Close()
+	if isHTML(r.Header) {
 		return r.bad("an HTML page", nil)
 	}
-	in.ReadOn(r.stream) // the beginning need not be kept any longer
+	in.ReadOn(r.Stream) // the beginning need not be kept any longer
 	for ; found; found = in.Next() {
 		if !yield(Row{in.Row()}, nil) {
 			return nil
@@ -304,7 +304,8 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 	}
 	switch {
 	case in.EnvelopeCode() >= http.StatusBadRequest:
-		return r.refusedBy(in)
+		code, words := in.Envelope()
+		return newError(r.Refused(code, words))
 	case in.Err() != nil:
 		return r.broken(in.Err())
 	default:
@@ -354,11 +355,11 @@ func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	if f.rules.refused != nil {
 		return nil, f.rules.refused
 	}
-	r, err := f.client.send(ctx, call{method: http.MethodHead, path: f.rules.path})
+	r, err := f.client.send(ctx, describe(http.MethodHead, f.rules.path, ""))
 	if err != nil {
 		return nil, err
 	}
-	return f.client.safeHeader(r.header), nil
+	return f.client.secrets.Header(r.Header), nil
 }
 
 // Names is a list of dimensions or metrics (service-interface section 4.3, open point 14).
@@ -424,7 +425,7 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, jso
 	if err := r.checkJSON(); err != nil {
 		return nil, nil, err
 	}
-	raw := json.RawMessage(wire.ExactNames(r.body))
+	raw := json.RawMessage(wire.ExactNames(r.Body))
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) == nil {
 		raw = object["items"]
@@ -443,7 +444,7 @@ func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, jso
 	if what != "groupings" && slices.ContainsFunc(items, func(n nameList) bool { return len(n) != 1 }) {
 		return nil, nil, r.bad("a list of "+what+" with an item that is not one name", nil)
 	}
-	return items, r.body, nil
+	return items, r.Body, nil
 }
 
 // announcesMore tells whether an object is a page of such a list with others behind it, in whatever spelling.

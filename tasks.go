@@ -163,11 +163,11 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 		if task, err = poller.look(ctx); err != nil {
 			return Progress{}, err
 		}
-		return Progress{Status: s.client.auth.text(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
+		return Progress{Status: s.client.secrets.Text(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
 	})
 	switch {
 	case err != nil:
-		return nil, s.client.auth.redactWait(err)
+		return nil, redactWait(s.client.secrets, err)
 	case task.ErrorInfo != nil:
 		return nil, s.failed(task)
 	default:
@@ -225,9 +225,9 @@ func (p *taskPoller) lookAtOwn(ctx context.Context) (*Task, error) {
 	}
 	p.id, p.at = task.ID, nil
 	path, query, err := p.client.resolve("uri", task.URI)
-	if err == nil && task.ID != "" && (path != p.own.path || query != p.own.query) {
+	if err == nil && task.ID != "" && (path != p.own.Path || query != p.own.Query) {
 		at := getCall(path, query)
-		at.keepSession = true // a refusal there says nothing of the session
+		at.KeepSession = true // a refusal there says nothing of the session
 		p.at = &at
 	}
 	return task, nil
@@ -236,7 +236,7 @@ func (p *taskPoller) lookAtOwn(ctx context.Context) (*Task, error) {
 // leadsOn: the task at its own address names another one. That may go on for ever.
 func (p *taskPoller) leadsOn(task *Task) bool {
 	path, query, err := p.client.resolve("uri", task.URI)
-	return err == nil && (path != p.at.path || query != p.at.query)
+	return err == nil && (path != p.at.Path || query != p.at.Query)
 }
 
 // taskAtURI is what a task's uri leads to. Without the member complete or error_info it is not known whether the task has
@@ -292,7 +292,7 @@ func (s *TasksService) failed(t *Task) *TaskError {
 	for i := range t.ErrorInfo.Details {
 		texts = append(texts, &t.ErrorInfo.Details[i].Message)
 	}
-	s.client.auth.redactIn(texts...)
+	s.client.secrets.Texts(texts...)
 	return &TaskError{t}
 }
 

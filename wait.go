@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/pace"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // Progress is what a wait has seen at its last look. It is given to the function of [OnProgress].
@@ -146,10 +149,25 @@ func (e *waitError) Unwrap() error { return e.err }
 func (e *waitError) outcomeOfWrite() Outcome { return Unknown }
 
 // redactWait takes the secrets out of what an error of poll says of the last look.
-func (n *authenticator) redactWait(err error) error {
+func redactWait(secrets *transport.Secrets, err error) error {
 	var ended *waitError
 	if errors.As(err, &ended) {
-		n.redactIn(&ended.last.Status)
+		secrets.Texts(&ended.last.Status)
 	}
 	return err
+}
+
+// sleep waits for d or until the context ends; a d of 0 or less only looks at the context.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return pace.Ended(ctx)
+	}
 }

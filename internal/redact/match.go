@@ -215,16 +215,6 @@ func (s *search) mark(l *layer, last int) {
 	}
 	rest := make([]uint64, s.words)
 	whole := span{last + 1, last + 1} // what was found so far and hangs together
-	secret := func(p, q int) {
-		if q < whole.from && whole.from < whole.to {
-			s.found = append(s.found, l.span(whole.from, whole.to))
-			whole = span{p, q}
-		}
-		if whole.from >= whole.to {
-			whole.to = q
-		}
-		whole = span{p, max(whole.to, q)}
-	}
 	back := func(p int, one *step) {
 		after := s.at(&ends, int(one.to))
 		within := s.forward(s.one, s.at(&s.states, p), one)
@@ -232,7 +222,7 @@ func (s *search) mark(l *layer, last int) {
 			copy(rest, after)
 			s.before(rest, one.size > 0 || one.any)
 			if meet(s.one, rest) {
-				secret(p, int(one.to))
+				whole = s.extend(l, whole, p, int(one.to))
 			}
 		}
 		s.backward(rest, after, one)
@@ -249,7 +239,19 @@ func (s *search) mark(l *layer, last int) {
 		plain := l.plain(p)
 		back(p, &plain)
 	}
-	if whole.from < whole.to {
+	s.extend(l, whole, -1, -1)
+}
+
+// extend adds a part of a secret to what was found behind it and hangs together. If the part does not, that is done, and
+// another begins.
+func (s *search) extend(l *layer, whole span, from, to int) span {
+	switch {
+	case whole.from >= whole.to:
+		return span{from, to}
+	case to < whole.from:
 		s.found = append(s.found, l.span(whole.from, whole.to))
+		return span{from, to}
+	default:
+		return span{from, max(whole.to, to)}
 	}
 }

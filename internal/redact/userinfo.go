@@ -15,16 +15,8 @@ func (s *search) userinfo(l *layer, deep int) {
 		a = authority{}
 	}
 	for p := 0; p < len(l.text); {
-		c, to := l.text[p], p+1
-		escaped := false
-		if deep > 0 && isIntro[c] {
-			for _, one := range l.escapes(p, deep) {
-				// =3A and =2F are read although an equals sign is seldom one of an escape: they can begin a URL.
-				if one.size == 1 && int(one.to) > to && (!one.loose || l.text[p] == '=' && (one.text[0] == ':' || one.text[0] == '/')) {
-					c, to, escaped = one.text[0], int(one.to), true
-				}
-			}
-		}
+		c, to := l.readURL(p, deep)
+		escaped := to > p+1
 		switch {
 		case a.open && c == '/' && p == a.begin: // a third slash
 			a.begin = to
@@ -40,6 +32,22 @@ func (s *search) userinfo(l *layer, deep int) {
 		p = to
 	}
 	end(len(l.text))
+}
+
+// readURL returns the character of a URL that begins at p, and the place behind it. It is the one of the longest escape,
+// if there is one.
+func (l *layer) readURL(p, deep int) (c byte, to int) {
+	c, to = l.text[p], p+1
+	if deep == 0 || !isIntro[c] {
+		return c, to
+	}
+	for _, one := range l.escapes(p, deep) {
+		// =3A and =2F are read although an equals sign is seldom one of an escape: they can begin a URL.
+		if one.size == 1 && int(one.to) > to && (!one.loose || l.text[p] == '=' && (one.text[0] == ':' || one.text[0] == '/')) {
+			c, to = one.text[0], int(one.to)
+		}
+	}
+	return c, to
 }
 
 // authority is the part of a URL behind its slashes.

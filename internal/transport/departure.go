@@ -1,8 +1,7 @@
-package webdelivery
+package transport
 
 import (
 	"context"
-	"errors"
 	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
@@ -15,14 +14,11 @@ import (
 // limit on arrivals covers. It also holds after the connection has failed, because a proxy may deliver what it has.
 const arrivesWithin = 5 * time.Second
 
-// errPermitExpired: the purge permit expired before the request could begin. Nothing was sent.
-var errPermitExpired = errors.New("the purge permit expired before the connection was ready")
-
-// departure is one attempt of a purge on its way. It ends the permit as soon as the latest time of arrival is known: by
-// the response, or because the request was written long enough ago.
+// departure is one attempt of a limited request on its way. It ends the permit as soon as the latest time of arrival is
+// known: by the response, or because the request was written long enough ago.
 type departure struct {
 	ctx    context.Context //nolint:containedctx // the caller's, for the end of the permit
-	permit *permit
+	permit *Permit
 	cancel context.CancelFunc // of the attempt
 	late   atomic.Bool        // the permit expired before there was a connection
 	ended  bool               // the permit, by the attempt itself
@@ -35,7 +31,7 @@ type departure struct {
 	fault   error         // what the user's limiter did then in place of returning
 }
 
-// watch adds the hooks of a purge to those of its attempt.
+// watch adds the hooks of a limited request to those of its attempt.
 func (d *departure) watch(t *httptrace.ClientTrace) {
 	got := t.GotConn
 	t.GotConn = func(info httptrace.GotConnInfo) {
@@ -81,7 +77,7 @@ func (d *departure) endOverdue() {
 		return
 	}
 	usercode.Run(func() error {
-		d.permit.end(d.ctx, time.Now())
+		d.permit.End(d.ctx, time.Now())
 		return nil
 	}, func(err error) {
 		d.fault = err
@@ -104,12 +100,11 @@ func (d *departure) failed(unsent bool) {
 	}
 }
 
-// close sees to it that the permit ends, also if the transport panics. If the user's limiter panicked when the permit was
-// overdue, the attempt has failed.
-func (d *departure) close(a *attempt) {
-	if d.failed(false); d.fault != nil {
-		a.err = d.fault
-	}
+// close sees to it that the permit ends, also if the transport panics. It returns what the user's limiter did in place of
+// returning when the permit was overdue; then the attempt has failed.
+func (d *departure) close() (fault error) {
+	d.failed(false)
+	return d.fault
 }
 
 // settle stops waiting, and returns when the request left at the latest.
@@ -135,6 +130,6 @@ func (d *departure) end(arrived time.Time) {
 		<-ending
 	case !d.ended:
 		d.ended = true
-		d.permit.end(d.ctx, arrived)
+		d.permit.End(d.ctx, arrived)
 	}
 }

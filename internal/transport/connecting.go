@@ -1,4 +1,4 @@
-package webdelivery
+package transport
 
 import (
 	"context"
@@ -86,28 +86,6 @@ func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Respo
 	default:
 		return refused
 	}
-}
-
-// fieldsOf returns what an error of a connection holds beside its text: the names in certificates.
-func fieldsOf(err error) []string {
-	var certificates []*x509.Certificate
-	switch e := err.(type) { //nolint:errorlint // each error of a tree is looked at by itself
-	case x509.UnknownAuthorityError:
-		certificates = []*x509.Certificate{e.Cert}
-	case x509.HostnameError:
-		certificates = []*x509.Certificate{e.Certificate}
-	case x509.CertificateInvalidError:
-		certificates = []*x509.Certificate{e.Cert}
-	case *tls.CertificateVerificationError:
-		certificates = e.UnverifiedCertificates
-	}
-	var fields []string
-	for _, c := range certificates {
-		if c != nil {
-			fields = append(fields, string(c.Raw), c.Subject.String(), c.Issuer.String()) // names in Raw may be in UTF-16
-		}
-	}
-	return fields
 }
 
 // withoutProxySecrets is the error of an attempt that got no connection, without the credentials of its proxy.

@@ -1,4 +1,4 @@
-package webdelivery
+package transport
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// watchdog cancels an attempt that takes too long. Unlike a deadline it can be called off: a reply that is read as it
+// watchdog cancels an attempt that takes too long. Unlike a deadline it can be called off: a response that is read as it
 // arrives may take as long as it likes, as long as it goes on arriving.
 type watchdog struct {
 	cancel  context.CancelFunc
@@ -45,19 +45,19 @@ func (w *watchdog) stop() {
 	w.cancel()
 }
 
-// stream is the body of a reply that is read as it arrives. Only the time counts in which a read waits for the service,
+// Stream is the body of a success that is read as it arrives. Only the time counts in which a read waits for the service,
 // not that in which the reader is busy with what it has.
 //
-// A timer that is set and stopped for every read costs more than the reading. So one runs all the time, looks how long
+// A timer that is set and stopped for every read costs more than the reading. So one runs all the time, checks how long
 // the read under way has been waiting, and sets itself for the rest.
-type stream struct {
+type Stream struct {
 	body   io.ReadCloser
 	dog    *watchdog
 	idle   time.Duration
 	bytes  int64
 	err    error             // why the body could not be read on
 	resp   *http.Response    // whose body it is, see endless
-	closed func(bytes int64) // told once, at the end; nil: nobody is
+	closed func(bytes int64) // called once, at the end; may be nil
 	once   sync.Once
 
 	began time.Time
@@ -68,17 +68,17 @@ type stream struct {
 
 const notReading = -1
 
-func newStream(resp *http.Response, dog *watchdog, idle time.Duration) *stream {
-	s := &stream{resp: resp, body: resp.Body, dog: dog, idle: idle, began: time.Now()}
+func newStream(resp *http.Response, dog *watchdog, idle time.Duration) *Stream {
+	s := &Stream{resp: resp, body: resp.Body, dog: dog, idle: idle, began: time.Now()}
 	s.since.Store(notReading)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timer = time.AfterFunc(idle, s.look)
+	s.timer = time.AfterFunc(idle, s.check)
 	return s
 }
 
-// look gives up on a service that sends nothing for the idle time.
-func (s *stream) look() {
+// check ends the attempt of a service that sends nothing for the idle time.
+func (s *Stream) check() {
 	left := s.idle
 	if since := s.since.Load(); since != notReading {
 		left -= time.Since(s.began) - time.Duration(since)
@@ -96,7 +96,7 @@ func (s *stream) look() {
 }
 
 // Read reads on.
-func (s *stream) Read(p []byte) (int, error) {
+func (s *Stream) Read(p []byte) (int, error) {
 	s.since.Store(int64(time.Since(s.began)))
 	n, err := s.body.Read(p)
 	s.since.Store(notReading)
@@ -110,26 +110,26 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failed is why the stream could not be read to its end, if that is not for its reader to say: unusable is what he says.
-func (s *stream) failed(unusable error) error {
+// failed returns why the stream could not be read to its end, unless that is for its reader to say: unusable is his word.
+func (s *Stream) failed(unusable error) error {
 	if s.err == nil && errors.Is(unusable, io.ErrUnexpectedEOF) && endless(s.resp, s.bytes > 0) {
 		return errCut
 	}
 	return s.err
 }
 
-// close ends the stream. A connection whose reply was not read to its end cannot be used again and is closed.
-func (s *stream) close() {
+// Close ends the stream. A connection whose response was not read to its end cannot be used again and is closed.
+func (s *Stream) Close() {
 	s.once.Do(func() {
-		s.end()
+		s.closeBody()
 		if s.closed != nil {
 			s.closed(s.bytes)
 		}
 	})
 }
 
-// end closes the body, and ends the attempt also if a body of the user's panics then.
-func (s *stream) end() {
+// closeBody closes it, and ends the attempt also if a body of the user's panics then.
+func (s *Stream) closeBody() {
 	defer s.dog.stop()
 	s.mu.Lock()
 	s.timer.Stop()
@@ -138,7 +138,7 @@ func (s *stream) end() {
 	_ = s.body.Close()
 }
 
-// streamStalled is a reply that stopped arriving.
+// streamStalled is a response that stopped arriving.
 type streamStalled struct{ after time.Duration }
 
 func (e *streamStalled) Error() string { return fmt.Sprintf("nothing arrived for %v", e.after) }

@@ -1,0 +1,134 @@
+package transport
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/pace"
+	"github.com/webdelivery/webdelivery-go/internal/usercode"
+)
+
+// attempt is what came of one attempt.
+type attempt struct {
+	status     int // 0 without a response
+	header     http.Header
+	body       []byte
+	cut        bool  // the body goes on, but no more of it arrived
+	size       int64 // of the whole body
+	stream     *Stream
+	code       int    // of the body's envelope; 0 without one
+	err        error  // no whole response arrived
+	unsent     bool   // certainly nothing reached the service
+	generation uint64 // of the session that was used; 0 without one
+	permit     *Permit
+	refusal    pace.Refusal // of a limited request that came too fast
+}
+
+// effectiveStatus is the status by which an attempt is judged: the HTTP status, or a code of 400 or more in the envelope
+// if that is graver.
+func (a *attempt) effectiveStatus() int {
+	if a.code < http.StatusBadRequest {
+		return a.status
+	}
+	return max(a.status, a.code)
+}
+
+// outcome says what the attempt did at the service, as far as anybody can know.
+func (a *attempt) outcome(limited bool) Outcome {
+	status := a.effectiveStatus()
+	switch {
+	case a.err != nil && a.unsent:
+		return NotApplied
+	case a.err != nil:
+		// A connection cut before and one cut after the service read the request look the same from here.
+		return Unknown
+	case limited && status == http.StatusServiceUnavailable:
+		return Unknown // too fast, or a fault inside: the same status means both
+	case status < http.StatusMultipleChoices:
+		return Applied
+	case status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
+		return NotApplied
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusRequestTimeout:
+		return NotApplied
+	default:
+		return Unknown
+	}
+}
+
+// tooFast: the service says that limited requests come too fast: 429, or 503 with or without Retry-After (open point 8).
+func (a *attempt) tooFast() bool {
+	status := a.effectiveStatus()
+	return a.err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable)
+}
+
+// transient: it makes sense to believe that the failure will be gone soon.
+func (a *attempt) transient() bool {
+	if a.err != nil {
+		return !permanent(a.err)
+	}
+	switch status := a.effectiveStatus(); status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	default:
+		return status >= http.StatusInternalServerError && status != http.StatusNotImplemented
+	}
+}
+
+// permanent: a second attempt would meet the same error.
+func permanent(err error) bool {
+	var (
+		unsent   *unsentError
+		panicked *usercode.Panic
+		setup    *setupError
+		dns      *net.DNSError
+		cert     *tls.CertificateVerificationError
+	)
+	switch {
+	case errors.As(err, &unsent), errors.Is(err, ErrTooLarge), errors.Is(err, ErrBadResponse): // the status is none
+		return true
+	case errors.As(err, &panicked), errors.Is(err, usercode.ErrGoexit):
+		return true
+	case errors.As(err, &dns):
+		return dns.IsNotFound
+	default:
+		return errors.As(err, &setup) || errors.As(err, &cert)
+	}
+}
+
+// retryCost is what another attempt takes from the budget.
+func (a *attempt) retryCost() int {
+	var timeout interface{ Timeout() bool }
+	if errors.As(a.err, &timeout) && timeout.Timeout() {
+		return budgetTimeout
+	}
+	return budgetRetry
+}
+
+// retryAfter reads the wait that a response asks for, in seconds or as a date; of several the longest. A date counts from
+// the response's own Date, so that a wrong clock on either side does no harm. 0: none, or nothing that can be read.
+func retryAfter(h http.Header) time.Duration {
+	const longest = 1<<63 - 1
+	var wait time.Duration
+	for _, value := range h.Values("Retry-After") {
+		value = strings.TrimSpace(value)
+		if value != "" && strings.Trim(value, "0123456789") == "" {
+			seconds, err := strconv.ParseUint(value, 10, 64) // the only error left is that it is too long
+			if err != nil || seconds > uint64(longest/time.Second) {
+				return longest
+			}
+			wait = max(wait, time.Duration(seconds)*time.Second)
+		} else if at, err := http.ParseTime(value); err == nil {
+			now, err := http.ParseTime(h.Get("Date"))
+			if err != nil {
+				now = time.Now()
+			}
+			wait = max(wait, at.Sub(now))
+		}
+	}
+	return wait
+}

@@ -1,0 +1,327 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/url"
+	"time"
+
+	retryablehttp "github.com/hashicorp/go-retryablehttp"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/pace"
+)
+
+// call is one call on its way: what is asked, and what came of it so far. It is the RoundTripper, CheckRetry and Backoff
+// of a retry loop of its own. Its attempts follow one another, so nothing in it is locked.
+//
+// None of the defaults of go-retryablehttp is kept: they repeat a POST that was processed, wait for a Retry-After of
+// years, and log to stderr. A call has no CloseIdleConnections method on purpose: the loop would call it after each
+// failure and empty the pool for everybody.
+type call struct {
+	Request
+
+	t    *Transport
+	ctx  context.Context //nolint:containedctx // the caller's; lives as long as the call
+	url  url.URL
+	loop retryablehttp.Client
+	http http.Client
+
+	last      attempt
+	answered  attempt       // the last one that brought a response
+	drained   http.Response // the last one, without its body
+	response  Response
+	attempts  int
+	failures  int           // attempts that failed in passing: what the policy counts
+	paid      int           // taken from the budget for the attempt under way
+	wait      time.Duration // before the next attempt
+	ambiguous bool          // an attempt may have been processed though no response says so
+	caller    *pace.Caller  // of the permits
+	renewed   bool          // sent again after a new login
+	newerThan uint64        // generation of a session that the service may have refused
+	giveUpAt  time.Time     // until when a limited request that was refused as too fast is repeated; zero: it was not
+	why       error         // it is not repeated
+}
+
+// Send carries one call to its end. Its error is a [*Failure], or an [*address.Error] of a request that cannot be sent.
+func (t *Transport) Send(ctx context.Context, r Request) (*Response, error) {
+	c := &call{Request: r, t: t, ctx: ctx}
+	if r.Permit != nil {
+		defer r.Permit.End(ctx, time.Time{}) // if there is no attempt, or it does not get so far
+	}
+	if r.Encoder != nil {
+		defer r.Encoder.Close()
+	}
+	req, err := c.newRequest()
+	if err != nil {
+		return nil, err
+	}
+	c.http = http.Client{Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.loop = retryablehttp.Client{HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry, Backoff: c.backoff}
+	// What came of it is in c; the response of the loop has no body.
+	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 { //nolint:bodyclose // as said
+		c.last.err = err // the loop's own, or the http.Client's
+	}
+	return c.finish()
+}
+
+func (c *call) newRequest() (req *retryablehttp.Request, err error) {
+	if c.url, err = c.t.Base.URL(c.Path, c.Query); err != nil {
+		return nil, &address.Error{Field: "path", Reason: err.Error()}
+	}
+	// The header is empty, as each attempt makes its own; without one http.Client would make a copy of the request.
+	plain := (&http.Request{Method: c.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
+	if req, err = retryablehttp.FromRequest(plain); err == nil {
+		switch {
+		case c.Encoder != nil:
+			err = req.SetBody(retryablehttp.ReaderFunc(c.Encoder.Open))
+		case c.Body != nil:
+			err = req.SetBody(c.Body)
+		}
+	}
+	if err != nil {
+		return nil, &address.Error{Field: "request", Reason: err.Error()}
+	}
+	return req, nil
+}
+
+// RoundTrip is one attempt.
+func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
+	c.attempts++
+	c.last = attempt{}
+	a := &c.last
+	defer func() {
+		if a.permit != nil {
+			a.permit.End(c.ctx, time.Time{}) // it has ended, unless a method of the caller's context panicked before the attempt
+		}
+	}()
+	started := time.Now()
+	shown, waited, err := c.prepare()
+	if err == nil {
+		err = c.mayLeave()
+	}
+	if err == nil {
+		c.send(req, shown)
+	} else {
+		a.err, a.unsent = err, true
+		c.dropPermit()
+		if req.Body != nil {
+			_ = req.Body.Close() // a RoundTripper closes the body also of a request that it does not send
+		}
+	}
+	c.settle()
+	c.log(started, waited)
+	if a.err != nil {
+		return nil, a.err
+	}
+	return &c.drained, nil
+}
+
+// prepare gets what an attempt needs before its time runs: credentials, and a permit for a limited request. A login never
+// comes between a permit and its request, as it may take long: if the session ends while the request waits for its
+// permit, that permit is given back and another one acquired after the login.
+func (c *call) prepare() (shown credential, waited time.Duration, err error) {
+	a, auth := &c.last, c.t.auth
+	if c.attempts == 1 && c.Permit != nil {
+		a.permit, c.caller = c.Permit, c.Permit.caller
+		if !auth.loggedIn() {
+			c.dropPermit()
+		}
+	}
+	for {
+		if shown, err = auth.credential(c.ctx, c.Class, c.newerThan); err != nil || c.Gate == nil || a.permit != nil {
+			return shown, waited, err
+		}
+		began := time.Now()
+		err = c.acquirePermit()
+		waited += time.Since(began)
+		if err != nil || auth.holds(shown.generation) {
+			return shown, waited, err
+		}
+		c.dropPermit()
+	}
+}
+
+// mayLeave returns why nothing is sent although all is ready.
+func (c *call) mayLeave() error {
+	if err := c.ctx.Err(); err != nil {
+		return err // net/http would not send it either, but would not say so
+	}
+	if p := c.last.permit; p != nil && p.expired() {
+		return errPermitExpired
+	}
+	return nil
+}
+
+// acquirePermit waits for the permit of an attempt, but not longer than a refused request is repeated. The attempt has
+// the permit at once, as even the cancel below asks the caller's context, which may panic.
+func (c *call) acquirePermit() (err error) {
+	if c.caller == nil {
+		c.caller = c.Gate.newCaller()
+	}
+	if c.giveUpAt.IsZero() {
+		c.last.permit, err = c.Gate.acquire(c.ctx, c.caller)
+		return err
+	}
+	bounded, cancel := context.WithDeadline(c.ctx, c.giveUpAt)
+	defer cancel()
+	c.last.permit, err = c.Gate.acquire(bounded, c.caller)
+	deadline, ends := c.ctx.Deadline()
+	if err != nil && c.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && (!ends || c.giveUpAt.Before(deadline)) {
+		err = &unsentError{"waiting for a purge permit", c.t.Policy.gaveUp()}
+	}
+	return err
+}
+
+// dropPermit gives back a permit, if there is one, with which nothing was sent.
+func (c *call) dropPermit() {
+	if c.last.permit != nil {
+		c.last.permit.End(c.ctx, time.Time{})
+		c.last.permit = nil
+	}
+}
+
+// settle keeps the response, and notes whether the session still works and the pace is right.
+func (c *call) settle() {
+	a := &c.last
+	if a.status != 0 {
+		c.answered = *a
+	}
+	if c.Gate != nil && c.succeeded() {
+		a.permit.paced.Accepted()
+	}
+	if a.err == nil && c.credentials() == taken && a.effectiveStatus() < http.StatusInternalServerError {
+		c.t.auth.accepted(a.generation)
+	}
+}
+
+// log writes the record of an attempt; of a stream when it is closed.
+func (c *call) log(started time.Time, waited time.Duration) {
+	if s := c.last.stream; s != nil {
+		s.closed = func(bytes int64) { c.write(started, waited, bytes) }
+	} else {
+		c.write(started, waited, c.last.size)
+	}
+}
+
+func (c *call) write(started time.Time, waited time.Duration, bytes int64) {
+	c.t.journal.attempt(c.ctx, c.record(c.last.err), c.last.status, time.Since(started), waited, bytes)
+}
+
+func (c *call) record(err error) record {
+	return record{c.Method, c.Path, c.attempts, err}
+}
+
+// credentials is what the last response says of those that were shown.
+func (c *call) credentials() credentials {
+	status := c.last.effectiveStatus()
+	switch {
+	case c.last.err != nil:
+		return taken
+	case c.Rules.refusesCredentials(status):
+		return refused
+	case c.Rules.mayRefuseCredentials(status):
+		return doubtful
+	default:
+		return taken
+	}
+}
+
+// noteRefusal slows the pace down if the attempt was refused as too fast, and calls the user's limiter.
+func (c *call) noteRefusal() {
+	a := &c.last
+	if c.Gate == nil || a.refusal.Wait > 0 || !a.tooFast() {
+		return
+	}
+	a.refusal = a.permit.paced.Refused(retryAfter(a.header))
+	if c.giveUpAt.IsZero() {
+		c.giveUpAt = a.refusal.Since.Add(c.t.Policy.ThrottleTimeout)
+	}
+	if !a.refusal.Everybody || c.Gate.limiter == nil || c.Gate.limiter.Pause == nil {
+		return
+	}
+	if err := c.Gate.limiter.Pause(c.ctx, a.refusal.Wait); err != nil {
+		c.t.journal.warn(c.ctx, "webdelivery: purge limiter not paused", c.record(err))
+	}
+}
+
+// checkRetry says whether another attempt follows. It judges what came of the last one, which the loop does not know.
+func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) { //nolint:contextcheck // the call has the same one
+	if c.attempts == 0 {
+		return false, nil // the loop failed before it
+	}
+	if c.succeeded() {
+		c.t.budget.give(1 + c.paid)
+		return false, nil
+	}
+	v := c.t.Policy.decide(c.situation())
+	again := c.carryOut(v)
+	if c.outcome() == Unknown {
+		c.ambiguous = true
+	}
+	if again {
+		c.wait = v.wait
+		c.t.journal.warn(c.ctx, "webdelivery: retry", c.record(c.last.err),
+			slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
+	}
+	return again, nil
+}
+
+// backoff is the wait that checkRetry has decided.
+func (c *call) backoff(time.Duration, time.Duration, int, *http.Response) time.Duration {
+	return c.wait
+}
+
+// outcome is that of the last attempt.
+func (c *call) outcome() Outcome { return c.last.outcome(c.Gate != nil) }
+
+// situation is what the verdict on the last attempt depends on.
+func (c *call) situation() situation {
+	a := &c.last
+	s := situation{
+		class: c.Class, limited: c.Gate != nil, outcome: c.outcome(), failures: c.failures, renewed: c.renewed,
+		ended: c.ctx.Err() != nil, transient: a.transient(), tooFast: a.tooFast(),
+		asked: retryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
+		giveUpAt: c.giveUpAt, now: time.Now(),
+	}
+	if c.Class != Login && !c.KeepSession && c.t.auth.login != nil {
+		s.credentials = c.credentials()
+	}
+	s.deadline, _ = c.ctx.Deadline()
+	return s
+}
+
+// carryOut does what a verdict asks for. It returns whether another attempt follows.
+func (c *call) carryOut(v verdict) bool {
+	login, generation := c.t.auth.login, c.last.generation
+	switch v.action {
+	case retry:
+		cost := c.last.retryCost()
+		if !c.t.budget.take(cost) {
+			return false
+		}
+		c.failures++
+		c.paid = cost
+		return true
+	case comeAgain:
+		return true
+	case refute:
+		login.refute(c.Path)
+		return false
+	case renew:
+		c.renewed = login.renew(generation)
+	case renewDoubt:
+		c.renewed = login.doubt(c.Path)
+	default:
+		c.why = v.why
+		return false
+	}
+	if c.renewed {
+		c.newerThan = generation
+		c.answered = attempt{} // what comes next has nothing to do with this refusal
+	}
+	return c.renewed
+}

@@ -1,0 +1,60 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Errors that callers tell apart. The SDK's own sentinels are these values.
+var (
+	ErrUnauthorized = errors.New("webdelivery: unauthorized")
+	ErrRateLimited  = errors.New("webdelivery: rate limited")
+	ErrBadResponse  = errors.New("webdelivery: unusable reply")
+	ErrTooLarge     = errors.New("webdelivery: response too large")
+)
+
+var (
+	// errNoResponse: a transport of the user's does not keep to the contract of http.RoundTripper.
+	errNoResponse = errors.New("the transport returned neither a response nor an error")
+	// errCut is a body that HTTP takes for whole, as it may end anywhere.
+	errCut = fmt.Errorf("the connection ended in the middle of the JSON text: %w", io.ErrUnexpectedEOF)
+	// errPermitExpired: the permit expired before the request could begin. Nothing was sent.
+	errPermitExpired = errors.New("the purge permit expired before the connection was ready")
+	// errReset: the service broke off the stream or the connection of an HTTP/2 request that had been sent.
+	errReset = errors.New("the HTTP/2 stream or connection was reset before a response")
+)
+
+func tooLarge(limit int64) error { return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit) }
+
+// joinCause puts a context's error before what it brought about.
+func joinCause(ended, err error) error {
+	if err == nil {
+		return ended
+	}
+	return fmt.Errorf("%w: %w", ended, err)
+}
+
+// unsentError is a failure before the request left: no permit, no session.
+type unsentError struct {
+	what string
+	err  error
+}
+
+func (e *unsentError) Error() string { return e.what + ": " + e.err.Error() }
+func (e *unsentError) Unwrap() error { return e.err }
+
+// attemptExpired is an attempt that got no whole response in time. The caller's context has not ended.
+type attemptExpired struct {
+	after  time.Duration
+	unsent bool // there was no connection yet
+}
+
+func (e *attemptExpired) Error() string {
+	if e.unsent {
+		return fmt.Sprintf("no connection within %v", e.after)
+	}
+	return fmt.Sprintf("no whole reply within %v", e.after)
+}
+func (e *attemptExpired) Timeout() bool { return true }

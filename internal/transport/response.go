@@ -1,0 +1,126 @@
+package transport
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+// Response is what a call that succeeded brought.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte  // the beginning alone, if the request has Take
+	Stream *Stream // in place of Body, if the request has Begin; the caller closes it
+	Gone   bool    // a Delete that found nothing left to do
+
+	call *call
+}
+
+// finish turns the last attempt into a response or a failure.
+func (c *call) finish() (*Response, error) {
+	a := &c.last
+	gone := c.Class == Delete && c.ambiguous && a.effectiveStatus() == http.StatusNotFound // an earlier attempt has most likely removed it
+	if gone {
+		c.response = Response{Status: a.status, Header: a.header, Gone: true, call: c}
+		return &c.response, nil
+	}
+	if c.succeeded() {
+		c.response = Response{Status: a.status, Header: a.header, Body: a.body, Stream: a.stream, call: c}
+		return &c.response, nil
+	}
+	cause := cmp.Or(a.err, c.why)
+	if ended := c.ctx.Err(); ended != nil && !errors.Is(cause, ended) {
+		cause = joinCause(ended, cause) // wherever it ended; the facts of the last response stay on the failure
+	}
+	return nil, c.failure(cause)
+}
+
+// succeeded: the last attempt brought a success whole, and no code says otherwise.
+func (c *call) succeeded() bool {
+	a := &c.last
+	return a.err == nil && c.Rules.isSuccess(a.status) && c.Rules.isSuccess(a.effectiveStatus())
+}
+
+// loginHeaders are what a failure keeps of the response to a login.
+var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
+
+// failure describes the call as it stands.
+func (c *call) failure(cause error) *Failure {
+	a, secrets := &c.answered, c.t.auth.secrets
+	f := &Failure{
+		Status: a.status, Code: a.code, Method: c.Method, Path: secrets.Text(c.t.Base.Path(c.Path)), Attempts: c.attempts,
+		Outcome: c.outcome(), TooFast: c.Gate != nil && a.tooFast(), Unauthorized: c.Rules.refusesCredentials(c.last.effectiveStatus()),
+		Header: secrets.Header(a.header),
+	}
+	if c.ambiguous {
+		f.Outcome = Unknown
+	}
+	if c.Class == Read {
+		f.Outcome = NotApplied
+	}
+	words := a.body // the secrets are taken out of what it says: without them it may be no JSON
+	if c.Class == Login {
+		// Whatever a login is answered with may hold a session, in a shape that is not known.
+		words = nil
+		maps.DeleteFunc(f.Header, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
+	}
+	f.Description = secrets.Text(describe(a.effectiveStatus(), f.Header, words))
+	if c.Class != Login && !isRedirect(a.status) { // the body of a redirect repeats where it leads
+		f.Body = secrets.Excerpt(words, maxErrorBody, a.cut)
+	}
+	if cause != nil {
+		f.Cause = secrets.Error(cause)
+	}
+	return f
+}
+
+// describe finds the words of a refusal; without any, those of the status.
+func describe(status int, h http.Header, body []byte) string {
+	if isRedirect(status) {
+		return "redirect to " + h.Get("Location") + " not followed"
+	}
+	return cmp.Or(wire.ErrorText(body), http.StatusText(status))
+}
+
+func isRedirect(status int) bool {
+	return status >= http.StatusMultipleChoices && status < http.StatusBadRequest
+}
+
+// Failure returns the failure of a call whose response cannot be used because of cause. Whether the service carried out
+// a write before it sent such a thing, nobody knows.
+func (r *Response) Failure(cause error) *Failure {
+	f := r.call.failure(cause)
+	if r.call.Class != Read {
+		f.Outcome = Unknown
+	}
+	return f
+}
+
+// Broken returns the failure of a stream that its reader could not read to the end because of err, if that was cut short
+// by the connection or the caller. It is nil if the stream itself is not what was asked for.
+func (r *Response) Broken(err error) *Failure {
+	if ended := r.call.ctx.Err(); ended != nil {
+		return r.call.failure(ended)
+	}
+	if failed := r.Stream.failed(err); failed != nil {
+		return r.call.failure(failed)
+	}
+	return nil
+}
+
+// Refused returns the failure of a stream whose envelope refuses after all, behind what has been handed out.
+func (r *Response) Refused(code int, description string) *Failure {
+	c := r.call
+	c.last.code, c.answered.code = code, code
+	f := c.failure(nil)
+	f.Description = c.t.auth.secrets.Text(cmp.Or(description, http.StatusText(code)))
+	return f
+}
+
+// Forget keeps the body out of every failure, because it may hold a session in a shape that is not known.
+func (r *Response) Forget() { r.Body, r.call.answered.body = nil, nil }

@@ -1,0 +1,208 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+const contentTypeJSON = "application/json"
+
+// outgoing is the request of one attempt with all that watches it. URL and header are its own: what a transport of the
+// user's does to them stays out of the next attempt.
+type outgoing struct {
+	hooks
+
+	request   *http.Request
+	dog       watchdog
+	url       url.URL
+	header    headerValues
+	departure *departure // of a limited request
+}
+
+// headerValues are those of one attempt.
+type headerValues [4]string
+
+// newOutgoing begins the time of an attempt.
+func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
+	o := &outgoing{url: *req.URL}
+	ctx := o.dog.guard(c.ctx, c.t.AttemptTimeout)
+	o.watch(o.dog.cancel)
+	if p := c.last.permit; p != nil {
+		o.departure = &departure{ctx: c.ctx, permit: p, cancel: o.dog.cancel}
+		o.departure.watch(&o.trace)
+	}
+	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.trace))
+	o.request.URL = &o.url
+	if o.departure != nil {
+		o.request.GetBody = nil // with it, net/http would send the request again by itself, without a permit
+	}
+	o.header = headerValues{contentTypeJSON, c.t.UserAgent, shown.value, contentTypeJSON}
+	v := &o.header
+	o.request.Header = http.Header{"Accept": v[0:1:1], "User-Agent": v[1:2:2], shown.name: v[2:3:3]}
+	if c.Body != nil || c.Encoder != nil {
+		o.request.Header["Content-Type"] = v[3:4:4]
+	}
+	return o
+}
+
+// send sends the request once and reads the response, within the time of one attempt.
+func (c *call) send(req *http.Request, shown credential) {
+	c.last.generation = shown.generation
+	o := c.newOutgoing(req, shown)
+	defer c.end(o)
+	resp, err := c.t.Next.RoundTrip(o.request) //nolint:bodyclose // receive reads and closes it, or a Stream does
+	if err == nil && resp == nil {
+		err = errNoResponse
+	}
+	if err == nil {
+		err = c.receive(resp, o)
+	}
+	if err != nil {
+		c.fail(err, o)
+	}
+}
+
+// end ends what watches an attempt, also if the transport panics. A stream goes on being watched.
+func (c *call) end(o *outgoing) {
+	defer func() {
+		if c.last.stream == nil {
+			o.dog.stop()
+		}
+	}()
+	if o.departure == nil {
+		return
+	}
+	if fault := o.departure.close(); fault != nil {
+		c.last.err = fault
+	}
+}
+
+// receive reads a response, and what its envelope says.
+func (c *call) receive(resp *http.Response, o *outgoing) error {
+	a := &c.last
+	a.status, a.header = resp.StatusCode, resp.Header
+	if o.departure != nil {
+		o.departure.arrived()
+		c.noteRefusal() // before the body, which may take long
+	}
+	if resp.Body == nil {
+		resp.Body = http.NoBody // as http.Client does for transports that leave it out
+	}
+	if a.status >= http.StatusBadRequest { // a 303 that is a success has a body that counts
+		defer time.AfterFunc(errorBodyWithin, o.dog.end).Stop() // the status is what counts
+	}
+	code, err := c.read(resp, &o.dog)
+	if err != nil {
+		return err
+	}
+	c.drained = *resp
+	c.drained.Body = http.NoBody
+	if code < 0 {
+		code = wire.EnvelopeCode(a.body, c.Rules.NotInEnvelope...)
+	}
+	a.code = code
+	c.noteRefusal()
+	return nil
+}
+
+// read reads a body in the way that the request asks for. It returns the code of the envelope, below 0 if that is not
+// known yet.
+func (c *call) read(resp *http.Response, dog *watchdog) (code int, err error) {
+	a, success := &c.last, c.Rules.isSuccess(resp.StatusCode)
+	switch {
+	case a.status < http.StatusOK:
+		// The body of a 101 is the connection itself: reading it would wait for what the service sends next.
+		_ = resp.Body.Close()
+		return 0, fmt.Errorf("%w: status %d", ErrBadResponse, a.status)
+	case success && c.Begin != nil:
+		return c.beginStream(resp, dog)
+	case success && c.Take != nil:
+		return c.take(resp)
+	case !success:
+		a.body, a.cut = readRefusal(resp)
+	default:
+		if a.body, err = readWhole(resp, c.t.MaxBody); err == nil && endless(resp, len(a.body) > 0) && isCut(a.body, c.HasBody) {
+			a.body, err = nil, errCut
+		}
+	}
+	a.size = int64(len(a.body))
+	return -1, err
+}
+
+// take hands a body on as it arrives, and closes it. It keeps the beginning, for errors.
+func (c *call) take(resp *http.Response) (code int, err error) {
+	defer func() { _ = resp.Body.Close() }()
+	body := countedBody{from: resp.Body, limit: c.t.MaxBody}
+	code, unusable := c.Take(&body)
+	_, err = io.Copy(io.Discard, &body) // the rest of one that cannot be used, so that the connection can
+	if err == nil && endless(resp, body.size > 0) && errors.Is(unusable, io.ErrUnexpectedEOF) {
+		err = errCut
+	}
+	c.last.body, c.last.size = body.beginning, body.size
+	return code, err
+}
+
+// beginStream begins to read a body. Nothing of that is handed out, so what goes wrong here can be repeated: a body that
+// is cut or stands still is an error, and a code of 400 or more in place of what was asked for is a refusal like any
+// other. How the stream goes on is known to whoever reads it.
+func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err error) {
+	a := &c.last
+	dog.timer.Stop()
+	s := newStream(resp, dog, c.t.IdleTimeout)
+	defer func() {
+		if a.stream == nil {
+			s.Close() // also if the body panics
+		}
+	}()
+	head := countedBody{from: s, limit: math.MaxInt64}
+	code, unusable := c.Begin(&head)
+	err = s.failed(unusable)
+	if err == nil && code < http.StatusBadRequest {
+		a.stream = s
+		return 0, nil
+	}
+	if err == nil {
+		defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // as that of any refusal
+		_, _ = io.CopyN(io.Discard, &head, maxDrained)
+		a.body = head.beginning
+	}
+	a.size = head.size
+	return code, err
+}
+
+// fail notes an attempt that brought no whole response.
+func (c *call) fail(err error, o *outgoing) {
+	a, ended := &c.last, c.ctx.Err()
+	a.cut = true
+	connected := o.connObtained.Load()
+	a.unsent = o.connWanted.Load() && !connected // only a transport that reports its connections can prove that it had none
+	if !connected {
+		err = withoutProxySecrets(c.t.Next, o.request, err)
+	}
+	if o.reset.Load() && ended == nil {
+		err = errReset
+	}
+	var stalled *streamStalled
+	switch {
+	case o.dog.expired.Load() && ended == nil && !errors.As(err, &stalled):
+		a.err = &attemptExpired{c.t.AttemptTimeout, a.unsent}
+	case ended != nil && !errors.Is(err, ended):
+		a.err = joinCause(ended, err)
+	default:
+		a.err = explain(err)
+	}
+	if o.departure != nil {
+		if o.departure.late.Load() {
+			a.err, a.unsent = errPermitExpired, true
+		}
+		o.departure.failed(a.unsent)
+	}
+}

@@ -1,0 +1,122 @@
+package webdelivery
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
+)
+
+// Services describe a call and package internal/transport carries it. Here stand the service's own rules for its requests,
+// and here what transport reports becomes what users see.
+
+const (
+	authCookieName   = "authtoken"
+	purgePath        = "/cache/purge"
+	sessionsPath     = "/sessions"
+	transactionsPath = "/transactions/"
+)
+
+// The rules of the requests that the service treats in its own way.
+var (
+	// A 303 names the transaction of a purge that has been accepted (open point 7); 403 means failed authentication (open
+	// point 6).
+	purgeRules = transport.Rules{Success: []int{http.StatusSeeOther}, Refuse: []int{http.StatusForbidden}}
+	loginRules = transport.Rules{Refuse: []int{http.StatusForbidden}}
+	// Reading a transaction answers 400 for errors with authentication, but also for others (open point 6). Its code says
+	// how the transaction ended, not whether it could be read.
+	transactionRules = transport.Rules{
+		Refuse: []int{http.StatusForbidden}, MayRefuse: []int{http.StatusBadRequest},
+		NotInEnvelope: []string{"transaction_id", "transaction_response"},
+	}
+	// What Do may send to a transaction beside that.
+	transactionWriteRules = transport.Rules{Refuse: []int{http.StatusForbidden}}
+)
+
+// call is one request as a service describes it.
+type call struct {
+	transport.Request
+
+	limited bool   // it needs a purge permit
+	id      string // of what is asked for: an object with another id is another object; "": any
+}
+
+// describe gives a request its class and the rules that the service has for it. Every call of this package is made here,
+// also that of Do, so no service can forget one.
+func describe(method, path, query string) call {
+	limited := false
+	r := transport.Request{Method: method, Path: path, Query: query, Class: transport.Once}
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		r.Class = transport.Read
+	case http.MethodDelete:
+		r.Class = transport.Delete
+	case http.MethodPost:
+		switch path {
+		case purgePath:
+			limited, r.Class, r.Rules = true, transport.Repeatable, purgeRules
+		case sessionsPath:
+			r.Class, r.Rules = transport.Login, loginRules
+		}
+	}
+	if strings.HasPrefix(path, transactionsPath) {
+		if r.Rules = transactionWriteRules; r.Class == transport.Read {
+			r.Rules = transactionRules
+		}
+	}
+	return call{Request: r, limited: limited}
+}
+
+// reply is what a call that succeeded brought.
+type reply struct {
+	*transport.Response
+
+	client *Client
+	id     string // that was asked for
+}
+
+// send carries one call to its end.
+func (c *Client) send(ctx context.Context, cl call) (reply, error) {
+	if cl.limited {
+		cl.Gate = c.gate
+	}
+	response, err := c.transport.Send(ctx, cl.Request)
+	if err != nil {
+		return reply{}, asError(err)
+	}
+	return reply{response, c, cl.id}, nil
+}
+
+// asError returns the *Error or *ValidationError for an error of transport.
+func asError(err error) error {
+	if f, ok := err.(*transport.Failure); ok { //nolint:errorlint // one that is wrapped is the cause of another
+		return newError(f)
+	}
+	return asValidation(err)
+}
+
+func newError(f *transport.Failure) *Error {
+	e := &Error{
+		StatusCode: f.Status, Code: f.Code, Method: f.Method, Path: f.Path, Description: f.Description, Body: f.Body, Header: f.Header,
+		Attempts: f.Attempts, outcome: outcomeOf(f.Outcome), tooFast: f.TooFast, authFailed: f.Unauthorized, cause: f.Cause,
+	}
+	var inner *Error
+	if f.Status == 0 && errors.As(f.Cause, &inner) {
+		// A login that failed is reported by its own response.
+		e.StatusCode, e.Code, e.Description, e.authFailed = inner.StatusCode, inner.Code, inner.Description, inner.authFailed
+	}
+	return e
+}
+
+func outcomeOf(o transport.Outcome) Outcome {
+	switch o {
+	case transport.Applied:
+		return Applied
+	case transport.NotApplied:
+		return NotApplied
+	default:
+		return Unknown
+	}
+}
