@@ -184,7 +184,7 @@ func (s *NetworkListsService) All(ctx context.Context, options NetworkListOption
 	if err != nil {
 		return failing[NetworkList](err)
 	}
-	return eachItem[NetworkList](ctx, s.client, cl, options.MaxPages)
+	return eachItem[NetworkList](ctx, s.client, cl, options.MaxPages, 0)
 }
 
 func (o NetworkListOptions) call() (call, error) {
@@ -245,10 +245,7 @@ func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options
 	if err != nil {
 		return failing[NetworkListEntry](err)
 	}
-	if ahead == 0 {
-		return eachItem[NetworkListEntry](ctx, s.client, cl, options.MaxPages)
-	}
-	return eachItemAhead[NetworkListEntry](ctx, s.client, cl, options.MaxPages, ahead)
+	return eachItem[NetworkListEntry](ctx, s.client, cl, options.MaxPages, ahead)
 }
 
 func (o EntryOptions) call(id string) (call, error) {

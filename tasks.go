@@ -132,7 +132,7 @@ func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Se
 	if err != nil {
 		return failing[Task](err)
 	}
-	return eachItem[Task](ctx, s.client, cl, options.MaxPages)
+	return eachItem[Task](ctx, s.client, cl, options.MaxPages, 0)
 }
 
 func (s *TasksService) listCall(options TaskListOptions) (call, error) {

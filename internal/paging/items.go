@@ -1,4 +1,4 @@
-package webdelivery
+package paging
 
 import "hash/maphash"
 
@@ -13,14 +13,14 @@ type itemSet struct {
 
 // compare tells of a page with items whether none of them is new, and whether it begins like an earlier page. It does
 // not add them.
-func compare[T any](s *itemSet, items []T) (known, begins bool) {
+func compare[T any](s *itemSet, items []T, identity func(*T) string) (known, begins bool) {
 	if s.hashes == nil {
 		s.seed, s.hashes = maphash.MakeSeed(), make(map[uint64]bool, len(items))
 	}
 	s.page = s.page[:0]
 	known = true
 	for i := range items {
-		hash := maphash.String(s.seed, any(&items[i]).(interface{ identity() string }).identity())
+		hash := maphash.String(s.seed, identity(&items[i]))
 		began, seen := s.hashes[hash]
 		known = known && seen
 		begins = begins || began && i == 0

@@ -1,4 +1,4 @@
-package webdelivery
+package paging
 
 import (
 	"net/url"

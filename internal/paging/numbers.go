@@ -1,8 +1,7 @@
-package webdelivery
+package paging
 
 import (
 	"cmp"
-	"errors"
 	"net/url"
 	"strconv"
 )
@@ -19,32 +18,46 @@ import (
 //   - A new item may move known ones to the next page. One with nothing else, and shorter than the first, is the last.
 //   - Any other page that begins like an earlier one, or that has no new item, is an error.
 type pageNumbers struct {
-	trail *trail
-	count int // items a page that were asked for; 0: none
-	last  int // items of the last page
+	trail   *trail
+	refused func(error) bool // there may be no such page
+	count   int              // items a page that were asked for; 0: none
+	last    int              // items of the last page
 }
 
-// judge tells by its items whether a page is to be delivered, and whether another one is to be asked for.
-func (n *pageNumbers) judge(items int, known, begins bool) (fresh, more bool, err error) {
+// step is what follows a page that has been judged.
+type step int
+
+const (
+	end    step = iota // the page has nothing new, and none follows
+	last               // its items are to be handed out, and none follows
+	onward             // its items are to be handed out, and another page is to be asked for
+)
+
+// judge says by its items what follows a page.
+func (n *pageNumbers) judge(items int, known, begins bool) (step, error) {
 	t := n.trail
 	lacking := t.delivered < t.total
 	switch {
 	case items == 0 && !lacking:
-		return false, false, nil
+		return end, nil
 	case known && lacking:
-		return false, false, t.broken("%d of %d items came, and this page has no other", t.delivered, t.total)
+		return end, t.broken("%d of %d items came, and this page has no other", t.delivered, t.total)
 	case known && t.pages == 2 && items == t.items.size && items != n.count:
-		return false, false, nil
+		return end, nil
 	case known && items < t.items.size && !begins:
-		return false, false, nil // the last page, moved on by a new item before it
+		return end, nil // the last page, moved on by a new item before it
 	case known || begins:
-		return false, false, t.broken("it repeats an earlier page")
+		return end, t.broken("it repeats an earlier page")
 	}
 	n.last = items
+	further := items >= t.items.size
 	if t.total >= 0 {
-		return true, t.delivered+int64(items) < t.total, nil
+		further = t.delivered+int64(items) < t.total
 	}
-	return true, items >= t.items.size, nil
+	if further {
+		return onward, nil
+	}
+	return last, nil
 }
 
 // next gives the query of the next page. index is the page_index of the last one, 0 without.
@@ -56,7 +69,7 @@ func (n *pageNumbers) next(query string, index int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	page := cmp.Or(index, numberIn(query, "page"), 1)
+	page := cmp.Or(index, NumberIn(query, "page"), 1)
 	values.Set("page", strconv.Itoa(page+1))
 	return values.Encode(), nil
 }
@@ -65,5 +78,5 @@ func (n *pageNumbers) next(query string, index int) (string, error) {
 func (n *pageNumbers) endWith(err error) bool {
 	t := n.trail
 	return !t.announced && t.pages > 0 && n.last < n.count && t.delivered >= t.total &&
-		(errors.Is(err, ErrNotFound) || errors.Is(err, ErrBadRequest))
+		n.refused(err)
 }

@@ -1,0 +1,376 @@
+package paging_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/paging"
+)
+
+var (
+	errAway    = errors.New("leads to another origin")
+	errNoPage  = errors.New("no such page")
+	errOutage  = errors.New("outage")
+	errStopped = errors.New("paging stopped")
+)
+
+// reader is a collection that a test writes down: what is answered to each query, in the order in which they are asked.
+type reader struct {
+	answer func(query url.Values) (items string, page paging.Page, err error)
+
+	mu    sync.Mutex
+	asked []string
+}
+
+// said is a page that says nothing of itself, but what the options add.
+func said(options ...func(*paging.Page)) paging.Page {
+	p := paging.Page{Count: paging.Unsaid, Total: paging.Unsaid}
+	for _, option := range options {
+		option(&p)
+	}
+	return p
+}
+
+func next(address string) func(*paging.Page) {
+	return func(p *paging.Page) { p.Next, p.Said = address, true }
+}
+func hasMore(more bool) func(*paging.Page) {
+	return func(p *paging.Page) { p.HasMore, p.Said = &more, true }
+}
+func index(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Index = n } }
+func count(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Count, p.Said = n, true } }
+func total(n int64) func(*paging.Page) { return func(p *paging.Page) { p.Total = n } }
+func uri(a string) func(*paging.Page)  { return func(p *paging.Page) { p.URI = a } }
+
+// collection is /things of the reader. An item is a word.
+func (r *reader) collection(query string, maxPages int) paging.Collection[string] {
+	return paging.Collection[string]{
+		Path: "/things", Query: query, MaxPages: maxPages,
+		Read: func(_ context.Context, query string) ([]string, paging.Page, error) {
+			r.mu.Lock()
+			r.asked = append(r.asked, query)
+			r.mu.Unlock()
+			values, err := url.ParseQuery(query)
+			if err != nil {
+				return nil, paging.Page{}, err
+			}
+			words, page, err := r.answer(values)
+			items := strings.Fields(words)
+			page.Items = len(items)
+			return items, page, err
+		},
+		Identity: func(item *string) string { return *item },
+		Resolve: func(_, address string) (path, query string, err error) {
+			if strings.Contains(address, "//") {
+				return "", "", errAway
+			}
+			path, query, _ = strings.Cut(address, "?")
+			return path, query, nil
+		},
+		Refused: func(err error) bool { return errors.Is(err, errNoPage) },
+		Broken:  func(pages int, reason string) error { return fmt.Errorf("%w after %d: %s", errStopped, pages, reason) },
+		Guard: func(read func() error, done func(error)) {
+			err := errors.New("read panicked")
+			defer func() {
+				_ = recover()
+				done(err)
+			}()
+			err = read()
+		},
+	}
+}
+
+// pagesOf answers with one page after the other, whatever is asked.
+func pagesOf(pages ...any) func(url.Values) (string, paging.Page, error) {
+	at := 0
+	return func(url.Values) (string, paging.Page, error) {
+		if at+1 >= len(pages) {
+			return "", paging.Page{}, errNoPage
+		}
+		items, page := pages[at].(string), pages[at+1]
+		at += 2
+		if err, ok := page.(error); ok {
+			return "", paging.Page{}, err
+		}
+		return items, page.(paging.Page), nil
+	}
+}
+
+func read(seq func(yield func(string, error) bool)) (items string, err error) {
+	var words []string
+	for item, e := range seq {
+		if e != nil {
+			err = e
+			continue
+		}
+		words = append(words, item)
+	}
+	return strings.Join(words, " "), err
+}
+
+// How a collection is read one page after the other, and what it takes for the end.
+func TestAll(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		query    string
+		maxPages int
+		pages    []any // items of a page, what it says; in the order in which they are asked for
+		items    string
+		asked    []string // queries
+		err      string   // a part of the error; "": none
+	}{
+		// Pages that announce the next one.
+		{"next_uri leads on", "", 0, []any{"a b", said(next("/things?page=2")), "c", said(next("/things?page=3")), "d", said(hasMore(false))}, "a b c d", []string{"", "page=2", "page=3"}, ""},
+		{"has_more is false", "", 0, []any{"a", said(hasMore(false))}, "a", nil, ""},
+		{"has_more counts more than next_uri where all has come", "", 0, []any{"a", said(hasMore(false), next("/things?page=2"), total(1))}, "a", nil, ""},
+		{"has_more is false beside a next_uri", "", 0, []any{"a", said(hasMore(false), next("/things?page=2"))}, "a", nil, "after 1: has_more is false, but there is a next_uri"},
+		{"has_more is false beside a next_uri, and items are lacking", "", 0, []any{"a", said(hasMore(false), next("/things?page=2"), total(2))}, "a", nil, "has_more is false, but there is a next_uri"},
+		{"has_more is true without next_uri", "", 0, []any{"a", said(hasMore(true))}, "a", nil, "has_more is true, but there is no next_uri"},
+		{"page_count without next_uri", "", 0, []any{"a", said(count(2))}, "a", nil, "this is page 1 of 2, but there is no next_uri"},
+		{"page_count of 1", "", 0, []any{"a", said(count(1))}, "a", nil, ""},
+		{"a page later says nothing", "", 0, []any{"a", said(next("/things?page=2")), "b", said()}, "a b", nil, ""},
+		{"the last page is not the last of page_count", "", 0, []any{"a", said(count(3), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, "page 2 of 3 announces no other"},
+		{"page_count shrinks", "", 0, []any{"a", said(count(3), next("/things?page=2")), "b", said(count(2), hasMore(false))}, "a b", nil, ""},
+		{"fewer items than the last total", "", 0, []any{"a", said(total(1), next("/things?page=2")), "b", said(total(3), hasMore(false))}, "a b", nil, "2 items came, and the collection has 3"},
+		{"more items than the total", "", 0, []any{"a", said(total(1), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
+		{"a total counts from page 1 only", "page=2", 0, []any{"b", said(index(2), total(5), hasMore(false))}, "b", nil, ""},
+
+		// Where next_uri may lead.
+		{"next_uri leads to another origin", "", 0, []any{"a", said(next("//example.net/things?page=2"))}, "a", nil, errAway.Error()},
+		{"next_uri leads to another collection", "", 0, []any{"a", said(next("/others?page=2"))}, "a", nil, "next_uri leads to another collection, /others"},
+		{"next_uri leads to itself", "page=1", 0, []any{"a", said(next("/things?page=1"))}, "a", nil, "next_uri leads in a circle, to /things"},
+		{"next_uri leads in a circle, in another order", "", 0, []any{"a", said(next("/things?page=2&count=1")), "b", said(next("/things?page=3")), "c", said(next("/things?count=1&page=2"))}, "a b c", nil, "leads in a circle"},
+		{"next_uri leads to the address that a page gave for itself", "", 0, []any{"a", said(uri("/things?count=1"), next("/things?page=2")), "b", said(next("/things?count=1"))}, "a b", nil, "leads in a circle"},
+		{"the address that a page gives for itself leads elsewhere", "", 0, []any{"a", said(uri("//example.net"), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
+		{"a filter is left out of next_uri", "status=failed&count=1", 0, []any{"a", said(next("/things?page=2&count=5")), "b", said(hasMore(false))}, "a b", []string{"status=failed&count=1", "page=2&count=5&status=failed"}, ""},
+		{"a filter changes", "status=failed", 0, []any{"a", said(next("/things?page=2&status=all"))}, "a", nil, "next_uri changes status, by which the first page was selected"},
+
+		// Pages that do not fit one another.
+		{"page_index is another one", "", 0, []any{"a", said(index(2), hasMore(false))}, "", nil, "after 1: page 1 was asked for, and page 2 came"},
+		{"page_index is the one that was asked for", "page=3", 0, []any{"a", said(index(3), hasMore(false))}, "a", nil, ""},
+		{"page_index jumps", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(3))}, "a", nil, "after 2: page_index 3 follows 1"},
+		{"page_index stays", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(1))}, "a", nil, "page_index 1 follows 1"},
+		{"a page repeats an earlier one", "", 0, []any{"a b", said(next("/things?page=2")), "a c", said(next("/things?page=3"))}, "a b", nil, "it repeats an earlier page"},
+		{"a page has no new item", "", 0, []any{"a b", said(next("/things?page=2")), "b a", said(hasMore(false))}, "a b", nil, "none of its items is new"},
+		{"a short page has no new item, and announces another", "", 0, []any{"a b", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "none of its items is new"},
+		{"a short last page has known items alone", "", 0, []any{"a b", said(next("/things?page=2")), "b", said(hasMore(false))}, "a b b", nil, ""},
+		{"some items are known", "", 0, []any{"a b", said(next("/things?page=2")), "b c", said(hasMore(false))}, "a b b c", nil, ""},
+		{"two empty pages", "", 0, []any{"", said(next("/things?page=2")), "", said(next("/things?page=3")), "a", said(hasMore(false))}, "a", nil, ""},
+		{"three empty pages", "", 0, []any{"a", said(next("/things?page=2")), "", said(next("/things?page=3")), "", said(next("/things?page=4")), "", said(next("/things?page=5"))}, "a", nil, "3 pages in a row are empty, and more are announced"},
+		{"empty pages that do not follow one another", "", 0, []any{"", said(next("/things?page=2")), "", said(next("/things?page=3")), "a", said(next("/things?page=4")), "", said(next("/things?page=5")), "", said(next("/things?page=6")), "b", said(hasMore(false))}, "a b", nil, ""},
+		{"MaxPages is reached", "", 2, []any{"a", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "after 2: more pages follow than MaxPages allows, 2"},
+		{"MaxPages is enough", "", 2, []any{"a", said(next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
+		{"an error ends it", "", 0, []any{"a", said(next("/things?page=2")), "", errOutage}, "a", nil, "outage"},
+		{"a refused page that was announced", "count=5", 0, []any{"a", said(next("/things?page=2")), "", errNoPage}, "a", nil, "no such page"},
+
+		// Pages that announce nothing are counted.
+		{"until a short page", "count=2", 0, []any{"a b", said(), "c d", said(), "e", said()}, "a b c d e", []string{"count=2", "count=2&page=2", "count=2&page=3"}, ""},
+		{"until an empty page", "", 0, []any{"a b", said(), "c d", said(), "", said()}, "a b c d", []string{"", "page=2", "page=3"}, ""},
+		{"an empty first page", "", 0, []any{"", said()}, "", []string{""}, ""},
+		{"from the page that was asked for", "page=3", 0, []any{"a", said(), "", said()}, "a", []string{"page=3", "page=4"}, ""},
+		{"by page_index", "", 0, []any{"a", said(index(1)), "b", said(index(2)), "", said()}, "a b", []string{"", "page=2", "page=3"}, ""},
+		{"until the total", "", 0, []any{"a", said(total(2)), "b", said()}, "a b", []string{"", "page=2"}, ""},
+		{"a page larger than the first", "", 0, []any{"a", said(), "b c", said(), "", said()}, "a b c", nil, ""},
+		{"an empty page before the total", "", 0, []any{"a", said(total(3)), "", said()}, "a", nil, "1 of 3 items came, and this page has no other"},
+		{"the second page is the first again: no paging", "", 0, []any{"a b", said(), "a b", said()}, "a b", nil, ""},
+		{"the second page is the first again, of as many items as asked for", "count=2", 0, []any{"a b", said(), "a b", said()}, "a b", nil, "it repeats an earlier page"},
+		{"the second page is the first again, and items are lacking", "", 0, []any{"a b", said(total(3)), "a b", said()}, "a b", nil, "2 of 3 items came, and this page has no other"},
+		{"a later page repeats", "", 0, []any{"a b", said(), "c d", said(), "a b", said()}, "a b c d", nil, "it repeats an earlier page"},
+		{"a later page begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c e", said()}, "a b c d", nil, "it repeats an earlier page"},
+		{"a later page has no new item", "", 0, []any{"a b", said(), "c d", said(), "d b", said()}, "a b c d", nil, "it repeats an earlier page"},
+		{"a short page that was moved on", "", 0, []any{"a b", said(), "c d", said(), "d", said()}, "a b c d", nil, ""},
+		{"a short page that begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c", said()}, "a b c d", nil, "it repeats an earlier page"},
+		{"refused after a short page", "count=3", 0, []any{"a b", said(), "c d", said(), "", errNoPage}, "a b c d", nil, ""},
+		{"refused after a full page", "count=2", 0, []any{"a b", said(), "", errNoPage}, "a b", nil, "no such page"},
+		{"refused, and items are lacking", "count=3", 0, []any{"a b", said(total(4)), "", errNoPage}, "a b", nil, "no such page"},
+		{"the first page is refused", "count=3", 0, []any{"", errNoPage}, "", nil, "no such page"},
+		{"an outage after a short page", "count=3", 0, []any{"a b", said(), "", errOutage}, "a b", nil, "outage"},
+		{"MaxPages, and nobody knows", "", 1, []any{"a", said()}, "a", nil, "the reply does not say whether more pages follow, and MaxPages allows no more than 1"},
+		{"MaxPages is not reached", "", 3, []any{"a", said(), "b", said(), "", said()}, "a b", nil, ""},
+		{"the second page has the items of the first, and one of them again", "", 0, []any{"a b", said(), "a b a", said()}, "a b", nil, "it repeats an earlier page"},
+		{"MaxPages, and the total has come", "", 1, []any{"a", said(total(1))}, "a", nil, ""},
+		{"a page announces at last", "", 0, []any{"a", said(), "b", said(hasMore(false))}, "a b", nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := &reader{answer: pagesOf(tt.pages...)}
+			items, err := read(r.collection(tt.query, tt.maxPages).All(t.Context()))
+			assert.Equal(t, tt.items, items)
+			if tt.err == "" {
+				require.NoError(t, err)
+				assert.Len(t, r.asked, len(tt.pages)/2)
+			} else {
+				require.ErrorContains(t, err, tt.err)
+			}
+			if tt.asked != nil {
+				assert.Equal(t, tt.asked, r.asked)
+			}
+		})
+	}
+}
+
+// Who wants no more gets no more, and nothing else is asked for.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	for name, all := range map[string]func(paging.Collection[string]) func(func(string, error) bool){
+		"All":   func(c paging.Collection[string]) func(func(string, error) bool) { return c.All(t.Context()) },
+		"Ahead": func(c paging.Collection[string]) func(func(string, error) bool) { return c.Ahead(t.Context(), 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &reader{answer: numbered(5, 2)}
+			n := 0
+			for _, err := range all(r.collection("", 0)) {
+				require.NoError(t, err)
+				if n++; n == 3 {
+					break
+				}
+			}
+			assert.LessOrEqual(t, len(r.asked), 3)
+		})
+	}
+}
+
+// numbered answers with so many full pages of a collection that counts its pages, by number.
+func numbered(pages, size int, options ...func(*paging.Page)) func(url.Values) (string, paging.Page, error) {
+	return func(query url.Values) (string, paging.Page, error) {
+		n, _ := strconv.Atoi(cmp.Or(query.Get("page"), "1"))
+		words := make([]string, size)
+		for i := range words {
+			words[i] = fmt.Sprint("i", (n-1)*size+i+1)
+		}
+		page := said(index(n), count(pages), total(int64(pages*size)), hasMore(n < pages))
+		if n < pages {
+			page.Next = fmt.Sprintf("/things?page=%d", n+1)
+		}
+		for _, option := range options {
+			option(&page)
+		}
+		return strings.Join(words, " "), page, nil
+	}
+}
+
+// on changes what page n says.
+func on(n int, change func(*paging.Page)) func(*paging.Page) {
+	return func(p *paging.Page) {
+		if p.Index == n {
+			change(p)
+		}
+	}
+}
+
+func TestAhead(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		query    string
+		maxPages int
+		answer   func(url.Values) (string, paging.Page, error)
+		items    string
+		err      string
+	}{
+		{"all pages in order", "", 0, numbered(4, 1), "i1 i2 i3 i4", ""},
+		{"one page", "", 0, numbered(1, 2), "i1 i2", ""},
+		{"from the page that was asked for, of which the total does not speak", "page=3", 0, numbered(4, 1), "i3 i4", ""},
+		{"MaxPages", "", 2, numbered(3, 1), "i1 i2", "more pages follow than MaxPages allows"},
+		{"MaxPages is enough", "", 3, numbered(3, 1), "i1 i2 i3", ""},
+		{"another first page", "page=2", 0, numbered(3, 1, on(2, index(1))), "", "page 2 was asked for, and page 1 came"},
+		{"another page", "", 0, numbered(3, 1, on(2, index(3))), "i1", "page 2 was asked for, and page 3 came"},
+		{"another total", "", 0, numbered(3, 1, on(3, total(4))), "i1 i2", "3 items in 3 pages became 4 in 3"},
+		{"another page_count", "", 0, numbered(3, 1, on(2, count(4))), "i1", "3 items in 3 pages became 3 in 4"},
+		{"a page without total and page_count", "", 0, numbered(3, 1, on(2, total(paging.Unsaid)), on(2, count(paging.Unsaid))), "i1 i2 i3", ""},
+		{"the last page announces another", "", 0, numbered(2, 1, on(2, hasMore(true))), "i1 i2", "the last of 2 pages says that there are more"},
+		{"the total is not what came", "", 0, numbered(2, 1, total(3)), "i1 i2", "2 items came, and the collection has 3"},
+		{"empty pages", "", 0, numbered(5, 0), "", "3 pages in a row are empty, and page_count is 5"},
+		{"a page again", "", 0, func(url.Values) (string, paging.Page, error) { return "i1", said(count(1), index(1)), nil }, "i1", ""},
+		{"an outage of the first page", "", 0, pagesOf("", errOutage), "", "outage"},
+		{"no page_count: one by one", "", 0, pagesOf("a", said(index(1), next("/things?page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
+		{"no page_index: one by one", "", 0, pagesOf("a", said(count(2), next("/things?page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
+		{"one by one, and the total changes", "", 0, pagesOf("a", said(index(1), total(2), next("/things?page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items became 3"},
+		{"one by one, and more items than the total", "", 0, pagesOf("a", said(index(1), total(1), next("/things?page=2")), "b c", said(index(2), hasMore(false))), "a", "3 items came, and the collection has 1"},
+		{"page_count of 0, and more are announced", "", 0, pagesOf("", said(index(1), count(0), next("/things?page=2")), "a", said(index(2), hasMore(false))), "a", ""},
+		{"page_count of 0", "", 0, pagesOf("", said(index(1), count(0))), "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := &reader{answer: tt.answer}
+			items, err := read(r.collection(tt.query, tt.maxPages).Ahead(t.Context(), 1))
+			assert.Equal(t, tt.items, items)
+			if tt.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.err)
+			}
+		})
+	}
+}
+
+// A page that repeats an earlier one is refused also where pages are numbered.
+func TestAheadRepeats(t *testing.T) {
+	t.Parallel()
+	r := &reader{answer: func(query url.Values) (string, paging.Page, error) {
+		_, page, err := numbered(3, 1)(query)
+		return "same", page, err
+	}}
+	items, err := read(r.collection("", 0).Ahead(t.Context(), 2))
+	assert.Equal(t, "same", items)
+	require.ErrorContains(t, err, "it repeats an earlier page")
+}
+
+// At most n requests are under way, and never more than a thousand; n pages are fetched while the first is worked on.
+func TestAheadIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ n, pages, most int }{{1, 10, 1}, {3, 10, 3}, {20, 10, 9}, {5000, 3000, 1000}} {
+		synctest.Test(t, func(t *testing.T) {
+			var underWay, most atomic.Int32
+			r := &reader{}
+			r.answer = func(query url.Values) (string, paging.Page, error) {
+				most.Store(max(most.Load(), underWay.Add(1)))
+				time.Sleep(time.Second)
+				underWay.Add(-1)
+				return numbered(tt.pages, 1)(query)
+			}
+			items, err := read(r.collection("", 0).Ahead(t.Context(), tt.n))
+			require.NoError(t, err)
+			assert.Len(t, strings.Fields(items), tt.pages)
+			assert.Equal(t, tt.most, int(most.Load()))
+		})
+	}
+}
+
+// What goes wrong in a page that is fetched ahead ends the sequence where its items would stand. Nothing is left behind.
+func TestAheadFails(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func() error{
+		"outage":   func() error { return errOutage },
+		"panicked": func() error { panic("in a transport") },
+	} {
+		synctest.Test(t, func(t *testing.T) { // which fails if a goroutine stays
+			r := &reader{}
+			r.answer = func(query url.Values) (string, paging.Page, error) {
+				if query.Get("page") == "3" {
+					return "", paging.Page{}, fail()
+				}
+				return numbered(6, 1)(query)
+			}
+			items, err := read(r.collection("", 0).Ahead(t.Context(), 2))
+			assert.Equal(t, "i1 i2", items)
+			require.ErrorContains(t, err, name)
+			assert.LessOrEqual(t, len(r.asked), 4)
+		})
+	}
+}
