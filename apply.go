@@ -12,6 +12,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
@@ -134,7 +135,7 @@ func (a *applying) await(ctx context.Context, tasks *[]string) error {
 	}
 	quiet := append(slices.Clone(a.wait), OnProgress(func(Progress) {}))
 	for ; len(*tasks) > 0; *tasks = (*tasks)[1:] {
-		if _, err := a.service.client.Tasks.Wait(ctx, (*tasks)[0], quiet...); err != nil {
+		if _, err := a.service.tasks.Wait(ctx, (*tasks)[0], quiet...); err != nil {
 			return err
 		}
 	}
@@ -208,7 +209,7 @@ func (a *applying) accepted(reply *AddEntriesReply, added addition) error {
 	case reply.Task != nil:
 		a.done("adding", &a.result.Added, len(added.texts), reply.Task, &a.added)
 		if reply.Task.ErrorInfo != nil {
-			return a.service.client.Tasks.failed(reply.Task)
+			return a.service.tasks.failed(reply.Task)
 		}
 	case len(notIn(reply.Entries, added.texts)) == 0:
 		a.done("adding", &a.result.Added, len(added.texts), nil, nil)
@@ -241,7 +242,7 @@ func (a *applying) prove(current []held) error {
 		a.result.Added += len(added.texts) - len(missing)
 		if len(missing) > 0 && failed == nil {
 			failed = added.response.bad(fmt.Sprintf("it names no task, and of %d added entries %d are not in the list, for example %s",
-				len(added.texts), len(missing), printable(missing[0])), nil)
+				len(added.texts), len(missing), redact.Line(missing[0])), nil)
 		}
 	}
 	if failed != nil {
@@ -277,7 +278,7 @@ func (a *applying) remove(ctx context.Context, entries []NetworkListEntry) error
 	var failed error
 	for _, e := range entries {
 		group.Go(func() error {
-			a.service.client.caught(func() error {
+			a.service.funnel.caught(func() error {
 				a.turn.Lock()
 				stop := failed != nil
 				a.turn.Unlock()

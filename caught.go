@@ -6,17 +6,17 @@ import (
 
 // caught is [usercode.Run] for errors that reach the user. A transport may panic with the request that it sends, so they
 // pass without secrets.
-func (c *Client) caught(f func() error, done func(*failure)) {
-	usercode.Run(f, func(err error) {
+func (f *funnel) caught(work func() error, done func(*failure)) {
+	usercode.Run(work, func(err error) {
 		var judged *failure
 		usercode.Run(func() error {
 			if err != nil {
-				judged = judge(c.secrets.Caught(err))
+				judged = judge(f.secrets.Caught(err))
 			}
 			return nil
 		}, func(err error) { // from a method of the error
 			if err != nil {
-				judged = judge(c.secrets.Caught(err))
+				judged = judge(f.secrets.Caught(err))
 			}
 			done(judged)
 		})

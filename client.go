@@ -9,9 +9,8 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/transport"
-
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // Version is the version of this module, as it stands in the User-Agent header: MAJOR.MINOR.PATCH without a v.
@@ -31,12 +30,7 @@ type Client struct {
 	// Sessions makes sessions (service-interface section 4.5).
 	Sessions *SessionsService
 
-	base      *address.Base
-	transport *transport.Transport
-	secrets   *transport.Secrets
-	gate      *transport.Gate
-	maxBody   int64
-	dialect   Dialect
+	funnel *funnel
 }
 
 // NewClient makes a client for the service at baseURL and one customer; requests go to {baseURL}/{customer}/v1
@@ -67,15 +61,18 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err != nil {
 		return nil, asValidation(err)
 	}
-	c := &Client{base: b, gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
-	c.transport = transport.New(transport.Config{
-		Base: b, Credentials: auth.credentials(c.logIn), Next: s.httpClient.Transport, Policy: transport.Policy(s.retry),
+	f := &funnel{base: b, gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
+	sessions := &SessionsService{f}
+	f.transport = transport.New(transport.Config{
+		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.httpClient.Transport, Policy: transport.Policy(s.retry),
 		AttemptTimeout: s.attemptTimeout, IdleTimeout: s.idleTimeout, MaxBody: s.maxBody, UserAgent: s.userAgent, Logger: s.logger,
 	})
-	c.secrets = c.transport.Secrets()
-	c.Tasks, c.Purge, c.Sessions = &TasksService{c}, &PurgeService{c}, &SessionsService{c}
-	c.Stats, c.NetworkLists = newStatsService(c), &NetworkListsService{c}
-	return c, nil
+	f.secrets = f.transport.Secrets()
+	tasks := &TasksService{f}
+	return &Client{
+		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks},
+		Sessions: sessions, funnel: f,
+	}, nil
 }
 
 // NewClientFromEnv makes a client from the environment: WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
@@ -124,7 +121,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if !validMethod(method) {
 		return invalid("method", "%q is no HTTP method", method)
 	}
-	path, query, err := c.resolve("path", path)
+	path, query, err := c.funnel.resolve("path", path)
 	if err != nil {
 		return err
 	}
@@ -140,7 +137,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 			return err
 		}
 	}
-	r, err := c.send(ctx, cl)
+	r, err := c.funnel.send(ctx, cl)
 	if err != nil || out == nil || r.Gone {
 		return err
 	}

@@ -2,7 +2,6 @@ package webdelivery
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,22 +12,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
-
-// fetch sends a call and reads the reply into a new T, a resource.
-func fetch[T any, P interface {
-	*T
-	resource
-}](ctx context.Context, c *Client, cl call) (*T, error) {
-	r, err := c.send(ctx, cl)
-	if err != nil {
-		return nil, err
-	}
-	value := new(T)
-	if err := r.decodeResource(P(value)); err != nil {
-		return nil, err
-	}
-	return value, nil
-}
 
 // decodeObject reads a JSON object. It is stricter than json.Unmarshal, which takes null for an empty object and
 // mends broken UTF-8 in silence.
@@ -99,7 +82,7 @@ func isHTML(h http.Header) bool {
 
 // bad is the error for a response that cannot be used.
 func (r *reply) bad(what string, cause error) *Error {
-	secrets := r.client.secrets
+	secrets := r.funnel.secrets
 	beginning := secrets.Excerpt(r.Body, maxShown, false)
 	return newError(r.Failure(&badReply{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause}))
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -106,7 +107,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	}
 	items := make([]map[string]string, len(texts))
 	for i, text := range texts {
-		items[i] = map[string]string{s.client.dialect.EntryKey: text}
+		items[i] = map[string]string{s.funnel.dialect.EntryKey: text}
 	}
 	body, err := marshalJSON(items)
 	if err != nil {
@@ -114,7 +115,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	}
 	cl := describe(http.MethodPost, path, "")
 	cl.Body = body
-	r, err := s.client.send(ctx, cl)
+	r, err := s.funnel.send(ctx, cl)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -175,7 +176,7 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 // changed list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry
 // already. An entry that does not exist is [ErrNotFound].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
-	path, err := expand(s.client.dialect.EntryDeletePath, id, entryID)
+	path, err := expand(s.funnel.dialect.EntryDeletePath, id, entryID)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +200,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	if err != nil {
 		return nil, err
 	}
-	task, err := s.change(ctx, s.client.dialect.BatchDeletionMethod, path, query, id)
+	task, err := s.change(ctx, s.funnel.dialect.BatchDeletionMethod, path, query, id)
 	if err != nil || task != nil && !task.ended() {
 		return task, err
 	}
@@ -208,7 +209,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), Unknown}
 	}
 	if left := leftIn(rest); left > 0 {
-		return task, &EntriesLeftError{ListID: s.client.secrets.Text(id), Left: left}
+		return task, &EntriesLeftError{ListID: s.funnel.secrets.Text(id), Left: left}
 	}
 	return task, nil
 }
@@ -230,7 +231,7 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 	if err != nil {
 		return "", "", err
 	}
-	r, err := s.client.send(ctx, objectCall(own, "includelist=false", id))
+	r, err := s.funnel.send(ctx, objectCall(own, "includelist=false", id))
 	if err != nil {
 		return "", "", err
 	}
@@ -239,7 +240,7 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 		return "", "", err
 	}
 	const field = "entries_batch_deletion_uri"
-	path, query, err = s.client.resolveSent(field, list.EntriesBatchDeletionURI)
+	path, query, err = s.funnel.resolveSent(field, list.EntriesBatchDeletionURI)
 	var unusable *ValidationError
 	switch {
 	case list.EntriesBatchDeletionURI == "":
@@ -265,12 +266,12 @@ type EntriesLeftError struct {
 // Error gives the list and the number of entries.
 func (e *EntriesLeftError) Error() string {
 	return fmt.Sprintf("webdelivery: network list %s still has %d entries after the batch deletion; repeat it",
-		printable(e.ListID), e.Left)
+		redact.Line(e.ListID), e.Left)
 }
 
 // LogValue gives the list and the number of entries.
 func (e *EntriesLeftError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("networklist", printable(e.ListID)), slog.Int64("left", e.Left))
+	return slog.GroupValue(slog.String("networklist", redact.Line(e.ListID)), slog.Int64("left", e.Left))
 }
 
 func (e *EntriesLeftError) outcomeOfWrite() Outcome { return Unknown }

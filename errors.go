@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
-	"unicode/utf8"
+	"time"
 
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
@@ -99,10 +99,10 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " (code %d)", e.Code)
 	}
 	if e.Description != "" && e.Description != http.StatusText(e.StatusCode) {
-		b.WriteString(": " + printable(e.Description))
+		b.WriteString(": " + redact.Line(e.Description))
 	}
 	if e.cause != nil {
-		b.WriteString(": " + printable(e.cause.Error()))
+		b.WriteString(": " + redact.Line(e.cause.Error()))
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
@@ -145,10 +145,10 @@ func (e *Error) LogValue() slog.Value {
 		slog.String("outcome", e.outcome.String()),
 	}
 	if e.Description != "" {
-		attrs = append(attrs, slog.String("description", printable(e.Description)))
+		attrs = append(attrs, slog.String("description", redact.Line(e.Description)))
 	}
 	if e.cause != nil {
-		attrs = append(attrs, slog.String("cause", printable(e.cause.Error())))
+		attrs = append(attrs, slog.String("cause", redact.Line(e.cause.Error())))
 	}
 	return slog.GroupValue(attrs...)
 }
@@ -165,7 +165,7 @@ type ValidationError struct {
 
 // Error gives field and reason on one line.
 func (e *ValidationError) Error() string {
-	return "webdelivery: invalid " + e.Field + ": " + printable(e.Reason)
+	return "webdelivery: invalid " + e.Field + ": " + redact.Line(e.Reason)
 }
 
 // Is matches [ErrInvalid].
@@ -173,7 +173,7 @@ func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
 
 // LogValue gives field and reason.
 func (e *ValidationError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", printable(e.Reason)))
+	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", redact.Line(e.Reason)))
 }
 
 func (e *ValidationError) outcomeOfWrite() Outcome { return NotApplied }
@@ -235,25 +235,6 @@ func (p *problems) err() error {
 	}
 }
 
-// maxPrinted bounds how much of a foreign text one message repeats, in bytes.
-const maxPrinted = 512
-
-// printable makes a foreign text fit for one line of a log: clipped, and quoted when it holds anything that is not
-// plain to see (a newline, a terminal's escape, a broken rune).
-func printable(s string) string {
-	if len(s) > maxPrinted {
-		end := maxPrinted
-		for end > maxPrinted-utf8.UTFMax && !utf8.RuneStart(s[end]) {
-			end--
-		}
-		s = s[:end] + "..." // what is broken stays: without it, two pieces of a secret may become one
-	}
-	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
-		return s
-	}
-	return strconv.Quote(s)
-}
-
 func joinNonEmpty(sep string, parts ...string) string {
 	kept := make([]string, 0, len(parts))
 	for _, p := range parts {
@@ -262,4 +243,11 @@ func joinNonEmpty(sep string, parts ...string) string {
 		}
 	}
 	return strings.Join(kept, sep)
+}
+
+// checkYear refuses times, in UTC, whose year does not have the four digits of the service's patterns.
+func checkYear(bad *problems, field string, at time.Time) {
+	if year := at.Year(); year < 1 || year > 9999 {
+		bad.add(field, "is in the year %d, which the service's format cannot express", year)
+	}
 }

@@ -19,7 +19,10 @@ import (
 // (service-interface section 4.6). It is [Client.NetworkLists], and safe for concurrent use. An id is a UUID; an empty
 // one is a [*ValidationError], one that nothing has is [ErrNotFound]. Users who may not view the configuration get
 // [ErrForbidden] (service-interface section 5).
-type NetworkListsService struct{ client *Client }
+type NetworkListsService struct {
+	funnel *funnel
+	tasks  *TasksService
+}
 
 // ListType is what a network list holds (service-interface section 2.6).
 type ListType string
@@ -159,7 +162,6 @@ type EntryOptions struct {
 
 // The paths of service-interface section 4.6.
 const (
-	listsPath   = "/config/networklists"
 	listPath    = listsPath + "/{networklist_id}"
 	entriesPath = listPath + "/entries"
 	entryPath   = entriesPath + "/{entry_id}"
@@ -172,7 +174,7 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 	if err != nil {
 		return nil, err
 	}
-	return fetchPage[NetworkList](ctx, s.client, cl)
+	return fetchPage[NetworkList](ctx, s.funnel, cl)
 }
 
 // All reads every list, without its entries, from the first page asked for to the last (service-interface section 4.6).
@@ -184,7 +186,7 @@ func (s *NetworkListsService) All(ctx context.Context, options NetworkListOption
 	if err != nil {
 		return failing[NetworkList](err)
 	}
-	return eachItem[NetworkList](ctx, s.client, cl, options.MaxPages, 0)
+	return eachItem[NetworkList](ctx, s.funnel, cl, options.MaxPages, 0)
 }
 
 func (o NetworkListOptions) call() (call, error) {
@@ -218,7 +220,7 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 	if err != nil {
 		return nil, err
 	}
-	return fetch[NetworkList](ctx, s.client, objectCall(path, query, id))
+	return fetch[NetworkList](ctx, s.funnel, objectCall(path, query, id))
 }
 
 // Entries reads one page of a list's entries (service-interface section 4.6). Numbers below 0 are a [*ValidationError].
@@ -227,7 +229,7 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 	if err != nil {
 		return nil, err
 	}
-	return fetchPage[NetworkListEntry](ctx, s.client, cl)
+	return fetchPage[NetworkListEntry](ctx, s.funnel, cl)
 }
 
 // AllEntries reads every entry of a list, from the first page asked for to the last (service-interface section 4.6). It
@@ -245,7 +247,7 @@ func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options
 	if err != nil {
 		return failing[NetworkListEntry](err)
 	}
-	return eachItem[NetworkListEntry](ctx, s.client, cl, options.MaxPages, ahead)
+	return eachItem[NetworkListEntry](ctx, s.funnel, cl, options.MaxPages, ahead)
 }
 
 func (o EntryOptions) call(id string) (call, error) {
@@ -265,7 +267,7 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 	if err != nil {
 		return nil, err
 	}
-	return fetch[NetworkListEntryInfo](ctx, s.client, objectCall(path, "", entryID))
+	return fetch[NetworkListEntryInfo](ctx, s.funnel, objectCall(path, "", entryID))
 }
 
 // Delete removes a list and all its data, for good (service-interface section 4.6). The task is nil when the service
@@ -281,7 +283,7 @@ func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, err
 
 // change sends a change without a body, which may be answered with a task. It changes what has these ids.
 func (s *NetworkListsService) change(ctx context.Context, method, path, query string, ids ...string) (*Task, error) {
-	r, err := s.client.send(ctx, describe(method, path, query))
+	r, err := s.funnel.send(ctx, describe(method, path, query))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-querystring/query"
 
 	"github.com/webdelivery/webdelivery-go/internal/paging"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -78,7 +79,7 @@ type PaginationError struct {
 
 // Error gives path, page and reason on one line.
 func (e *PaginationError) Error() string {
-	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, printable(e.Reason))
+	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(e.Reason))
 }
 
 func (e *PaginationError) outcomeOfWrite() Outcome { return NotApplied }
@@ -91,16 +92,16 @@ type pageRead[T any] struct {
 }
 
 // fetchPage reads one page: the envelope, an object with tasks, or a bare array (open point 2).
-func fetchPage[T any](ctx context.Context, c *Client, cl call) (*Page[T], error) {
-	read, err := readPage[T](ctx, c, cl)
+func fetchPage[T any](ctx context.Context, f *funnel, cl call) (*Page[T], error) {
+	read, err := readPage[T](ctx, f, cl)
 	if err != nil {
 		return nil, err
 	}
 	return read.Page, nil
 }
 
-func readPage[T any](ctx context.Context, c *Client, cl call) (read pageRead[T], err error) {
-	r, err := c.send(ctx, cl)
+func readPage[T any](ctx context.Context, f *funnel, cl call) (read pageRead[T], err error) {
+	r, err := f.send(ctx, cl)
 	if err != nil {
 		return read, err
 	}
@@ -213,8 +214,8 @@ func deref(s *string) string {
 func eachItem[T any, P interface {
 	*T
 	resource
-}](ctx context.Context, c *Client, first call, maxPages, ahead int) iter.Seq2[T, error] {
-	collection, err := collectionOf[T, P](c, first, maxPages)
+}](ctx context.Context, f *funnel, first call, maxPages, ahead int) iter.Seq2[T, error] {
+	collection, err := collectionOf[T, P](f, first, maxPages)
 	switch {
 	case err != nil:
 		return failing[T](err)
@@ -229,27 +230,27 @@ func eachItem[T any, P interface {
 func collectionOf[T any, P interface {
 	*T
 	resource
-}](c *Client, first call, maxPages int) (paging.Collection[T], error) {
+}](f *funnel, first call, maxPages int) (paging.Collection[T], error) {
 	path, err := cleanPath("path", first.Path) // as resolve spells it; a dialect may spell it otherwise
 	return paging.Collection[T]{
 		Path: path, Query: first.Query, MaxPages: maxPages,
 		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
 			cl := first
 			cl.Query = query
-			read, err := readPage[T](ctx, c, cl)
+			read, err := readPage[T](ctx, f, cl)
 			if err != nil {
 				return nil, paging.Page{}, err
 			}
 			return read.Items, read.said, nil
 		},
 		Identity: func(item *T) string { return P(item).identity() },
-		Resolve:  c.resolveSent,
+		Resolve:  f.resolveSent,
 		Refused:  func(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrBadRequest) },
 		Broken: func(pages int, reason string) error {
-			return &PaginationError{Path: c.secrets.Text(c.base.Path(path)), Page: pages, Reason: c.secrets.Text(reason)}
+			return &PaginationError{Path: f.secrets.Text(f.base.Path(path)), Page: pages, Reason: f.secrets.Text(reason)}
 		},
 		Guard: func(read func() error, done func(error)) {
-			c.caught(read, func(failed *failure) { done(failed.cause()) })
+			f.caught(read, func(failed *failure) { done(failed.cause()) })
 		},
 	}, err
 }
@@ -290,4 +291,9 @@ func pagedCall(p *problems, path string, options any) (call, error) {
 		return call{}, invalid("options", "%v", err)
 	}
 	return getCall(path, values.Encode()), nil
+}
+
+// failing is a sequence of one error.
+func failing[T any](err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) { yield(*new(T), err) }
 }

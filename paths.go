@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
-	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // Package internal/address makes and checks every address. Here its errors become those that users see.
@@ -22,27 +21,6 @@ func expand(template string, ids ...string) (string, error) {
 func cleanPath(field, path string) (string, error) {
 	path, err := address.Clean(field, path)
 	return path, asValidation(err)
-}
-
-// resolve returns the path and query below the base of an address that the service sent, or that the user gave to Do. An
-// address that leads elsewhere returns a *ValidationError.
-func (c *Client) resolve(field, address string) (path, query string, err error) {
-	path, query, err = c.base.Resolve(field, address)
-	return path, query, asValidation(err)
-}
-
-// resolveSent resolves an address that the service sent. The refusal of one with a secret in it does not repeat it, as
-// what it repeats of it may be a piece of the secret.
-func (c *Client) resolveSent(field, address string) (path, query string, err error) {
-	path, query, err = c.resolve(field, address)
-	switch {
-	case err == nil:
-	case len(address) > redact.Most:
-		err = invalid(field, "leads astray, and is longer than an address can be")
-	case c.secrets.Text(address) != address:
-		err = invalid(field, "leads astray, with a credential in it")
-	}
-	return path, query, err
 }
 
 // asValidation returns the *ValidationError for an *address.Error, with the same field and reason, and every other error

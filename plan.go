@@ -11,6 +11,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // Plan compares a desired set of entries with a network list as it is; Apply carries the plan out. Apply adds before it
@@ -67,7 +68,7 @@ const shownEntries = 20
 // removed. Its form may change.
 func (p *Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, printable(p.Name), printable(p.ListID))
+	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, redact.Line(p.Name), redact.Line(p.ListID))
 	if p.Empty() {
 		fmt.Fprintf(&b, "nothing to change, %d entries\n", p.Keep)
 		return b.String()
@@ -85,14 +86,14 @@ func (p *Plan) String() string {
 			fmt.Fprintf(&b, "+ and %d more\n", len(p.Add)-i)
 			break
 		}
-		b.WriteString("+ " + printable(e) + "\n")
+		b.WriteString("+ " + redact.Line(e) + "\n")
 	}
 	for i, e := range p.Remove {
 		if i == shownEntries {
 			fmt.Fprintf(&b, "- and %d more\n", len(p.Remove)-i)
 			break
 		}
-		b.WriteString("- " + printable(e.Entry) + "\n")
+		b.WriteString("- " + redact.Line(e.Entry) + "\n")
 	}
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // The guards of a plan keep a feed that is empty, cut short or poisoned from opening a firewall or blocking everybody.
@@ -72,11 +73,11 @@ func (o *PlanOptions) normalize() error {
 // from.
 func (o *PlanOptions) check(size int, add []string, remove []NetworkListEntry, placeOf func(i int) string) error {
 	var bad problems
-	nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", printable(add[i]), placeOf(i)) }
+	nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(add[i]), placeOf(i)) }
 	const rounding = 1e-9 // 0.29 of 100 is a little less than 29
 	if n := len(remove); float64(n) > o.MaxRemove*float64(size)+rounding {
 		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, and at most %.4g of them may be; set MaxRemove to %v to allow it",
-			n, size, printable(remove[0].Entry), o.MaxRemove, partFor(n, size))
+			n, size, redact.Line(remove[0].Entry), o.MaxRemove, partFor(n, size))
 	}
 	if n := len(add); n > o.MaxAdd {
 		bad.add("MaxAdd", "%d entries would be added, for example %s, and at most %d may be; set MaxAdd to %d to allow it", n, nameOf(0), o.MaxAdd, n)

@@ -12,12 +12,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // PurgeService takes content out of the caches (service-interface section 4.4). It is [Client.Purge], and safe for
 // concurrent use.
-type PurgeService struct{ client *Client }
+type PurgeService struct{ funnel *funnel }
 
 // Action is what a purge does with the objects it matches (service-interface section 2.2).
 type Action string
@@ -122,8 +123,8 @@ type wireTransaction struct {
 }
 
 // fetchTransaction reads one status.
-func (c *Client) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
-	reply, err := c.send(ctx, cl)
+func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
+	reply, err := f.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +175,40 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 	}
 	cl := describe(http.MethodPost, purgePath, "")
 	cl.Encoder = request.body()
-	r, err := s.client.send(ctx, cl)
+	r, err := s.funnel.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
 	return r.receipt()
+}
+
+// The members of a URI as they stand in JSON.
+const (
+	jsonMatchMode = `{"match_mode":"`
+	jsonPattern   = `","uri_pattern":`
+	jsonModifier  = `,"cache_key_modifier_regex":`
+)
+
+// appendJSON encodes a URI that has been validated.
+func (u PurgeURI) appendJSON(b []byte) []byte {
+	b = append(b, jsonMatchMode...)
+	b = append(b, u.MatchMode...)
+	b = append(b, jsonPattern...)
+	b = appendText(b, u.URIPattern)
+	if u.CacheKeyModifierRegex != "" {
+		b = append(b, jsonModifier...)
+		b = appendText(b, u.CacheKeyModifierRegex)
+	}
+	return append(b, '}')
+}
+
+// jsonSize is the length of that.
+func (u PurgeURI) jsonSize() int {
+	n := len(jsonMatchMode) + len(u.MatchMode) + len(jsonPattern) + textSize(u.URIPattern) + len("}")
+	if u.CacheKeyModifierRegex != "" {
+		n += len(jsonModifier) + textSize(u.CacheKeyModifierRegex)
+	}
+	return n
 }
 
 func (r PurgeRequest) body() *purgeBody {
@@ -186,7 +216,7 @@ func (r PurgeRequest) body() *purgeBody {
 	for _, u := range r.URIs {
 		size += u.jsonSize()
 	}
-	return newPurgeBody(r.Action, len(r.URIs), size, func(b []byte, i int) []byte { return r.URIs[i].appendJSON(b) })
+	return newPurgeBody(string(r.Action), len(r.URIs), size, func(b []byte, i int) []byte { return r.URIs[i].appendJSON(b) })
 }
 
 // validate states sections 2.2 and 4.4 of the service document.
@@ -254,7 +284,7 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 		StatusURI: w.PurgeResponse.TransactionStatusURI,
 	}
 	if receipt.TransactionID <= 0 {
-		receipt.TransactionID = r.client.transactionOf(receipt.StatusURI)
+		receipt.TransactionID = r.funnel.transactionOf(receipt.StatusURI)
 	}
 	if receipt.TransactionID <= 0 {
 		e := r.bad("no transaction id", nil)
@@ -279,8 +309,8 @@ func (r *reply) accepted(err error) error {
 }
 
 // transactionOf reads the id at the end of a transaction's address; 0 when it is no address of a transaction here.
-func (c *Client) transactionOf(address string) int64 {
-	path, _, err := c.resolve("transaction_status_uri", address)
+func (f *funnel) transactionOf(address string) int64 {
+	path, _, err := f.resolve("transaction_status_uri", address)
 	if err != nil {
 		return 0
 	}
@@ -299,7 +329,7 @@ func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transa
 	if err != nil {
 		return nil, err
 	}
-	return s.client.fetchTransaction(ctx, cl)
+	return s.funnel.fetchTransaction(ctx, cl)
 }
 
 func transactionCall(id int64) (call, error) {
@@ -314,7 +344,7 @@ func transactionCall(id int64) (call, error) {
 // ([PollEvery]). One that ended badly is a [*TransactionError], which holds it. A look that fails, or the end of the
 // context or of [WaitTimeout], ends the wait with that error; the purge goes on, and its outcome is [Unknown].
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
-	return s.wait(ctx, transactionID, s.client.fetchTransaction, options)
+	return s.wait(ctx, transactionID, s.funnel.fetchTransaction, options)
 }
 
 // wait is Wait with the way in which it looks.
@@ -329,13 +359,13 @@ func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(
 			if tx, err = look(ctx, cl); err != nil {
 				return Progress{}, err
 			}
-			return Progress{Status: s.client.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
+			return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
 		})
 	switch {
 	case err != nil:
-		return nil, redactWait(s.client.secrets, err)
+		return nil, redactWait(s.funnel.secrets, err)
 	case tx.endedBadly():
-		s.client.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
+		s.funnel.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
 		return nil, &TransactionError{tx}
 	default:
 		return tx, nil
@@ -352,12 +382,12 @@ type TransactionError struct {
 func (e *TransactionError) Error() string {
 	t := e.Transaction
 	return fmt.Sprintf("webdelivery: transaction %d ended as %s", t.TransactionID,
-		printable(joinNonEmpty(": ", t.TransactionStatus, t.TransactionStatusDescription, t.Description)))
+		redact.Line(joinNonEmpty(": ", t.TransactionStatus, t.TransactionStatusDescription, t.Description)))
 }
 
 // LogValue gives id and status of the transaction.
 func (e *TransactionError) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.Int64("transaction_id", e.Transaction.TransactionID),
-		slog.String("transaction_status", printable(e.Transaction.TransactionStatus)))
+		slog.String("transaction_status", redact.Line(e.Transaction.TransactionStatus)))
 }

@@ -24,8 +24,8 @@ type purgeBody struct {
 const purgeTail = "]}}"
 
 // newPurgeBody makes a body. size is the sum of the sizes of the URIs.
-func newPurgeBody(action Action, count, size int, add func(b []byte, i int) []byte) *purgeBody {
-	head := `{"purge_request":{"action":"` + string(action) + `","uris":[`
+func newPurgeBody(action string, count, size int, add func(b []byte, i int) []byte) *purgeBody {
+	head := `{"purge_request":{"action":"` + action + `","uris":[`
 	return &purgeBody{head: head, count: count, add: add, size: len(head) + size + count - 1 + len(purgeTail)}
 }
 
@@ -92,35 +92,6 @@ func (r *purgeReader) make() error {
 	}
 	r.made, r.spare = piece, piece
 	return nil
-}
-
-// The members of a URI as they stand in JSON.
-const (
-	jsonMatchMode = `{"match_mode":"`
-	jsonPattern   = `","uri_pattern":`
-	jsonModifier  = `,"cache_key_modifier_regex":`
-)
-
-// appendJSON encodes a URI that has been validated.
-func (u PurgeURI) appendJSON(b []byte) []byte {
-	b = append(b, jsonMatchMode...)
-	b = append(b, u.MatchMode...)
-	b = append(b, jsonPattern...)
-	b = appendText(b, u.URIPattern)
-	if u.CacheKeyModifierRegex != "" {
-		b = append(b, jsonModifier...)
-		b = appendText(b, u.CacheKeyModifierRegex)
-	}
-	return append(b, '}')
-}
-
-// jsonSize is the length of that.
-func (u PurgeURI) jsonSize() int {
-	n := len(jsonMatchMode) + len(u.MatchMode) + len(jsonPattern) + textSize(u.URIPattern) + len("}")
-	if u.CacheKeyModifierRegex != "" {
-		n += len(jsonModifier) + textSize(u.CacheKeyModifierRegex)
-	}
-	return n
 }
 
 func appendText(b []byte, text string) []byte {

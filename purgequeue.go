@@ -14,7 +14,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
 	"github.com/webdelivery/webdelivery-go/internal/pace"
-
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
@@ -73,7 +73,7 @@ func (e *QueueError) Error() string {
 	const shown = 5
 	patterns := make([]string, 0, shown)
 	for _, u := range e.URIs[:min(len(e.URIs), shown)] {
-		patterns = append(patterns, printable(u.URIPattern))
+		patterns = append(patterns, redact.Line(u.URIPattern))
 	}
 	more := ""
 	if len(e.URIs) > shown {
@@ -96,7 +96,7 @@ func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
 // a second, any number of URIs in one). Make it with [PurgeService.NewQueue], and Close it; the zero value is of no
 // use. It is safe for concurrent use, and has no goroutine while it has nothing to do.
 type PurgeQueue struct {
-	client  *Client
+	service *PurgeService
 	options QueueOptions
 	invalid error               // what is wrong with the options
 	polls   *semaphore.Weighted // of transactions, under way
@@ -112,7 +112,7 @@ const (
 
 // NewQueue makes a queue. Nothing is sent before its first Purge, which also tells of options that make no sense.
 func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
-	q := &PurgeQueue{client: s.client, options: options, polls: semaphore.NewWeighted(purgesUnderWay)}
+	q := &PurgeQueue{service: s, options: options, polls: semaphore.NewWeighted(purgesUnderWay)}
 	o := &q.options
 	if o.MaxURIs < 0 || o.MaxBodyBytes < 0 || o.MaxPending < 0 {
 		q.invalid = invalid("QueueOptions", "a limit is below 0")
@@ -137,7 +137,7 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 		Transaction: func(receipt *PurgeReceipt) int64 { return receipt.TransactionID },
 		Judge:       func(err error) *batch.Failure { return judge(err).ofBatch() },
 		Catch: func(f func() error, done func(*batch.Failure)) {
-			q.client.caught(f, func(failed *failure) { done(failed.ofBatch()) })
+			q.service.funnel.caught(f, func(failed *failure) { done(failed.ofBatch()) })
 		},
 		Left:     q.whyLeft,
 		Closed:   ErrQueueClosed,
@@ -201,7 +201,7 @@ func (q *PurgeQueue) errorOf(err error) error {
 // whyLeft is why a caller does not wait any longer.
 func (q *PurgeQueue) whyLeft(ctx context.Context) error {
 	reason := pace.Ended(ctx)
-	if q.client.gate.Refusing() {
+	if q.service.funnel.gate.Refusing() {
 		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
 	}
 	return reason
@@ -215,10 +215,10 @@ func (p queuePermit) Return(ctx context.Context) { p.End(ctx, time.Time{}) }
 
 // acquire waits for a permit. The session comes before it, as in every purge.
 func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
-	if err := q.client.transport.LogIn(ctx); err != nil {
+	if err := q.service.funnel.transport.LogIn(ctx); err != nil {
 		return nil, err
 	}
-	p, err := q.client.gate.Acquire(ctx)
+	p, err := q.service.funnel.gate.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (q *PurgeQueue) send(ctx context.Context, held batch.Permit, uris []PurgeUR
 	p, _ := held.(queuePermit)
 	cl := describe(http.MethodPost, purgePath, "")
 	cl.Encoder, cl.Permit = PurgeRequest{q.options.Action, uris}.body(), p.Permit
-	r, err := q.client.send(ctx, cl)
+	r, err := q.service.funnel.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -239,12 +239,12 @@ func (q *PurgeQueue) send(ctx context.Context, held batch.Permit, uris []PurgeUR
 
 // wait polls a transaction until it has ended. Of all transactions a few are polled at once.
 func (q *PurgeQueue) wait(ctx context.Context, transaction int64) error {
-	_, err := q.client.Purge.wait(ctx, transaction, func(ctx context.Context, cl call) (*Transaction, error) {
+	_, err := q.service.wait(ctx, transaction, func(ctx context.Context, cl call) (*Transaction, error) {
 		if err := q.polls.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
 		defer q.polls.Release(1)
-		return q.client.fetchTransaction(ctx, cl)
+		return q.service.funnel.fetchTransaction(ctx, cl)
 	}, nil)
 	return err
 }

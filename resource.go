@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -91,6 +92,22 @@ func (r *reply) decodeResource(value resource) error {
 		return r.bad(problem, nil)
 	}
 	return r.checkID(value.identity())
+}
+
+// fetch sends a call and reads the reply into a new T, a resource.
+func fetch[T any, P interface {
+	*T
+	resource
+}](ctx context.Context, f *funnel, cl call) (*T, error) {
+	r, err := f.send(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	value := new(T)
+	if err := r.decodeResource(P(value)); err != nil {
+		return nil, err
+	}
+	return value, nil
 }
 
 // checkID refuses another object than the one that was asked for. A UUID may come in another letter case.

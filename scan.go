@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
-	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // scanned says how Scan finds the fields of a struct: by a tag `stats:"column"`.
@@ -112,7 +112,7 @@ type ScanError struct {
 
 // Error names row, column and value, and what is wrong with it, on one line.
 func (e *ScanError) Error() string {
-	return fmt.Sprintf("webdelivery: row %d, column %s, value %s: %v", e.Row, printable(e.Column), printable(e.Value), e.Err)
+	return fmt.Sprintf("webdelivery: row %d, column %s, value %s: %v", e.Row, redact.Line(e.Column), redact.Line(e.Value), e.Err)
 }
 
 // Unwrap gives what is wrong with the value.
@@ -123,11 +123,3 @@ func (e *ScanError) outcomeOfWrite() Outcome { return NotApplied }
 func newScanError(e *rowjson.ColumnError) *ScanError {
 	return &ScanError{Column: e.Column, Value: e.Value, Err: e.Err}
 }
-
-// rowRedactor takes the secrets of a client out of the errors of Scan.
-type rowRedactor struct{ secrets *transport.Secrets }
-
-func (r rowRedactor) RedactValue(json []byte) string {
-	return string(r.secrets.Excerpt(json, maxShown, false))
-}
-func (r rowRedactor) RedactError(err error) error { return r.secrets.Error(err) }

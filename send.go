@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
@@ -17,6 +19,7 @@ const (
 	purgePath        = "/cache/purge"
 	sessionsPath     = "/sessions"
 	transactionsPath = "/transactions/"
+	listsPath        = "/config/networklists"
 )
 
 // The rules of the requests that the service treats in its own way.
@@ -69,24 +72,55 @@ func describe(method, path, query string) call {
 	return call{Request: r, limited: limited}
 }
 
+// funnel is the one way of every call. Services hold it, and never the Client.
+type funnel struct {
+	base      *address.Base
+	transport *transport.Transport
+	secrets   *transport.Secrets
+	gate      *transport.Gate
+	maxBody   int64 // bytes of a response that is read whole
+	dialect   Dialect
+}
+
 // reply is what a call that succeeded brought.
 type reply struct {
 	*transport.Response
 
-	client *Client
+	funnel *funnel
 	id     string // that was asked for
 }
 
 // send carries one call to its end.
-func (c *Client) send(ctx context.Context, cl call) (reply, error) {
+func (f *funnel) send(ctx context.Context, cl call) (reply, error) {
 	if cl.limited {
-		cl.Gate = c.gate
+		cl.Gate = f.gate
 	}
-	response, err := c.transport.Send(ctx, cl.Request)
+	response, err := f.transport.Send(ctx, cl.Request)
 	if err != nil {
 		return reply{}, asError(err)
 	}
-	return reply{response, c, cl.id}, nil
+	return reply{response, f, cl.id}, nil
+}
+
+// resolve returns the path and query below the base of an address that the service sent, or that the user gave to Do. An
+// address that leads elsewhere returns a *ValidationError.
+func (f *funnel) resolve(field, address string) (path, query string, err error) {
+	path, query, err = f.base.Resolve(field, address)
+	return path, query, asValidation(err)
+}
+
+// resolveSent resolves an address that the service sent. The refusal of one with a secret in it does not repeat it, as
+// what it repeats of it may be a piece of the secret.
+func (f *funnel) resolveSent(field, address string) (path, query string, err error) {
+	path, query, err = f.resolve(field, address)
+	switch {
+	case err == nil:
+	case len(address) > redact.Most:
+		err = invalid(field, "leads astray, and is longer than an address can be")
+	case f.secrets.Text(address) != address:
+		err = invalid(field, "leads astray, with a credential in it")
+	}
+	return path, query, err
 }
 
 // asError returns the *Error or *ValidationError for an error of transport.

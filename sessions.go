@@ -15,7 +15,7 @@ import (
 )
 
 // SessionsService makes sessions (service-interface section 4.5). It is [Client.Sessions], and safe for concurrent use.
-type SessionsService struct{ client *Client }
+type SessionsService struct{ funnel *funnel }
 
 // Session is a session of the service (service-interface section 5). Its ID is a credential: whoever has it can act as
 // the user. A Session that is printed, logged or encoded does not show it; only the field itself does. (No type can hide
@@ -32,7 +32,7 @@ type Session struct {
 // found is [ErrBadReply] (open point 5). A client of [SessionToken] has nothing to log in with: that is an [*Error], and
 // nothing is sent.
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.client.send(ctx, describe(http.MethodPost, sessionsPath, ""))
+	r, err := s.funnel.send(ctx, describe(http.MethodPost, sessionsPath, ""))
 	if err != nil {
 		return nil, err
 	}
@@ -46,15 +46,15 @@ func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 }
 
 // logIn is Create for transport.
-func (c *Client) logIn(ctx context.Context) (token redact.Secret, refused bool, err error) {
-	s, err := c.Sessions.Create(ctx)
+func (s *SessionsService) logIn(ctx context.Context) (token redact.Secret, refused bool, err error) {
+	session, err := s.Create(ctx)
 	if err != nil {
 		var e *Error
 		refused = errors.As(err, &e) && (errors.Is(err, ErrBadReply) ||
 			e.StatusCode >= http.StatusBadRequest && e.StatusCode < http.StatusInternalServerError)
 		return token, refused, err
 	}
-	return redact.New(s.ID), false, nil
+	return redact.New(session.ID), false, nil
 }
 
 // sessionIDNames are the members in which an id is looked for, in this order (open point 5).

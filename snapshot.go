@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // A list is read in pages, and others may change it between two pages: an entry that moves to an earlier page is missed,
@@ -45,7 +46,7 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 		return nil, nil, err
 	}
 	list.ID = id
-	list.Type = ListType(s.client.secrets.Text(string(list.Type)))
+	list.Type = ListType(s.funnel.secrets.Text(string(list.Type)))
 	if list.Type == "" { // without it, nobody knows what may be added
 		return nil, nil, s.unusable("the list %s has no type", id)
 	}
@@ -74,9 +75,9 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 		at, twice := seen[e.ID]
 		switch {
 		case e.ID == "", twice && entries[at].Entry != e.Entry:
-			return nil, s.unusable("the entry %q has no id of its own", s.client.secrets.Excerpt([]byte(e.Entry), maxShown, false))
+			return nil, s.unusable("the entry %q has no id of its own", s.funnel.secrets.Excerpt([]byte(e.Entry), maxShown, false))
 		case twice:
-			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", printable(s.client.secrets.Text(e.Entry))))
+			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", redact.Line(s.funnel.secrets.Text(e.Entry))))
 		}
 		seen[e.ID] = len(entries)
 		entries = append(roomFor(entries, 1), heldEntry(e))
@@ -91,7 +92,7 @@ const (
 
 // unusable is the error for a list that cannot be planned with. Nothing was changed.
 func (s *NetworkListsService) unusable(format string, args ...any) error {
-	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.client.secrets.Text(fmt.Sprintf(format, args...))), NotApplied}
+	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.funnel.secrets.Text(fmt.Sprintf(format, args...))), NotApplied}
 }
 
 // changed is the error for a list that changed while so many of its entries were read.
@@ -100,8 +101,8 @@ func (s *NetworkListsService) changed(id string, entries int, reason string) err
 	if err != nil {
 		return err
 	}
-	reason = s.client.secrets.Text("the list changed while it was read: " + reason)
-	return &PaginationError{Path: s.client.secrets.Text(s.client.base.Path(path)), Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
+	reason = s.funnel.secrets.Text("the list changed while it was read: " + reason)
+	return &PaginationError{Path: s.funnel.secrets.Text(s.funnel.base.Path(path)), Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
 }
 
 // fingerprint knows a list again: the same entries under the same ids.

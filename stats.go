@@ -3,23 +3,21 @@ package webdelivery
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
-	"github.com/webdelivery/webdelivery-go/internal/wire"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // StatsService reads security statistics (service-interface section 4.3). It is [Client.Stats], and safe for concurrent
 // use.
 type StatsService struct {
-	client *Client
+	funnel *funnel
 
 	// Events reads raw events. They exist for the previous three days and the elapsed part of today (service-interface
 	// section 6).
@@ -77,13 +75,13 @@ const (
 	everything = math.MaxInt64 // a limit that is none
 )
 
-func newStatsService(c *Client) *StatsService {
+func newStatsService(f *funnel) *StatsService {
 	return &StatsService{
-		client:               c,
-		Events:               &StatsFamily[EventsQuery]{c, familyRules{path: "/stats/security/events"}},
-		WAFTrends:            aggregated[TrendsQuery](c, familyRules{path: "/stats/security/waf/trends", granularity: true}),
-		RequestTrends:        aggregated[TrendsQuery](c, familyRules{path: "/stats/security/request/trends"}),
-		TrafficShapingTrends: aggregated[TrendsQuery](c, familyRules{path: "/stats/security/trafficshaping/trends", granularity: true}),
+		funnel:               f,
+		Events:               &StatsFamily[EventsQuery]{f, familyRules{path: "/stats/security/events"}},
+		WAFTrends:            aggregated[TrendsQuery](f, familyRules{path: "/stats/security/waf/trends", granularity: true}),
+		RequestTrends:        aggregated[TrendsQuery](f, familyRules{path: "/stats/security/request/trends"}),
+		TrafficShapingTrends: aggregated[TrendsQuery](f, familyRules{path: "/stats/security/trafficshaping/trends", granularity: true}),
 	}
 }
 
@@ -94,7 +92,7 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 	if !slices.Contains(wafCategories, category) {
 		rules.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
 	}
-	return aggregated[WAFTopKQuery](s.client, rules)
+	return aggregated[WAFTopKQuery](s.funnel, rules)
 }
 
 // TrafficShapingTopK reads the largest groups of blocking and rate limiting, 1,000 at most (service-interface section
@@ -105,13 +103,13 @@ func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedF
 	if !slices.Contains(shapingCategories, category) {
 		rules.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
 	}
-	return aggregated[ShapingTopKQuery](s.client, rules)
+	return aggregated[ShapingTopKQuery](s.funnel, rules)
 }
 
 // StatsFamily reads one family of statistics (service-interface section 4.3); Q is its query, with just the parameters
 // that the family takes. It is part of a [StatsService], and safe for concurrent use.
 type StatsFamily[Q StatsQuery] struct {
-	client *Client
+	funnel *funnel
 	rules  familyRules
 }
 
@@ -121,19 +119,9 @@ type AggregatedFamily[Q StatsQuery] struct {
 	StatsFamily[Q] // what every family has
 }
 
-func aggregated[Q StatsQuery](c *Client, rules familyRules) *AggregatedFamily[Q] {
+func aggregated[Q StatsQuery](f *funnel, rules familyRules) *AggregatedFamily[Q] {
 	rules.aggregated = true
-	return &AggregatedFamily[Q]{StatsFamily[Q]{c, rules}}
-}
-
-// familyRules is what the families differ in.
-type familyRules struct {
-	path        string // base path
-	refused     error  // of a category that the service does not have
-	aggregated  bool   // takes metrics
-	granularity bool   // requires one
-	unlimited   bool   // takes no limit
-	top         int64  // rows at most; 0: no bound
+	return &AggregatedFamily[Q]{StatsFamily[Q]{f, rules}}
 }
 
 // Result is a reply that is kept whole, in compact form (service-interface section 2.4). Any number of goroutines may read
@@ -202,7 +190,7 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *keptResult) (
 		}
 		return in.EnvelopeCode(), in.Err()
 	}
-	r, err := f.client.send(ctx, cl)
+	r, err := f.funnel.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
@@ -220,8 +208,16 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *keptResult) (
 
 // reading is how every response with rows is read.
 func (f *StatsFamily[Q]) reading() rowjson.Config {
-	return rowjson.Config{Limit: rowjson.Limit{Bytes: f.client.maxBody, Err: ErrResponseTooLarge}, Redactor: rowRedactor{f.client.secrets}}
+	return rowjson.Config{Limit: rowjson.Limit{Bytes: f.funnel.maxBody, Err: ErrResponseTooLarge}, Redactor: rowRedactor{f.funnel.secrets}}
 }
+
+// rowRedactor takes the secrets of a client out of the errors of Scan.
+type rowRedactor struct{ secrets *transport.Secrets }
+
+func (r rowRedactor) RedactValue(json []byte) string {
+	return string(r.secrets.Excerpt(json, maxShown, false))
+}
+func (r rowRedactor) RedactError(err error) error { return r.secrets.Error(err) }
 
 // Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
 // 4.3). Without a limit in the query the service gives 10 rows; All gives every one. It ends with the first error, which
@@ -288,7 +284,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64
 		found = in.Next()
 		return in.EnvelopeCode(), in.Err()
 	}
-	r, err := f.client.send(ctx, cl)
+	r, err := f.funnel.send(ctx, cl)
 	if err != nil {
 		return err
 	}
@@ -345,7 +341,7 @@ func (f *StatsFamily[Q]) dataCall(p *statsParams) (call, error) {
 	if err := p.validate(f.rules); err != nil {
 		return call{}, err
 	}
-	query, err := p.encode(f.client.dialect)
+	query, err := p.encode(f.funnel.dialect)
 	return getCall(f.rules.path+"/data", query), err
 }
 
@@ -355,149 +351,11 @@ func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	if f.rules.refused != nil {
 		return nil, f.rules.refused
 	}
-	r, err := f.client.send(ctx, describe(http.MethodHead, f.rules.path, ""))
+	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.path, ""))
 	if err != nil {
 		return nil, err
 	}
-	return f.client.secrets.Header(r.Header), nil
-}
-
-// Names is a list of dimensions or metrics (service-interface section 4.3, open point 14).
-type Names struct {
-	Names []string        `json:"names"` // in the service's order
-	Raw   json.RawMessage `json:"raw"`   // the reply as it came; the service document does not show its shape
-}
-
-// Groupings is a list of valid grouping sets (service-interface sections 2.5 and 4.3, open point 14).
-type Groupings struct {
-	Groupings [][]string      `json:"groupings"` // each a set of dimensions that can be asked for together
-	Raw       json.RawMessage `json:"raw"`       // the reply as it came; the service document does not show its shape
-}
-
-// Dimensions lists the dimensions of the family (service-interface section 4.3). A list in a shape that is not known is
-// [ErrBadReply] (open point 14).
-func (f *StatsFamily[Q]) Dimensions(ctx context.Context) (*Names, error) {
-	return f.names(ctx, "dimensions")
-}
-
-// Metrics lists the metrics of the family (service-interface section 4.3). A list in a shape that is not known is
-// [ErrBadReply] (open point 14).
-func (f *AggregatedFamily[Q]) Metrics(ctx context.Context) (*Names, error) {
-	return f.names(ctx, "metrics")
-}
-
-// Groupings lists the sets of dimensions that the family can group by (service-interface section 4.3). A list in a shape
-// that is not known is [ErrBadReply] (open point 14).
-func (f *AggregatedFamily[Q]) Groupings(ctx context.Context) (*Groupings, error) {
-	items, raw, err := f.list(ctx, "groupings")
-	if err != nil {
-		return nil, err
-	}
-	g := &Groupings{Raw: raw, Groupings: make([][]string, len(items))}
-	for i, item := range items {
-		g.Groupings[i] = item
-	}
-	return g, nil
-}
-
-func (f *StatsFamily[Q]) names(ctx context.Context, what string) (*Names, error) {
-	items, raw, err := f.list(ctx, what)
-	if err != nil {
-		return nil, err
-	}
-	n := &Names{Raw: raw, Names: make([]string, len(items))}
-	for i, item := range items {
-		n.Names[i] = strings.Join(item, ",")
-	}
-	return n, nil
-}
-
-// list reads one of the lists of open point 14, in each of its shapes: an array, or an object that holds it under its
-// own name or as items; of strings, of objects with a name, or of arrays of these.
-func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([]nameList, json.RawMessage, error) {
-	if f.rules.refused != nil {
-		return nil, nil, f.rules.refused
-	}
-	r, err := f.client.send(ctx, getCall(f.rules.path+"/"+what, ""))
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := r.checkJSON(); err != nil {
-		return nil, nil, err
-	}
-	raw := json.RawMessage(wire.ExactNames(r.Body))
-	var object map[string]json.RawMessage
-	if json.Unmarshal(raw, &object) == nil {
-		raw = object["items"]
-		if named, ok := object[what]; ok {
-			raw = named
-		}
-	}
-	var items []nameList
-	if err := json.Unmarshal(raw, &items); err != nil || items == nil {
-		return nil, nil, r.bad("a list of "+what+" in a shape that is not known", err)
-	}
-	if announcesMore(object, len(items)) {
-		return nil, nil, r.bad("a page of "+what+" with others behind it", nil)
-	}
-	// A set of dimensions may be empty or have several; a name is one.
-	if what != "groupings" && slices.ContainsFunc(items, func(n nameList) bool { return len(n) != 1 }) {
-		return nil, nil, r.bad("a list of "+what+" with an item that is not one name", nil)
-	}
-	return items, r.Body, nil
-}
-
-// announcesMore tells whether an object is a page of such a list with others behind it, in whatever spelling.
-func announcesMore(page map[string]json.RawMessage, items int) bool {
-	says := func(name string, nothing ...string) bool {
-		value, ok := page[name]
-		return ok && !slices.Contains(nothing, string(value))
-	}
-	above := func(name string, n int) bool {
-		var number wire.Int
-		return page[name] != nil && number.UnmarshalJSON(page[name]) == nil && number > wire.Int(n)
-	}
-	return says("has_more", "false", `"false"`, "null") || says("next_uri", `""`, "null") || above("total", items) || above("page_count", 1)
-}
-
-// nameList is one item of such a list: one name, or several.
-type nameList []string
-
-func (n *nameList) UnmarshalJSON(b []byte) error {
-	var items []json.RawMessage
-	if b[0] != '[' {
-		items = append(items, b)
-	} else if err := json.Unmarshal(b, &items); err != nil {
-		return err
-	}
-	for _, item := range items {
-		name, err := nameIn(item)
-		if err != nil {
-			return err
-		}
-		*n = append(*n, strings.Split(name, ",")...)
-	}
-	return nil
-}
-
-// nameIn reads a name, or an object that has one. A network list has one too, but that is no dimension.
-func nameIn(item json.RawMessage) (string, error) {
-	var name string
-	var object struct {
-		Name       string       `json:"name"`
-		URI        string       `json:"uri"`
-		EntriesURI wire.Present `json:"entries_uri"`
-		List       wire.Present `json:"list"`
-		Deprecated wire.Present `json:"deprecated"`
-	}
-	if json.Unmarshal(item, &name) == nil && name != "" {
-		return name, nil
-	}
-	if json.Unmarshal(item, &object) == nil && object.Name != "" &&
-		!bool(object.EntriesURI || object.List || object.Deprecated) && !strings.Contains(object.URI, listsPath+"/") {
-		return object.Name, nil
-	}
-	return "", fmt.Errorf("%s is no name", wire.Clip(item))
+	return f.funnel.secrets.Header(r.Header), nil
 }
 
 // IncompleteError is a statistics response with fewer rows than it should have: as many as match the query, up to its

@@ -240,13 +240,6 @@ func (p *statsParams) checkSpan(bad *problems) {
 	}
 }
 
-// checkYear refuses times, in UTC, whose year does not have the four digits of the service's patterns.
-func checkYear(bad *problems, field string, at time.Time) {
-	if year := at.Year(); year < 1 || year > 9999 {
-		bad.add(field, "is in the year %d, which the service's format cannot express", year)
-	}
-}
-
 // statsTime is the pattern of service-interface section 4.2; a zone designator would be refused.
 const statsTime = "2006-01-02T15:04:05"
 
@@ -269,4 +262,14 @@ func (p *statsParams) encode(d Dialect) (string, error) {
 		values.Set("filters", p.Filter.String())
 	}
 	return values.Encode(), nil
+}
+
+// familyRules is what the families differ in.
+type familyRules struct {
+	path        string // base path
+	refused     error  // of a category that the service does not have
+	aggregated  bool   // takes metrics
+	granularity bool   // requires one
+	unlimited   bool   // takes no limit
+	top         int64  // rows at most; 0: no bound
 }

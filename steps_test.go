@@ -301,16 +301,17 @@ func methodsOfAClient() []string {
 	return names
 }
 
-// holdsClient tells whether a pointer leads to a client, or to a struct with one.
+// holdsClient reports whether a pointer leads to a client, or to a struct that can send what a client sends.
 func holdsClient(t reflect.Type) bool {
-	client := reflect.TypeFor[*webdelivery.Client]()
-	if t == client {
+	if t == reflect.TypeFor[*webdelivery.Client]() {
 		return true
 	}
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
 	}
-	return slices.ContainsFunc(reflect.VisibleFields(t.Elem()), func(f reflect.StructField) bool { return f.Type == client })
+	return slices.ContainsFunc(reflect.VisibleFields(t.Elem()), func(f reflect.StructField) bool {
+		return f.Type.String() == "*webdelivery.funnel" || f.Type == reflect.TypeFor[*webdelivery.PurgeService]()
+	})
 }
 
 // nameOf is the name of the type that a pointer leads to, without packages.

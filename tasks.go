@@ -7,12 +7,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // TasksService reads the records of long-running operations (service-interface section 4.1). It is [Client.Tasks], and
 // safe for concurrent use.
-type TasksService struct{ client *Client }
+type TasksService struct{ funnel *funnel }
 
 // Task is the record of a long-running operation (service-interface section 2.1). A member that the service leaves out
 // is the zero value of its field. Times are in UTC.
@@ -89,11 +90,11 @@ type TaskListOptions struct {
 // returns [ErrBadReply]. A task that ended with
 // an error condition is no error here.
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
-	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
+	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
 		return nil, err
 	}
-	return fetch[Task](ctx, s.client, objectCall(path, "", id))
+	return fetch[Task](ctx, s.funnel, objectCall(path, "", id))
 }
 
 // List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0, and a time
@@ -105,7 +106,7 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 	if err != nil {
 		return nil, err
 	}
-	return fetchPage[Task](ctx, s.client, cl)
+	return fetchPage[Task](ctx, s.funnel, cl)
 }
 
 // All reads every task from the first page asked for to the last, a page at a time (service-interface section 4.1). It
@@ -132,7 +133,7 @@ func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Se
 	if err != nil {
 		return failing[Task](err)
 	}
-	return eachItem[Task](ctx, s.client, cl, options.MaxPages, 0)
+	return eachItem[Task](ctx, s.funnel, cl, options.MaxPages, 0)
 }
 
 func (s *TasksService) listCall(options TaskListOptions) (call, error) {
@@ -140,7 +141,7 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
 	options.Since = options.Since.UTC()
 	checkYear(&p, "since", options.Since)
-	return pagedCall(&p, s.client.dialect.TasksPrefix+"/tasks", options)
+	return pagedCall(&p, s.funnel.dialect.TasksPrefix+"/tasks", options)
 }
 
 // Wait looks at a task until it has ended (service-interface section 2.1, open point 4), at once and then at growing
@@ -153,21 +154,21 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 // leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there. A 404 there is [ErrNotFound]. If what
 // /tasks/{id} returns is no task, Wait ends with [ErrBadReply].
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
-	path, err := expand(s.client.dialect.TasksPrefix+"/tasks/{task_id}", id)
+	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
 		return nil, err
 	}
-	poller := taskPoller{client: s.client, own: objectCall(path, "", id)}
+	poller := taskPoller{funnel: s.funnel, own: objectCall(path, "", id)}
 	var task *Task
 	err = poll(ctx, "task", id, options, func(ctx context.Context) (Progress, error) {
 		if task, err = poller.look(ctx); err != nil {
 			return Progress{}, err
 		}
-		return Progress{Status: s.client.secrets.Text(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
+		return Progress{Status: s.funnel.secrets.Text(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
 	})
 	switch {
 	case err != nil:
-		return nil, redactWait(s.client.secrets, err)
+		return nil, redactWait(s.funnel.secrets, err)
 	case task.ErrorInfo != nil:
 		return nil, s.failed(task)
 	default:
@@ -182,7 +183,7 @@ const ownPathEvery = 10
 // taskPoller reads one task again and again. The task may know its own address best, but the document does not say what
 // uri means (open point 1), so nothing that it leads to is believed unless it is this task.
 type taskPoller struct {
-	client *Client
+	funnel *funnel
 	own    call   // the task by its id
 	at     *call  // its uri, where that is another address
 	id     string // as the task itself gives it
@@ -203,7 +204,7 @@ func (p *taskPoller) look(ctx context.Context) (*Task, error) {
 		}
 		failed = err
 	}
-	there, err := fetch[taskAtURI](ctx, p.client, *p.at)
+	there, err := fetch[taskAtURI](ctx, p.funnel, *p.at)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, err
@@ -219,12 +220,12 @@ func (p *taskPoller) look(ctx context.Context) (*Task, error) {
 
 // lookAtOwn reads the task by its id, and takes its own address for the next polls. It never leads away from this service.
 func (p *taskPoller) lookAtOwn(ctx context.Context) (*Task, error) {
-	task, err := fetch[Task](ctx, p.client, p.own)
+	task, err := fetch[Task](ctx, p.funnel, p.own)
 	if err != nil || p.stay {
 		return task, err
 	}
 	p.id, p.at = task.ID, nil
-	path, query, err := p.client.resolve("uri", task.URI)
+	path, query, err := p.funnel.resolve("uri", task.URI)
 	if err == nil && task.ID != "" && (path != p.own.Path || query != p.own.Query) {
 		at := getCall(path, query)
 		at.KeepSession = true // a refusal there says nothing of the session
@@ -235,7 +236,7 @@ func (p *taskPoller) lookAtOwn(ctx context.Context) (*Task, error) {
 
 // leadsOn: the task at its own address names another one. That may go on for ever.
 func (p *taskPoller) leadsOn(task *Task) bool {
-	path, query, err := p.client.resolve("uri", task.URI)
+	path, query, err := p.funnel.resolve("uri", task.URI)
 	return err == nil && (path != p.at.Path || query != p.at.Query)
 }
 
@@ -273,14 +274,14 @@ func (e *TaskError) Error() string {
 		texts = append(texts, d.Message)
 	}
 	text := joinNonEmpty(": ", info.Type, joinNonEmpty("; ", texts...))
-	return joinNonEmpty(": ", "webdelivery: task "+printable(e.Task.ID)+" failed", printable(text))
+	return joinNonEmpty(": ", "webdelivery: task "+redact.Line(e.Task.ID)+" failed", redact.Line(text))
 }
 
 // LogValue gives id, operation and error_info of the task.
 func (e *TaskError) LogValue() slog.Value {
 	return slog.GroupValue(
-		slog.String("task", printable(e.Task.ID)),
-		slog.String("operation", printable(e.Task.Operation)),
+		slog.String("task", redact.Line(e.Task.ID)),
+		slog.String("operation", redact.Line(e.Task.Operation)),
 		slog.String("error", e.Error()))
 }
 
@@ -292,11 +293,6 @@ func (s *TasksService) failed(t *Task) *TaskError {
 	for i := range t.ErrorInfo.Details {
 		texts = append(texts, &t.ErrorInfo.Details[i].Message)
 	}
-	s.client.secrets.Texts(texts...)
+	s.funnel.secrets.Texts(texts...)
 	return &TaskError{t}
-}
-
-// failing is a sequence of one error.
-func failing[T any](err error) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) { yield(*new(T), err) }
 }

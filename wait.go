@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
@@ -137,9 +138,9 @@ type waitError struct {
 }
 
 func (e *waitError) Error() string {
-	what := "waiting for " + e.kind + " " + printable(e.id)
+	what := "waiting for " + e.kind + " " + redact.Line(e.id)
 	if errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded) {
-		what += fmt.Sprintf(", still pending (status %s, %d %%, %d looks)", printable(e.last.Status), e.last.Percent, e.last.Looks)
+		what += fmt.Sprintf(", still pending (status %s, %d %%, %d looks)", redact.Line(e.last.Status), e.last.Percent, e.last.Looks)
 	}
 	return "webdelivery: " + what + ": " + e.err.Error()
 }

@@ -47,6 +47,7 @@ func said(options ...func(*paging.Page)) paging.Page {
 func next(address string) func(*paging.Page) {
 	return func(p *paging.Page) { p.Next, p.Said = address, true }
 }
+
 func hasMore(more bool) func(*paging.Page) {
 	return func(p *paging.Page) { p.HasMore, p.Said = &more, true }
 }

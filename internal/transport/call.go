@@ -249,7 +249,7 @@ func (c *call) noteRefusal() {
 }
 
 // checkRetry says whether another attempt follows. It judges what came of the last one, which the loop does not know.
-func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) { //nolint:contextcheck // the call has the same one
+func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
 	if c.attempts == 0 {
 		return false, nil // the loop failed before it
 	}
@@ -264,7 +264,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	}
 	if again {
 		c.wait = v.wait
-		c.t.journal.warn(c.ctx, "webdelivery: retry", c.record(c.last.err),
+		c.t.journal.warn(c.ctx, "webdelivery: retry", c.record(c.last.err), //nolint:contextcheck // the loop's is the caller's
 			slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
 	}
 	return again, nil
