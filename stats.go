@@ -149,12 +149,12 @@ type QueryEcho struct {
 // returned too; with every other error it is nil. A reply that is not a result is [ErrBadReply].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
-	cl, err := f.dataCall(&p)
+	parameters, err := f.parameters(&p)
 	if err != nil {
 		return nil, err
 	}
 	var kept keptResult
-	in, err := f.whole(ctx, cl, &kept)
+	in, err := f.whole(ctx, parameters, &kept)
 	if err != nil {
 		return nil, err
 	}
@@ -174,8 +174,9 @@ type keptResult struct {
 
 // whole reads a response to its end, within the time of an attempt, and keeps the result unless kept is nil: then its
 // total is what counts, and has to be one.
-func (f *StatsFamily[Q]) whole(ctx context.Context, cl call, kept *keptResult) (*rowjson.Reader, error) {
+func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
+	cl := f.dataCall(parameters)
 	cl.Take = func(body io.Reader) (int, error) {
 		config := f.reading()
 		if kept != nil {
@@ -229,12 +230,12 @@ func (r rowRedactor) RedactError(err error) error { return r.secrets.Error(err) 
 // 400 or more, Rows yields an [*Error] with that code, and retries it like the status if it comes before the first row.
 func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error] {
 	p := query.params()
-	cl, err := f.dataCall(&p)
+	parameters, err := f.parameters(&p)
 	if err != nil {
 		return failing[Row](err)
 	}
 	return func(yield func(Row, error) bool) {
-		if err := f.stream(ctx, cl, p.Limit, 0, yield); err != nil {
+		if err := f.stream(ctx, parameters, p.Limit, 0, yield); err != nil {
 			yield(Row{}, err)
 		}
 	}
@@ -251,7 +252,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	asked := query.params()
 	asked.detach()
 	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 is refused as everywhere
-	first, err := f.dataCall(&asked)
+	first, err := f.parameters(&asked)
 	if err != nil {
 		return failing[Row](err)
 	}
@@ -263,9 +264,9 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 			if f.rules.top > 0 {
 				p.Limit = min(total, f.rules.top)
 			}
-			var cl call
-			if cl, err = f.dataCall(&p); err == nil {
-				err = f.stream(ctx, cl, everything, total, yield)
+			var parameters string
+			if parameters, err = f.parameters(&p); err == nil {
+				err = f.stream(ctx, parameters, everything, total, yield)
 			}
 		}
 		if err != nil {
@@ -274,11 +275,12 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 }
 
-// stream sends a call and yields its rows. It returns nil when the user has stopped. The reply is complete when it has
-// as many rows as match up to the limit, and no fewer than least.
-func (f *StatsFamily[Q]) stream(ctx context.Context, cl call, limit, least int64, yield func(Row, error) bool) error {
+// stream sends a query with these parameters and yields its rows. It returns nil when the user has stopped. The response
+// is complete when it has as many rows as match up to the limit, and no fewer than least.
+func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit, least int64, yield func(Row, error) bool) error {
 	var in *rowjson.Reader
 	found := false
+	cl := f.dataCall(parameters)
 	cl.Begin = func(body io.Reader) (int, error) {
 		in = rowjson.NewReader(body, f.reading())
 		found = in.Next()
@@ -333,16 +335,19 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit, least int64) error 
 	}
 }
 
-// dataCall validates the parameters and describes the request.
-func (f *StatsFamily[Q]) dataCall(p *statsParams) (call, error) {
+// parameters validates those of a query, and encodes them.
+func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	if f.rules.refused != nil {
-		return call{}, f.rules.refused
+		return "", f.rules.refused
 	}
 	if err := p.validate(f.rules); err != nil {
-		return call{}, err
+		return "", err
 	}
-	query, err := p.encode(f.funnel.dialect)
-	return getCall(f.rules.path+"/data", query), err
+	return p.encode(f.funnel.dialect)
+}
+
+func (f *StatsFamily[Q]) dataCall(parameters string) call {
+	return getCall(f.rules.path+"/data", parameters)
 }
 
 // Head asks for the headers of the family's base path (service-interface section 4.3). It sends no parameters, and a

@@ -147,6 +147,14 @@ func run(out io.Writer, o options) error {
 	}
 	defer stop()
 	b := &bench{options: o, url: url, goals: goalTable(), growth: growthTable(), peers: peerTable()}
+	if err := b.measure(); err != nil {
+		return err
+	}
+	return b.show(out)
+}
+
+func (b *bench) measure() error {
+	o := b.options
 	for _, t := range topics {
 		if !o.only.MatchString(t.name) || t.name == "peers" && !o.others || t.name == "growth" && !o.grows {
 			continue
@@ -156,6 +164,11 @@ func run(out io.Writer, o options) error {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 	}
+	return nil
+}
+
+func (b *bench) show(out io.Writer) error {
+	o := b.options
 	machine := fmt.Sprintf("%s, %s/%s, %d CPUs, %d rounds.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds)
 	fmt.Fprintln(out, machine)
 	for _, t := range []*table{b.goals, b.peers, b.growth} {

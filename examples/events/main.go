@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"time"
 
@@ -76,20 +77,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 		if err != nil {
 			return err
 		}
-		written := int64(0)
-		for row, failed := range client.Stats.Events.Rows(ctx, query) {
-			if err = failed; err == nil && written == 0 && !slices.Equal(row.Columns(), first.Columns) {
-				err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), first.Columns)
-			}
-			if err == nil {
-				err = w.Write(row)
-			}
-			if err != nil {
-				break
-			}
-			written++
-			_ = bar.Set64(written)
-		}
+		written, err := copyRows(w, client.Stats.Events.Rows(ctx, query), first.Columns, bar)
 		if err == nil && written < total { // some of those that were counted are gone
 			err = &webdelivery.IncompleteError{Got: written, Total: total}
 		}
@@ -105,4 +93,22 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 		return write(s.Out)
 	}
 	return program.Replace(set.file, write)
+}
+
+// copyRows writes rows as long as they have the columns that the head of the file says. It returns how many were written.
+func copyRows(w table.Writer, rows iter.Seq2[webdelivery.Row, error], columns []string, bar *progressbar.ProgressBar) (written int64, err error) {
+	for row, err := range rows {
+		if err == nil && written == 0 && !slices.Equal(row.Columns(), columns) {
+			err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), columns)
+		}
+		if err == nil {
+			err = w.Write(row)
+		}
+		if err != nil {
+			return written, err
+		}
+		written++
+		_ = bar.Set64(written)
+	}
+	return written, nil
 }

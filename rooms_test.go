@@ -1,0 +1,108 @@
+package webdelivery_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// mayKnow says which packages of this module each of its packages may import, tests aside. What is not here may import
+// none, so a new tie is a decision, and nothing that the SDK stands on can come to know the SDK.
+var mayKnow = map[string][]string{
+	".": {
+		"internal/address", "internal/batch", "internal/ipset", "internal/listorder", "internal/pace", "internal/paging",
+		"internal/redact", "internal/rowjson", "internal/transport", "internal/usercode", "internal/wire", "filters",
+	},
+	"internal/listorder":   {"internal/ipset"},
+	"internal/paging":      {"internal/wire"},
+	"internal/rowjson":     {"internal/wire"},
+	"internal/transport":   {"internal/address", "internal/pace", "internal/redact", "internal/usercode", "internal/wire"},
+	"internal/conformance": {}, // plain net/http, so that it can judge the fake
+	"internal/testserver":  {}, // written from the service document alone
+	"internal/hostile":     {},
+	"filters":              {},
+	"internal/operations":  {".", "internal/testserver"}, // for tests alone
+	"webdeliverytest":      {".", "internal/testserver"},
+}
+
+// Knowledge goes one way (docs/architecture.md). Between packages the compiler forbids circles; this test keeps the
+// direction.
+func TestKnowledgeGoesOneWay(t *testing.T) {
+	t.Parallel()
+	const module = "github.com/webdelivery/webdelivery-go"
+	for folder, imports := range importsOfPackages(t) {
+		for _, imported := range imports {
+			inside, found := strings.CutPrefix(imported, module)
+			if !found {
+				continue
+			}
+			inside = strings.TrimPrefix(inside, "/")
+			if inside == "" {
+				inside = "."
+			}
+			assert.Contains(t, mayKnow[folder], inside, "%s imports %s: it must not, or mayKnow should say that it may", folder, imported)
+		}
+	}
+}
+
+// CONTRIBUTING.md names every package of the module.
+func TestEveryRoomIsInTheTable(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("CONTRIBUTING.md")
+	require.NoError(t, err)
+	for folder := range importsOfPackages(t) {
+		assert.True(t, folder == "." || strings.Contains(string(page), "`"+folder+"/`"), "CONTRIBUTING.md has no line for %s", folder)
+	}
+}
+
+// importsOfPackages lists what the packages of this module import, tests and programs aside.
+func importsOfPackages(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string]map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != ".":
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil || d.Name() == "testdata" || d.Name() == "examples" || strings.HasPrefix(d.Name(), ".") {
+				return filepath.SkipDir
+			}
+			return nil
+		case d.IsDir(), !strings.HasSuffix(path, ".go"), strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		folder := filepath.ToSlash(filepath.Dir(path))
+		if found[folder] == nil {
+			found[folder] = map[string]bool{}
+		}
+		for _, spec := range file.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			found[folder][name] = true
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Contains(t, found, "internal/transport", "the walk has lost its way")
+	imports := map[string][]string{}
+	for folder, names := range found {
+		imports[folder] = slices.Sorted(maps.Keys(names))
+	}
+	return imports
+}
