@@ -1,0 +1,153 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+const (
+	lists   = "/config/networklists"
+	oneList = lists + "/{list}"
+	entries = oneList + "/entries"
+)
+
+func networkLists() []Operation { return slices.Concat(listReads(), entryReads(), listChanges()) }
+
+func listReads() []Operation {
+	return []Operation{
+		{
+			Name: "NetworkLists.List", Kind: Reads, Method: http.MethodGet, Path: lists, Requests: 1,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				options := webdelivery.NetworkListOptions{Type: webdelivery.ListTypeIP}
+				page, err := c.NetworkLists.List(ctx, options)
+				use.Show(options, page)
+				return err
+			},
+		},
+		{
+			Name: "NetworkLists.All", Kind: Pages, Method: http.MethodGet, Path: lists, Requests: filled, Items: filled,
+			InOrder: true, Follows: true,
+			sequence: plain(func(ctx context.Context, c *webdelivery.Client, _ *Use) iter.Seq2[webdelivery.NetworkList, error] {
+				return c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Count: 1})
+			}),
+		},
+		{
+			Name: "NetworkLists.Get", Kind: Reads, Method: http.MethodGet, Path: oneList, Requests: 1,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkList, error) {
+				return c.NetworkLists.Get(ctx, use.List)
+			}),
+		},
+		{
+			Name: "NetworkLists.GetSummary", Kind: Reads, Method: http.MethodGet, Path: oneList, Requests: 1,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkList, error) {
+				return c.NetworkLists.GetSummary(ctx, use.List)
+			}),
+		},
+	}
+}
+
+func entryReads() []Operation {
+	all := func(read ...webdelivery.ReadOption) func(context.Context, *webdelivery.Client, *Use) iter.Seq2[any, error] {
+		return plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.NetworkListEntry, error] {
+			use.Show(read)
+			return c.NetworkLists.AllEntries(ctx, use.List, webdelivery.EntryOptions{Count: 1}, read...)
+		})
+	}
+	return []Operation{
+		{
+			Name: "NetworkLists.Entries", Kind: Reads, Method: http.MethodGet, Path: entries, Requests: 1,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				options := webdelivery.EntryOptions{Count: 10}
+				page, err := c.NetworkLists.Entries(ctx, use.List, options)
+				use.Show(options, page)
+				return err
+			},
+		},
+		{
+			Name: "NetworkLists.AllEntries", Kind: Pages, Method: http.MethodGet, Path: entries, Requests: filled, Items: filled,
+			InOrder: true, Follows: true, sequence: all(),
+		},
+		{
+			Name: "NetworkLists.AllEntries", Variant: "with ReadAhead", Kind: Pages, Method: http.MethodGet, Path: entries,
+			Requests: filled, Items: filled, sequence: all(webdelivery.ReadAhead(4)),
+		},
+		{
+			Name: "NetworkLists.GetEntry", Kind: Reads, Method: http.MethodGet, Path: entries + "/{entry}", Requests: 1,
+			prepare: firstEntry,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkListEntryInfo, error) {
+				return c.NetworkLists.GetEntry(ctx, use.List, use.Entry)
+			}),
+		},
+	}
+}
+
+func listChanges() []Operation {
+	return []Operation{
+		{
+			Name: "NetworkLists.AddEntries", Kind: Writes, Method: http.MethodPost, Path: entries, Requests: 1, applied: isListed,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.AddEntriesResult, error) {
+				return c.NetworkLists.AddEntries(ctx, use.List, []string{NewEntry})
+			}),
+		},
+		{
+			Name: "NetworkLists.Plan", Kind: Reads, Method: http.MethodGet, Path: entries, Requests: 1, Before: 1,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				_, err := plan(ctx, c, use)
+				return err
+			},
+		},
+		{
+			Name: "NetworkLists.Apply", Kind: Writes, Method: http.MethodPost, Path: entries, Requests: 1, Before: 3, applied: isListed,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				// Where the list cannot be read there is no plan, and Apply has to find that out by itself.
+				planned, planErr := plan(ctx, c, use)
+				if planned == nil {
+					planned = &webdelivery.Plan{ListID: use.List}
+				}
+				every, report := waiting(use)
+				options := webdelivery.ApplyOptions{Wait: true}
+				result, err := c.NetworkLists.Apply(ctx, planned, options, every, report)
+				use.Show(options, result)
+				if planErr != nil {
+					return errors.Join(planErr, err)
+				}
+				return err
+			},
+		},
+		{
+			Name: "NetworkLists.DeleteEntry", Kind: Deletes, Method: http.MethodDelete, Path: oneList + "/{entry}", Requests: 1,
+			prepare: firstEntry, applied: isUnlisted,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Task, error) {
+				return c.NetworkLists.DeleteEntry(ctx, use.List, use.Entry)
+			}),
+		},
+		{
+			Name: "NetworkLists.ClearEntries", Kind: Writes, Method: http.MethodPost, Path: entries + "/deletions", Requests: 1, Before: 1,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Task, error) {
+				return c.NetworkLists.ClearEntries(ctx, use.List)
+			}),
+			applied: func(srv *testserver.Server, use *Use) bool { return len(srv.Entries(use.List)) == 0 },
+		},
+		{
+			Name: "NetworkLists.Delete", Kind: Deletes, Method: http.MethodDelete, Path: oneList, Requests: 1, Bodiless: true,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Task, error) {
+				return c.NetworkLists.Delete(ctx, use.List)
+			}),
+			applied: func(srv *testserver.Server, use *Use) bool { return srv.Entries(use.List) == nil },
+		},
+	}
+}
+
+// plan makes one that adds an entry and removes all others but the last two.
+func plan(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Plan, error) {
+	options := webdelivery.PlanOptions{MaxRemove: 1}
+	planned, err := c.NetworkLists.Plan(ctx, use.List, []string{NewEntry, "192.0.2.2", "192.0.2.3"}, options)
+	use.Show(options, planned)
+	return planned, err
+}

@@ -1,0 +1,64 @@
+package operations
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+func purges() []Operation {
+	const submit, status = "/cache/purge", "/transactions/{transaction}"
+	return []Operation{
+		{
+			Name: "Purge.Submit", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, applied: isPurged,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				request := purgeOf(NewObject)
+				receipt, err := c.Purge.Submit(ctx, request)
+				use.Show(request, receipt)
+				return err
+			},
+		},
+		{
+			Name: "PurgeQueue.Purge", Also: []string{"PurgeQueue.Close"}, Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1,
+			Shared: true, call: queued(webdelivery.QueueOptions{}, webdelivery.Exact(NewObject)), applied: isPurged,
+		},
+		{
+			Name: "PurgeQueue.Purge", Variant: "until it is done", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1,
+			Shared: true, applied: isPurged,
+			call: queued(webdelivery.QueueOptions{Wait: true}, webdelivery.Prefix(NewObject).WithCacheKeyModifier("v1*")),
+		},
+		{
+			Name: "Purge.Status", Kind: Reads, Method: http.MethodGet, Path: status, Requests: 1, prepare: transaction,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Transaction, error) {
+				return c.Purge.Status(ctx, use.Transaction)
+			}),
+		},
+		{
+			Name: "Purge.Wait", Kind: Reads, Method: http.MethodGet, Path: status, InOrder: true, Waits: true, prepare: transaction,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Transaction, error) {
+				every, report := waiting(use)
+				return c.Purge.Wait(ctx, use.Transaction, every, report)
+			}),
+		},
+	}
+}
+
+// queued purges through a queue of its own, which lasts until Use.End.
+func queued(
+	options webdelivery.QueueOptions, uri webdelivery.PurgeURI,
+) func(context.Context, *webdelivery.Client, *Use) error {
+	return func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+		options := options
+		options.Action = webdelivery.ActionPurge
+		options.OnStats = func(s webdelivery.QueueStats) { use.Show(s) }
+		queue := c.Purge.NewQueue(options)
+		receipt, err := queue.Purge(ctx, uri)
+		use.end = func(ctx context.Context) error {
+			err := queue.Close(ctx)
+			use.Show(options, queue, receipt) // only now, as fmt takes no locks
+			return err
+		}
+		return err
+	}
+}

@@ -1,0 +1,79 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// What Fill makes.
+const (
+	FirstTask = "task-1"
+	FirstList = "11111111-1111-4111-8111-111111111111"
+	filled    = 3 // tasks, lists, and entries of each list
+)
+
+// What operations write.
+const (
+	NewEntry  = "2001:db8::7"
+	NewObject = "https://www.example.com/app.css"
+	oldEntry  = "192.0.2.1"
+)
+
+// Fill gives a new fake something for every operation, and returns it as a Service. Statistics come from
+// testserver.Config.EventsPerSecond.
+func Fill(srv *testserver.Server, c *webdelivery.Client) Service {
+	for i := range filled {
+		srv.AddTask(testserver.TaskSpec{ID: fmt.Sprint("task-", i+1)})
+		id := fmt.Sprintf("%08d-1111-4111-8111-111111111111", (i+1)*11111111)
+		srv.AddNetworkList(testserver.NetworkListSpec{ID: id, Entries: []string{oldEntry, "192.0.2.2", "192.0.2.3"}})
+	}
+	return Service{Server: srv, Client: c, Task: FirstTask, List: FirstList}
+}
+
+// firstEntry finds the id of the list's first entry.
+func firstEntry(ctx context.Context, s Service, use *Use) error {
+	page, err := s.Client.NetworkLists.Entries(ctx, use.List, webdelivery.EntryOptions{Count: 1})
+	switch {
+	case err != nil:
+		return err
+	case len(page.Items) == 0:
+		return errors.New("operations: the list is empty")
+	}
+	use.Entry = page.Items[0].ID
+	return nil
+}
+
+// transaction makes a purge.
+func transaction(ctx context.Context, s Service, use *Use) error {
+	receipt, err := s.Client.Purge.Submit(ctx, purgeOf("https://www.example.com/old.css"))
+	if err == nil {
+		use.Transaction = receipt.TransactionID
+	}
+	return err
+}
+
+// isListed tells whether the new entry is there.
+func isListed(srv *testserver.Server, use *Use) bool {
+	return slices.Contains(srv.Entries(use.List), NewEntry)
+}
+
+// isUnlisted tells whether the first entry is gone.
+func isUnlisted(srv *testserver.Server, use *Use) bool {
+	return !slices.Contains(srv.Entries(use.List), oldEntry)
+}
+
+// isPurged tells whether the new object was purged.
+func isPurged(srv *testserver.Server, _ *Use) bool {
+	return slices.ContainsFunc(srv.Purged(), func(p testserver.Purge) bool {
+		return slices.ContainsFunc(p.URIs, func(u testserver.PurgeURI) bool { return u.URIPattern == NewObject })
+	})
+}
+
+func purgeOf(uri string) webdelivery.PurgeRequest {
+	return webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact(uri)}}
+}

@@ -1,0 +1,161 @@
+package operations
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// EventsAsked is how many raw events are asked for. EventRate is a testserver.Config.EventsPerSecond with which there are
+// more, and with which Items of every operation holds.
+const (
+	EventsAsked = 20
+	EventRate   = 0.01
+
+	groups    = 3 // that are asked for
+	span      = 3 * time.Hour
+	allEvents = 108 // of the span with that rate
+	countries = 9   // that they come from
+)
+
+// Events is a query for raw events of three hours.
+func Events(end time.Time, limit int) webdelivery.EventsQuery {
+	return webdelivery.EventsQuery{
+		Dimensions: []string{webdelivery.DimClientIP, webdelivery.DimClientCountryCode}, Start: end.Add(-span), End: end,
+		SortBy: []webdelivery.Sort{webdelivery.Asc(webdelivery.DimClientIP)}, Limit: limit,
+	}
+}
+
+// now is where statistics end.
+func (u *Use) now() time.Time {
+	if u.Now.IsZero() {
+		return time.Now()
+	}
+	return u.Now
+}
+
+// family is one family of statistics, and what the fake has of it.
+type family[Q webdelivery.StatsQuery] struct {
+	name, path string
+	query      func(end time.Time) Q
+	limited    int  // rows with the limit of the query
+	all        int  // rows without it
+	whole      bool // it takes no limit, so that All need not find out what to ask for
+}
+
+func statistics() []Operation {
+	type client = webdelivery.Client
+	country, hits := []string{webdelivery.DimClientCountryCode}, []string{webdelivery.MetricHits}
+	most := []webdelivery.Sort{webdelivery.Desc(webdelivery.MetricHits), webdelivery.Asc(webdelivery.DimClientCountryCode)}
+	trends := func(granularity webdelivery.Granularity) func(time.Time) webdelivery.TrendsQuery {
+		return func(end time.Time) webdelivery.TrendsQuery {
+			return webdelivery.TrendsQuery{
+				Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: groups, Granularity: granularity,
+			}
+		}
+	}
+	waf := func(end time.Time) webdelivery.WAFTopKQuery {
+		return webdelivery.WAFTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end}
+	}
+	shaping := func(end time.Time) webdelivery.ShapingTopKQuery {
+		return webdelivery.ShapingTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: groups}
+	}
+	type ofTrends = webdelivery.AggregatedFamily[webdelivery.TrendsQuery]
+	const base = "/stats/security/"
+	return slices.Concat(
+		plainOf(
+			family[webdelivery.EventsQuery]{"Stats.Events", base + "events", func(end time.Time) webdelivery.EventsQuery { return Events(end, EventsAsked) }, EventsAsked, allEvents, false},
+			func(c *client) *webdelivery.StatsFamily[webdelivery.EventsQuery] { return c.Stats.Events }),
+		aggregatedOf(
+			family[webdelivery.TrendsQuery]{"Stats.WAFTrends", base + "waf/trends", trends(webdelivery.GranularityHour), groups, countries, false},
+			func(c *client) *ofTrends { return c.Stats.WAFTrends }),
+		aggregatedOf(
+			family[webdelivery.TrendsQuery]{"Stats.RequestTrends", base + "request/trends", trends(""), groups, countries, false},
+			func(c *client) *ofTrends { return c.Stats.RequestTrends }),
+		aggregatedOf(
+			family[webdelivery.TrendsQuery]{"Stats.TrafficShapingTrends", base + "trafficshaping/trends", trends(webdelivery.GranularityHour), groups, countries, false},
+			func(c *client) *ofTrends { return c.Stats.TrafficShapingTrends }),
+		aggregatedOf(
+			family[webdelivery.WAFTopKQuery]{"Stats.WAFTopK", base + "waf/topk/" + string(webdelivery.WAFByCountry), waf, countries, countries, true},
+			func(c *client) *webdelivery.AggregatedFamily[webdelivery.WAFTopKQuery] {
+				return c.Stats.WAFTopK(webdelivery.WAFByCountry)
+			}),
+		aggregatedOf(
+			family[webdelivery.ShapingTopKQuery]{"Stats.TrafficShapingTopK", base + "trafficshaping/topk/" + string(webdelivery.ShapingByCountry), shaping, groups, countries, false},
+			func(c *client) *webdelivery.AggregatedFamily[webdelivery.ShapingTopKQuery] {
+				return c.Stats.TrafficShapingTopK(webdelivery.ShapingByCountry)
+			}),
+	)
+}
+
+// plainOf are the operations of every family.
+func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client) *webdelivery.StatsFamily[Q]) []Operation {
+	all := Operation{
+		Name: f.name + ".All", Kind: Streams, Method: http.MethodGet, Path: f.path + "/data", Requests: 2, Ahead: 1, Items: f.all,
+		sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
+			return of(c).All(ctx, f.query(use.now()))
+		}),
+	}
+	if f.whole {
+		all.Requests, all.Ahead = 1, 0
+	}
+	return []Operation{
+		{
+			Name: f.name + ".Query", Kind: Reads, Method: http.MethodGet, Path: f.path + "/data", Requests: 1,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				query := f.query(use.now())
+				result, err := of(c).Query(ctx, query)
+				use.Show(query, result)
+				if result != nil && len(result.Rows) > 0 {
+					use.Show(result.Rows[0], result.Rows[0].At(0))
+				}
+				return err
+			},
+		},
+		{
+			Name: f.name + ".Rows", Kind: Streams, Method: http.MethodGet, Path: f.path + "/data", Requests: 1, Items: f.limited,
+			sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
+				return of(c).Rows(ctx, f.query(use.now()))
+			}),
+		},
+		all,
+		{
+			Name: f.name + ".Dimensions", Kind: Reads, Method: http.MethodGet, Path: f.path + "/dimensions", Requests: 1,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.Names, error) {
+				return of(c).Dimensions(ctx)
+			}),
+		},
+		{
+			Name: f.name + ".Head", Kind: Reads, Method: http.MethodHead, Path: f.path, Requests: 1, Bodiless: true,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				header, err := of(c).Head(ctx)
+				use.Show(of(c), header)
+				return err
+			},
+		},
+	}
+}
+
+// aggregatedOf are the operations of a family that has groupings and metrics.
+func aggregatedOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client) *webdelivery.AggregatedFamily[Q]) []Operation {
+	both := plainOf(f, func(c *webdelivery.Client) *webdelivery.StatsFamily[Q] { return &of(c).StatsFamily })
+	return append(both,
+		Operation{
+			Name: f.name + ".Metrics", Kind: Reads, Method: http.MethodGet, Path: f.path + "/metrics", Requests: 1,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.Names, error) {
+				return of(c).Metrics(ctx)
+			}),
+		},
+		Operation{
+			Name: f.name + ".Groupings", Kind: Reads, Method: http.MethodGet, Path: f.path + "/groupings", Requests: 1,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				groupings, err := of(c).Groupings(ctx)
+				use.Show(of(c), groupings)
+				return err
+			},
+		})
+}

@@ -1,0 +1,56 @@
+package operations
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+func tasks() []Operation {
+	return []Operation{
+		{
+			Name: "Tasks.Get", Kind: Reads, Method: http.MethodGet, Path: "/tasks/{task}", Requests: 1,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Task, error) {
+				return c.Tasks.Get(ctx, use.Task)
+			}),
+		},
+		{
+			Name: "Tasks.List", Kind: Reads, Method: http.MethodGet, Path: "/tasks", Requests: 1,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				options := webdelivery.TaskListOptions{Count: 10}
+				page, err := c.Tasks.List(ctx, options)
+				use.Show(options, page)
+				return err
+			},
+		},
+		{
+			Name: "Tasks.All", Kind: Pages, Method: http.MethodGet, Path: "/tasks", Requests: filled, Items: filled,
+			InOrder: true, Follows: true,
+			sequence: plain(func(ctx context.Context, c *webdelivery.Client, _ *Use) iter.Seq2[webdelivery.Task, error] {
+				return c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: 1})
+			}),
+		},
+		{
+			Name: "Tasks.Wait", Kind: Reads, Method: http.MethodGet, Path: "/tasks/{task}", InOrder: true, Waits: true,
+			prepare: func(_ context.Context, s Service, use *Use) error {
+				use.Task = s.Server.AddTask(testserver.TaskSpec{Duration: 10 * time.Minute})
+				return nil
+			},
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				every, report := waiting(use)
+				task, err := c.Tasks.Wait(ctx, use.Task, every, report)
+				use.Show(task, every, report)
+				return err
+			},
+		},
+	}
+}
+
+// waiting are the options of what waits.
+func waiting(use *Use) (every, report webdelivery.WaitOption) {
+	return webdelivery.PollEvery(use.Poll), webdelivery.OnProgress(func(p webdelivery.Progress) { use.Show(p) })
+}
