@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
 // cutFraming is how a response of HTTP says where its body ends.
@@ -101,12 +103,17 @@ func (s *cutServer) serve(conn net.Conn) {
 
 // cutCall is an operation whose response is cut, and what the page on reliability promises for it.
 type cutCall struct {
-	name     string
+	operations.Operation
+
 	whole    string // its response (service document, section 2)
 	attempts int64
 	outcome  webdelivery.Outcome
 	mayBeNil bool // a response without a body is a success
-	call     func(ctx context.Context, c *webdelivery.Client) error
+}
+
+func (c cutCall) call(ctx context.Context, client *webdelivery.Client) error {
+	use := &operations.Use{Task: "t1", List: "l1", Entry: "e1", Transaction: 7, Poll: time.Second, Show: func(...any) {}}
+	return c.Run(ctx, client, use)
 }
 
 const (
@@ -128,63 +135,44 @@ func aQuery() webdelivery.EventsQuery {
 // only drops what a call returns beside its error.
 func only[T any](_ T, err error) error { return err }
 
-func cutReads() []cutCall {
-	const not = webdelivery.NotApplied
-	return []cutCall{
-		{"Tasks.Get", aTask, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error { return only(c.Tasks.Get(ctx, "t1")) }},
-		{"Tasks.List", fmt.Sprintf(aPage, aTask), 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
-			return only(c.Tasks.List(ctx, webdelivery.TaskListOptions{}))
-		}},
-		{"Tasks.All", fmt.Sprintf(aPage, aTask), 4, not, false, func(ctx context.Context, c *webdelivery.Client) (err error) {
-			for _, err = range c.Tasks.All(ctx, webdelivery.TaskListOptions{}) {
-			}
-			return err
-		}},
-		{"Tasks.Wait", aTask, 4, webdelivery.Unknown, false, func(ctx context.Context, c *webdelivery.Client) error { return only(c.Tasks.Wait(ctx, "t1")) }},
-		{"NetworkLists.Get", aList, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error { return only(c.NetworkLists.Get(ctx, "l1")) }},
-		{"NetworkLists.AllEntries", fmt.Sprintf(aPage, anEntry), 4, not, false, func(ctx context.Context, c *webdelivery.Client) (err error) {
-			for _, err = range c.NetworkLists.AllEntries(ctx, "l1", webdelivery.EntryOptions{}) {
-			}
-			return err
-		}},
-		{"NetworkLists.AllEntries with ReadAhead", fmt.Sprintf(aPage, anEntry), 4, not, false, func(ctx context.Context, c *webdelivery.Client) (err error) {
-			for _, err = range c.NetworkLists.AllEntries(ctx, "l1", webdelivery.EntryOptions{}, webdelivery.ReadAhead(2)) {
-			}
-			return err
-		}},
-		{"NetworkLists.GetEntry", `{"id":"e1","type":"IP","network_list_uri":"/config/networklists/l1"}`, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
-			return only(c.NetworkLists.GetEntry(ctx, "l1", "e1"))
-		}},
-		{"Purge.Status", `{"code":200,"transaction_id":7,"transaction_response":{"begin_ts":1,"end_ts":2,"transaction_status":"DONE"}}`, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
-			return only(c.Purge.Status(ctx, 7))
-		}},
-		{"Events.Dimensions", `[{"name":"client_ip"}]`, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
-			return only(c.Stats.Events.Dimensions(ctx))
-		}},
-		{"Events.Query", aResult, 4, not, false, func(ctx context.Context, c *webdelivery.Client) error {
-			return only(c.Stats.Events.Query(ctx, aQuery()))
-		}},
-		{"Do GET", aTask, 4, not, true, func(ctx context.Context, c *webdelivery.Client) error {
-			return c.Do(ctx, http.MethodGet, "/tasks/t1", nil, nil)
-		}},
+// wholes are the responses to what one request asks for, by method and path. A change without a line is answered with what
+// was changed.
+func wholes() map[string]string {
+	const some = `[{"name":"client_ip"}]`
+	return map[string]string{
+		"GET /tasks/{task}": aTask, "GET /tasks": fmt.Sprintf(aPage, aTask),
+		"GET /config/networklists": fmt.Sprintf(aPage, aList), "GET /config/networklists/{list}": aList,
+		"GET /config/networklists/{list}/entries":         fmt.Sprintf(aPage, anEntry),
+		"GET /config/networklists/{list}/entries/{entry}": `{"id":"e1","type":"IP","network_list_uri":"/config/networklists/l1"}`,
+		"GET /transactions/{transaction}":                 `{"code":200,"transaction_id":7,"transaction_response":{"begin_ts":1,"end_ts":2,"transaction_status":"DONE"}}`,
+		"GET /stats/security/events/data":                 aResult, "GET /stats/security/events/dimensions": some,
+		"GET /stats/security/waf/trends/metrics": some, "GET /stats/security/waf/trends/groupings": `[["client_ip"]]`,
+		"DELETE /config/networklists/{list}": `{"task_id":"t1"}`, "DELETE /config/networklists/{list}/{entry}": `{"task_id":"t1"}`,
+		"POST /config/networklists/{list}/entries": `{"task_id":"t1"}`,
+		"POST /sessions": `{"id":"5e5510n"}`,
 	}
 }
 
-func cutWrites() []cutCall {
-	return []cutCall{
-		{"DeleteEntry", `{"task_id":"t1"}`, 4, webdelivery.Unknown, true, func(ctx context.Context, c *webdelivery.Client) error {
-			return only(c.NetworkLists.DeleteEntry(ctx, "l1", "e1"))
-		}},
-		{"AddEntries", `{"task_id":"t1"}`, 1, webdelivery.Unknown, true, func(ctx context.Context, c *webdelivery.Client) error {
-			return only(c.NetworkLists.AddEntries(ctx, "l1", []string{"192.0.2.1"}))
-		}},
-		{"Do POST", `["x"]`, 1, webdelivery.Unknown, true, func(ctx context.Context, c *webdelivery.Client) error {
-			return c.Do(ctx, http.MethodPost, "/elsewhere", map[string]int{}, nil)
-		}},
-		{"Sessions.Create", `{"id":"5e5510n"}`, 2, webdelivery.Unknown, false, func(ctx context.Context, c *webdelivery.Client) error {
-			return only(c.Sessions.Create(ctx))
-		}},
+// cutCalls are the operations that make one request with a response; purges and rows have tests of their own.
+func cutCalls(t *testing.T) (calls []cutCall) {
+	t.Helper()
+	all := wholes()
+	for _, op := range operations.Distinct() {
+		if op.Before > 0 || op.Method == http.MethodHead || op.Kind == operations.Purges || op.Kind == operations.Streams {
+			continue
+		}
+		call := cutCall{Operation: op, whole: cmp.Or(all[op.Method+" "+op.Path], all["GET "+op.Path]), attempts: 4, outcome: webdelivery.NotApplied}
+		require.NotEmpty(t, call.whole, "%s: wholes lacks the response to %s %s", op, op.Method, op.Path)
+		if op.Waits || op.Changes() {
+			call.outcome = webdelivery.Unknown
+		}
+		call.mayBeNil = op.Name == "Do" || op.Kind == operations.Deletes || op.Kind == operations.Writes
+		if attempts := map[operations.Kind]int64{operations.Writes: 1, operations.LogsIn: 2}[op.Kind]; attempts > 0 {
+			call.attempts = attempts
+		}
+		calls = append(calls, call)
 	}
+	return calls
 }
 
 // A body that is cut is tried again as often as the page on reliability says, and ends as an unexpected end: also where
@@ -192,13 +180,13 @@ func cutWrites() []cutCall {
 func TestBodiesThatAreCut(t *testing.T) {
 	t.Parallel()
 	for _, f := range cutFramings() {
-		for _, call := range append(cutReads(), cutWrites()...) {
+		for _, call := range cutCalls(t) {
 			n := len(call.whole)
 			for _, cut := range []int{0, 1, n / 3, n / 2, n - 2, n - 1, n} {
-				if cut == 0 && (f.endless && call.mayBeNil || call.name == "Sessions.Create") {
+				if cut == 0 && (f.endless && call.mayBeNil || call.Kind == operations.LogsIn) {
 					continue // no body is a success, or says that there is no session
 				}
-				t.Run(fmt.Sprint(f.name, "/", call.name, "/", cut), func(t *testing.T) {
+				t.Run(fmt.Sprint(f.name, "/", call, "/", cut), func(t *testing.T) {
 					t.Parallel()
 					once := &cutServer{framing: f, status: "200 OK", whole: call.whole, cut: cut, first: 1}
 					err := call.call(t.Context(), once.start(t))
@@ -347,14 +335,14 @@ func TestBadBodiesThatAreNotCut(t *testing.T) {
 			}
 			t.Run(f.name+"/"+body, func(t *testing.T) {
 				t.Parallel()
-				for _, call := range cutReads() {
-					if call.mayBeNil {
+				for _, call := range cutCalls(t) {
+					if call.mayBeNil || call.Kind == operations.LogsIn {
 						continue
 					}
 					s := &cutServer{framing: f, status: "200 OK", whole: body, cut: len(body), first: -1}
 					err := call.call(t.Context(), s.start(t))
-					require.ErrorIs(t, err, webdelivery.ErrBadReply, call.name)
-					assert.Equal(t, int64(1), s.requests.Load(), call.name)
+					require.ErrorIs(t, err, webdelivery.ErrBadReply, call)
+					assert.Equal(t, int64(1), s.requests.Load(), call)
 				}
 			})
 		}

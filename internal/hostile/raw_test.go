@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
 // raw is a server whose connections a test serves by hand, in the process of the test.
@@ -159,20 +161,19 @@ var kinds = []struct {
 	{"write", addEntries},
 }
 
-func getTask(ctx context.Context, c *webdelivery.Client) error {
-	_, err := c.Tasks.Get(ctx, "t-1")
-	return err
-}
+var (
+	getTask    = operation("Tasks.Get")
+	submit     = operation("Purge.Submit")
+	addEntries = operation("Do POST")
+)
 
-func submit(ctx context.Context, c *webdelivery.Client) error {
-	_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{
-		Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("/a")},
-	})
-	return err
-}
-
-func addEntries(ctx context.Context, c *webdelivery.Client) error {
-	return c.Do(ctx, http.MethodPost, "/config/networklists/l/entries", []map[string]string{{"entry": "192.0.2.1"}}, nil)
+// operation is the call of one that internal/operations lists.
+func operation(name string) func(context.Context, *webdelivery.Client) error {
+	all := operations.All()
+	i := slices.IndexFunc(all, func(op operations.Operation) bool { return op.String() == name })
+	return func(ctx context.Context, c *webdelivery.Client) error {
+		return all[i].Run(ctx, c, &operations.Use{Task: "t-1", List: "l", Show: func(...any) {}})
+	}
 }
 
 // attemptsOf returns how many attempts an error tells of.

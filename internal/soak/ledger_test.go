@@ -77,13 +77,13 @@ func (t *tally) String() string {
 	defer t.mu.Unlock()
 	var b strings.Builder
 	line := func(name string, counts map[string]int) {
-		fmt.Fprintf(&b, "%-24s", name)
+		fmt.Fprintf(&b, "%-36s", name)
 		for _, c := range columns {
 			fmt.Fprintf(&b, "%12d", counts[c])
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%-24s", "operation")
+	fmt.Fprintf(&b, "%-36s", "operation")
 	for _, c := range columns {
 		fmt.Fprintf(&b, "%12s", c)
 	}

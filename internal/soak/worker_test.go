@@ -19,47 +19,50 @@ type worker struct {
 type operation struct {
 	weight int
 	do     func(w *worker, ctx context.Context, c *webdelivery.Client) error
+	of     []string // the entries of internal/operations that it checks more closely than anyOther does
 }
 
-// operations are drawn by weight. Cheap ones come often; purging waits for permits, and large lists take time.
-func operations() []operation {
+// lines are drawn by weight. Cheap ones come often; purging waits for permits, and large lists take time. What has no line
+// of its own is drawn by anyOther.
+func lines() []operation {
 	return []operation{
-		{8, (*worker).getTask},
-		{4, (*worker).getMissingTask},
-		{6, (*worker).listTasks},
-		{3, (*worker).allTasks},
-		{5, (*worker).waitForTask},
-		{4, (*worker).doTask},
+		{8, (*worker).getTask, []string{"Tasks.Get"}},
+		{4, (*worker).getMissingTask, []string{"Tasks.Get"}},
+		{6, (*worker).listTasks, []string{"Tasks.List"}},
+		{3, (*worker).allTasks, []string{"Tasks.All"}},
+		{5, (*worker).waitForTask, []string{"Tasks.Wait"}},
+		{4, (*worker).doTask, []string{"Do"}},
 
-		{2, (*worker).submitPurge},
-		{4, (*worker).queuePurge},
-		{1, (*worker).closeQueue},
-		{4, (*worker).purgeStatus},
-		{2, (*worker).waitForPurge},
+		{2, (*worker).submitPurge, []string{"Purge.Submit"}},
+		{4, (*worker).queuePurge, []string{"PurgeQueue.Purge"}},
+		{1, (*worker).closeQueue, []string{"PurgeQueue.Close"}},
+		{4, (*worker).purgeStatus, []string{"Purge.Status"}},
+		{2, (*worker).waitForPurge, []string{"Purge.Wait"}},
 
-		{5, (*worker).queryEvents},
-		{4, (*worker).eventRows},
-		{2, (*worker).everyEvent},
-		{3, (*worker).scanEvents},
-		{4, (*worker).trends},
-		{4, (*worker).topK},
-		{3, (*worker).names},
+		{5, (*worker).queryEvents, []string{"Stats.Events.Query"}},
+		{4, (*worker).eventRows, []string{"Stats.Events.Rows"}},
+		{2, (*worker).everyEvent, []string{"Stats.Events.All"}},
+		{3, (*worker).scanEvents, []string{"Stats.Events.All"}},
+		{4, (*worker).trends, []string{"Stats.WAFTrends.Query"}},
+		{4, (*worker).topK, []string{"Stats.WAFTopK.Query", "Stats.TrafficShapingTopK.All"}},
+		{3, (*worker).names, []string{"Stats.RequestTrends.Metrics", "Stats.Events.Dimensions", "Stats.WAFTrends.Groupings", "Stats.TrafficShapingTrends.Head"}},
 
-		{4, (*worker).listLists},
-		{3, (*worker).allLists},
-		{3, (*worker).getList},
-		{3, (*worker).listEntries},
-		{2, (*worker).allEntries},
-		{3, (*worker).getEntry},
-		{14, (*worker).addEntries},
-		{14, (*worker).deleteEntry},
-		{6, (*worker).addByDo},
-		{4, (*worker).clearList},
-		{6, (*worker).deleteList},
-		{4, (*worker).planAndApply},
-		{1, (*worker).addManyEntries},
+		{4, (*worker).listLists, []string{"NetworkLists.List"}},
+		{3, (*worker).allLists, []string{"NetworkLists.All"}},
+		{3, (*worker).getList, []string{"NetworkLists.Get", "NetworkLists.GetSummary"}},
+		{3, (*worker).listEntries, []string{"NetworkLists.Entries"}},
+		{2, (*worker).allEntries, []string{"NetworkLists.AllEntries"}},
+		{3, (*worker).getEntry, []string{"NetworkLists.GetEntry"}},
+		{14, (*worker).addEntries, []string{"NetworkLists.AddEntries"}},
+		{14, (*worker).deleteEntry, []string{"NetworkLists.DeleteEntry"}},
+		{6, (*worker).addByDo, []string{"Do"}},
+		{4, (*worker).clearList, []string{"NetworkLists.ClearEntries"}},
+		{6, (*worker).deleteList, []string{"NetworkLists.Delete"}},
+		{4, (*worker).planAndApply, []string{"NetworkLists.Plan", "NetworkLists.Apply"}},
+		{1, (*worker).addManyEntries, []string{"NetworkLists.AddEntries"}},
 
-		{2, (*worker).createSession},
+		{2, (*worker).createSession, []string{"Sessions.Create"}},
+		{6, (*worker).anyOther, nil},
 	}
 }
 

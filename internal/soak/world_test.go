@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -19,6 +20,7 @@ import (
 // its own for each write, so that its presence tells what became of the write.
 type world struct {
 	operations []operation
+	others     []operations.Operation // that have no line
 	unique     atomic.Uint64
 
 	still      string   // a list that nobody changes,
@@ -83,7 +85,7 @@ func (s *soak) prepare() {
 
 // create makes what lasts for the whole run.
 func (s *soak) create() {
-	s.operations = operations()
+	s.operations, s.others = lines(), others()
 	s.purging, s.queueing = make(chan struct{}, 2), make(chan struct{}, 6)
 	for i := range 2300 {
 		s.stillTexts = append(s.stillTexts, []string{s.address(), fmt.Sprintf("198.51.%d.%d", i/256, i%256)}[i%2])

@@ -1,0 +1,67 @@
+package soak
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
+)
+
+// others are the operations of which no line takes care.
+func others() []operations.Operation {
+	return slices.DeleteFunc(operations.All(), func(op operations.Operation) bool {
+		return slices.ContainsFunc(lines(), func(line operation) bool { return slices.Contains(line.of, op.Name) })
+	})
+}
+
+// anyOther makes one of the others on things of its own. It knows of the operation what internal/operations says.
+func (w *worker) anyOther(ctx context.Context, c *webdelivery.Client) error {
+	if len(w.others) == 0 {
+		return nil
+	}
+	op := w.others[w.IntN(len(w.others))]
+	list, _ := w.ownList(3)
+	defer w.leave(list)
+	use, err := op.Prepare(ctx, operations.Service{Server: w.srv, Client: w.quiet, Task: fixedTask(0), List: list})
+	if err != nil {
+		return err // the weather hits this too
+	}
+	err = op.Run(ctx, c, use)
+	switch {
+	case op.Waits:
+		w.awaited(op.String(), err)
+	case !op.Changes():
+		w.read(op.String(), err)
+	default:
+		outcome, applied := w.wrote(op.String(), err), op.Applied(w.srv, use)
+		if err == nil && !applied || outcome != webdelivery.Unknown && applied != (outcome == webdelivery.Applied) {
+			w.problem(op.String(), "%v, and at the service it was applied: %t: %v", outcome, applied, err)
+		}
+	}
+	return err
+}
+
+// Every operation is drawn, by a line of its own or by anyOther.
+func TestEveryOperationIsDrawn(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, op := range operations.All() {
+		names[op.Name] = true
+		for _, name := range op.Also {
+			names[name] = true
+		}
+	}
+	for _, line := range lines() {
+		for _, name := range line.of {
+			assert.True(t, names[name], "a line of internal/soak names %s, which internal/operations does not list", name)
+		}
+	}
+	for _, op := range others() {
+		assert.False(t, op.Kind == operations.Purges || op.Kind == operations.LogsIn,
+			"%s needs a line of its own in internal/soak: it purges or logs in, and many at once are not told apart", op)
+	}
+}
