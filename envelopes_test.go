@@ -1,7 +1,6 @@
 package webdelivery_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
 // The stages at which a code stands in a response to a statistics query that is streamed.
@@ -96,10 +97,10 @@ func TestEnvelopesInAStream(t *testing.T) {
 func TestTheCodeOfARefusalIsKept(t *testing.T) {
 	t.Parallel()
 	for i, op := range everyStep(1) {
-		if strings.HasSuffix(op.method, ".Head") {
+		if op.Method == http.MethodHead {
 			continue
 		}
-		t.Run(fmt.Sprint(i, " ", op.method), func(t *testing.T) {
+		t.Run(fmt.Sprint(i, " ", op), func(t *testing.T) {
 			t.Parallel()
 			err := runAlone(t, op, roundTripper(func(*http.Request) (*http.Response, error) {
 				return response(http.StatusBadRequest, []byte(`{"code":404,"description":"no such thing"}`)), nil
@@ -109,13 +110,85 @@ func TestTheCodeOfARefusalIsKept(t *testing.T) {
 			assert.Equal(t, http.StatusBadRequest, refused.StatusCode)
 			assert.Equal(t, 404, refused.Code)
 			assert.ErrorIs(t, err, webdelivery.ErrNotFound)
-			if op.method == "SessionsService.Create" {
+			if op.Kind == operations.LogsIn {
 				assert.Equal(t, "Not Found", refused.Description, "what a login says may hold a session")
 			} else {
 				assert.Equal(t, "no such thing", refused.Description)
 			}
 		})
 	}
+}
+
+// Nothing takes a refusal for a success: whichever response of an operation has a code of 400, and whatever its status, the
+// operation ends with ErrBadRequest. A response to HEAD has no body and so no code.
+func TestNoOperationOverhearsARefusal(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations.All() {
+		if op.Method == http.MethodHead {
+			continue
+		}
+		t.Run(op.String(), func(t *testing.T) {
+			t.Parallel()
+			for _, fault := range refusalsByCode() {
+				refused, most := 0, 20
+				if op.Waits {
+					most = 3 // polls, which are all the same
+				}
+				for nth := 0; nth < most && refused == nth; nth++ {
+					inReliableService(t, setup{}, func(f *fixture) {
+						prepared := f.prepare(operationOf{Operation: op})
+						fault.Skip, fault.Count = nth, 1
+						f.fail(fault)
+						err := op.Run(f.Context(), f.client, prepared.use)
+						if f.srv.FaultHits() > 0 {
+							refused++
+							assert.ErrorIs(f, err, webdelivery.ErrBadRequest, "status %d, %s, response %d", fault.Status, fault.Body, nth)
+						}
+					})
+				}
+				assert.GreaterOrEqual(t, refused, max(1, op.Before+op.Requests))
+			}
+		})
+	}
+}
+
+// The login before an operation is no exception.
+func TestALoginThatIsRefusedByCode(t *testing.T) {
+	t.Parallel()
+	for _, fault := range refusalsByCode() {
+		inReliableService(t, bySession, func(f *fixture) {
+			fault.Path = "/sessions"
+			f.fail(fault)
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadRequest)
+		})
+	}
+}
+
+func refusalsByCode() (faults []testserver.Fault) {
+	for _, status := range []int{http.StatusOK, http.StatusCreated} {
+		for _, code := range []string{`400`, `"400"`} {
+			for _, and := range []string{``, `,"id":"a","task_id":"a","items":[],"total":0`} { // also if the rest looks like a success
+				faults = append(faults, testserver.Fault{Status: status, Body: `{"code":` + code + `,"description":"no"` + and + `}`})
+			}
+		}
+	}
+	return faults
+}
+
+// The one exception: the code of a transaction tells how it ended. Status returns it, and Wait returns an error of its own.
+func TestTheCodeOfATransactionIsItsOwn(t *testing.T) {
+	t.Parallel()
+	inReliableService(t, setup{}, func(f *fixture) {
+		f.srv.FailTransactions(1, "FAILED", "no such object", http.StatusBadRequest)
+		id := f.transaction()
+		_, err := f.client.Purge.Wait(f.Context(), id)
+		var ended *webdelivery.TransactionError
+		require.ErrorAs(f, err, &ended)
+		assert.NotErrorIs(f, err, webdelivery.ErrBadRequest)
+		transaction, err := f.client.Purge.Status(f.Context(), id)
+		require.NoError(f, err)
+		assert.Equal(f, http.StatusBadRequest, transaction.Code)
+	})
 }
 
 // A code of 400 or more is overheard in no spelling. What is a number and cannot be a code is a fault of the service. A
@@ -242,7 +315,4 @@ func TestEnvelopesThatRefuseTheSession(t *testing.T) {
 	}
 }
 
-var getTransaction = operation{"transaction", "/transactions/7", func(ctx context.Context, c *webdelivery.Client) error {
-	_, err := c.Purge.Status(ctx, 7)
-	return err
-}}
+var getTransaction = listed("transaction", "Purge.Status")

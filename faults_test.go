@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -27,25 +29,29 @@ type operation struct {
 const taskID = "task-1"
 
 var (
-	getTask = operation{"GET", "/tasks/" + taskID, func(ctx context.Context, c *webdelivery.Client) error {
-		_, err := c.Tasks.Get(ctx, taskID)
-		return err
-	}}
-	submit = operation{"purge", "/cache/purge", func(ctx context.Context, c *webdelivery.Client) error {
-		_, err := c.Purge.Submit(ctx, purgeOf(anObject))
-		return err
-	}}
+	getTask       = listed("GET", "Tasks.Get")
+	submit        = listed("purge", "Purge.Submit")
+	createSession = listed("login", "Sessions.Create")
+
+	// Things have no method of their own, and the fake has no address for them.
 	postWrite = operation{"POST", "/config/things", func(ctx context.Context, c *webdelivery.Client) error {
 		return c.Do(ctx, http.MethodPost, "/config/things", map[string]int{"n": 1}, nil)
 	}}
 	deleteOne = operation{"DELETE", "/config/things/1", func(ctx context.Context, c *webdelivery.Client) error {
 		return c.Do(ctx, http.MethodDelete, "/config/things/1", nil, nil)
 	}}
-	createSession = operation{"login", "/sessions", func(ctx context.Context, c *webdelivery.Client) error {
-		_, err := c.Sessions.Create(ctx)
-		return err
-	}}
 )
+
+// listed is an operation of internal/operations.
+func listed(name, of string) operation {
+	all := operations.All()
+	op := all[slices.IndexFunc(all, func(op operations.Operation) bool { return op.String() == of })]
+	use := operations.Use{Task: taskID, Transaction: 7, Show: func(...any) {}}
+	return operation{name, op.PathOf(&use), func(ctx context.Context, c *webdelivery.Client) error {
+		use := use
+		return op.Run(ctx, c, &use)
+	}}
+}
 
 // inService runs a test with a task to read and the addresses of operations that the fake has none for.
 func inService(t *testing.T, s setup, test func(f *fixture)) {

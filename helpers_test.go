@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -75,4 +76,4 @@ func purgeOf(uris ...string) webdelivery.PurgeRequest {
 	return request
 }
 
-const anObject = "https://www.example.com/app.css"
+const anObject = operations.NewObject

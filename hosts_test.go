@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
 // lures are addresses that a service may send to have its client go elsewhere: {a} is the host and port of the service,
@@ -144,10 +145,10 @@ func lureEveryStep(t *testing.T, auth webdelivery.Auth, status int, lure, strang
 	transport := &http.Transport{DialContext: dials.dial}
 	defer transport.CloseIdleConnections()
 	for _, op := range everyStep(time.Millisecond) {
-		login := op.method == "SessionsService.Create"
+		login := op.Kind == operations.LogsIn
 		// With honest entries, a plan comes as far as its changes.
 		for _, entries := range []bool{false, true} {
-			if entries && !strings.Contains(op.method, "Apply") {
+			if entries && op.Name != "NetworkLists.Apply" {
 				continue
 			}
 			l.looks.Store(0)
@@ -162,7 +163,7 @@ func lureEveryStep(t *testing.T, auth webdelivery.Auth, status int, lure, strang
 			ctx, cancel := context.WithCancel(t.Context())
 			_ = op.run(ctx, client, func(...any) {}) // most end in an error, which is not what this is about
 			cancel()
-			what := fmt.Sprintf("%s, status %d, lure %q", op.method, status, lure)
+			what := fmt.Sprintf("%s, status %d, lure %q", op, status, lure)
 			l.mu.Lock()
 			assert.NotEmpty(t, l.requests, what)
 			for _, request := range l.requests {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,6 +25,27 @@ import (
 
 // This file is the matrix of faults: one table says what each fault does to each kind of operation, the tests are made
 // from it (operation x fault x moment), and docs/reliability.md shows it.
+
+// column is a kind of operation as the page sorts them: operations.Kind, by what repeating them does, and by what has been
+// handed out already when a fault comes.
+type column int
+
+const (
+	colRead column = iota
+	colPages
+	colRows
+	colDelete
+	colPurge
+	colWrite
+	colLogin
+	columns
+)
+
+func (c column) String() string {
+	return [...]string{"Read", "Pages", "Rows", "DELETE", "Purge", "Other write", "Login"}[c]
+}
+
+func (o operationOf) column() column { return column(o.Kind) }
 
 // promise is what a fault does to one kind of operation: how often it is tried while the fault stays, and what is known
 // of a write then. A fault that passes is survived by everything that is tried more than once. The zero value: such an
@@ -333,27 +355,57 @@ type moment struct {
 
 func (o operationOf) moments() []moment {
 	all := []moment{{"once", 0, false}, {"always", 0, true}}
-	if o.inOrder {
+	if o.InOrder {
 		all = append(all, moment{"in the middle", 1, false}, moment{"from the middle on", 1, true})
 	}
 	return all
+}
+
+// unmet are operations on which a fault has no effect, and why: patterns as path.Match takes them.
+var unmet = []struct{ fault, variant, operation, why string }{
+	{"A success that is *", "*", "Do [DPp]*", "Do hands out a json.RawMessage as it is, and reads no body into nil"},
+	{"A redirect, *", "303", "Do purge", "it is a success, and Do does not look for the transaction"},
+	{"The body comes a byte a second", "*", "Stats.*.Metrics", "the body is so short that it comes in time"},
+}
+
+// meets tells whether an operation can meet a fault.
+func (o operationOf) meets(row faultRow, v variant) bool {
+	if row.promises[o.column()].attempts == 0 || v.body && o.Bodiless || o.login && row.session {
+		return false
+	}
+	for _, u := range unmet {
+		if like(u.fault, row.fault) && like(u.variant, v.name) && like(u.operation, o.String()) {
+			return false
+		}
+	}
+	return true
+}
+
+// like compares a text with a pattern whose star stands for any text.
+func like(pattern, text string) bool {
+	matches, err := path.Match(pattern, strings.ReplaceAll(text, "/", " "))
+	return err == nil && matches
 }
 
 // Every fault, in every way it comes, at every moment, for every operation that can meet it.
 func TestFaultMatrix(t *testing.T) {
 	t.Parallel()
 	for _, row := range matrix() {
-		for _, v := range row.variants {
-			for _, op := range operationsOf() {
-				is := row.promises[op.column]
-				if is.attempts == 0 || v.body && op.bodiless || op.session && row.session {
+		for i, v := range row.variants {
+			operations := operationsOf()
+			if testing.Short() && i > 0 {
+				operations = distinct(operations)
+			}
+			for _, op := range operations {
+				is := row.promises[op.column()]
+				if !op.meets(row, v) {
 					continue
 				}
 				for _, when := range op.moments() {
-					t.Run(strings.Join([]string{row.fault, v.name, op.name, when.name}, "/"), func(t *testing.T) {
+					t.Run(strings.Join([]string{row.fault, v.name, op.String(), when.name}, "/"), func(t *testing.T) {
 						t.Parallel()
 						var s setup
-						if op.session || row.session {
+						if op.login || row.session {
 							s.auth = webdelivery.SessionAuth(username, password)
 						}
 						inReliableService(t, s, func(f *fixture) { f.disturb(row, v, op, is, when) })
@@ -366,23 +418,21 @@ func TestFaultMatrix(t *testing.T) {
 
 // disturb makes one call while a fault is about, and checks what was promised.
 func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, when moment) {
-	prepared := op.prepare(f)
-	before, began := f.srv.Count(op.method, op.path), time.Now()
+	prepared := f.prepare(op)
+	before, began := f.srv.Count(op.Method, op.Pattern()), time.Now()
 	dials := f.addFault(v, op, when)
 
 	items, err := prepared.call(f.Context(), f.client)
-	if prepared.end != nil {
-		require.NoError(f, prepared.end(f.Context()))
-	}
+	require.NoError(f, prepared.end(f.Context()))
 
-	sent := f.srv.Count(op.method, op.path) - before
+	sent := f.srv.Count(op.Method, op.Pattern()) - before
 	// A DELETE that was done although its reply was lost meets 404 when it is repeated, and that is a success.
-	gone := op.column == colDelete && v.body && v.applied
+	gone := op.column() == colDelete && v.body && v.applied
 	if is.survives() && (!when.stays || gone) {
 		require.NoError(f, err)
-		assert.Equal(f, op.items, items, "nothing is missing, nothing came twice")
-		if op.requests > 0 && v.dial == nil {
-			assert.Equal(f, op.requests+1, sent, "one was repeated")
+		assert.Equal(f, op.Items, items, "nothing is missing, nothing came twice")
+		if op.Requests > 0 && v.dial == nil {
+			assert.Equal(f, op.Requests+1, sent, "one was repeated")
 		}
 		assert.True(f, prepared.done == nil || prepared.done())
 		return
@@ -410,17 +460,18 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 	if v.dial != nil || v.fault.Status != 0 {
 		assert.Equal(f, v.fault.Status, e.StatusCode)
 	}
-	if v.dial == nil && (op.inOrder || op.requests == 1) {
-		assert.Equal(f, when.skip+attempts, sent)
+	last := op.Requests - op.Ahead
+	if v.dial == nil && (op.InOrder || last == 1) {
+		assert.Equal(f, op.Ahead+when.skip+attempts, sent)
 	}
-	if v.dial != nil && op.requests == 1 {
-		assert.Equal(f, int64(op.before+attempts), dials.Load())
+	if v.dial != nil && last == 1 {
+		assert.Equal(f, int64(op.Before+op.Ahead+attempts), dials.Load())
 	}
-	if op.column == colPages && op.inOrder {
+	if op.column() == colPages && op.InOrder {
 		assert.Equal(f, when.skip, items, "what was read before is handed out")
 	}
 	switch outcome := webdelivery.OutcomeOf(err); {
-	case op.waits:
+	case op.Waits:
 		assert.Equal(f, webdelivery.Unknown, outcome)
 	case prepared.done == nil:
 		assert.Equal(f, webdelivery.NotApplied, outcome, "a reading changes nothing")
@@ -448,7 +499,7 @@ func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomi
 	transport.CloseIdleConnections()
 	transport.DisableKeepAlives = true
 	if v.dial != nil {
-		first := op.before + when.skip
+		first := op.Before + op.Ahead + when.skip
 		reach := transport.DialContext
 		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			n := int(dials.Add(1))
@@ -460,7 +511,7 @@ func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomi
 		return dials
 	}
 	fault := v.fault
-	fault.Method, fault.Path, fault.Skip = op.method, op.path, when.skip
+	fault.Method, fault.Path, fault.Skip = op.Method, op.Pattern(), op.Ahead+when.skip
 	if !when.stays {
 		fault.Count = 1
 	}
@@ -490,23 +541,24 @@ func TestPagesWithoutAWayOn(t *testing.T) {
 	t.Parallel()
 	for _, fault := range pageFaults() {
 		for _, op := range operationsOf() {
-			if op.column != colPages || !op.inOrder { // read-ahead counts pages and follows nothing
+			if !op.Follows { // read-ahead counts pages and follows nothing
 				continue
 			}
-			t.Run(fault.fault+"/"+op.name, func(t *testing.T) {
+			t.Run(fault.fault+"/"+op.String(), func(t *testing.T) {
 				t.Parallel()
 				inReliableService(t, setup{}, func(f *fixture) {
-					prepared := op.prepare(f)
+					prepared := f.prepare(op)
+					own := op.PathOf(prepared.use)
 					host := strings.TrimPrefix(f.srv.URL(), "http://")
-					next := strings.NewReplacer("{path}", op.path, "{host}", host).Replace(fault.next)
+					next := strings.NewReplacer("{path}", own, "{host}", host).Replace(fault.next)
 					body := `{"items":[` + anyItem("b") + `],"total":3,"has_more":true,"page_count":3,"page_index":2,"next_uri":` + next + `}`
-					f.fail(testserver.Fault{Path: op.path, Skip: 1, Count: 1, Body: body})
+					f.fail(testserver.Fault{Path: own, Skip: 1, Count: 1, Body: body})
 
 					items, err := prepared.call(f.Context(), f.client)
 
 					var broken *webdelivery.PaginationError
 					require.ErrorAs(f, err, &broken)
-					assert.Equal(f, "/acme/v1"+op.path, broken.Path)
+					assert.Equal(f, "/acme/v1"+own, broken.Path)
 					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
 					assert.Zero(f, f.srv.ForeignDials())
 					assert.Equal(f, 2, items)
@@ -563,13 +615,13 @@ func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	for _, c := range cancellations() {
 		for _, op := range operationsOf() {
-			if c.only != nil && !c.only(op.column) || c.body && op.bodiless || c.session && op.column == colLogin {
+			if c.only != nil && !c.only(op.column()) || c.body && op.Bodiless || c.session && op.column() == colLogin {
 				continue
 			}
-			t.Run(c.moment+"/"+op.name, func(t *testing.T) {
+			t.Run(c.moment+"/"+op.String(), func(t *testing.T) {
 				t.Parallel()
 				var s setup
-				if op.session {
+				if op.login {
 					s.auth = webdelivery.SessionAuth(username, password)
 				}
 				inReliableService(t, s, func(f *fixture) { f.giveUp(c, op) })
@@ -579,7 +631,7 @@ func TestGivingUp(t *testing.T) {
 }
 
 func (f *fixture) giveUp(c cancellation, op operationOf) {
-	prepared := op.prepare(f)
+	prepared := f.prepare(op)
 	transport := f.http.Transport.(*http.Transport)
 	transport.CloseIdleConnections()
 	if c.session {
@@ -589,7 +641,7 @@ func (f *fixture) giveUp(c cancellation, op operationOf) {
 		c.blocked(f)
 	}
 	if fault := c.fault; fault.Path == "" {
-		fault.Method, fault.Path = op.method, op.path
+		fault.Method, fault.Path = op.Method, op.Pattern()
 		f.fail(fault)
 	} else {
 		f.fail(fault)
@@ -607,9 +659,7 @@ func (f *fixture) giveUp(c cancellation, op operationOf) {
 	sent, began := len(f.srv.Requests()), time.Now()
 
 	_, err := prepared.call(ctx, f.client)
-	if op.shared {
-		defer func() { _ = prepared.end(ctx) }()
-	}
+	defer func() { _ = prepared.end(ctx) }()
 
 	assert.Equal(f, want, time.Since(began))
 	require.ErrorIs(f, err, context.Canceled)
@@ -619,11 +669,11 @@ func (f *fixture) giveUp(c cancellation, op operationOf) {
 		assert.Len(f, f.srv.Requests(), sent)
 	}
 	switch {
-	case op.waits:
+	case op.Waits:
 		assert.Equal(f, webdelivery.Unknown, outcome)
 	case prepared.done == nil:
 		assert.Equal(f, webdelivery.NotApplied, outcome)
-	case op.shared && c.begun:
+	case op.Shared && c.begun:
 		assert.Equal(f, webdelivery.Unknown, outcome)
 	default:
 		assert.Equal(f, c.outcome, outcome)

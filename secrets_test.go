@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -148,7 +149,7 @@ func TestNothingShowsASecret(t *testing.T) {
 					s.showFaults(f)
 					steps := everyStep(time.Second)
 					if tt.name == "wrong password" {
-						steps = slices.DeleteFunc(steps, func(op step) bool { return op.method != "SessionsService.Create" })
+						steps = slices.DeleteFunc(steps, func(op step) bool { return op.Kind != operations.LogsIn })
 					}
 					s.showEchoes(f, settings, tt.password, steps)
 				})
@@ -282,7 +283,7 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 		}
 		for _, op := range steps {
 			logins := f.srv.Fail(testserver.Fault{Path: "/sessions"})
-			if op.method == "SessionsService.Create" {
+			if op.Kind == operations.LogsIn {
 				logins()
 			}
 			echo := e.handler(password)
@@ -296,7 +297,7 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 			}
 			// What a call that succeeds gives is the service's own words, as they came. Errors and logs are not.
 			s.show(op.run(ctx, f.newClient(f.srv.URL(), settings), func(...any) {}))
-			s.check(f, e.name+": "+op.method)
+			s.check(f, e.name+": "+op.String())
 			cancel()
 			remove()
 			logins()

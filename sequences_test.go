@@ -14,78 +14,42 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
 // sequence is one sequence that the package returns.
 type sequence struct {
 	of   string // the function or method, as sequencesInSource spells it
-	name string // what is particular; "" for nothing
+	name string // of the operation
 	make func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error]
 }
 
-// sequences are all of them, each with at least three items in inReliableService. TestEverySequenceIsTried names one that
-// is missing.
+// sequences are those of internal/operations and Scan, each with at least three items in inReliableService.
+// TestEverySequenceIsTried names one that is missing.
 func sequences() []sequence {
-	now := time.Now
-	events := func() webdelivery.EventsQuery {
-		return webdelivery.EventsQuery{
-			Dimensions: []string{webdelivery.DimClientIP, webdelivery.DimEventType}, Start: now().Add(-3 * time.Hour), End: now(),
-			SortBy: []webdelivery.Sort{webdelivery.Asc(webdelivery.DimClientIP)}, Limit: eventsAsked,
+	declared := map[string]string{}
+	for _, method := range operations.Methods() {
+		declared[method.Name] = method.Go
+	}
+	all := []sequence{{"Scan", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
+		rows := webdelivery.Scan[event](c.Stats.Events.All(ctx, lastHour(eventsAsked)))
+		return idsOf(rows, func(e event) string { return e.IP.String() })
+	}}}
+	for _, op := range operations.All() {
+		if !op.IsSequence() {
+			continue
 		}
+		all = append(all, sequence{declared[op.Name], op.String(), func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
+			items := op.Sequence(ctx, c, &operations.Use{List: reliableList, Show: func(...any) {}})
+			return idsOf(items, func(item any) string { return fmt.Sprint(item) })
+		}})
 	}
-	topK := func() webdelivery.ShapingTopKQuery {
-		return webdelivery.ShapingTopKQuery{
-			Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits}, Start: now().Add(-3 * time.Hour), End: now(),
-			SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.MetricHits)},
-		}
-	}
-	rows := func(all iter.Seq2[webdelivery.Row, error]) iter.Seq2[string, error] {
-		return idsOf(all, webdelivery.Row.String)
-	}
-	type scanned struct {
-		IP string `stats:"client_ip"`
-	}
-	entries := func(ctx context.Context, c *webdelivery.Client, read ...webdelivery.ReadOption) iter.Seq2[string, error] {
-		all := c.NetworkLists.AllEntries(ctx, reliableList, webdelivery.EntryOptions{Count: 1}, read...)
-		return idsOf(all, func(e webdelivery.NetworkListEntry) string { return e.ID })
-	}
-	return []sequence{
-		{"TasksService.All", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			all := c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: 1})
-			return idsOf(all, func(t webdelivery.Task) string { return t.ID })
-		}},
-		{"NetworkListsService.All", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			all := c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Count: 1})
-			return idsOf(all, func(l webdelivery.NetworkList) string { return l.ID })
-		}},
-		{"NetworkListsService.AllEntries", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			return entries(ctx, c)
-		}},
-		{"NetworkListsService.AllEntries", "ReadAhead", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			return entries(ctx, c, webdelivery.ReadAhead(2))
-		}},
-		{"StatsFamily.Rows", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			return rows(c.Stats.Events.Rows(ctx, events()))
-		}},
-		{"StatsFamily.Rows", "top-K", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			return rows(c.Stats.TrafficShapingTopK(webdelivery.ShapingByCountry).Rows(ctx, topK()))
-		}},
-		{"StatsFamily.All", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			return rows(c.Stats.Events.All(ctx, events()))
-		}},
-		{"StatsFamily.All", "top-K", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			return rows(c.Stats.TrafficShapingTopK(webdelivery.ShapingByCountry).All(ctx, topK()))
-		}},
-		{"Scan", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
-			return idsOf(webdelivery.Scan[scanned](c.Stats.Events.All(ctx, events())), func(s scanned) string { return s.IP })
-		}},
-	}
+	return all
 }
 
 // sequencesInSource are the exported functions, methods and fields of the module's public packages that give an iter.Seq

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
@@ -389,27 +390,14 @@ func usesOf() []useOf {
 				IP panickingText `stats:"client_ip"`
 			}](own), func(...any) {})
 		}),
-		looping("Tasks.All", func(ctx context.Context, c *client) iter.Seq2[webdelivery.Task, error] {
-			return c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: 1})
-		}),
-		looping("NetworkLists.All", func(ctx context.Context, c *client) iter.Seq2[webdelivery.NetworkList, error] {
-			return c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{Count: 1})
-		}),
-		looping("AllEntries", func(ctx context.Context, c *client) iter.Seq2[webdelivery.NetworkListEntry, error] {
-			return c.NetworkLists.AllEntries(ctx, reliableList, webdelivery.EntryOptions{Count: 1})
-		}),
-		looping("AllEntries with ReadAhead", func(ctx context.Context, c *client) iter.Seq2[webdelivery.NetworkListEntry, error] {
-			return c.NetworkLists.AllEntries(ctx, reliableList, webdelivery.EntryOptions{Count: 1}, webdelivery.ReadAhead(2))
-		}),
-		looping("Events.Rows", func(ctx context.Context, c *client) iter.Seq2[webdelivery.Row, error] {
-			return c.Stats.Events.Rows(ctx, lastHour(eventsAsked))
-		}),
-		looping("Events.All", func(ctx context.Context, c *client) iter.Seq2[webdelivery.Row, error] {
-			return c.Stats.Events.All(ctx, lastHour(eventsAsked))
-		}),
 	}
-	for _, op := range operationsOf() {
-		uses = append(uses, useOf{"operation " + op.name, op.shared, func(f *fixture, _ *culprit) prepared { return op.prepare(f) }})
+	for _, op := range distinct(operationsOf()) {
+		if op.IsSequence() {
+			uses = append(uses, looping(op.String(), func(ctx context.Context, c *client) iter.Seq2[any, error] {
+				return op.Sequence(ctx, c, &operations.Use{List: reliableList, Show: func(...any) {}})
+			}))
+		}
+		uses = append(uses, useOf{"operation " + op.String(), op.Shared, func(f *fixture, _ *culprit) prepared { return f.prepare(op) }})
 	}
 	return uses
 }
