@@ -37,9 +37,9 @@ type ApplyResult struct {
 }
 
 // Apply carries out a plan (service-interface section 4.6). It reads the list first, and returns [ErrPlanStale] before
-// any change if the list is not what the plan was made for. It reads the list again at the end, and returns ErrPlanStale
-// if the list is not what it should be. A plan that is nil, or was changed so that it does not fit the list or its own
-// guards, is a [*ValidationError]. The plan itself is not changed.
+// any change if the list is not what the plan was made for. It reads the list again at the end, and returns
+// ErrPlanStale if the list is not what it should be. A plan that is nil, or was changed so that it does not fit the
+// list or its own guards, is a [*ValidationError]. The plan itself is not changed.
 //
 // Additions come before the removals that they cover. A response to an addition must name a task or show the entries.
 // After any other response Apply reads the list before it removes what the addition covers. If an entry is not there,
@@ -51,10 +51,10 @@ type ApplyResult struct {
 // [*TaskError] before anything is removed that the addition covers.
 //
 // When a change fails, what was done stays done; the result says how far it came, and the outcome of the error is
-// [Unknown] as soon as anything was changed. The result is nil only when the error came before any change was tried.
-// To mend the list, plan and apply again. After an Apply with Wait, first wait for the tasks of its result
-// ([TasksService.Wait]): the list shows an entry whose task still runs, so the next Plan counts it as in effect. If such
-// a task failed, remove the entries that it was to add, and add them again.
+// [OutcomeUnknown] as soon as anything was changed. The result is nil only when the error came before any change was
+// tried. To mend the list, plan and apply again. After an Apply with Wait, first wait for the tasks of its result
+// ([TasksService.Wait]): the list shows an entry whose task still runs, so the next Plan counts it as in effect. If
+// such a task failed, remove the entries that it was to add, and add them again.
 //
 // The wait options are those of tasks; WaitTimeout bounds the waits for all of them together. [OnProgress] is called
 // after each call that changes the list, one call at a time, with the part done in percent.
@@ -82,9 +82,9 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		service: s, plan: plan, options: options, wait: wait, waiter: w, began: time.Now(), turn: usercode.NewTurn(), result: &ApplyResult{},
 	}
 	if err := a.carryOut(ctx, current, steps); err != nil {
-		outcome := NotApplied
+		outcome := OutcomeNotApplied
 		if a.uncertain || len(a.unproven) > 0 || a.result.Added+a.result.Removed > 0 {
-			outcome = Unknown
+			outcome = OutcomeUnknown
 		}
 		return a.result, &changeError{err, outcome}
 	}
@@ -167,8 +167,8 @@ type addition struct {
 	response *reply
 }
 
-// add adds one part. When nobody can know whether the service took it, the list is read to find out. With Wait that is not
-// enough, as the list may show what is not in effect: the part is sent once more for its task (open point 26).
+// add adds one part. When nobody can know whether the service took it, the list is read to find out. With Wait that is
+// not enough, as the list may show what is not in effect: the part is sent once more for its task (open point 26).
 func (a *applying) add(ctx context.Context, texts []string) error {
 	const settlements = 3
 	for try := 1; ; try++ {
@@ -177,7 +177,7 @@ func (a *applying) add(ctx context.Context, texts []string) error {
 			return a.accepted(reply, addition{texts, r})
 		}
 		again := a.options.Wait && try == 2 // of what may be in the list
-		refused := OutcomeOf(err) == NotApplied
+		refused := OutcomeOf(err) == OutcomeNotApplied
 		if refused && !again {
 			return err
 		}
@@ -202,8 +202,8 @@ func (a *applying) add(ctx context.Context, texts []string) error {
 	}
 }
 
-// accepted takes what a response proves: it names a task, or shows the entries. Any other was perhaps not written by what
-// keeps the list.
+// accepted takes what a response proves: it names a task, or shows the entries. Any other was perhaps not written by
+// what keeps the list.
 func (a *applying) accepted(reply *AddEntriesReply, added addition) error {
 	switch {
 	case reply.Task != nil:
@@ -232,8 +232,8 @@ func (a *applying) additionsHold(ctx context.Context) error {
 	return a.prove(current)
 }
 
-// prove looks for additions in the list whose responses proved nothing. A response without any sign of its entries, there
-// or in the list, is of no use.
+// prove looks for additions in the list whose responses proved nothing. A response without any sign of its entries,
+// there or in the list, is of no use.
 func (a *applying) prove(current []held) error {
 	has := meanings(current)
 	var failed error
@@ -299,7 +299,7 @@ func (a *applying) remove(ctx context.Context, entries []NetworkListEntry) error
 				}
 				a.turn.Lock()
 				defer a.turn.Unlock()
-				a.uncertain = a.uncertain || now.outcome != NotApplied
+				a.uncertain = a.uncertain || now.outcome != OutcomeNotApplied
 				if failed == nil {
 					failed = now.err
 				}
@@ -400,7 +400,7 @@ func (a *applying) report(status string, complete bool) {
 		percent = 100 * (a.result.Added + a.result.Removed) / total
 	}
 	a.waiter.report(Progress{
-		Kind: "networklist", ID: a.plan.ListID, Status: status, Percent: percent, Complete: complete, Looks: a.calls,
+		Kind: ProgressNetworkList, ID: a.plan.ListID, Status: status, Percent: percent, Complete: complete, Polls: a.calls,
 		Elapsed: time.Since(a.began),
 	})
 }

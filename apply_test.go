@@ -62,7 +62,7 @@ func TestApplyWaitsForTasks(t *testing.T) {
 		reports := 0
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true},
 			webdelivery.PollEvery(time.Second), webdelivery.OnProgress(func(p webdelivery.Progress) {
-				assert.Equal(f, "networklist", p.Kind)
+				assert.Equal(f, webdelivery.ProgressNetworkList, p.Kind)
 				reports++
 			}))
 		require.NoError(f, err)
@@ -85,9 +85,9 @@ func TestAFullList(t *testing.T) {
 		desired := append(slices.Clone(all[6_000:50_000]), all[50_000:55_500]...)
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
 		require.NoError(f, err)
-		assert.Equal(f, 50_000, plan.Largest)
-		assert.Equal(f, 2+6_000, plan.Calls)
-		assert.Zero(f, plan.Unprotected)
+		assert.Equal(f, 50_000, plan.PeakSize)
+		assert.Equal(f, 2+6_000, plan.Requests)
+		assert.Zero(f, plan.UncoveredDuringApply)
 		_, err = watch(f).NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Concurrency: 32})
 		require.NoError(f, err)
 		got, want := f.srv.Entries(listID), slices.Clone(desired)
@@ -106,13 +106,13 @@ func TestAFullListWithNothingToSpare(t *testing.T) {
 		desired := append([]string{"198.18.0.0/31"}, pairs[2:]...)
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
-		assert.Equal(f, 1, plan.Unprotected)
+		assert.Equal(f, 1, plan.UncoveredDuringApply)
 		assert.Contains(f, plan.String(), "the addresses of 1 entries are not covered for a moment")
 
 		desired = append([]string{"198.18.0.0/31"}, pairs[2:49_999]...)
 		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
-		assert.Zero(f, plan.Unprotected, "the last one can go first")
+		assert.Zero(f, plan.UncoveredDuringApply, "the last one can go first")
 		assert.Equal(f, pairs[49_999], plan.Remove[0].Entry)
 	})
 }
@@ -131,7 +131,7 @@ func TestAdditionsThatCoverGoFirst(t *testing.T) {
 		require.Len(f, plan.Add, 5_001)
 		require.Len(f, plan.Remove, 5_001)
 		assert.Equal(f, "198.18.0.0/31", plan.Add[0])
-		assert.Zero(f, plan.Unprotected)
+		assert.Zero(f, plan.UncoveredDuringApply)
 	})
 }
 
@@ -173,7 +173,7 @@ func TestPlanAndApplyConverge(t *testing.T) {
 						return resp, err
 					}),
 				}))})
-				options := webdelivery.PlanOptions{MaxRemove: 1, Aggregate: r.IntN(2) == 0}
+				options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: r.IntN(2) == 0}
 				for round := 0; ; round++ {
 					require.Less(f, round, 40, "it does not converge")
 					f.randomFault(r)
@@ -321,9 +321,9 @@ func TestRoomIsMadeOnlyAsFarAsItMust(t *testing.T) {
 			desired = append(desired, all[50_000:54_000]...)
 			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 			require.NoError(f, err)
-			assert.Equal(f, tt.unprotected, plan.Unprotected)
-			assert.Equal(f, 50_000, plan.Largest)
-			assert.Equal(f, 1, plan.Covering)
+			assert.Equal(f, tt.unprotected, plan.UncoveredDuringApply)
+			assert.Equal(f, 50_000, plan.PeakSize)
+			assert.Equal(f, 1, plan.CoveringAdds)
 		})
 	}
 }
@@ -336,10 +336,10 @@ func TestOutcomeOfAFailedApply(t *testing.T) {
 		fault testserver.Fault
 		want  webdelivery.Outcome
 	}{
-		{"the first addition is refused", testserver.Fault{Method: http.MethodPost, Status: 403}, webdelivery.NotApplied},
-		{"an addition is cut for ever", testserver.Fault{Method: http.MethodPost, Cut: testserver.CutAfterRead}, webdelivery.Unknown},
-		{"a removal is refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.Unknown},
-		{"the last reading is refused", testserver.Fault{Method: http.MethodGet, Skip: 3, Status: 403}, webdelivery.Unknown},
+		{"the first addition is refused", testserver.Fault{Method: http.MethodPost, Status: 403}, webdelivery.OutcomeNotApplied},
+		{"an addition is cut for ever", testserver.Fault{Method: http.MethodPost, Cut: testserver.CutAfterRead}, webdelivery.OutcomeUnknown},
+		{"a removal is refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.OutcomeUnknown},
+		{"the last reading is refused", testserver.Fault{Method: http.MethodGet, Skip: 3, Status: 403}, webdelivery.OutcomeUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -360,7 +360,7 @@ func TestOutcomeOfAFailedApply(t *testing.T) {
 		f.srv.ChangeEntries(listID, []string{"192.0.2.9"}, nil)
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	})
 }
 
@@ -372,8 +372,8 @@ func TestOutcomeOfAFailedRemoval(t *testing.T) {
 		fault testserver.Fault
 		want  webdelivery.Outcome
 	}{
-		{"refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.NotApplied},
-		{"cut for ever", testserver.Fault{Method: http.MethodDelete, Cut: testserver.CutAfterRead}, webdelivery.Unknown},
+		{"refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.OutcomeNotApplied},
+		{"cut for ever", testserver.Fault{Method: http.MethodDelete, Cut: testserver.CutAfterRead}, webdelivery.OutcomeUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

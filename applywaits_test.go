@@ -66,7 +66,7 @@ func TestAFailedAdditionRemovesNothing(t *testing.T) {
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 		var failed *webdelivery.TaskError
 		require.ErrorAs(f, err, &failed)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Removed)
 		assert.Equal(f, []string{"192.0.2.0/25", "192.0.2.128/25"}, f.srv.Entries(listID))
 	})
@@ -97,7 +97,7 @@ func TestApplyAwaitsRoom(t *testing.T) {
 	withList(t, s, all[:50_000], func(f *fixture) {
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, all[1:], webdelivery.PlanOptions{})
 		require.NoError(f, err)
-		assert.Zero(f, plan.Unprotected)
+		assert.Zero(f, plan.UncoveredDuringApply)
 		began := time.Now()
 		var added time.Duration
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true}, webdelivery.PollEvery(time.Second),
@@ -212,10 +212,10 @@ func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 		}
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
-		assert.Zero(f, plan.Unprotected)
-		assert.Equal(f, 50_000, plan.Largest)
+		assert.Zero(f, plan.UncoveredDuringApply)
+		assert.Equal(f, 50_000, plan.PeakSize)
 		assert.Equal(f, all[49_999], plan.Remove[0].Entry, "the obsolete one")
-		assert.Less(f, plan.Calls, 201+100, "more than one at a time, as soon as there is room")
+		assert.Less(f, plan.Requests, 201+100, "more than one at a time, as soon as there is room")
 
 		must := map[string]string{} // what covers an address when it is gone
 		for i, text := range all[:200] {
@@ -263,7 +263,7 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 				if body != "" {
 					require.ErrorContains(f, err, strconv.Quote(body))
 				}
-				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				assert.Zero(f, result.Added)
 				assert.Zero(f, result.Removed)
 				assert.Equal(f, covered, f.srv.Entries(listID))
@@ -290,7 +290,7 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Added)
 	})
 }
@@ -380,7 +380,7 @@ func TestALostAdditionIsAwaited(t *testing.T) {
 		f.fail(testserver.Fault{Method: http.MethodPost, Status: 403})
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Added)
 		assert.Equal(f, []string{"192.0.2.0/25"}, f.srv.Entries(listID))
 	})

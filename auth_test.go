@@ -424,7 +424,7 @@ func TestARefusedLoginCoolsDown(t *testing.T) {
 				wg.Go(func() {
 					err := submit.call(f.Context(), f.client)
 					assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				})
 			}
 			wg.Wait()
@@ -479,7 +479,7 @@ func TestFailedLogins(t *testing.T) {
 				f.fail(tt.fault)
 				err := submit.call(f.Context(), f.client)
 				require.ErrorIs(f, err, tt.want)
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e)
 				assert.Equal(f, "/acme/v1/cache/purge", e.Path)

@@ -116,7 +116,7 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 // DELETE that meets 404 after an attempt that may have worked succeeds and leaves out alone.
 //
 // A method, path, in or out that makes no sense is a [*ValidationError]. A reply that cannot be read into out is
-// [ErrBadReply], and so is null for a struct; of a write the outcome is then [Unknown].
+// [ErrBadReply], and so is null for a struct; of a write the outcome is then [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if !validMethod(method) {
 		return invalid("method", "%q is no HTTP method", method)

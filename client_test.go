@@ -217,7 +217,7 @@ func TestDoAndEnvelopes(t *testing.T) {
 		err := f.client.Do(f.Context(), http.MethodDelete, "/config/things/1", nil, nil)
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
 		require.ErrorContains(f, err, "not yours")
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil), webdelivery.ErrForbidden, "it is no transaction")
 	})
 	inService(t, setup{}, func(f *fixture) {
@@ -280,7 +280,7 @@ func TestDoRefuses(t *testing.T) {
 			inService(t, setup{}, func(f *fixture) {
 				err := f.client.Do(f.Context(), tt.method, tt.path, tt.in, nil)
 				require.ErrorIs(f, err, webdelivery.ErrInvalid)
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Empty(f, f.srv.Requests())
 				assert.Zero(f, f.srv.ForeignDials())
 			})

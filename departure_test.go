@@ -288,7 +288,7 @@ func TestThrottleTimeout(t *testing.T) {
 		{webdelivery.RetryPolicy{MaxAttempts: 1}, 0, 0},
 		{webdelivery.RetryPolicy{MaxAttempts: 2}, 5*time.Minute - 25*time.Second, 5 * time.Minute},
 	} {
-		for status, outcome := range map[int]webdelivery.Outcome{429: webdelivery.NotApplied, 503: webdelivery.Unknown} {
+		for status, outcome := range map[int]webdelivery.Outcome{429: webdelivery.OutcomeNotApplied, 503: webdelivery.OutcomeUnknown} {
 			inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithRetry(tt.policy)}}, func(f *fixture) {
 				f.fail(testserver.Fault{Path: "/cache/purge", Status: status})
 				began := time.Now()
@@ -317,7 +317,7 @@ func TestTheContextEndsThrottling(t *testing.T) {
 		err := submit.call(ctx, f.client)
 		require.ErrorIs(f, err, context.Canceled)
 		assert.Equal(f, 100*time.Second, time.Since(began))
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 	})
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.fail(testserver.Fault{Path: "/cache/purge", Status: 503, Header: http.Header{"Retry-After": {"60"}}})
@@ -341,7 +341,7 @@ func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 		f.fail(testserver.Fault{Path: "/cache/purge", Status: 400, Count: 1})
 		err := submit.call(f.Context(), f.client)
 		require.ErrorIs(f, err, webdelivery.ErrBadRequest)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 	})
 }
 

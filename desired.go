@@ -20,7 +20,7 @@ func readDesired(ctx context.Context, texts []string, merge bool) (*desiredEntri
 	seen := make(ipset.Meanings, cap(d.entries))
 	for i, text := range texts {
 		if i%1024 == 1023 && ctx.Err() != nil { // millions take seconds
-			return nil, &changeError{fmt.Errorf("webdelivery: plan: %w", ctx.Err()), NotApplied}
+			return nil, &changeError{fmt.Errorf("webdelivery: plan: %w", ctx.Err()), OutcomeNotApplied}
 		}
 		e, err := ipset.Parse(text)
 		if err != nil {
@@ -53,7 +53,7 @@ func readDesired(ctx context.Context, texts []string, merge bool) (*desiredEntri
 }
 
 // likelyType is the type of a list that may hold the entries.
-func (d *desiredEntries) likelyType() ListType {
+func (d *desiredEntries) likelyType() NetworkListType {
 	if len(d.entries) == 0 {
 		return ListTypeIP
 	}
@@ -62,7 +62,7 @@ func (d *desiredEntries) likelyType() ListType {
 
 // check refuses entries that do not belong to a list of this type, and new ones that cannot be read. has is what the
 // list holds.
-func (d *desiredEntries) check(listType ListType, has ipset.Meanings) error {
+func (d *desiredEntries) check(listType NetworkListType, has ipset.Meanings) error {
 	fits := len(d.entries) == 0 || listTypeOf(d.entries[0]) == listType
 	if fits && len(d.strange) == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (d *desiredEntries) check(listType ListType, has ipset.Meanings) error {
 }
 
 // problems are what is wrong with the desired entries, each with its place, up to maxProblems.
-func (d *desiredEntries) problems(listType ListType, has func(ipset.Meaning) bool) error {
+func (d *desiredEntries) problems(listType NetworkListType, has func(ipset.Meaning) bool) error {
 	var bad problems
 	for i, text := range d.texts {
 		if bad.full(len(d.texts) - i) {

@@ -115,7 +115,7 @@
 // Retry-After is kept, up to 5 minutes. Each accepted purge shortens the interval a little, and each minute without any
 // purge halves it. So processes that do not know of each other find their shares by themselves: with 8 of them, about
 // 30 % of the requests are refused and no purge is lost. A 503 can also be a fault of the service: the outcome of a
-// purge is [Unknown] until a retry is accepted.
+// purge is [OutcomeUnknown] until a retry is accepted.
 //
 // A reply that is read whole has 32 MiB at most ([WithMaxResponseBytes]). Where the SDK makes many calls by itself, 4
 // run at once. Entries of a network list are sent 5,000 a call.

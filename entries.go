@@ -17,16 +17,16 @@ import (
 )
 
 // listTypeOf returns the type of list that an entry belongs to.
-func listTypeOf(e ipset.Entry) ListType {
+func listTypeOf(e ipset.Entry) NetworkListType {
 	if e.HasAddresses() {
 		return ListTypeIP
 	}
 	return ListTypeGEO
 }
 
-// parseEntries reads entries for a list of one type; of any when want is "", and then the first decides. Everything that
-// is wrong is in one error, each with its place, up to maxProblems.
-func parseEntries(field string, want ListType, texts []string) ([]ipset.Entry, error) {
+// parseEntries reads entries for a list of one type; of any when want is "", and then the first decides. Everything
+// that is wrong is in one error, each with its place, up to maxProblems.
+func parseEntries(field string, want NetworkListType, texts []string) ([]ipset.Entry, error) {
 	var bad problems
 	parsed := make([]ipset.Entry, 0, len(texts))
 	for i, text := range texts {
@@ -50,8 +50,8 @@ func parseEntries(field string, want ListType, texts []string) ([]ipset.Entry, e
 }
 
 // AddEntriesReply is what the service answers to one call that adds entries. The service document does not show it, so
-// each of its fields may be nil (service-interface section 4.6, open point 21). An object with an id is a task only if it
-// has other members of a task, or no other member.
+// each of its fields may be nil (service-interface section 4.6, open point 21). An object with an id is a task only if
+// it has other members of a task, or no other member.
 type AddEntriesReply struct {
 	Task    *Task              `json:"task,omitempty"`    // with no more than its ID when the service gives no more
 	Entries []NetworkListEntry `json:"entries,omitempty"` // those that were added, when the service lists them
@@ -131,8 +131,8 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 }
 
 // PartialError is a change of many entries that stopped on its way ([NetworkListsService.AddEntries]). Each entry that
-// was to be sent is in one of its lists, in order. Its outcome is [NotApplied] when none was or may have been taken,
-// else [Unknown].
+// was to be sent is in one of its lists, in order. Its outcome is [OutcomeNotApplied] when none was or may have been
+// taken, else [OutcomeUnknown].
 type PartialError struct {
 	Accepted    []string // the service has taken these
 	NotAccepted []string // the service has not taken these
@@ -143,7 +143,7 @@ type PartialError struct {
 // newPartialError sorts entries of which those before at were accepted, and count from there failed with err.
 func newPartialError(entries []string, at, count int, err error) *PartialError {
 	e := &PartialError{Accepted: entries[:at], NotAccepted: entries[at:], Err: err}
-	if OutcomeOf(err) != NotApplied {
+	if OutcomeOf(err) != OutcomeNotApplied {
 		e.Unknown, e.NotAccepted = entries[at:at+count], entries[at+count:]
 	}
 	return e
@@ -167,9 +167,9 @@ func (e *PartialError) LogValue() slog.Value {
 // A change of which a part is done is neither applied nor not.
 func (e *PartialError) outcomeOfWrite() Outcome {
 	if len(e.Accepted)+len(e.Unknown) == 0 {
-		return NotApplied
+		return OutcomeNotApplied
 	}
-	return Unknown
+	return OutcomeUnknown
 }
 
 // DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the
@@ -188,10 +188,11 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 // entries are left. The task is nil when the service gives none.
 //
 // If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait
-// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. Otherwise, if
-// entries are left or the page announces more of them, ClearEntries returns an [*EntriesLeftError] with the task. Entries
-// that others added meanwhile count too. A service may remove only some of them with one call (section 8); the call can
-// be repeated. If what is left cannot be read, that error comes with the task, and its outcome is [Unknown].
+// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. Otherwise,
+// if entries are left or the page announces more of them, ClearEntries returns an [*EntriesLeftError] with the task.
+// Entries that others added meanwhile count too. A service may remove only some of them with one call (section 8); the
+// call can be repeated. If what is left cannot be read, that error comes with the task, and its outcome is
+// [OutcomeUnknown].
 //
 // A list that does not exist is [ErrNotFound]. If the response is a list with another id, or gives no address for the
 // deletion, or one that is not below the list, ClearEntries returns [ErrBadReply] and does not clear the list.
@@ -206,7 +207,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	}
 	rest, err := s.Entries(ctx, id, EntryOptions{Count: 1})
 	if err != nil {
-		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), Unknown}
+		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), OutcomeUnknown}
 	}
 	if left := leftIn(rest); left > 0 {
 		return task, &EntriesLeftError{ListID: s.funnel.secrets.Text(id), Left: left}
@@ -256,8 +257,8 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 }
 
 // EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service
-// accepted the deletion, and some entries may be gone, so the outcome is [Unknown]. Repeat the call as long as Left
-// becomes smaller. (Service-interface sections 2.6 and 8, open point 24.)
+// accepted the deletion, and some entries may be gone, so the outcome is [OutcomeUnknown]. Repeat the call as long as
+// Left becomes smaller. (Service-interface sections 2.6 and 8, open point 24.)
 type EntriesLeftError struct {
 	ListID string // UUID of the list
 	Left   int64  // entries that were read afterwards, at least 1; 1 when the service gives no total
@@ -274,4 +275,4 @@ func (e *EntriesLeftError) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("networklist", redact.Line(e.ListID)), slog.Int64("left", e.Left))
 }
 
-func (e *EntriesLeftError) outcomeOfWrite() Outcome { return Unknown }
+func (e *EntriesLeftError) outcomeOfWrite() Outcome { return OutcomeUnknown }

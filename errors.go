@@ -34,39 +34,39 @@ var (
 type Outcome int
 
 const (
-	// Unknown means that the service may have carried out the write, or not. The zero value.
-	Unknown Outcome = iota
-	// NotApplied means that the service certainly did not carry out the write.
-	NotApplied
-	// Applied means that the service carried out the write.
-	Applied
+	// OutcomeUnknown means that the service may have carried out the write, or not. The zero value.
+	OutcomeUnknown Outcome = iota
+	// OutcomeNotApplied means that the service certainly did not carry out the write.
+	OutcomeNotApplied
+	// OutcomeApplied means that the service carried out the write.
+	OutcomeApplied
 )
 
 // String gives "unknown", "not applied" or "applied".
 func (o Outcome) String() string {
 	switch o {
-	case NotApplied:
+	case OutcomeNotApplied:
 		return "not applied"
-	case Applied:
+	case OutcomeApplied:
 		return "applied"
 	default:
 		return "unknown"
 	}
 }
 
-// OutcomeOf tells what became of the write that returned err. It is [Applied] for a nil error, and for a write that the
-// service accepted in a reply that lacks what was wanted of it; [NotApplied] for one that never left the process or
-// that the service refused, and for a call that only reads, except Wait: there it is [Unknown], the outcome of what was
-// waited for; [Unknown] for all else, errors of other packages included.
+// OutcomeOf tells what became of the write that returned err. It is [OutcomeApplied] for a nil error, and for a write
+// that the service accepted in a reply that lacks what was wanted of it; [OutcomeNotApplied] for one that never left
+// the process or that the service refused, and for a call that only reads, except Wait: there it is [OutcomeUnknown],
+// the outcome of what was waited for; [OutcomeUnknown] for all else, errors of other packages included.
 func OutcomeOf(err error) Outcome {
 	if err == nil {
-		return Applied
+		return OutcomeApplied
 	}
 	var known interface{ outcomeOfWrite() Outcome }
 	if errors.As(err, &known) {
 		return known.outcomeOfWrite()
 	}
-	return Unknown
+	return OutcomeUnknown
 }
 
 // Error is a call that failed on its way or that the service refused (service-interface section 7). It never holds a
@@ -156,8 +156,8 @@ func (e *Error) LogValue() slog.Value {
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
 // ValidationError is a request refused before it was sent: the service document says that it is invalid, or the SDK
-// keeps its user from it, as a plan that removes too much. It matches [ErrInvalid], and its outcome is [NotApplied].
-// Several of them come joined, a hundred at most; errors.As finds the first.
+// keeps its user from it, as a plan that removes too much. It matches [ErrInvalid], and its outcome is
+// [OutcomeNotApplied]. Several of them come joined, a hundred at most; errors.As finds the first.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
 	Reason string // what is wrong with it
@@ -176,7 +176,7 @@ func (e *ValidationError) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", redact.Line(e.Reason)))
 }
 
-func (e *ValidationError) outcomeOfWrite() Outcome { return NotApplied }
+func (e *ValidationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // invalid makes a ValidationError.
 func invalid(field, format string, args ...any) *ValidationError {

@@ -57,15 +57,15 @@ func TestErrorsInALog(t *testing.T) {
 // A failed task or transaction may have changed something; a foreign error tells nothing; no error means done.
 func TestOutcomeOfOtherErrors(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, webdelivery.Applied, webdelivery.OutcomeOf(nil))
-	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(assert.AnError))
-	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(&webdelivery.TaskError{Task: &webdelivery.Task{}}))
+	assert.Equal(t, webdelivery.OutcomeApplied, webdelivery.OutcomeOf(nil))
+	assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(assert.AnError))
+	assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(&webdelivery.TaskError{Task: &webdelivery.Task{}}))
 	require.EqualError(t, &webdelivery.TaskError{Task: &webdelivery.Task{ID: "made-up"}}, "webdelivery: task made-up failed")
-	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{}}))
+	assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{}}))
 	wrapped := fmt.Errorf("deploy: %w", &webdelivery.ValidationError{Field: "uris", Reason: "is empty"})
-	assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(wrapped))
+	assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(wrapped))
 	assert.Equal(t, "unknown not applied applied",
-		fmt.Sprint(webdelivery.Unknown, " ", webdelivery.NotApplied, " ", webdelivery.Applied))
+		fmt.Sprint(webdelivery.OutcomeUnknown, " ", webdelivery.OutcomeNotApplied, " ", webdelivery.OutcomeApplied))
 }
 
 // Each sentinel matches its own status and no other.

@@ -120,7 +120,7 @@ func ExampleNetworkListsService_Plan_emptyFeed() {
 
 	_, err := client.NetworkLists.Plan(ctx, id, nil, webdelivery.PlanOptions{})
 	fmt.Println(err)
-	// Output: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 0.2 of them may be; set MaxRemove to 1 to allow it
+	// Output: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 1 may be (20%); set MaxRemove to "5" or "100%" to allow it
 }
 
 // A service may remove only some of the entries with one call. Then the error says how many are left.

@@ -71,7 +71,7 @@ func Example_deployPurge() {
 func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID string, feed []string) error {
 	const tries = 3
 	for try := 1; ; try++ {
-		plan, err := client.NetworkLists.Plan(ctx, listID, feed, webdelivery.PlanOptions{MaxRemove: 0.2})
+		plan, err := client.NetworkLists.Plan(ctx, listID, feed, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.2)})
 		switch {
 		case errors.Is(err, webdelivery.ErrInvalid):
 			return fmt.Errorf("this feed with these options makes no plan, the list stays as it is: %w", err)
@@ -112,7 +112,7 @@ func Example_nightlyBlocklist() {
 	// - 203.0.113.7
 	// added 1, removed 1; 5 entries
 	// <nil> [192.0.2.1 192.0.2.5 192.0.2.9 198.51.100.0/24 2001:db8::/48]
-	// this feed with these options makes no plan, the list stays as it is: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 0.2 of them may be; set MaxRemove to 1 to allow it
+	// this feed with these options makes no plan, the list stays as it is: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 1 may be (20%); set MaxRemove to "5" or "100%" to allow it
 }
 
 // siemEvent is a line of the export; a pointer is null where the event has no such thing.

@@ -233,11 +233,11 @@ func ExampleOutcomeOf() {
 
 	_, err := client.Purge.Submit(ctx, request)
 	switch webdelivery.OutcomeOf(err) {
-	case webdelivery.Applied:
+	case webdelivery.OutcomeApplied:
 		fmt.Println("purged")
-	case webdelivery.NotApplied:
+	case webdelivery.OutcomeNotApplied:
 		fmt.Println("nothing was purged")
-	case webdelivery.Unknown:
+	case webdelivery.OutcomeUnknown:
 		fmt.Println("perhaps purged; purging again does no harm")
 	}
 	// Output: nothing was purged

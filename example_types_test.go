@@ -19,7 +19,7 @@ func ExamplePurgeQueue() {
 
 	queue := client.Purge.NewQueue(webdelivery.QueueOptions{
 		Wait:    true,
-		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Sent, "sent,", s.Pending, "pending") },
+		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Accepted, "sent,", s.Pending, "pending") },
 	})
 	_, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Prefix("www.example.com/img/"))
 	if err := queue.Close(ctx); err != nil { // it returns after the last OnStats
@@ -56,7 +56,7 @@ func ExampleTransactionError() {
 	var failed *webdelivery.TransactionError
 	if errors.As(err, &failed) {
 		fmt.Println(failed.Transaction.TransactionStatus, "with", failed.Transaction.TransactionStatusDescription)
-		fmt.Println("perhaps purged:", webdelivery.OutcomeOf(err) == webdelivery.Unknown)
+		fmt.Println("perhaps purged:", webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown)
 	}
 	// Output:
 	// FAILED with 2 caches are silent
@@ -101,7 +101,7 @@ func ExampleNetworkListsService_Apply() {
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
 	feed := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "203.0.113.9"}
-	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{MaxRemove: 0.5})
+	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.5)})
 	if err != nil {
 		fmt.Println(err)
 		return

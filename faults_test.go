@@ -93,20 +93,20 @@ func TestOutcomeOfAFailedWrite(t *testing.T) {
 		faults []testserver.Fault
 		want   webdelivery.Outcome
 	}{
-		{"refused", postWrite, []testserver.Fault{{Status: 400}}, webdelivery.NotApplied},
-		{"cut after the service read it", postWrite, []testserver.Fault{{Cut: testserver.CutAfterRead}}, webdelivery.Unknown},
-		{"500", postWrite, []testserver.Fault{{Status: 500}}, webdelivery.Unknown},
-		{"503 with Retry-After, for ever", postWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.NotApplied},
+		{"refused", postWrite, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
+		{"cut after the service read it", postWrite, []testserver.Fault{{Cut: testserver.CutAfterRead}}, webdelivery.OutcomeUnknown},
+		{"500", postWrite, []testserver.Fault{{Status: 500}}, webdelivery.OutcomeUnknown},
+		{"503 with Retry-After, for ever", postWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.OutcomeNotApplied},
 		{
 			"a purge cut, and then refused: the first may have been taken", submit,
 			[]testserver.Fault{{Count: 1, Cut: testserver.CutAfterRead}, {Status: 400}},
-			webdelivery.Unknown,
+			webdelivery.OutcomeUnknown,
 		},
-		{"a purge refused", submit, []testserver.Fault{{Status: 400}}, webdelivery.NotApplied},
+		{"a purge refused", submit, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
 		{
 			"a success that is an HTML page", submit,
 			[]testserver.Fault{{Status: 201, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}}},
-			webdelivery.Unknown,
+			webdelivery.OutcomeUnknown,
 		},
 	}
 	for _, tt := range tests {
@@ -191,7 +191,7 @@ func TestAnUnknownTransportProvesNothing(t *testing.T) {
 		})
 		client := f.newClient(f.srv.URL(), setup{})
 		err := postWrite.call(f.Context(), client)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Equal(f, 1, calls)
 	})
 }

@@ -200,7 +200,7 @@ func TestGivingUpLeavesNoHole(t *testing.T) {
 			wg.Go(func() {
 				err := submit.call(impatient, f.client)
 				assert.ErrorIs(f, err, context.Canceled)
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 		}
 		synctest.Wait()
@@ -233,7 +233,7 @@ func TestABrokenLimiterSendsNothing(t *testing.T) {
 	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(broken)}}, func(f *fixture) {
 		err := submit.call(f.Context(), f.client)
 		require.ErrorIs(f, err, assert.AnError)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.Zero(f, f.requests(submit))
 		assert.Equal(f, int32(1), waits.Load())
 	})
@@ -266,7 +266,7 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 		began := time.Now()
 		err := submit.call(ctx, f.client)
 		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.Zero(f, time.Since(began))
 	}
 	inFakeTime(t, setup{}, func(f *fixture) {

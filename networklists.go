@@ -24,14 +24,14 @@ type NetworkListsService struct {
 	tasks  *TasksService
 }
 
-// ListType is what a network list holds (service-interface section 2.6).
-type ListType string
+// NetworkListType is what a network list holds (service-interface section 2.6).
+type NetworkListType string
 
 const (
 	// ListTypeIP is a list of IPv4 addresses, IPv6 addresses and CIDR ranges.
-	ListTypeIP ListType = "IP"
+	ListTypeIP NetworkListType = "IP"
 	// ListTypeGEO is a list of ISO 3166-1 two-letter country codes.
-	ListTypeGEO ListType = "GEO"
+	ListTypeGEO NetworkListType = "GEO"
 )
 
 // Limits of network lists (service-interface section 8).
@@ -42,14 +42,14 @@ const (
 
 // NetworkList is a named list (service-interface section 2.6). Times are in UTC.
 type NetworkList struct {
-	URI         string   `json:"uri"`           // address of the list
-	ID          string   `json:"id"`            // UUID
-	Type        ListType `json:"type"`          // what its entries are
-	List        []string `json:"list,omitzero"` // entries; nil when the service left them out, empty when there are none
-	Name        string   `json:"name"`          // for people; the document says nothing of its length
-	Description string   `json:"description"`   // may be empty; collections may leave it out
-	Deprecated  bool     `json:"deprecated"`    // left out of collections that do not ask for it
-	EntriesURI  string   `json:"entries_uri"`   // address of its entries
+	URI         string          `json:"uri"`           // address of the list
+	ID          string          `json:"id"`            // UUID
+	Type        NetworkListType `json:"type"`          // what its entries are
+	List        []string        `json:"list,omitzero"` // entries; nil when the service left them out, empty when there are none
+	Name        string          `json:"name"`          // for people; the document says nothing of its length
+	Description string          `json:"description"`   // may be empty; collections may leave it out
+	Deprecated  bool            `json:"deprecated"`    // left out of collections that do not ask for it
+	EntriesURI  string          `json:"entries_uri"`   // address of its entries
 	// EntriesBatchDeletionURI is where all entries are removed at once; ClearEntries does it.
 	EntriesBatchDeletionURI string    `json:"entries_batch_deletion_uri"`
 	CreationTimestamp       time.Time `json:"creation_timestamp,omitzero"` // when it was created
@@ -131,10 +131,10 @@ func (e *NetworkListEntry) lacks() string {
 // NetworkListEntryInfo is what the service tells of one entry by its id: not the entry itself, but where it belongs
 // (service-interface section 2.6).
 type NetworkListEntryInfo struct {
-	URI            string   `json:"uri"`              // address of the entry
-	ID             string   `json:"id"`               // UUID
-	Type           ListType `json:"type"`             // of its list
-	NetworkListURI string   `json:"network_list_uri"` // address of its list
+	URI            string          `json:"uri"`              // address of the entry
+	ID             string          `json:"id"`               // UUID
+	Type           NetworkListType `json:"type"`             // of its list
+	NetworkListURI string          `json:"network_list_uri"` // address of its list
 }
 
 func (i *NetworkListEntryInfo) resourceKind() resourceKind { return kindEntryInfo }
@@ -145,11 +145,11 @@ func (i *NetworkListEntryInfo) evident() bool              { return i.NetworkLis
 // NetworkListOptions selects lists (service-interface section 4.6). A zero field is not sent: the service's defaults
 // hold.
 type NetworkListOptions struct {
-	Type       ListType `url:"type,omitempty"`       // zero: both
-	Deprecated bool     `url:"deprecated,omitempty"` // true includes deprecated lists
-	Page       int      `url:"page,omitempty"`       // from 1; All begins there
-	Count      int      `url:"count,omitempty"`      // lists a page; the service's default is 10
-	MaxPages   int      `url:"-"`                    // All ends with a *PaginationError when more pages follow; 0: no bound
+	Type       NetworkListType `url:"type,omitempty"`       // zero: both
+	Deprecated bool            `url:"deprecated,omitempty"` // true includes deprecated lists
+	Page       int             `url:"page,omitempty"`       // from 1; All begins there
+	Count      int             `url:"count,omitempty"`      // lists a page; the service's default is 10
+	MaxPages   int             `url:"-"`                    // All ends with a *PaginationError when more pages follow; 0: no bound
 }
 
 // EntryOptions selects pages of entries (service-interface section 4.6). A zero field is not sent: the service's

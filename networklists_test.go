@@ -261,7 +261,7 @@ func TestEntriesAreRefused(t *testing.T) {
 		}
 		assert.NotContains(f, err.Error(), "entries[0]")
 		assert.NotContains(f, err.Error(), "entries[4]")
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 
 		_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, addresses(50_001))
 		require.ErrorIs(f, err, webdelivery.ErrInvalid)
@@ -293,11 +293,11 @@ func TestPartialErrors(t *testing.T) {
 		accepted, not, unknown int
 		outcome                webdelivery.Outcome
 	}{
-		{"the second is refused", testserver.Fault{Skip: 1, Status: 400}, 5000, 7000, 0, webdelivery.Unknown},
-		{"the second is cut", testserver.Fault{Skip: 1, Cut: testserver.CutAfterExecute}, 5000, 2000, 5000, webdelivery.Unknown},
-		{"the third fails", testserver.Fault{Skip: 2, Status: 500}, 10000, 0, 2000, webdelivery.Unknown},
-		{"the first is refused", testserver.Fault{Status: 403}, 0, 12000, 0, webdelivery.NotApplied},
-		{"the first is cut", testserver.Fault{Cut: testserver.CutBeforeRead}, 0, 7000, 5000, webdelivery.Unknown},
+		{"the second is refused", testserver.Fault{Skip: 1, Status: 400}, 5000, 7000, 0, webdelivery.OutcomeUnknown},
+		{"the second is cut", testserver.Fault{Skip: 1, Cut: testserver.CutAfterExecute}, 5000, 2000, 5000, webdelivery.OutcomeUnknown},
+		{"the third fails", testserver.Fault{Skip: 2, Status: 500}, 10000, 0, 2000, webdelivery.OutcomeUnknown},
+		{"the first is refused", testserver.Fault{Status: 403}, 0, 12000, 0, webdelivery.OutcomeNotApplied},
+		{"the first is cut", testserver.Fault{Cut: testserver.CutBeforeRead}, 0, 7000, 5000, webdelivery.OutcomeUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -392,7 +392,7 @@ func assertNotCleared(f *fixture, address string) {
 	require.ErrorIs(f, err, webdelivery.ErrBadReply, address)
 	require.NotErrorIs(f, err, webdelivery.ErrInvalid)
 	require.ErrorContains(f, err, "entries_batch_deletion_uri")
-	assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+	assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	assert.Zero(f, f.srv.ForeignDials())
 	assert.Len(f, f.srv.Requests(), 1)
 	assert.NotEmpty(f, f.srv.Entries(listID))
@@ -472,7 +472,7 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 				assert.Equal(f, webdelivery.EntriesLeftError{ListID: listID, Left: tt.left}, *left)
 				require.ErrorContains(f, err, fmt.Sprint(tt.left))
 				assert.Contains(f, logged(err), fmt.Sprint("left=", tt.left))
-				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 			})
 		})
 	}
@@ -508,7 +508,7 @@ func TestClearEntriesThatCannotReadWhatIsLeft(t *testing.T) {
 			task, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
 			assert.NotNil(f, task)
 			require.ErrorIs(f, err, is)
-			assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		})
 	}
 }
@@ -780,7 +780,7 @@ func TestABatchDeletionOfAnotherList(t *testing.T) {
 				return
 			}
 			require.ErrorIs(f, err, webdelivery.ErrBadReply)
-			assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			assert.Zero(f, f.srv.Count(http.MethodPost, ""))
 		})
 	}

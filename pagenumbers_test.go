@@ -239,7 +239,7 @@ func checkEnd(f *fixture, err, is error, broken bool, pages int) {
 	case broken:
 		require.ErrorAs(f, err, &e)
 		assert.Equal(f, pages, e.Page)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	case is != nil:
 		require.ErrorIs(f, err, is)
 	default:

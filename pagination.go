@@ -82,7 +82,7 @@ func (e *PaginationError) Error() string {
 	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(e.Reason))
 }
 
-func (e *PaginationError) outcomeOfWrite() Outcome { return NotApplied }
+func (e *PaginationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // pageRead is a page with what the response says of its place in the collection.
 type pageRead[T any] struct {

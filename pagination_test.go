@@ -144,7 +144,7 @@ func TestAllTasksNeverFollowNextURIAstray(t *testing.T) {
 				assert.Equal(f, []string{"a"}, ids)
 				assertBroken(f, err, 1)
 				assert.NotContains(f, fmt.Sprint(err), "secret")
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 		})
 	}

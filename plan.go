@@ -2,6 +2,7 @@ package webdelivery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,32 +28,60 @@ var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 // Plan is what would change in a network list. It can be stored as JSON and applied later, by another process too.
 // [NetworkListsService.Plan] makes it; one that was changed since may be refused by Apply.
 type Plan struct {
+	// Version is that of the stored form, 1. A plan of another version is refused when it is read and when it is applied.
+	Version int `json:"version"`
+
 	ListID string             `json:"list_id"` // UUID
-	Type   ListType           `json:"type"`    // of the list
+	Type   NetworkListType    `json:"type"`    // of the list
 	Name   string             `json:"name"`    // of the list
 	Add    []string           `json:"add"`     // in the order in which they are added
 	Remove []NetworkListEntry `json:"remove"`  // in the order in which they are removed
 	Keep   int                `json:"keep"`    // entries that stay
-	// Largest is the most entries that the list holds on the way.
-	Largest int `json:"largest"`
-	// Calls is how many calls Apply makes to change the list; reading it comes on top.
-	Calls int `json:"calls"`
-	// Covering is how many of Add, from the first, cover addresses of entries that are removed. Unless Apply waits and a task
+	// PeakSize is the most entries that the list holds on the way.
+	PeakSize int `json:"peak_size"`
+	// Requests is how many requests Apply sends to change the list; reading it comes on top.
+	Requests int `json:"requests"`
+	// CoveringAdds is how many of Add, from the first, cover addresses of entries that are removed. Unless Apply waits and a task
 	// is named, it assumes that they are in effect when their call was accepted.
-	Covering int `json:"covering"`
-	// MaxRemove is that of the options, with the default in place of 0. Apply keeps to it too.
-	MaxRemove float64 `json:"max_remove"`
+	CoveringAdds int `json:"covering_adds"`
+	// MaxRemove is that of the options, with the default in place of "". Apply keeps to it too.
+	MaxRemove RemovalLimit `json:"max_remove"`
 	// MaxAdd is that of the options, with the default in place of 0. Apply keeps to it too.
 	MaxAdd int `json:"max_add"`
 	// WidestIPv4 is that of the options, with the default in place of 0. Apply keeps to it too.
 	WidestIPv4 int `json:"widest_ipv4"`
 	// WidestIPv6 is that of the options, with the default in place of 0. Apply keeps to it too.
 	WidestIPv6 int `json:"widest_ipv6"`
-	// Unprotected is how many entries must be removed before the added ones that cover their addresses, because the list
+	// UncoveredDuringApply is how many entries must be removed before the added ones that cover their addresses, because the list
 	// has no room for both. No order of the changes leaves fewer addresses uncovered at once.
-	Unprotected int `json:"unprotected"`
-	// Before is a fingerprint of the list that was compared, by which Apply knows it again.
-	Before string `json:"before"`
+	UncoveredDuringApply int `json:"uncovered_during_apply"`
+	// Fingerprint is one of the list that was compared, by which Apply knows it again.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// planVersion changes with the members of a Plan. Version 0 is that of plans that were stored before there was one.
+const planVersion = 1
+
+// UnmarshalJSON reads a stored plan. It returns a [*ValidationError] for a plan of another version: plan again.
+func (p *Plan) UnmarshalJSON(b []byte) error {
+	var stored struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(b, &stored); err != nil {
+		return err
+	}
+	if err := checkVersion(stored.Version); err != nil {
+		return err
+	}
+	type plain Plan
+	return json.Unmarshal(b, (*plain)(p))
+}
+
+func checkVersion(version int) error {
+	if version == planVersion {
+		return nil
+	}
+	return invalid("version", "the plan has version %d, and this SDK applies version %d; plan again", version, planVersion)
 }
 
 // Empty tells whether the list is as desired.
@@ -74,12 +103,12 @@ func (p *Plan) String() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %d entries become %d, %d at most on the way; %d calls\n",
-		len(p.Add), len(p.Remove), p.Keep, p.Keep+len(p.Remove), p.Size(), p.Largest, p.Calls)
-	if p.Unprotected > 0 {
-		fmt.Fprintf(&b, "the list is full: the addresses of %d entries are not covered for a moment\n", p.Unprotected)
+		len(p.Add), len(p.Remove), p.Keep, p.Keep+len(p.Remove), p.Size(), p.PeakSize, p.Requests)
+	if p.UncoveredDuringApply > 0 {
+		fmt.Fprintf(&b, "the list is full: the addresses of %d entries are not covered for a moment\n", p.UncoveredDuringApply)
 	}
-	if p.Covering > 0 && len(p.Remove) > 0 {
-		fmt.Fprintf(&b, "%d added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n", p.Covering)
+	if p.CoveringAdds > 0 && len(p.Remove) > 0 {
+		fmt.Fprintf(&b, "%d added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n", p.CoveringAdds)
 	}
 	for i, e := range p.Add {
 		if i == shownEntries {
@@ -141,7 +170,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 
 // newPlan compares by meaning, and orders what follows from it. has is what current means.
 func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ipset.Entry) (*Plan, error) {
-	p := &Plan{ListID: list.ID, Type: list.Type, Name: list.Name, Before: fingerprint(current)}
+	p := &Plan{Version: planVersion, ListID: list.ID, Type: list.Type, Name: list.Name, Fingerprint: fingerprint(current)}
 	wants := make(ipset.Meanings, len(wanted))
 	add := make([]ipset.Entry, 0, len(wanted))
 	for _, e := range wanted {
@@ -177,7 +206,7 @@ func (p *Plan) order(keep []*held, add []ipset.Entry, remove []*held) {
 	for at, i := range o.Remove {
 		p.Remove[at] = remove[i].NetworkListEntry
 	}
-	p.Largest, p.Calls, p.Covering, p.Unprotected = o.Largest, o.Calls, o.Covering, o.Uncovering
+	p.PeakSize, p.Requests, p.CoveringAdds, p.UncoveredDuringApply = o.Largest, o.Calls, o.Covering, o.Uncovering
 }
 
 // listLimits are those of service-interface section 8.
@@ -202,8 +231,11 @@ func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
 // checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
 // have made it. It returns the plan as it is carried out, and its steps.
 func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
-	if fingerprint(current) != p.Before {
-		return nil, nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), NotApplied}
+	if err := checkVersion(p.Version); err != nil {
+		return nil, nil, err
+	}
+	if fingerprint(current) != p.Fingerprint {
+		return nil, nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
 	add, err := parseEntries("add", p.Type, p.Add)
 	if err != nil {
@@ -221,15 +253,14 @@ func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
 		}
 		delete(there, e.ID)
 	}
-	if p.Keep != len(there) || p.Size() > maxListEntries || p.Covering < 0 || p.Covering > len(p.Add) {
+	if p.Keep != len(there) || p.Size() > maxListEntries || p.CoveringAdds < 0 || p.CoveringAdds > len(p.Add) {
 		return nil, nil, invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
 			p.Keep, len(p.Remove), len(p.Add), len(current))
 	}
-	guards := p.guards() // those that an earlier version did not store get their defaults
+	guards := p.guards()
 	if err := guards.normalize(); err != nil {
 		return nil, nil, err
 	}
-	guards.MaxRemove = p.MaxRemove // which every version stores: 0 allows none
 	p.guard(guards)
 	if err := guards.check(len(current), p.Add, p.Remove, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
 		return nil, nil, err

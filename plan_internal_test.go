@@ -26,7 +26,7 @@ func TestAPlanThatWouldNotFit(t *testing.T) {
 	plan, err := newPlan(list, current, meanings(current), wanted)
 	require.NoError(t, err)
 	assert.Equal(t, maxListEntries, plan.Keep)
-	assert.Equal(t, maxListEntries, plan.Largest)
+	assert.Equal(t, maxListEntries, plan.PeakSize)
 
 	_, err = newPlan(list, current, meanings(current), append(wanted, ipset.Read("203.0.113.1")))
 	var invalid *ValidationError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 )
 
 // anything allows a plan to remove all of the list.
-var anything = webdelivery.PlanOptions{MaxRemove: 1}
+var anything = webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll}
 
 // What a plan says of a list and a desired set, compared by meaning (open point 27).
 func TestPlan(t *testing.T) {
@@ -33,8 +34,8 @@ func TestPlan(t *testing.T) {
 		assert.NotEmpty(f, plan.Remove[0].ID)
 		assert.Equal(f, 3, plan.Keep)
 		assert.Equal(f, 4, plan.Size())
-		assert.Equal(f, 5, plan.Largest, "added before removed")
-		assert.Equal(f, 2, plan.Calls)
+		assert.Equal(f, 5, plan.PeakSize, "added before removed")
+		assert.Equal(f, 2, plan.Requests)
 		assert.False(f, plan.Empty())
 		assert.Equal(f, `IP list blocklist (`+listID+`): add 1, remove 1, keep 3; 4 entries become 4, 5 at most on the way; 2 calls
 + 203.0.113.7
@@ -91,10 +92,22 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{"21 of 100 by default", list[21:], webdelivery.PlanOptions{}, "MaxRemove"},
 		{"an empty feed", nil, webdelivery.PlanOptions{}, "MaxRemove"},
 		{"an empty feed, told to go on", nil, anything, ""},
-		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: 0.29}, ""},
-		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: 0.29}, "MaxRemove"},
-		{"MaxRemove below 0", list, webdelivery.PlanOptions{MaxRemove: -0.1}, "MaxRemove"},
-		{"MaxRemove above 1", list, webdelivery.PlanOptions{MaxRemove: 20}, "MaxRemove"},
+		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, ""},
+		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, "MaxRemove"},
+		{"29 of 100, at most 29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, ""},
+		{"30 of 100, at most 29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, "MaxRemove"},
+		{"1 of 100, none allowed", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, "MaxRemove"},
+		{"1 of 100, at most 0", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(0)}, "MaxRemove"},
+		{"1 of 100, a share of 0", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0)}, "MaxRemove"},
+		{"none of 100, none allowed", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, ""},
+		{"more than the list has", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(1_000_000)}, ""},
+		{"a text that is a limit", list[30:], webdelivery.PlanOptions{MaxRemove: "30.0%"}, ""},
+		{"a share below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-0.1)}, "MaxRemove"},
+		{"a share above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.01)}, "MaxRemove"},
+		{"a share that is no number", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove"},
+		{"a number below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(-1)}, "MaxRemove"},
+		{"a text that is no limit", list, webdelivery.PlanOptions{MaxRemove: "half"}, "MaxRemove"},
+		{"a share without its sign", list, webdelivery.PlanOptions{MaxRemove: "0.2"}, "MaxRemove"},
 		{"50,000", append(addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, ""},
 		{"50,001", addresses(50_001), webdelivery.PlanOptions{}, "desired"},
 		{"a country", []string{list[0], "DE"}, anything, "desired[1]"},
@@ -148,7 +161,7 @@ func TestPlansThatDoNotFit(t *testing.T) {
 		"removes less":                func(p *webdelivery.Plan) { p.Remove = nil },
 		"adds what is no entry":       func(p *webdelivery.Plan) { p.Add = append(p.Add, "www.example.com") },
 		"adds more than there may be": func(p *webdelivery.Plan) { p.Add = addresses(50_000) },
-		"another list":                func(p *webdelivery.Plan) { p.Before = "0" },
+		"another list":                func(p *webdelivery.Plan) { p.Fingerprint = "0" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +221,7 @@ func TestPlanAggregates(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture) {
 		desired := []string{"192.0.2.0/25", "192.0.2.128/26", "192.0.2.192/26", "192.0.2.7", "203.0.113.9/32"}
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxRemove: 1, Aggregate: true})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: true})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"192.0.2.0/24"}, plan.Add)
 		require.Len(f, plan.Remove, 1)
@@ -219,13 +232,31 @@ func TestPlanAggregates(t *testing.T) {
 	})
 	inFakeTime(t, setup{}, func(f *fixture) {
 		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE", "FR"}})
-		plan, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"de", "AT"}, webdelivery.PlanOptions{MaxRemove: 1, Aggregate: true})
+		plan, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"de", "AT"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: true})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"AT"}, plan.Add)
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"DE", "AT"}, f.srv.Entries(id))
 	})
+}
+
+// A plan that was stored by another version is refused by that name, whatever its members have become since.
+func TestPlansOfOtherVersions(t *testing.T) {
+	t.Parallel()
+	for stored, says := range map[string]string{
+		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has version 0, and this SDK applies version 1; plan again",
+		`{"version":2,"max_remove":{"share":0.2}}`:                  "invalid version: the plan has version 2",
+		`{"version":1,"max_remove":0.2}`:                            "max_remove",
+		`[]`:                                                        "array",
+	} {
+		var plan webdelivery.Plan
+		require.ErrorContains(t, json.Unmarshal([]byte(stored), &plan), says)
+		assert.Empty(t, plan.ListID)
+	}
+	var plan webdelivery.Plan
+	require.NoError(t, json.Unmarshal([]byte(`{"version":1,"list_id":"l","max_remove":"none","peak_size":5,"fingerprint":"f"}`), &plan))
+	assert.Equal(t, webdelivery.Plan{Version: 1, ListID: "l", MaxRemove: webdelivery.RemoveNone, PeakSize: 5, Fingerprint: "f"}, plan)
 }
 
 // A plan that was stored and changed by hand: what it removes must be in the list, once, and no more than MaxRemove; a
@@ -239,7 +270,10 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 			p.Remove, p.Keep = append(p.Remove, p.Remove[0]), p.Keep-1
 		},
 		"no id":                 func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = "" },
-		"more covering than is": func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Covering = 7 },
+		"another version":       func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version++ },
+		"no version":            func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version = 0 },
+		"no limit":              func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.MaxRemove = "half" },
+		"more covering than is": func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = 7 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +315,7 @@ func TestPlanRefusesBeforeItReads(t *testing.T) {
 		restore := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
 		require.ErrorIs(f, err, webdelivery.ErrBadReply, "another list")
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.Nil(f, plan)
 		upper := strings.ToUpper(listID)
 		restore()
@@ -325,7 +359,7 @@ func TestPlanBoundsTheWorkOfProblems(t *testing.T) {
 		_, err := f.client.NetworkLists.Plan(ctx, listID, numbered(60_000), anything)
 		require.ErrorIs(f, err, context.Canceled)
 		require.NotErrorIs(f, err, webdelivery.ErrInvalid)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.Zero(f, f.srv.Count(http.MethodPost, ""))
 	})
 }
@@ -362,7 +396,7 @@ func TestTheLargestOfAListThatShrinks(t *testing.T) {
 	inReliableService(t, setup{}, func(f *fixture) {
 		plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{"192.0.2.1"}, anything)
 		require.NoError(f, err)
-		assert.Equal(f, 3, plan.Largest)
-		assert.Equal(f, 2, plan.Calls)
+		assert.Equal(f, 3, plan.PeakSize)
+		assert.Equal(f, 2, plan.Requests)
 	})
 }

@@ -17,11 +17,11 @@ import (
 // PlanOptions say how a plan is made. The zero value is a good one. MaxRemove, MaxAdd, WidestIPv4 and WidestIPv6 are
 // guards: if a plan would pass one of them, Plan returns a [*ValidationError] whose Field is its name, which says the
 // value that allows the plan. If it would pass several, or one with several entries, their errors are joined, up to 100
-// ([errors.Join]). To allow every plan, set MaxRemove to 1, and WidestIPv4 and WidestIPv6 to -1.
+// ([errors.Join]). To allow every plan, set MaxRemove to [RemoveAll], and WidestIPv4 and WidestIPv6 to -1.
 type PlanOptions struct {
-	// MaxRemove is the largest part of the list that the plan may remove, above 0 and at most 1; a larger one is refused,
-	// so that an empty feed cannot open a firewall. 0 means 0.2. 1 allows all of it, and 1e-9 nothing.
-	MaxRemove float64
+	// MaxRemove bounds how many entries of the list the plan may remove, so that an empty feed cannot open a firewall. The
+	// zero value allows 20 % of them.
+	MaxRemove RemovalLimit
 	// MaxAdd is the most entries that the plan may add. 0 means 50,000, which is all that a list can hold: no guard. Set it
 	// if a feed may be poisoned, as many ranges may each be within the bounds of their width.
 	MaxAdd int
@@ -39,7 +39,6 @@ type PlanOptions struct {
 
 // Defaults of PlanOptions. Nobody is assigned more than a /8 of IPv4 or a /19 of IPv6.
 const (
-	defaultMaxRemove  = 0.2
 	defaultWidestIPv4 = 8
 	defaultWidestIPv6 = 19
 )
@@ -50,8 +49,9 @@ const anyWidth = -1
 // normalize refuses guards that make no sense, and puts the defaults in place of zero.
 func (o *PlanOptions) normalize() error {
 	var p problems
-	if !(o.MaxRemove >= 0 && o.MaxRemove <= 1) {
-		p.add("MaxRemove", "%v is not between 0 and 1", o.MaxRemove)
+	o.MaxRemove = cmp.Or(o.MaxRemove, defaultRemovals)
+	if _, ok := o.MaxRemove.of(0); !ok {
+		p.add("MaxRemove", "%q is neither none, all, a share from 0%% to 100%%, nor a number of entries", string(o.MaxRemove))
 	}
 	if o.MaxAdd < 0 {
 		p.add("MaxAdd", "%d is below 0", o.MaxAdd)
@@ -62,7 +62,6 @@ func (o *PlanOptions) normalize() error {
 	if o.WidestIPv6 < anyWidth || o.WidestIPv6 > 128 {
 		p.add("WidestIPv6", "%d is not between %d and 128", o.WidestIPv6, anyWidth)
 	}
-	o.MaxRemove = cmp.Or(o.MaxRemove, defaultMaxRemove)
 	o.MaxAdd = cmp.Or(o.MaxAdd, maxListEntries)
 	o.WidestIPv4 = cmp.Or(o.WidestIPv4, defaultWidestIPv4)
 	o.WidestIPv6 = cmp.Or(o.WidestIPv6, defaultWidestIPv6)
@@ -74,10 +73,10 @@ func (o *PlanOptions) normalize() error {
 func (o *PlanOptions) check(size int, add []string, remove []NetworkListEntry, placeOf func(i int) string) error {
 	var bad problems
 	nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(add[i]), placeOf(i)) }
-	const rounding = 1e-9 // 0.29 of 100 is a little less than 29
-	if n := len(remove); float64(n) > o.MaxRemove*float64(size)+rounding {
-		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, and at most %.4g of them may be; set MaxRemove to %v to allow it",
-			n, size, redact.Line(remove[0].Entry), o.MaxRemove, partFor(n, size))
+	if most, _ := o.MaxRemove.of(size); len(remove) > most {
+		n := len(remove)
+		bad.add("MaxRemove", "%d of %d entries would be removed, for example %s, and at most %d may be (%s); set MaxRemove to %q or %q to allow it",
+			n, size, redact.Line(remove[0].Entry), most, o.MaxRemove, RemoveAtMost(n), shareFor(n, size))
 	}
 	if n := len(add); n > o.MaxAdd {
 		bad.add("MaxAdd", "%d entries would be added, for example %s, and at most %d may be; set MaxAdd to %d to allow it", n, nameOf(0), o.MaxAdd, n)
@@ -86,12 +85,6 @@ func (o *PlanOptions) check(size int, add []string, remove []NetworkListEntry, p
 		o.checkWidth(&bad, ipset.Read(text).Prefix, func() string { return nameOf(i) })
 	}
 	return bad.err()
-}
-
-// partFor is the smallest MaxRemove of four digits that allows to remove n of size entries.
-func partFor(n, size int) float64 {
-	const digits = 10_000
-	return float64((n*digits+size-1)/size) / digits
 }
 
 // checkWidth refuses a range that is wider than the guard of its family allows. An IPv6 range that contains the addresses

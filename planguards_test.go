@@ -106,7 +106,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			withList(t, setup{}, held, func(f *fixture) {
-				tt.options.MaxRemove = 1
+				tt.options.MaxRemove = webdelivery.RemoveAll
 				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, slices.Concat(held, tt.add), tt.options)
 				if tt.field == "" {
 					require.NoError(f, err)
@@ -144,12 +144,12 @@ func TestGuardsSayWhatAllowsThePlan(t *testing.T) {
 	for _, tt := range []struct {
 		size, remove int
 		says         string
-		allows       float64
+		allows       webdelivery.RemovalLimit
 	}{
-		{5, 5, "5 of 5 entries would be removed, for example 198.18.0.0, and at most 0.2 of them may be; set MaxRemove to 1 to allow it", 1},
-		{5, 2, "set MaxRemove to 0.4 to allow it", 0.4},
-		{3, 2, "set MaxRemove to 0.6667 to allow it", 0.6667},
-		{7, 3, "set MaxRemove to 0.4286 to allow it", 0.4286},
+		{5, 5, "5 of 5 entries would be removed, for example 198.18.0.0, and at most 1 may be (20%); set MaxRemove to \"5\" or \"100%\" to allow it", "100%"},
+		{5, 2, `set MaxRemove to "2" or "40%" to allow it`, "40%"},
+		{3, 2, `at most 0 may be (20%); set MaxRemove to "2" or "66.67%" to allow it`, "66.67%"},
+		{7, 3, `set MaxRemove to "3" or "42.86%" to allow it`, "3"},
 	} {
 		withList(t, setup{}, addresses(tt.size), func(f *fixture) {
 			desired := addresses(tt.size)[tt.remove:]
@@ -166,7 +166,7 @@ func TestGuardsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, nil, func(f *fixture) {
 		for field, options := range map[string]webdelivery.PlanOptions{
-			"MaxRemove":  {MaxRemove: 1.5},
+			"MaxRemove":  {MaxRemove: "150%"},
 			"MaxAdd":     {MaxAdd: -1},
 			"WidestIPv4": {WidestIPv4: 33},
 			"WidestIPv6": {WidestIPv6: 129},

@@ -20,15 +20,15 @@ import (
 // concurrent use.
 type PurgeService struct{ funnel *funnel }
 
-// Action is what a purge does with the objects it matches (service-interface section 2.2).
-type Action string
+// PurgeAction is what a purge does with the objects it matches (service-interface section 2.2).
+type PurgeAction string
 
 const (
 	// ActionPurge takes the objects out of the caches.
-	ActionPurge Action = "PURGE"
+	ActionPurge PurgeAction = "PURGE"
 	// ActionExpire marks them expired but keeps them: stale content may be served while the origin does not answer or
 	// answers with 5xx.
-	ActionExpire Action = "EXPIRE"
+	ActionExpire PurgeAction = "EXPIRE"
 )
 
 // MatchMode is how a pattern matches (service-interface section 4.4).
@@ -43,8 +43,8 @@ const (
 
 // PurgeRequest is one purge of any number of URIs (service-interface section 2.2).
 type PurgeRequest struct {
-	Action Action     `json:"action"` // required
-	URIs   []PurgeURI `json:"uris"`   // at least one; the service sets no upper limit
+	Action PurgeAction `json:"action"` // required
+	URIs   []PurgeURI  `json:"uris"`   // at least one; the service sets no upper limit
 }
 
 // PurgeURI is one pattern of a purge (service-interface sections 2.2 and 4.4). Make it with [Exact] or [Prefix].
@@ -289,7 +289,7 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 	if receipt.TransactionID <= 0 {
 		e := r.bad("no transaction id", nil)
 		if r.Status == http.StatusCreated || !seeOther && (receipt.StatusURI != "" || receipt.Code >= http.StatusOK) {
-			e.outcome = Applied // the service says that it took the purge; an object of any other kind says nothing
+			e.outcome = OutcomeApplied // the service says that it took the purge; an object of any other kind says nothing
 		}
 		return nil, e
 	}
@@ -303,7 +303,7 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 func (r *reply) accepted(err error) error {
 	var e *Error
 	if r.Status == http.StatusCreated && !isHTML(r.Header) && errors.As(err, &e) {
-		e.outcome = Applied
+		e.outcome = OutcomeApplied
 	}
 	return err
 }
@@ -342,7 +342,7 @@ func transactionCall(id int64) (call, error) {
 
 // Wait looks at a purge until it has ended (service-interface section 3), at once and then at growing intervals
 // ([PollEvery]). One that ended badly is a [*TransactionError], which holds it. A look that fails, or the end of the
-// context or of [WaitTimeout], ends the wait with that error; the purge goes on, and its outcome is [Unknown].
+// context or of [WaitTimeout], ends the wait with that error; the purge goes on, and its outcome is [OutcomeUnknown].
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	return s.wait(ctx, transactionID, s.funnel.fetchTransaction, options)
 }
@@ -354,7 +354,7 @@ func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(
 		return nil, err
 	}
 	var tx *Transaction
-	err = poll(ctx, "transaction", strconv.FormatInt(transactionID, 10), options,
+	err = poll(ctx, ProgressTransaction, strconv.FormatInt(transactionID, 10), options,
 		func(ctx context.Context) (Progress, error) {
 			if tx, err = look(ctx, cl); err != nil {
 				return Progress{}, err
@@ -373,7 +373,7 @@ func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(
 }
 
 // TransactionError is a purge transaction that ended badly (service-interface section 2.3, open point 9). The calls
-// that led to it succeeded; some of its URIs may be purged, so its outcome is [Unknown].
+// that led to it succeeded; some of its URIs may be purged, so its outcome is [OutcomeUnknown].
 type TransactionError struct {
 	Transaction *Transaction // the transaction as it was last read
 }

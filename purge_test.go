@@ -251,7 +251,7 @@ func TestPurgeThatTheServiceRefusesIsABadRequest(t *testing.T) {
 				assert.Equal(f, []any{400, 400, "POST", "/acme/v1/cache/purge", 1}, []any{e.StatusCode, e.Code, e.Method, e.Path, e.Attempts})
 				assert.Contains(f, e.Description, tt.want)
 				assert.Contains(f, e.Description, tt.uri)
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Len(f, f.srv.Requests(), 1)
 				assert.Empty(f, f.srv.Purged())
 				assert.EqualValues(f, 1, p.taken.Load())
@@ -349,9 +349,9 @@ func TestPurgeWithoutTransaction(t *testing.T) {
 			`{"purge_response":{"transaction_status_uri":"/transactions/"}}`, `{"purge_response":{"transaction_status_uri":"/transactions/x"}}`,
 			`{"purge_response":null,"transaction_id":0}`, `{"message":"under maintenance"}`,
 		} {
-			outcome := webdelivery.Unknown
+			outcome := webdelivery.OutcomeUnknown
 			if status == http.StatusCreated || strings.Contains(body, "201") || strings.Contains(body, "/transactions/") {
-				outcome = webdelivery.Applied
+				outcome = webdelivery.OutcomeApplied
 			}
 			t.Run(fmt.Sprint(status, " ", body), func(t *testing.T) {
 				t.Parallel()
@@ -381,7 +381,7 @@ func TestPurgeRefusesWhatIsNoReceipt(t *testing.T) {
 				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
 				assert.Nil(f, receipt)
 				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
-				assert.NotEqual(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.NotEqual(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Len(f, f.srv.Requests(), 1)
 			})
 		})
@@ -424,7 +424,7 @@ func TestPurgeRefusedInItsEnvelopeIsAnError(t *testing.T) {
 					assert.Equal(f, "not yours", e.Description)
 					assert.ErrorContains(f, err, fmt.Sprint(status))
 					assert.ErrorContains(f, err, "400")
-					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 					assert.Len(f, f.srv.Requests(), 1)
 				})
 			})

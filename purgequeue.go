@@ -22,23 +22,23 @@ import (
 // who each wait for a request of their own wait for hours, and callers who share requests do not. Package batch gathers
 // them; here stands what a purge is, as a [batch.Work].
 
-// ErrQueueClosed means that the queue takes no more purges, or that a Close gave up before this one had ended. [OutcomeOf]
-// tells whether the purge may have been sent.
+// ErrQueueClosed means that the queue takes no more purges, or that a Close gave up before this one had ended.
+// [OutcomeOf] tells whether the purge may have been sent.
 var ErrQueueClosed = errors.New("webdelivery: purge queue closed")
 
-// ErrRefusedTogether means that the service refused URIs together with others, and that the queue did not send them alone,
-// because too many of one request were refused. Nobody knows whether the service would take them: purge them again. It
-// does not match [ErrBadRequest].
+// ErrRefusedTogether means that the service refused URIs together with others, and that the queue did not send them
+// alone, because too many of one request were refused. Nobody knows whether the service would take them: purge them
+// again. It does not match [ErrBadRequest].
 var ErrRefusedTogether = errors.New("webdelivery: refused together with others and not sent alone; purge it again")
 
 // QueueOptions say how a queue works. A zero field takes its default; a number below 0 is a [*ValidationError] of every
 // Purge.
 type QueueOptions struct {
-	Action       Action // of all its purges; default ActionPurge
-	Wait         bool   // Purge returns when the transaction has ended, not when the service has accepted the purge
-	MaxURIs      int    // URIs in one request, and in one call; default 10,000
-	MaxBodyBytes int    // bytes in one request, and in one call; default 4 MiB. A single URI may be longer
-	MaxPending   int    // URIs that wait to be sent; further callers wait for room; default 1,000,000
+	Action       PurgeAction // of all its purges; default ActionPurge
+	Wait         bool        // Purge returns when the transaction has ended, not when the service has accepted the purge
+	MaxURIs      int         // URIs in one request, and in one call; default 10,000
+	MaxBodyBytes int         // bytes in one request, and in one call; default 4 MiB. A single URI may be longer
+	MaxPending   int         // URIs that wait to be sent; further callers wait for room; default 1,000,000
 	// OnStats is called after each request, in a goroutine of its own, one call at a time and with ever newer statistics.
 	// Of requests that end while it runs it learns together, with the newest. It holds up nothing but Close, which waits
 	// for it until its context ends. If nil, nothing is reported.
@@ -47,16 +47,16 @@ type QueueOptions struct {
 
 // QueueStats is the state of a queue, as [QueueOptions] OnStats is told of it.
 type QueueStats struct {
-	Pending  int           // URIs that wait to be put into a request; not those of one that is under way or being split
-	Sent     int           // URIs that were sent and accepted so far; identical ones of one request count once
-	Requests int           // requests so far
-	Oldest   time.Duration // how long the oldest of the pending has waited; 0 when there is none
+	Pending   int           // URIs that wait to be put into a request; not those of one that is under way or being split
+	Accepted  int           // URIs that were sent and accepted so far; identical ones of one request count once
+	Requests  int           // requests so far
+	OldestAge time.Duration // how long the oldest of the pending has waited; 0 when there is none
 }
 
 // QueueError is a purge of a queue that failed, with the URIs of the caller that are concerned: those that the service
 // refused, that may not have reached it, or whose transaction ended badly or has not ended. The caller's others were
-// purged. [OutcomeOf] tells what became of the call: [Unknown] also when some of its URIs were purged and others not, and
-// with Wait when a transaction has not ended.
+// purged. [OutcomeOf] tells what became of the call: [OutcomeUnknown] also when some of its URIs were purged and others
+// not, and with Wait when a transaction has not ended.
 //
 // A request in which the service refuses URIs is split until they stand alone: k of n take about k*log2(n/k) + 2k more
 // requests. A request of n URIs is split into 1 + 16*log2(n) requests at most (log2 rounded up), which is enough for 20
@@ -149,7 +149,7 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 	}
 	if report := q.options.OnStats; report != nil {
 		work.Report = func(now batch.Stats) {
-			report(QueueStats{Pending: now.Pending, Sent: now.Accepted, Requests: now.Requests, Oldest: now.Oldest})
+			report(QueueStats{Pending: now.Pending, Accepted: now.Accepted, Requests: now.Requests, OldestAge: now.Oldest})
 		}
 	}
 	return work
@@ -162,13 +162,12 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 // them, and Wait waits for all.
 //
 // What the service document calls invalid, and more URIs than fit into one request, are a [*ValidationError]. All other
-// errors are a [*QueueError] that names the URIs: those that the service refuses ([ErrBadRequest]) do not touch others, as
-// long as they are few. Where too many of one request are refused, others fail with [ErrRefusedTogether] and the outcome
-// [NotApplied].
-// A caller whose context ends takes his URIs out when they have not been sent; then the outcome is [NotApplied]. A request
-// that all its callers have left ends, as a Submit does when its context ends. Purge does not return before the end of
-// the context, even if the next permit comes later. When the service has accepted some of the call's URIs, the receipt is
-// returned with the error. After Close it is [ErrQueueClosed].
+// errors are a [*QueueError] that names the URIs: those that the service refuses ([ErrBadRequest]) do not touch others,
+// as long as they are few. Where too many of one request are refused, others fail with [ErrRefusedTogether] and the
+// outcome [OutcomeNotApplied]. A caller whose context ends takes his URIs out when they have not been sent; then the
+// outcome is [OutcomeNotApplied]. A request that all its callers have left ends, as a Submit does when its context
+// ends. Purge does not return before the end of the context, even if the next permit comes later. When the service has
+// accepted some of the call's URIs, the receipt is returned with the error. After Close it is [ErrQueueClosed].
 //
 // If a transport, limiter or log handler of yours panics or ends its goroutine, Purge returns an error that says so.
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
@@ -250,17 +249,17 @@ func (q *PurgeQueue) wait(ctx context.Context, transaction int64) error {
 }
 
 // Close refuses new purges and sends the rest. When ctx ends before all of it is sent (with Wait: before its
-// transactions have ended), every caller whose URIs were not sent gets [ErrQueueClosed] with the outcome [NotApplied],
-// what is under way is given up, and the context's error is returned. When Close returns, nothing of the queue runs,
-// unless a transport, limiter, log handler or OnStats of yours ignores the end of its context: 100 ms later Close
-// returns, and so does every Purge. Give it a context of its own: that of a job may have ended when the job closes its
-// queue.
+// transactions have ended), every caller whose URIs were not sent gets [ErrQueueClosed] with the outcome
+// [OutcomeNotApplied], what is under way is given up, and the context's error is returned. When Close returns, nothing
+// of the queue runs, unless a transport, limiter, log handler or OnStats of yours ignores the end of its context: 100
+// ms later Close returns, and so does every Purge. Give it a context of its own: that of a job may have ended when the
+// job closes its queue.
 //
-// Close may be called again, and by several goroutines. If one of them gives up on URIs, all others return an error that
-// matches ErrQueueClosed and says how many.
+// Close may be called again, and by several goroutines. If one of them gives up on URIs, all others return an error
+// that matches ErrQueueClosed and says how many.
 //
-// If OnStats has panicked or ended its goroutine, or has not returned when ctx ends, Close returns an error that says so,
-// although everything was sent.
+// If OnStats has panicked or ended its goroutine, or has not returned when ctx ends, Close returns an error that says
+// so, although everything was sent.
 func (q *PurgeQueue) Close(ctx context.Context) error {
 	switch end := q.batch.Close(ctx); {
 	case end.GaveUp && end.Reporting:
@@ -278,8 +277,8 @@ func (q *PurgeQueue) Close(ctx context.Context) error {
 
 // The outcomes of both packages.
 var (
-	outcomesOfBatch = [...]Outcome{batch.Unknown: Unknown, batch.NotApplied: NotApplied, batch.Applied: Applied}
-	batchOutcomes   = [...]batch.Outcome{Unknown: batch.Unknown, NotApplied: batch.NotApplied, Applied: batch.Applied}
+	outcomesOfBatch = [...]Outcome{batch.Unknown: OutcomeUnknown, batch.NotApplied: OutcomeNotApplied, batch.Applied: OutcomeApplied}
+	batchOutcomes   = [...]batch.Outcome{OutcomeUnknown: batch.Unknown, OutcomeNotApplied: batch.NotApplied, OutcomeApplied: batch.Applied}
 )
 
 // ofBatch is the same for the batch; nil of nil.

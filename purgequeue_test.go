@@ -196,7 +196,7 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 						assert.Nil(f, receipt)
 						assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
 						assert.ErrorContains(f, err, forbidden)
-						assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+						assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 						var e *webdelivery.QueueError
 						if assert.ErrorAs(f, err, &e) {
 							assert.Equal(f, []webdelivery.PurgeURI{webdelivery.Exact(forbidden)}, e.URIs)
@@ -229,7 +229,7 @@ func TestRefusalsAfterALostReply(t *testing.T) {
 				wg.Go(func() {
 					_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
 					assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
-					assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+					assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				})
 			}
 			wg.Wait()
@@ -247,7 +247,7 @@ func TestACallerWithOneForbiddenURI(t *testing.T) {
 		var e *webdelivery.QueueError
 		require.ErrorAs(f, err, &e)
 		assert.Equal(f, []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.org/x")}, e.URIs)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.NotNil(f, receipt)
 		assert.Equal(f, map[string]int{object(1): 1, object(2): 1}, f.purgedURIs())
 	})
@@ -289,7 +289,7 @@ func TestSomeForbiddenAmongMany(t *testing.T) {
 							}
 							assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
 							assert.NotErrorIs(f, err, webdelivery.ErrRefusedTogether)
-							assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+							assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 						})
 						synctest.Wait() // so that they come in this order
 					}
@@ -313,7 +313,7 @@ func TestSplittingIsBounded(t *testing.T) {
 			wg.Go(func() {
 				uri := fmt.Sprint("https://www.example.org/", i)
 				_, err := q.Purge(f.Context(), webdelivery.Exact(uri))
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				if errors.Is(err, webdelivery.ErrBadRequest) {
 					alone.Add(1)
 					return
@@ -342,7 +342,7 @@ func TestGivingUpInAQueue(t *testing.T) {
 				if i%2 == 0 {
 					_, err := q.Purge(ctx, webdelivery.Exact(object(100+i)))
 					assert.ErrorIs(f, err, context.DeadlineExceeded)
-					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 					return
 				}
 				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
@@ -358,7 +358,7 @@ func TestGivingUpInAQueue(t *testing.T) {
 		wg.Go(func() {
 			_, err := q.Purge(short, webdelivery.Exact(object(50)))
 			assert.ErrorIs(f, err, context.DeadlineExceeded)
-			assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		})
 		wg.Go(func() {
 			_, err := q.Purge(f.Context(), webdelivery.Exact(object(51)))
@@ -403,7 +403,7 @@ func TestAQueueIsBounded(t *testing.T) {
 		defer cancel()
 		_, err = q.Purge(ctx, webdelivery.Exact(object(99)))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		wg.Wait()
 		assert.Len(f, f.purgedURIs(), 7)
 		assert.Len(f, f.srv.Purged(), 4)
@@ -422,7 +422,7 @@ func TestAQueueThatWaits(t *testing.T) {
 				var failed *webdelivery.TransactionError
 				assert.ErrorAs(f, err, &failed)
 				assert.NotNil(f, receipt)
-				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 			})
 		}
 		wg.Wait()
@@ -440,7 +440,7 @@ func TestAQueueThatWaits(t *testing.T) {
 		receipt, err := q.Purge(ctx, webdelivery.Exact(object(2)))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		require.NotNil(f, receipt)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err), "it may still end badly")
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "it may still end badly")
 		before := f.srv.Count(http.MethodGet, "/transactions/*")
 		time.Sleep(time.Minute)
 		assert.Equal(f, before, f.srv.Count(http.MethodGet, "/transactions/*"))
@@ -479,7 +479,7 @@ func TestAQueueWithoutPermits(t *testing.T) {
 			wg.Go(func() {
 				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
 				assert.ErrorIs(f, err, assert.AnError)
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 		}
 		wg.Wait()
@@ -489,7 +489,7 @@ func TestAQueueWithoutPermits(t *testing.T) {
 	inQueue(t, wrong, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
 		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	})
 }
 
@@ -516,7 +516,7 @@ func TestCloseDrains(t *testing.T) {
 		assert.Len(f, f.purgedURIs(), 8)
 		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
 		require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		require.NoError(f, q.Close(f.Context()), "again")
 	})
 }
@@ -547,11 +547,11 @@ func TestCloseGivesUp(t *testing.T) {
 			defer cancel()
 			require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
 			wg.Wait()
-			first := webdelivery.Applied
+			first := webdelivery.OutcomeApplied
 			if wait {
-				first = webdelivery.Unknown
+				first = webdelivery.OutcomeUnknown
 			}
-			assert.Equal(f, []webdelivery.Outcome{first, webdelivery.Unknown, webdelivery.NotApplied, webdelivery.NotApplied}, outcomes)
+			assert.Equal(f, []webdelivery.Outcome{first, webdelivery.OutcomeUnknown, webdelivery.OutcomeNotApplied, webdelivery.OutcomeNotApplied}, outcomes)
 		})
 	}
 }
@@ -656,9 +656,9 @@ func TestQueueStats(t *testing.T) {
 		// The queue lets callers gather for 10 ms and takes the free place until 1 s after its response at 1.01 s. The second
 		// request leaves at 1.05 s in the place of the purge before, the third at 2.06 s.
 		assert.Equal(f, []webdelivery.QueueStats{
-			{Pending: 3, Sent: 2, Requests: 1, Oldest: 1008 * time.Millisecond},
-			{Pending: 1, Sent: 4, Requests: 2, Oldest: 2046 * time.Millisecond},
-			{Pending: 0, Sent: 5, Requests: 3},
+			{Pending: 3, Accepted: 2, Requests: 1, OldestAge: 1008 * time.Millisecond},
+			{Pending: 1, Accepted: 4, Requests: 2, OldestAge: 2046 * time.Millisecond},
+			{Pending: 0, Accepted: 5, Requests: 3},
 		}, told)
 	})
 }
@@ -741,9 +741,9 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 				purged := f.purgedURIs()
 				for _, got := range results {
 					switch outcome := webdelivery.OutcomeOf(got.err); {
-					case outcome == webdelivery.Applied:
+					case outcome == webdelivery.OutcomeApplied:
 						assert.Contains(f, purged, got.uri)
-					case outcome == webdelivery.NotApplied:
+					case outcome == webdelivery.OutcomeNotApplied:
 						assert.NotContains(f, purged, got.uri, "%v", got.err)
 					case strings.Contains(got.uri, "example.org"):
 						assert.NotContains(f, purged, got.uri)
@@ -779,7 +779,7 @@ func TestPermitsThatComeTooLate(t *testing.T) {
 			ctx, leave = context.WithCancel(f.Context())
 			_, err := q.Purge(ctx, webdelivery.Exact(object(1)))
 			require.ErrorIs(f, err, context.Canceled)
-			assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			synctest.Wait()
 			time.Sleep(time.Second)
 		}

@@ -78,9 +78,9 @@ func (p promise) text(c column) string {
 type promises [columns]promise
 
 const (
-	unknown = webdelivery.Unknown
-	not     = webdelivery.NotApplied
-	applied = webdelivery.Applied
+	unknown = webdelivery.OutcomeUnknown
+	not     = webdelivery.OutcomeNotApplied
+	applied = webdelivery.OutcomeApplied
 )
 
 var (
@@ -472,12 +472,12 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 	}
 	switch outcome := webdelivery.OutcomeOf(err); {
 	case op.Waits:
-		assert.Equal(f, webdelivery.Unknown, outcome)
+		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
 	case prepared.done == nil:
-		assert.Equal(f, webdelivery.NotApplied, outcome, "a reading changes nothing")
+		assert.Equal(f, webdelivery.OutcomeNotApplied, outcome, "a reading changes nothing")
 	default:
 		assert.Equal(f, is.outcome, outcome)
-		assert.False(f, outcome == webdelivery.NotApplied && prepared.done())
+		assert.False(f, outcome == webdelivery.OutcomeNotApplied && prepared.done())
 		assert.True(f, !v.applied || prepared.done(), "the fault was to come after the request was done")
 	}
 	assert.Zero(f, f.srv.ForeignDials())
@@ -559,7 +559,7 @@ func TestPagesWithoutAWayOn(t *testing.T) {
 					var broken *webdelivery.PaginationError
 					require.ErrorAs(f, err, &broken)
 					assert.Equal(f, "/acme/v1"+own, broken.Path)
-					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 					assert.Zero(f, f.srv.ForeignDials())
 					assert.Equal(f, 2, items)
 					assert.Len(f, f.srv.Requests(), 2)
@@ -670,14 +670,14 @@ func (f *fixture) giveUp(c cancellation, op operationOf) {
 	}
 	switch {
 	case op.Waits:
-		assert.Equal(f, webdelivery.Unknown, outcome)
+		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
 	case prepared.done == nil:
-		assert.Equal(f, webdelivery.NotApplied, outcome)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, outcome)
 	case op.Shared && c.begun:
-		assert.Equal(f, webdelivery.Unknown, outcome)
+		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
 	default:
 		assert.Equal(f, c.outcome, outcome)
-		assert.False(f, outcome == webdelivery.NotApplied && prepared.done())
+		assert.False(f, outcome == webdelivery.OutcomeNotApplied && prepared.done())
 	}
 	sent = len(f.srv.Requests())
 	time.Sleep(time.Minute)

@@ -158,22 +158,22 @@ func TestCancelledAnywhere(t *testing.T) {
 		status  int
 		outcome webdelivery.Outcome
 	}{
-		{name: "before it is sent", op: submit, before: true, outcome: webdelivery.NotApplied},
+		{name: "before it is sent", op: submit, before: true, outcome: webdelivery.OutcomeNotApplied},
 		{name: "waiting for headers", op: submit, faults: []testserver.Fault{{Delay: time.Hour}}},
 		{name: "reading the body", op: submit, faults: []testserver.Fault{{Dribble: time.Minute, Status: 201, Body: "{}"}}, status: 201},
-		{name: "during a backoff", op: getTask, faults: []testserver.Fault{{Status: 503, Header: busy}}, status: 503, outcome: webdelivery.NotApplied},
+		{name: "during a backoff", op: getTask, faults: []testserver.Fault{{Status: 503, Header: busy}}, status: 503, outcome: webdelivery.OutcomeNotApplied},
 		{
 			name: "during a backoff after a cut connection", op: getTask, faults: []testserver.Fault{{Cut: testserver.CutAfterRead}},
 			options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1 << 62, MaxWait: 1<<63 - 1})},
-			outcome: webdelivery.NotApplied,
+			outcome: webdelivery.OutcomeNotApplied,
 		},
 		{
 			name: "reading the body of an error", op: getTask, faults: []testserver.Fault{{Dribble: time.Minute, Status: 503, Body: "{}"}},
-			status: 503, outcome: webdelivery.NotApplied,
+			status: 503, outcome: webdelivery.OutcomeNotApplied,
 		},
 		{
 			name: "during a login", op: submit, auth: webdelivery.SessionAuth(username, password),
-			faults: []testserver.Fault{{Path: "/sessions", Delay: time.Hour}}, outcome: webdelivery.NotApplied,
+			faults: []testserver.Fault{{Path: "/sessions", Delay: time.Hour}}, outcome: webdelivery.OutcomeNotApplied,
 		},
 	}
 	for _, tt := range tests {
@@ -215,7 +215,7 @@ func TestCancelledWhileDialling(t *testing.T) {
 		defer cancel()
 		err := submit.call(ctx, f.client)
 		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	})
 }
 

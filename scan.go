@@ -118,7 +118,7 @@ func (e *ScanError) Error() string {
 // Unwrap gives what is wrong with the value.
 func (e *ScanError) Unwrap() error { return e.Err }
 
-func (e *ScanError) outcomeOfWrite() Outcome { return NotApplied }
+func (e *ScanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 func newScanError(e *rowjson.ColumnError) *ScanError {
 	return &ScanError{Column: e.Column, Value: e.Value, Err: e.Err}

@@ -165,7 +165,7 @@ func TestNothingShowsASecret(t *testing.T) {
 // showSettings shows what a client is made of.
 func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	s.show(settings.auth, f.client, settings.options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
-		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.Unknown, webdelivery.ListTypeGEO, webdelivery.Permit{})
+		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{})
 	for _, url := range []string{
 		"https://alice:" + password + "@api.example.com", "alice:" + password + "@api.example.com", "https://api.example.com?password=" + password,
 		"https://" + password + "\x7f", "https://api.example.com#" + password,

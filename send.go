@@ -147,10 +147,10 @@ func newError(f *transport.Failure) *Error {
 func outcomeOf(o transport.Outcome) Outcome {
 	switch o {
 	case transport.Applied:
-		return Applied
+		return OutcomeApplied
 	case transport.NotApplied:
-		return NotApplied
+		return OutcomeNotApplied
 	default:
-		return Unknown
+		return OutcomeUnknown
 	}
 }

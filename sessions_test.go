@@ -189,7 +189,7 @@ func TestSessionTokenCannotMakeASession(t *testing.T) {
 		session, err := f.client.Sessions.Create(f.Context())
 		assert.Nil(f, session)
 		require.Error(f, err)
-		assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		assert.NotContains(f, everyPrint(err), "s3ss10n")
 		assert.Empty(f, f.srv.Requests())
 		assert.Zero(f, f.srv.Connections())
@@ -210,7 +210,7 @@ func TestSessionRefusedIsUnauthorized(t *testing.T) {
 				var e *webdelivery.Error
 				require.ErrorAs(f, err, &e)
 				assert.Equal(f, []any{401, "Unauthorized", 1}, []any{e.StatusCode, e.Description, e.Attempts})
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Len(f, f.srv.Requests(), 1)
 				assert.Zero(f, f.srv.Logins())
 			})

@@ -46,7 +46,7 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 		return nil, nil, err
 	}
 	list.ID = id
-	list.Type = ListType(s.funnel.secrets.Text(string(list.Type)))
+	list.Type = NetworkListType(s.funnel.secrets.Text(string(list.Type)))
 	if list.Type == "" { // without it, nobody knows what may be added
 		return nil, nil, s.unusable("the list %s has no type", id)
 	}
@@ -92,7 +92,7 @@ const (
 
 // unusable is the error for a list that cannot be planned with. Nothing was changed.
 func (s *NetworkListsService) unusable(format string, args ...any) error {
-	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.funnel.secrets.Text(fmt.Sprintf(format, args...))), NotApplied}
+	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.funnel.secrets.Text(fmt.Sprintf(format, args...))), OutcomeNotApplied}
 }
 
 // changed is the error for a list that changed while so many of its entries were read.

@@ -129,7 +129,7 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 						var broken *webdelivery.PaginationError
 						require.ErrorAs(f, err, &broken)
 						assert.Nil(f, plan)
-						assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+						assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 						assert.Contains(f, broken.Path, "/entries")
 					})
 				})
@@ -183,7 +183,7 @@ func TestAPlanNeedsTheTypeOfTheList(t *testing.T) {
 				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
 				require.ErrorIs(f, err, webdelivery.ErrBadReply)
 				require.ErrorContains(f, err, "has no type")
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Nil(f, plan)
 			})
 		}
@@ -232,7 +232,7 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 				t.Parallel()
 				inFakeTime(t, setup{}, func(f *fixture) {
 					id := f.srv.AddNetworkList(tt.spec)
-					options := webdelivery.PlanOptions{MaxRemove: 1, Aggregate: aggregate}
+					options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: aggregate}
 					plan, err := f.client.NetworkLists.Plan(f.Context(), id, tt.desired, options)
 					if tt.field != "" {
 						require.ErrorContains(f, err, "invalid "+tt.field)

@@ -379,4 +379,4 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("webdelivery: %d rows arrived, and %d match", e.Got, e.Total)
 }
 
-func (e *IncompleteError) outcomeOfWrite() Outcome { return NotApplied }
+func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }

@@ -219,7 +219,7 @@ func TestQueriesThatAreRefused(t *testing.T) {
 					var invalid *webdelivery.ValidationError
 					require.ErrorAs(f, err, &invalid)
 					assert.Equal(f, tt.field, invalid.Field)
-					assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				}
 				assert.Empty(f, f.srv.Requests())
 			})
@@ -304,8 +304,8 @@ func TestListsOfNames(t *testing.T) {
 				} else {
 					require.NoError(f, err1)
 					require.NoError(f, err2)
-					assert.Equal(f, webdelivery.Names{Names: tt.names, Raw: []byte(tt.body)}, *dimensions)
-					assert.Equal(f, webdelivery.Names{Names: tt.names, Raw: []byte(tt.body)}, *metrics)
+					assert.Equal(f, webdelivery.NameList{Names: tt.names, Raw: []byte(tt.body)}, *dimensions)
+					assert.Equal(f, webdelivery.NameList{Names: tt.names, Raw: []byte(tt.body)}, *metrics)
 				}
 				if tt.groupings == nil {
 					refused(err3)

@@ -10,8 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Names is a list of dimensions or metrics (service-interface section 4.3, open point 14).
-type Names struct {
+// NameList is a list of dimensions or metrics (service-interface section 4.3, open point 14).
+type NameList struct {
 	Names []string        `json:"names"` // in the service's order
 	Raw   json.RawMessage `json:"raw"`   // the reply as it came; the service document does not show its shape
 }
@@ -24,13 +24,13 @@ type Groupings struct {
 
 // Dimensions lists the dimensions of the family (service-interface section 4.3). A list in a shape that is not known is
 // [ErrBadReply] (open point 14).
-func (f *StatsFamily[Q]) Dimensions(ctx context.Context) (*Names, error) {
+func (f *StatsFamily[Q]) Dimensions(ctx context.Context) (*NameList, error) {
 	return f.names(ctx, "dimensions")
 }
 
 // Metrics lists the metrics of the family (service-interface section 4.3). A list in a shape that is not known is
 // [ErrBadReply] (open point 14).
-func (f *AggregatedFamily[Q]) Metrics(ctx context.Context) (*Names, error) {
+func (f *AggregatedFamily[Q]) Metrics(ctx context.Context) (*NameList, error) {
 	return f.names(ctx, "metrics")
 }
 
@@ -48,12 +48,12 @@ func (f *AggregatedFamily[Q]) Groupings(ctx context.Context) (*Groupings, error)
 	return g, nil
 }
 
-func (f *StatsFamily[Q]) names(ctx context.Context, what string) (*Names, error) {
+func (f *StatsFamily[Q]) names(ctx context.Context, what string) (*NameList, error) {
 	items, raw, err := f.list(ctx, what)
 	if err != nil {
 		return nil, err
 	}
-	n := &Names{Raw: raw, Names: make([]string, len(items))}
+	n := &NameList{Raw: raw, Names: make([]string, len(items))}
 	for i, item := range items {
 		n.Names[i] = strings.Join(item, ",")
 	}

@@ -147,7 +147,7 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 // Wait looks at a task until it has ended (service-interface section 2.1, open point 4), at once and then at growing
 // intervals ([PollEvery]). A task that ended with an error condition is a [*TaskError], which holds it. A task that never
 // completes is waited for until the context ends, or [WaitTimeout]; a look that fails ends the wait with its error. The
-// task itself goes on then, and its outcome is [Unknown].
+// task itself goes on then, and its outcome is [OutcomeUnknown].
 //
 // Wait first reads /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that, and
 // /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri that
@@ -160,7 +160,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 	poller := taskPoller{funnel: s.funnel, own: objectCall(path, "", id)}
 	var task *Task
-	err = poll(ctx, "task", id, options, func(ctx context.Context) (Progress, error) {
+	err = poll(ctx, ProgressTask, id, options, func(ctx context.Context) (Progress, error) {
 		if task, err = poller.look(ctx); err != nil {
 			return Progress{}, err
 		}
@@ -261,7 +261,7 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 }
 
 // TaskError is a task that ended with an error condition (service-interface section 2.1, error_info). The calls that
-// led to it succeeded; what the task was to change may be changed in part, so its outcome is [Unknown].
+// led to it succeeded; what the task was to change may be changed in part, so its outcome is [OutcomeUnknown].
 type TaskError struct {
 	Task *Task // the task as it was last read; its ErrorInfo is not nil
 }

@@ -44,7 +44,7 @@ func assertRefusedHere(f *fixture, err error, fields ...string) {
 	f.Helper()
 	assert.ErrorIs(f, err, webdelivery.ErrInvalid)
 	assert.Equal(f, fields, invalidFields(err))
-	assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+	assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	assert.Empty(f, f.srv.Requests())
 }
 

@@ -99,7 +99,7 @@ func TestHTTP2StreamReset(t *testing.T) {
 		srv.Fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterRead})
 		err = post(t.Context(), c)
 		require.Error(t, err)
-		assert.Equal(t, Unknown, OutcomeOf(err))
+		assert.Equal(t, OutcomeUnknown, OutcomeOf(err))
 		assert.Equal(t, 1, srv.Count(http.MethodPost, ""))
 	})
 }
@@ -154,7 +154,7 @@ func TestTLSHandshakeTimeout(t *testing.T) {
 		var e *Error
 		require.ErrorAs(t, err, &e)
 		assert.Equal(t, 3, e.Attempts)
-		assert.Equal(t, NotApplied, OutcomeOf(err))
+		assert.Equal(t, OutcomeNotApplied, OutcomeOf(err))
 		for _, conn := range silent {
 			require.NoError(t, conn.Close())
 		}

@@ -355,7 +355,7 @@ func usesOf() []useOf {
 			}}
 		}},
 		{"NetworkLists.Apply", false, func(f *fixture, u *culprit) prepared {
-			plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{newEntry}, webdelivery.PlanOptions{MaxRemove: 1})
+			plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{newEntry}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
 			require.NoError(f, err)
 			return prepared{call: func(ctx context.Context, c *client) (int, error) {
 				_, err := c.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: true}, progress(u))

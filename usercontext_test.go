@@ -178,7 +178,7 @@ func TestLoginsThatAreLost(t *testing.T) {
 			wg.Go(func() {
 				err := getTaskOf(ctx, f.client)
 				assert.ErrorIs(f, err, context.DeadlineExceeded)
-				assert.Equal(f, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 		}
 		wg.Wait()

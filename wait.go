@@ -14,14 +14,24 @@ import (
 
 // Progress is what a wait has seen at its last look. It is given to the function of [OnProgress].
 type Progress struct {
-	Kind     string        // what is waited for: "task", "transaction" or "networklist"
+	Kind     ProgressKind  // what is waited for
 	ID       string        // of the task, transaction or list
 	Status   string        // the service's word for it; of a list that is changed, "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, part done of a change
 	Complete bool          // this was the last look
-	Looks    int           // so far, this one included
+	Polls    int           // so far, this one included
 	Elapsed  time.Duration // since the wait began
 }
+
+// ProgressKind is what a wait waits for.
+type ProgressKind string
+
+// What a wait waits for.
+const (
+	ProgressTask        ProgressKind = "task"        // a long-running operation
+	ProgressTransaction ProgressKind = "transaction" // a purge
+	ProgressNetworkList ProgressKind = "networklist" // the changes of a plan
+)
 
 // WaitOption changes how a Wait works. One that makes no sense is a [*ValidationError] of the Wait, which then does not
 // look at all.
@@ -100,7 +110,7 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 
 // poll looks until a look is complete. It looks at once, then after each interval. An error of look ends it; one that
 // comes from the context tells what is still pending.
-func poll(ctx context.Context, kind, id string, options []WaitOption, look func(context.Context) (Progress, error)) error {
+func poll(ctx context.Context, kind ProgressKind, id string, options []WaitOption, look func(context.Context) (Progress, error)) error {
 	w, err := newWaiter(options)
 	if err != nil {
 		return err
@@ -115,7 +125,7 @@ func poll(ctx context.Context, kind, id string, options []WaitOption, look func(
 	for looks := 1; ; looks++ {
 		p, err := look(ctx)
 		if err == nil {
-			p.Kind, p.ID, p.Looks, p.Elapsed = kind, id, looks, time.Since(began)
+			p.Kind, p.ID, p.Polls, p.Elapsed = kind, id, looks, time.Since(began)
 			last = p
 			w.report(p)
 			if p.Complete {
@@ -132,22 +142,23 @@ func poll(ctx context.Context, kind, id string, options []WaitOption, look func(
 // waitError is a wait that ended before what it waited for. That may still come about, so its outcome is Unknown,
 // whatever that of the look that failed.
 type waitError struct {
-	kind, id string
-	last     Progress
-	err      error
+	kind ProgressKind
+	id   string
+	last Progress
+	err  error
 }
 
 func (e *waitError) Error() string {
-	what := "waiting for " + e.kind + " " + redact.Line(e.id)
+	what := "waiting for " + string(e.kind) + " " + redact.Line(e.id)
 	if errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded) {
-		what += fmt.Sprintf(", still pending (status %s, %d %%, %d looks)", redact.Line(e.last.Status), e.last.Percent, e.last.Looks)
+		what += fmt.Sprintf(", still pending (status %s, %d %%, %d looks)", redact.Line(e.last.Status), e.last.Percent, e.last.Polls)
 	}
 	return "webdelivery: " + what + ": " + e.err.Error()
 }
 
 func (e *waitError) Unwrap() error { return e.err }
 
-func (e *waitError) outcomeOfWrite() Outcome { return Unknown }
+func (e *waitError) outcomeOfWrite() Outcome { return OutcomeUnknown }
 
 // redactWait takes the secrets out of what an error of poll says of the last look.
 func redactWait(secrets *transport.Secrets, err error) error {

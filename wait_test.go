@@ -126,9 +126,9 @@ func TestWaitReportsEveryLook(t *testing.T) {
 		report := webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p) })
 		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(time.Second), report))
 		assert.Equal(f, []webdelivery.Progress{
-			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 0, Looks: 1},
-			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 50, Looks: 2, Elapsed: time.Second},
-			{Kind: w.kind, ID: w.id, Status: w.done, Percent: 100, Looks: 3, Elapsed: 2 * time.Second, Complete: true},
+			{Kind: webdelivery.ProgressKind(w.kind), ID: w.id, Status: w.pending, Percent: 0, Polls: 1},
+			{Kind: webdelivery.ProgressKind(w.kind), ID: w.id, Status: w.pending, Percent: 50, Polls: 2, Elapsed: time.Second},
+			{Kind: webdelivery.ProgressKind(w.kind), ID: w.id, Status: w.done, Percent: 100, Polls: 3, Elapsed: 2 * time.Second, Complete: true},
 		}, seen)
 	})
 }
@@ -172,7 +172,7 @@ func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 					assert.ErrorContains(f, err, w.kind)
 					assert.ErrorContains(f, err, w.id)
 					assert.ErrorContains(f, err, w.pending)
-					assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+					assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 					assert.Len(f, w.looks(f), looks)
 				})
 			})
@@ -188,7 +188,7 @@ func TestWaitThatNeverBeganNamesWhatIsPending(t *testing.T) {
 		err := w.wait(ctx)
 		assert.ErrorIs(f, err, context.Canceled)
 		assert.ErrorContains(f, err, w.id)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Empty(f, w.looks(f))
 	})
 }
@@ -236,7 +236,7 @@ func TestWaitEndsWithARefusal(t *testing.T) {
 		err := w.wait(f.Context(), webdelivery.PollEvery(time.Second))
 		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
 		assert.ErrorContains(f, err, w.kind+" "+w.id)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err), "what the task does is not undone by a look that fails")
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "what the task does is not undone by a look that fails")
 		assert.Len(f, w.looks(f), 3)
 		var e *webdelivery.Error
 		require.ErrorAs(f, err, &e)
@@ -274,8 +274,8 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 					assert.ErrorContains(f, err, text)
 				}
 				assert.True(f, last.Complete)
-				assert.Equal(f, 2, last.Looks)
-				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.Equal(f, 2, last.Polls)
+				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				assert.NotErrorIs(f, err, webdelivery.ErrServer)
 			})
 		})
@@ -375,7 +375,7 @@ func TestTransactionEndsByItsWord(t *testing.T) {
 					assert.ErrorContains(f, err, tt.status)
 					assert.ErrorContains(f, err, "what became of it")
 					assert.ErrorContains(f, err, strconv.FormatInt(receipt.TransactionID, 10))
-					assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+					assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				}
 				assert.Equal(f, tt.status, tx.TransactionStatus)
 				assert.Equal(f, "what became of it", tx.TransactionStatusDescription)
@@ -423,7 +423,7 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 				tx, err = f.client.Purge.Wait(f.Context(), 7)
 				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
 				assert.Nil(f, tx)
-				assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				assert.Len(f, f.srv.Requests(), 2)
 			})
 		})
@@ -480,7 +480,7 @@ func TestWaitGoesOnWhereTheURIIsNotTheTask(t *testing.T) {
 					f.fail(there)
 					began, looks := time.Now(), 0
 					task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second),
-						webdelivery.OnProgress(func(p webdelivery.Progress) { looks = p.Looks }))
+						webdelivery.OnProgress(func(p webdelivery.Progress) { looks = p.Polls }))
 					require.NoError(f, err)
 					assert.Equal(f, "t", task.ID)
 					assert.True(f, task.Complete)
@@ -522,7 +522,7 @@ func TestWaitFailsWhereBothAddressesDo(t *testing.T) {
 		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
 		require.NotErrorIs(f, err, webdelivery.ErrForbidden)
-		assert.Equal(f, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		var e *webdelivery.Error
 		require.ErrorAs(f, err, &e)
 		assert.Equal(f, "/acme/v1/tasks/t", e.Path)

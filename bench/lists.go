@@ -19,7 +19,7 @@ func planning(n int) (plan, read subject, err error) {
 		return nil, nil, err
 	}
 	plan = func() error {
-		p, err := client.NetworkLists.Plan(context.Background(), listID, desired, webdelivery.PlanOptions{MaxRemove: 1})
+		p, err := client.NetworkLists.Plan(context.Background(), listID, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
 		if err == nil && (len(p.Add) != n/2 || len(p.Remove) != n/2) {
 			err = fmt.Errorf("the plan adds %d and removes %d of %d", len(p.Add), len(p.Remove), n)
 		}

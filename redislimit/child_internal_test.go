@@ -133,7 +133,7 @@ func purgeByClient(ctx context.Context, limiter *Limiter, service *http.Client, 
 			Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/")},
 		})
 		switch {
-		case isUnavailable(err) && webdelivery.OutcomeOf(err) == webdelivery.NotApplied:
+		case isUnavailable(err) && webdelivery.OutcomeOf(err) == webdelivery.OutcomeNotApplied:
 			fmt.Fprintln(stdout, "unavailable")
 			time.Sleep(20 * time.Millisecond)
 		case err != nil:

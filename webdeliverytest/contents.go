@@ -41,10 +41,10 @@ func (t TaskSpec) spec() testserver.TaskSpec {
 // NetworkListSpec describes a network list that is created now (service-interface section 2.6). The zero value is an
 // empty list of addresses.
 type NetworkListSpec struct {
-	ID          string               // "" makes a UUID; an existing list is replaced
-	Type        webdelivery.ListType // "" means ListTypeIP
-	Name        string               // name; it may be that of another list
-	Description string               // description; always there when one list is read
+	ID          string                      // "" makes a UUID; an existing list is replaced
+	Type        webdelivery.NetworkListType // "" means ListTypeIP
+	Name        string                      // name; it may be that of another list
+	Description string                      // description; always there when one list is read
 
 	NoDescription bool // items of the collection lack the member description
 	Deprecated    bool // hidden from collections that do not ask for it

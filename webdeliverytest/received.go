@@ -37,11 +37,11 @@ func (s *Server) Count(method, path string) int { return s.fake.Count(method, pa
 //
 //	assert.Equal(t, []webdelivery.PurgeURI{webdelivery.Exact(uri)}, srv.Purged()[0].URIs)
 type Purge struct {
-	Time          time.Time              // arrival, by Server.Clock
-	User          string                 // who purged
-	Action        webdelivery.Action     // as received
-	URIs          []webdelivery.PurgeURI // as received, in order
-	TransactionID int64                  // that was answered
+	Time          time.Time               // arrival, by Server.Clock
+	User          string                  // who purged
+	Action        webdelivery.PurgeAction // as received
+	URIs          []webdelivery.PurgeURI  // as received, in order
+	TransactionID int64                   // that was answered
 }
 
 // Purged returns copies of the purge requests that were accepted, in order of arrival.
@@ -49,7 +49,7 @@ func (s *Server) Purged() []Purge {
 	accepted := s.fake.Purged()
 	all := make([]Purge, len(accepted))
 	for i, p := range accepted {
-		all[i] = Purge{Time: p.Time, User: p.User, Action: webdelivery.Action(p.Action), TransactionID: p.TransactionID}
+		all[i] = Purge{Time: p.Time, User: p.User, Action: webdelivery.PurgeAction(p.Action), TransactionID: p.TransactionID}
 		for _, uri := range p.URIs {
 			all[i].URIs = append(all[i].URIs, webdelivery.PurgeURI{
 				MatchMode: webdelivery.MatchMode(uri.MatchMode), URIPattern: uri.URIPattern,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,7 +31,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
 	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; CSV needs it")
 	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b is b in the objects of the array a")
-	flags.Float64Var(&j.options.MaxRemove, "max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
+	share := flags.Float64("max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
 	flags.IntVar(&j.options.MaxAdd, "max-add", 50_000, "most entries that may be added, a `number` from 1")
 	flags.IntVar(&j.options.WidestIPv4, "widest-ipv4", 8, "prefix `length` of the widest IPv4 range that may be added; 0 allows all of them")
 	flags.IntVar(&j.options.WidestIPv6, "widest-ipv6", 19, "prefix `length` of the widest IPv6 range that may be added; 0 allows all of them")
@@ -59,8 +60,8 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 		return nil, program.Misused("LIST and FEED are needed; -h tells more")
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
 		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)
-	case !(j.options.MaxRemove >= 0 && j.options.MaxRemove <= 1):
-		return nil, program.Misused("-max-remove %v is not between 0 and 1", j.options.MaxRemove)
+	case !(*share >= 0 && *share <= 1):
+		return nil, program.Misused("-max-remove %v is not between 0 and 1", *share)
 	case j.options.MaxAdd < 1:
 		return nil, program.Misused("-max-add %d is below 1", j.options.MaxAdd)
 	case j.options.WidestIPv4 < 0 || j.options.WidestIPv4 > 32:
@@ -68,10 +69,10 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	case j.options.WidestIPv6 < 0 || j.options.WidestIPv6 > 128:
 		return nil, program.Misused("-widest-ipv6 %d is not between 0 and 128", j.options.WidestIPv6)
 	}
-	j.options.MaxRemove = max(j.options.MaxRemove, none) // to the SDK, 0 is its default
+	j.options.MaxRemove = webdelivery.RemoveShare(*share)
 	for _, widest := range []*int{&j.options.WidestIPv4, &j.options.WidestIPv6} {
 		if *widest == 0 {
-			*widest = -1 // for the same reason
+			*widest = -1 // to the SDK, 0 is its default
 		}
 	}
 	if j.applyPlan == "" && flags.NArg() == 0 {
@@ -81,23 +82,26 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	return j, nil
 }
 
-// none is the part of a list that is less than one of its entries.
-const none = 1e-12
-
 // inFlags has for what the SDK says of its options what the flags say.
 var inFlags = strings.NewReplacer(
 	"webdelivery: invalid ", "",
-	"at most 1e-12 of them may be", "none of them may be",
 	"set WidestIPv4 to -1", "set -widest-ipv4 to 0", "set WidestIPv6 to -1", "set -widest-ipv6 to 0",
 	"WidestIPv4", "-widest-ipv4", "WidestIPv6", "-widest-ipv6", "MaxAdd", "-max-add", "MaxRemove", "-max-remove", "Aggregate", "-aggregate",
 )
 
-var desired = regexp.MustCompile(`desired\[(\d+)\]`)
+var (
+	desired = regexp.MustCompile(`desired\[(\d+)\]`)
+	allowed = regexp.MustCompile(`set MaxRemove to "\d+" or "([\d.]+)%"`)
+)
 
 // refused tells why the SDK refuses to plan, in terms of the command line: with flags, and with places in feeds. It is the
 // fault of a feed.
 func (j *job) refused(why error) error {
-	text := desired.ReplaceAllStringFunc(inFlags.Replace(why.Error()), func(place string) string {
+	text := allowed.ReplaceAllStringFunc(why.Error(), func(advice string) string {
+		percent, _ := strconv.ParseFloat(allowed.FindStringSubmatch(advice)[1], 64) // the pattern has a number
+		return "set -max-remove to " + strconv.FormatFloat(math.Round(percent*100)/10_000, 'g', -1, 64)
+	})
+	text = desired.ReplaceAllStringFunc(inFlags.Replace(text), func(place string) string {
 		i, err := strconv.Atoi(desired.FindStringSubmatch(place)[1])
 		if err != nil || i >= len(j.reader.Places) {
 			return place // an entry may look like one

@@ -133,7 +133,7 @@ func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsServi
 		return fmt.Errorf("nothing was changed, plan again: %w", err)
 	}
 	err = errors.Join(err, j.print(result, fmt.Sprintf("added %d, removed %d\n", result.Added, result.Removed)))
-	if webdelivery.OutcomeOf(err) == webdelivery.Unknown { // as it is when nothing failed but the printing
+	if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown { // as it is when nothing failed but the printing
 		again := "plan and apply again"
 		if j.wait && len(result.Tasks) > 0 {
 			again += " when the tasks have ended, whose ids -json gives"

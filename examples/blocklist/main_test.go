@@ -326,9 +326,9 @@ func TestRefused(t *testing.T) {
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
 	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
 	for want, args := range map[string][]string{
-		"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, and at most 0.2 of them may be; set -max-remove to 0.6 to allow it\n": {"blocklist", few},
-		"for example 198.51.100.0/24, and none of them may be; set -max-remove to 0.2 to allow it\n":                                                           {"-max-remove", "0", "blocklist", good},
-		"geo.txt:2: \"AQ\" does not belong to a list of type IP":                                                                                               {"blocklist", file(t, "geo.txt", "\nAQ\n")},
+		"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, and at most 1 may be (20%); set -max-remove to 0.6 to allow it\n": {"blocklist", few},
+		"for example 198.51.100.0/24, and at most 0 may be (0%); set -max-remove to 0.2 to allow it\n":                                                     {"-max-remove", "0", "blocklist", good},
+		"geo.txt:2: \"AQ\" does not belong to a list of type IP":                                                                                           {"blocklist", file(t, "geo.txt", "\nAQ\n")},
 		"/b.txt:3: \"nonsense\" is neither":                  {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
 		"/c.txt:3: \"nonsense\" is neither":                  {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
 		"/d.txt:4: \"desired[9]\" is neither":                {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},

@@ -89,7 +89,7 @@ const callers = 5_000
 type job struct {
 	s          program.Streams
 	uris       *program.Input // nil with -resume
-	action     webdelivery.Action
+	action     webdelivery.PurgeAction
 	match      func(string) webdelivery.PurgeURI
 	wait, json bool
 
@@ -128,7 +128,7 @@ func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
 // purge hands the URIs to a queue as they are read.
 func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	queue := client.Purge.NewQueue(webdelivery.QueueOptions{Action: j.action, OnStats: func(q webdelivery.QueueStats) {
-		j.s.Show(fmt.Sprintf("%d URIs accepted", q.Sent))
+		j.s.Show(fmt.Sprintf("%d URIs accepted", q.Accepted))
 	}})
 	var mu sync.Mutex
 	carried := map[int64]int{} // URIs by transaction

@@ -95,7 +95,7 @@ func TestWhereURIsComeFrom(t *testing.T) {
 	tests := []struct {
 		name, in string
 		args     []string
-		action   webdelivery.Action
+		action   webdelivery.PurgeAction
 		want     []webdelivery.PurgeURI
 	}{
 		{"arguments", "not read", []string{"www.example.com/a"}, webdelivery.ActionPurge, []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/a")}},

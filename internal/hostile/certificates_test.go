@@ -127,9 +127,9 @@ func TestCertificates(t *testing.T) {
 					assert.ErrorContains(t, err, s.says, k.name)
 				}
 				if s.unsent || k.name == "read" {
-					assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(err), "%s: %v", k.name, err)
+					assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err), "%s: %v", k.name, err)
 				} else {
-					assert.NotEqual(t, webdelivery.Applied, webdelivery.OutcomeOf(err), "%s: %v", k.name, err)
+					assert.NotEqual(t, webdelivery.OutcomeApplied, webdelivery.OutcomeOf(err), "%s: %v", k.name, err)
 				}
 			}
 			mended.Store(true)

@@ -127,7 +127,7 @@ func TestProxiesThatDoNotConnect(t *testing.T) {
 				}
 				total += want
 				assert.Equal(t, want, r.Attempts, "%s: %s", r.Kind, r.Error)
-				assert.Equal(t, webdelivery.NotApplied.String(), r.Outcome, "%s: %s", r.Kind, r.Error)
+				assert.Equal(t, webdelivery.OutcomeNotApplied.String(), r.Outcome, "%s: %s", r.Kind, r.Error)
 				assert.Contains(t, r.Error, s.says, r.Kind)
 				assert.NotEmpty(t, r.Log)
 				for _, secret := range secretsOfProxy {
@@ -154,7 +154,7 @@ func TestOwnProxiesKeepTheirSecret(t *testing.T) {
 	for _, k := range kinds {
 		err := k.call(bounded(t), c)
 		require.Error(t, err)
-		assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+		assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 		all := fmt.Sprintf("%v %+v %#v %s", err, err, err, log.String())
 		for _, secret := range strings.Fields(echo) {
 			if secret != "bob" {
@@ -215,7 +215,7 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 
 	before := proxy.accepted.Load()
 	for _, r := range callers(t, through, "NO_PROXY=192.0.2.0/24", callerBase+"=https://192.0.2.1", callerTimeout+"=200ms") {
-		assert.Equal(t, webdelivery.NotApplied.String(), r.Outcome, r.Kind)
+		assert.Equal(t, webdelivery.OutcomeNotApplied.String(), r.Outcome, r.Kind)
 	}
 	assert.Equal(t, before, proxy.accepted.Load(), "connections of the proxy")
 }

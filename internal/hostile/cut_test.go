@@ -161,10 +161,10 @@ func cutCalls(t *testing.T) (calls []cutCall) {
 		if op.Before > 0 || op.Method == http.MethodHead || op.Kind == operations.Purges || op.Kind == operations.Streams {
 			continue
 		}
-		call := cutCall{Operation: op, whole: cmp.Or(all[op.Method+" "+op.Path], all["GET "+op.Path]), attempts: 4, outcome: webdelivery.NotApplied}
+		call := cutCall{Operation: op, whole: cmp.Or(all[op.Method+" "+op.Path], all["GET "+op.Path]), attempts: 4, outcome: webdelivery.OutcomeNotApplied}
 		require.NotEmpty(t, call.whole, "%s: wholes lacks the response to %s %s", op, op.Method, op.Path)
 		if op.Waits || op.Changes() {
-			call.outcome = webdelivery.Unknown
+			call.outcome = webdelivery.OutcomeUnknown
 		}
 		call.mayBeNil = op.Name == "Do" || op.Kind == operations.Deletes || op.Kind == operations.Writes
 		if attempts := map[operations.Kind]int64{operations.Writes: 1, operations.LogsIn: 2}[op.Kind]; attempts > 0 {
@@ -260,7 +260,7 @@ func TestReceiptsThatAreCut(t *testing.T) {
 				_, err = always.start(t).Purge.Submit(t.Context(), purge)
 				require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 				assert.Equal(t, int64(4), always.requests.Load())
-				assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+				assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 			})
 		}
 	}

@@ -283,7 +283,7 @@ func TestHeadersThatEndTheStream(t *testing.T) {
 	require.ErrorIs(t, getTask(bounded(t), c), webdelivery.ErrBadReply)
 	err := submit(bounded(t), c)
 	require.ErrorIs(t, err, webdelivery.ErrBadReply)
-	assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+	assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 	assert.NoError(t, addEntries(bounded(t), c))
 }
 
@@ -306,7 +306,7 @@ func TestWindowsThatStayShut(t *testing.T) {
 			for _, k := range kinds[1:] {
 				err := k.call(bounded(t), c)
 				require.Error(t, err, k.name)
-				assert.NotEqual(t, webdelivery.Applied, webdelivery.OutcomeOf(err), k.name)
+				assert.NotEqual(t, webdelivery.OutcomeApplied, webdelivery.OutcomeOf(err), k.name)
 			}
 		})
 	}
@@ -318,7 +318,7 @@ func TestWindowsThatStayShut(t *testing.T) {
 		for _, k := range kinds {
 			err := k.call(bounded(t), c)
 			if err != nil {
-				assert.NotEqual(t, webdelivery.Applied, webdelivery.OutcomeOf(err), k.name)
+				assert.NotEqual(t, webdelivery.OutcomeApplied, webdelivery.OutcomeOf(err), k.name)
 			}
 		}
 		assert.LessOrEqual(t, service.accepted.Load(), int64(2+2+1), "at most a connection for each attempt")

@@ -71,12 +71,12 @@ func checkFailed(t *testing.T, name, kind string, err error) {
 	outcome := webdelivery.OutcomeOf(err)
 	switch {
 	case kind == "read":
-		assert.Equal(t, webdelivery.NotApplied, outcome, "%s: %v", kind, err)
+		assert.Equal(t, webdelivery.OutcomeNotApplied, outcome, "%s: %v", kind, err)
 	case withoutEnd(name):
-		assert.NotEqual(t, webdelivery.Applied, outcome, "%s: %v", kind, err)
+		assert.NotEqual(t, webdelivery.OutcomeApplied, outcome, "%s: %v", kind, err)
 		return
 	default:
-		assert.Equal(t, webdelivery.Unknown, outcome, "%s: %v", kind, err)
+		assert.Equal(t, webdelivery.OutcomeUnknown, outcome, "%s: %v", kind, err)
 	}
 	attempts := 2
 	if kind == "write" {
@@ -255,7 +255,7 @@ func TestConnectionsClosedAtEachMoment(t *testing.T) {
 				assert.Equal(t, int64(1), writes.Load(), "on a connection of its own")
 				return
 			}
-			assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err), "%v", err)
+			assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "%v", err)
 			assert.Equal(t, 1, attemptsOf(err), "%v", err)
 			assert.Zero(t, writes.Load(), "it was not sent again")
 		})

@@ -85,7 +85,7 @@ func TestHandlersThatCallTheClient(t *testing.T) {
 	}))
 	require.Len(t, within, 4)
 	require.ErrorContains(t, within["/sessions"], "from within the login")
-	assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(within["/sessions"]))
+	assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(within["/sessions"]))
 	delete(within, "/sessions")
 	for path, err := range within {
 		assert.NoError(t, err, path)

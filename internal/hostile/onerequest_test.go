@@ -61,7 +61,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				assert.Equal(t, op.attempts, attemptsOf(err), "attempts: %v", err)
 				assert.LessOrEqual(t, int(requests.Load()), op.attempts, "requests")
 				if op.name != "GET" {
-					assert.Equal(t, webdelivery.Unknown, webdelivery.OutcomeOf(err))
+					assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				}
 			})
 		}

@@ -82,7 +82,7 @@ func TestExpiredPermitsSendNothing(t *testing.T) {
 						return
 					}
 					assert.ErrorContains(t, err, "permit expired")
-					assert.Equal(t, webdelivery.NotApplied, webdelivery.OutcomeOf(err))
+					assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				})
 			}
 			all.Wait()

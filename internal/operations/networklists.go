@@ -108,7 +108,7 @@ func listChanges() []Operation {
 				// Where the list cannot be read there is no plan, and Apply has to find that out by itself.
 				planned, planErr := plan(ctx, c, use)
 				if planned == nil {
-					planned = &webdelivery.Plan{ListID: use.List}
+					planned = &webdelivery.Plan{Version: 1, ListID: use.List}
 				}
 				every, report := waiting(use)
 				options := webdelivery.ApplyOptions{Wait: true}
@@ -146,7 +146,7 @@ func listChanges() []Operation {
 
 // plan makes one that adds an entry and removes all others but the last two.
 func plan(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Plan, error) {
-	options := webdelivery.PlanOptions{MaxRemove: 1}
+	options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll}
 	planned, err := c.NetworkLists.Plan(ctx, use.List, []string{NewEntry, "192.0.2.2", "192.0.2.3"}, options)
 	use.Show(options, planned)
 	return planned, err

@@ -125,7 +125,7 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 		all,
 		{
 			Name: f.name + ".Dimensions", Kind: Reads, Method: http.MethodGet, Path: f.path + "/dimensions", Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.Names, error) {
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.NameList, error) {
 				return of(c).Dimensions(ctx)
 			}),
 		},
@@ -146,7 +146,7 @@ func aggregatedOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Cl
 	return append(both,
 		Operation{
 			Name: f.name + ".Metrics", Kind: Reads, Method: http.MethodGet, Path: f.path + "/metrics", Requests: 1,
-			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.Names, error) {
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.NameList, error) {
 				return of(c).Metrics(ctx)
 			}),
 		},

@@ -172,7 +172,7 @@ func (s *soak) read(operation string, err error) bool {
 		return true
 	}
 	s.tally.note(operation, failed, class)
-	if class == "Error" && webdelivery.OutcomeOf(err) != webdelivery.NotApplied {
+	if class == "Error" && webdelivery.OutcomeOf(err) != webdelivery.OutcomeNotApplied {
 		s.problem(operation, "a read that is %v: %v", webdelivery.OutcomeOf(err), err)
 	}
 	return false
@@ -187,7 +187,7 @@ func (s *soak) awaited(operation string, err error) bool {
 		return true
 	}
 	s.tally.note(operation, failed, class)
-	if as[*webdelivery.Error](err) && webdelivery.OutcomeOf(err) != webdelivery.Unknown {
+	if as[*webdelivery.Error](err) && webdelivery.OutcomeOf(err) != webdelivery.OutcomeUnknown {
 		s.problem(operation, "a wait that ended early is %v: %v", webdelivery.OutcomeOf(err), err)
 	}
 	return false
@@ -201,9 +201,9 @@ func (s *soak) wrote(operation string, err error) webdelivery.Outcome {
 	switch {
 	case err == nil:
 		s.tally.note(operation, done, "")
-	case outcome == webdelivery.Applied:
+	case outcome == webdelivery.OutcomeApplied:
 		s.tally.note(operation, applied, class)
-	case outcome == webdelivery.NotApplied:
+	case outcome == webdelivery.OutcomeNotApplied:
 		s.tally.note(operation, notApplied, class)
 	default:
 		s.tally.note(operation, unknown, class)
@@ -224,11 +224,11 @@ type claim struct {
 // of one that is removed it is the other way round. Unknown claims nothing.
 func claimed(operation, list string, values []string, outcome webdelivery.Outcome, removed bool, err error) []claim {
 	var all []claim
-	if outcome == webdelivery.Unknown {
+	if outcome == webdelivery.OutcomeUnknown {
 		return nil
 	}
 	for _, v := range values {
-		all = append(all, claim{operation, list, v, (outcome == webdelivery.Applied) != removed, err})
+		all = append(all, claim{operation, list, v, (outcome == webdelivery.OutcomeApplied) != removed, err})
 	}
 	return all
 }

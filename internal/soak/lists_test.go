@@ -204,7 +204,7 @@ func (w *worker) deleteList(ctx context.Context, c *webdelivery.Client) error {
 	defer w.leave(list)
 	_, err := c.NetworkLists.Delete(ctx, list)
 	outcome := w.wrote("NetworkLists.Delete", err)
-	if outcome == webdelivery.Applied && w.srv.Entries(list) != nil {
+	if outcome == webdelivery.OutcomeApplied && w.srv.Entries(list) != nil {
 		w.problem("NetworkLists.Delete", "the list is still there: %v", err)
 	}
 	w.expect(w.entries(list), claimed("NetworkLists.Delete", list, texts, outcome, true, err))
@@ -234,12 +234,12 @@ func (w *worker) addManyEntries(ctx context.Context, c *webdelivery.Client) erro
 	if told := slices.Concat(partial.Accepted, partial.Unknown, partial.NotAccepted); !slices.Equal(told, texts) {
 		w.problem(operation, "the error tells of %d entries, and %d were given", len(told), len(texts))
 	}
-	if nothing := len(partial.Accepted)+len(partial.Unknown) == 0; nothing != (outcome == webdelivery.NotApplied) {
+	if nothing := len(partial.Accepted)+len(partial.Unknown) == 0; nothing != (outcome == webdelivery.OutcomeNotApplied) {
 		w.problem(operation, "%v with %d accepted and %d unknown", outcome, len(partial.Accepted), len(partial.Unknown))
 	}
 	w.expect(w.entries(list), slices.Concat(
-		claimed(operation, list, partial.Accepted, webdelivery.Applied, false, err),
-		claimed(operation, list, partial.NotAccepted, webdelivery.NotApplied, false, err)))
+		claimed(operation, list, partial.Accepted, webdelivery.OutcomeApplied, false, err),
+		claimed(operation, list, partial.NotAccepted, webdelivery.OutcomeNotApplied, false, err)))
 	return err
 }
 
@@ -250,7 +250,7 @@ func (w *worker) planAndApply(ctx context.Context, c *webdelivery.Client) error 
 	defer w.leave(list)
 	keep := w.IntN(len(before) + 1)
 	desired := append(w.addresses(w.IntN(12)), before[:keep]...)
-	plan, err := c.NetworkLists.Plan(ctx, list, desired, webdelivery.PlanOptions{MaxRemove: 1})
+	plan, err := c.NetworkLists.Plan(ctx, list, desired, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
 	if !w.read("NetworkLists.Plan", err) {
 		w.isList("NetworkLists.Plan", list, before)
 		return err
@@ -265,7 +265,7 @@ func (w *worker) planAndApply(ctx context.Context, c *webdelivery.Client) error 
 			w.problem("NetworkLists.Apply", "size %d, and %d are desired", result.Size, len(desired))
 		}
 		w.isList("NetworkLists.Apply", list, desired)
-	case outcome == webdelivery.NotApplied:
+	case outcome == webdelivery.OutcomeNotApplied:
 		w.isList("NetworkLists.Apply, not applied", list, before)
 	default:
 		w.isBetween(list, before[:keep], plan, result, err)
@@ -285,7 +285,7 @@ func (w *worker) isBetween(list string, keep []string, plan *webdelivery.Plan, r
 	has := w.entries(list)
 	var claims []claim
 	if keep != nil {
-		claims = claimed("NetworkLists.Apply", list, keep, webdelivery.Applied, false, err)
+		claims = claimed("NetworkLists.Apply", list, keep, webdelivery.OutcomeApplied, false, err)
 	}
 	w.expect(has, claims)
 	added, removed := 0, 0

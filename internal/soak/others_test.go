@@ -38,7 +38,7 @@ func (w *worker) anyOther(ctx context.Context, c *webdelivery.Client) error {
 		w.read(op.String(), err)
 	default:
 		outcome, applied := w.wrote(op.String(), err), op.Applied(w.srv, use)
-		if err == nil && !applied || outcome != webdelivery.Unknown && applied != (outcome == webdelivery.Applied) {
+		if err == nil && !applied || outcome != webdelivery.OutcomeUnknown && applied != (outcome == webdelivery.OutcomeApplied) {
 			w.problem(op.String(), "%v, and at the service it was applied: %t: %v", outcome, applied, err)
 		}
 	}

@@ -54,10 +54,10 @@ func (w *worker) submitPurge(ctx context.Context, c *webdelivery.Client) error {
 	receipt, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: uris})
 	outcome := w.wrote("Purge.Submit", err)
 	if foreign { // whatever it says, it cannot have been accepted
-		if outcome == webdelivery.Applied {
+		if outcome == webdelivery.OutcomeApplied {
 			w.problem("Purge.Submit", "a foreign domain was purged: %v", err)
 		}
-		outcome = webdelivery.NotApplied
+		outcome = webdelivery.OutcomeNotApplied
 	}
 	has := w.purged()
 	w.expect(has, claimed("Purge.Submit", "", patterns, outcome, false, err))
@@ -112,9 +112,9 @@ func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
 		case isForeign && !concerned[p]:
 			w.problem("PurgeQueue.Purge", "a foreign domain was purged: %v", err)
 		case isForeign:
-			of = webdelivery.NotApplied
+			of = webdelivery.OutcomeNotApplied
 		case !concerned[p]: // those that are not concerned were purged
-			of = webdelivery.Applied
+			of = webdelivery.OutcomeApplied
 		}
 		claims = append(claims, claimed("PurgeQueue.Purge", "", []string{p}, of, false, err)...)
 	}

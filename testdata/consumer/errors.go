@@ -25,7 +25,7 @@ func explain(err error) string {
 	}
 	var outcome webdelivery.Outcome = webdelivery.OutcomeOf(err)
 	switch outcome {
-	case webdelivery.NotApplied, webdelivery.Applied, webdelivery.Unknown:
+	case webdelivery.OutcomeNotApplied, webdelivery.OutcomeApplied, webdelivery.OutcomeUnknown:
 		fmt.Println(outcome.String())
 	}
 	for _, look := range []func(error) string{ofCalls, ofWaits, ofReading, ofLimits, wrong} {

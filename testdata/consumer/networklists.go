@@ -28,7 +28,7 @@ func networkLists(ctx context.Context, client *webdelivery.Client) error {
 		return err
 	}
 	list, err = lists.GetSummary(ctx, list.ID)
-	var kind webdelivery.ListType = list.Type
+	var kind webdelivery.NetworkListType = list.Type
 	fmt.Println(kind == webdelivery.ListTypeGEO, page.Total, list.URI, list.List, list.Name, list.Description, list.Deprecated, list.EntriesURI,
 		list.EntriesBatchDeletionURI, list.CreationTimestamp, list.ModifiedTimestamp, err)
 	if err := list.UnmarshalJSON([]byte(`{"id":"l"}`)); err != nil {
@@ -89,7 +89,7 @@ func changes(ctx context.Context, lists *webdelivery.NetworkListsService, id str
 func plans(ctx context.Context, lists *webdelivery.NetworkListsService, id string) error {
 	var plan *webdelivery.Plan
 	plan, err := lists.Plan(ctx, id, []string{"203.0.113.0/24"}, webdelivery.PlanOptions{
-		MaxRemove: 0.2, MaxAdd: 1_000, WidestIPv4: 8, WidestIPv6: -1, Aggregate: true,
+		MaxRemove: webdelivery.RemoveShare(0.2), MaxAdd: 1_000, WidestIPv4: 8, WidestIPv6: -1, Aggregate: true,
 	})
 	if err != nil {
 		return err
@@ -97,8 +97,13 @@ func plans(ctx context.Context, lists *webdelivery.NetworkListsService, id strin
 	var add []string = plan.Add
 	var remove []webdelivery.NetworkListEntry = plan.Remove
 	var keep int = plan.Keep
-	fmt.Println(add, remove, keep, plan.String(), plan.Empty(), plan.Size(), plan.ListID, plan.Name, plan.Type, plan.Before,
-		plan.Calls, plan.Covering, plan.Largest, plan.MaxRemove, plan.MaxAdd, plan.WidestIPv4, plan.WidestIPv6, plan.Unprotected)
+	fmt.Println(add, remove, keep, plan.String(), plan.Empty(), plan.Size(), plan.ListID, plan.Name, plan.Type, plan.Fingerprint,
+		plan.Requests, plan.CoveringAdds, plan.PeakSize, plan.MaxRemove, plan.MaxAdd, plan.WidestIPv4, plan.WidestIPv6, plan.UncoveredDuringApply, plan.Version)
+	var limits []webdelivery.RemovalLimit = []webdelivery.RemovalLimit{webdelivery.RemoveNone, webdelivery.RemoveAll, webdelivery.RemoveAtMost(100)}
+	fmt.Println(limits)
+	if err = new(webdelivery.Plan).UnmarshalJSON([]byte(`{"version":1}`)); err != nil {
+		return err
+	}
 	var result *webdelivery.ApplyResult
 	result, err = lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: true, Concurrency: 2}, webdelivery.PollEvery(time.Second))
 	if err != nil {

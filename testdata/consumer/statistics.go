@@ -59,7 +59,7 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 		}
 		fmt.Println(ev.Time, ev.IP)
 	}
-	var dims *webdelivery.Names
+	var dims *webdelivery.NameList
 	if dims, err = events.Dimensions(ctx); err != nil {
 		return err
 	}

@@ -32,7 +32,11 @@ func tasks(ctx context.Context, client *webdelivery.Client) error {
 	}
 	patience := []webdelivery.WaitOption{webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(time.Hour)}
 	patience = append(patience, webdelivery.OnProgress(func(p webdelivery.Progress) {
-		fmt.Println(p.Kind, p.ID, p.Status, p.Percent, p.Complete, p.Looks, p.Elapsed)
+		if p.Kind == webdelivery.ProgressTransaction || p.Kind == webdelivery.ProgressNetworkList {
+			fmt.Println("no task")
+		}
+		var kind webdelivery.ProgressKind = webdelivery.ProgressTask
+		fmt.Println(p.Kind == kind, p.ID, p.Status, p.Percent, p.Complete, p.Polls, p.Elapsed)
 	}))
 	task, err = service.Wait(ctx, task.ID, patience...)
 	if err != nil {

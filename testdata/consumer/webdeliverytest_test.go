@@ -105,7 +105,7 @@ func TestWebdeliverytest(t *testing.T) {
 	}
 	var purges []webdeliverytest.Purge = srv.Purged()
 	for _, p := range purges {
-		var action webdelivery.Action = p.Action
+		var action webdelivery.PurgeAction = p.Action
 		var uris []webdelivery.PurgeURI = p.URIs
 		t.Log(p.Time, p.User, action, uris, p.TransactionID)
 	}
