@@ -12,7 +12,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -211,12 +214,26 @@ func (u PurgeURI) jsonSize() int {
 	return n
 }
 
-func (r PurgeRequest) body() *purgeBody {
+// body is that of a purge. There is no limit on the number of URIs, so they are encoded as they are sent.
+func (r PurgeRequest) body() *transport.ListBody {
 	size := 0
 	for _, u := range r.URIs {
 		size += u.jsonSize()
 	}
-	return newPurgeBody(string(r.Action), len(r.URIs), size, func(b []byte, i int) []byte { return r.URIs[i].appendJSON(b) })
+	head := `{"purge_request":{"action":"` + string(r.Action) + `","uris":[`
+	return transport.NewListBody(head, "]}}", len(r.URIs), size, func(b []byte, i int) []byte { return r.URIs[i].appendJSON(b) })
+}
+
+func appendText(b []byte, text string) []byte {
+	b, _ = jsontext.AppendQuote(b, text) // its one error is broken UTF-8, which validation refuses
+	return b
+}
+
+func textSize(text string) int {
+	if wire.PlainText([]byte(text), 0) == len(text) {
+		return len(text) + 2
+	}
+	return len(appendText(nil, text))
 }
 
 // validate states sections 2.2 and 4.4 of the service document.

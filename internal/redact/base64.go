@@ -53,31 +53,6 @@ func (s *search) base64(l *layer) []*layer {
 	return layers
 }
 
-// kinds is a set of kinds of escapes.
-type kinds uint8
-
-const (
-	backslashes kinds = 1 << iota
-	percents
-	entities
-	softBreaks
-)
-
-func kindOf(c byte) kinds {
-	switch c {
-	case '\\':
-		return backslashes
-	case '%':
-		return percents
-	case '&':
-		return entities
-	case '=':
-		return softBreaks
-	default:
-		return 0
-	}
-}
-
 // escape returns the first escape at p that is of these kinds and not loose.
 func (l *layer) escape(p int, of kinds) (one step, found bool) {
 	if kindOf(l.text[p])&of != 0 {

@@ -26,21 +26,27 @@ func (l *layer) span(p, q int) span {
 	return s
 }
 
-// Base64 may hold Base64.
-const deepest = 3
+// kinds is a set of kinds of escapes.
+type kinds uint8
 
-// look finds secrets and user information in a layer and in the Base64 texts in it.
-func (s *search) look(l *layer, depth int) {
-	l.tabulate(escapesDeep)
-	s.match(l)
-	s.userinfo(l, 0)
-	s.userinfo(l, escapesDeep)
-	if depth == deepest {
-		return
-	}
-	for _, inner := range s.base64(l) {
-		if len(inner.text) >= s.shortest || inner.cut {
-			s.look(inner, depth+1)
-		}
+const (
+	backslashes kinds = 1 << iota
+	percents
+	entities
+	softBreaks
+)
+
+func kindOf(c byte) kinds {
+	switch c {
+	case '\\':
+		return backslashes
+	case '%':
+		return percents
+	case '&':
+		return entities
+	case '=':
+		return softBreaks
+	default:
+		return 0
 	}
 }

@@ -1,0 +1,453 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// queryRules are those that all data methods share (section 4.2).
+func queryRules() []Rule {
+	refused := func(why string, edits ...edit) func(p *probe) {
+		return func(p *probe) { p.data(events, edits...).refused(why) }
+	}
+	taken := func(edits ...edit) func(p *probe) {
+		return func(p *probe) { p.data(events, edits...).wanted(http.StatusOK) }
+	}
+	zoned := func(zone string) func(p *probe) {
+		return func(p *probe) {
+			p.query(events)
+			p.data(events, with("starttime", p.span[0]+zone)).refused("with starttime in " + zone)
+			p.data(events, with("endtime", p.span[1]+zone)).refused("with endtime in " + zone)
+		}
+	}
+	return []Rule{
+		stated("4.2", "times without zone designator are taken", taken()),
+		stated("4.2", "a time with the zone designator Z is rejected", zoned("Z")),
+		stated("4.2", "a time with a numeric zone designator is rejected", zoned("+00:00")),
+		stated("4.2", "starttime is required", refused("without starttime", without("starttime"))),
+		stated("4.2", "endtime is required", refused("without endtime", without("endtime"))),
+		stated("4.2", "dimensions is required", refused("without dimensions", without("dimensions"))),
+		stated("4.2", "starttime and endtime must not be empty", func(p *probe) {
+			p.data(events, with("starttime", "")).refused("with an empty starttime")
+			p.data(events, with("endtime", "")).refused("with an empty endtime")
+		}),
+		stated("4.2", "starttime must be earlier than endtime", func(p *probe) {
+			p.query(events)
+			p.data(events, with("starttime", p.span[1]), with("endtime", p.span[0])).refused("with end before start")
+			p.data(events, with("endtime", p.span[0])).refused("with end at start")
+		}),
+		stated("4.2", "a time is in the span asked for", func(p *probe) {
+			for _, value := range p.someRows(with("dimensions", timestamp), with("limit", "100")).values(timestamp) {
+				p.need(unzoned.MatchString(value.text()), "%s is %q", value.path, value.value)
+				at := strings.Replace(value.text()[:len(statsTime)], " ", "T", 1)
+				p.want(at >= p.span[0] && at <= p.span[1], "%s is %q, asked for was %s to %s", value.path, value.value, p.span[0], p.span[1])
+			}
+		}),
+		open("4.2", 10, "spelling of starttime", func(p *probe) {
+			name := p.startName()
+			other := map[string]string{"starttime": "startime", "startime": "starttime"}[name]
+			q := p.query(events)
+			q.Set(other, q.Get(name))
+			q.Del(name)
+			p.saw("%s is taken, %s is answered with %d", name, other, p.get(events.path+"/data?"+q.Encode()).status)
+		}),
+		open("4.2", 41, "start as a parameter", func(p *probe) {
+			edits := []edit{with("dimensions", timestamp+",client_ip"), with("sortby", timestamp), with("limit", "2")}
+			r := p.data(events, append(slices.Clone(edits), with("start", "1"))...)
+			if r.status != http.StatusOK {
+				p.saw("answered with %d", r.status)
+			}
+			moved, whole := r.json(), p.result(events, edits...)
+			p.need(whole.rows() == 2 && moved.rows() > 0, "there are not two events in the last day")
+			second, first := whole.at("rows").items()[1], moved.at("rows").items()[0]
+			p.saw("start of the query is %v, begins with the second row: %t", moved.at("query").at("start").value,
+				fmt.Sprint(first.value) == fmt.Sprint(second.value))
+		}),
+		open("4.2", 33, "an event at the very start and at the very end of a span", func(p *probe) {
+			var at time.Time
+			for _, value := range p.someRows(with("dimensions", timestamp), with("limit", "5000")).values(timestamp) {
+				p.need(unzoned.MatchString(value.text()), "%s is %q", value.path, value.value)
+				if t, whole := wholeSecond(value.text()); whole {
+					at = t
+				}
+			}
+			p.need(!at.IsZero(), "no event of the last day is at a whole second")
+			found := func(from, to time.Time) bool {
+				values := p.result(events, with("dimensions", timestamp), with("starttime", from.Format(statsTime)),
+					with("endtime", to.Format(statsTime)), with("limit", "5000")).values(timestamp)
+				return slices.ContainsFunc(values, func(value node) bool {
+					t, whole := wholeSecond(value.text())
+					return whole && t.Equal(at)
+				})
+			}
+			p.saw("it is found at the start: %t, at the end: %t", found(at, at.Add(time.Second)), found(at.Add(-time.Second), at))
+		}),
+		open("4.2", 34, "sortby what is not asked for, and a dimension that comes twice", func(p *probe) {
+			p.saw("answered with %d and %d", p.data(events, with("dimensions", "client_ip"), with("sortby", "event_action")).status,
+				p.data(events, with("dimensions", "client_ip,client_ip")).status)
+		}),
+		open("4.2", 17, "a backslash in a value of a filter", func(p *probe) {
+			p.saw("before a letter it is answered with %d, at the end with %d",
+				p.data(events, with("filters", `client_browser==conformance\absent`)).status,
+				p.data(events, with("filters", `client_browser==conformance\`)).status)
+		}),
+		open("4.2", 11, "an hour of 24 in endtime", func(p *probe) {
+			day := p.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
+			p.saw("answered with %d", p.data(events, with("starttime", day+"T00:00:00"), with("endtime", day+"T24:00:00")).status)
+		}),
+		open("4.2", 11, "a fraction of a second in a time", func(p *probe) {
+			p.query(events)
+			p.saw("answered with %d", p.data(events, with("endtime", p.span[1]+".000")).status)
+		}),
+		stated("4.2", "metrics is required on aggregated data", func(p *probe) {
+			for _, f := range []family{wafTrends, requestTrends, shapingTrends, wafByClientIP, shapingByClientIP} {
+				p.data(f, without("metrics")).refused("without metrics of " + f.name)
+			}
+		}),
+		stated("4.2", "a metric other than hits is refused", func(p *probe) {
+			p.data(wafTrends, with("metrics", "conformance")).refused("with another metric")
+		}),
+		stated("4.2", "granularity is day, hour or 5minute", func(p *probe) {
+			for _, granularity := range []string{"day", "hour", "5minute"} {
+				r := p.data(wafTrends, with("granularity", granularity))
+				p.want(r.status == http.StatusOK, "%s was answered with %d", granularity, r.status)
+			}
+		}),
+		open("4.2", 0, "another granularity", func(p *probe) {
+			p.saw("minute is answered with %d", p.data(wafTrends, with("granularity", "minute")).status)
+		}),
+		open("4.3", 12, "granularity on request trends", func(p *probe) {
+			p.saw("with it answered with %d, without it with %d", p.data(requestTrends, with("granularity", "hour")).status,
+				p.data(requestTrends).status)
+		}),
+
+		stated("4.2", "a filter with == leaves rows with that value", func(p *probe) {
+			value := p.actions(1)[0]
+			left := p.result(events, with("filters", "event_action=="+escape(value)))
+			p.want(left.total() > 0, "no row is left, although there was one")
+			p.want(slices.Equal(left.different("event_action"), []string{value}), "rows with %q are left", left.different("event_action"))
+		}),
+		stated("4.2", "a filter with != leaves rows with other values", func(p *probe) {
+			value := p.actions(1)[0]
+			all, same := p.result(events).total(), p.result(events, with("filters", "event_action=="+escape(value))).total()
+			left := p.result(events, with("filters", "event_action!="+escape(value)), with("limit", "100"))
+			p.want(!slices.Contains(left.different("event_action"), value), "rows with that value are left")
+			p.want(left.total() <= all-same, "of %d rows %d have the value and %d do not", all, same, left.total())
+		}),
+		stated("4.2", "a comma joins filters by OR", func(p *probe) {
+			values := p.actions(2)
+			a, b := "event_action=="+escape(values[0]), "event_action=="+escape(values[1])
+			sum := p.result(events, with("filters", a)).total() + p.result(events, with("filters", b)).total()
+			both := p.result(events, with("filters", a+","+b)).total()
+			p.want(both == sum, "%d rows have either value, %d one or the other", both, sum)
+		}),
+		stated("4.2", "a semicolon joins filters by AND", func(p *probe) {
+			values := p.actions(2)
+			a, b := "event_action=="+escape(values[0]), "event_action=="+escape(values[1])
+			both := p.result(events, with("filters", a+";"+b)).total()
+			p.want(both == 0, "%d rows have two values at once", both)
+			first := p.result(events, with("filters", a)).total()
+			again := p.result(events, with("filters", a+";event_action!="+escape(values[1]))).total()
+			p.want(first == again, "%d rows have the value, but %d have it and not another", first, again)
+		}),
+		open("4.2", 0, "filters joined with OR and with AND in one expression", func(p *probe) {
+			r := p.data(events, with("filters", "event_action==A,event_action==B;event_type==C"))
+			p.saw("answered with %d", r.status)
+		}),
+		stated("4.2", "a comma and a semicolon in a value are escaped with a backslash", func(p *probe) {
+			r := p.data(events, with("filters", `client_browser==conformance\,absent\;browser`))
+			r.wanted(http.StatusOK)
+			p.want(r.json().total() == 0, "%d rows have a value that none has", r.json().total())
+		}),
+		stated("4.2", "an escaped value finds the rows that have it", func(p *probe) {
+			browsers := p.someRows(with("dimensions", "client_browser"), with("limit", "1000")).different("client_browser")
+			i := slices.IndexFunc(browsers, func(b string) bool { return strings.ContainsAny(b, ",;") && !strings.Contains(b, `\`) })
+			p.need(i >= 0, "no browser of the last day has a comma or a semicolon in its name")
+			left := p.result(events, with("dimensions", "client_browser"), with("filters", "client_browser=="+escape(browsers[i])))
+			p.want(slices.Equal(left.different("client_browser"), browsers[i:i+1]), "rows with %q came for %q",
+				left.different("client_browser"), browsers[i])
+		}),
+
+		stated("4.2", "sortby is ascending by default", func(p *probe) {
+			values := p.sorted(timestamp)
+			p.want(slices.IsSorted(values), "the times are %s", strings.Join(values, ", "))
+		}),
+		stated("4.2", "sortby with a minus sign is descending", func(p *probe) {
+			values := p.sorted("-" + timestamp)
+			p.want(slices.IsSortedFunc(values, func(a, b string) int { return strings.Compare(b, a) }), "the times are %s", strings.Join(values, ", "))
+		}),
+		stated("4.2", "order of listing in sortby is the sort order", func(p *probe) {
+			result := p.result(events, with("dimensions", "event_type,"+timestamp), with("sortby", "event_type,-"+timestamp), with("limit", "500"))
+			types, times := result.values("event_type"), result.values(timestamp)
+			seen, before := map[string]bool{}, ""
+			for i := range types {
+				kind := fmt.Sprint(types[i].value)
+				p.want(kind == before || !seen[kind], "rows of the same event_type are not together")
+				p.want(kind != before || i == 0 || times[i].text() <= times[i-1].text(), "%s is later than the row before it", times[i].path)
+				seen[kind], before = true, kind
+			}
+			p.need(len(types) > 1, "there are not two events")
+		}),
+		stated("4.2", "aggregated data can be sorted by a metric", func(p *probe) {
+			var counts []int64
+			for _, value := range p.result(requestTrends, with("sortby", "-"+hits), with("limit", "100")).values(hits) {
+				counts = append(counts, value.integer())
+			}
+			p.want(slices.IsSortedFunc(counts, func(a, b int64) int { return int(b - a) }), "hits are %v", counts)
+			p.need(len(counts) > 1, "there are not two rows")
+		}),
+
+		stated("4.2", "limit is 10 by default", func(p *probe) {
+			result := p.result(events)
+			p.need(result.total() > 10, "there are only %d events in the last day", result.total())
+			p.want(result.rows() == 10, "%d rows came of %d", result.rows(), result.total())
+		}),
+		stated("4.2", "limit is the most rows that come", func(p *probe) {
+			for _, limit := range []int{1, 13} {
+				result := p.result(events, with("limit", strconv.Itoa(limit)))
+				wanted := min(int64(limit), result.total())
+				p.want(int64(result.rows()) == wanted, "with limit %d %d rows came of %d", limit, result.rows(), result.total())
+			}
+		}),
+		stated("4.2", "limit has no upper bound", func(p *probe) {
+			p.data(events, with("limit", "2000000000"), with("filters", "event_action==conformance-absent")).wanted(http.StatusOK)
+		}),
+		stated("4.3", "a limit of total_results brings every event", func(p *probe) {
+			end, _ := time.Parse(statsTime, p.query(events).Get("endtime"))
+			for span := 24 * time.Hour; span > time.Second; span /= 4 {
+				from := with("starttime", end.Add(-span).Format(statsTime))
+				total := p.result(events, from).total()
+				if total > 5000 {
+					continue
+				}
+				p.need(total > 10, "there are %d events in a span", total)
+				all := p.result(events, from, with("limit", strconv.FormatInt(total, 10)))
+				p.want(int64(all.rows()) == total, "total_results is %d, but %d rows came", total, all.rows())
+				return
+			}
+			p.skip("there are too many events")
+		}),
+		open("7", 16, "status of a rejected query", func(p *probe) {
+			p.saw("%d", p.data(events, without("endtime")).status)
+		}),
+	}
+}
+
+// wholeSecond reads a time of a row, and tells whether it has no part of a second.
+func wholeSecond(text string) (t time.Time, whole bool) {
+	t, err := time.Parse(statsTime, strings.Replace(text, " ", "T", 1)) // takes a fraction too
+	return t, err == nil && t.Nanosecond() == 0
+}
+
+// actions are different values of event_action.
+func (p *probe) actions(count int) []string {
+	values := p.someRows(with("limit", "1000")).different("event_action")
+	p.need(len(values) >= count, "there are not %d different values of event_action", count)
+	return values[:count]
+}
+
+// sorted are the times of events in an order.
+func (p *probe) sorted(order string) []string {
+	var values []string
+	for _, value := range p.someRows(with("dimensions", timestamp), with("sortby", order), with("limit", "50")).values(timestamp) {
+		values = append(values, value.text())
+	}
+	p.need(values[0] != values[len(values)-1], "all events have the same time")
+	return values
+}
+
+// familyRules are those that each family has for itself (section 4.3).
+func familyRules() []Rule {
+	var rules []Rule
+	for _, f := range families {
+		of := " of " + f.name
+		rules = append(rules,
+			stated("4.3", "data"+of+" is answered with 200 and a result", func(p *probe) {
+				r := p.data(f)
+				r.wanted(http.StatusOK)
+				p.strict = true
+				result := r.json()
+				for _, member := range []string{"query", "columns", "rows"} {
+					result.at(member)
+				}
+			}),
+			stated("4.3", "starttime, endtime and dimensions"+of+" are required", func(p *probe) {
+				p.need(p.data(f).status == http.StatusOK, "data was not answered with 200 anyway")
+				for _, name := range []string{"starttime", "endtime", "dimensions"} {
+					p.data(f, without(name)).refused("without " + name)
+				}
+			}),
+			stated("4.3", "HEAD"+of+" is answered like data, without a body", func(p *probe) {
+				query := p.query(f, with("dimensions", strings.Join(p.grouping(f), ",")))
+				head, data := p.send(http.MethodHead, f.path+"?"+query.Encode(), nil, p.User.basic), p.data(f)
+				p.want(head.status == data.status, "HEAD was answered with %d, data with %d", head.status, data.status)
+				p.want(head.header.Get("Content-Type") == data.header.Get("Content-Type"), "HEAD has the Content-Type %q, data %q",
+					head.header.Get("Content-Type"), data.header.Get("Content-Type"))
+				p.want(len(head.body) == 0, "HEAD has a body of %d bytes", len(head.body))
+			}),
+			open("4.3", 36, "HEAD"+of+" without parameters", func(p *probe) {
+				p.saw("answered with %d", p.send(http.MethodHead, f.path, nil, p.User.basic).status)
+			}),
+		)
+		for _, what := range f.described() {
+			if f.topK {
+				rules = append(rules, open("4.3", 15, what+of, func(p *probe) {
+					r := p.get(f.path + "/" + what)
+					p.saw("beside data answered with %d", r.status)
+				}))
+				continue
+			}
+			rules = append(rules,
+				stated("4.3", what+of+" is answered with 200", func(p *probe) { p.get(f.path + "/" + what).wanted(http.StatusOK) }),
+				open("4.3", 14, "body of "+what+of, func(p *probe) { p.saw("%s", p.read(f.path+"/"+what).outline()) }),
+			)
+		}
+		if f.granular {
+			rules = append(rules, stated("4.3", "granularity"+of+" is required", func(p *probe) {
+				p.data(f, without("granularity")).refused("without granularity")
+			}))
+		}
+		if !f.raw {
+			rules = append(rules, stated("4.3", "columns"+of+" are the dimensions and hits", func(p *probe) {
+				p.want(slices.Equal(columns(p.result(f)), append(slices.Clone(p.grouping(f)), hits)), "columns are %q", columns(p.result(f)))
+			}))
+		}
+	}
+	return rules
+}
+
+// described are the methods of a family that tell what can be asked for.
+func (f family) described() []string {
+	if f.raw {
+		return []string{"dimensions"}
+	}
+	return []string{"dimensions", "groupings", "metrics"}
+}
+
+// outline is the shape of a value, for people: that of an array is that of its first item.
+func (n node) outline() string {
+	switch v := n.value.(type) {
+	case []any:
+		if len(v) == 0 {
+			return "an empty array"
+		}
+		return "an array, each item " + n.items()[0].outline()
+	case map[string]any:
+		var members []string
+		for name := range v {
+			members = append(members, name+": "+n.at(name).outline())
+		}
+		slices.Sort(members)
+		return "an object {" + strings.Join(members, "; ") + "}"
+	default:
+		return n.kind()
+	}
+}
+
+// topKRules are those of the sizes of top-K views (sections 4.3 and 8).
+func topKRules() []Rule {
+	rules := []Rule{
+		stated("4.3", "a WAF top-K by clientip has those with the most hits", func(p *probe) {
+			first := p.result(wafByClientIP)
+			counts, keys := first.values(hits), first.values("client_ip")
+			p.need(len(counts) > 0, "there are no WAF events in the last day")
+			least := counts[0].integer()
+			var others []string
+			for i, value := range counts {
+				least = min(least, value.integer())
+				others = append(others, "client_ip!="+escape(keys[i].text()))
+			}
+			rest := p.result(wafByClientIP, with("filters", strings.Join(others, ";"))).values(hits)
+			p.want(len(rest) == 0 || len(counts) == 20, "%d came, although there are more than those", len(counts))
+			for _, value := range rest {
+				p.want(value.integer() <= least, "one with %d hits was left out for one with %d", value.integer(), least)
+			}
+			p.need(len(rest) > 0, "there are not more than %d", len(counts))
+		}),
+		open("4.3", 0, "rows of a traffic shaping top-K without limit", func(p *probe) {
+			p.saw("%d", p.result(shapingByClientIP).rows())
+		}),
+		open("4.3", 0, "total_results of a WAF top-K", func(p *probe) {
+			result := p.result(wafByClientIP)
+			p.saw("%d with %d rows", result.total(), result.rows())
+		}),
+		open("4.3", 0, "total_results of a traffic shaping top-K", func(p *probe) {
+			result := p.result(shapingByClientIP, with("limit", "5"))
+			p.saw("%d with %d rows and a limit of 5", result.total(), result.rows())
+		}),
+	}
+	for _, f := range families {
+		if !f.topK {
+			continue
+		}
+		size, edits := 20, []edit(nil)
+		if strings.Contains(f.path, "trafficshaping") {
+			size, edits = 1000, []edit{with("limit", "3000")}
+		}
+		rules = append(rules, stated("8", fmt.Sprintf("a %s has at most %d rows", f.name, size), func(p *probe) {
+			rows := p.result(f, edits...).rows()
+			p.want(rows <= size, "%d rows came", rows)
+		}))
+	}
+	return rules
+}
+
+// retentionRules are those of how long data is kept (sections 6 and 8).
+func retentionRules() []Rule {
+	// between has rows of a day that many days ago.
+	between := func(p *probe, f family, days int, granularity string) int {
+		day := p.Now().UTC().AddDate(0, 0, -days)
+		return p.result(f, with("starttime", day.Format(statsTime)), with("endtime", day.Add(24*time.Hour).Format(statsTime)),
+			with("granularity", granularity)).rows()
+	}
+	finer := func(days int, coarse, fine string) func(p *probe) {
+		return func(p *probe) {
+			p.need(between(p, wafTrends, days, coarse) > 0, "there is no %s data of %d days ago", coarse, days)
+			p.want(between(p, wafTrends, days, fine) > 0, "there is no %s data of %d days ago", fine, days)
+		}
+	}
+	older := func(days int, granularity string) func(p *probe) {
+		return func(p *probe) {
+			day := p.Now().UTC().AddDate(0, 0, -days)
+			r := p.data(wafTrends, with("starttime", day.Format(statsTime)), with("endtime", day.Add(24*time.Hour).Format(statsTime)),
+				with("granularity", granularity))
+			if r.status != http.StatusOK {
+				p.saw("of %d days ago it is answered with %d", days, r.status)
+			}
+			p.saw("of %d days ago it has %d rows", days, r.json().rows())
+		}
+	}
+	return []Rule{
+		stated("6", "raw events older than the previous three days are not kept", func(p *probe) {
+			p.need(p.result(events).total() > 0, "there are no events in the last day")
+			today := p.Now().UTC().Truncate(24 * time.Hour)
+			old := p.result(events, with("starttime", today.AddDate(0, 0, -10).Format(statsTime)),
+				with("endtime", today.AddDate(0, 0, -3).Format(statsTime)))
+			p.want(old.total() == 0, "%d of them are there", old.total())
+		}),
+		stated("6", "raw events of the previous three days are kept", func(p *probe) {
+			today := p.Now().UTC().Truncate(24 * time.Hour)
+			first := p.result(events, with("starttime", today.AddDate(0, 0, -3).Format(statsTime)),
+				with("endtime", today.AddDate(0, 0, -2).Format(statsTime)))
+			p.need(between(p, wafTrends, 3, "day") > 0, "there were no WAF events then")
+			p.want(first.total() > 0, "there are none of %s", today.AddDate(0, 0, -3).Format(time.DateOnly))
+		}),
+		stated("6", "raw events have event_type, event_action and event_severity", func(p *probe) {
+			for _, name := range []string{"event_type", "event_action", "event_severity"} {
+				p.data(events, with("dimensions", name)).wanted(http.StatusOK)
+			}
+		}),
+		stated("8", "trends by 5minute are kept for a week", finer(6, "hour", "5minute")),
+		stated("8", "trends by hour are kept for a month", finer(27, "day", "hour")),
+		stated("8", "trends by day are kept for longer", func(p *probe) {
+			p.need(between(p, wafTrends, 33, "day") > 0, "there is none of 33 days ago, and whether there was cannot be known")
+		}),
+		open("8", 13, "trends by 5minute after a week", older(10, "5minute")),
+		open("8", 13, "trends by hour after a month", older(33, "hour")),
+		unseen("8", "trends by day are kept for ever", "for ever is long"),
+	}
+}

@@ -1,0 +1,20 @@
+package redact
+
+// Base64 may hold Base64.
+const deepest = 3
+
+// look finds secrets and user information in a layer and in the Base64 texts in it.
+func (s *search) look(l *layer, depth int) {
+	l.tabulate(escapesDeep)
+	s.match(l)
+	s.userinfo(l, 0)
+	s.userinfo(l, escapesDeep)
+	if depth == deepest {
+		return
+	}
+	for _, inner := range s.base64(l) {
+		if len(inner.text) >= s.shortest || inner.cut {
+			s.look(inner, depth+1)
+		}
+	}
+}
