@@ -192,6 +192,29 @@ func TestTheLimitIsThatOfOneRowAndOfEverythingElse(t *testing.T) {
 	}
 }
 
+// A response of the size of the limit is read, whatever stands in it; one byte more is too much, a blank at the end too.
+func TestTheLimitIsExact(t *testing.T) {
+	t.Parallel()
+	const limit = 200
+	for name, body := range map[string]string{
+		"without rows":  `{"x":"","columns":[{"name":"a"}],"rows":[],"total_results":0}`,
+		"rows first":    `{"x":"","rows":[[1]],"columns":[{"name":"a"}],"total_results":1}`,
+		"without a row": `{"x":""}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			exact := strings.Replace(body, `""`, `"`+strings.Repeat("x", limit-len(body))+`"`, 1)
+			for _, slowly := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader, iotest.DataErrReader} {
+				for _, spoilt := range []string{"", " ", "x"} {
+					r := rowjson.NewReader(slowly(strings.NewReader(exact+spoilt)), rowjson.Config{Limit: rowjson.Limit{Bytes: limit, Err: errTooLarge}})
+					rowsOf(r)
+					assert.Equal(t, spoilt != "", errors.Is(r.Err(), errTooLarge), "%q: %v", spoilt, r.Err())
+				}
+			}
+		})
+	}
+}
+
 func TestErrorsOfTheSourceArrive(t *testing.T) {
 	t.Parallel()
 	const whole = `{"columns":[{"name":"a"}],"rows":[[1],[2]],"total_results":2}`

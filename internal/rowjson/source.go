@@ -101,13 +101,9 @@ func (s *rowSource) explain() error {
 	return errors.New("is no JSON")
 }
 
-// rest returns what comes behind the rows.
+// rest returns what comes behind the rows, for rows that are read as they arrive.
 func (s *rowSource) rest() io.Reader {
-	rest := bytes.NewReader(s.text[s.next:])
-	if s.from == nil {
-		return rest
-	}
-	return io.MultiReader(rest, s.from)
+	return io.MultiReader(bytes.NewReader(s.text[s.next:]), s.from)
 }
 
 // meter bounds what is read for one row, or for everything but the rows together.

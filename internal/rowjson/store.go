@@ -147,7 +147,6 @@ func (f Fields) storePointer(field reflect.Value) store {
 			field.SetZero()
 			return nil
 		}
-		target.SetZero()
 		if err := inner.set(v); err != nil { // v is not null
 			return err
 		}
