@@ -201,7 +201,16 @@ func TestForecast(t *testing.T) {
 				l.slowed = time.Time{}
 			}
 			_, _ = l.take(&Caller{}, now)
-		}, []time.Duration{quick(1.0/8 + 0.02)}},
+		}, []time.Duration{quick(1.0/8 + 0.02), quick(1.0/8+0.02) + quick(1.0/8+0.04)}},
+		{"the interval under way, which two purges on the way may shorten", func(l *Limiter) {
+			l.setInterval(now, 8*time.Second)
+			_, _ = l.take(&Caller{}, now)
+			l.flying++
+		}, []time.Duration{quick(1.0/8 + 0.04), quick(1.0/8+0.04) + quick(1.0/8+0.06)}},
+		{"an interval that ends when the purge on the way is accepted", func(l *Limiter) {
+			l.setInterval(now, 501*ms)
+			_, _ = l.take(&Caller{}, now)
+		}, []time.Duration{0, Hold}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -473,6 +482,51 @@ func TestLateByThePace(t *testing.T) {
 		assert.Zero(t, time.Since(began))
 		<-waiting
 	})
+}
+
+func TestWhyThereIsNoPermit(t *testing.T) {
+	t.Parallel()
+	late := &LateError{Wait: 1500*time.Millisecond + 1, Deadline: time.Second}
+	require.EqualError(t, late, "the next purge permit comes in 1.5s or later, and the deadline is in 1s")
+	late.Refusing = true
+	require.EqualError(t, late, "the next purge permit comes in 1.5s or later, and the deadline is in 1s; the service refuses purges as too fast")
+	require.NotErrorIs(t, late, context.Canceled)
+	require.EqualError(t, &RefusedError{time.Minute}, "the service has refused all purges as too fast for 1m0s")
+}
+
+// Patience ends after its time, not before: that time begins with the refusals or when the caller came, whichever is later.
+func TestPatienceIsExact(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, tt := range []struct{ refusing, since time.Duration }{{0, 0}, {0, time.Minute}, {time.Minute, 0}} {
+		l := New()
+		l.refusing = now.Add(tt.refusing)
+		w := &waiter{Caller: &Caller{Patience: 5 * time.Minute, since: now.Add(tt.since)}, wake: make(chan struct{}, 1)}
+		l.queue = []*waiter{w}
+		end := now.Add(max(tt.refusing, tt.since) + 5*time.Minute)
+		l.drop(end.Add(-1))
+		require.NoError(t, w.err)
+		assert.Len(t, l.queue, 1)
+		l.drop(end)
+		require.Equal(t, &RefusedError{5 * time.Minute}, w.err)
+		assert.Empty(t, l.queue)
+	}
+}
+
+// A permit ends once, also one of a limiter that does not bound arrivals.
+func TestAPermitEndsOnce(t *testing.T) {
+	t.Parallel()
+	for _, l := range []*Limiter{New(), NewPace()} {
+		now := time.Now()
+		first, _ := l.take(&Caller{}, now)
+		_, _ = l.take(&Caller{}, now)
+		assert.Equal(t, 2, l.flying)
+		first.End(now)
+		free := append([]time.Time{}, l.places...)
+		first.End(now.Add(time.Hour))
+		assert.Equal(t, 1, l.flying)
+		assert.Equal(t, free, append([]time.Time{}, l.places...))
+	}
 }
 
 // While the service accepts nothing, callers who wait give up when their patience ends, and not one after the other.

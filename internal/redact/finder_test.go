@@ -64,6 +64,25 @@ func TestAFinderThatIsNilFindsNothing(t *testing.T) {
 	assert.Equal(t, "sec", string(f.Beginning([]byte("secret"), 3, true)))
 }
 
+// Of a text that is cut off, a half of a secret stays where more follows it.
+func TestAHalfInTheMiddleStays(t *testing.T) {
+	t.Parallel()
+	f := finder("secret-word")
+	for _, text := range []string{"secret-w x", "secret-w%20x", "c2VjcmV0LXdv x"} {
+		assert.Equal(t, text, string(f.Beginning([]byte(text), 100, true)))
+	}
+}
+
+// What is taken out makes room for more of a text, up to where it is cut off; a half of a secret there is not shown.
+func TestAHalfAtTheEndOfTheMarginIsNotShown(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("0123456789", 20)
+	text := strings.Repeat(secret+" ", 50)
+	require.Greater(t, len(text), 1000+redact.Margin) // which holds 45 secrets and a half
+	want := strings.Repeat("[redacted] ", 45) + "[redacted]"
+	assert.Equal(t, want, string(finder(secret).Beginning([]byte(text), 1000, false)))
+}
+
 // Wherever a text is cut off, in any form of a secret: what is left of that is taken out.
 func TestTheBeginningOfASecretIsTakenOut(t *testing.T) {
 	t.Parallel()
@@ -107,6 +126,7 @@ func TestBeginning(t *testing.T) {
 	}{
 		"shorter":              {"a secret-word", 100, "a [redacted]"},
 		"across the end":       {"a secret-word", 4, "a [r"},
+		"of exactly that size": {"a secret", 8, "a secret"},
 		"behind the end":       {"abcdef secret-word", 5, "abcde"},
 		"a half at the margin": {strings.Repeat("secret-word ", 800) + "x", 1000, strings.Repeat("[redacted] ", 90) + "[redacted]"},
 	} {
@@ -151,6 +171,11 @@ func TestUserInformationIsTakenOut(t *testing.T) {
 		"https://example.com//a@b":                   "https://example.com//a@b",
 		"https://example.com:8080//a@b":              "https://example.com:8080//a@b",
 		"// bob:pw@example.com":                      "// bob:pw@example.com",
+		"http://bob:p%20w@h":                         "http://[redacted]@h",
+		"http://bob:p&%20w@h":                        "http://[redacted]@h",
+		"https=3A//token@h":                          "https=3A//[redacted]@h",
+		"http://bob:pw=40h/":                         "http://bob:pw=40h/",
+		"see http://bob:pw":                          "see http://bob:pw",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -170,6 +195,101 @@ func TestErrorKeepsWhatItMatches(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.EqualError(t, err, "the [redacted]: unexpected EOF")
 	assert.NoError(t, errors.Unwrap(err))
+}
+
+// silent is an error that does not say what it wraps.
+type silent struct{ inner []error }
+
+func (e *silent) Error() string   { return "it failed" }
+func (e *silent) Unwrap() []error { return e.inner }
+
+// one is a silent error of one error, or of none.
+type one struct{ inner error }
+
+func (e one) Error() string { return "it failed" }
+func (e one) Unwrap() error { return e.inner }
+
+// noted is an error with more than its text.
+type noted struct{ note string }
+
+func (e noted) Error() string { return "it failed" }
+
+// A secret in an error is found wherever a program can read it: in its text, in what it wraps, and in its fields.
+func TestErrorsAreSafeThroughout(t *testing.T) {
+	t.Parallel()
+	f := finder("secret")
+	fields := func(err error) []string {
+		if n, ok := err.(noted); ok { //nolint:errorlint // each error of the tree is asked by itself
+			return []string{"a field", n.note}
+		}
+		return nil
+	}
+	plain, secret := errors.New("no"), errors.New("the secret")
+	for name, tt := range map[string]struct {
+		err  error
+		safe bool
+	}{
+		"nothing":                  {plain, true},
+		"nothing inside":           {one{plain}, true},
+		"nothing wrapped":          {one{nil}, true},
+		"nothing in a list":        {&silent{[]error{nil, plain}}, true},
+		"a text":                   {secret, false},
+		"wrapped":                  {one{secret}, false},
+		"wrapped twice":            {one{one{secret}}, false},
+		"in a list":                {&silent{[]error{plain, secret, plain}}, false},
+		"a field":                  {noted{"the secret"}, false},
+		"a field of what it wraps": {&silent{[]error{plain, noted{"the secret"}}}, false},
+		"a field without one":      {noted{"no"}, true},
+		"a long field":             {noted{strings.Repeat("x", redact.Most-len("it failed")-len("a field"))}, true},
+		"a field that is longer":   {noted{strings.Repeat("x", redact.Most-len("it failed")-len("a field")+1)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := f.Error(tt.err, fields)
+			assert.Equal(t, tt.safe, fmt.Sprintf("%T", got) == fmt.Sprintf("%T", tt.err))
+			require.ErrorIs(t, got, tt.err)
+			assert.Equal(t, f.Text(tt.err.Error()), got.Error())
+		})
+	}
+}
+
+// A text holds a secret in whatever letter case; a text that is too long to look at counts as one that does.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	f := redact.NewFinder(redact.Hidden{Before: "Basic ", Secret: redact.New("SeCreT")})
+	for text, want := range map[string]bool{
+		"": false, "no": false, "SeCreT": true, "a secret": true, "a SECRET": true, "x basic%20sECRET": true, "secre": false,
+		strings.Repeat("x", redact.Most): false, strings.Repeat("x", redact.Most+1): true,
+	} {
+		assert.Equal(t, want, f.Holds(text), text[:min(len(text), 20)])
+	}
+	var none *redact.Finder
+	assert.False(t, none.Holds("secret"))
+	assert.True(t, none.Holds(strings.Repeat("x", redact.Most+1)))
+}
+
+// A line of a log has at most 512 bytes of a foreign text, ends no character in the middle, and shows what cannot be seen.
+func TestLine(t *testing.T) {
+	t.Parallel()
+	x := strings.Repeat("x", 508)
+	for text, want := range map[string]string{
+		"":                                 "",
+		"plain \"text\" ü":                 "plain \"text\" ü",
+		"two\nlines":                       `"two\nlines"`,
+		"\x1b[31mred":                      `"\x1b[31mred"`,
+		"broken \xff":                      `"broken \xff"`,
+		"a\u00a0blank":                     `"a\u00a0blank"`,
+		x + "1234":                         x + "1234",
+		x + "12345":                        x + "1234...",
+		x + "123ü":                         x + "123...",
+		x + "12ü":                          x + "12ü",
+		x + "1😀":                           x + "1...",
+		x + "\x80\x80\x80\x80\x80":         x + "...",
+		x[1:] + "\x80\x80\x80\x80\x80\x80": `"` + x[1:] + `\x80..."`,
+		strings.Repeat("\n", 600):          `"` + strings.Repeat(`\n`, 512) + `..."`,
+	} {
+		assert.Equal(t, want, redact.Line(text), "%q", text)
+	}
 }
 
 func TestASecretDoesNotPrint(t *testing.T) {

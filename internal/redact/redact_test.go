@@ -120,6 +120,7 @@ func TestBase64IsRead(t *testing.T) {
 		"lines as escapes":          {`x Y29ycmVj\r\ndC1ob3Jz\nZQ== y`, `x [redacted] y`},
 		"twice":                     {`x WTI5eWNtVmpkQzFvYjNKelpRPT0= y`, `x [redacted] y`},
 		"thrice":                    {`x V1RJNWVXTnRWbXBrUXpGdllqTktlbHBSUFQwPQ== y`, `x [redacted] y`},
+		"four times":                {`x VjFSSk5XVlhUblJXYlhCclVYcEdkbGxxVGt0bGJIQlNVRlF3UFE9PQ== y`, `x VjFSSk5XVlhUblJXYlhCclVYcEdkbGxxVGt0bGJIQlNVRlF3UFE9PQ== y`},
 		"with escapes inside":       {`x Y29ycmVjdCUyRGhvcnNl y`, `x [redacted] y`},
 		"escapes inside and around": {`x Y29ycmVjd%43UyRGhvcnNl y`, `x [redacted] y`},
 		"escapes in escapes around": {`x \1%33129ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},

@@ -14,6 +14,7 @@ func TestEnvelopeCodeIsReadWhereThereIsOne(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"code":400}`: 400, `{"code":"400"}`: 400, `{"code":201,"transaction_id":7}`: 201, `{"code":null}`: 0, `{"transaction_id":7}`: 0,
 		`{}`: 0, ``: 0, `null`: 0, `[]`: 0, `400`: 0, `<html>`: 0, `{"code":"E17"}`: 0,
+		`["code",400]`: 0, `[{"code":400}]`: 0, `x{"code":400}`: 0, `"code"`: 0, `{"c`: 0, `{"code`: 0, `{"code":`: 0,
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
@@ -28,6 +29,7 @@ func TestEnvelopeCodeHearsEveryRefusal(t *testing.T) {
 		`{"CODE":400}`: 400, `{"\u0063ode":400}`: 400, `{"code":200,"Code":503}`: 503, `{"code":503,"code":200}`: 503,
 		"\ufeff" + `{"code":400}`: 400, `{"code":400,"description":"cu`: 400, `{"code":400.5}`: 500,
 		`{"code":{"major":4}}`: 0, `{"nested":{"code":400}}`: 0, `{"description":"code"}`: 0, "{\"code\":400,\"d\":\"\xff\"}": 400,
+		"{\"d\":\"\xff\",\"code\":400}": 400, `{"d":"ccc","code":400}`: 400, `{"d":"\\c","cODE":400}`: 400, `{"d":1,"d":2,"code":400}`: 400,
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()

@@ -38,6 +38,31 @@ func TestDecodeMatchesExactNamesOnly(t *testing.T) {
 	assert.Empty(t, got.Skin, "encoding/json folds these letters to s and k")
 }
 
+func TestExactNamesMarksEachNameWithACapitalLetter(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":"Z","z":["A",{"b":"Ü"}]}`: `{"a":"Z","z":["A",{"b":"Ü"}]}`,
+		`{"A":1,"Z":2,"aZ":3,"zA":4}`:   `{"-A":1,"-Z":2,"-aZ":3,"-zA":4}`,
+		`{"@":1,"[":2,"9_":3}`:          `{"@":1,"[":2,"9_":3}`,
+		`{"ü":{"B" : "C"}}`:             `{"-ü":{"-B" : "C"}}`,
+		"{\"A\"\r\n:1}":                 `{"-A"` + "\r\n:1}",
+		`{"\u0061":1,"\u0041":2}`:       `{"\u0061":1,"-\u0041":2}`,
+		`"A"`:                           `"A"`,
+		`{"A"`:                          `{"A"`,
+		``:                              ``,
+	} {
+		assert.Equal(t, want, string(wire.ExactNames([]byte(text))), text)
+	}
+}
+
+func TestSkipBlanks(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": 0, "x ": 0, " \n\t\rx": 4, "\r": 1, "\v": 0, "\u00a0": 0} {
+		assert.Equal(t, want, wire.SkipBlanks([]byte(text), 0), "%q", text)
+	}
+	assert.Equal(t, 3, wire.SkipBlanks([]byte("x  y"), 1))
+}
+
 // Whatever the text: it stays valid or invalid, and only names change.
 func FuzzExactNames(f *testing.F) {
 	for _, seed := range []string{`{"a":1,"B":[{"C":"D:"}]}`, `{"\u0041":"\\\""}`, `"A"`, `{"A" :`, `{"A`, `{"\`, "{\"\u017f\":null}"} {

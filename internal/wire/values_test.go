@@ -51,7 +51,7 @@ func TestTimestampsAreReadInUTC(t *testing.T) {
 func TestWholeNumbersKeepTheirDigits(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
-		`0`: 0, `5`: 5, `-1`: -1, `"5"`: 5, `"-1"`: -1, `null`: 0, `9007199254740993`: 9007199254740993, `"9007199254740993"`: 9007199254740993,
+		`0`: 0, `5`: 5, `-1`: -1, `"5"`: 5, `"-1"`: -1, `null`: 0, `""`: 0, `9007199254740993`: 9007199254740993, `"9007199254740993"`: 9007199254740993,
 		`9223372036854775807`: 9223372036854775807, `-9223372036854775808`: -9223372036854775808,
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -94,6 +94,15 @@ func TestCodes(t *testing.T) {
 	got := wire.Code(503)
 	require.NoError(t, json.Unmarshal([]byte(`400`), &got))
 	assert.Equal(t, wire.Code(503), got, "the greatest stays")
+}
+
+// encoding/json calls UnmarshalJSON with valid JSON only; whoever else calls it gets an error, too.
+func TestInvalidJSONIsAnError(t *testing.T) {
+	t.Parallel()
+	require.Error(t, new(wire.Code).UnmarshalJSON([]byte(`"\q"`)))
+	for _, text := range []string{``, `"`, `"\q"`} {
+		require.Error(t, new(wire.Timestamp).UnmarshalJSON([]byte(text)), text)
+	}
 }
 
 func TestClampKeepsWhatFits(t *testing.T) {
