@@ -13,9 +13,10 @@ type order struct {
 	peak, sum   float64 // uncovered addresses: the most at once, and added up over all changes
 }
 
-// bestOrder orders the changes that p knows. room is negative if the list is larger than it may be.
+// bestOrder orders the changes that p knows; p has no ranges if there is room for all additions. room is negative if the
+// list is larger than it may be.
 func bestOrder(p *protection, room, call int) (best order) {
-	if len(p.ranges) == 0 || room >= len(p.adds) {
+	if len(p.ranges) == 0 {
 		return simpleOrder(p)
 	}
 	g := groupsOf(p)
