@@ -190,6 +190,58 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
+// A limiter that ignores the end of its context holds up Close for its grace alone, and no caller who waits.
+func TestCloseLeavesADeafLimiterBehind(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		leaves time.Duration // when the caller leaves
+		ending batch.Ending
+		put    ended
+	}{
+		"a caller waits": {time.Hour, batch.Ending{GaveUp: true, Dropped: 1},
+			ended{items: "a", text: "closed", outcome: batch.NotApplied, after: time.Second}},
+		"nobody waits": {half, batch.Ending{GaveUp: true},
+			ended{items: "a", text: "left: context deadline exceeded", outcome: batch.NotApplied, after: half}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) { w.deaf = true }, func(w *world) {
+				w.pause(10 * time.Second)
+				caller, cancelCaller := context.WithTimeout(w.Context(), tt.leaves)
+				defer cancelCaller()
+				a := w.put(caller, "a")
+				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+				defer cancel()
+				assert.Equal(w, tt.ending, w.queue.Close(ctx))
+				assert.Equal(w, 1100*time.Millisecond, time.Since(w.began).Round(100*time.Millisecond))
+				assert.Equal(w, tt.put, <-a)
+				assert.Equal(w, batch.Ending{Dropped: tt.ending.Dropped}, w.queue.Close(w.Context()))
+				assert.Empty(w, w.requests)
+			})
+		})
+	}
+}
+
+// A Close that drops items says so, and nothing of reports: neither of one that takes long nor of one that has failed.
+func TestDroppedItemsComeBeforeReports(t *testing.T) {
+	t.Parallel()
+	for name, report := range map[string]func(){"takes long": func() { time.Sleep(10 * time.Second) }, "panics": func() { panic(errBoom) }} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
+				w.does("Report", report)
+				assert.Equal(w, 1, (<-w.put(w.Context(), "a")).receipt)
+				b := w.put(w.Context(), "b")
+				now, cancel := context.WithCancel(w.Context())
+				cancel()
+				assert.Equal(w, batch.Ending{GaveUp: true, Dropped: 1}, w.queue.Close(now))
+				assert.Equal(w, "closed", (<-b).text)
+				assert.Equal(w, batch.Ending{Dropped: 1}, w.queue.Close(w.Context()))
+			})
+		})
+	}
+}
+
 // Close counts what had not ended, and whom somebody waits for.
 func TestWhatCloseGivesUp(t *testing.T) {
 	t.Parallel()

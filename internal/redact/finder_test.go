@@ -57,6 +57,13 @@ func TestBefore(t *testing.T) {
 	assert.Equal(t, "x [redacted] Y[redacted] a:b [redacted] [redacted] id=123 id=", f.Text("x alice:x YWFsaWNlOng= a:b id=12345 12345 id=123 id="))
 }
 
+// A secret of four bytes is found without what stands before it, too, also in Base64. What stands before no secret is none.
+func TestShortSecretsWithSomethingBeforeThem(t *testing.T) {
+	t.Parallel()
+	f := redact.NewFinder(redact.Hidden{Before: "a-long-name:", Secret: redact.New("abcd")}, redact.Hidden{Before: "user=", Secret: redact.New("")})
+	assert.Equal(t, "[redacted] [redacted] [redacted] a-long-name: user=x", f.Text("a-long-name:abcd abcd YWJjZA== a-long-name: user=x"))
+}
+
 func TestAFinderThatIsNilFindsNothing(t *testing.T) {
 	t.Parallel()
 	var f *redact.Finder
@@ -64,11 +71,13 @@ func TestAFinderThatIsNilFindsNothing(t *testing.T) {
 	assert.Equal(t, "sec", string(f.Beginning([]byte("secret"), 3, true)))
 }
 
-// Of a text that is cut off, a half of a secret stays where more follows it.
+// Of a text that is cut off, a half of a secret or of a URL stays where more follows it, and an address is no secret.
 func TestAHalfInTheMiddleStays(t *testing.T) {
 	t.Parallel()
 	f := finder("secret-word")
-	for _, text := range []string{"secret-w x", "secret-w%20x", "c2VjcmV0LXdv x"} {
+	for _, text := range []string{
+		"secret-w x", "secret-w%20x", "c2VjcmV0LXdv x", "http://bob:pw x", "see http://example.com", "see http://example.com:80",
+	} {
 		assert.Equal(t, text, string(f.Beginning([]byte(text), 100, true)))
 	}
 }
@@ -176,6 +185,15 @@ func TestUserInformationIsTakenOut(t *testing.T) {
 		"https=3A//token@h":                          "https=3A//[redacted]@h",
 		"http://bob:pw=40h/":                         "http://bob:pw=40h/",
 		"see http://bob:pw":                          "see http://bob:pw",
+		`{"u":"http://bob:pw","m":"a@b"}`:            `{"u":"http://bob:pw","m":"a@b"}`,
+		"http://bob:p//w@h":                          "http://[redacted]@h",
+		"http://bob:p/w@h/a@b":                       "http://[redacted]@h/a@b",
+		"http:~1~1bob:pw@h":                          "http:~1~1bob:pw@h",
+		"see //bob:p[w]:x@h":                         "see //[redacted]@h",
+		"http://h|a@b":                               "http://h|a@b",
+		"http://bob:&pw@h":                           "http://[redacted]@h",
+		"http://a&b:p%20w@h":                         "http://[redacted]@h",
+		"http://bob:p\x7fw@h":                        "http://bob:p\x7fw@h",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
