@@ -198,10 +198,16 @@ func TestCloseLeavesADeafLimiterBehind(t *testing.T) {
 		ending batch.Ending
 		put    ended
 	}{
-		"a caller waits": {time.Hour, batch.Ending{GaveUp: true, Dropped: 1},
-			ended{items: "a", text: "closed", outcome: batch.NotApplied, after: time.Second}},
-		"nobody waits": {half, batch.Ending{GaveUp: true},
-			ended{items: "a", text: "left: context deadline exceeded", outcome: batch.NotApplied, after: half}},
+		"a caller waits": {
+			time.Hour,
+			batch.Ending{GaveUp: true, Dropped: 1},
+			ended{items: "a", text: "closed", outcome: batch.NotApplied, after: time.Second},
+		},
+		"nobody waits": {
+			half,
+			batch.Ending{GaveUp: true},
+			ended{items: "a", text: "left: context deadline exceeded", outcome: batch.NotApplied, after: half},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -82,11 +82,17 @@ func TestStoreIntoEveryKindOfField(t *testing.T) {
 		{"string", []string{`"x"`, `""`, `5`, `-0.5`, `true`, `"\u0041"`, `"x"`}, storedAs("x", "", "5", "-0.5", "true", "A", "x")},
 		{"a type of string", []string{`"BLOCK"`, `"WARN"`}, storedAs[action]("BLOCK", "WARN")},
 		{"json.Number", []string{`1.50`, `-0`, `1E2`}, storedAs[json.Number]("1.50", "-0", "1E2")},
-		{"time.Time", []string{`"2026-11-20T08:30:00"`, `"2026-11-20 08:30:01"`, `"2026-11-21T08:30:02"`},
-			storedAs(at, at.Add(time.Second), at.Add(24*time.Hour+2*time.Second))},
+		{
+			"time.Time",
+			[]string{`"2026-11-20T08:30:00"`, `"2026-11-20 08:30:01"`, `"2026-11-21T08:30:02"`},
+			storedAs(at, at.Add(time.Second), at.Add(24*time.Hour+2*time.Second)),
+		},
 		{"netip.Addr", []string{`"192.0.2.1"`, `"::"`}, storedAs(netip.AddrFrom4([4]byte{192, 0, 2, 1}), netip.IPv6Unspecified())},
-		{"netip.Prefix", []string{`"::/8"`, `"192.0.2.0\/24"`},
-			storedAs(netip.PrefixFrom(netip.IPv6Unspecified(), 8), netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, 0}), 24))},
+		{
+			"netip.Prefix",
+			[]string{`"::/8"`, `"192.0.2.0\/24"`},
+			storedAs(netip.PrefixFrom(netip.IPv6Unspecified(), 8), netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, 0}), 24)),
+		},
 		{"a TextUnmarshaler", []string{`-18446744073709551616`, `"7"`}, storedAs(*new(big.Int).Lsh(big.NewInt(-1), 64), *big.NewInt(7))},
 		{"a pointer", []string{`"x"`, `null`, `"x"`}, storedAs(&x, nil, &x)},
 	} {

@@ -21,6 +21,16 @@ type cursed struct{}
 
 func (*cursed) Error() string { panic("cursed") }
 
+// accursed panics when it is printed, with a value that does the same.
+type accursed struct{}
+
+func (a *accursed) Error() string { panic(a) }
+
+// final ends the goroutine when it is printed.
+type final struct{}
+
+func (*final) Error() string { runtime.Goexit(); return "" }
+
 // endOf runs f in a goroutine of its own, as it may end it.
 func endOf(t *testing.T, f func() error) (err error) {
 	t.Helper()
@@ -51,6 +61,8 @@ func TestRun(t *testing.T) {
 		{"panics with a text", func() error { panic("text") }, []string{"panic in ", "usercode_test.go:", ": text"}, nil},
 		{"reads behind the end of a slice", func() error { _ = none[n]; return nil }, []string{"usercode_test.go:", "out of range"}, nil},
 		{"panics with a value that panics when it is printed", func() error { panic(&cursed{}) }, []string{"panic"}, nil},
+		{"panics with a value that panics with itself when it is printed", func() error { panic(&accursed{}) }, []string{"cannot be printed"}, nil},
+		{"panics with a value that ends the goroutine when it is printed", func() error { panic(&final{}) }, []string{"cannot be printed"}, nil},
 		{"ends its goroutine", func() error { runtime.Goexit(); return nil }, []string{"runtime.Goexit"}, usercode.ErrGoexit},
 		{"panics, and ends its goroutine", func() error {
 			defer runtime.Goexit()
