@@ -52,11 +52,10 @@ func groupsOf(p *protection) *groups {
 		found = append(found, next)
 	}
 	slices.SortStableFunc(found, func(a, b numbered) int {
-		bySize := 0
-		if !a.grows && !b.grows {
-			bySize = cmp.Or(cmp.Compare(len(a.adds), len(b.adds)), cmp.Compare(b.widest, a.widest))
+		if byGain := cmp.Compare(b.gain, a.gain); byGain != 0 || a.grows { // those that grow gain most
+			return byGain
 		}
-		return cmp.Or(-compareBool(a.grows, b.grows), cmp.Compare(b.gain, a.gain), bySize)
+		return cmp.Or(cmp.Compare(len(a.adds), len(b.adds)), cmp.Compare(b.widest, a.widest))
 	})
 	for i, f := range found {
 		g.all = append(g.all, f.group)
@@ -65,16 +64,6 @@ func groupsOf(p *protection) *groups {
 		}
 	}
 	return g
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // outermost are the outermost of the wanted ranges within top in which addresses count.

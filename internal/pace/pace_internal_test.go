@@ -370,6 +370,7 @@ func TestLateCallers(t *testing.T) {
 		first, soon, late := acquire(t.Context(), l, patient()), acquire(within(Hold), l, patient()), acquire(within(time.Minute), l, patient())
 		_, err = l.Acquire(within(2*Hold-1), patient()) // the fourth
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, &LateError{Wait: 2 * Hold, Deadline: 2*Hold - 1}, err)
 		assert.Len(t, l.queue, 3)
 		other.End(time.Time{})
 		other = (<-first).(*Permit)
@@ -476,6 +477,7 @@ func TestLateByThePace(t *testing.T) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.Greater(t, late.Wait, d)
 			assert.Equal(t, d, late.Deadline)
+			assert.True(t, late.Refusing, "the pace is slow")
 			assert.False(t, l.Refusing())
 			cancel()
 		}
@@ -511,6 +513,46 @@ func TestPatienceIsExact(t *testing.T) {
 		require.Equal(t, &RefusedError{5 * time.Minute}, w.err)
 		assert.Empty(t, l.queue)
 	}
+	l := New()
+	l.queue = []*waiter{{Caller: &Caller{Patience: time.Minute, since: now}, wake: make(chan struct{}, 1)}}
+	l.drop(now.Add(time.Hour))
+	assert.Len(t, l.queue, 1, "the service accepts purges")
+}
+
+// Only a limiter that nobody uses forgives: not while somebody waits, nor while a purge is on the way.
+func TestAUsedLimiterForgivesNothing(t *testing.T) {
+	t.Parallel()
+	other := &waiter{Caller: patient(), wake: make(chan struct{}, 1)}
+	for name, tt := range map[string]struct {
+		flying   int
+		queue    []*waiter
+		interval time.Duration
+	}{
+		"nobody":            {0, nil, 2 * time.Second},
+		"a purge under way": {1, nil, 16 * time.Second},
+		"a caller":          {0, []*waiter{other}, 16 * time.Second},
+	} {
+		l := NewPace()
+		now := time.Now()
+		l.setInterval(now, 16*time.Second)
+		l.active, l.flying, l.queue = now.Add(-3*time.Minute-time.Second), tt.flying, tt.queue
+		l.enter(time.Time{}, patient())
+		assert.Equal(t, tt.interval, l.interval, name)
+		assert.False(t, l.active.Before(now), "it is used now")
+	}
+}
+
+// mute is a context that ends without an error, as one of the user's own may.
+type mute struct{ context.Context }
+
+func (mute) Err() error { return nil }
+
+func TestEndedIsNeverNil(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, context.Canceled, Ended(ctx))
+	require.ErrorIs(t, Ended(mute{ctx}), context.Canceled)
 }
 
 // A permit ends once, also one of a limiter that does not bound arrivals.
