@@ -100,6 +100,7 @@ func TestTheBeginningOfASecretIsTakenOut(t *testing.T) {
 		"itself":         secret,
 		"JSON":           `\u0070ass\u003dwo\"rd \ud83d\ude00`,
 		"JSON twice":     `\\u0070ass\\u003dwo\\\"rd \\ud83d\\ude00`,
+		"braces":         `\u{70}ass\u{3d}wo\u{22}rd \u{1f600}`,
 		"percent":        "%70ass%3Dwo%22rd+%F0%9F%98%80",
 		"percent thrice": "%252570ass%25253Dwo%252522rd+%2525F0%25259F%252598%252580",
 		"HTML":           "&#112;ass&equals;wo&quot;rd&#x20;&#x01F600;",

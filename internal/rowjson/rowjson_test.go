@@ -113,6 +113,7 @@ func TestReaderRefusesWhatIsNoResult(t *testing.T) {
 		`{"rows":[],"columns":[],"total_results":1}1`:                                  "bytes after the reply",
 		`{"columns":[{"name":"a"}],"rows":[[1]]:1}`:                                    "bytes after the rows",
 		`{"columns":[],"rows":[],"total_results":0,"secret` + strings.Repeat("x", 200): "unexpected EOF",
+		`{"secret":{"a":x}}`:                                                           "invalid character 'x'",
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
@@ -278,6 +279,9 @@ func TestKeptRowsStayValid(t *testing.T) {
 	}
 	assert.Equal(t, count, i)
 	for row := range store.All() {
+		if row.At(1).String() == "0" {
+			continue // the first one begins where its block does
+		}
 		var again rowjson.Store
 		again.Add(row.Clone())
 		again.Add(row)
@@ -438,6 +442,10 @@ func TestPlanErrorsHoldNoSecrets(t *testing.T) {
 
 func TestPlansThatCannotBe(t *testing.T) {
 	t.Parallel()
+	_, err := fields.Plan(new(struct {
+		A int `column:"a"`
+	}), rowjson.Row{})
+	require.ErrorContains(t, err, "there is no such column", "the zero Row has no columns")
 	row := one(t, `{"name":"a"}`, `[1]`)
 	for _, tt := range []struct {
 		target any
