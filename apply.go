@@ -164,7 +164,7 @@ type applying struct {
 // addition is a part that was added, and its response.
 type addition struct {
 	texts    []string
-	response *reply
+	response *response
 }
 
 // add adds one part. When nobody can know whether the service took it, the list is read to find out. With Wait that is

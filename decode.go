@@ -15,7 +15,7 @@ import (
 
 // decodeObject reads a JSON object. It is stricter than json.Unmarshal, which takes null for an empty object and
 // mends broken UTF-8 in silence.
-func (r *reply) decodeObject(out any) error {
+func (r *response) decodeObject(out any) error {
 	if err := r.checkJSON(); err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (r *reply) decodeObject(out any) error {
 }
 
 // unmarshal reads a JSON value that checkJSON has judged into a type of this package.
-func (r *reply) unmarshal(out any) error {
+func (r *response) unmarshal(out any) error {
 	var err error
 	if known, ok := out.(json.Unmarshaler); ok {
 		err = known.UnmarshalJSON(r.Body) // which checks it; json.Unmarshal would check it once more before
@@ -40,7 +40,7 @@ func (r *reply) unmarshal(out any) error {
 }
 
 // checkPresent refuses what cannot be a reply of the service: nothing, or a page made for people, as proxies send it.
-func (r *reply) checkPresent() error {
+func (r *response) checkPresent() error {
 	switch {
 	case isHTML(r.Header):
 		return r.bad("an HTML page", nil)
@@ -52,7 +52,7 @@ func (r *reply) checkPresent() error {
 }
 
 // checkText refuses that, and what is no text.
-func (r *reply) checkText() error {
+func (r *response) checkText() error {
 	if err := r.checkPresent(); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (r *reply) checkText() error {
 
 // checkJSON refuses that, and what encoding/json mends in silence: of a member that comes twice it takes the last, and for
 // one half of a surrogate pair it writes U+FFFD, so that two ids may become one. What is no JSON is told by the decoder.
-func (r *reply) checkJSON() error {
+func (r *response) checkJSON() error {
 	if err := r.checkText(); err != nil {
 		return err
 	}
@@ -81,20 +81,20 @@ func isHTML(h http.Header) bool {
 }
 
 // bad is the error for a response that cannot be used.
-func (r *reply) bad(what string, cause error) *Error {
+func (r *response) bad(what string, cause error) *Error {
 	secrets := r.funnel.secrets
 	beginning := secrets.Excerpt(r.Body, maxShown, false)
-	return newError(r.Failure(&badReply{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause}))
+	return newError(r.Failure(&badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause}))
 }
 
-// badReply tells what is wrong with a reply, and shows its beginning.
-type badReply struct {
+// badResponse says what is wrong with a response, and shows its beginning.
+type badResponse struct {
 	what, contentType string
 	body              []byte
 	cause             error
 }
 
-func (e *badReply) Error() string {
+func (e *badResponse) Error() string {
 	text := "unusable reply (Content-Type " + strconv.Quote(e.contentType) + "): " +
 		joinNonEmpty(": ", e.what, decodeReason(e.cause))
 	if len(e.body) > 0 {
@@ -103,12 +103,12 @@ func (e *badReply) Error() string {
 	return text
 }
 
-func (e *badReply) Is(target error) bool { return target == ErrBadReply }
-func (e *badReply) Unwrap() error        { return e.cause }
+func (e *badResponse) Is(target error) bool { return target == ErrBadReply }
+func (e *badResponse) Unwrap() error        { return e.cause }
 
 // broken is the error for a stream that cannot be read to its end: cut short by the connection or the caller, or not
 // what the service document says.
-func (r *reply) broken(err error) *Error {
+func (r *response) broken(err error) *Error {
 	if f := r.Broken(err); f != nil {
 		return newError(f)
 	}

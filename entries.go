@@ -100,7 +100,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 }
 
 // addPart adds what fits into one call. It also gives the response.
-func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, *reply, error) {
+func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, *response, error) {
 	path, err := expand(entriesPath, id)
 	if err != nil {
 		return nil, nil, err

@@ -293,7 +293,7 @@ func (s *NetworkListsService) change(ctx context.Context, method, path, query st
 // optionalTask reads a response that may hold a task, or no more than its id; nil when it holds none (open point 21). The
 // change was accepted, so a response of a shape that is not known is no error: only a page for people is, which no service
 // sends. An object with nothing but the id of what was changed shows that, and no task.
-func (r *reply) optionalTask(changed ...string) (*Task, error) {
+func (r *response) optionalTask(changed ...string) (*Task, error) {
 	if isHTML(r.Header) {
 		return nil, r.bad("an HTML page", nil)
 	}

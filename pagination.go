@@ -177,7 +177,7 @@ var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "pag
 // checkMembers refuses a page that can be read in more than one way, or that is none. A member that comes twice, in
 // whatever letter case, is an example: decoding takes the last of them, and the items of the first would be lost. Some
 // services write null for no items: that is a page if it says something else of itself.
-func (r *reply) checkMembers(items, tasks, saysMore bool) error {
+func (r *response) checkMembers(items, tasks, saysMore bool) error {
 	var has [len(pageMembers)]bool
 	holdsItems := false
 	for text := range wire.Members(r.Body) {

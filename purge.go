@@ -280,7 +280,7 @@ func (u PurgeURI) problem() (field, reason string) {
 
 // receipt reads the answer to a purge. A 303 whose body names no transaction names it in Location (open point 7); that
 // address is read, never followed.
-func (r *reply) receipt() (*PurgeReceipt, error) {
+func (r *response) receipt() (*PurgeReceipt, error) {
 	var w struct {
 		Code          wire.Code `json:"code"`
 		Description   string    `json:"description"`
@@ -317,7 +317,7 @@ func (r *reply) receipt() (*PurgeReceipt, error) {
 
 // accepted is the error for the body of a purge that cannot be read. A 201 says by itself that the service took it, unless
 // the body is an HTML page, which something else may have sent.
-func (r *reply) accepted(err error) error {
+func (r *response) accepted(err error) error {
 	var e *Error
 	if r.Status == http.StatusCreated && !isHTML(r.Header) && errors.As(err, &e) {
 		e.outcome = OutcomeApplied
@@ -357,15 +357,16 @@ func transactionCall(id int64) (call, error) {
 	return objectCall(transactionsPath+text, "", text), nil
 }
 
-// Wait looks at a purge until it has ended (service-interface section 3), at once and then at growing intervals
-// ([PollEvery]). One that ended badly is a [*TransactionError], which holds it. A look that fails, or the end of the
-// context or of [WaitTimeout], ends the wait with that error; the purge goes on, and its outcome is [OutcomeUnknown].
+// Wait polls a purge until it has ended (service-interface section 3), at once and then at growing intervals
+// ([PollEvery]). If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction. A poll that
+// fails, or the end of the context or of [WaitTimeout], ends the wait with that error. The purge goes on, and its outcome
+// is [OutcomeUnknown].
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	return s.wait(ctx, transactionID, s.funnel.fetchTransaction, options)
 }
 
-// wait is Wait with the way in which it looks.
-func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
+// wait is Wait with the way in which it reads the transaction.
+func (s *PurgeService) wait(ctx context.Context, transactionID int64, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
 	cl, err := transactionCall(transactionID)
 	if err != nil {
 		return nil, err
@@ -373,7 +374,7 @@ func (s *PurgeService) wait(ctx context.Context, transactionID int64, look func(
 	var tx *Transaction
 	err = poll(ctx, ProgressTransaction, strconv.FormatInt(transactionID, 10), options,
 		func(ctx context.Context) (Progress, error) {
-			if tx, err = look(ctx, cl); err != nil {
+			if tx, err = read(ctx, cl); err != nil {
 				return Progress{}, err
 			}
 			return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil

@@ -84,7 +84,7 @@ func notResource(value resource, object []byte) string {
 }
 
 // decodeResource reads an object, and refuses one that is not what was asked for.
-func (r *reply) decodeResource(value resource) error {
+func (r *response) decodeResource(value resource) error {
 	if err := r.decodeObject(value); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func fetch[T any, P interface {
 }
 
 // checkID refuses another object than the one that was asked for. A UUID may come in another letter case.
-func (r *reply) checkID(id string) error {
+func (r *response) checkID(id string) error {
 	if want := r.id; want != "" && !sameID(id, want) {
 		return r.bad("another object, whose id is "+strconv.Quote(string(wire.Clip([]byte(id)))), nil)
 	}

@@ -82,8 +82,8 @@ type funnel struct {
 	dialect   Dialect
 }
 
-// reply is what a call that succeeded brought.
-type reply struct {
+// response is what a call that succeeded brought.
+type response struct {
 	*transport.Response
 
 	funnel *funnel
@@ -91,15 +91,15 @@ type reply struct {
 }
 
 // send carries one call to its end.
-func (f *funnel) send(ctx context.Context, cl call) (reply, error) {
+func (f *funnel) send(ctx context.Context, cl call) (response, error) {
 	if cl.limited {
 		cl.Gate = f.gate
 	}
-	response, err := f.transport.Send(ctx, cl.Request)
+	r, err := f.transport.Send(ctx, cl.Request)
 	if err != nil {
-		return reply{}, asError(err)
+		return response{}, asError(err)
 	}
-	return reply{response, f, cl.id}, nil
+	return response{r, f, cl.id}, nil
 }
 
 // resolve returns the path and query below the base of an address that the service sent, or that the user gave to Do. An

@@ -69,7 +69,7 @@ var membersOfNoSession = []string{
 
 // sessionID finds the id in every shape that services are known to answer with: a JSON object, a JSON string, a
 // cookie, a bare token as text (open point 5).
-func sessionID(r *reply) string {
+func sessionID(r *response) string {
 	var object map[string]json.RawMessage
 	if wire.Defect(r.Body) != "" {
 		return ""

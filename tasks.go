@@ -144,10 +144,10 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 	return pagedCall(&p, s.funnel.dialect.TasksPrefix+"/tasks", options)
 }
 
-// Wait looks at a task until it has ended (service-interface section 2.1, open point 4), at once and then at growing
-// intervals ([PollEvery]). A task that ended with an error condition is a [*TaskError], which holds it. A task that never
-// completes is waited for until the context ends, or [WaitTimeout]; a look that fails ends the wait with its error. The
-// task itself goes on then, and its outcome is [OutcomeUnknown].
+// Wait polls a task until it has ended (service-interface section 2.1, open point 4), at once and then at growing
+// intervals ([PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError], which holds the task. A
+// task that never completes is waited for until the context ends, or [WaitTimeout]. A poll that fails ends the wait with
+// its error. The task itself goes on then, and its outcome is [OutcomeUnknown].
 //
 // Wait first reads /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that, and
 // /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri that
@@ -161,7 +161,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	poller := taskPoller{funnel: s.funnel, own: objectCall(path, "", id)}
 	var task *Task
 	err = poll(ctx, ProgressTask, id, options, func(ctx context.Context) (Progress, error) {
-		if task, err = poller.look(ctx); err != nil {
+		if task, err = poller.read(ctx); err != nil {
 			return Progress{}, err
 		}
 		return Progress{Status: s.funnel.secrets.Text(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
@@ -191,14 +191,14 @@ type taskPoller struct {
 	stay   bool   // the uri was no use
 }
 
-func (p *taskPoller) look(ctx context.Context) (*Task, error) {
+func (p *taskPoller) read(ctx context.Context) (*Task, error) {
 	p.polls++
 	if p.at == nil {
-		return p.lookAtOwn(ctx)
+		return p.readAtOwn(ctx)
 	}
 	var failed error
 	if p.polls%ownPathEvery == 0 {
-		task, err := p.lookAtOwn(ctx)
+		task, err := p.readAtOwn(ctx)
 		if err == nil || ctx.Err() != nil {
 			return task, err
 		}
@@ -215,11 +215,11 @@ func (p *taskPoller) look(ctx context.Context) (*Task, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return p.lookAtOwn(ctx)
+	return p.readAtOwn(ctx)
 }
 
-// lookAtOwn reads the task by its id, and takes its own address for the next polls. It never leads away from this service.
-func (p *taskPoller) lookAtOwn(ctx context.Context) (*Task, error) {
+// readAtOwn reads the task by its id, and takes its own address for the next polls. It never leads away from this service.
+func (p *taskPoller) readAtOwn(ctx context.Context) (*Task, error) {
 	task, err := fetch[Task](ctx, p.funnel, p.own)
 	if err != nil || p.stay {
 		return task, err

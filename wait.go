@@ -12,13 +12,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Progress is what a wait has seen at its last look. It is given to the function of [OnProgress].
+// Progress is what a wait has seen at its last poll. The function of [OnProgress] gets it.
 type Progress struct {
 	Kind     ProgressKind  // what is waited for
 	ID       string        // of the task, transaction or list
 	Status   string        // the service's word for it; of a list that is changed, "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, part done of a change
-	Complete bool          // this was the last look
+	Complete bool          // this was the last poll
 	Polls    int           // so far, this one included
 	Elapsed  time.Duration // since the wait began
 }
@@ -33,12 +33,11 @@ const (
 	ProgressNetworkList ProgressKind = "networklist" // the changes of a plan
 )
 
-// WaitOption changes how a Wait works. One that makes no sense is a [*ValidationError] of the Wait, which then does not
-// look at all.
+// WaitOption changes how a Wait works. If an option is invalid, the Wait returns a [*ValidationError] and sends nothing.
 type WaitOption func(*waiter) error
 
-// PollEvery looks at a fixed interval, above 0. Default: 500 ms, growing by half from look to look up to 5 s, 20 % more
-// or less at random.
+// PollEvery polls at a fixed interval, above 0. Default: the interval starts at 500 ms and grows by 1.5 with each poll, up
+// to 5 s, with 20 % jitter.
 func PollEvery(interval time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if interval <= 0 {
@@ -50,7 +49,7 @@ func PollEvery(interval time.Duration) WaitOption {
 }
 
 // WaitTimeout ends the wait after d, above 0, with an error that matches context.DeadlineExceeded. Default: no limit but
-// the context's. What is waited for goes on at the service. A look that fails ends the wait earlier, with its own error.
+// that of the context. What is waited for goes on at the service. A poll that fails ends the wait earlier, with its error.
 func WaitTimeout(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d <= 0 {
@@ -61,8 +60,8 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
-// OnProgress calls f after each look, in the goroutine that waits; the next look comes after f has returned. An Apply
-// calls it after each change instead, one call at a time.
+// OnProgress calls f after each poll, in the goroutine that waits. The next poll comes after f has returned. An Apply calls
+// f after each change instead, one call at a time.
 func OnProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {
@@ -108,9 +107,9 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 	return w, nil
 }
 
-// poll looks until a look is complete. It looks at once, then after each interval. An error of look ends it; one that
-// comes from the context tells what is still pending.
-func poll(ctx context.Context, kind ProgressKind, id string, options []WaitOption, look func(context.Context) (Progress, error)) error {
+// poll reads until what it reads is complete: at once, then after each interval. An error of read ends it. One that comes
+// from the context says what is still pending.
+func poll(ctx context.Context, kind ProgressKind, id string, options []WaitOption, read func(context.Context) (Progress, error)) error {
 	w, err := newWaiter(options)
 	if err != nil {
 		return err
@@ -122,10 +121,10 @@ func poll(ctx context.Context, kind ProgressKind, id string, options []WaitOptio
 	}
 	began := time.Now()
 	last := Progress{Status: "not looked at yet"}
-	for looks := 1; ; looks++ {
-		p, err := look(ctx)
+	for polls := 1; ; polls++ {
+		p, err := read(ctx)
 		if err == nil {
-			p.Kind, p.ID, p.Polls, p.Elapsed = kind, id, looks, time.Since(began)
+			p.Kind, p.ID, p.Polls, p.Elapsed = kind, id, polls, time.Since(began)
 			last = p
 			w.report(p)
 			if p.Complete {
@@ -139,8 +138,8 @@ func poll(ctx context.Context, kind ProgressKind, id string, options []WaitOptio
 	}
 }
 
-// waitError is a wait that ended before what it waited for. That may still come about, so its outcome is Unknown,
-// whatever that of the look that failed.
+// waitError is a wait that ended before what it waited for. That may still come about, so its outcome is OutcomeUnknown,
+// whatever the outcome of the poll that failed.
 type waitError struct {
 	kind ProgressKind
 	id   string
@@ -151,7 +150,7 @@ type waitError struct {
 func (e *waitError) Error() string {
 	what := "waiting for " + string(e.kind) + " " + redact.Line(e.id)
 	if errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded) {
-		what += fmt.Sprintf(", still pending (status %s, %d %%, %d looks)", redact.Line(e.last.Status), e.last.Percent, e.last.Polls)
+		what += fmt.Sprintf(", still pending (status %s, %d %%, %d polls)", redact.Line(e.last.Status), e.last.Percent, e.last.Polls)
 	}
 	return "webdelivery: " + what + ": " + e.err.Error()
 }
@@ -160,7 +159,7 @@ func (e *waitError) Unwrap() error { return e.err }
 
 func (e *waitError) outcomeOfWrite() Outcome { return OutcomeUnknown }
 
-// redactWait takes the secrets out of what an error of poll says of the last look.
+// redactWait takes the secrets out of what an error of poll says of the last poll.
 func redactWait(secrets *transport.Secrets, err error) error {
 	var ended *waitError
 	if errors.As(err, &ended) {
@@ -169,7 +168,7 @@ func redactWait(secrets *transport.Secrets, err error) error {
 	return err
 }
 
-// sleep waits for d or until the context ends; a d of 0 or less only looks at the context.
+// sleep waits for d or until the context ends; with a d of 0 or less it only asks the context.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
