@@ -425,3 +425,52 @@ func TestApplyWaitsNoLonger(t *testing.T) {
 		require.ErrorAs(f, err, &failed)
 	})
 }
+
+// The response to an addition is lost, and the list cannot be read to find out what became of it: both errors are
+// returned, nothing counts as added, and nothing is removed.
+func TestAnAdditionThatCannotBeSettled(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Method: http.MethodPost, Status: 504})
+		f.fail(testserver.Fault{Method: http.MethodGet, Path: oneList + "/entries", Skip: 1, Status: 403})
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrServer)
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		assert.Zero(f, result.Added)
+		assert.Equal(f, 1, f.srv.Count(http.MethodPost, ""))
+		assert.Equal(f, []string{"192.0.2.1"}, f.srv.Entries(listID))
+	})
+}
+
+// Of two removals that run side by side, the outcome of one is unknown and the service refuses the other. Whichever ends
+// first, the outcome of the Apply is unknown, and its error is that of the first.
+func TestOutcomeOfRemovalsSideBySide(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		lost, refused time.Duration
+		want          error
+	}{
+		"lost first":    {5 * time.Second, 10 * time.Second, webdelivery.ErrServer},
+		"refused first": {10 * time.Second, 5 * time.Second, webdelivery.ErrForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup{options: []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}}
+			withList(t, s, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
+				require.NoError(f, err)
+				path := "/config/networklists/" + listID + "/"
+				f.fail(testserver.Fault{Method: http.MethodDelete, Path: path + plan.Remove[0].ID, Status: 504, Delay: tt.lost})
+				f.fail(testserver.Fault{Method: http.MethodDelete, Path: path + plan.Remove[1].ID, Status: 403, Delay: tt.refused})
+				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				require.ErrorIs(f, err, tt.want)
+				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+				assert.Zero(f, result.Removed)
+				assert.Equal(f, 2, f.srv.Count(http.MethodDelete, ""))
+			})
+		})
+	}
+}

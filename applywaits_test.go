@@ -401,3 +401,36 @@ func TestAnApplyThatEndsEarlyNamesItsTasks(t *testing.T) {
 		require.NoError(f, err)
 	})
 }
+
+// Of several additions without proof the error tells the first of which entries are missing.
+func TestTheFirstUnprovenAdditionIsTold(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, nil, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(5_001), anything) // two calls
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
+		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		require.ErrorIs(f, err, webdelivery.ErrBadReply)
+		require.ErrorContains(f, err, "of 5000 added entries 5000 are not in the list, for example 198.18.0.0")
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		assert.Zero(f, result.Added)
+		assert.Equal(f, 2, f.srv.Count(http.MethodPost, ""))
+	})
+}
+
+// If the list differs afterwards only in what the plan adds and removes, a change of this Apply may not be in effect yet.
+func TestARemovedEntryThatIsThereAfterwards(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
+		require.NoError(f, err)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{},
+			webdelivery.OnProgress(func(p webdelivery.Progress) {
+				if p.Status == "removing" {
+					f.srv.ChangeEntries(listID, []string{"192.0.2.1"}, nil)
+				}
+			}))
+		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
+		require.ErrorContains(f, err, "0 entries are missing, and 1 are there that should not be; a change of this Apply is not in effect yet")
+	})
+}

@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -515,4 +516,108 @@ func TestTheLoginComesBeforeThePermit(t *testing.T) {
 		wg.Wait()
 		assert.Equal(f, inPairs(3), f.arrivals())
 	})
+}
+
+// However an Auth is printed, it shows its way and its user, and nothing else.
+func TestAnAuthIsPrintedByWayAndUser(t *testing.T) {
+	t.Parallel()
+	for want, auth := range map[string]webdelivery.Auth{
+		"basic alice":   webdelivery.BasicAuth(username, password),
+		"session alice": webdelivery.SessionAuth(username, password),
+		"token":         webdelivery.SessionToken("a-token"),
+		"":              {},
+	} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+			assert.Equal(t, want, fmt.Sprintf(verb, auth), verb)
+		}
+		var log strings.Builder
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "auth", auth)
+		assert.Contains(t, log.String(), `"auth":"`+want+`"}`)
+	}
+}
+
+// What Basic authentication cannot carry is refused wherever it stands (service-interface section 5; RFC 7617).
+func TestCredentialsThatNoHeaderCarries(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ username, password, says string }{
+		{"", "p", "user name"},
+		{":", "p", "user name"},
+		{":a", "p", "user name"},
+		{"a:", "p", "user name"},
+		{"a", "", "password"},
+		{"\x00", "p", "control character"},
+		{"\na", "p", "control character"},
+		{"a\x7f", "p", "control character"},
+		{"a", "\tp", "control character"},
+		{"a", "p\r", "control character"},
+		{"a", ":", ""},
+		{"a b", " p ", ""},
+		{"ü", "ß", ""},
+	} {
+		for _, auth := range []webdelivery.Auth{webdelivery.BasicAuth(tt.username, tt.password), webdelivery.SessionAuth(tt.username, tt.password)} {
+			_, err := webdelivery.NewClient("https://api.example.com", customer, auth)
+			if tt.says == "" {
+				require.NoError(t, err, "%q", tt)
+				continue
+			}
+			require.ErrorIs(t, err, webdelivery.ErrInvalid, "%q", tt)
+			require.ErrorContains(t, err, tt.says)
+		}
+	}
+}
+
+// A token is what a cookie can carry (RFC 6265, section 4.1.1): visible ASCII but for five characters.
+func TestTokensThatACookieCarries(t *testing.T) {
+	t.Parallel()
+	for r := rune(0); r < 0x100; r++ {
+		carried := r > ' ' && r < 0x7f && !strings.ContainsRune("\",;\\", r)
+		for _, token := range []string{string(r), "a" + string(r), string(r) + "a"} {
+			_, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionToken(token))
+			assert.Equal(t, carried, err == nil, "%q: %v", token, err)
+		}
+	}
+	_, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.SessionToken(""))
+	require.ErrorIs(t, err, webdelivery.ErrInvalid)
+}
+
+// A login that is answered with 4xx cools down: the next call logs in no more. One with 5xx may pass.
+func TestWhichLoginsCoolDown(t *testing.T) {
+	t.Parallel()
+	for status, logins := range map[int]int{399: 2, 400: 1, 401: 1, 403: 1, 404: 1, 499: 1, 500: 2, 503: 2, 599: 2} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			s := bySession
+			s.options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}
+			inService(t, s, func(f *fixture) {
+				f.fail(testserver.Fault{Method: http.MethodPost, Path: "/sessions", Status: status, Body: `{}`})
+				require.Error(f, getTask.call(f.Context(), f.client))
+				require.Error(f, getTask.call(f.Context(), f.client))
+				assert.Equal(f, logins, f.srv.Count(http.MethodPost, "/sessions"))
+				assert.Zero(f, f.requests(getTask))
+			})
+		})
+	}
+}
+
+// A login that fails is told by its own status, also where the service refused the session of a request before.
+func TestTheStatusOfACallWhoseLoginFails(t *testing.T) {
+	t.Parallel()
+	s := bySession
+	s.options = []webdelivery.Option{webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})}
+	for _, renewed := range []bool{false, true} {
+		inService(t, s, func(f *fixture) {
+			if renewed {
+				require.NoError(f, getTask.call(f.Context(), f.client))
+				f.srv.ExpireSessions()
+			}
+			f.fail(testserver.Fault{Method: http.MethodPost, Path: "/sessions", Status: 403, Body: `{"description":"locked"}`})
+			err := getTask.call(f.Context(), f.client)
+			require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+			var e *webdelivery.Error
+			require.ErrorAs(f, err, &e)
+			assert.Equal(f, http.StatusForbidden, e.StatusCode)
+			assert.Equal(f, "Forbidden", e.Description, "the words of a login may hold a session")
+			assert.Equal(f, http.MethodGet, e.Method)
+		})
+	}
 }

@@ -86,3 +86,48 @@ func TestSentinels(t *testing.T) {
 		}
 	}
 }
+
+// Errors of many parts are groups of plain facts in a log too, and their messages say how many parts there are.
+func TestErrorsOfManyPartsInALog(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("no route")
+	uris := func(n int) (all []webdelivery.PurgeURI) {
+		for i := range n {
+			all = append(all, webdelivery.Exact(fmt.Sprint("/", i)))
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		err          error
+		log, message string
+	}{
+		{
+			&webdelivery.QueueError{URIs: uris(1), Err: cause},
+			`err.uris=1 err.outcome=unknown err.error="no route"`,
+			"webdelivery: purge of /0: no route",
+		},
+		{
+			&webdelivery.QueueError{URIs: uris(5), Err: cause},
+			`err.uris=5 err.outcome=unknown err.error="no route"`,
+			"webdelivery: purge of /0, /1, /2, /3, /4: no route",
+		},
+		{
+			&webdelivery.QueueError{URIs: uris(7), Err: cause},
+			`err.uris=7 err.outcome=unknown err.error="no route"`,
+			"webdelivery: purge of /0, /1, /2, /3, /4 and 2 more: no route",
+		},
+		{
+			&webdelivery.PartialError{Accepted: []string{"DE"}, NotAccepted: []string{"AT", "CH", "FR"}, Unknown: []string{"IT", "ES"}, Err: cause},
+			`err.accepted=1 err.not_accepted=3 err.unknown=2 err.error="no route"`,
+			"webdelivery: 1 entries accepted, 3 not, 2 unknown: no route",
+		},
+		{
+			&webdelivery.EntriesLeftError{ListID: "l", Left: 3},
+			"err.networklist=l err.left=3",
+			"webdelivery: network list l still has 3 entries after the batch deletion; repeat it",
+		},
+	} {
+		assert.Equal(t, tt.log+"\n", logged(tt.err))
+		assert.EqualError(t, tt.err, tt.message)
+	}
+}

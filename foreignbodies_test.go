@@ -403,3 +403,53 @@ func TestDoRefusesWhatIsNoJSON(t *testing.T) {
 		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, new(json.RawMessage)), "as it is")
 	}
 }
+
+// An object is of another kind if it has a member that the service document gives to others, and none that it gives to
+// its own kind alone (service-interface sections 2.1 and 2.6). A member of both kinds, and one of none, proves nothing.
+func TestMembersThatTellTheKind(t *testing.T) {
+	t.Parallel()
+	task := func(c *webdelivery.Client) error {
+		_, err := c.Tasks.Get(t.Context(), "a")
+		return err
+	}
+	list := func(c *webdelivery.Client) error {
+		_, err := c.NetworkLists.Get(t.Context(), "a")
+		return err
+	}
+	info := func(c *webdelivery.Client) error {
+		_, err := c.NetworkLists.GetEntry(t.Context(), "l", "a")
+		return err
+	}
+	for _, tt := range []struct {
+		kind    string
+		read    func(*webdelivery.Client) error
+		members string
+		foreign string // "": it is of this kind
+	}{
+		{"task", task, ``, ""},
+		{"task", task, `,"note":1`, ""},
+		{"task", task, `,"progress":5`, ""},
+		{"task", task, `,"entry":"DE"`, "entry"},
+		{"task", task, `,"entry":"DE","note":1`, "entry"},
+		{"task", task, `,"entry":"DE","progress":5`, ""},
+		{"task", task, `,"progress":5,"entry":"DE"`, ""},
+		{"task", task, `,"type":"IP"`, "type"},
+		{"list", list, ``, ""},
+		{"list", list, `,"type":"IP"`, ""},
+		{"list", list, `,"deprecated":true`, ""},
+		{"list", list, `,"deprecated":true,"progress":5`, ""},
+		{"list", list, `,"type":"IP","progress":5`, "progress"},
+		{"list", list, `,"creation_timestamp":"2000-01-01T00:00:00Z","network_list_uri":"/l"`, "network_list_uri"},
+		{"info", info, `,"type":"IP"`, ""},
+		{"info", info, `,"type":"IP","entry":"DE"`, "entry"},
+		{"info", info, `,"network_list_uri":"/l","entry":"DE"`, ""},
+	} {
+		err := tt.read(always(t, []byte(`{"id":"a"`+tt.members+`}`)))
+		if tt.foreign == "" {
+			require.NoError(t, err, "%s %s", tt.kind, tt.members)
+			continue
+		}
+		require.ErrorIs(t, err, webdelivery.ErrBadReply, "%s %s", tt.kind, tt.members)
+		require.ErrorContains(t, err, "another resource, which has "+tt.foreign)
+	}
+}

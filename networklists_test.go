@@ -872,3 +872,23 @@ func TestAListWithANullEntry(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`{"id":"a"}`), &list))
 	assert.Nil(t, list.List)
 }
+
+// A response to an addition shows entries only if all of it can be read; Raw has it in any case.
+func TestAddedEntriesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const entry = `{"id":"e1","entry":"192.0.2.1"}`
+	for body, entries := range map[string]int{
+		`[` + entry + `]`:               1,
+		`[` + entry + `,7]`:             0,
+		`[` + entry + `,{"entry":"x"}]`: 2,
+		`[{"id":"e1","entry":"192.0.2.1","creation_timestamp":"yesterday"}]`: 0,
+		`[{"id":7,"entry":"192.0.2.1"}]`:                                     0,
+		`[{"id":"e1","entry":"192.0.2.1","added_by":["alice"]}]`:             0,
+		`[{"id":"e1","entry":"192.0.2.1","entry":"192.0.2.2"}]`:              0,
+	} {
+		result, err := always(t, []byte(body)).NetworkLists.AddEntries(t.Context(), listID, []string{"192.0.2.1"})
+		require.NoError(t, err, body)
+		assert.Len(t, result.Replies[0].Entries, entries, body)
+		assert.Equal(t, body, string(result.Replies[0].Raw))
+	}
+}

@@ -341,3 +341,63 @@ func TestListOfAPageThatSaysNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, page.HasMore)
 }
+
+// A page whose items are null is an empty page if it says something else of the collection. A number below 0 says nothing,
+// nor does a page_index of 0.
+func TestPagesOfNullItems(t *testing.T) {
+	t.Parallel()
+	for said, isPage := range map[string]bool{
+		`"has_more":false`: true, `"total":0`: true, `"page_count":0`: true, `"page_index":1`: true,
+		`"note":1`: false, `"next_uri":null`: false, `"total":-1`: false, `"page_count":-1`: false, `"page_index":0`: false, `"page_index":-1`: false,
+	} {
+		for _, member := range []string{"items", "tasks"} {
+			body := []byte(`{"` + member + `":null,` + said + `}`)
+			t.Run(string(body), func(t *testing.T) {
+				t.Parallel()
+				page, err := always(t, body).Tasks.List(t.Context(), webdelivery.TaskListOptions{})
+				for name, reader := range readers() {
+					ids, allErr := gather(reader.read(t.Context(), always(t, body), paging{}))
+					assert.Empty(t, ids, name)
+					assert.Equal(t, err == nil, allErr == nil, "%s: %v", name, allErr)
+				}
+				if !isPage {
+					require.ErrorIs(t, err, webdelivery.ErrBadReply)
+					require.ErrorContains(t, err, "no page: neither items nor tasks")
+					return
+				}
+				require.NoError(t, err)
+				assert.NotNil(t, page.Items)
+				assert.Empty(t, page.Items)
+				assert.False(t, page.HasMore)
+			})
+		}
+	}
+}
+
+// What List says of further pages on page 2, where the size of the pages is not known: a next_uri of null is the end, and a
+// total alone says nothing.
+func TestListOfALaterPage(t *testing.T) {
+	t.Parallel()
+	for body, more := range map[string]bool{
+		`[{"id":"a"}]`:                      true,
+		`[]`:                                false,
+		`{"tasks":[{"id":"a"}],"total":12}`: true,
+		`{"tasks":[{"id":"a"}],"total":12,"next_uri":null}`:      false,
+		`{"tasks":[{"id":"a"}],"next_uri":null}`:                 false,
+		`{"tasks":[],"total":12,"next_uri":null}`:                false,
+		`{"tasks":[],"total":12}`:                                false,
+		`{"tasks":[{"id":"a"}],"page_count":2}`:                  false,
+		`{"tasks":[{"id":"a"}],"page_count":3}`:                  true,
+		`{"tasks":[{"id":"a"}],"page_count":3,"page_index":3}`:   false,
+		`{"tasks":[{"id":"a"}],"next_uri":"/tasks?page=3"}`:      true,
+		`{"tasks":[{"id":"a"}],"has_more":true,"page_count":2}`:  true,
+		`{"tasks":[{"id":"a"}],"has_more":false,"page_count":3}`: false,
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			page, err := always(t, []byte(body)).Tasks.List(t.Context(), webdelivery.TaskListOptions{Page: 2})
+			require.NoError(t, err)
+			assert.Equal(t, more, page.HasMore)
+		})
+	}
+}

@@ -411,3 +411,28 @@ func TestAllTasksCountThePages(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, page.HasMore)
 }
+
+// The refusal of an address that leads astray repeats it only as far as it can be searched for secrets, 64 KiB: of a
+// longer one, and of one with a credential in it, it repeats nothing.
+func TestWhatIsRepeatedOfAnAddress(t *testing.T) {
+	t.Parallel()
+	const astray, most = "https://elsewhere.example.com/", 64 << 10
+	for _, tt := range []struct {
+		address, says string
+		repeated      bool
+	}{
+		{astray, "elsewhere.example.com", true},
+		{astray + strings.Repeat("x", most-len(astray)), "elsewhere.example.com", true},
+		{astray + strings.Repeat("x", most-len(astray)+1), "leads astray, and is longer than an address can be", false},
+		{astray + password, "leads astray, with a credential in it", false},
+		{astray + password + strings.Repeat("x", most), "leads astray, and is longer than an address can be", false},
+	} {
+		client := always(t, []byte(`{"tasks":[`+anyItem("a")+`],"has_more":true,"next_uri":"`+tt.address+`"}`))
+		_, err := gather(idsOf(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{}), func(t webdelivery.Task) string { return t.ID }))
+		var broken *webdelivery.PaginationError
+		require.ErrorAs(t, err, &broken)
+		assert.Contains(t, broken.Reason, tt.says)
+		assert.Equal(t, tt.repeated, strings.Contains(broken.Reason, "elsewhere"))
+		assert.NotContains(t, broken.Reason, password)
+	}
+}

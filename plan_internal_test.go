@@ -34,3 +34,28 @@ func TestAPlanThatWouldNotFit(t *testing.T) {
 	assert.Equal(t, "desired", invalid.Field)
 	assert.Contains(t, invalid.Reason, "50001")
 }
+
+// A plan that leaves the list full fits it; one more entry does not.
+func TestAPlanThatFillsTheList(t *testing.T) {
+	t.Parallel()
+	current := make([]held, maxListEntries-1)
+	wanted := []ipset.Entry{ipset.Read("203.0.113.1")}
+	for i := range current {
+		current[i] = heldEntry(NetworkListEntry{ID: fmt.Sprint(i), Entry: fmt.Sprintf("198.18.%d.%d", i>>8, i&255)})
+		wanted = append(wanted, current[i].entry())
+	}
+	plan, err := newPlan(&NetworkList{Type: ListTypeIP}, current, meanings(current), wanted)
+	require.NoError(t, err)
+	plan.MaxRemove = RemoveAll
+	_, steps, err := checkPlan(*plan, current)
+	require.NoError(t, err)
+	require.Len(t, steps, 1)
+	assert.Equal(t, maxListEntries, steps[0].Size)
+
+	plan.Add = append(plan.Add, "203.0.113.2")
+	var invalid *ValidationError
+	_, _, err = checkPlan(*plan, current)
+	require.ErrorAs(t, err, &invalid)
+	assert.Equal(t, "plan", invalid.Field)
+	assert.Equal(t, "does not fit the list: keep 49999, remove 0, add 2, and there are 49999 entries", invalid.Reason)
+}

@@ -400,3 +400,127 @@ func TestTheLargestOfAListThatShrinks(t *testing.T) {
 		assert.Equal(f, 2, plan.Requests)
 	})
 }
+
+// Additions that cover what goes come first, and removals that uncover something come last; beyond that each keeps its
+// order. CoveringAdds says how many of the additions these are.
+func TestTheOrderOfAPlan(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		list, desired, add, remove []string
+		covering                   int
+	}{
+		"nothing covers": {
+			[]string{"192.0.2.1", "192.0.2.2"},
+			[]string{"203.0.113.2", "203.0.113.1"},
+			[]string{"203.0.113.2", "203.0.113.1"},
+			[]string{"192.0.2.1", "192.0.2.2"},
+			0,
+		},
+		"the last covers the first": {
+			[]string{"192.0.2.0/25", "198.51.100.1"},
+			[]string{"203.0.113.1", "192.0.2.0/24"},
+			[]string{"192.0.2.0/24", "203.0.113.1"},
+			[]string{"198.51.100.1", "192.0.2.0/25"},
+			1,
+		},
+		"two of four": {
+			[]string{"192.0.2.0/25", "198.51.100.1", "192.0.2.200", "198.51.100.2"},
+			[]string{"203.0.113.1", "192.0.2.0/24", "203.0.113.2", "192.0.2.192/28"},
+			[]string{"192.0.2.0/24", "192.0.2.192/28", "203.0.113.1", "203.0.113.2"},
+			[]string{"198.51.100.1", "198.51.100.2", "192.0.2.0/25", "192.0.2.200"},
+			2,
+		},
+		"narrower ones in place of a range": {
+			[]string{"198.51.100.1", "192.0.2.0/24", "198.51.100.2"},
+			[]string{"203.0.113.1", "192.0.2.0/26", "203.0.113.2", "192.0.2.128/26"},
+			[]string{"192.0.2.0/26", "192.0.2.128/26", "203.0.113.1", "203.0.113.2"},
+			[]string{"198.51.100.1", "198.51.100.2", "192.0.2.0/24"},
+			2,
+		},
+		"what stays covers it too": {
+			[]string{"192.0.2.0/24", "192.0.2.1", "198.51.100.1"},
+			[]string{"203.0.113.1", "192.0.2.0/25", "192.0.2.0/24"},
+			[]string{"203.0.113.1", "192.0.2.0/25"},
+			[]string{"192.0.2.1", "198.51.100.1"},
+			0,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, tt.list, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, anything)
+				require.NoError(f, err)
+				assert.Equal(f, tt.add, plan.Add)
+				removed := []string{}
+				for _, e := range plan.Remove {
+					removed = append(removed, e.Entry)
+				}
+				assert.Equal(f, tt.remove, removed)
+				assert.Equal(f, tt.covering, plan.CoveringAdds)
+			})
+		})
+	}
+}
+
+// The lines of a plan: the numbers, what is uncovered, what must be in effect, and the entries.
+func TestThePlanAsText(t *testing.T) {
+	t.Parallel()
+	one := []webdelivery.NetworkListEntry{{ID: "a", Entry: "192.0.2.1"}}
+	const head = "IP list n (l): "
+	for _, tt := range []struct {
+		plan  webdelivery.Plan
+		empty bool
+		size  int
+		text  string
+	}{
+		{webdelivery.Plan{Keep: 3}, true, 3, "nothing to change, 3 entries\n"},
+		{
+			webdelivery.Plan{Keep: 3, Remove: one, PeakSize: 4, Requests: 1},
+			false, 3,
+			"add 0, remove 1, keep 3; 4 entries become 3, 4 at most on the way; 1 calls\n- 192.0.2.1\n",
+		},
+		{
+			webdelivery.Plan{Keep: 3, Add: []string{"192.0.2.2"}, PeakSize: 4, Requests: 1, CoveringAdds: 1},
+			false, 4,
+			"add 1, remove 0, keep 3; 3 entries become 4, 4 at most on the way; 1 calls\n+ 192.0.2.2\n",
+		},
+		{
+			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, PeakSize: 2, Requests: 3, CoveringAdds: 1, UncoveredDuringApply: 1},
+			false, 2,
+			"add 2, remove 1, keep 0; 1 entries become 2, 2 at most on the way; 3 calls\n" +
+				"the list is full: the addresses of 1 entries are not covered for a moment\n" +
+				"1 added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n" +
+				"+ 192.0.2.0/24\n+ 203.0.113.1\n- 192.0.2.1\n",
+		},
+	} {
+		tt.plan.ListID, tt.plan.Type, tt.plan.Name = "l", webdelivery.ListTypeIP, "n"
+		assert.Equal(t, head+tt.text, tt.plan.String())
+		assert.Equal(t, tt.empty, tt.plan.Empty())
+		assert.Equal(t, tt.size, tt.plan.Size())
+	}
+	for n, more := range map[int]string{19: "", 20: "", 21: "+ and 1 more\n", 22: "+ and 2 more\n"} {
+		plan := webdelivery.Plan{Add: addresses(n)}
+		_, after, _ := strings.Cut(plan.String(), "+ 198.18.0."+fmt.Sprint(min(n, 20)-1)+"\n")
+		assert.Equal(t, more, after)
+	}
+}
+
+// CoveringAdds counts additions, from none to all of them; a stored plan with any other number is refused.
+func TestCoveringAddsOfAStoredPlan(t *testing.T) {
+	t.Parallel()
+	for covering, fits := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
+		withList(t, setup{}, []string{"192.0.2.0/25"}, func(f *fixture) {
+			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
+			require.NoError(f, err)
+			plan.CoveringAdds = covering
+			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+			if fits {
+				require.NoError(f, err)
+				return
+			}
+			require.ErrorContains(f, err, "invalid plan: does not fit the list: keep 0, remove 1, add 1, and there are 1 entries")
+			assert.Equal(f, []string{"192.0.2.0/25"}, f.srv.Entries(listID))
+		})
+	}
+}

@@ -3,6 +3,8 @@ package webdelivery_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"testing"
@@ -205,6 +207,52 @@ func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
 				_, err = f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
 				require.ErrorIs(f, err, webdelivery.ErrInvalid)
 				assert.Zero(f, f.srv.Count(http.MethodPost, ""))
+			})
+		})
+	}
+}
+
+// The bounds of the guards: the largest and the smallest value that each takes, and the next one beyond it.
+func TestTheBoundsOfTheGuards(t *testing.T) {
+	t.Parallel()
+	type options = webdelivery.PlanOptions
+	for _, tt := range []struct {
+		options options
+		field   string // "": allowed
+	}{
+		{options{MaxRemove: webdelivery.RemoveNone}, ""},
+		{options{MaxRemove: webdelivery.RemoveAll}, ""},
+		{options{MaxRemove: webdelivery.RemoveShare(0)}, ""},
+		{options{MaxRemove: webdelivery.RemoveShare(-0.01)}, "MaxRemove"},
+		{options{MaxRemove: webdelivery.RemoveShare(1)}, ""},
+		{options{MaxRemove: webdelivery.RemoveShare(1.01)}, "MaxRemove"},
+		{options{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove"},
+		{options{MaxRemove: webdelivery.RemoveAtMost(0)}, ""},
+		{options{MaxRemove: webdelivery.RemoveAtMost(-1)}, "MaxRemove"},
+		{options{MaxAdd: 1}, ""},
+		{options{MaxAdd: -1}, "MaxAdd"},
+		{options{WidestIPv4: -1}, ""},
+		{options{WidestIPv4: -2}, "WidestIPv4"},
+		{options{WidestIPv4: 32}, ""},
+		{options{WidestIPv4: 33}, "WidestIPv4"},
+		{options{WidestIPv6: -1}, ""},
+		{options{WidestIPv6: -2}, "WidestIPv6"},
+		{options{WidestIPv6: 128}, ""},
+		{options{WidestIPv6: 129}, "WidestIPv6"},
+	} {
+		t.Run(fmt.Sprint(tt.options), func(t *testing.T) {
+			t.Parallel()
+			withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
+				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, tt.options)
+				if tt.field == "" {
+					require.NoError(f, err)
+					assert.True(f, plan.Empty())
+					return
+				}
+				invalid, ok := errors.AsType[*webdelivery.ValidationError](err)
+				require.True(f, ok, "%v", err)
+				assert.Equal(f, tt.field, invalid.Field)
+				assert.Nil(f, plan)
 			})
 		})
 	}

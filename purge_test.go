@@ -532,3 +532,21 @@ func TestTransactionErrorsOfTheService(t *testing.T) {
 		assert.Len(f, f.srv.Requests(), 3)
 	})
 }
+
+// A 303 names its transaction in Location, also when nothing of its body can be used (open point 7).
+func TestPurgeReadsLocationBesideAnyBody(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		``, `null`, `<html>`, `{`, `[]`, `{"code":303}`, `{"transaction_id":0}`, `{"transaction_id":-5}`, `{"transaction_id":null}`,
+		`{"transaction_id":77,"description":{}}`, `{"transaction_id":77,"transaction_id":77}`, "{\"transaction_id\":77,\"x\":\"\xff\"}",
+	} {
+		client := answered(t, func(*http.Request) *http.Response {
+			r := response(http.StatusSeeOther, []byte(body))
+			r.Header.Set("Location", "/acme/v1/transactions/77")
+			return r
+		})
+		receipt, err := client.Purge.Submit(t.Context(), purgeOf(anObject))
+		require.NoError(t, err, body)
+		assert.Equal(t, int64(77), receipt.TransactionID, body)
+	}
+}

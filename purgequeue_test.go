@@ -812,3 +812,170 @@ func TestNoPermitIsTakenForNobody(t *testing.T) {
 		assert.Zero(f, given.Load())
 	})
 }
+
+// MaxURIs and MaxBodyBytes below 0 are a ValidationError of every Purge; 0 is their default.
+func TestLimitsOfAQueueBelow0(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		options webdelivery.QueueOptions
+		refused bool
+	}{
+		{webdelivery.QueueOptions{}, false},
+		{webdelivery.QueueOptions{MaxURIs: -1}, true},
+		{webdelivery.QueueOptions{MaxBodyBytes: -1}, true},
+		{webdelivery.QueueOptions{MaxURIs: 1, MaxBodyBytes: 1 << 10, MaxPending: 1}, false},
+	} {
+		inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
+			_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
+			if !tt.refused {
+				require.NoError(f, err)
+				return
+			}
+			invalid, ok := errors.AsType[*webdelivery.ValidationError](err)
+			require.True(f, ok, "%v", err)
+			assert.Equal(f, "QueueOptions", invalid.Field)
+			assert.Empty(f, f.srv.Requests())
+		})
+	}
+}
+
+// slowLender lends its permit after a second, whatever becomes of those who wait for it.
+type slowLender struct{ lender }
+
+func (l *slowLender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+	time.Sleep(time.Second)
+	return l.lender.Acquire(context.WithoutCancel(ctx))
+}
+
+// A permit that comes when everybody has left is ended at once, and as one with which nothing was sent.
+func TestAPermitForNobodyIsEnded(t *testing.T) {
+	t.Parallel()
+	l := &slowLender{}
+	s := setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}
+	inQueue(t, s, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := q.Purge(ctx, webdelivery.Exact(object(1)))
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		time.Sleep(time.Minute)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		assert.Equal(f, []lending{{0, -1}}, l.ends)
+		assert.Empty(f, f.srv.Requests())
+	})
+}
+
+// Close ends a request that is under way: its error says so, and still holds what became of the request. It matches no
+// other error.
+func TestWhatCloseHasEnded(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Delay: time.Hour})
+		q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+		done := make(chan error, 1)
+		go func() {
+			_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
+		err := <-done
+		require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
+		require.ErrorContains(f, err, "webdelivery: purge queue closed: webdelivery: POST /acme/v1/cache/purge: ")
+		var request *webdelivery.Error
+		require.ErrorAs(f, err, &request)
+		assert.Equal(f, 1, request.Attempts)
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		for _, other := range []error{context.Canceled, context.DeadlineExceeded, webdelivery.ErrServer, webdelivery.ErrInvalid} {
+			assert.NotErrorIs(f, err, other)
+		}
+	})
+}
+
+// Four transactions are polled at once. Those that wait for their poll when Close gives up end with it too.
+func TestCloseEndsPollsThatWait(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
+		q := f.client.Purge.NewQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: true})
+		const purges = 6
+		failed := make(chan error, purges)
+		for i := range purges {
+			go func() {
+				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
+				failed <- err
+			}()
+		}
+		time.Sleep(10 * time.Second) // all are accepted
+		require.Len(f, f.purgedURIs(), purges)
+		assert.Equal(f, 4, f.srv.Count(http.MethodGet, ""), "polls under way")
+		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
+		for range purges {
+			err := <-failed
+			require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
+			assert.NotContains(f, err.Error(), "panic")
+			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		}
+	})
+}
+
+// Close ends a request that waits to be repeated: the error holds the status of the last response, and its outcome.
+func TestCloseEndsARetry(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status int
+		is     error
+		want   webdelivery.Outcome
+	}{
+		"not processed":   {429, webdelivery.ErrRateLimited, webdelivery.OutcomeNotApplied},
+		"maybe processed": {502, webdelivery.ErrServer, webdelivery.OutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			policy := webdelivery.RetryPolicy{MaxAttempts: 3, MinWait: 1000 * time.Hour, MaxWait: 1000 * time.Hour}
+			inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithRetry(policy)}}, func(f *fixture) {
+				f.fail(testserver.Fault{Path: "/cache/purge", Status: tt.status})
+				q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+				done := make(chan error, 1)
+				go func() {
+					_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
+					done <- err
+				}()
+				time.Sleep(time.Second)
+				ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+				defer cancel()
+				require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
+				err := <-done
+				require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
+				require.ErrorIs(f, err, tt.is)
+				require.NotErrorIs(f, err, context.Canceled)
+				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
+			})
+		})
+	}
+}
+
+// More than one request holds is refused by number or by size, and the error says which.
+func TestWhyACallIsTooLargeForAQueue(t *testing.T) {
+	t.Parallel()
+	two := []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact(object(2))}
+	for _, tt := range []struct {
+		options webdelivery.QueueOptions
+		says    string
+	}{
+		{webdelivery.QueueOptions{MaxURIs: 1}, "invalid uris: 2 are more than the 1 of one request"},
+		{webdelivery.QueueOptions{MaxBodyBytes: 200}, " bytes, more than the 200 of one request"},
+	} {
+		inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
+			_, err := q.Purge(f.Context(), two...)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			require.ErrorContains(f, err, tt.says)
+			assert.Empty(f, f.srv.Requests())
+		})
+	}
+}

@@ -657,3 +657,55 @@ func TestRowsArePrintedAsTheyCame(t *testing.T) {
 		assert.Equal(f, "[]", webdelivery.Row{}.String())
 	})
 }
+
+// Rows that come before their columns are judged like all others, as soon as the columns are known.
+func TestWrongRowsBeforeTheirColumns(t *testing.T) {
+	t.Parallel()
+	for rows, says := range map[string]string{
+		`["x",1],["y"]`:     "row 2 has 1 values, and there are 2 columns",
+		`["x",1,2]`:         "row 1 has 3 values, and there are 2 columns",
+		`[]`:                "row 1 has 0 values",
+		`null`:              "row 1 is no array",
+		`["x",1],{"a":"y"}`: "row 2 is no array",
+		`["x",[1]]`:         "row 1 holds a value that is neither",
+		`["x",1],["y",{}]`:  "row 2 holds a value that is neither",
+	} {
+		for name, way := range ways {
+			t.Run(rows+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				client := always(t, []byte(`{"rows":[`+rows+`],"columns":[{"name":"a"},{"name":"b"}],"total_results":1}`))
+				_, err := way(t.Context(), client)
+				require.ErrorIs(t, err, webdelivery.ErrBadReply)
+				assert.ErrorContains(t, err, says)
+			})
+		}
+	}
+}
+
+// The body of every response with rows is closed once, whatever it holds and however its reading ends, so that its
+// connection can be used again.
+func TestEveryBodyWithRowsIsClosed(t *testing.T) {
+	t.Parallel()
+	whole := replyOf([]string{"a"}, `[1]`, `[2]`)
+	for name, body := range map[string]string{
+		"whole": whole, "cut": whole[:len(whole)-1], "no result": `{"columns":{}}`, "a wrong row": replyOf([]string{"a"}, `[]`),
+		"an envelope": `{"code":403,"description":"no"}`, "empty": "",
+	} {
+		for way, read := range ways {
+			for _, status := range []int{http.StatusOK, http.StatusForbidden, http.StatusServiceUnavailable} {
+				t.Run(fmt.Sprint(name, "/", way, "/", status), func(t *testing.T) {
+					t.Parallel()
+					sent := &closing{Reader: strings.NewReader(body)}
+					client := answered(t, func(*http.Request) *http.Response {
+						r := response(status, nil)
+						r.Body = sent
+						return r
+					})
+					_, err := read(t.Context(), client)
+					assert.Equal(t, name == "whole" && status == http.StatusOK, err == nil, "%v", err)
+					assert.Equal(t, 1, sent.times)
+				})
+			}
+		}
+	}
+}

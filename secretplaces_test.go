@@ -277,3 +277,21 @@ func TestGobWritesNoSession(t *testing.T) {
 	_ = gob.NewEncoder(&b).Encode(webdelivery.BasicAuth(username, "session-0123456"))
 	assert.NotContains(t, b.String(), "session-0123456")
 }
+
+// A type that the service gives a list is a part of the plan, which is stored: a password in it is none of the plan.
+func TestTheTypeOfAPlanHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	client := answered(t, func(r *http.Request) *http.Response {
+		if strings.HasSuffix(r.URL.Path, "/entries") {
+			return response(http.StatusOK, []byte(`{"items":[],"total":0,"has_more":false}`))
+		}
+		return response(http.StatusOK, []byte(`{"id":"`+listID+`","type":"IP of `+password+`"}`))
+	})
+	plan, err := client.NetworkLists.Plan(t.Context(), listID, nil, webdelivery.PlanOptions{})
+	require.NoError(t, err)
+	assert.Contains(t, string(plan.Type), "IP of ")
+	assert.NotContains(t, string(plan.Type), password)
+	_, err = client.NetworkLists.Plan(t.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{})
+	require.ErrorContains(t, err, `"192.0.2.1" does not belong to a list of type IP of `)
+	assert.NotContains(t, err.Error(), password)
+}

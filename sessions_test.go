@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -240,4 +241,23 @@ func TestSessionCreateLeavesTheClientAsItIs(t *testing.T) {
 		assert.Equal(f, 2, f.srv.Logins())
 		assert.False(f, slices.ContainsFunc(all[1:2], func(r testserver.Request) bool { return r.Header.Get("Authorization") != "" }))
 	})
+}
+
+// Whatever prints or encodes a session gets the same words.
+func TestASessionIsEncodedAsItIsPrinted(t *testing.T) {
+	t.Parallel()
+	const words = "session [redacted]"
+	session := webdelivery.Session{ID: "s3cret"}
+	assert.Equal(t, words, session.String())
+	assert.Equal(t, words, fmt.Sprintf("%#v", session))
+	assert.Equal(t, words, session.LogValue().String())
+	text, err := session.MarshalText()
+	require.NoError(t, err)
+	assert.Equal(t, words, string(text))
+	binary, err := session.MarshalBinary()
+	require.NoError(t, err)
+	assert.Equal(t, words, string(binary))
+	encoded, err := json.Marshal(map[string]any{"a": session, "b": &session})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"a":"`+words+`","b":"`+words+`"}`, string(encoded))
 }
