@@ -130,7 +130,7 @@ func ExampleClient() {
 	// task-1 COMPLETE
 	// 11:59:00 192.0.2.1
 	// 201
-	// IP list office (6f1d3a52-0000-4000-8000-000000000001): add 1, remove 0, keep 0; 0 entries become 1, 1 at most on the way; 1 calls
+	// IP list office (6f1d3a52-0000-4000-8000-000000000001): add 1, remove 0, keep 0; 0 entries become 1, 1 at most on the way; 1 requests
 	// + 203.0.113.9
 	// added 1
 }

@@ -22,10 +22,10 @@ var (
 	ErrRateLimited  = transport.ErrRateLimited                // 429, and 503 of a purge
 	ErrServer       = errors.New("webdelivery: server fault") // 500 and above
 	ErrRedirect     = errors.New("webdelivery: redirected")   // 300 to 399: no redirect is followed
-	ErrBadReply     = transport.ErrBadResponse                // a reply that is not what the service document says
+	ErrBadReply     = transport.ErrBadReply                   // a reply that is not what the service document says
 
 	// ErrResponseTooLarge means that the reply is longer than [WithMaxResponseBytes] allows.
-	ErrResponseTooLarge = transport.ErrTooLarge
+	ErrResponseTooLarge = transport.ErrResponseTooLarge
 	// ErrInvalid means that the request was refused here, by an [*ValidationError]; nothing was sent.
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )

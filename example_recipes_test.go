@@ -107,7 +107,7 @@ func Example_nightlyBlocklist() {
 	err = updateBlocklist(ctx, client, id, nil)
 	fmt.Println(err)
 	// Output:
-	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5, 6 at most on the way; 2 calls
+	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 1, remove 1, keep 4; 5 entries become 5, 6 at most on the way; 2 requests
 	// + 2001:db8::/48
 	// - 203.0.113.7
 	// added 1, removed 1; 5 entries

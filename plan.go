@@ -62,24 +62,31 @@ type Plan struct {
 // planVersion changes with the members of a Plan. Version 0 is that of plans that were stored before there was one.
 const planVersion = 1
 
-// UnmarshalJSON reads a stored plan. It returns a [*ValidationError] for a plan of another version: plan again.
+// UnmarshalJSON reads a stored plan. It returns a [*ValidationError] for a plan of another version and for what is no plan:
+// plan again.
 func (p *Plan) UnmarshalJSON(b []byte) error {
 	var stored struct {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(b, &stored); err != nil {
-		return err
+		return invalid("plan", "%s", decodeReason(err))
 	}
 	if err := checkVersion(stored.Version); err != nil {
 		return err
 	}
 	type plain Plan
-	return json.Unmarshal(b, (*plain)(p))
+	if err := json.Unmarshal(b, (*plain)(p)); err != nil {
+		return invalid("plan", "%s", decodeReason(err))
+	}
+	return nil
 }
 
 func checkVersion(version int) error {
-	if version == planVersion {
+	switch version {
+	case planVersion:
 		return nil
+	case 0:
+		return invalid("version", "the plan has none, as an earlier SDK stored it; plan again")
 	}
 	return invalid("version", "the plan has version %d, and this SDK applies version %d; plan again", version, planVersion)
 }
@@ -102,7 +109,7 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "nothing to change, %d entries\n", p.Keep)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %d entries become %d, %d at most on the way; %d calls\n",
+	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %d entries become %d, %d at most on the way; %d requests\n",
 		len(p.Add), len(p.Remove), p.Keep, p.Keep+len(p.Remove), p.Size(), p.PeakSize, p.Requests)
 	if p.UncoveredDuringApply > 0 {
 		fmt.Fprintf(&b, "the list is full: the addresses of %d entries are not covered for a moment\n", p.UncoveredDuringApply)

@@ -37,7 +37,7 @@ func TestPlan(t *testing.T) {
 		assert.Equal(f, 5, plan.PeakSize, "added before removed")
 		assert.Equal(f, 2, plan.Requests)
 		assert.False(f, plan.Empty())
-		assert.Equal(f, `IP list blocklist (`+listID+`): add 1, remove 1, keep 3; 4 entries become 4, 5 at most on the way; 2 calls
+		assert.Equal(f, `IP list blocklist (`+listID+`): add 1, remove 1, keep 3; 4 entries become 4, 5 at most on the way; 2 requests
 + 203.0.113.7
 - 2001:db8::1
 `, plan.String())
@@ -106,7 +106,13 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{"a share above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.01)}, "MaxRemove"},
 		{"a share that is no number", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove"},
 		{"a number below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(-1)}, "MaxRemove"},
+		{"a share a little above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.0000000001)}, "MaxRemove"},
+		{"a share a little below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-1e-10)}, "MaxRemove"},
 		{"a text that is no limit", list, webdelivery.PlanOptions{MaxRemove: "half"}, "MaxRemove"},
+		{"a sign", list, webdelivery.PlanOptions{MaxRemove: "+5"}, "MaxRemove"},
+		{"an exponent", list, webdelivery.PlanOptions{MaxRemove: "1e1%"}, "MaxRemove"},
+		{"no digit before the point", list, webdelivery.PlanOptions{MaxRemove: ".5%"}, "MaxRemove"},
+		{"no digit behind the point", list, webdelivery.PlanOptions{MaxRemove: "5.%"}, "MaxRemove"},
 		{"a share without its sign", list, webdelivery.PlanOptions{MaxRemove: "0.2"}, "MaxRemove"},
 		{"50,000", append(addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, ""},
 		{"50,001", addresses(50_001), webdelivery.PlanOptions{}, "desired"},
@@ -241,11 +247,27 @@ func TestPlanAggregates(t *testing.T) {
 	})
 }
 
+// A share that is k/n allows to remove k of n entries, and not one more, however the quotient is rounded.
+func TestSharesOfWholeNumbers(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 60; n++ {
+		withList(t, setup{}, addresses(n), func(f *fixture) {
+			for k := range n {
+				options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(float64(k) / float64(n))}
+				_, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(n)[k:], options)
+				require.NoError(f, err, "%d of %d", k, n)
+				_, err = f.client.NetworkLists.Plan(f.Context(), listID, addresses(n)[k+1:], options)
+				require.ErrorIs(f, err, webdelivery.ErrInvalid, "%d of %d", k+1, n)
+			}
+		})
+	}
+}
+
 // A plan that was stored by another version is refused by that name, whatever its members have become since.
 func TestPlansOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	for stored, says := range map[string]string{
-		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has version 0, and this SDK applies version 1; plan again",
+		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has none, as an earlier SDK stored it; plan again",
 		`{"version":2,"max_remove":{"share":0.2}}`:                  "invalid version: the plan has version 2",
 		`{"version":1,"max_remove":0.2}`:                            "max_remove",
 		`[]`:                                                        "array",
@@ -488,7 +510,7 @@ func TestThePlanAsText(t *testing.T) {
 		{
 			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, PeakSize: 2, Requests: 3, CoveringAdds: 1, UncoveredDuringApply: 1},
 			false, 2,
-			"add 2, remove 1, keep 0; 1 entries become 2, 2 at most on the way; 3 calls\n" +
+			"add 2, remove 1, keep 0; 1 entries become 2, 2 at most on the way; 3 requests\n" +
 				"the list is full: the addresses of 1 entries are not covered for a moment\n" +
 				"1 added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n" +
 				"+ 192.0.2.0/24\n+ 203.0.113.1\n- 192.0.2.1\n",

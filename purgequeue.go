@@ -116,6 +116,7 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	o := &q.options
 	if o.MaxURIs < 0 || o.MaxBodyBytes < 0 || o.MaxPending < 0 {
 		q.invalid = invalid("QueueOptions", "a limit is below 0")
+		*o = QueueOptions{} // the queue refuses every Purge
 	}
 	o.Action = cmp.Or(o.Action, ActionPurge)
 	o.MaxURIs = cmp.Or(o.MaxURIs, 10_000)

@@ -813,7 +813,7 @@ func TestNoPermitIsTakenForNobody(t *testing.T) {
 	})
 }
 
-// MaxURIs and MaxBodyBytes below 0 are a ValidationError of every Purge; 0 is their default.
+// A limit below 0 is a ValidationError of every Purge; 0 is its default.
 func TestLimitsOfAQueueBelow0(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -823,6 +823,7 @@ func TestLimitsOfAQueueBelow0(t *testing.T) {
 		{webdelivery.QueueOptions{}, false},
 		{webdelivery.QueueOptions{MaxURIs: -1}, true},
 		{webdelivery.QueueOptions{MaxBodyBytes: -1}, true},
+		{webdelivery.QueueOptions{MaxPending: -1}, true},
 		{webdelivery.QueueOptions{MaxURIs: 1, MaxBodyBytes: 1 << 10, MaxPending: 1}, false},
 	} {
 		inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {

@@ -23,7 +23,7 @@ const (
 // RemoveShare allows to remove a share of the list's entries, from 0 to 1: 0.2 is a fifth. [NetworkListsService.Plan]
 // refuses a share out of that range with a [*ValidationError].
 func RemoveShare(share float64) RemovalLimit {
-	percent := math.Round(share*1e9) / 1e7 // 0.29 is 29 %, and not a little less
+	percent := math.Round(share*1e14) / 1e12 // 0.29 is 29 %, and not a little less
 	return RemovalLimit(strconv.FormatFloat(percent, 'f', -1, 64) + "%")
 }
 
@@ -40,13 +40,17 @@ func (l RemovalLimit) of(size int) (most int, ok bool) {
 		return size, true
 	default:
 	}
-	if share, found := strings.CutSuffix(string(l), "%"); found {
-		percent, err := strconv.ParseFloat(share, 64)
-		const rounding = 1e-9 // 29 % of 100 may be a little less than 29
-		return int(percent/100*float64(size) + rounding), err == nil && percent >= 0 && percent <= 100
+	share, isShare := strings.CutSuffix(string(l), "%")
+	if share == "" || strings.Trim(share, "0123456789.") != "" || strings.HasPrefix(share, ".") || strings.HasSuffix(share, ".") {
+		return 0, false // the package strconv takes more: signs, exponents, NaN
 	}
-	n, err := strconv.Atoi(string(l))
-	return n, err == nil && n >= 0
+	if isShare {
+		percent, err := strconv.ParseFloat(share, 64)
+		const rounding = 1e-9 // a third of 30 may be a little less than 10
+		return int(percent/100*float64(size) + rounding), err == nil && percent <= 100
+	}
+	n, err := strconv.Atoi(share)
+	return n, err == nil
 }
 
 // shareFor is the smallest share that allows to remove n of size entries, in steps of 0.01 %.

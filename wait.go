@@ -19,7 +19,7 @@ type Progress struct {
 	Status   string        // the service's word for it; of a list that is changed, "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, part done of a change
 	Complete bool          // this was the last poll
-	Polls    int           // so far, this one included
+	Polls    int           // so far, this one included; of an Apply the calls of OnProgress
 	Elapsed  time.Duration // since the wait began
 }
 

@@ -90,8 +90,14 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 	if j.applyPlan != "" {
 		plan = &webdelivery.Plan{}
 		text, err := program.ReadFile(ctx, j.applyPlan)
-		if err == nil && (json.Unmarshal(text, plan) != nil || plan.ListID == "") {
-			err = fmt.Errorf("%s is not what -save-plan writes", j.applyPlan)
+		if err == nil {
+			err = json.Unmarshal(text, plan)
+		}
+		if err == nil && plan.ListID == "" {
+			err = errors.New("no list_id")
+		}
+		if err != nil {
+			err = fmt.Errorf("%s is no plan that can be applied: %v", j.applyPlan, err) //nolint:errorlint // a bad file is no misuse of a flag
 		}
 		return plan, err
 	}

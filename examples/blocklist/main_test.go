@@ -136,7 +136,7 @@ func TestStoredPlan(t *testing.T) {
 	for _, text := range []string{"{}", "[", "null"} {
 		code, stdout, stderr = blocklist(t, "-apply-plan", file(t, "plan.json", text))
 		assert.Equal(t, program.Failed, code)
-		assert.Contains(t, stderr, "plan.json is not what -save-plan writes")
+		assert.Contains(t, stderr, "plan.json is no plan that can be applied: ")
 		assert.Empty(t, stdout)
 	}
 	code, _, _ = blocklist(t, "-apply-plan", "/nonexistent")

@@ -89,7 +89,7 @@ func permanent(err error) bool {
 		cert     *tls.CertificateVerificationError
 	)
 	switch {
-	case errors.As(err, &unsent), errors.Is(err, ErrTooLarge), errors.Is(err, ErrBadResponse): // the status is none
+	case errors.As(err, &unsent), errors.Is(err, ErrResponseTooLarge), errors.Is(err, ErrBadReply): // the status is none
 		return true
 	case errors.As(err, &panicked), errors.Is(err, usercode.ErrGoexit):
 		return true

@@ -124,7 +124,7 @@ func TestTransientErrors(t *testing.T) {
 		{"no such host", &net.DNSError{IsNotFound: true}, false},
 		{"no permit", &unsentError{"waiting for a purge permit", io.EOF}, false},
 		{"too large", tooLarge(7), false},
-		{"a status that is none", ErrBadResponse, false},
+		{"a status that is none", ErrBadReply, false},
 		{"a panic", panicked, false},
 		{"a Goexit", usercode.ErrGoexit, false},
 		{"the connection cannot be set up", &setupError{io.EOF, "do this"}, false},

@@ -41,7 +41,7 @@ func TestABodyIsReadWholeUpToTheLimit(t *testing.T) {
 						r.Take = take
 						response, err := f.send(r)
 						if size > limit {
-							require.ErrorIs(f, err, transport.ErrTooLarge)
+							require.ErrorIs(f, err, transport.ErrResponseTooLarge)
 							require.EqualError(f, errors.Unwrap(err), "webdelivery: response too large: more than 3000 bytes")
 							return
 						}
@@ -72,7 +72,7 @@ func TestNoMoreIsReadThanTheLimit(t *testing.T) {
 				f.script = []exchange{withBody(200, func(context.Context) io.Reader { return counted{&n} })}
 				r := aRead
 				r.Take = take
-				require.ErrorIs(f, f.fails(r), transport.ErrTooLarge)
+				require.ErrorIs(f, f.fails(r), transport.ErrResponseTooLarge)
 				assert.Equal(f, limit+1, n.Load())
 			})
 		}
@@ -151,7 +151,7 @@ func TestWhatElseIsWrongWithABodyThatOnlyTheConnectionEnds(t *testing.T) {
 	} {
 		inFakeTime(t, nil, func(f *fixture) { assert.Equal(f, errLost, f.fails(r).Cause) }, breaking)
 		inFakeTime(t, func(c *transport.Config) { c.MaxBody = 3 }, func(f *fixture) {
-			require.ErrorIs(f, f.fails(r), transport.ErrTooLarge)
+			require.ErrorIs(f, f.fails(r), transport.ErrResponseTooLarge)
 		}, endless("[1,2,3"))
 	}
 }
@@ -186,7 +186,7 @@ func TestGzipThatOnlyTheConnectionEnds(t *testing.T) {
 // Whatever the status and the way of reading, the body is closed once, and not read after that.
 func TestEveryBodyIsClosedOnce(t *testing.T) {
 	t.Parallel()
-	for status, err := range map[int]error{101: transport.ErrBadResponse, 199: transport.ErrBadResponse, 200: nil, 300: nil, 404: nil, 503: nil} {
+	for status, err := range map[int]error{101: transport.ErrBadReply, 199: transport.ErrBadReply, 200: nil, 300: nil, 404: nil, 503: nil} {
 		for _, r := range []transport.Request{aRead, {Class: transport.Read, Take: whole}, {Class: transport.Read, Begin: whole}} {
 			for _, reader := range []func() io.Reader{
 				func() io.Reader { return strings.NewReader(`{"id":7}`) },
@@ -228,7 +228,7 @@ func TestAnInformationalStatusIsNoResponse(t *testing.T) {
 	for _, status := range []int{0, 100, 101, 199} {
 		inFakeTime(t, nil, func(f *fixture) {
 			failure := f.fails(aRead)
-			require.ErrorIs(f, failure, transport.ErrBadResponse)
+			require.ErrorIs(f, failure, transport.ErrBadReply)
 			assert.Contains(f, failure.Cause.Error(), "webdelivery: unusable reply: status ")
 			assert.Zero(f, time.Since(f.began))
 		}, withBody(status, func(ctx context.Context) io.Reader { return standing{ctx} }))
@@ -358,7 +358,7 @@ func TestTake(t *testing.T) {
 		{"a text that is wrong otherwise", []exchange{endless(`{"id":`)}, upTo(9, 0, errLost), 1, 1, 0, nil},
 		{"a body that breaks", []exchange{cutBody(200, `{"id":`)}, upTo(9, 0, nil), 4, 4, 200, io.ErrUnexpectedEOF},
 		{"a body that breaks behind what was taken", []exchange{cutBody(200, `{"id":`)}, upTo(1, 0, nil), 4, 4, 200, io.ErrUnexpectedEOF},
-		{"too large", []exchange{answer(200, strings.Repeat(" ", 1<<20+1))}, upTo(1, 0, nil), 1, 1, 200, transport.ErrTooLarge},
+		{"too large", []exchange{answer(200, strings.Repeat(" ", 1<<20+1))}, upTo(1, 0, nil), 1, 1, 200, transport.ErrResponseTooLarge},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

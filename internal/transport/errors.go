@@ -9,10 +9,10 @@ import (
 
 // Errors that callers tell apart. The SDK's own sentinels are these values.
 var (
-	ErrUnauthorized = errors.New("webdelivery: unauthorized")
-	ErrRateLimited  = errors.New("webdelivery: rate limited")
-	ErrBadResponse  = errors.New("webdelivery: unusable reply")
-	ErrTooLarge     = errors.New("webdelivery: response too large")
+	ErrUnauthorized     = errors.New("webdelivery: unauthorized")
+	ErrRateLimited      = errors.New("webdelivery: rate limited")
+	ErrBadReply         = errors.New("webdelivery: unusable reply")
+	ErrResponseTooLarge = errors.New("webdelivery: response too large")
 )
 
 var (
@@ -26,7 +26,9 @@ var (
 	errReset = errors.New("the HTTP/2 stream or connection was reset before a response")
 )
 
-func tooLarge(limit int64) error { return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit) }
+func tooLarge(limit int64) error {
+	return fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, limit)
+}
 
 // joinCause puts a context's error before what it brought about.
 func joinCause(ended, err error) error {

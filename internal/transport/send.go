@@ -121,7 +121,7 @@ func (c *call) read(resp *http.Response, dog *watchdog) (code int, err error) {
 	case a.status < http.StatusOK:
 		// The body of a 101 is the connection itself: reading it would wait for what the service sends next.
 		_ = resp.Body.Close()
-		return 0, fmt.Errorf("%w: status %d", ErrBadResponse, a.status)
+		return 0, fmt.Errorf("%w: status %d", ErrBadReply, a.status)
 	case success && c.Begin != nil:
 		return c.beginStream(resp, dog)
 	case success && c.Take != nil:

@@ -1,8 +1,8 @@
 // Command mutation tells how much of the SDK's code its tests hold in place: it changes one thing at a time and counts
 // the changes that no test notices. The score of a file is the share that was noticed.
 //
-//	go run ./mutation -dir .. transport.go auth.go            # every mutant of these files
-//	go run ./mutation -dir .. -sample 40 -seed 7 rows.go      # some of them, always the same for one seed
+//	go run ./mutation -dir ../internal/transport call.go send.go  # every mutant of these files
+//	go run ./mutation -dir .. -sample 40 -seed 7 plan.go apply.go # some of them, always the same for one seed
 //
 // All mutants are compiled into one test binary, and an environment variable says which one is awake; so nothing is
 // compiled twice, and the working tree is not touched (go build -overlay). A first round runs every test alone and notes
