@@ -500,12 +500,12 @@ func TestThePlanAsText(t *testing.T) {
 		{
 			webdelivery.Plan{Keep: 3, Remove: one, PeakSize: 4, Requests: 1},
 			false, 3,
-			"add 0, remove 1, keep 3; 4 entries become 3, 4 at most on the way; 1 calls\n- 192.0.2.1\n",
+			"add 0, remove 1, keep 3; 4 entries become 3, 4 at most on the way; 1 requests\n- 192.0.2.1\n",
 		},
 		{
 			webdelivery.Plan{Keep: 3, Add: []string{"192.0.2.2"}, PeakSize: 4, Requests: 1, CoveringAdds: 1},
 			false, 4,
-			"add 1, remove 0, keep 3; 3 entries become 4, 4 at most on the way; 1 calls\n+ 192.0.2.2\n",
+			"add 1, remove 0, keep 3; 3 entries become 4, 4 at most on the way; 1 requests\n+ 192.0.2.2\n",
 		},
 		{
 			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, PeakSize: 2, Requests: 3, CoveringAdds: 1, UncoveredDuringApply: 1},
