@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
@@ -128,6 +129,9 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	cl := describe(method, path, query)
 	if in == nil && cl.limited {
 		return invalid("in", "is nil; a purge needs a body (service document, section 2.2)")
+	}
+	if strings.ContainsFunc(query, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return invalid("path", "its query holds a blank or a control character; escape it")
 	}
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		return invalid("out", "is no pointer to read the reply into")

@@ -290,6 +290,9 @@ func (c *call) situation() situation {
 	if c.Class != Login && !c.KeepSession && c.t.auth.login != nil {
 		s.credentials = c.credentials()
 	}
+	if c.Rules.isSuccess(a.effectiveStatus()) {
+		s.asked = 0 // of a success that was cut, Retry-After is about something else
+	}
 	s.deadline, _ = c.ctx.Deadline()
 	return s
 }

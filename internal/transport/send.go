@@ -96,7 +96,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 	if resp.Body == nil {
 		resp.Body = http.NoBody // as http.Client does for transports that leave it out
 	}
-	if a.status >= http.StatusBadRequest { // a 303 that is a success has a body that counts
+	if !c.Rules.isSuccess(a.status) {
 		defer time.AfterFunc(errorBodyWithin, o.dog.end).Stop() // the status is what counts
 	}
 	code, err := c.read(resp, &o.dog)
@@ -165,14 +165,17 @@ func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err er
 	head := countedBody{from: s, limit: math.MaxInt64}
 	code, unusable := c.Begin(&head)
 	err = s.failed(unusable)
+	if err == nil && code < 0 { // a defect behind the code does not take the refusal away
+		code = wire.EnvelopeCode(head.beginning, c.Rules.NotInEnvelope...)
+	}
 	if err == nil && code < http.StatusBadRequest {
 		a.stream = s
 		return 0, nil
 	}
 	if err == nil {
 		defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // as that of any refusal
-		_, _ = io.CopyN(io.Discard, &head, maxDrained)
-		a.body = head.beginning
+		_, failed := io.CopyN(io.Discard, &head, maxDrained)
+		a.body, a.cut = head.beginning, failed != nil && !errors.Is(failed, io.EOF)
 	}
 	a.size = head.size
 	return code, err
