@@ -17,11 +17,11 @@ import (
 
 // Plan compares a desired set of entries with a network list as it is; Apply carries the plan out. Apply adds before it
 // removes, so that what is protected before and after stays protected in between, except as far as room must be made in
-// a full list. Each step can be repeated without harm, so an Apply that was interrupted is mended by planning and applying
-// again, once the tasks that it left have ended well.
+// a full list. Each step can be repeated without harm, so an Apply that was interrupted is mended by planning and
+// applying again, once the tasks that it left have ended well.
 
-// ErrPlanStale means that the list is not what it was when the plan was made, or not what the plan should have made of it.
-// Somebody else changed it, or an earlier Apply whose request arrived late, or a change is not in effect yet. The
+// ErrPlanStale means that the list is not what it was when the plan was made, or not what the plan should have made of
+// it. Somebody else changed it, or an earlier Apply whose request arrived late, or a change is not in effect yet. The
 // message says which, as far as that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
@@ -62,8 +62,8 @@ type Plan struct {
 // planVersion changes with the members of a Plan. Version 0 is that of plans that were stored before there was one.
 const planVersion = 1
 
-// UnmarshalJSON reads a stored plan. It returns a [*ValidationError] for a plan of another version and for what is no plan:
-// plan again.
+// UnmarshalJSON reads a stored plan. It returns a [*ValidationError] for a plan of another version and for what is no
+// plan: plan again.
 func (p *Plan) UnmarshalJSON(b []byte) error {
 	var stored struct {
 		Version int `json:"version"`
@@ -100,8 +100,8 @@ func (p *Plan) Size() int { return p.Keep + len(p.Add) }
 // shownEntries bounds how many entries of a kind String lists.
 const shownEntries = 20
 
-// String tells people what would change, in some lines: the numbers, and at most 20 entries that are added and 20 that are
-// removed. Its form may change.
+// String tells people what would change, in some lines: the numbers, and at most 20 entries that are added and 20 that
+// are removed. Its form may change.
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, redact.Line(p.Name), redact.Line(p.ListID))
@@ -139,15 +139,15 @@ func (p *Plan) String() string {
 // once.
 //
 // Plan returns a [*ValidationError] for options out of their ranges, for entries that do not belong to the type of the
-// list, for a result of more than 50,000 entries (service-interface section 8), and for what the guards of [PlanOptions]
-// do not allow. Its Field is an option, "desired", or the place of an entry, such as "desired[3]"; several are joined, up
-// to 100 ([errors.Join]). A text that is neither an address, a range nor a country code, such as XK, is accepted only if
-// the list holds it already. With any error the plan is nil. To see what a guard refused, plan again with that guard
-// open; nothing is changed until Apply.
+// list, for a result of more than 50,000 entries (service-interface section 8), and for what the guards of
+// [PlanOptions] do not allow. Its Field is an option, "desired", or the place of an entry, such as "desired[3]";
+// several are joined, up to 100 ([errors.Join]). A text that is neither an address, a range nor a country code, such as
+// XK, is accepted only if the list holds it already. With any error the plan is nil. To see what a guard refused, plan
+// again with that guard open; nothing is changed until Apply.
 //
 // Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type or is another list,
-// and a [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one another,
-// with their total, and with the entries that the list itself shows, each as often as it comes.
+// and a [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one
+// another, with their total, and with the entries that the list itself shows, each as often as it comes.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err
@@ -235,8 +235,8 @@ func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix 
 func heldPrefix(e *held) netip.Prefix        { return e.Prefix }
 func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
 
-// checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would not
-// have made it. It returns the plan as it is carried out, and its steps.
+// checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would
+// not have made it. It returns the plan as it is carried out, and its steps.
 func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
 	if err := checkVersion(p.Version); err != nil {
 		return nil, nil, err

@@ -111,23 +111,24 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 
 // All reads every task from the first page asked for to the last, a page at a time (service-interface section 4.1). It
 // ends with the first error, which is yielded with a zero Task. A page that is announced and cannot be had is a
-// [*PaginationError]. Tasks that begin or change while it reads may be missed or come twice. Each range over the sequence
-// reads anew.
+// [*PaginationError]. Tasks that begin or change while it reads may be missed or come twice. Each range over the
+// sequence reads anew.
 //
 // The parameters of the options hold on every page. If a next_uri leaves one out, All sends it all the same. If it has
 // another value of one, All yields a [*PaginationError].
 //
 // All compares the end with what the pages announced. If fewer tasks came than the last total, or if a page_count or a
-// next_uri announces a page that did not come, All yields a [*PaginationError] after the tasks. It also does so if a page
-// begins like an earlier one or has no new task. Only a short last page may have known tasks alone.
+// next_uri announces a page that did not come, All yields a [*PaginationError] after the tasks. It also does so if a
+// page begins like an earlier one or has no new task. Only a short last page may have known tasks alone.
 //
 // The service document does not show the response. If no page announces anything, All asks for the next page number
 // until a page is empty or shorter than the first one (open point 2). This takes at least one more request, unless the
 // first page is empty. If the second page has the same tasks as the first, the service does not page, and All ends
 // without an error. All yields a [*PaginationError] if that may not be the end: the first page had exactly Count tasks,
-// both pages have the same page_index, a later page repeats an earlier one, fewer tasks came than the total, or MaxPages
-// is reached. A 400 or 404 for a page past the end is the error of the sequence, after all tasks. If the service answers
-// so, set Count above the number of tasks: after a page of fewer than Count tasks, a 400 or 404 is the end.
+// both pages have the same page_index, a later page repeats an earlier one, fewer tasks came than the total, or
+// MaxPages is reached. A 400 or 404 for a page past the end is the error of the sequence, after all tasks. If the
+// service answers so, set Count above the number of tasks: after a page of fewer than Count tasks, a 400 or 404 is the
+// end.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	cl, err := s.listCall(options)
 	if err != nil {
@@ -145,14 +146,14 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 }
 
 // Wait polls a task until it has ended (service-interface section 2.1, open point 4), at once and then at growing
-// intervals ([PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError], which holds the task. A
-// task that never completes is waited for until the context ends, or [WaitTimeout]. A poll that fails ends the wait with
-// its error. The task itself goes on then, and its outcome is [OutcomeUnknown].
+// intervals ([PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError], which holds the
+// task. A task that never completes is waited for until the context ends, or [WaitTimeout]. A poll that fails ends the
+// wait with its error. The task itself goes on then, and its outcome is [OutcomeUnknown].
 //
 // Wait first reads /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that, and
-// /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri that
-// leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there. A 404 there is [ErrNotFound]. If what
-// /tasks/{id} returns is no task, Wait ends with [ErrBadReply].
+// /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri
+// that leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there. A 404 there is [ErrNotFound].
+// If what /tasks/{id} returns is no task, Wait ends with [ErrBadReply].
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	if err != nil {
@@ -176,8 +177,8 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 }
 
-// ownPathEvery: each so many polls, a task that has an address of its own is read at /tasks/{id} all the same, as what its
-// address returns may never change.
+// ownPathEvery: each so many polls, a task that has an address of its own is read at /tasks/{id} all the same, as what
+// its address returns may never change.
 const ownPathEvery = 10
 
 // taskPoller reads one task again and again. The task may know its own address best, but the document does not say what
@@ -218,7 +219,8 @@ func (p *taskPoller) read(ctx context.Context) (*Task, error) {
 	return p.readAtOwn(ctx)
 }
 
-// readAtOwn reads the task by its id, and takes its own address for the next polls. It never leads away from this service.
+// readAtOwn reads the task by its id, and takes its own address for the next polls. It never leads away from this
+// service.
 func (p *taskPoller) readAtOwn(ctx context.Context) (*Task, error) {
 	task, err := fetch[Task](ctx, p.funnel, p.own)
 	if err != nil || p.stay {
@@ -240,8 +242,8 @@ func (p *taskPoller) leadsOn(task *Task) bool {
 	return err == nil && (path != p.at.Path || query != p.at.Query)
 }
 
-// taskAtURI is what a task's uri leads to. Without the member complete or error_info it is not known whether the task has
-// ended: a reference {id, uri} would be waited for in vain.
+// taskAtURI is what a task's uri leads to. Without the member complete or error_info it is not known whether the task
+// has ended: a reference {id, uri} would be waited for in vain.
 type taskAtURI struct {
 	Task
 

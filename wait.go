@@ -33,11 +33,12 @@ const (
 	ProgressNetworkList ProgressKind = "networklist" // the changes of a plan
 )
 
-// WaitOption changes how a Wait works. If an option is invalid, the Wait returns a [*ValidationError] and sends nothing.
+// WaitOption changes how a Wait works. If an option is invalid, the Wait returns a [*ValidationError] and sends
+// nothing.
 type WaitOption func(*waiter) error
 
-// PollEvery polls at a fixed interval, above 0. Default: the interval starts at 500 ms and grows by 1.5 with each poll, up
-// to 5 s, with 20 % jitter.
+// PollEvery polls at a fixed interval, above 0. Default: the interval starts at 500 ms and grows by 1.5 with each poll,
+// up to 5 s, with 20 % jitter.
 func PollEvery(interval time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if interval <= 0 {
@@ -48,8 +49,9 @@ func PollEvery(interval time.Duration) WaitOption {
 	}
 }
 
-// WaitTimeout ends the wait after d, above 0, with an error that matches context.DeadlineExceeded. Default: no limit but
-// that of the context. What is waited for goes on at the service. A poll that fails ends the wait earlier, with its error.
+// WaitTimeout ends the wait after d, above 0, with an error that matches context.DeadlineExceeded. Default: no limit
+// but that of the context. What is waited for goes on at the service. A poll that fails ends the wait earlier, with its
+// error.
 func WaitTimeout(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d <= 0 {
@@ -60,8 +62,8 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
-// OnProgress calls f after each poll, in the goroutine that waits. The next poll comes after f has returned. An Apply calls
-// f after each change instead, one call at a time.
+// OnProgress calls f after each poll, in the goroutine that waits. The next poll comes after f has returned. An Apply
+// calls f after each change instead, one call at a time.
 func OnProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {
@@ -107,8 +109,8 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 	return w, nil
 }
 
-// poll reads until what it reads is complete: at once, then after each interval. An error of read ends it. One that comes
-// from the context says what is still pending.
+// poll reads until what it reads is complete: at once, then after each interval. An error of read ends it. One that
+// comes from the context says what is still pending.
 func poll(ctx context.Context, kind ProgressKind, id string, options []WaitOption, read func(context.Context) (Progress, error)) error {
 	w, err := newWaiter(options)
 	if err != nil {
@@ -138,8 +140,8 @@ func poll(ctx context.Context, kind ProgressKind, id string, options []WaitOptio
 	}
 }
 
-// waitError is a wait that ended before what it waited for. That may still come about, so its outcome is OutcomeUnknown,
-// whatever the outcome of the poll that failed.
+// waitError is a wait that ended before what it waited for. That may still come about, so its outcome is
+// OutcomeUnknown, whatever the outcome of the poll that failed.
 type waitError struct {
 	kind ProgressKind
 	id   string
