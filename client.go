@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"os"
 	"reflect"
 	"strings"
@@ -43,7 +42,7 @@ type Client struct {
 // [*ValidationError] that names the parameter or option.
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
 	s := settings{
-		httpClient: &http.Client{Transport: transport.NewRoundTripper()}, userAgent: "webdelivery-go/" + Version,
+		next: transport.NewRoundTripper(), userAgent: "webdelivery-go/" + Version,
 		maxBody: 32 << 20, attemptTimeout: 30 * time.Second, idleTimeout: 60 * time.Second,
 	}
 	zero := []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}
@@ -65,7 +64,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	f := &funnel{base: b, gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
 	sessions := &SessionsService{f}
 	f.transport = transport.New(transport.Config{
-		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.httpClient.Transport, Policy: transport.Policy(s.retry),
+		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
 		AttemptTimeout: s.attemptTimeout, IdleTimeout: s.idleTimeout, MaxBody: s.maxBody, UserAgent: s.userAgent, Logger: s.logger,
 	})
 	f.secrets = f.transport.Secrets()

@@ -307,6 +307,22 @@ func TestTheHTTPClientOfTheUserIsLeftAlone(t *testing.T) {
 	})
 }
 
+// An http.Client without a Transport sends through http.DefaultTransport, as net/http does.
+func TestAnHTTPClientWithoutATransport(t *testing.T) {
+	t.Parallel()
+	srv := testserver.New(testserver.Config{})
+	url, err := srv.ListenTCP()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, srv.Close()) }()
+	srv.AddTask(testserver.TaskSpec{ID: "t"})
+	client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuth(username, password),
+		webdelivery.WithHTTPClient(&http.Client{}))
+	require.NoError(t, err)
+	task, err := client.Tasks.Get(t.Context(), "t")
+	require.NoError(t, err)
+	assert.Equal(t, "t", task.ID)
+}
+
 // forbiddenJar fails the test when it is used.
 type forbiddenJar struct{ f *fixture }
 

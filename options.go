@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -16,7 +17,7 @@ type Option func(*settings) error
 
 // settings are what the options fill; the client is made of them once all are known.
 type settings struct {
-	httpClient     *http.Client
+	next           http.RoundTripper // what sends
 	attemptTimeout time.Duration
 	idleTimeout    time.Duration
 	logger         *slog.Logger
@@ -46,7 +47,7 @@ func WithHTTPClient(client *http.Client) Option {
 		if client == nil {
 			return invalid("WithHTTPClient", "is nil")
 		}
-		s.httpClient = &http.Client{Transport: client.Transport}
+		s.next = cmp.Or(client.Transport, http.DefaultTransport)
 		if client.Timeout < 0 {
 			return invalid("WithHTTPClient", "its Timeout %v is below 0", client.Timeout)
 		}
