@@ -867,23 +867,29 @@ func TestAPermitForNobodyIsEnded(t *testing.T) {
 	})
 }
 
+// purgeThatCloseEnds begins a purge of a queue, closes the queue before the purge has ended, and returns its error.
+func (f *fixture) purgeThatCloseEnds() error {
+	f.Helper()
+	q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+	done := make(chan error, 1)
+	go func() {
+		_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
+		done <- err
+	}()
+	time.Sleep(time.Second) // in fake time
+	ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+	defer cancel()
+	require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
+	return <-done
+}
+
 // Close ends a request that is under way: its error says so, and still holds what became of the request. It matches no
 // other error.
 func TestWhatCloseHasEnded(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.fail(testserver.Fault{Path: "/cache/purge", Delay: time.Hour})
-		q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
-		done := make(chan error, 1)
-		go func() {
-			_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
-			done <- err
-		}()
-		time.Sleep(time.Second)
-		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
-		err := <-done
+		err := f.purgeThatCloseEnds()
 		require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
 		require.ErrorContains(f, err, "webdelivery: purge queue closed: webdelivery: POST /acme/v1/cache/purge: ")
 		var request *webdelivery.Error
@@ -941,17 +947,7 @@ func TestCloseEndsARetry(t *testing.T) {
 			policy := webdelivery.RetryPolicy{MaxAttempts: 3, MinWait: 1000 * time.Hour, MaxWait: 1000 * time.Hour}
 			inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithRetry(policy)}}, func(f *fixture) {
 				f.fail(testserver.Fault{Path: "/cache/purge", Status: tt.status})
-				q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
-				done := make(chan error, 1)
-				go func() {
-					_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
-					done <- err
-				}()
-				time.Sleep(time.Second)
-				ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-				defer cancel()
-				require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
-				err := <-done
+				err := f.purgeThatCloseEnds()
 				require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
 				require.ErrorIs(f, err, tt.is)
 				require.NotErrorIs(f, err, context.Canceled)

@@ -27,15 +27,14 @@ var (
 	// A 303 names the transaction of a purge that has been accepted (open point 7); 403 means failed authentication (open
 	// point 6).
 	purgeRules = transport.Rules{Success: []int{http.StatusSeeOther}, Refuse: []int{http.StatusForbidden}}
-	loginRules = transport.Rules{Refuse: []int{http.StatusForbidden}}
 	// Reading a transaction answers 400 for errors with authentication, but also for others (open point 6). Its code says
 	// how the transaction ended, not whether it could be read.
 	transactionRules = transport.Rules{
 		Refuse: []int{http.StatusForbidden}, MayRefuse: []int{http.StatusBadRequest},
 		NotInEnvelope: []string{"transaction_id", "transaction_response"},
 	}
-	// What Do may send to a transaction beside that.
-	transactionWriteRules = transport.Rules{Refuse: []int{http.StatusForbidden}}
+	// 403 means failed authentication of logins, and of what else Do may send to a transaction (open point 6).
+	forbiddenRules = transport.Rules{Refuse: []int{http.StatusForbidden}}
 )
 
 // call is one request as a service describes it.
@@ -61,11 +60,11 @@ func describe(method, path, query string) call {
 		case purgePath:
 			limited, r.Class, r.Rules = true, transport.Repeatable, purgeRules
 		case sessionsPath:
-			r.Class, r.Rules = transport.Login, loginRules
+			r.Class, r.Rules = transport.Login, forbiddenRules
 		}
 	}
 	if strings.HasPrefix(path, transactionsPath) {
-		if r.Rules = transactionWriteRules; r.Class == transport.Read {
+		if r.Rules = forbiddenRules; r.Class == transport.Read {
 			r.Rules = transactionRules
 		}
 	}

@@ -18,7 +18,7 @@ type Queue[Item comparable, Receipt any] struct {
 	work     Work[Item, Receipt]
 	options  Options
 	underWay *semaphore.Weighted
-	ctx      context.Context //nolint:containedctx // ends when Close gives up; no caller's context may end another's request
+	ctx      context.Context //nolint:containedctx // ends when the context of a Close ends; no caller's context may end another's request
 	cancel   context.CancelFunc
 
 	mu      sync.Mutex
@@ -28,7 +28,7 @@ type Queue[Item comparable, Receipt any] struct {
 	reports reporter
 	running bool               // the goroutine that takes permits
 	stop    context.CancelFunc // ends the wait for a permit that nobody needs any more
-	dropped int                // items that had not ended when a Close gave up
+	dropped int                // items that had not ended when the context of a Close ended
 }
 
 // New returns a queue. Nothing is sent before its first Put.
@@ -39,7 +39,7 @@ func New[Item comparable, Receipt any](work Work[Item, Receipt], options Options
 		line:     line[Item, Receipt]{room: semaphore.NewWeighted(int64(options.MaxPending))},
 		sent:     map[*caller[Item, Receipt]]bool{},
 	}
-	q.ctx, q.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it when it gives up
+	q.ctx, q.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it when its context ends
 	q.crew = newCrew(&q.mu, work.Catch)
 	q.reports = reporter{crew: &q.crew, report: work.Report, state: func() Stats {
 		return Stats{Pending: q.line.items, Oldest: q.line.oldest()}
@@ -162,7 +162,7 @@ func (q *Queue[Item, Receipt]) runLocked(first bool) {
 		}
 		return err
 	}, func(failed *Failure) {
-		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // else everybody has left meanwhile
+		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // otherwise all callers have left meanwhile
 			q.failLocked(failed.Err)
 		}
 		cancel()
@@ -258,7 +258,7 @@ func (q *Queue[Item, Receipt]) send(ctx context.Context, permit Permit, items []
 	return receipt, err
 }
 
-// endedByClose is an error of something that was under way when Close gave up.
+// endedByClose is an error of something that was under way when the context of a Close ended.
 func (q *Queue[Item, Receipt]) endedByClose(err error) error {
 	if err == nil || q.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err

@@ -7,7 +7,7 @@ import (
 
 // request is the items of some callers, sent as one request or, if that is refused, as those into which it is split.
 type request[Item comparable, Receipt any] struct {
-	ctx   context.Context //nolint:containedctx // ends when all callers have left, or Close gives up
+	ctx   context.Context //nolint:containedctx // ends when all callers have left, or the context of a Close ends
 	work  *Work[Item, Receipt]
 	send  func(context.Context, Permit, []Item) (Receipt, error)
 	items []Item

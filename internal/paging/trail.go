@@ -17,7 +17,7 @@ type trail struct {
 	maxPages  int
 	resolve   func(member, address string) (path, query string, err error)
 	stop      func(pages int, reason string) error
-	announced bool            // a reply said whether further pages exist
+	announced bool            // a page said whether further pages exist
 	seen      map[string]bool // sorted queries
 	items     itemSet
 	pages     int
@@ -26,7 +26,7 @@ type trail struct {
 	empty     int   // pages without an item in a row
 	delivered int64 // items
 
-	// What the last reply with such a member says of the whole collection; it may grow and shrink while it is read.
+	// What the last page with such a member says of the whole collection; it may grow and shrink while it is read.
 	total     int64 // items; -1 without one, or when the first page is not page 1
 	count     int   // pages; -1 without one
 	fromPage1 bool

@@ -35,7 +35,7 @@ type call struct {
 	drained   http.Response // the last one, without its body
 	response  Response
 	attempts  int
-	failures  int           // attempts that failed in passing: what the policy counts
+	failures  int           // transient failures: what the policy counts
 	paid      int           // taken from the budget for the attempt under way
 	wait      time.Duration // before the next attempt
 	ambiguous bool          // an attempt may have been processed though no response says so
@@ -250,9 +250,6 @@ func (c *call) noteRefusal() {
 
 // checkRetry says whether another attempt follows. It judges what came of the last one, which the loop does not know.
 func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
-	if c.attempts == 0 {
-		return false, nil // the loop failed before it
-	}
 	if c.succeeded() {
 		c.t.budget.give(1 + c.paid)
 		return false, nil

@@ -21,7 +21,6 @@ type departure struct {
 	permit *Permit
 	cancel context.CancelFunc // of the attempt
 	late   atomic.Bool        // the permit expired before there was a connection
-	ended  bool               // the permit, by the attempt itself
 
 	mu      sync.Mutex
 	settled bool          // the response or a fault has come
@@ -125,11 +124,9 @@ func (d *departure) end(arrived time.Time) {
 	d.mu.Lock()
 	ending := d.ending
 	d.mu.Unlock()
-	switch {
-	case ending != nil:
+	if ending != nil {
 		<-ending
-	case !d.ended:
-		d.ended = true
-		d.permit.End(d.ctx, arrived)
+		return
 	}
+	d.permit.End(d.ctx, arrived)
 }

@@ -47,7 +47,7 @@ type situation struct {
 	class    Class
 	limited  bool
 	outcome  Outcome // of the attempt
-	failures int     // attempts of the call that failed in passing, before this one
+	failures int     // transient failures of the call before this one
 
 	ended     bool // the caller's context
 	transient bool

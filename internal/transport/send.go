@@ -164,21 +164,22 @@ func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err er
 	}()
 	head := countedBody{from: s, limit: math.MaxInt64}
 	code, unusable := c.Begin(&head)
-	err = s.failed(unusable)
-	if err == nil && code < 0 { // a defect behind the code does not take the refusal away
+	if err := s.failed(unusable); err != nil {
+		a.size = head.size
+		return code, err
+	}
+	if code < 0 { // a defect behind the code does not take the refusal away
 		code = wire.EnvelopeCode(head.beginning, c.Rules.NotInEnvelope...)
 	}
-	if err == nil && code < http.StatusBadRequest {
+	if code < http.StatusBadRequest {
 		a.stream = s
 		return 0, nil
 	}
-	if err == nil {
-		defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // as that of any refusal
-		_, failed := io.CopyN(io.Discard, &head, maxDrained)
-		a.body, a.cut = head.beginning, failed != nil && !errors.Is(failed, io.EOF)
-	}
-	a.size = head.size
-	return code, err
+	defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // as that of any refusal
+	_, failed := io.CopyN(io.Discard, &head, maxDrained)
+	a.body, a.size = head.beginning, head.size
+	a.cut = failed != nil && !errors.Is(failed, io.EOF)
+	return code, nil
 }
 
 // fail notes an attempt that brought no whole response.
