@@ -80,7 +80,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", redact.Line(s.funnel.secrets.Text(e.Entry))))
 		}
 		seen[e.ID] = len(entries)
-		entries = append(entries, heldEntry(e))
+		entries = append(roomFor(entries, 1), heldEntry(e))
 	}
 	return entries, nil
 }
@@ -121,4 +121,12 @@ func fingerprint(entries []held) string {
 		_, _ = sum.Write(line)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// roomFor makes room for n more by doubling. If a slice becomes long, append alone copies it more often.
+func roomFor[T any](s []T, n int) []T {
+	if cap(s)-len(s) < n {
+		s = slices.Grow(s, max(n, len(s)))
+	}
+	return s
 }

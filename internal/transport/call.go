@@ -15,8 +15,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// call is one call on its way: what is asked, and what came of it so far. It is the RoundTripper, CheckRetry and Backoff
-// of a retry loop of its own. Its attempts follow one another, so nothing in it is locked.
+// call is one call on its way: what is asked, and what came of it so far. It is the RoundTripper and CheckRetry of a retry
+// loop of its own, and decides how long that waits. Its attempts follow one another, so nothing in it is locked.
 //
 // None of the defaults of go-retryablehttp is kept: they repeat a POST that was processed, wait for a Retry-After of
 // years, and log to stderr. A call has no CloseIdleConnections method on purpose: the loop would call it after each
@@ -35,15 +35,14 @@ type call struct {
 	drained   http.Response // the last one, without its body
 	response  Response
 	attempts  int
-	failures  int           // transient failures: what the policy counts
-	paid      int           // taken from the budget for the attempt under way
-	wait      time.Duration // before the next attempt
-	ambiguous bool          // an attempt may have been processed though no response says so
-	caller    *pace.Caller  // of the permits
-	renewed   bool          // sent again after a new login
-	newerThan uint64        // generation of a session that the service may have refused
-	giveUpAt  time.Time     // until when a limited request that was refused as too fast is repeated; zero: it was not
-	why       error         // it is not repeated
+	failures  int          // transient failures: what the policy counts
+	paid      int          // taken from the budget for the attempt under way
+	ambiguous bool         // an attempt may have been processed though no response says so
+	caller    *pace.Caller // of the permits
+	renewed   bool         // sent again after a new login
+	newerThan uint64       // generation of a session that the service may have refused
+	giveUpAt  time.Time    // until when a limited request that was refused as too fast is repeated; zero: it was not
+	why       error        // it is not repeated
 }
 
 // Send carries one call to its end. Its error is a [*Failure], or an [*address.Error] of a request that cannot be sent.
@@ -60,7 +59,7 @@ func (t *Transport) Send(ctx context.Context, r Request) (*Response, error) {
 		return nil, err
 	}
 	c.http = http.Client{Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	c.loop = retryablehttp.Client{HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry, Backoff: c.backoff}
+	c.loop = retryablehttp.Client{HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry, Backoff: decidedWait}
 	// What came of it is in c; the response of the loop has no body.
 	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 { //nolint:bodyclose // as said
 		c.last.err = err // the loop's own, or the http.Client's
@@ -68,12 +67,15 @@ func (t *Transport) Send(ctx context.Context, r Request) (*Response, error) {
 	return c.finish()
 }
 
+// noHeader is the header of the loop's requests. Each attempt makes one of its own; without any, http.Client would copy
+// the request. Nothing writes to it: http.Client does only if there are cookies or a password in the URL.
+var noHeader = http.Header{}
+
 func (c *call) newRequest() (req *retryablehttp.Request, err error) {
 	if c.url, err = c.t.Base.URL(c.Path, c.Query); err != nil {
 		return nil, &address.Error{Field: "path", Reason: err.Error()}
 	}
-	// The header is empty, as each attempt makes its own; without one http.Client would make a copy of the request.
-	plain := (&http.Request{Method: c.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
+	plain := (&http.Request{Method: c.Method, URL: &c.url, Header: noHeader}).WithContext(c.ctx)
 	if req, err = retryablehttp.FromRequest(plain); err == nil {
 		switch {
 		case c.Encoder != nil:
@@ -260,17 +262,15 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 		c.ambiguous = true
 	}
 	if again {
-		c.wait = v.wait
+		c.loop.RetryWaitMin = v.wait
 		c.t.journal.warn(c.ctx, "webdelivery: retry", c.record(c.last.err), //nolint:contextcheck // the loop's is the caller's
 			slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
 	}
 	return again, nil
 }
 
-// backoff is the wait that checkRetry has decided.
-func (c *call) backoff(time.Duration, time.Duration, int, *http.Response) time.Duration {
-	return c.wait
-}
+// decidedWait is the Backoff of every loop. checkRetry sets the least wait of its loop to the one that it has decided.
+func decidedWait(least, _ time.Duration, _ int, _ *http.Response) time.Duration { return least }
 
 // outcome is that of the last attempt.
 func (c *call) outcome() Outcome { return c.last.outcome(c.Gate != nil) }

@@ -36,7 +36,7 @@ func IsCut(text []byte) bool {
 	if len(text) == 0 || text[0] != '{' && text[0] != '[' && text[0] != '"' {
 		return false
 	}
-	_, err := jsontext.NewDecoder(bytes.NewReader(text), UnboundedNames).ReadValue()
+	_, err := jsontext.NewDecoder(bytes.NewBuffer(text), UnboundedNames).ReadValue()
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
