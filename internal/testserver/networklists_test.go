@@ -229,8 +229,8 @@ func TestSection46Methods(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		dialect testserver.Dialect
-		request string
-		allow   string
+		request string // one that is not allowed
+		allow   string // what the document has there
 	}{
 		{"no creation", testserver.Dialect{}, "POST ", "GET"},
 		{"no change", testserver.Dialect{}, "PUT /l", "DELETE, GET"},
@@ -254,7 +254,9 @@ func TestSection46Methods(t *testing.T) {
 			method, path, _ := strings.Cut(tc.request, " ")
 			r := f.do(method, lists+path, "", anonymous)
 			assert.Equal(t, map[bool]int{false: 405, true: 404}[tc.allow == ""], r.status)
-			assert.Equal(t, tc.allow, r.header.Get("Allow"))
+			allowed := strings.Split(r.header.Get("Allow"), ", ")
+			assert.Subset(t, allowed, strings.Split(tc.allow, ", "))
+			assert.NotContains(t, allowed, method)
 			assert.Equal(t, []string{"192.0.2.1"}, f.Entries("l"))
 		})
 	}
