@@ -98,7 +98,7 @@ func (q *Queue[Item, Receipt]) makeRoom(ctx context.Context, c *caller[Item, Rec
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.crew.closing, cancel)() //nolint:contextcheck // the end of the queue is not the caller's
-	if q.crew.closed() || q.line.room.Acquire(waiting, int64(len(c.items))) != nil {
+	if q.line.room.Acquire(waiting, int64(len(c.items))) != nil {
 		if err := ctx.Err(); err != nil {
 			return c.unsent(err)
 		}
@@ -260,7 +260,7 @@ func (q *Queue[Item, Receipt]) send(ctx context.Context, permit Permit, items []
 
 // endedByClose is an error of something that was under way when the context of a Close ended.
 func (q *Queue[Item, Receipt]) endedByClose(err error) error {
-	if err == nil || q.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+	if q.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return q.work.ClosedBy(err)

@@ -90,6 +90,44 @@ func TestRoom(t *testing.T) {
 	})
 }
 
+// Only the first request waits for other callers. What does not fit into it asks for its permit at once.
+func TestOnlyTheFirstRequestGathers(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.options.MaxItems = 2 }, func(w *world) {
+		var asked []time.Duration
+		w.does("Acquire", func() { asked = append(asked, time.Since(w.began)) })
+		first, second := w.put(w.Context(), "ab"), w.put(w.Context(), "cd")
+		assert.Equal(w, 1, (<-first).receipt)
+		assert.Equal(w, 2, (<-second).receipt)
+		assert.Equal(w, []time.Duration{asked[0], asked[0]}, asked)
+	})
+}
+
+// A caller who leaves before a permit was asked for, because the queue still gathers or has no place for another request,
+// leaves nothing behind.
+func TestACallerWhoLeavesEarly(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) { w.options.UnderWay = 1 }, func(w *world) {
+		left := func(after time.Duration) ended {
+			ctx, cancel := context.WithTimeout(w.Context(), after)
+			defer cancel()
+			return <-w.put(ctx, "x")
+		}
+		assert.Equal(w, batch.NotApplied, left(time.Millisecond).outcome)
+		synctest.Wait()
+		assert.Zero(w, w.asked)
+		first := w.put(w.Context(), "a")
+		time.Sleep(100 * time.Millisecond) // the request is under way
+		assert.Equal(w, batch.NotApplied, left(100*time.Millisecond).outcome)
+		synctest.Wait()
+		assert.Equal(w, 1, w.asked)
+		second := w.put(w.Context(), "b")
+		assert.Equal(w, 1, (<-first).receipt)
+		assert.Equal(w, 2, (<-second).receipt)
+		assert.Equal(w, []string{"a", "b"}, w.requests)
+	})
+}
+
 // What is refused fails only those who asked for it, and who asked for more gets the receipt of the rest.
 func TestRefusedItems(t *testing.T) {
 	t.Parallel()
