@@ -38,8 +38,11 @@ type ApplyResult struct {
 
 // Apply carries out a plan (service-interface section 4.6). It reads the list first, and returns [ErrPlanStale] before
 // any change if the list is not what the plan was made for. It reads the list again at the end, and returns
-// ErrPlanStale if the list is not what it should be. A plan that is nil, or was changed so that it does not fit the
-// list or its own guards, is a [*ValidationError]. The plan itself is not changed.
+// ErrPlanStale if the list is not what it should be. The plan itself is not changed.
+//
+// Apply checks the plan again, because a stored one may have been edited. If the plan is nil, or could not have been
+// made for any list, Apply returns a [*ValidationError]. If it is beyond its own guards, or does not fit the list, Apply
+// returns a [*PlanError]; for MaxRemove a [*TooManyRemovalsError]. With any of these, nothing was changed.
 //
 // Additions come before the removals that they cover. A response to an addition must name a task or show the entries.
 // After any other response Apply reads the list before it removes what the addition covers. If an entry is not there,
@@ -70,11 +73,15 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if err != nil {
 		return nil, err
 	}
+	plan, add, err := readyToApply(*plan)
+	if err != nil {
+		return nil, err
+	}
 	current, err := s.snapshot(ctx, plan.ListID)
 	if err != nil {
 		return nil, err
 	}
-	plan, steps, err := checkPlan(*plan, current)
+	steps, err := plan.stepsFor(current, add)
 	if err != nil {
 		return nil, err
 	}

@@ -80,8 +80,12 @@ func isHTML(h http.Header) bool {
 	return strings.EqualFold(mediaType, "text/html") || strings.EqualFold(mediaType, "application/xhtml+xml")
 }
 
-// bad is the error for a response that cannot be used.
+// bad is the error for a response that cannot be used. It never matches ErrInvalid, as the request was sent, although a
+// type that Do reads into may return it, for example a Plan.
 func (r *response) bad(what string, cause error) *Error {
+	if errors.Is(cause, ErrInvalid) {
+		cause = errors.New(cause.Error())
+	}
 	secrets := r.funnel.secrets
 	beginning := secrets.Excerpt(r.Body, maxShown, false)
 	return newError(r.Failure(&badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause}))

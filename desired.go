@@ -38,9 +38,9 @@ func readDesired(ctx context.Context, texts []string, merge bool) (*desiredEntri
 		}
 		switch {
 		case len(d.entries) > 0 && listTypeOf(d.entries[len(d.entries)-1]) != listTypeOf(d.entries[0]):
-			return nil, d.problems(listTypeOf(d.entries[0]), func(ipset.Meaning) bool { return true })
+			return nil, d.problems(listTypeOf(d.entries[0]), func(ipset.Meaning) bool { return true }, nil)
 		case len(d.strange) > maxListEntries: // a list can hold them only if it holds them already
-			return nil, d.problems(d.likelyType(), func(ipset.Meaning) bool { return false })
+			return nil, d.problems(d.likelyType(), func(ipset.Meaning) bool { return false }, nil)
 		}
 	}
 	if merge && len(d.entries) > 0 && listTypeOf(d.entries[0]) == ListTypeIP {
@@ -61,18 +61,18 @@ func (d *desiredEntries) likelyType() NetworkListType {
 }
 
 // check refuses entries that do not belong to a list of this type, and new ones that cannot be read. has is what the
-// list holds.
-func (d *desiredEntries) check(listType NetworkListType, has ipset.Meanings) error {
+// list holds, which was read; so as makes the errors.
+func (d *desiredEntries) check(listType NetworkListType, has ipset.Meanings, as func(*ValidationError) error) error {
 	fits := len(d.entries) == 0 || listTypeOf(d.entries[0]) == listType
 	if fits && len(d.strange) == 0 {
 		return nil
 	}
-	return d.problems(listType, func(m ipset.Meaning) bool { return has[m] })
+	return d.problems(listType, func(m ipset.Meaning) bool { return has[m] }, as)
 }
 
 // problems are what is wrong with the desired entries, each with its place, up to maxProblems.
-func (d *desiredEntries) problems(listType NetworkListType, has func(ipset.Meaning) bool) error {
-	var bad problems
+func (d *desiredEntries) problems(listType NetworkListType, has func(ipset.Meaning) bool, as func(*ValidationError) error) error {
+	bad := problems{as: as}
 	for i, text := range d.texts {
 		if bad.full(len(d.texts) - i) {
 			break

@@ -72,12 +72,13 @@
 //
 // # Errors
 //
-// A request that the service would refuse by its document, or that the SDK will not send, is a [*ValidationError], and
-// nothing was changed. A call that failed is an [*Error]: errors.Is compares it with [ErrNotFound], [ErrUnauthorized],
-// [ErrRateLimited] and the others, errors.As gives status, the service's words and the number of attempts. A task or
-// transaction that was carried out and ended badly is a [*TaskError] or [*TransactionError]: the calls succeeded, what
-// they asked for did not. The error of a call whose context ended matches context.Canceled or context.DeadlineExceeded.
-// [OutcomeOf] says what became of a write that returned an error.
+// If an argument is invalid by the service document or to the SDK, a call returns a [*ValidationError], which matches
+// [ErrInvalid]: then the call has sent nothing. A plan that the list or a guard does not allow is a [*PlanError], because
+// the list was read to know. A call that failed is an [*Error]: errors.Is compares it with [ErrNotFound],
+// [ErrUnauthorized], [ErrRateLimited] and the others, errors.As gives status, the service's words and the number of
+// attempts. A task or transaction that was carried out and ended badly is a [*TaskError] or [*TransactionError]: the
+// calls succeeded, what they asked for did not. The error of a call whose context ended matches context.Canceled or
+// context.DeadlineExceeded. [OutcomeOf] says what became of a write that returned an error.
 //
 // The text of every error is safe to log: it holds no credential, and what the service sent is quoted and clipped.
 //

@@ -26,7 +26,8 @@ var (
 
 	// ErrResponseTooLarge means that the reply is longer than [WithMaxResponseBytes] allows.
 	ErrResponseTooLarge = transport.ErrResponseTooLarge
-	// ErrInvalid means that the request was refused here, by an [*ValidationError]; nothing was sent.
+	// ErrInvalid means that an argument or option is invalid and that the call has sent nothing: no error matches it once
+	// the call has sent a request. It matches a [*ValidationError].
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )
 
@@ -155,9 +156,10 @@ func (e *Error) LogValue() slog.Value {
 
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
-// ValidationError is a request refused before it was sent: the service document says that it is invalid, or the SDK
-// keeps its user from it, as a plan that removes too much. It matches [ErrInvalid], and its outcome is
-// [OutcomeNotApplied]. Several of them come joined, a hundred at most; errors.As finds the first.
+// ValidationError is a call that was refused before it sent anything, because the service document says that it is
+// invalid or the SDK cannot carry it out. It matches [ErrInvalid], and its outcome is [OutcomeNotApplied]. Several of them
+// come joined, a hundred at most; errors.As finds the first. What a call finds out from a response is another error:
+// [ErrBadReply] for what the service sent, and [*PlanError] for a plan that the list or its guards do not allow.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
 	Reason string // what is wrong with it
@@ -198,6 +200,7 @@ const maxProblems = 100
 
 // problems gathers all that is wrong with a request into one error.
 type problems struct {
+	as        func(*ValidationError) error // makes the errors, when a request has been sent; nil: they stay
 	found     []error
 	more      int
 	unchecked int // values behind those that were found, see full
@@ -217,7 +220,12 @@ func (p *problems) add(field, format string, args ...any) {
 		p.more++
 		return
 	}
-	p.found = append(p.found, invalid(field, format, args...))
+	wrong := invalid(field, format, args...)
+	if p.as != nil {
+		p.found = append(p.found, p.as(wrong))
+		return
+	}
+	p.found = append(p.found, wrong)
 }
 
 func (p *problems) err() error {

@@ -91,7 +91,7 @@ func ExampleNetworkListsService_Plan() {
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
 	feed := []string{"192.0.2.1/32", "192.0.2.2", "192.0.2.3", "198.51.100.0/24", "203.0.113.9"}
-	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{}) // refuses to remove more than a fifth
+	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{}) // refuses to remove more than 2 of these 5
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -120,7 +120,48 @@ func ExampleNetworkListsService_Plan_emptyFeed() {
 
 	_, err := client.NetworkLists.Plan(ctx, id, nil, webdelivery.PlanOptions{})
 	fmt.Println(err)
-	// Output: webdelivery: invalid MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 1 may be (20%); set MaxRemove to "5" or "100%" to allow it
+	// Output: webdelivery: plan refused: MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 2 may be (default); set MaxRemove to "5" or "100%" to allow it
+}
+
+// A removal that the limit refuses can still be shown, and applied by somebody who has looked at it.
+func ExampleTooManyRemovalsError() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	_, err := client.NetworkLists.Plan(ctx, id, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.2)})
+	var refused *webdelivery.TooManyRemovalsError
+	if errors.As(err, &refused) {
+		fmt.Printf("%d of %d would go, %d may\n", refused.Remove, refused.Size, refused.Allowed)
+		fmt.Print(refused.Plan)
+	}
+	fmt.Println(errors.Is(err, webdelivery.ErrTooManyRemovals), errors.Is(err, webdelivery.ErrInvalid))
+	// Output:
+	// 4 of 5 would go, 1 may
+	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 0, remove 4, keep 1; 5 entries become 1, 5 at most on the way; 4 requests
+	// - 192.0.2.2
+	// - 192.0.2.3
+	// - 198.51.100.0/24
+	// - 2001:db8:1::/48
+	// true false
+}
+
+// Field says which guard or which entry it is.
+func ExamplePlanError() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	for _, feed := range [][]string{{"DE"}, {"192.0.2.1", "192.0.2.2", "192.0.2.3", "198.51.100.0/24", "2001:db8:1::/48", "198.51.100.0/2"}} {
+		_, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveDefault})
+		var refused *webdelivery.PlanError
+		if errors.As(err, &refused) {
+			fmt.Println(refused.Field, errors.Is(err, webdelivery.ErrPlanRefused), refused.Plan != nil)
+		}
+	}
+	// Output:
+	// desired[0] true false
+	// WidestIPv4 true true
 }
 
 // A service may remove only some of the entries with one call. Then the error says how many are left.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -298,6 +299,9 @@ func (r *response) optionalTask(changed ...string) (*Task, error) {
 		return nil, r.bad("an HTML page", nil)
 	}
 	task := readOptionalTask(r.Body)
+	if task != nil && !address.Fits(task.ID) { // nobody can ask for it
+		return nil, r.bad("a task whose id cannot be part of an address", nil)
+	}
 	isChanged := func(id string) bool { return sameID(id, task.ID) }
 	if task != nil && slices.ContainsFunc(changed, isChanged) && *task == (Task{ID: task.ID}) {
 		return nil, nil //nolint:nilnil // no task is no error

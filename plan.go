@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/listguard"
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
@@ -24,6 +27,60 @@ import (
 // it. Somebody else changed it, or an earlier Apply whose request arrived late, or a change is not in effect yet. The
 // message says which, as far as that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
+
+// ErrPlanRefused means that the list was read and stays as it is, because it, or a guard of [PlanOptions], does not allow
+// the plan. It matches a [*PlanError].
+var ErrPlanRefused = errors.New("webdelivery: plan refused")
+
+// ErrTooManyRemovals means that a plan removes more entries than [PlanOptions].MaxRemove allows. It matches a
+// [*TooManyRemovalsError].
+var ErrTooManyRemovals = errors.New("webdelivery: the plan removes too many entries")
+
+// PlanError is a plan that [NetworkListsService.Plan] or [NetworkListsService.Apply] refuses because of what the list
+// holds or of a guard of [PlanOptions]. Nothing was changed, so its outcome is [OutcomeNotApplied]. It matches
+// [ErrPlanRefused] and never [ErrInvalid]. Several of them come joined, a hundred at most; errors.As finds the first.
+type PlanError struct {
+	Field  string // option such as MaxRemove, "desired", or a place such as desired[3] or remove[1]
+	Reason string // what is wrong, and for a guard which value allows the plan
+	// Plan is what was refused, so that a dry run can show it with String. Apply refuses it too, unless its own MaxRemove,
+	// MaxAdd, WidestIPv4 or WidestIPv6 is changed to allow it. It is nil if the desired entries make no plan.
+	Plan *Plan
+}
+
+// Error gives field and reason on one line.
+func (e *PlanError) Error() string {
+	return ErrPlanRefused.Error() + ": " + e.Field + ": " + redact.Line(e.Reason)
+}
+
+// Is matches [ErrPlanRefused].
+func (e *PlanError) Is(target error) bool { return target == ErrPlanRefused }
+
+// LogValue gives field and reason.
+func (e *PlanError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", redact.Line(e.Reason)))
+}
+
+func (e *PlanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
+
+// TooManyRemovalsError is a plan that removes more entries than [PlanOptions].MaxRemove allows. It matches
+// [ErrTooManyRemovals], and it is a [*PlanError] too.
+type TooManyRemovalsError struct {
+	PlanError // its Field is MaxRemove
+
+	Remove  int          // entries that the plan removes
+	Allowed int          // entries that Limit allows to remove
+	Size    int          // entries of the list
+	Limit   RemovalLimit // MaxRemove of the plan
+}
+
+// Is matches [ErrTooManyRemovals].
+func (e *TooManyRemovalsError) Is(target error) bool { return target == ErrTooManyRemovals }
+
+// Unwrap gives the PlanError.
+func (e *TooManyRemovalsError) Unwrap() error { return &e.PlanError }
+
+// refused makes a PlanError of what is wrong with a plan; nil is none that was made.
+func (p *Plan) refused(e *ValidationError) error { return &PlanError{e.Field, e.Reason, p} }
 
 // Plan is what would change in a network list. It can be stored as JSON and applied later, by another process too.
 // [NetworkListsService.Plan] makes it; one that was changed since may be refused by Apply.
@@ -138,12 +195,13 @@ func (p *Plan) String() string {
 // 192.0.2.1 and 192.0.2.1/32 are the same. It reads and changes nothing, desired included; what is there twice counts
 // once.
 //
-// Plan returns a [*ValidationError] for options out of their ranges, for entries that do not belong to the type of the
-// list, for a result of more than 50,000 entries (service-interface section 8), and for what the guards of
-// [PlanOptions] do not allow. Its Field is an option, "desired", or the place of an entry, such as "desired[3]";
-// several are joined, up to 100 ([errors.Join]). A text that is neither an address, a range nor a country code, such as
-// XK, is accepted only if the list holds it already. With any error the plan is nil. To see what a guard refused, plan
-// again with that guard open; nothing is changed until Apply.
+// Plan returns a [*ValidationError] and sends nothing for options out of their ranges, for entries that no list can hold
+// together, and for more than 50,000 of them (service-interface section 8). If the entries do not belong to the type of
+// the list, if the list would hold more than 50,000, or if a guard of [PlanOptions] does not allow the plan, Plan returns
+// a [*PlanError], because it had to read the list to know. The Field of these errors is an option, "desired", or the place
+// of an entry, such as "desired[3]"; several are joined, up to 100 ([errors.Join]). A text that is neither an address, a
+// range nor a country code, such as XK, is accepted only if the list holds it already. With any error the returned plan
+// is nil; what a guard refused is in the error.
 //
 // Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type or is another list,
 // and a [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one
@@ -161,7 +219,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	has := meanings(current)
-	if err := wanted.check(list.Type, has); err != nil {
+	if err := wanted.check(list.Type, has, (*Plan)(nil).refused); err != nil {
 		return nil, err
 	}
 	plan, err := newPlan(list, current, has, slices.Concat(wanted.entries, wanted.strange))
@@ -169,10 +227,34 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	plan.guard(options)
-	if err := options.check(len(current), plan.Add, plan.Remove, placesOf(plan.Add, desired)); err != nil {
-		return nil, err
+	places := listguard.Places(plan.Add, desired)
+	if plan.check(places) == nil {
+		return plan, nil
 	}
-	return plan, nil
+	s.funnel.secrets.Texts(&plan.Name) // it is a part of an error now
+	for i := range plan.Remove {
+		e := &plan.Remove[i]
+		s.funnel.secrets.Texts(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
+	}
+	return nil, plan.check(places)
+}
+
+// check refuses to change more of the list than the guards of the plan allow. placeOf tells where an added entry comes
+// from.
+func (p *Plan) check(placeOf func(i int) string) error {
+	bad := problems{as: p.refused}
+	n, size := len(p.Remove), p.Keep+len(p.Remove)
+	if most, _ := listguard.Removals(string(p.MaxRemove), size); n > most {
+		number, share := listguard.AllowRemovals(n, size)
+		reason := fmt.Sprintf("%d of %d entries would be removed, for example %s, and at most %d may be (%s); set MaxRemove to %q or %q to allow it",
+			n, size, redact.Line(p.Remove[0].Entry), most, p.MaxRemove, number, share)
+		bad.found = append(bad.found, &TooManyRemovalsError{PlanError{"MaxRemove", reason, p}, n, most, size, p.MaxRemove})
+	}
+	guards := p.guards()
+	for option, reason := range guards.additions().Refused(p.Add, placeOf) {
+		bad.add(option, "%s", reason)
+	}
+	return bad.err()
 }
 
 // newPlan compares by meaning, and orders what follows from it. has is what current means.
@@ -197,7 +279,8 @@ func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ips
 	}
 	p.Keep = len(keep)
 	if p.Keep+len(add) > maxListEntries {
-		return nil, invalid("desired", "the list would hold %d entries, and %d are the most", p.Keep+len(add), maxListEntries)
+		reason := fmt.Sprintf("the list would hold %d entries, and %d are the most", p.Keep+len(add), maxListEntries)
+		return nil, &PlanError{Field: "desired", Reason: reason}
 	}
 	p.order(keep, add, remove)
 	return p, nil
@@ -235,20 +318,39 @@ func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix 
 func heldPrefix(e *held) netip.Prefix        { return e.Prefix }
 func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
 
-// checkPlan refuses a plan that was not made for the list as it is, or that was changed since in a way that Plan would
-// not have made it. It returns the plan as it is carried out, and its steps.
-func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
+// readyToApply refuses a plan that was changed in a way that Plan would not have made it, as far as that is known before
+// the list is read. It returns the plan as it is carried out, and what it adds.
+func readyToApply(p Plan) (*Plan, []ipset.Entry, error) {
 	if err := checkVersion(p.Version); err != nil {
 		return nil, nil, err
-	}
-	if fingerprint(current) != p.Fingerprint {
-		return nil, nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
 	add, err := parseEntries("add", p.Type, p.Add)
 	if err != nil {
 		return nil, nil, err
 	}
 	p.Add = ipset.Texts(add)
+	for i, e := range p.Remove {
+		if !address.Fits(e.ID) {
+			return nil, nil, invalid(fmt.Sprintf("remove[%d].id", i), "%q is no id", e.ID)
+		}
+	}
+	if p.Keep < 0 || p.Size() > maxListEntries || p.CoveringAdds < 0 || p.CoveringAdds > len(p.Add) {
+		return nil, nil, invalid("plan", "makes no sense: keep %d, add %d, covering_adds %d, and %d entries are the most",
+			p.Keep, len(p.Add), p.CoveringAdds, maxListEntries)
+	}
+	guards := p.guards()
+	if err := guards.normalize(); err != nil {
+		return nil, nil, err
+	}
+	p.guard(guards)
+	return &p, add, p.check(func(i int) string { return fmt.Sprintf("add[%d]", i) })
+}
+
+// stepsFor refuses a plan that was not made for the list as it is. It returns the steps of the plan.
+func (p *Plan) stepsFor(current []held, add []ipset.Entry) ([]listorder.Step, error) {
+	if fingerprint(current) != p.Fingerprint {
+		return nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
+	}
 	there := make(map[string]*held, len(current))
 	for i := range current {
 		there[current[i].ID] = &current[i]
@@ -256,24 +358,15 @@ func checkPlan(p Plan, current []held) (*Plan, []listorder.Step, error) {
 	remove := make([]*held, len(p.Remove))
 	for i, e := range p.Remove {
 		if remove[i] = there[e.ID]; remove[i] == nil || remove[i].Entry != e.Entry {
-			return nil, nil, invalid(fmt.Sprintf("remove[%d]", i), "is not in the list, or comes twice")
+			return nil, &PlanError{fmt.Sprintf("remove[%d]", i), "is not in the list, or comes twice", p}
 		}
 		delete(there, e.ID)
 	}
-	if p.Keep != len(there) || p.Size() > maxListEntries || p.CoveringAdds < 0 || p.CoveringAdds > len(p.Add) {
-		return nil, nil, invalid("plan", "does not fit the list: keep %d, remove %d, add %d, and there are %d entries",
-			p.Keep, len(p.Remove), len(p.Add), len(current))
+	if p.Keep != len(there) {
+		reason := fmt.Sprintf("does not fit the list: keep %d, remove %d, and there are %d entries", p.Keep, len(p.Remove), len(current))
+		return nil, &PlanError{"keep", reason, p}
 	}
-	guards := p.guards()
-	if err := guards.normalize(); err != nil {
-		return nil, nil, err
-	}
-	p.guard(guards)
-	if err := guards.check(len(current), p.Add, p.Remove, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
-		return nil, nil, err
-	}
-	keep := slices.Collect(maps.Values(there))
-	return &p, stepsOf(keep, add, remove), nil
+	return stepsOf(slices.Collect(maps.Values(there)), add, remove), nil
 }
 
 // guard takes over the guards of options.

@@ -22,17 +22,18 @@ func TestAPlanThatWouldNotFit(t *testing.T) {
 	for i := 0; i < maxListEntries; i += 2 {
 		wanted = append(wanted, current[i].entry())
 	}
-	list := &NetworkList{Type: ListTypeIP}
+	list := &NetworkList{ID: "l", Type: ListTypeIP}
 	plan, err := newPlan(list, current, meanings(current), wanted)
 	require.NoError(t, err)
 	assert.Equal(t, maxListEntries, plan.Keep)
 	assert.Equal(t, maxListEntries, plan.PeakSize)
 
 	_, err = newPlan(list, current, meanings(current), append(wanted, ipset.Read("203.0.113.1")))
-	var invalid *ValidationError
-	require.ErrorAs(t, err, &invalid)
-	assert.Equal(t, "desired", invalid.Field)
-	assert.Contains(t, invalid.Reason, "50001")
+	var refused *PlanError
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, "desired", refused.Field)
+	assert.Contains(t, refused.Reason, "50001")
+	assert.Nil(t, refused.Plan)
 }
 
 // A plan that leaves the list full fits it; one more entry does not.
@@ -44,18 +45,20 @@ func TestAPlanThatFillsTheList(t *testing.T) {
 		current[i] = heldEntry(NetworkListEntry{ID: fmt.Sprint(i), Entry: fmt.Sprintf("198.18.%d.%d", i>>8, i&255)})
 		wanted = append(wanted, current[i].entry())
 	}
-	plan, err := newPlan(&NetworkList{Type: ListTypeIP}, current, meanings(current), wanted)
+	plan, err := newPlan(&NetworkList{ID: "l", Type: ListTypeIP}, current, meanings(current), wanted)
 	require.NoError(t, err)
 	plan.MaxRemove = RemoveAll
-	_, steps, err := checkPlan(*plan, current)
+	ready, add, err := readyToApply(*plan)
+	require.NoError(t, err)
+	steps, err := ready.stepsFor(current, add)
 	require.NoError(t, err)
 	require.Len(t, steps, 1)
 	assert.Equal(t, maxListEntries, steps[0].Size)
 
 	plan.Add = append(plan.Add, "203.0.113.2")
 	var invalid *ValidationError
-	_, _, err = checkPlan(*plan, current)
+	_, _, err = readyToApply(*plan)
 	require.ErrorAs(t, err, &invalid)
 	assert.Equal(t, "plan", invalid.Field)
-	assert.Equal(t, "does not fit the list: keep 49999, remove 0, add 2, and there are 49999 entries", invalid.Reason)
+	assert.Equal(t, "makes no sense: keep 49999, add 2, covering_adds 0, and 50000 entries are the most", invalid.Reason)
 }

@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -78,7 +79,8 @@ func full(t *testing.T) {
 }
 
 // What is refused before any change: a removal of more than MaxRemove, an empty feed, too many entries, entries that do
-// not belong to the type of the list, options that make no sense.
+// not belong to the type of the list, options that make no sense. What can be known without the list is ErrInvalid, and
+// nothing is sent; everything else is a PlanError.
 func TestPlansThatAreRefused(t *testing.T) {
 	t.Parallel()
 	list := addresses(100)
@@ -87,37 +89,38 @@ func TestPlansThatAreRefused(t *testing.T) {
 		desired []string
 		options webdelivery.PlanOptions
 		field   string // "" not refused
+		early   bool   // without a request
 	}{
-		{"20 of 100 by default", list[20:], webdelivery.PlanOptions{}, ""},
-		{"21 of 100 by default", list[21:], webdelivery.PlanOptions{}, "MaxRemove"},
-		{"an empty feed", nil, webdelivery.PlanOptions{}, "MaxRemove"},
-		{"an empty feed, told to go on", nil, anything, ""},
-		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, ""},
-		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, "MaxRemove"},
-		{"29 of 100, at most 29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, ""},
-		{"30 of 100, at most 29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, "MaxRemove"},
-		{"1 of 100, none allowed", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, "MaxRemove"},
-		{"1 of 100, at most 0", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(0)}, "MaxRemove"},
-		{"1 of 100, a share of 0", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0)}, "MaxRemove"},
-		{"none of 100, none allowed", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, ""},
-		{"more than the list has", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(1_000_000)}, ""},
-		{"a text that is a limit", list[30:], webdelivery.PlanOptions{MaxRemove: "30.0%"}, ""},
-		{"a share below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-0.1)}, "MaxRemove"},
-		{"a share above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.01)}, "MaxRemove"},
-		{"a share that is no number", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove"},
-		{"a number below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(-1)}, "MaxRemove"},
-		{"a share a little above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.0000000001)}, "MaxRemove"},
-		{"a share a little below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-1e-10)}, "MaxRemove"},
-		{"a text that is no limit", list, webdelivery.PlanOptions{MaxRemove: "half"}, "MaxRemove"},
-		{"a sign", list, webdelivery.PlanOptions{MaxRemove: "+5"}, "MaxRemove"},
-		{"an exponent", list, webdelivery.PlanOptions{MaxRemove: "1e1%"}, "MaxRemove"},
-		{"no digit before the point", list, webdelivery.PlanOptions{MaxRemove: ".5%"}, "MaxRemove"},
-		{"no digit behind the point", list, webdelivery.PlanOptions{MaxRemove: "5.%"}, "MaxRemove"},
-		{"a share without its sign", list, webdelivery.PlanOptions{MaxRemove: "0.2"}, "MaxRemove"},
-		{"50,000", append(addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, ""},
-		{"50,001", addresses(50_001), webdelivery.PlanOptions{}, "desired"},
-		{"a country", []string{list[0], "DE"}, anything, "desired[1]"},
-		{"no entry", []string{"www.example.com"}, anything, "desired[0]"},
+		{"20 of 100 by default", list[20:], webdelivery.PlanOptions{}, "", false},
+		{"21 of 100 by default", list[21:], webdelivery.PlanOptions{}, "MaxRemove", false},
+		{"an empty feed", nil, webdelivery.PlanOptions{}, "MaxRemove", false},
+		{"an empty feed, told to go on", nil, anything, "", false},
+		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, "", false},
+		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, "MaxRemove", false},
+		{"29 of 100, at most 29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, "", false},
+		{"30 of 100, at most 29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, "MaxRemove", false},
+		{"1 of 100, none allowed", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, "MaxRemove", false},
+		{"1 of 100, at most 0", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(0)}, "MaxRemove", false},
+		{"1 of 100, a share of 0", list[1:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0)}, "MaxRemove", false},
+		{"none of 100, none allowed", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveNone}, "", false},
+		{"more than the list has", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(1_000_000)}, "", false},
+		{"a text that is a limit", list[30:], webdelivery.PlanOptions{MaxRemove: "30.0%"}, "", false},
+		{"a share below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-0.1)}, "MaxRemove", true},
+		{"a share above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.01)}, "MaxRemove", true},
+		{"a share that is no number", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(math.NaN())}, "MaxRemove", true},
+		{"a number below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(-1)}, "MaxRemove", true},
+		{"a share a little above 1", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(1.0000000001)}, "MaxRemove", true},
+		{"a share a little below 0", list, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(-1e-10)}, "MaxRemove", true},
+		{"a text that is no limit", list, webdelivery.PlanOptions{MaxRemove: "half"}, "MaxRemove", true},
+		{"a sign", list, webdelivery.PlanOptions{MaxRemove: "+5"}, "MaxRemove", true},
+		{"an exponent", list, webdelivery.PlanOptions{MaxRemove: "1e1%"}, "MaxRemove", true},
+		{"no digit before the point", list, webdelivery.PlanOptions{MaxRemove: ".5%"}, "MaxRemove", true},
+		{"no digit behind the point", list, webdelivery.PlanOptions{MaxRemove: "5.%"}, "MaxRemove", true},
+		{"a share without its sign", list, webdelivery.PlanOptions{MaxRemove: "0.2"}, "MaxRemove", true},
+		{"50,000", append(addresses(50_000)[100:], list...), webdelivery.PlanOptions{}, "", false},
+		{"50,001", addresses(50_001), webdelivery.PlanOptions{}, "desired", true},
+		{"a country", []string{list[0], "DE"}, anything, "desired[1]", true},
+		{"no entry", []string{"www.example.com"}, anything, "desired[0]", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,13 +131,29 @@ func TestPlansThatAreRefused(t *testing.T) {
 					require.NoError(f, err)
 					return
 				}
-				var invalid *webdelivery.ValidationError
-				require.ErrorAs(f, err, &invalid)
-				assert.Equal(f, tt.field, invalid.Field)
 				assert.Nil(f, plan)
+				assert.Equal(f, tt.field, fieldOf(f, err, tt.early))
+				assert.Equal(f, tt.early, len(f.srv.Requests()) == 0)
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			})
 		})
 	}
+}
+
+// fieldOf returns the field of the first error: a ValidationError if it came before any request, otherwise a PlanError.
+func fieldOf(f *fixture, err error, early bool) string {
+	f.Helper()
+	assert.Equal(f, early, errors.Is(err, webdelivery.ErrInvalid), "%v", err)
+	assert.Equal(f, !early, errors.Is(err, webdelivery.ErrPlanRefused), "%v", err)
+	var invalid *webdelivery.ValidationError
+	var refused *webdelivery.PlanError
+	switch {
+	case errors.As(err, &invalid):
+		return invalid.Field
+	case errors.As(err, &refused):
+		return refused.Field
+	}
+	return ""
 }
 
 // A plan that is stored as JSON is the same plan, and can be applied later.
@@ -257,7 +276,7 @@ func TestSharesOfWholeNumbers(t *testing.T) {
 				_, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(n)[k:], options)
 				require.NoError(f, err, "%d of %d", k, n)
 				_, err = f.client.NetworkLists.Plan(f.Context(), listID, addresses(n)[k+1:], options)
-				require.ErrorIs(f, err, webdelivery.ErrInvalid, "%d of %d", k+1, n)
+				require.ErrorIs(f, err, webdelivery.ErrTooManyRemovals, "%d of %d", k+1, n)
 			}
 		})
 	}
@@ -282,31 +301,52 @@ func TestPlansOfOtherVersions(t *testing.T) {
 }
 
 // A plan that was stored and changed by hand: what it removes must be in the list, once, and no more than MaxRemove; a
-// country in lower case is sent in upper case.
+// country in lower case is sent in upper case. What no list can fit is refused before the list is read.
 func TestStoredPlansAreCheckedAgain(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*webdelivery.Plan, []webdelivery.NetworkListEntry){
-		"everything":        func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove, p.Keep = all, 0 },
-		"the id of another": func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove[0].ID = all[5].ID },
-		"one twice": func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
+	for _, tt := range []struct {
+		name   string
+		field  string
+		sent   bool // the list was read
+		change func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry)
+	}{
+		{"everything", "MaxRemove", false, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove, p.Keep = all, 0 }},
+		{"everything, as if it were little", "keep", true, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) {
+			p.Remove, p.Keep = all, 49_000
+		}},
+		{"the id of another", "remove[0]", true, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove[0].ID = all[5].ID }},
+		{"one twice", "remove[1]", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
 			p.Remove, p.Keep = append(p.Remove, p.Remove[0]), p.Keep-1
-		},
-		"no id":                 func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = "" },
-		"another version":       func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version++ },
-		"no version":            func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version = 0 },
-		"no limit":              func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.MaxRemove = "half" },
-		"more covering than is": func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = 7 },
+		}},
+		{"keeps less", "keep", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Keep-- }},
+		{"no id", "remove[0].id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = "" }},
+		{"an id that leads elsewhere", "remove[0].id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = ".." }},
+		{"no list", "networklist_id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.ListID = "" }},
+		{"another version", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version++ }},
+		{"no version", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version = 0 }},
+		{"nothing", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { *p = webdelivery.Plan{} }},
+		{"no limit", "MaxRemove", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.MaxRemove = "half" }},
+		{"more covering than is", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = 7 }},
+		{"less covering than none", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = -1 }},
+		{"keeps less than none", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Keep = -1 }},
+		{"adds what is no entry", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"x y"} }},
+		{"adds what is of another type", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"DE"} }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			withList(t, setup{}, addresses(10), func(f *fixture) {
 				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(10)[1:], webdelivery.PlanOptions{})
 				require.NoError(f, err)
 				page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{})
 				require.NoError(f, err)
-				change(plan, page.Items)
+				tt.change(plan, page.Items)
+				before := len(f.srv.Requests())
 				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-				require.ErrorIs(f, err, webdelivery.ErrInvalid)
+				guard := tt.name == "everything" // known without the list, and of the type that Plan returns
+				assert.Equal(f, tt.field, fieldOf(f, err, !tt.sent && !guard))
+				assert.Equal(f, guard, errors.Is(err, webdelivery.ErrTooManyRemovals))
+				assert.Equal(f, tt.sent, len(f.srv.Requests()) > before)
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Equal(f, addresses(10), f.srv.Entries(listID))
 			})
 		})
@@ -334,6 +374,7 @@ func TestPlanRefusesBeforeItReads(t *testing.T) {
 		assert.Empty(f, f.srv.Requests())
 		_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"www.example.com"}, anything)
 		require.ErrorContains(f, err, "desired[0]", "the list might have held it")
+		require.ErrorIs(f, err, webdelivery.ErrPlanRefused)
 		restore := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
 		require.ErrorIs(f, err, webdelivery.ErrBadReply, "another list")
@@ -369,9 +410,9 @@ func TestPlanBoundsTheWorkOfProblems(t *testing.T) {
 			{append([]string{"192.0.2.1"}, slices.Repeat([]string{"DE"}, 60_000)...), 59_900},
 		} {
 			_, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, anything)
-			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			require.NotErrorIs(f, err, context.Canceled)
 			require.ErrorContains(f, err, fmt.Sprintf("the %d values after these were not checked", tt.unchecked))
-			assert.Equal(f, 100, strings.Count(err.Error(), "invalid desired["))
+			assert.Equal(f, 100, strings.Count(err.Error(), ": desired[")+strings.Count(err.Error(), "invalid desired["))
 			_, err = f.client.NetworkLists.AddEntries(f.Context(), listID, tt.desired)
 			require.ErrorIs(f, err, webdelivery.ErrInvalid)
 			assert.Equal(f, 100, strings.Count(err.Error(), "invalid entries["))
@@ -541,7 +582,7 @@ func TestCoveringAddsOfAStoredPlan(t *testing.T) {
 				require.NoError(f, err)
 				return
 			}
-			require.ErrorContains(f, err, "invalid plan: does not fit the list: keep 0, remove 1, add 1, and there are 1 entries")
+			require.ErrorContains(f, err, fmt.Sprintf("invalid plan: makes no sense: keep 0, add 1, covering_adds %d, and 50000 entries", covering))
 			assert.Equal(f, []string{"192.0.2.0/25"}, f.srv.Entries(listID))
 		})
 	}

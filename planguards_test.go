@@ -101,7 +101,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 			[]string{"0.0.0.0/1", "203.0.113.1"},
 			options{MaxAdd: 1},
 			"MaxAdd",
-			[]string{"2 entries would be added, for example ", "\nwebdelivery: invalid WidestIPv4: 0.0.0.0/1 (desired[2])"},
+			[]string{"2 entries would be added, for example ", "\nwebdelivery: plan refused: WidestIPv4: 0.0.0.0/1 (desired[2])"},
 		},
 	}
 	for _, tt := range tests {
@@ -116,9 +116,11 @@ func TestGuardsOfAdditions(t *testing.T) {
 					require.NoError(f, err)
 					return
 				}
-				invalid, ok := errors.AsType[*webdelivery.ValidationError](err)
+				refused, ok := errors.AsType[*webdelivery.PlanError](err)
 				require.True(f, ok, "%v", err)
-				assert.Equal(f, tt.field, invalid.Field)
+				assert.Equal(f, tt.field, refused.Field)
+				require.NotErrorIs(f, err, webdelivery.ErrInvalid)
+				require.NotErrorIs(f, err, webdelivery.ErrTooManyRemovals)
 				for _, text := range tt.texts {
 					require.ErrorContains(f, err, text)
 				}
@@ -134,7 +136,7 @@ func TestGuardsOfAddedCountries(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE"}})
 		_, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 1})
-		require.ErrorContains(f, err, "invalid MaxAdd: 2 entries would be added, for example AT (desired[1]), and at most 1 may be; set MaxAdd to 2 to allow it")
+		require.ErrorContains(f, err, "plan refused: MaxAdd: 2 entries would be added, for example AT (desired[1]), and at most 1 may be; set MaxAdd to 2 to allow it")
 		_, err = f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 2, WidestIPv4: 32})
 		require.NoError(f, err)
 	})
@@ -148,10 +150,10 @@ func TestGuardsSayWhatAllowsThePlan(t *testing.T) {
 		says         string
 		allows       webdelivery.RemovalLimit
 	}{
-		{5, 5, "5 of 5 entries would be removed, for example 198.18.0.0, and at most 1 may be (20%); set MaxRemove to \"5\" or \"100%\" to allow it", "100%"},
-		{5, 2, `set MaxRemove to "2" or "40%" to allow it`, "40%"},
-		{3, 2, `at most 0 may be (20%); set MaxRemove to "2" or "66.67%" to allow it`, "66.67%"},
-		{7, 3, `set MaxRemove to "3" or "42.86%" to allow it`, "3"},
+		{5, 5, "5 of 5 entries would be removed, for example 198.18.0.0, and at most 2 may be (default); set MaxRemove to \"5\" or \"100%\" to allow it", "100%"},
+		{5, 3, `set MaxRemove to "3" or "60%" to allow it`, "60%"},
+		{3, 2, `at most 1 may be (default); set MaxRemove to "2" or "66.67%" to allow it`, "66.67%"},
+		{7, 4, `set MaxRemove to "4" or "57.15%" to allow it`, "4"},
 	} {
 		withList(t, setup{}, addresses(tt.size), func(f *fixture) {
 			desired := addresses(tt.size)[tt.remove:]
@@ -205,7 +207,7 @@ func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
 				require.NoError(f, json.Unmarshal(stored, &read))
 				change(&read)
 				_, err = f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
-				require.ErrorIs(f, err, webdelivery.ErrInvalid)
+				fieldOf(f, err, name == "no sense")
 				assert.Zero(f, f.srv.Count(http.MethodPost, ""))
 			})
 		})

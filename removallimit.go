@@ -1,60 +1,31 @@
 package webdelivery
 
 import (
-	"math"
 	"strconv"
-	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/listguard"
 )
 
-// RemovalLimit bounds how many entries a plan may remove from a list. It is "none", "all", a share such as "20%", or a
-// number such as "100"; make it with [RemoveNone], [RemoveAll], [RemoveShare] or [RemoveAtMost]. The zero value is the
-// default, "20%".
+// RemovalLimit bounds how many entries a plan may remove from a list. It is "none", "all", "default", a share such as
+// "20%", or a number such as "100"; make it with [RemoveNone], [RemoveAll], [RemoveShare] or [RemoveAtMost]. The zero
+// value is [RemoveDefault]. [NetworkListsService.Plan] returns a [*ValidationError] for any other text.
 type RemovalLimit string
 
 const (
 	// RemoveNone allows no removal.
-	RemoveNone RemovalLimit = "none"
+	RemoveNone RemovalLimit = listguard.None
 	// RemoveAll allows every removal.
-	RemoveAll RemovalLimit = "all"
-
-	defaultRemovals RemovalLimit = "20%" // so that an empty feed cannot open a firewall
+	RemoveAll RemovalLimit = listguard.All
+	// RemoveDefault allows 20 % of the entries, rounded down. Of a list with fewer than 20 entries it allows up to 3, but
+	// never more than half of them: 3 of 6, 1 of 3, 1 of 2, and not the only one. So an empty feed cannot empty a list.
+	RemoveDefault RemovalLimit = listguard.Default
 )
 
-// RemoveShare allows to remove a share of the list's entries, from 0 to 1: 0.2 is a fifth. [NetworkListsService.Plan]
-// refuses a share out of that range with a [*ValidationError].
-func RemoveShare(share float64) RemovalLimit {
-	percent := math.Round(share*1e14) / 1e12 // 0.29 is 29 %, and not a little less
-	return RemovalLimit(strconv.FormatFloat(percent, 'f', -1, 64) + "%")
-}
+// RemoveShare allows to remove a share of the list's entries, from 0 to 1, rounded down: 0.2 is a fifth, which is 1 of 9
+// entries and none of 4. Unlike [RemoveDefault] it allows no entry more for a small list. [NetworkListsService.Plan]
+// returns a [*ValidationError] for a share out of that range.
+func RemoveShare(share float64) RemovalLimit { return RemovalLimit(listguard.Share(share)) }
 
-// RemoveAtMost allows to remove so many entries, at least 0. [NetworkListsService.Plan] refuses a number below 0 with a
-// [*ValidationError].
+// RemoveAtMost allows to remove so many entries, at least 0, also if these are all. [NetworkListsService.Plan] returns a
+// [*ValidationError] for a number below 0.
 func RemoveAtMost(entries int) RemovalLimit { return RemovalLimit(strconv.Itoa(entries)) }
-
-// of returns how many entries of a list of this size may be removed, or false for a text that is no limit.
-func (l RemovalLimit) of(size int) (most int, ok bool) {
-	switch l {
-	case RemoveNone:
-		return 0, true
-	case RemoveAll:
-		return size, true
-	default:
-	}
-	share, isShare := strings.CutSuffix(string(l), "%")
-	if share == "" || strings.Trim(share, "0123456789.") != "" || strings.HasPrefix(share, ".") || strings.HasSuffix(share, ".") {
-		return 0, false // the package strconv takes more: signs, exponents, NaN
-	}
-	if isShare {
-		percent, err := strconv.ParseFloat(share, 64)
-		const rounding = 1e-9 // a third of 30 may be a little less than 10
-		return int(percent/100*float64(size) + rounding), err == nil && percent <= 100
-	}
-	n, err := strconv.Atoi(share)
-	return n, err == nil
-}
-
-// shareFor is the smallest share that allows to remove n of size entries, in steps of 0.01 %.
-func shareFor(n, size int) RemovalLimit {
-	const steps = 10_000
-	return RemoveShare(float64((n*steps+size-1)/size) / steps)
-}

@@ -20,9 +20,10 @@ import (
 // none, so a new tie is a decision, and nothing that the SDK stands on can come to know the SDK.
 var mayKnow = map[string][]string{
 	".": {
-		"internal/address", "internal/batch", "internal/ipset", "internal/listorder", "internal/pace", "internal/paging",
-		"internal/redact", "internal/rowjson", "internal/transport", "internal/usercode", "internal/wire", "filters",
+		"internal/address", "internal/batch", "internal/ipset", "internal/listguard", "internal/listorder", "internal/pace",
+		"internal/paging", "internal/redact", "internal/rowjson", "internal/transport", "internal/usercode", "internal/wire", "filters",
 	},
+	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},
 	"internal/paging":      {"internal/wire"},
 	"internal/rowjson":     {"internal/wire"},

@@ -243,7 +243,29 @@ func (s *showcase) showReplies(f *fixture) {
 	remove()
 	require.ErrorAs(f, err, new(*webdelivery.EntriesLeftError))
 	s.show(err)
+	s.showRefusedPlans(f)
 	s.check(f, "replies")
+}
+
+// showRefusedPlans shows errors that hold a plan, of a list that repeats the password wherever it can.
+func (s *showcase) showRefusedPlans(f *fixture) {
+	said, err := json.Marshal("x " + password)
+	require.NoError(f, err)
+	entries := fmt.Sprintf(`{"items":[{"id":%[1]s,"uri":%[1]s,"entry":%[1]s,"added_by":%[1]s}],"total":1}`, said)
+	removePage := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*/entries", Status: 200, Body: entries})
+	defer removePage()
+	removeList := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: fmt.Sprintf(`{"id":%q,"type":"IP","name":%s}`, listID, said)})
+	defer removeList()
+	for _, options := range []webdelivery.PlanOptions{{MaxRemove: webdelivery.RemoveNone}, {MaxRemove: webdelivery.RemoveAll}} {
+		_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"0.0.0.0/0"}, options)
+		var refused *webdelivery.PlanError
+		require.ErrorAs(f, err, &refused)
+		assert.Equal(f, "x [redacted]", refused.Plan.Name)
+		s.show(err, refused, *refused, refused.Plan)
+		if removals, ok := errors.AsType[*webdelivery.TooManyRemovalsError](err); ok {
+			s.show(removals, *removals)
+		}
+	}
 }
 
 // showFaults makes all calls of a client of a service that works, and of one that has faults.

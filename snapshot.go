@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
@@ -74,7 +75,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 		}
 		at, twice := seen[e.ID]
 		switch {
-		case e.ID == "", twice && entries[at].Entry != e.Entry:
+		case !address.Fits(e.ID), twice && entries[at].Entry != e.Entry:
 			return nil, s.unusable("the entry %q has no id of its own", s.funnel.secrets.Excerpt([]byte(e.Entry), maxShown, false))
 		case twice:
 			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", redact.Line(s.funnel.secrets.Text(e.Entry))))

@@ -235,8 +235,9 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 					options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll, Aggregate: aggregate}
 					plan, err := f.client.NetworkLists.Plan(f.Context(), id, tt.desired, options)
 					if tt.field != "" {
-						require.ErrorContains(f, err, "invalid "+tt.field)
-						require.ErrorIs(f, err, webdelivery.ErrInvalid)
+						require.ErrorContains(f, err, "plan refused: "+tt.field)
+						require.ErrorIs(f, err, webdelivery.ErrPlanRefused)
+						require.NotErrorIs(f, err, webdelivery.ErrInvalid)
 						return
 					}
 					require.NoError(f, err)

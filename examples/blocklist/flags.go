@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -31,7 +30,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
 	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; CSV needs it")
 	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b is b in the objects of the array a")
-	share := flags.Float64("max-remove", 0.2, "largest `part` of the list that may be removed, 0 to 1")
+	limit := flags.String("max-remove", string(webdelivery.RemoveDefault), "most entries that may be removed, a `limit`: none, all, a share such as 20%, a number, or default")
 	flags.IntVar(&j.options.MaxAdd, "max-add", 50_000, "most entries that may be added, a `number` from 1")
 	flags.IntVar(&j.options.WidestIPv4, "widest-ipv4", 8, "prefix `length` of the widest IPv4 range that may be added; 0 allows all of them")
 	flags.IntVar(&j.options.WidestIPv6, "widest-ipv6", 19, "prefix `length` of the widest IPv6 range that may be added; 0 allows all of them")
@@ -60,8 +59,8 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 		return nil, program.Misused("LIST and FEED are needed; -h tells more")
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
 		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)
-	case !(*share >= 0 && *share <= 1):
-		return nil, program.Misused("-max-remove %v is not between 0 and 1", *share)
+	case !removalLimit.MatchString(*limit):
+		return nil, program.Misused("-max-remove %q is none of none, all, a share from 0%% to 100%%, and a number of entries", *limit)
 	case j.options.MaxAdd < 1:
 		return nil, program.Misused("-max-add %d is below 1", j.options.MaxAdd)
 	case j.options.WidestIPv4 < 0 || j.options.WidestIPv4 > 32:
@@ -69,7 +68,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	case j.options.WidestIPv6 < 0 || j.options.WidestIPv6 > 128:
 		return nil, program.Misused("-widest-ipv6 %d is not between 0 and 128", j.options.WidestIPv6)
 	}
-	j.options.MaxRemove = webdelivery.RemoveShare(*share)
+	j.options.MaxRemove = webdelivery.RemovalLimit(*limit)
 	for _, widest := range []*int{&j.options.WidestIPv4, &j.options.WidestIPv6} {
 		if *widest == 0 {
 			*widest = -1 // to the SDK, 0 is its default
@@ -82,31 +81,31 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	return j, nil
 }
 
+// removalLimit is what -max-remove takes.
+var removalLimit = regexp.MustCompile(`^(none|all|default|\d{1,9}|\d{1,2}(\.\d+)?%|100%)$`)
+
 // inFlags has for what the SDK says of its options what the flags say.
 var inFlags = strings.NewReplacer(
-	"webdelivery: invalid ", "",
+	"webdelivery: invalid ", "", "webdelivery: plan refused: ", "",
 	"set WidestIPv4 to -1", "set -widest-ipv4 to 0", "set WidestIPv6 to -1", "set -widest-ipv6 to 0",
 	"WidestIPv4", "-widest-ipv4", "WidestIPv6", "-widest-ipv6", "MaxAdd", "-max-add", "MaxRemove", "-max-remove", "Aggregate", "-aggregate",
 )
 
-var (
-	desired = regexp.MustCompile(`desired\[(\d+)\]`)
-	allowed = regexp.MustCompile(`set MaxRemove to "\d+" or "([\d.]+)%"`)
-)
+var desired = regexp.MustCompile(`desired\[(\d+)\]`)
 
 // refused tells why the SDK refuses to plan, in terms of the command line: with flags, and with places in feeds. It is the
-// fault of a feed.
+// fault of a feed. A plan that is beyond a bound is printed all the same.
 func (j *job) refused(why error) error {
-	text := allowed.ReplaceAllStringFunc(why.Error(), func(advice string) string {
-		percent, _ := strconv.ParseFloat(allowed.FindStringSubmatch(advice)[1], 64) // the pattern has a number
-		return "set -max-remove to " + strconv.FormatFloat(math.Round(percent*100)/10_000, 'g', -1, 64)
-	})
-	text = desired.ReplaceAllStringFunc(inFlags.Replace(text), func(place string) string {
+	text := desired.ReplaceAllStringFunc(inFlags.Replace(why.Error()), func(place string) string {
 		i, err := strconv.Atoi(desired.FindStringSubmatch(place)[1])
 		if err != nil || i >= len(j.reader.Places) {
 			return place // an entry may look like one
 		}
 		return j.reader.Places[i]
 	})
-	return &program.Exit{Code: program.Failed, Err: errors.New(text)}
+	var guard *webdelivery.PlanError
+	if !errors.As(why, &guard) || guard.Plan == nil {
+		return &program.Exit{Code: program.Failed, Err: errors.New(text)}
+	}
+	return &program.Exit{Code: beyond, Err: errors.Join(errors.New(text), j.print(guard.Plan, guard.Plan.String()))}
 }

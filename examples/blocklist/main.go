@@ -19,15 +19,17 @@
 // exit code, and name the file.
 //
 // -max-remove, -max-add, -widest-ipv4 and -widest-ipv6 bound what a feed may change. Beyond them nothing is changed, and
-// the error says which entry it is, or one of them, and which value of which flag allows it. Many ranges that are each
-// within the bounds get through unless -max-add is set.
+// the error says which entry it is, or one of them, and which value of which flag allows it. The plan is printed all the
+// same, and not saved. -max-remove is none, all, a share such as 20%, or a number of entries. Without it, 20% may go, of a
+// list with fewer than 20 entries up to 3, and never more than half of these. Many ranges that are each within the bounds
+// get through unless -max-add is set.
 //
 // With -wait, an entry is removed only after the task of the addition that covers it. If blocklist ends early, its tasks
 // go on: let them end before it runs again, because it takes what the list shows for in effect. -json gives their ids.
 //
-// Exit codes: 0 the list is as the feeds say; 1 nothing was changed, because a feed is broken or beyond a bound, or a call
-// failed or was interrupted; 2 used wrongly; 3 changed in part, or perhaps, or it could not be printed; 4 there is
-// something to change, and -apply was not given.
+// Exit codes: 0 the list is as the feeds say; 1 nothing was changed, because a feed is broken, or a call failed or was
+// interrupted; 2 used wrongly; 3 changed in part, or perhaps, or it could not be printed; 4 there is something to change,
+// and -apply was not given; 5 nothing was changed, because the plan is beyond a bound.
 package main
 
 import (
@@ -52,6 +54,9 @@ var source string // begins with the help
 
 //go:embed sample.txt
 var sample string // the feed when there are neither arguments nor settings
+
+// beyond is the exit code for a plan that a bound does not allow.
+const beyond = 5
 
 func main() { program.Main("blocklist", term.IsTerminal, run) }
 
@@ -108,7 +113,7 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 	if err == nil {
 		plan, err = lists.Plan(ctx, list, j.reader.Entries, j.options)
 	}
-	if errors.Is(err, webdelivery.ErrInvalid) {
+	if errors.Is(err, webdelivery.ErrInvalid) || errors.Is(err, webdelivery.ErrPlanRefused) {
 		err = j.refused(err)
 	}
 	return plan, err
@@ -136,7 +141,11 @@ func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsServi
 	result, err := lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait}, progress)
 	j.s.Show("")
 	if result == nil {
-		return fmt.Errorf("nothing was changed, plan again: %w", err)
+		code := program.Failed
+		if errors.Is(err, webdelivery.ErrPlanRefused) { // the file was edited
+			code = beyond
+		}
+		return &program.Exit{Code: code, Err: fmt.Errorf("nothing was changed, plan again: %w", err)}
 	}
 	err = errors.Join(err, j.print(result, fmt.Sprintf("added %d, removed %d\n", result.Added, result.Removed)))
 	if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown { // as it is when nothing failed but the printing

@@ -100,7 +100,7 @@ func TestFeedsAreMerged(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	first, second := file(t, "a.txt", "192.0.2.0/25\n198.51.100.0/24"), file(t, "b.json", `["192.0.2.128/25"]`)
-	code, _, stderr := blocklist(t, "-apply", "-aggregate", "-max-remove", "1", "blocklist", first, second)
+	code, _, stderr := blocklist(t, "-apply", "-aggregate", "-max-remove", "all", "blocklist", first, second)
 	require.Equal(t, program.Done, code, stderr)
 	assert.ElementsMatch(t, []string{"192.0.2.0/24", "198.51.100.0/24"}, srv.Entries(list))
 }
@@ -126,7 +126,7 @@ func TestStoredPlan(t *testing.T) {
 	assert.Contains(t, stderr, "nothing was changed, plan again")
 	assert.Equal(t, append(held[:5:5], "203.0.113.77"), srv.Entries(list))
 
-	code, _, _ = blocklist(t, "-save-plan", saved, "-max-remove", "0.5", "blocklist", file(t, "feed.txt", wanted))
+	code, _, _ = blocklist(t, "-save-plan", saved, "-max-remove", "50%", "blocklist", file(t, "feed.txt", wanted))
 	require.Equal(t, 4, code)
 	code, stdout, _ := blocklist(t, "-apply-plan", saved, "-wait")
 	assert.Equal(t, program.Done, code)
@@ -318,24 +318,22 @@ func TestTableNeedsColumn(t *testing.T) {
 	assert.Equal(t, []string{"AQ"}, srv.Entries(list))
 }
 
-// Neither a feed that shrank nor one of another kind changes the list, and a broken one is told with its lines.
+// A feed of another kind changes nothing, and a broken one is told with its lines.
 func TestRefused(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice"})
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
-	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
+	good := file(t, "feed.txt", wanted)
 	for want, args := range map[string][]string{
-		"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, and at most 1 may be (20%); set -max-remove to 0.6 to allow it\n": {"blocklist", few},
-		"for example 198.51.100.0/24, and at most 0 may be (0%); set -max-remove to 0.2 to allow it\n":                                                     {"-max-remove", "0", "blocklist", good},
-		"geo.txt:2: \"AQ\" does not belong to a list of type IP":                                                                                           {"blocklist", file(t, "geo.txt", "\nAQ\n")},
-		"/b.txt:3: \"nonsense\" is neither":                  {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/c.txt:3: \"nonsense\" is neither":                  {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/d.txt:4: \"desired[9]\" is neither":                {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},
-		"/e.txt:2: the feed ends without an entry":           {"blocklist", good, file(t, "e.txt", "# nothing\n")},
-		"absent.txt: no such file":                           {"blocklist", "absent.txt"},
-		"no list has the id \"nobody\", and 0 have the name": {"nobody", good},
-		"and 2 have the name: [":                             {"twice", good},
+		"geo.txt:2: \"AQ\" does not belong to a list of type IP": {"blocklist", file(t, "geo.txt", "\nAQ\n")},
+		"/b.txt:3: \"nonsense\" is neither":                      {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/c.txt:3: \"nonsense\" is neither":                      {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/d.txt:4: \"desired[9]\" is neither":                    {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},
+		"/e.txt:2: the feed ends without an entry":               {"blocklist", good, file(t, "e.txt", "# nothing\n")},
+		"absent.txt: no such file":                               {"blocklist", "absent.txt"},
+		"no list has the id \"nobody\", and 0 have the name":     {"nobody", good},
+		"and 2 have the name: [":                                 {"twice", good},
 	} {
 		code, stdout, stderr := blocklist(t, append([]string{"-apply"}, args...)...)
 		assert.Equal(t, program.Failed, code, want)
@@ -343,6 +341,55 @@ func TestRefused(t *testing.T) {
 		assert.Empty(t, stdout)
 	}
 	assert.Equal(t, held, srv.Entries(list))
+}
+
+// A feed that shrank changes nothing. The error names the flag and what allows the plan; the plan is printed all the same.
+func TestRemovalsAreGuarded(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	good, few := file(t, "feed.txt", wanted), file(t, "few.txt", "192.0.2.1\n192.0.2.2\n")
+	saved := filepath.Join(t.TempDir(), "plan.json")
+	for _, tt := range []struct {
+		want, plan string
+		args       []string
+	}{
+		{
+			"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, and at most 2 may be (default); set -max-remove to \"3\" or \"60%\" to allow it\n",
+			"add 0, remove 3, keep 2",
+			[]string{"-apply", "blocklist", few},
+		},
+		{"at most 1 may be (20%); set -max-remove to \"3\" or \"60%\" to allow it\n", "remove 3", []string{"-max-remove", "20%", "blocklist", few}},
+		{"at most 2 may be (2); set", "remove 3", []string{"-max-remove", "2", "-save-plan", saved, "blocklist", few}},
+		{"at most 0 may be (none); set -max-remove to \"1\" or \"20%\" to allow it\n", "\n- 198.51.100.0/24\n", []string{"-apply", "-max-remove", "none", "blocklist", good}},
+		{"at most 0 may be (none); set", `"max_remove":"none"`, []string{"-apply", "-json", "-max-remove", "none", "blocklist", good}},
+	} {
+		code, stdout, stderr := blocklist(t, tt.args...)
+		assert.Equal(t, beyond, code, tt.want)
+		assert.Contains(t, stderr, tt.want)
+		assert.Contains(t, stdout, tt.plan)
+	}
+	assert.NoFileExists(t, saved)
+	assert.Equal(t, held, srv.Entries(list))
+
+	for _, limit := range []string{"3", "60%", "all"} {
+		code, _, stderr := blocklist(t, "-max-remove", limit, "-save-plan", saved, "blocklist", few)
+		assert.Equal(t, 4, code, stderr)
+	}
+	text, err := os.ReadFile(saved)
+	require.NoError(t, err)
+	edited := file(t, "edited.json", strings.Replace(string(text), `"max_remove": "all"`, `"max_remove": "1"`, 1))
+	code, _, stderr := blocklist(t, "-apply-plan", edited)
+	assert.Equal(t, beyond, code)
+	assert.Contains(t, stderr, "nothing was changed, plan again: webdelivery: plan refused: MaxRemove: 3 of 5")
+	edited = file(t, "edited.json", strings.Replace(string(text), `"keep": 2`, `"keep": -2`, 1))
+	code, _, stderr = blocklist(t, "-apply-plan", edited)
+	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, "invalid plan: makes no sense")
+	assert.Equal(t, held, srv.Entries(list))
+
+	srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden}) // a call that fails is another exit code
+	code, _, _ = blocklist(t, "-apply", "blocklist", few)
+	assert.Equal(t, program.Failed, code)
 }
 
 // A feed that is cut inside its last line, as the end of its connection cuts it, changes nothing.
@@ -392,9 +439,10 @@ func TestAdditionsAreGuarded(t *testing.T) {
 	} {
 		feed := file(t, "feed.txt", before+tt.added)
 		code, stdout, stderr := blocklist(t, append(append([]string{"-apply"}, tt.args...), "blocklist", feed)...)
-		assert.Equal(t, program.Failed, code, want)
+		assert.Equal(t, beyond, code, want)
 		assert.Contains(t, stderr, strings.ReplaceAll(want, "FEED", feed))
-		assert.Empty(t, stdout)
+		assert.Contains(t, stdout, "IP list blocklist (", "the plan is shown")
+		assert.Contains(t, stdout, "\n+ ")
 	}
 	assert.Equal(t, held, srv.Entries(list))
 
@@ -412,26 +460,27 @@ func TestMisuse(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	for want, args := range map[string][]string{
-		"LIST and FEED are needed":                 nil,
-		"LIST and FEED are":                        {"blocklist"},
-		"flag provided but not defined: -x":        {"-x"},
-		"-max-remove 1.5 is not between 0 and 1":   {"-max-remove", "1.5", "blocklist", "feed.txt"},
-		"-max-remove -1 is not":                    {"-max-remove", "-1", "blocklist", "feed.txt"},
-		"-max-remove NaN is not":                   {"-max-remove", "NaN", "blocklist", "feed.txt"},
-		"-max-add 0 is below 1":                    {"-max-add", "0", "blocklist", "feed.txt"},
-		"-widest-ipv4 -1 is not between 0 and 32":  {"-widest-ipv4", "-1", "blocklist", "feed.txt"},
-		"-widest-ipv4 33 is not":                   {"-widest-ipv4", "33", "blocklist", "feed.txt"},
-		"-widest-ipv6 -1 is not between 0 and 128": {"-widest-ipv6", "-1", "blocklist", "feed.txt"},
-		"-widest-ipv6 129 is not":                  {"-widest-ipv6", "129", "blocklist", "feed.txt"},
-		"-format \"xml\" is none of":               {"-format", "xml", "blocklist", "feed.txt"},
-		"-apply-plan takes no LIST":                {"-apply-plan", "plan.json", "blocklist"},
+		"LIST and FEED are needed":                   nil,
+		"LIST and FEED are":                          {"blocklist"},
+		"flag provided but not defined: -x":          {"-x"},
+		"-max-remove \"0.2\" is none of none, all, ": {"-max-remove", "0.2", "blocklist", "feed.txt"},
+		"-max-remove \"-1\" is none":                 {"-max-remove", "-1", "blocklist", "feed.txt"},
+		"-max-remove \"101%\" is none":               {"-max-remove", "101%", "blocklist", "feed.txt"},
+		"-max-remove \"half\" is none":               {"-max-remove", "half", "blocklist", "feed.txt"},
+		"-max-add 0 is below 1":                      {"-max-add", "0", "blocklist", "feed.txt"},
+		"-widest-ipv4 -1 is not between 0 and 32":    {"-widest-ipv4", "-1", "blocklist", "feed.txt"},
+		"-widest-ipv4 33 is not":                     {"-widest-ipv4", "33", "blocklist", "feed.txt"},
+		"-widest-ipv6 -1 is not between 0 and 128":   {"-widest-ipv6", "-1", "blocklist", "feed.txt"},
+		"-widest-ipv6 129 is not":                    {"-widest-ipv6", "129", "blocklist", "feed.txt"},
+		"-format \"xml\" is none of":                 {"-format", "xml", "blocklist", "feed.txt"},
+		"-apply-plan takes no LIST":                  {"-apply-plan", "plan.json", "blocklist"},
 	} {
 		code, stdout, stderr := blocklist(t, args...)
 		assert.Equal(t, program.Misuse, code, want)
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
 	}
-	for _, flag := range []string{"-max-remove=0.2", "-max-add=1", "-widest-ipv4=8", "-widest-ipv6=19", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
+	for _, flag := range []string{"-max-remove=20%", "-max-add=1", "-widest-ipv4=8", "-widest-ipv6=19", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
 		code, stdout, stderr := blocklist(t, "-wait", "-apply-plan", "plan.json", flag)
 		assert.Equal(t, program.Misuse, code, flag)
 		assert.Contains(t, stderr, "-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
@@ -465,7 +514,7 @@ func TestHelp(t *testing.T) {
 	code, _, stderr := blocklist(t, "-h")
 	assert.Equal(t, program.Done, code)
 	assert.True(t, strings.HasPrefix(stderr, "Blocklist keeps a network list true"), stderr)
-	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes: 0 ", "WEBDELIVERY_BASE_URL", "-max-remove part", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "At most 20 entries each way", "a name says that the first line has names"} {
+	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes: 0 ", "WEBDELIVERY_BASE_URL", "-max-remove limit", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "At most 20 entries each way", "a name says that the first line has names"} {
 		assert.Contains(t, stderr, want)
 	}
 	assert.NotContains(t, stderr, "package main")

@@ -27,6 +27,12 @@ func Expand(template string, ids ...string) (string, error) {
 	return b.String(), nil
 }
 
+// Fits reports whether an id can be one element of a path, so that Expand takes it.
+func Fits(id string) bool {
+	_, err := escapeSegment("", id)
+	return err == nil
+}
+
 // Clean checks an escaped absolute path and brings its escapes into one form, so that two spellings of one path are
 // equal. Returns *Error if an element is empty, "." or "..", also behind an escape, or if an escape is bad.
 func Clean(field, path string) (string, error) {

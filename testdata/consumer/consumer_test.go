@@ -80,6 +80,8 @@ func TestExplain(t *testing.T) {
 		"the cause": cause,
 		"/tasks":    &webdelivery.Error{Method: "GET", Path: "/tasks", StatusCode: 404},
 		"Page":      &webdelivery.ValidationError{Field: "Page", Reason: "is below 0"},
+		"poisoned":  &webdelivery.PlanError{Field: "WidestIPv4", Reason: "poisoned"},
+		"MaxRemove": &webdelivery.TooManyRemovalsError{PlanError: webdelivery.PlanError{Field: "MaxRemove"}, Remove: 2, Size: 2},
 		"refused":   &webdelivery.PartialError{NotAccepted: []string{"refused"}, Err: cause},
 		"www":       &webdelivery.QueueError{URIs: []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/")}, Err: cause},
 		"task-1":    &webdelivery.TaskError{Task: &webdelivery.Task{ID: "task-1", ErrorInfo: &webdelivery.ErrorInfo{}}},

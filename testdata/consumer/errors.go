@@ -17,7 +17,7 @@ func explain(err error) string {
 		webdelivery.ErrBadRequest, webdelivery.ErrUnauthorized, webdelivery.ErrForbidden, webdelivery.ErrNotFound,
 		webdelivery.ErrRateLimited, webdelivery.ErrServer, webdelivery.ErrInvalid, webdelivery.ErrBadReply,
 		webdelivery.ErrRedirect, webdelivery.ErrResponseTooLarge, webdelivery.ErrQueueClosed, webdelivery.ErrRefusedTogether,
-		webdelivery.ErrPlanStale,
+		webdelivery.ErrPlanStale, webdelivery.ErrPlanRefused, webdelivery.ErrTooManyRemovals,
 	} {
 		if errors.Is(err, sentinel) {
 			fmt.Println(sentinel)
@@ -28,7 +28,7 @@ func explain(err error) string {
 	case webdelivery.OutcomeNotApplied, webdelivery.OutcomeApplied, webdelivery.OutcomeUnknown:
 		fmt.Println(outcome.String())
 	}
-	for _, look := range []func(error) string{ofCalls, ofWaits, ofReading, ofLimits, wrong} {
+	for _, look := range []func(error) string{ofCalls, ofPlans, ofWaits, ofReading, ofLimits, wrong} {
 		if text := look(err); text != "" {
 			return text
 		}
@@ -57,6 +57,25 @@ func ofCalls(err error) string {
 	case errors.As(err, &call):
 		return logged(call.LogValue()) + fmt.Sprint(call.Error(), call.StatusCode, call.Code, call.Method, call.Path,
 			call.Description, call.Body, call.Header, call.Attempts, call.Is(webdelivery.ErrServer), call.Unwrap())
+	}
+	return ""
+}
+
+// ofPlans explains why a list stays as it is.
+func ofPlans(err error) string {
+	var (
+		tooMany *webdelivery.TooManyRemovalsError
+		refused *webdelivery.PlanError
+	)
+	switch {
+	case errors.As(err, &tooMany):
+		refused = &tooMany.PlanError
+		var limit webdelivery.RemovalLimit = tooMany.Limit
+		return logged(tooMany.LogValue()) + fmt.Sprint(tooMany.Error(), tooMany.Remove, tooMany.Allowed, tooMany.Size, limit,
+			tooMany.Is(webdelivery.ErrTooManyRemovals), tooMany.Unwrap() == error(refused), refused.Plan)
+	case errors.As(err, &refused):
+		return logged(refused.LogValue()) + fmt.Sprint(refused.Error(), refused.Field, refused.Reason, refused.Plan,
+			refused.Is(webdelivery.ErrPlanRefused))
 	}
 	return ""
 }

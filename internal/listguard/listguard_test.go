@@ -1,0 +1,119 @@
+package listguard_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/listguard"
+)
+
+// How many entries may go by default: a fifth, of a small list up to three, and never more than half.
+func TestTheDefaultOfRemovals(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]int{
+		0: 0, 1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 7: 3, 8: 3, 9: 3, 10: 3, 11: 3, 12: 3,
+		15: 3, 19: 3, 20: 4, 24: 4, 25: 5, 100: 20, 50_000: 10_000,
+	} {
+		most, ok := listguard.Removals(listguard.Default, size)
+		assert.True(t, ok)
+		assert.Equal(t, want, most, "of %d", size)
+	}
+}
+
+// A share that was written is what it says: rounded down, without a few entries more for small lists.
+func TestRemovals(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		limit string
+		size  int
+		want  int
+	}{
+		{"none", 100, 0},
+		{"all", 100, 100},
+		{"0", 100, 0},
+		{"7", 100, 7},
+		{"7", 3, 7},
+		{"20%", 100, 20},
+		{"20%", 4, 0},
+		{"20%", 5, 1},
+		{"33%", 2, 0},
+		{"33%", 3, 0},
+		{"33.4%", 3, 1},
+		{"50%", 3, 1},
+		{"0%", 100, 0},
+		{"100%", 3, 3},
+		{"29%", 100, 29},
+		{"30.0%", 10, 3},
+		{listguard.Share(1. / 3), 30, 10},
+	} {
+		most, ok := listguard.Removals(tt.limit, tt.size)
+		assert.True(t, ok, tt.limit)
+		assert.Equal(t, tt.want, most, "%s of %d", tt.limit, tt.size)
+	}
+	for _, text := range []string{
+		"", "half", "Default", "+5", "-1", "1e1%", ".5%", "5.%", "0.2", "100.1%", "1%%", "%", " 5", "NaN%", "99999999999999999999",
+		listguard.Share(-0.01), listguard.Share(1.01), listguard.Share(math.NaN()), listguard.Share(math.Inf(1)),
+	} {
+		_, ok := listguard.Removals(text, 100)
+		assert.False(t, ok, text)
+	}
+}
+
+// Both limits that are recommended allow the removal, whatever the quotient; the share is the smallest of its steps.
+func TestAllowRemovals(t *testing.T) {
+	t.Parallel()
+	for size := 1; size <= 120; size++ {
+		for n := 1; n <= size; n++ {
+			number, share := listguard.AllowRemovals(n, size)
+			assert.Equal(t, fmt.Sprint(n), number)
+			most, ok := listguard.Removals(share, size)
+			require.True(t, ok)
+			assert.Equal(t, n, most, "%s of %d", share, size)
+		}
+	}
+	_, share := listguard.AllowRemovals(3, 7)
+	assert.Equal(t, "42.86%", share)
+}
+
+// What is too many or too wide is yielded with its option, the entry, its place and the value that allows it.
+func TestRefusedAdditions(t *testing.T) {
+	t.Parallel()
+	bounds := listguard.Additions{Most: 10, WidestIPv4: 8, WidestIPv6: 19}
+	free := listguard.Additions{Most: 10, WidestIPv4: listguard.AnyWidth, WidestIPv6: listguard.AnyWidth}
+	const mapped = "it holds all IPv4 addresses in their IPv6 form"
+	for _, tt := range []struct {
+		bounds listguard.Additions
+		added  []string
+		want   []string
+	}{
+		{bounds, []string{"10.0.0.0/8", "2001:c000::/19", "192.0.2.1", "DE", "x y"}, nil},
+		{bounds, []string{"192.0.2.1", "10.0.0.0/7"}, []string{
+			"WidestIPv4: 10.0.0.0/7 (1) would be added, and /8 is the widest IPv4 range that may be; set WidestIPv4 to 7 to allow it",
+		}},
+		{bounds, []string{"2001:c000::/18"}, []string{
+			"WidestIPv6: 2001:c000::/18 (0) would be added, and /19 is the widest IPv6 range that may be; set WidestIPv6 to 18 to allow it",
+		}},
+		{bounds, []string{"::/0"}, []string{
+			"WidestIPv6: ::/0 (0) would be added, and /19 is the widest IPv6 range that may be; set WidestIPv6 to -1 to allow it",
+			"WidestIPv4: ::/0 (0) would be added, " + mapped + ", and /8 is the widest IPv4 range that may be added; set WidestIPv4 to -1 to allow it",
+		}},
+		{listguard.Additions{Most: 1, WidestIPv4: 8}, []string{"0.0.0.0/0", "DE"}, []string{
+			"MaxAdd: 2 entries would be added, for example 0.0.0.0/0 (0), and at most 1 may be; set MaxAdd to 2 to allow it",
+			"WidestIPv4: 0.0.0.0/0 (0) would be added, and /8 is the widest IPv4 range that may be; set WidestIPv4 to -1 to allow it",
+		}},
+		{free, []string{"0.0.0.0/0", "::/0"}, nil},
+	} {
+		var got []string
+		for option, reason := range tt.bounds.Refused(tt.added, func(i int) string { return fmt.Sprint(i) }) {
+			got = append(got, option+": "+reason)
+		}
+		assert.Equal(t, tt.want, got)
+		for range tt.bounds.Refused(tt.added, func(int) string { return "" }) {
+			break // a caller may have heard enough
+		}
+	}
+}
