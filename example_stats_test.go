@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"time"
@@ -30,6 +31,55 @@ func exampleStatistics() (client *webdelivery.Client, stop func()) {
 		panic(err)
 	}
 	return client, func() { _ = service.Close() }
+}
+
+// An export that was stopped goes on from its cursor, in another process too.
+func ExampleStatsService_NewExport() {
+	client, stop := exampleStatistics()
+	defer stop()
+	ctx := context.Background()
+	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	query := webdelivery.EventsQuery{
+		Dimensions: []string{webdelivery.DimEventTimestamp, webdelivery.DimClientIP}, Start: end.Add(-time.Hour), End: end,
+	}
+
+	export := client.Stats.NewExport(query, webdelivery.Cursor{})
+	for row, err := range export.Rows(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(row.At(0), row.At(1))
+		if export.Cursor().Rows() == 3 {
+			break // as if the process were stopped here
+		}
+	}
+	stored, err := json.Marshal(export.Cursor()) // write it to a file, behind the rows
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	var cursor webdelivery.Cursor
+	if err := json.Unmarshal(stored, &cursor); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("go on after", cursor.Rows(), "events, at", cursor.Time().Format(time.TimeOnly))
+	for row, err := range client.Stats.NewExport(query, cursor).Rows(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(row.At(0), row.At(1))
+	}
+	// Output:
+	// 2026-11-20T11:55:00.000 192.0.2.1
+	// 2026-11-20T11:56:00.000 192.0.2.2
+	// 2026-11-20T11:57:00.000 192.0.2.3
+	// go on after 3 events, at 11:57:00
+	// 2026-11-20T11:58:00.000 192.0.2.4
+	// 2026-11-20T11:59:00.000 192.0.2.5
 }
 
 func ExampleStatsFamily_Query() {

@@ -51,6 +51,7 @@ type Operation struct {
 
 	Bodiless bool // its responses have no body
 	InOrder  bool // its requests follow each other, so that those before a fault are known
+	Resumes  bool // it goes on after a fault in the middle of a response
 	Follows  bool // it follows the addresses of next pages
 	Shared   bool // its requests go on without a caller who gave up
 	Waits    bool // for something that may still come about when the call has failed

@@ -67,6 +67,7 @@ func statistics() []Operation {
 	type ofTrends = webdelivery.AggregatedFamily[webdelivery.TrendsQuery]
 	const base = "/stats/security/"
 	return slices.Concat(
+		exports(base+"events"),
 		plainOf(
 			family[webdelivery.EventsQuery]{"Stats.Events", base + "events", func(end time.Time) webdelivery.EventsQuery { return Events(end, EventsAsked) }, EventsAsked, allEvents, false},
 			func(c *client) *webdelivery.StatsFamily[webdelivery.EventsQuery] { return c.Stats.Events }),
@@ -90,6 +91,23 @@ func statistics() []Operation {
 				return c.Stats.TrafficShapingTopK(webdelivery.ShapingByCountry)
 			}),
 	)
+}
+
+// exports are those of raw events. Each range over one has an export of its own.
+func exports(path string) []Operation {
+	return []Operation{{
+		Name: "Export.Rows", Also: []string{"Stats.NewExport", "Export.Cursor"}, Kind: Streams, Resumes: true,
+		Method: http.MethodGet, Path: path + "/data", Requests: 2, Ahead: 1, Items: allEvents,
+		sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
+			return func(yield func(webdelivery.Row, error) bool) {
+				query := Events(use.now(), 0)
+				query.SortBy = nil
+				export := c.Stats.NewExport(query, webdelivery.Cursor{})
+				defer func() { use.Show(export, export.Cursor()) }()
+				export.Rows(ctx)(yield)
+			}
+		}),
+	}}
 }
 
 // plainOf are the operations of every family.

@@ -472,3 +472,22 @@ func TestPlansThatCannotBe(t *testing.T) {
 		assert.Equal(t, strings.Contains(tt.want, "no such column"), errors.As(err, &missing))
 	}
 }
+
+// The content of a row is that of its values, however they are written; texts, numbers and null differ.
+func TestContentOfRows(t *testing.T) {
+	t.Parallel()
+	content := func(row string) string {
+		reader := rowjson.NewReader(strings.NewReader(`{"columns":[{"name":"a"},{"name":"b"}],"rows":[`+row+`],"total_results":1}`), rowjson.Config{
+			Limit: rowjson.Limit{Bytes: 1 << 20},
+		})
+		require.True(t, reader.Next(), row)
+		return string(reader.Row().AppendContent([]byte("before")))
+	}
+	assert.Equal(t, content(`["a/b",1]`), content(` [ "\u0061\/b" , 1 ] `))
+	known := map[string]string{}
+	for _, row := range []string{`["a","bc"]`, `["ab","c"]`, `["",""]`, `["",null]`, `[null,""]`, `["1",1]`, `[1,"1"]`, `[1,1]`, `[true,1]`, `["true",1]`} {
+		assert.True(t, strings.HasPrefix(content(row), "before"))
+		assert.NotContains(t, known, content(row), row)
+		known[content(row)] = row
+	}
+}

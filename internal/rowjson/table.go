@@ -2,8 +2,11 @@ package rowjson
 
 import (
 	"bytes"
+	"encoding/binary"
 	"iter"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Row is a row of a response. The zero value has no values.
@@ -100,6 +103,18 @@ func (r Row) JSON() []byte {
 		text = append(text, r.At(i).raw...)
 	}
 	return append(text, ']')
+}
+
+// AppendContent appends what the values of the row hold. Rows of the same columns have the same content if and only if all
+// their values are of the same kind and text. How a text is escaped makes no difference.
+func (r Row) AppendContent(b []byte) []byte {
+	for i := range r.Len() {
+		value := r.At(i)
+		text := value.text()
+		b = append(b, byte(jsontext.Value(value.raw).Kind()))
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	return b
 }
 
 // Store keeps rows. It keeps them in blocks, so that no row is copied twice and no block is larger than it needs to be.

@@ -59,6 +59,9 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 		}
 		fmt.Println(ev.Time, ev.IP)
 	}
+	if err := export(ctx, stats, start, end); err != nil {
+		return err
+	}
 	var dims *webdelivery.NameList
 	if dims, err = events.Dimensions(ctx); err != nil {
 		return err
@@ -72,6 +75,31 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 		return err
 	}
 	return topK(ctx, stats, end)
+}
+
+// export goes on from a cursor that was stored.
+func export(ctx context.Context, stats *webdelivery.StatsService, start, end time.Time) error {
+	q := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[event](), Start: start, End: end}
+	var e *webdelivery.Export = stats.NewExport(q, webdelivery.Cursor{})
+	for range e.Rows(ctx) {
+		break
+	}
+	stored, err := e.Cursor().MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var cursor webdelivery.Cursor
+	if err := cursor.UnmarshalJSON(stored); err != nil {
+		return err
+	}
+	fmt.Println(cursor.Rows(), cursor.Time())
+	for ev, err := range webdelivery.Scan[event](stats.NewExport(q, cursor).Rows(ctx)) {
+		if err != nil {
+			return err
+		}
+		fmt.Println(ev.Time, ev.IP)
+	}
+	return nil
 }
 
 // values reads one in every way.

@@ -1,0 +1,522 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// eventsService answers queries of raw events by section 4.2 of the service document: a span from its start to before its
+// end, in ascending order of time, and ties in another order each time. It can break its responses.
+type eventsService struct {
+	events   []anEvent // in ascending order
+	requests []string  // their queries
+	sent     int       // rows, also those that broke
+
+	random *rand.Rand
+	pieces int // rows after which a response breaks, on average; 0: never
+	status func(request int) int
+	body   func(request int, query string) (body string, ok bool) // in place of the events
+	cap    int                                                    // most rows of a response; 0: no bound
+	total  func(request, total, rows int) int
+	broken error
+}
+
+type anEvent struct {
+	at   time.Time
+	name string
+}
+
+var exported = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// eventsOf are so many events a second, in so many seconds. Every tenth has the content of another of its millisecond.
+func eventsOf(seconds, perSecond int) []anEvent {
+	var events []anEvent
+	for i := range seconds * perSecond {
+		at := exported.Add(time.Duration(i/perSecond)*time.Second + time.Duration(i%perSecond/4*1000*4/perSecond)*time.Millisecond)
+		name := strconv.Itoa(i)
+		if i%10 == 3 && i%perSecond%4 > 0 {
+			name = events[i-1].name
+		}
+		events = append(events, anEvent{at, name})
+	}
+	return events
+}
+
+func (s *eventsService) RoundTrip(req *http.Request) (*http.Response, error) {
+	q := req.URL.Query()
+	number := len(s.requests)
+	s.requests = append(s.requests, req.URL.RawQuery)
+	resp := &http.Response{StatusCode: http.StatusOK, Request: req, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, TransferEncoding: []string{"chunked"}}
+	if s.status != nil {
+		if resp.StatusCode = s.status(number); resp.StatusCode != http.StatusOK {
+			resp.Body = io.NopCloser(strings.NewReader(`{}`))
+			return resp, nil
+		}
+	}
+	if s.body != nil {
+		if body, ok := s.body(number, req.URL.RawQuery); ok {
+			resp.Body = io.NopCloser(strings.NewReader(body))
+			return resp, nil
+		}
+	}
+	const form = "2006-01-02T15:04:05"
+	start, err := time.Parse(form, q.Get("starttime"))
+	if err != nil {
+		return nil, err
+	}
+	end, err := time.Parse(form, q.Get("endtime"))
+	if err != nil {
+		return nil, err
+	}
+	limit, err := strconv.Atoi(q.Get("limit"))
+	if err != nil {
+		return nil, err
+	}
+	if limit > 1 && q.Get("sortby") != "event_timestamp_ms" {
+		return nil, fmt.Errorf("sortby is %q", q.Get("sortby"))
+	}
+	from := slices.IndexFunc(s.events, func(e anEvent) bool { return !e.at.Before(start) })
+	if from < 0 {
+		from = len(s.events)
+	}
+	rows := s.events[from:]
+	if to := slices.IndexFunc(rows, func(e anEvent) bool { return !e.at.Before(end) }); to >= 0 {
+		rows = rows[:to]
+	}
+	total := len(rows)
+	if s.cap > 0 {
+		limit = min(limit, s.cap)
+	}
+	rows = s.shuffled(rows[:min(limit, total)])
+	if s.total != nil {
+		total = s.total(number, total, len(rows))
+	}
+	resp.Body = io.NopCloser(s.response(rows, total))
+	return resp, nil
+}
+
+// shuffled puts events of the same time into another order.
+func (s *eventsService) shuffled(events []anEvent) []anEvent {
+	events = slices.Clone(events)
+	for i := 1; i < len(events); i++ {
+		if events[i].at.Equal(events[i-1].at) && s.random.IntN(2) == 0 {
+			events[i], events[i-1] = events[i-1], events[i]
+		}
+	}
+	return events
+}
+
+// response writes the rows, and breaks within one of them.
+func (s *eventsService) response(rows []anEvent, total int) io.Reader {
+	var b bytes.Buffer
+	b.WriteString(`{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[`)
+	for i, e := range rows {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		row := fmt.Sprintf(`["%s","%s"]`, e.at.Format("2006-01-02T15:04:05.000"), e.name)
+		s.sent++
+		if s.pieces > 0 && len(rows) > 1 && s.random.IntN(s.pieces) == 0 {
+			b.WriteString(row[:1+s.random.IntN(len(row)-2)])
+			return io.MultiReader(&b, errorReader{s.broken})
+		}
+		b.WriteString(row)
+	}
+	fmt.Fprintf(&b, `],"total_results":%d}`, total)
+	return &b
+}
+
+type errorReader struct{ err error }
+
+func (r errorReader) Read([]byte) (int, error) { return 0, r.err }
+
+// anExport is an export from a service of its own in a bubble of fake time.
+type anExport struct {
+	*testing.T
+	service *eventsService
+	client  *webdelivery.Client
+	query   webdelivery.EventsQuery
+}
+
+func inExport(t *testing.T, events []anEvent, test func(e *anExport)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		e := &anExport{T: t, service: &eventsService{events: events, random: rand.New(rand.NewPCG(1, 2)), broken: io.ErrUnexpectedEOF}}
+		e.query = webdelivery.EventsQuery{Start: exported, End: exported.Add(24 * time.Hour), Dimensions: []string{"rule_id"}}
+		e.restart()
+		test(e)
+	})
+}
+
+// restart takes another client, as another process would.
+func (e *anExport) restart() {
+	e.Helper()
+	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+		webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+	require.NoError(e, err)
+	e.client = client
+}
+
+// read ranges over an export, until it has read so many rows.
+func (e *anExport) read(export *webdelivery.Export, most int) (names []string, err error) {
+	e.Helper()
+	for row, err := range export.Rows(e.Context()) {
+		if err != nil {
+			return names, err
+		}
+		at, err := row.At(0).Time()
+		require.NoError(e, err)
+		names = append(names, at.Format("15:04:05.000 ")+row.At(1).String())
+		if len(names) == most {
+			break
+		}
+	}
+	return names, nil
+}
+
+func namesOf(events []anEvent) []string {
+	names := make([]string, len(events))
+	for i, e := range events {
+		names[i] = e.at.Format("15:04:05.000 ") + e.name
+	}
+	return names
+}
+
+// Connections break within rows, ties come in another order each time, and the process is killed and started again with a
+// stored cursor: each row comes exactly once.
+func TestAnExportHasEachRowOnce(t *testing.T) {
+	t.Parallel()
+	seconds, perSecond := 3000, 100
+	if testing.Short() {
+		seconds = 300
+	}
+	inExport(t, eventsOf(seconds, perSecond), func(e *anExport) {
+		e.service.pieces = seconds * perSecond / 30
+		var stored []byte
+		var got []string
+		for restarts := 0; ; restarts++ {
+			var cursor webdelivery.Cursor
+			if stored != nil {
+				require.NoError(e, json.Unmarshal(stored, &cursor))
+			}
+			e.restart()
+			export := e.client.Stats.NewExport(e.query, cursor)
+			most := 1 + e.service.random.IntN(len(e.service.events)/5)
+			names, err := e.read(export, most)
+			require.NoError(e, err)
+			got = append(got, names...)
+			cursor = export.Cursor()
+			require.Equal(e, int64(len(got)), cursor.Rows())
+			stored, err = json.Marshal(cursor)
+			require.NoError(e, err)
+			if len(names) < most {
+				assert.Greater(e, restarts, 5)
+				break
+			}
+		}
+		want := namesOf(e.service.events)
+		slices.Sort(want)
+		slices.Sort(got)
+		assert.True(e, slices.Equal(want, got))
+		assert.Greater(e, len(e.service.requests), 30)
+	})
+}
+
+// A break costs the rows of two seconds, and not the export.
+func TestWhatABreakCosts(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(1000, 20), func(e *anExport) {
+		e.service.pieces = 2000
+		names, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
+		require.NoError(e, err)
+		assert.Len(e, names, 20_000)
+		breaks := len(e.service.requests) - 2 // one more for the total, one for the rows
+		assert.Greater(e, breaks, 2)
+		assert.LessOrEqual(e, e.service.sent, 20_000+breaks*(2*20+1)+len(e.service.requests))
+	})
+}
+
+// Without a break an export takes two requests: one for the total, one for the rows.
+func TestRequestsOfAnExport(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(3, 10), func(e *anExport) {
+		e.query.Limit = 5 // is ignored
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		names, err := e.read(export, math.MaxInt)
+		require.NoError(e, err)
+		assert.ElementsMatch(e, namesOf(e.service.events), names)
+		const query = "dimensions=rule_id&endtime=2026-11-21T12%3A00%3A00&limit="
+		const sorted = "&sortby=event_timestamp_ms&starttime=2026-11-20T12%3A00%3A00"
+		assert.Equal(e, []string{query + "1" + sorted, query + "1030" + sorted}, e.service.requests)
+		assert.Equal(e, exported.Add(2800*time.Millisecond), export.Cursor().Time())
+
+		e.service.requests = nil
+		e.service.events = append(e.service.events, anEvent{exported.Add(3 * time.Second), "new"})
+		names, err = e.read(export, math.MaxInt)
+		require.NoError(e, err)
+		assert.Equal(e, []string{"12:00:03.000 new"}, names, "a later range goes on")
+		const later = "&sortby=event_timestamp_ms&starttime=2026-11-20T12%3A00%3A01"
+		assert.Equal(e, []string{query + "1" + later, query + "1021" + later, query + "1" + sorted}, e.service.requests)
+	})
+}
+
+// Rows that arrive late with a time before the position are missing, and the export says how many.
+func TestLateRows(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(20, 10), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		first, err := e.read(export, 105) // up to the middle of the eleventh second
+		require.NoError(e, err)
+		e.service.events = append(e.service.events, anEvent{exported.Add(8 * time.Second), "lost"}, anEvent{exported.Add(9500 * time.Millisecond), "late"})
+		slices.SortStableFunc(e.service.events, func(a, b anEvent) int { return a.at.Compare(b.at) })
+		rest, err := e.read(export, math.MaxInt)
+		var incomplete *webdelivery.IncompleteError
+		require.ErrorAs(e, err, &incomplete)
+		assert.Equal(e, webdelivery.IncompleteError{Got: 201, Total: 202}, *incomplete)
+		assert.Contains(e, rest, "12:00:09.500 late")
+		assert.Len(e, append(first, rest...), 201)
+	})
+}
+
+// Rows that arrive while an export reads, behind its position, are part of it.
+func TestAnExportOfALiveSpan(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(20, 100), func(e *anExport) {
+		e.service.pieces = 300
+		all := e.service.events
+		e.service.events = all[:500]
+		e.service.status = func(request int) int {
+			e.service.events = all[:min(len(all), 500+100*request)]
+			return http.StatusOK
+		}
+		export, got := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), []string(nil)
+		for len(got) < len(all) {
+			names, err := e.read(export, math.MaxInt)
+			require.NoError(e, err)
+			got = append(got, names...)
+		}
+		assert.ElementsMatch(e, namesOf(all), got)
+	})
+}
+
+// A service that is down for a while between two responses does not end an export; a refusal does, and so does an outage of
+// more than 5 minutes.
+func TestWhatEndsAnExport(t *testing.T) {
+	t.Parallel()
+	from := func(request int, status int) func(int) int {
+		return func(n int) int {
+			if n >= request {
+				return status
+			}
+			return http.StatusOK
+		}
+	}
+	for name, tc := range map[string]struct {
+		prepare func(s *eventsService)
+		is      error
+		got     int // rows; -1: some
+		within  time.Duration
+	}{
+		"the first request fails": {func(s *eventsService) { s.status = from(0, 503) }, webdelivery.ErrServer, 0, time.Minute},
+		"down for ever":           {func(s *eventsService) { s.status = from(2, 503) }, webdelivery.ErrServer, -1, 6 * time.Minute},
+		"refused later":           {func(s *eventsService) { s.status = from(2, 404) }, webdelivery.ErrNotFound, -1, time.Minute},
+		"down for some minutes": {func(s *eventsService) {
+			s.status = func(n int) int {
+				if n >= 2 && n < 80 {
+					return http.StatusBadGateway
+				}
+				return http.StatusOK
+			}
+		}, nil, 1000, 5 * time.Minute},
+		"a page of HTML for a while": {func(s *eventsService) {
+			s.body = func(n int, _ string) (string, bool) { return "<html>", n == 2 || n == 3 }
+		}, nil, 1000, time.Minute},
+		"HTML for ever": {func(s *eventsService) {
+			s.body = func(n int, _ string) (string, bool) { return "<html>", n >= 2 }
+		}, webdelivery.ErrBadReply, -1, time.Minute},
+		"a response that is not sorted": {func(s *eventsService) {
+			slices.Reverse(s.events)
+			s.pieces = 0
+		}, webdelivery.ErrBadReply, -1, time.Minute},
+		"no event_timestamp_ms": {func(s *eventsService) {
+			s.body = func(int, string) (string, bool) {
+				return `{"columns":[{"name":"rule_id"}],"rows":[["a"]],"total_results":1}`, true
+			}
+		}, webdelivery.ErrBadReply, 0, time.Minute},
+		"a time that is none": {func(s *eventsService) {
+			s.body = func(int, string) (string, bool) {
+				return `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["noon"]],"total_results":1}`, true
+			}
+		}, webdelivery.ErrBadReply, 0, time.Minute},
+		"other columns": {func(s *eventsService) {
+			s.body = func(n int, _ string) (string, bool) {
+				return `{"columns":[{"name":"event_timestamp_ms"},{"name":"domain"}],"rows":[["2026-11-20T13:00:00","a"]],"total_results":1}`, n == 2
+			}
+		}, webdelivery.ErrBadReply, -1, time.Minute},
+		"a service that bounds its responses": {func(s *eventsService) { s.cap, s.pieces = 150, 0 }, nil, 1000, time.Minute},
+		"one that bounds its totals as well": {func(s *eventsService) {
+			s.cap, s.pieces = 150, 0
+			s.total = func(_, total, _ int) int { return min(total, 150) }
+		}, nil, -1, time.Minute},
+		"a total that the limit bounds": {func(s *eventsService) {
+			s.events = eventsOf(100, 40)
+			s.total = func(_, _, rows int) int { return rows }
+		}, nil, 4000, time.Minute},
+		"more is announced than comes": {func(s *eventsService) {
+			s.pieces = 0
+			s.total = func(_, total, _ int) int { return total + 1 }
+		}, &webdelivery.IncompleteError{}, 1000, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inExport(t, eventsOf(100, 10), func(e *anExport) {
+				e.service.pieces = 400
+				tc.prepare(e.service)
+				began := time.Now()
+				got, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
+				assert.LessOrEqual(e, time.Since(began), tc.within)
+				incomplete := (*webdelivery.IncompleteError)(nil)
+				switch {
+				case tc.is == nil:
+					require.NoError(e, err)
+				case errors.As(tc.is, &incomplete):
+					require.ErrorAs(e, err, &incomplete)
+				default:
+					require.ErrorIs(e, err, tc.is)
+					assert.Equal(e, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+				}
+				if tc.got >= 0 {
+					assert.Len(e, got, tc.got)
+				} else {
+					assert.NotEmpty(e, got)
+				}
+				slices.Sort(got)
+				want := namesOf(e.service.events)
+				slices.Sort(want)
+				for _, name := range got {
+					i := slices.Index(want, name)
+					require.GreaterOrEqual(e, i, 0, "%s came twice", name)
+					want = slices.Delete(want, 0, i+1)
+				}
+			})
+		})
+	}
+}
+
+// The context of a range ends its waits.
+func TestTheContextEndsAnExport(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(100, 10), func(e *anExport) {
+		e.service.pieces = 400
+		e.service.status = func(n int) int { return map[bool]int{true: 503, false: 200}[n >= 2] }
+		ctx, cancel := context.WithTimeout(e.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		export, rows := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), 0
+		for _, err := range export.Rows(ctx) {
+			if err != nil {
+				require.ErrorIs(e, err, context.DeadlineExceeded)
+				continue
+			}
+			rows++
+		}
+		assert.Equal(e, time.Minute, time.Since(began))
+		assert.Equal(e, int64(rows), export.Cursor().Rows())
+	})
+}
+
+// What is wrong with the arguments of an export is said when it is read, and nothing is sent.
+func TestArgumentsOfAnExport(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(2, 2), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		_, err := e.read(export, math.MaxInt)
+		require.NoError(e, err)
+		cursor := export.Cursor()
+		e.service.requests = nil
+		for field, change := range map[string]func(q *webdelivery.EventsQuery){
+			"sortby":     func(q *webdelivery.EventsQuery) { q.SortBy = []webdelivery.Sort{webdelivery.Desc("rule_id")} },
+			"dimensions": func(q *webdelivery.EventsQuery) { q.Dimensions = nil },
+			"endtime":    func(q *webdelivery.EventsQuery) { q.End = q.Start },
+			"cursor":     func(q *webdelivery.EventsQuery) { q.Dimensions = []string{"domain"} },
+			"cursor ":    func(q *webdelivery.EventsQuery) { q.Start = q.Start.Add(-time.Hour) },
+			"cursor  ":   func(q *webdelivery.EventsQuery) { q.End = q.Start.Add(time.Second) },
+		} {
+			query := e.query
+			change(&query)
+			wrong := e.client.Stats.NewExport(query, cursor)
+			_, err := e.read(wrong, 1)
+			var invalid *webdelivery.ValidationError
+			require.ErrorAs(e, err, &invalid)
+			assert.Equal(e, strings.TrimSpace(field), invalid.Field)
+			assert.Equal(e, cursor, wrong.Cursor(), "the cursor is not lost")
+		}
+		assert.Empty(e, e.service.requests)
+		query := e.query
+		query.End = query.End.Add(time.Hour)
+		_, err = e.read(e.client.Stats.NewExport(query, cursor), 1)
+		require.NoError(e, err, "the end may be another one")
+		for range export.Rows(e.Context()) { // nothing is new
+			e.Error("a row that is known")
+		}
+	})
+}
+
+// One loop at a time ranges over an export.
+func TestTwoLoopsOverAnExport(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(2, 2), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		rows := export.Rows(e.Context())
+		for range rows {
+			_, err := e.read(export, 1)
+			require.ErrorIs(e, err, webdelivery.ErrInvalid)
+		}
+		assert.Equal(e, int64(4), export.Cursor().Rows())
+	})
+}
+
+// What is no cursor is refused, and the zero cursor is null.
+func TestStoredCursors(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(webdelivery.Cursor{})
+	require.NoError(t, err)
+	assert.Equal(t, "null", string(text))
+	var cursor webdelivery.Cursor
+	require.NoError(t, json.Unmarshal(text, &cursor))
+	assert.Zero(t, cursor)
+	assert.Zero(t, cursor.Rows())
+	assert.Zero(t, cursor.Time())
+	for text, ok := range map[string]bool{
+		`{"version":1,"query":"a","columns":["b"],"position":{"rows":0}}`:  true,
+		`{"version":2,"query":"a","columns":["b"],"position":{"rows":0}}`:  false,
+		`{"version":1,"columns":["b"],"position":{"rows":0}}`:              false,
+		`{"version":1,"query":"a","columns":["b"]}`:                        false,
+		`{"version":1,"query":"a","columns":["b"],"position":{"rows":-1}}`: false,
+		`{}`: false, `7`: false, `[]`: false,
+	} {
+		if err := json.Unmarshal([]byte(text), &cursor); ok {
+			require.NoError(t, err, text)
+		} else {
+			require.ErrorIs(t, err, webdelivery.ErrInvalid, text)
+		}
+	}
+}

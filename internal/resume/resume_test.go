@@ -1,0 +1,216 @@
+package resume_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/resume"
+)
+
+// row is a row at so many milliseconds after a full second, with a name that is its content.
+type row struct {
+	ms   int
+	name string
+}
+
+var second = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func (r row) at() time.Time { return second.Add(time.Duration(r.ms) * time.Millisecond) }
+
+func (r row) sum() (s resume.Sum) {
+	copy(s[:], r.name)
+	return s
+}
+
+// read gives a response to a position and returns the names that are new.
+func read(t *testing.T, p *resume.Position, rows ...row) string {
+	t.Helper()
+	var names []string
+	replay := p.Replay()
+	for _, r := range rows {
+		isNew, err := replay.Take(r.at(), r.sum())
+		require.NoError(t, err)
+		if isNew {
+			names = append(names, r.name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// A response repeats rows of the last two seconds, and what it repeats is known.
+func TestWhatIsNew(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		first, second []row
+		want          string // of the second response
+	}{
+		"nothing before": {nil, []row{{0, "a"}, {1, "b"}}, "a b"},
+		"the same":       {[]row{{0, "a"}, {1, "b"}}, []row{{0, "a"}, {1, "b"}}, ""},
+		"and more":       {[]row{{0, "a"}, {1, "b"}}, []row{{0, "a"}, {1, "b"}, {2, "c"}, {9000, "d"}}, "c d"},
+		"ties in another order, of which some were not reached": {
+			[]row{{5, "a"}, {5, "b"}}, []row{{5, "c"}, {5, "b"}, {5, "d"}, {5, "a"}}, "c d",
+		},
+		"equal rows, as often as they come": {[]row{{5, "a"}, {5, "a"}}, []row{{5, "a"}, {5, "a"}, {5, "a"}, {5, "b"}}, "a b"},
+		"a late row in between":             {[]row{{5, "a"}, {900, "b"}}, []row{{5, "a"}, {400, "late"}, {900, "b"}, {901, "c"}}, "late c"},
+		"of the second before the last":     {[]row{{500, "a"}, {1500, "b"}}, []row{{500, "a"}, {500, "c"}, {1500, "b"}}, "c"},
+		"earlier than asked for":            {[]row{{500, "a"}, {2500, "b"}}, []row{{500, "a"}, {999, "x"}, {2500, "b"}, {2600, "c"}}, "c"},
+		"the first of the second before":    {[]row{{1000, "a"}, {2999, "b"}}, []row{{1000, "a"}, {2999, "b"}}, ""},
+		"the same content at another time":  {[]row{{0, "a"}, {4000, "a"}}, []row{{4000, "a"}, {4000, "a"}, {7000, "a"}}, "a a"},
+		"rows that are gone":                {[]row{{0, "a"}, {1, "b"}}, []row{{1, "b"}, {2, "c"}}, "c"},
+		"before 1970": {
+			[]row{{-2_000_000_000_500, "a"}}, []row{{-2_000_000_000_500, "a"}, {-2_000_000_000_499, "b"}}, "b",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var p resume.Position
+			read(t, &p, tc.first...)
+			assert.Equal(t, tc.want, read(t, stored(t, &p), tc.second...), "from a stored position")
+			rows := p.Rows()
+			assert.Equal(t, tc.want, read(t, &p, tc.second...))
+			assert.Equal(t, rows+int64(len(strings.Fields(tc.want))), p.Rows())
+			assert.Empty(t, read(t, &p, tc.second...), "once more")
+		})
+	}
+}
+
+func stored(t *testing.T, p *resume.Position) *resume.Position {
+	t.Helper()
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	read := new(resume.Position)
+	require.NoError(t, json.Unmarshal(text, read))
+	assert.Equal(t, p, read)
+	return read
+}
+
+// A request begins at a whole second, one second before the last row.
+func TestWhereToAskAgain(t *testing.T) {
+	t.Parallel()
+	var p resume.Position
+	assert.Zero(t, p.From())
+	assert.Zero(t, p.Last())
+	for ms, want := range map[int]int{1: -1000, 999: -1000, 1000: 0, 61_700: 60_000} {
+		p := resume.Position{}
+		read(t, &p, row{ms, "a"})
+		assert.Equal(t, row{ms: want}.at(), p.From())
+		assert.Equal(t, row{ms: ms}.at(), p.Last())
+	}
+}
+
+// The position does not move back for a late row.
+func TestALateRowDoesNotMoveThePosition(t *testing.T) {
+	t.Parallel()
+	var p resume.Position
+	read(t, &p, row{900, "a"})
+	read(t, &p, row{100, "late"}, row{900, "a"})
+	assert.Equal(t, row{ms: 900}.at(), p.Last())
+	assert.Equal(t, int64(2), p.Rows())
+}
+
+func TestRowsThatAreNotAscending(t *testing.T) {
+	t.Parallel()
+	replay := new(resume.Position).Replay()
+	_, err := replay.Take(row{ms: 2}.at(), resume.Sum{})
+	require.NoError(t, err)
+	_, err = replay.Take(row{ms: 1}.at(), resume.Sum{})
+	require.ErrorIs(t, err, resume.ErrNotAscending)
+}
+
+// A clone stays as it is.
+func TestClone(t *testing.T) {
+	t.Parallel()
+	var p resume.Position
+	read(t, &p, row{0, "a"}, row{1500, "b"})
+	clone := p.Clone()
+	read(t, &p, row{1500, "b"}, row{1500, "c"}, row{9000, "d"})
+	assert.Equal(t, int64(2), clone.Rows())
+	assert.Equal(t, row{ms: 1500}.at(), clone.Last())
+	assert.Equal(t, "c d", read(t, clone, row{500, "x"}, row{1500, "b"}, row{1500, "c"}, row{9000, "d"})[len("x "):])
+}
+
+// What a position holds does not grow with the number of rows.
+func TestMemoryIsThatOfTwoSeconds(t *testing.T) {
+	t.Parallel()
+	var p resume.Position
+	size := func(seconds, perSecond int) int {
+		rows := make([]row, 0, seconds*perSecond)
+		for i := range seconds * perSecond {
+			rows = append(rows, row{i * 1000 / perSecond, string(rune('a'+i%26)) + time.Duration(i).String()})
+		}
+		p = resume.Position{}
+		read(t, &p, rows...)
+		text, err := json.Marshal(&p)
+		require.NoError(t, err)
+		return len(text)
+	}
+	short := size(3, 50)
+	assert.InDelta(t, short, size(100, 50), 100)
+	assert.Less(t, short, 2*50*22+200)
+}
+
+// A stored position that Position cannot have written is refused.
+func TestStoredPositions(t *testing.T) {
+	t.Parallel()
+	const last, sum = `"last":"2026-11-20T12:00:00Z"`, `AAAAAAAAAAAAAAAAAAAAAA==`
+	for text, ok := range map[string]bool{
+		`{"rows":0}`: true,
+		`{"rows":1,` + last + `,"recent":["` + sum + `",""]}`: true,
+		`{"rows":9,` + last + `,"recent":["` + sum + `",""]}`: true,
+		`{"rows":-1}`:             false,
+		`{"rows":1}`:              false,
+		`{"rows":0,` + last + `}`: false,
+		`{"rows":1,` + last + `}`: false,
+		`{"rows":1,` + last + `,"recent":["AAAA",""]}`:                   false,
+		`{"rows":1,` + last + `,"recent":["` + sum + `","` + sum + `"]}`: false,
+		`{"rows":1,` + last + `,"recent":["?",""]}`:                      false,
+		`{"rows":1.5}`: false,
+		`[]`:           false,
+	} {
+		p := resume.Position{}
+		if err := json.Unmarshal([]byte(text), &p); ok {
+			require.NoError(t, err, text)
+		} else {
+			require.Error(t, err, text)
+			assert.Zero(t, p.Rows())
+		}
+	}
+}
+
+// Whatever the rows, wherever responses break and in whatever order ties come: each row comes once.
+func TestEachRowOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		rows := make([]row, 200)
+		for i := range rows {
+			rows[i] = row{random.IntN(20) * 250, string(rune('a' + random.IntN(5)))}
+		}
+		var p resume.Position
+		var got []row
+		for complete := false; !complete; {
+			response := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.at().Before(p.From()) })
+			random.Shuffle(len(response), func(i, j int) { response[i], response[j] = response[j], response[i] })
+			slices.SortStableFunc(response, func(a, b row) int { return a.ms - b.ms })
+			broken := random.IntN(2 * len(response))
+			complete = broken >= len(response)
+			replay := p.Replay()
+			for _, r := range response[:min(broken, len(response))] {
+				isNew, err := replay.Take(r.at(), r.sum())
+				require.NoError(t, err)
+				if isNew {
+					got = append(got, r)
+				}
+			}
+			p = *stored(t, &p)
+		}
+		assert.ElementsMatch(t, rows, got, seed)
+	}
+}
