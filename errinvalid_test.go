@@ -141,6 +141,9 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 			_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{})
 			return err
 		},
+		"Export.Rows": func(ctx context.Context, c *client) error {
+			return drain(c.Stats.NewExport(webdelivery.EventsQuery{}, webdelivery.Cursor{}).Rows(ctx), func(...any) {})
+		},
 		"PurgeQueue.Purge": func(ctx context.Context, c *client) error {
 			queue := c.Purge.NewQueue(webdelivery.QueueOptions{})
 			_, err := queue.Purge(ctx)

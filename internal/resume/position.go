@@ -47,25 +47,19 @@ func (p *Position) Clone() *Position {
 // secondsAgo returns how many whole seconds before that of the last row a time lies; below 0 for a later one.
 func (p *Position) secondsAgo(at time.Time) int64 { return p.last.Unix() - at.Unix() }
 
-// add counts a row as handed out.
+// add counts a row as handed out. It is at most one second, in whole ones, before the last.
 func (p *Position) add(at time.Time, sum Sum) {
-	if ago := p.secondsAgo(at); p.rows == 0 || ago < 0 {
-		before := map[Sum]int(nil)
-		if p.rows > 0 && ago == -1 {
-			before = p.recent[0]
-		}
-		p.recent = recent{{}, before}
+	switch ago := p.secondsAgo(at); {
+	case p.rows == 0 || ago < -1:
+		p.recent = recent{{}, {}}
+	case ago == -1:
+		p.recent = recent{{}, p.recent[0]}
 	}
 	if p.rows == 0 || at.After(p.last) {
 		p.last = at
 	}
 	p.rows++
-	if ago := p.secondsAgo(at); ago < int64(len(p.recent)) {
-		if p.recent[ago] == nil {
-			p.recent[ago] = map[Sum]int{}
-		}
-		p.recent[ago][sum]++
-	}
+	p.recent[p.secondsAgo(at)][sum]++
 }
 
 // stored is a Position as JSON.
@@ -94,7 +88,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	read := Position{rows: s.Rows, last: s.Last.UTC()}
+	read := Position{rows: s.Rows, last: s.Last.UTC(), recent: recent{{}, {}}}
 	if s.Rows < 0 || (s.Rows == 0) != s.Last.IsZero() {
 		return fmt.Errorf("%d rows until %v", s.Rows, s.Last)
 	}
@@ -104,9 +98,6 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 			return errors.New("a sum of a row is cut")
 		}
 		for sum := range slices.Chunk(sums, len(Sum{})) {
-			if read.recent[i] == nil {
-				read.recent[i] = map[Sum]int{}
-			}
 			read.recent[i][Sum(sum)]++
 			known++
 		}
