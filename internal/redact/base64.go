@@ -37,7 +37,7 @@ func (s *search) base64(l *layer) []*layer {
 		return nil
 	}
 	layers := s.runs(l)
-	seen := map[*layer]bool{nil: true}
+	seen := map[*layer]bool{}
 	for kinds := backslashes; kinds < softBreaks; kinds++ {
 		inner := l
 		for range escapesDeep {
@@ -90,9 +90,6 @@ func (l *layer) unescaped(of kinds) *layer {
 	for p := 0; p < len(l.text); {
 		one, found := l.escape(p, of)
 		odd = odd || found
-		if one.any {
-			break
-		}
 		part := l.span(p, int(one.to))
 		for _, c := range one.text[:one.size] {
 			inner.text = append(inner.text, c)
@@ -100,7 +97,7 @@ func (l *layer) unescaped(of kinds) *layer {
 			inner.to = append(inner.to, int32(part.to))       //nolint:gosec // the same
 			inner.odd = append(inner.odd, odd)
 		}
-		odd = odd && one.size == 0
+		odd = one.size == 0 // only an escape has no bytes
 		p = int(one.to)
 	}
 	return inner
