@@ -8,13 +8,16 @@ import (
 
 // entity reads what stands behind an ampersand. The semicolon may be missing, as browsers let it.
 func (r *reader) entity(from cursors) {
-	sign := r.one(from, '#')
-	r.addEnd(sign.ended)
-	if sign.size == 0 {
+	if sign := r.one(from, '#'); sign.size > 0 {
+		r.number(sign)
+	} else {
 		n := name{text: [longestName + 2]byte{'&'}, size: 1}
 		r.name(&n, from.all[0].to)
-		return
 	}
+}
+
+// number reads what stands behind an ampersand and a number sign.
+func (r *reader) number(sign cursors) {
 	number := r.digits(sign, 1, longestNumber, isDecimal, 10)
 	if x := r.next(sign, func(c byte) bool { return c == 'x' || c == 'X' }); x.size > 0 {
 		number = r.hex(x, 1, longestNumber)
@@ -60,9 +63,10 @@ type name struct {
 	tries int
 }
 
-func (n *name) put(c rune, end int32) {
-	n.text[n.size], n.ends[n.size] = byte(c), end //nolint:gosec // it was a byte
-	n.size++
+// put makes c the byte behind the first ones, and the last.
+func (n *name) put(first int, c rune, end int32) {
+	n.text[first], n.ends[first] = byte(c), end //nolint:gosec // it was a byte
+	n.size = first + 1
 }
 
 // name reads on in a name. Its letters may be read in more than one way, and some ways are tried.
@@ -78,18 +82,13 @@ func (r *reader) name(n *name, from int32) {
 	}
 	size := n.size
 	for _, one := range letters.list() {
-		n.put(one.n, one.to)
+		n.put(size, one.n, one.to)
 		r.name(n, one.to)
-		n.size = size
-	}
-	if size == 1 {
-		return
 	}
 	closed := r.one(at(from), ';')
 	for _, one := range closed.list() {
-		n.put(one.n, one.to)
+		n.put(size, one.n, one.to)
 		r.named(n)
-		n.size = size
 	}
 	if letters.size+closed.size == 0 {
 		r.named(n)
@@ -105,7 +104,7 @@ func (r *reader) named(n *name) {
 		before := len(r.steps)
 		r.addRune(c, n.ends[n.size-rest-1])
 		r.loosen(before, n.text[n.size-rest-1] != ';')
-	} else if n.text[n.size-1] == ';' && c != '&' && len(said) <= longestStep { // it has two characters
+	} else if c != '&' { // it has two characters
 		one := step{to: n.ends[n.size-1], size: int8(len(said))} //nolint:gosec // six at most
 		copy(one.text[:], said)
 		r.add(one)
