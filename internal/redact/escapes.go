@@ -52,7 +52,7 @@ func (l *layer) tabulate(most int) {
 		return
 	}
 	for deep := 1; deep <= most; deep++ {
-		if deep > 2 && len(l.tables[deep-1].steps) == len(l.tables[deep-2].steps) {
+		if deep > 1 && len(l.tables[deep-1].steps) == len(l.tables[deep-2].steps) {
 			l.tables[deep] = l.tables[deep-1] // no escape is written with others
 			continue
 		}
@@ -129,7 +129,7 @@ func (r *reader) loosen(first int, loose bool) {
 
 // addRune adds a character, if the number is one.
 func (r *reader) addRune(c rune, to int32) {
-	if c >= 0 && utf8.ValidRune(c) {
+	if utf8.ValidRune(c) {
 		one := step{to: to}
 		one.size = int8(utf8.EncodeRune(one.text[:], c)) //nolint:gosec // at most four
 		r.add(one)
@@ -213,9 +213,6 @@ func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base run
 		}
 	}
 	put(r.text[p], from.to+1)
-	if !isIntro[r.text[p]] {
-		return
-	}
 	for _, one := range r.escapes(p, r.deep) {
 		switch {
 		case one.any:
@@ -287,7 +284,6 @@ func digit(c byte) rune {
 func (r *reader) backslash(from cursors) {
 	r.lineEnd(from)
 	all := r.next(from, func(c byte) bool { return ' ' <= c && c < 0x7f })
-	r.addEnd(all.ended)
 	for _, one := range all.list() {
 		switch c := byte(one.n); c { //nolint:gosec // it was one
 		case 'u':
@@ -322,17 +318,8 @@ func (r *reader) octal(first byte, to int32) {
 		r.addNumbers(r.moreDigits(from, 0, 1, isOctal, 8)) // a byte has no more
 		return
 	}
-	three := r.moreDigits(from, 2, 2, isOctal, 8)
-	r.addBytes(three)
-	short := r.moreDigits(from, 0, 2, isOctal, 8)
-	all := short
-	short.size = 0
-	for _, one := range all.list() {
-		if !slices.Contains(three.list(), one) {
-			short.put(one.n, one.to)
-		}
-	}
-	r.addNumbers(short)
+	r.addBytes(r.moreDigits(from, 2, 2, isOctal, 8))
+	r.addNumbers(r.moreDigits(from, 0, 2, isOctal, 8)) // what has three is there already, and stays as it is
 }
 
 // addNumbers adds numbers of any length: bytes if they are small enough, and otherwise characters. They are loose, as the
