@@ -37,6 +37,14 @@ func TestWhatIsReplaced(t *testing.T) {
 		"empty":                          {[]string{""}, "abc", "abc"},
 		"no secrets":                     {nil, `a\u0041%41YWJjZGVm`, `a\u0041%41YWJjZGVm`},
 		"no escape":                      {[]string{"secret"}, `%zz \u00zz \q &#; &#x; &zz; = \`, `%zz \u00zz \q &#; &#x; &zz; = \`},
+		"an escape of something else":    {[]string{"pass word"}, `pass%2dword pass\u002dword pass&#45;word`, `pass%2dword pass\u002dword pass&#45;word`},
+		"an escape with a letter in it":  {[]string{"pass1word"}, `pass&#4&auml;9;word`, `pass&#4&auml;9;word`},
+		"a sign that begins with =":      {[]string{"passAword"}, `pass&bne;41word`, `pass&bne;41word`},
+		"a line that goes on":            {[]string{"pass\nword"}, "pass\\\nword", "pass\\\nword"},
+		"a line that is too long":        {[]string{"password"}, "pass=" + strings.Repeat(" ", 76) + "\nword", "pass=" + strings.Repeat(" ", 76) + "\nword"},
+		"too many lines in an escape":    {[]string{"pass=word"}, "pass%=\n=\n=\n=\n3Dword", "pass%=\n=\n=\n=\n3Dword"},
+		"numbers that are no byte":       {[]string{"passAword"}, `pass\501word pass\x0141word`, `pass\501word pass\x0141word`},
+		"half a pair is not a sign":      {[]string{"pass\ufffdword"}, `pass\ud83d\u0041word`, `pass\ud83d\u0041word`},
 		"half a pair":                    {[]string{"secret"}, `\ud83d\u0041 \ud83d %uD83D%41`, `\ud83d\u0041 \ud83d %uD83D%41`},
 		"no character":                   {[]string{"secret"}, `\U99999999 &#99999999999999999999; \u{99999999}`, `\U99999999 &#99999999999999999999; \u{99999999}`},
 	} {
@@ -76,7 +84,7 @@ func TestAHalfInTheMiddleStays(t *testing.T) {
 	t.Parallel()
 	f := finder("secret-word")
 	for _, text := range []string{
-		"secret-w x", "secret-w%20x", "c2VjcmV0LXdv x", "http://bob:pw x", "see http://example.com", "see http://example.com:80",
+		"secret-w x", "secret-w%20x", "c2VjcmV0LXdv x", "c2VjcmV0LXdv.", "http://bob:pw x", "see http://example.com", "see http://example.com:80",
 	} {
 		assert.Equal(t, text, string(f.Beginning([]byte(text), 100, true)))
 	}
@@ -123,6 +131,26 @@ func TestTheBeginningOfASecretIsTakenOut(t *testing.T) {
 			half := "before " + form[:len(form)/2]
 			assert.Equal(t, half, string(f.Beginning([]byte(half), len(half), false)))
 		})
+	}
+}
+
+// If a text is cut off within an escape, Beginning takes out the escape together with the beginning of the secret.
+// A text that ends there by itself holds no secret. Each form begins an escape of the slash.
+func TestHalfAnEscapeIsTakenOut(t *testing.T) {
+	t.Parallel()
+	f := finder("pass/")
+	for _, half := range []string{
+		`\`, `\u`, `\u0`, `\u002`, `\U0000002`, `\u{`, `\u{2`, `\u{0000000000000000002f`, `\x`, `\x2`, `\x0000002`, `\0`, `\05`, `\5`,
+		"%", "%2", "%u00", "%25", "%252", `%5C%75%3`, `\%7`, "&", "&#", "&#4", "&#x2", "&so", "&sol", "&amp;#4", "~", "%7e", "=", "=2",
+	} {
+		text := "before pass" + half
+		assert.Equal(t, "before [redacted]", string(f.Beginning([]byte(text), 100, true)), text)
+		assert.Equal(t, text, string(f.Beginning([]byte(text), 100, false)))
+	}
+	for _, half := range []string{"=\r", "= \t", "=\r\n=2", `\` + "\r"} {
+		text := "before pass" + half
+		assert.Equal(t, "before [redacted]", string(f.Beginning([]byte(text), 100, true)), "%q", text)
+		assert.Equal(t, text, string(f.Beginning([]byte(text), 100, false)))
 	}
 }
 
@@ -195,6 +223,8 @@ func TestUserInformationIsTakenOut(t *testing.T) {
 		"http://bob:&pw@h":                           "http://[redacted]@h",
 		"http://a&b:p%20w@h":                         "http://[redacted]@h",
 		"http://bob:p\x7fw@h":                        "http://bob:p\x7fw@h",
+		"http://h&#64;b":                             "http://[redacted]&#64;b",
+		"http://h&#64b":                              "http://h&#64b",
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -84,6 +85,20 @@ func TestEscapesOfOtherWritersAreFound(t *testing.T) {
 		"three deep, a digit, or none":  {"abcd", `ab&#x\=30663;d`},
 		"three deep, the x of a number": {"hunter22", `hunter&#\%u007878%332;2`},
 		"three deep, braces":            {"abcd", `a\x62=63\u005cu\=787b\=3066\u0=3034}`},
+		"HTML, the longest name":        {"a∳bcd", `a&CounterClockwiseContourIntegral;bcd`},
+		"HTML, a name with digits":      {"pass½word", `pass&frac12;word`},
+		"HTML, the end of Windows-1252": {"pass\u00a0word", `pass&#160;word`},
+		"HTML, a name before a sign":    {"pass\"-word", `pass&quot-word`},
+		"HTML, a name before letters":   {"pass<wordwordwordwordword", `pass&ltwordwordwordwordword`},
+		"HTML, a number before another": {"pass01word", `pass&#48%31word`},
+		"behind a backslash":            {`dom\Alice`, `dom\\x%34%31lice`},
+		"percent, the end of ASCII":     {"pass\u0080word", `pass%80word`},
+		"backslash, a tab":              {"pass\tword", `pass\tword`},
+		"octal, UTF-8":                  {"pässword", `p\303\244ssword`},
+		"octal, all digits":             {"pass'word", `pass\047word`},
+		"C, many digits, UTF-8":         {"pässword", `p\x00c3\x00a4ssword`},
+		"quoted-printable, full line":   {"password", "pass=" + strings.Repeat(" ", 75) + "\nword"},
+		"quoted-printable in an escape": {"pass=word", "pass%=\n=\r\n=\n3Dword"},
 		"a writer for each letter":      {secret, `%70\u0061&#115;=73\x3d%2577o%22\\u0072d&apos;\061`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +135,8 @@ func TestBase64IsRead(t *testing.T) {
 		"alphabets as escapes":      {`w7\/Dvj8%2bw7\u002fDvj8&#43; w7%5FDvj8%2Dw7%255fDvj8-`, `[redacted] [redacted]`},
 		"behind an equals sign":     {`a=w7/Dvj8%2bw7/Dvj8%2B&b`, `a=[redacted]&b`},
 		"lines":                     {"x Y29ycmVj\r\ndC1ob3Jz\r\nZQ== y", `x [redacted] y`},
+		"lines, quoted-printable":   {"x Y29ycmVj=\r\ndC1ob3JzZQ=3D=3D y", `x [redacted] y`},
+		"only escapes":              {`x %59%32%39%79%63%6d%56%6a%64%43%31%6f%62%33%4a%7a%5a%51 y`, `x [redacted] y`},
 		"lines as escapes":          {`x Y29ycmVj\r\ndC1ob3Jz\nZQ== y`, `x [redacted] y`},
 		"twice":                     {`x WTI5eWNtVmpkQzFvYjNKelpRPT0= y`, `x [redacted] y`},
 		"thrice":                    {`x V1RJNWVXTnRWbXBrUXpGdllqTktlbHBSUFQwPQ== y`, `x [redacted] y`},
@@ -134,5 +151,17 @@ func TestBase64IsRead(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, tt.want, f.Text(tt.text))
 		})
+	}
+}
+
+// If any byte of a secret's Base64 text is another one, whether of Base64 or not, the text does not hold the secret.
+func TestNoOtherByteStandsForOneOfBase64(t *testing.T) {
+	t.Parallel()
+	f := finder("secret")
+	assert.Equal(t, "[redacted]", f.Text("c2VjcmV0"))
+	for c := range 256 {
+		if text := "c2VjcmV" + string([]byte{byte(c)}); c != '0' {
+			assert.Equal(t, text, f.Text(text))
+		}
 	}
 }
