@@ -27,7 +27,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 2, "mutants at a time")
 	flag.IntVar(&o.sample, "sample", 0, "mutants of each file, 0 for all")
 	flag.Uint64Var(&o.seed, "seed", 1, "which ones are in the sample")
-	flag.Float64Var(&o.least, "min", 80, "score that each file must have, in percent")
+	flag.Float64Var(&o.least, "min", 85, "score that each file must have, in percent")
 	flag.Parse()
 	if err := run(o, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutation:", err)
