@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -106,6 +107,36 @@ func ExampleStatsFamily_Query() {
 	// 3 match; the latest:
 	// 2026-11-20T11:59:00.000 192.0.2.5
 	// 2026-11-20T11:57:00.000 192.0.2.3
+}
+
+// A client of the service sent a user agent that is no text. It does not end the rows.
+func ExampleWithStrictTexts() {
+	service := testserver.New(testserver.Config{})
+	url, err := service.ListenTCP()
+	if err != nil {
+		panic(err)
+	}
+	defer service.Close()
+	now := time.Now()
+	service.AddEvents(testserver.Event{Time: now.Add(-time.Minute), Type: testserver.TypeWAF, Browser: "Chrome\xff"})
+	query := webdelivery.EventsQuery{Dimensions: []string{webdelivery.DimClientBrowser}, Start: now.Add(-time.Hour), End: now}
+
+	for _, options := range [][]webdelivery.Option{nil, {webdelivery.WithStrictTexts()}} {
+		client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"), options...)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		result, err := client.Stats.Events.Query(context.Background(), query)
+		if errors.Is(err, webdelivery.ErrBadReply) {
+			fmt.Println("strict: the response is refused")
+			return
+		}
+		fmt.Println(result.Rows[0].At(1), result.ReplacedTexts, err)
+	}
+	// Output:
+	// Chrome� 1 <nil>
+	// strict: the response is refused
 }
 
 func ExampleScan() {

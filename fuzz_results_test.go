@@ -26,7 +26,7 @@ import (
 
 // FuzzResults compares Query, Rows and Scan with the reader of rfc8259_test.go, over results that are written by a grammar
 // (seed) and then spoilt: bytes flipped, cut off, left out, doubled, put in. What is no JSON or no result is refused; of
-// all else each value is the same, in every type of field.
+// all else each value is the same, in every type of field. Texts of rows may be broken: U+FFFD replaces what is no text.
 func FuzzResults(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for seed := range uint64(60) {
@@ -175,17 +175,21 @@ type wantedResult struct {
 	columns []string
 	rows    [][]*node
 	total   int64
+	broken  int64 // texts in rows
 }
 
 // resultIn reads a result; false for a body that is none.
 func resultIn(body string) (w wantedResult, isResult, hasCode bool) {
-	top := parseJSON(body)
+	top := parseBroken(body)
 	if top == nil || top.kind != '{' {
 		return w, false, false
 	}
 	found := map[string]*node{}
 	for i, name := range top.names {
 		value := top.nodes[i]
+		if value.brokenName || value.broken && name != "rows" {
+			return w, false, hasCode // only texts of rows may be broken
+		}
 		hasCode = hasCode || strings.EqualFold(name, "code")
 		switch name {
 		case "columns", "rows":
@@ -224,6 +228,11 @@ func resultIn(body string) (w wantedResult, isResult, hasCode bool) {
 			return w, false, hasCode
 		}
 		w.rows = append(w.rows, row.nodes)
+		for _, n := range row.nodes {
+			if n.broken {
+				w.broken++
+			}
+		}
 	}
 	text, fits := total.integer("0", "9223372036854775807")
 	if total.raw == "-0" {
@@ -267,10 +276,15 @@ func compareResult(t *testing.T, body []byte) {
 	if isResult {
 		assert.Equal(t, want.columns, result.Columns)
 		assert.Equal(t, want.total, result.TotalResults)
+		assert.Equal(t, want.broken, result.ReplacedTexts)
 		require.Len(t, result.Rows, len(want.rows))
 		for i, row := range result.Rows {
 			compareRow(t, want.rows[i], row)
 		}
+	}
+	if want.broken > 0 {
+		_, err := always(t, body, webdelivery.WithStrictTexts()).Stats.Events.Query(t.Context(), query)
+		require.ErrorIs(t, err, webdelivery.ErrBadReply)
 	}
 	for _, client := range []*webdelivery.Client{whole, slow} {
 		n := 0
@@ -314,7 +328,11 @@ func compareRow(t *testing.T, want []*node, row webdelivery.Row) {
 		if fits {
 			assert.Equal(t, text, strconv.FormatFloat(f, 'g', -1, 64))
 		}
-		raw = append(raw, n.raw)
+		json := n.raw
+		if n.broken {
+			json = n.mended
+		}
+		raw = append(raw, json)
 	}
 	assert.Equal(t, "["+strings.Join(raw, ",")+"]", row.String())
 }
@@ -502,6 +520,9 @@ func (w *resultWriter) cell(column string) string {
 	case "number":
 		return w.pick(decimal, small, "1.50")
 	default:
+		if w.oneIn(10) {
+			return w.pick("\"a\xff\"", "\"\xe2\x98\"", `"\ud800\u0041"`, `"\udc00\ud83d\ude00"`, "\"\\n\xc0\ufffd\"")
+		}
 		return w.pick(w.quoted(w.pick("", "CN", "a,b]", `"`, `\`, "ü", "😀", "\u2028", "<&>", "\n", "\x7f", strings.Repeat("x", w.IntN(40)))), "1", "true", "-2.5e1")
 	}
 }

@@ -24,13 +24,13 @@ type unlimited struct{}
 func (unlimited) Wait(context.Context) error { return nil }
 
 // answered is a client without a network: each request is given to the function. Nothing is repeated.
-func answered(t testing.TB, answer func(*http.Request) *http.Response) *webdelivery.Client {
+func answered(t testing.TB, answer func(*http.Request) *http.Response, options ...webdelivery.Option) *webdelivery.Client {
 	t.Helper()
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) { return answer(r), nil })
-	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
+	client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password), append(options,
 		webdelivery.WithHTTPClient(&http.Client{Transport: transport}),
 		webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}),
-		webdelivery.WithPurgeLimiter(unlimited{}))
+		webdelivery.WithPurgeLimiter(unlimited{}))...)
 	require.NoError(t, err)
 	return client
 }
@@ -43,9 +43,9 @@ func response(status int, body []byte) *http.Response {
 }
 
 // always is a client whose every request is answered with 200 and the same body.
-func always(t testing.TB, body []byte) *webdelivery.Client {
+func always(t testing.TB, body []byte, options ...webdelivery.Option) *webdelivery.Client {
 	t.Helper()
-	return answered(t, func(*http.Request) *http.Response { return response(http.StatusOK, body) })
+	return answered(t, func(*http.Request) *http.Response { return response(http.StatusOK, body) }, options...)
 }
 
 // plainly reads JSON into maps, slices and json.Number. It is false for a text in which one object has a name twice, in

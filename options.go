@@ -27,6 +27,7 @@ type settings struct {
 	dialect        Dialect
 	maxBody        int64
 	plainHTTP      bool
+	strictTexts    bool
 }
 
 // WithHTTPClient sends through the Transport of client (a nil one is http.DefaultTransport), for a proxy, a client
@@ -157,6 +158,15 @@ func WithMaxResponseBytes(n int64) Option {
 			return invalid("WithMaxResponseBytes", "%d is not above 0", n)
 		}
 		s.maxBody = n
+		return nil
+	}
+}
+
+// WithStrictTexts ends rows with [ErrBadReply] if a text in them is not UTF-8, or has half of a surrogate pair. Such texts
+// come from clients of the service, for example in a path. Default: U+FFFD replaces what is no text, see [Value].
+func WithStrictTexts() Option {
+	return func(s *settings) error {
+		s.strictTexts = true
 		return nil
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A reader of JSON for the tests, written from RFC 8259 alone, so that the SDK is compared with no reader that it uses. As
-// the SDK it takes nothing but UTF-8 and no half of a surrogate pair, which section 8 calls unpredictable.
+// A reader of JSON for the tests, written from RFC 8259 alone, so that the SDK is compared with no reader that it uses. What
+// section 8 calls unpredictable, bytes that are not UTF-8 and halves of surrogate pairs, it reads as U+FFFD each, and says so.
 
 // node is a JSON value.
 type node struct {
@@ -17,10 +17,23 @@ type node struct {
 	text  string   // of a string, without quotes and escapes
 	names []string // of the members of an object
 	nodes []*node  // its members, or the values of an array
+
+	brokenName bool // of the member
+
+	mended string // of a string: raw with U+FFFD for what is no text
+	broken bool   // something in it is no text
 }
 
-// parseJSON reads a text that is one value. It is nil for a text that is none.
+// parseJSON reads a text that is one value, in UTF-8 and without halves of surrogate pairs. It is nil for a text that is none.
 func parseJSON(text string) *node {
+	if n := parseBroken(text); n != nil && !n.broken {
+		return n
+	}
+	return nil
+}
+
+// parseBroken is parseJSON for texts that may have them.
+func parseBroken(text string) *node {
 	p := jsonParser{rest: text}
 	n := p.value()
 	p.blanks()
@@ -86,6 +99,8 @@ func (p *jsonParser) members() *node {
 			return nil
 		}
 		n.names, n.nodes = append(n.names, name.text), append(n.nodes, value)
+		n.broken = n.broken || name.broken || value.broken
+		value.brokenName = name.broken
 		if p.take("}") {
 			return n
 		}
@@ -106,6 +121,7 @@ func (p *jsonParser) values() *node {
 			return nil
 		}
 		n.nodes = append(n.nodes, value)
+		n.broken = n.broken || value.broken
 		if p.take("]") {
 			return n
 		}
@@ -147,28 +163,35 @@ func (p *jsonParser) number() *node {
 
 func (p *jsonParser) text() *node {
 	rest, ok := strings.CutPrefix(p.rest, `"`)
-	var b strings.Builder
+	var b, mended strings.Builder
+	mended.WriteByte('"')
+	broken := false
 	for ok && rest != "" {
 		r, size := utf8.DecodeRuneInString(rest)
 		switch {
 		case r == '"':
 			p.rest = rest[1:]
-			return &node{kind: '"', text: b.String()}
+			return &node{kind: '"', text: b.String(), mended: mended.String() + `"`, broken: broken}
 		case r == '\\':
-			var escaped rune
-			if escaped, size = escape(rest); size == 0 {
+			if r, size = escape(rest); size == 0 {
 				return nil
 			}
-			b.WriteRune(escaped)
-		case r < ' ' || r == utf8.RuneError && size == 1:
+		case r < ' ':
 			return nil
-		default:
-			b.WriteRune(r)
 		}
+		if r == utf8.RuneError && size == 1 || r == half {
+			r, broken = utf8.RuneError, true
+			mended.WriteRune(r)
+		} else {
+			mended.WriteString(rest[:size])
+		}
+		b.WriteRune(r)
 		rest = rest[size:]
 	}
 	return nil
 }
+
+const half = rune(-1) // of a surrogate pair
 
 // escape reads the escape at the beginning of a text, and its size; 0 if it is none.
 func escape(text string) (rune, int) {
@@ -196,5 +219,5 @@ func escape(text string) (rune, int) {
 	if both := utf16.DecodeRune(first, second); ok && both != utf8.RuneError {
 		return both, 12
 	}
-	return 0, 0
+	return half, 6
 }

@@ -31,27 +31,32 @@ func (r Row) Get(column string) (Value, bool) {
 // Clone is a copy that stays valid.
 func (r Row) Clone() Row { return Row{r.row.Clone()} }
 
-// String gives the row as it stands in JSON: an array of its values.
+// String gives the row as MarshalJSON does.
 func (r Row) String() string { return string(r.row.JSON()) }
 
-// MarshalJSON gives the row as an array of its values, each as it stands in the reply. (Marshal of encoding/json escapes
+// MarshalJSON gives the row as an array of its values, each as its own MarshalJSON does. (Marshal of encoding/json escapes
 // <, > and & in them afterwards; an Encoder with SetEscapeHTML(false) does not.)
 func (r Row) MarshalJSON() ([]byte, error) { return r.row.JSON(), nil }
 
 // Value is one value of a row: a text, a number, true, false or null (service-interface section 2.4). It is valid as long
 // as its row. The zero value is null.
+//
+// A text may hold what is no text: bytes that are not UTF-8, or half of a surrogate pair, for example in a path that an
+// attacker chose. U+FFFD replaces each such byte and each such half, as in encoding/json. [Result] counts these values, Raw
+// gives what came, and [WithStrictTexts] makes them errors.
 type Value struct{ value rowjson.Value }
 
-// Raw is the value as it stands in the reply, in JSON. It is valid as long as its row, and must not be changed.
+// Raw is the value as it stands in the reply, in JSON, and perhaps not in UTF-8: write it with MarshalJSON. It is valid as
+// long as its row, and must not be changed.
 func (v Value) Raw() json.RawMessage { return v.value.Raw() }
 
-// MarshalJSON gives the value as it stands in the reply.
-func (v Value) MarshalJSON() ([]byte, error) { return v.Raw(), nil }
+// MarshalJSON gives the value as it stands in the reply, with U+FFFD in place of what is no text.
+func (v Value) MarshalJSON() ([]byte, error) { return v.value.JSON(), nil }
 
 // IsNull tells whether the value is null.
 func (v Value) IsNull() bool { return v.value.IsNull() }
 
-// String is the text of a text value, the digits of a number, "true", "false", or "" for null.
+// String is the text of a text value (in UTF-8), the digits of a number, "true", "false", or "" for null.
 func (v Value) String() string { return v.value.String() }
 
 // Int64 reads a whole number, also one in quotes, written as JSON writes it (no plus sign, no blanks). All 64 bits are

@@ -160,7 +160,10 @@ func TestRepliesThatAreRefused(t *testing.T) {
 		{"cut short", `{"columns":[{"name":"a"}],"rows":[[1],[2`, "unexpected EOF"},
 		{"cut short between rows", `{"columns":[{"name":"a"}],"rows":[[1],`, "unexpected EOF"},
 		{"an array", `[]`, "{"},
-		{"invalid UTF-8", replyOf([]string{"a"}, "[\"\xff\"]"), "UTF-8"},
+		{"invalid UTF-8 in a name", "{\"columns\":[{\"name\":\"\xff\"}],\"rows\":[],\"total_results\":0}", "UTF-8"},
+		{"invalid UTF-8 between values", replyOf([]string{"a"}, "[\xff]"), "invalid character"},
+		{"a control character in a text", replyOf([]string{"a"}, "[\"\xff\x01\"]"), "invalid character"},
+		{"an escape that is none", replyOf([]string{"a"}, "[\"\xff\\x\"]"), "invalid escape"},
 		{"broken JSON in a row", replyOf([]string{"a"}, `[01]`), "invalid character"},
 		{"too deep", replyOf([]string{"a"}, strings.Repeat("[", 20000)+strings.Repeat("]", 20000)), "neither text"},
 		{"an HTML page", "<html>", "invalid character"},
@@ -181,6 +184,62 @@ func TestRepliesThatAreRefused(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// U+FFFD replaces what is no text in the texts of rows, also if they come before their columns, and those values are counted.
+// With WithStrictTexts they are an error, and structs get the same texts as strings.
+func TestTextsThatAreNoUTF8(t *testing.T) {
+	t.Parallel()
+	const rows = "[\"/a\xff\xfe\",\"\\ud800x\"],[\"\ufffd\",\"\\ufffd\"],[\"192.0.2.1\xc0\",null]"
+	const columns = `"columns":[{"name":"a"},{"name":"b"}]`
+	want := []string{"[\"/a\ufffd\ufffd\",\"\ufffdx\"]", "[\"\ufffd\",\"\\ufffd\"]", "[\"192.0.2.1\ufffd\",null]"}
+	for name, body := range map[string]string{
+		"as documented": `{` + columns + `,"rows":[` + rows + `],"total_results":3}`,
+		"rows first":    `{"rows":[` + rows + `],` + columns + `,"total_results":3}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := always(t, []byte(body))
+			for name, way := range ways {
+				got, err := way(t.Context(), client)
+				require.NoError(t, err, name)
+				assert.Equal(t, want, got, name)
+			}
+			result, err := client.Stats.Events.Query(t.Context(), aDay)
+			require.NoError(t, err)
+			assert.Equal(t, int64(3), result.ReplacedTexts, "those with U+FFFD of their own are not among them")
+			first := result.Rows[0]
+			assert.Equal(t, "/a\ufffd\ufffd", first.At(0).String())
+			assert.Equal(t, "\"/a\xff\xfe\"", string(first.At(0).Raw()))
+			assert.Equal(t, want[0], first.String())
+			text, err := json.Marshal(result)
+			require.NoError(t, err)
+			assert.NotNil(t, parseJSON(string(text)), "%q is JSON in UTF-8", text)
+			assert.Contains(t, string(text), `"replaced_texts":3`)
+			_, err = result.Rows[2].At(0).Addr()
+			require.ErrorContains(t, err, "is no IP address")
+			_, err = result.Rows[2].At(0).Time()
+			require.ErrorContains(t, err, "is no timestamp")
+			var scanned []string
+			for row, err := range webdelivery.Scan[struct {
+				A string   `stats:"a"`
+				B *ownText `stats:"b"`
+			}](client.Stats.Events.Rows(t.Context(), aDay)) {
+				require.NoError(t, err)
+				if scanned = append(scanned, row.A); row.B != nil {
+					scanned = append(scanned, string(*row.B))
+				}
+			}
+			assert.Equal(t, []string{"/a\ufffd\ufffd", "\ufffdx", "\ufffd", "\ufffd", "192.0.2.1\ufffd"}, scanned)
+
+			strict := always(t, []byte(body), webdelivery.WithStrictTexts())
+			for name, way := range ways {
+				_, err := way(t.Context(), strict)
+				require.ErrorIs(t, err, webdelivery.ErrBadReply, name)
+				require.ErrorContains(t, err, "invalid UTF-8", name)
+			}
+		})
 	}
 }
 

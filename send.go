@@ -79,6 +79,8 @@ type funnel struct {
 	gate      *transport.Gate
 	maxBody   int64 // bytes of a response that is read whole
 	dialect   Dialect
+
+	strictTexts bool // of statistics
 }
 
 // response is what a call that succeeded brought.

@@ -131,6 +131,9 @@ type Result struct {
 	Columns      []string  `json:"columns"`       // names, in the order of the values of a row
 	Rows         []Row     `json:"rows"`          // valid as long as the Result
 	TotalResults int64     `json:"total_results"` // that match, whatever the limit
+
+	// ReplacedTexts counts the values in which U+FFFD replaces what is no text, see [Value]. It is no member of the reply.
+	ReplacedTexts int64 `json:"replaced_texts,omitempty"`
 }
 
 // QueryEcho is the query as the service understood it (service-interface section 2.4).
@@ -162,7 +165,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	for row := range kept.rows.All() {
 		rows = append(rows, Row{row})
 	}
-	result := &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}
+	result := &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows, ReplacedTexts: in.Replaced()}
 	return result, f.complete(in, p.Limit, 0)
 }
 
@@ -209,7 +212,10 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *kep
 
 // reading is how every response with rows is read.
 func (f *StatsFamily[Q]) reading() rowjson.Config {
-	return rowjson.Config{Limit: rowjson.Limit{Bytes: f.funnel.maxBody, Err: ErrResponseTooLarge}, Redactor: rowRedactor{f.funnel.secrets}}
+	return rowjson.Config{
+		Limit: rowjson.Limit{Bytes: f.funnel.maxBody, Err: ErrResponseTooLarge}, Redactor: rowRedactor{f.funnel.secrets},
+		StrictTexts: f.funnel.strictTexts,
+	}
 }
 
 // rowRedactor takes the secrets of a client out of the errors of Scan.

@@ -16,7 +16,7 @@ import (
 
 // Reader reads one statistics response as it arrives. Its members may come in any order; unknown ones are skipped.
 // jsontext reads up to the rows and from behind them on, and validates every byte, UTF-8 included. The scanner splits the
-// rows. (Service document, section 2.4; open point 30.)
+// rows. Their texts need not be UTF-8 unless Config says so. (Service document, section 2.4; open point 30.)
 type Reader struct {
 	dec   tokenizer
 	meter *meter
@@ -43,7 +43,9 @@ type Reader struct {
 // NewReader returns a Reader of a response body.
 func NewReader(body io.Reader, config Config) *Reader {
 	m := &meter{from: body, limit: config.Limit, left: config.Limit.Bytes}
-	return &Reader{dec: newTokenizer(m), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
+	r := &Reader{dec: newTokenizer(m), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
+	r.source.scan.strict = config.StrictTexts
+	return r
 }
 
 // ReadOn changes where the rest of the body comes from.
@@ -84,6 +86,9 @@ func (r *Reader) Columns() []string {
 
 // Count returns the number of rows that Next has read.
 func (r *Reader) Count() int64 { return r.rows }
+
+// Replaced returns how many values Next has read whose texts are not UTF-8, or have half of a surrogate pair.
+func (r *Reader) Replaced() int64 { return r.source.scan.replaced }
 
 // Total returns total_results; -1 until it has come.
 func (r *Reader) Total() int64 { return r.total }
@@ -152,7 +157,7 @@ func (r *Reader) toRows() error {
 	if kind := jsontext.Value(r.held).Kind(); kind != '[' {
 		return fmt.Errorf("rows is no array, but %v", kind)
 	}
-	r.source, r.inRows = rowSource{text: r.held, next: 1, limit: r.meter.limit}, true
+	r.source, r.inRows = rowSource{text: r.held, next: 1, limit: r.meter.limit, scan: r.source.scan}, true
 	return nil
 }
 
@@ -197,14 +202,15 @@ func (r *Reader) resultMember(name string) error {
 		return r.readColumns()
 	case name == "rows" && r.table.columns != nil:
 		return r.openRows()
+	case name == "rows" && r.dec.PeekKind() == '[':
+		return r.holdRows()
 	}
 	value, err := r.dec.ReadValue()
 	switch {
 	case err != nil:
 		return err
 	case name == "rows":
-		// Without columns a row means nothing, so the rows wait, within the limit.
-		r.held = bytes.Clone(value) // the next read would overwrite it
+		r.held = bytes.Clone(value) // the next read would overwrite it; at the end it is an error
 	case name == "total_results":
 		return r.readTotal(value)
 	case r.query != nil:
@@ -269,6 +275,26 @@ func (r *Reader) readColumns() error {
 	return nil
 }
 
+// holdRows reads rows that come before the columns. Without columns a row means nothing, so the rows wait, within the
+// limit. A tokenizer of their own reads them, because it accepts the texts that the scan accepts.
+func (r *Reader) holdRows() error {
+	if err := r.expect('['); err != nil {
+		return err
+	}
+	unread := bytes.NewReader(r.dec.UnreadBuffer())
+	dec := newTokenizer(io.MultiReader(strings.NewReader("["), unread, r.meter), r.source.scan.texts())
+	rows, err := dec.ReadValue()
+	var syntax *jsontext.SyntacticError
+	if errors.As(err, &syntax) {
+		return fmt.Errorf("rows before columns: %w", syntax.Err) // its offset is not the one in the response
+	}
+	if err != nil {
+		return err
+	}
+	r.held = bytes.Clone(rows) // the next read would overwrite it
+	return r.behindArray(`{"":[]`, io.MultiReader(bytes.NewReader(dec.UnreadBuffer()), r.meter))
+}
+
 // openRows begins to read the rows where the tokenizer stands.
 func (r *Reader) openRows() error {
 	if err := r.expect('['); err != nil {
@@ -277,23 +303,28 @@ func (r *Reader) openRows() error {
 	unread := r.dec.UnreadBuffer()
 	r.left = r.meter.left + int64(len(unread))
 	text := append(make([]byte, 0, max(rowBuffer, len(unread))), unread...)
-	r.source, r.inRows = rowSource{text: text, from: r.meter, limit: r.meter.limit}, true
+	r.source, r.inRows = rowSource{text: text, from: r.meter, limit: r.meter.limit, scan: r.source.scan}, true
 	return nil
 }
 
 // closeRows lets a tokenizer go on behind the rows. It gets the beginning of an array first, which the bracket behind the
-// rows ends, so that it checks what comes behind an array.
+// rows ends.
 func (r *Reader) closeRows() error {
 	r.inRows = false
 	if r.ended {
 		return nil
 	}
-	r.moved = true
 	if r.meter.left = r.left - int64(len(r.source.text)-r.source.next); r.meter.left < 0 {
 		return r.meter.tooMuch()
 	}
-	rest := r.source.rest()
-	r.dec = newTokenizer(io.MultiReader(strings.NewReader(`{"":[`), rest))
+	return r.behindArray(`{"":[`, r.source.rest())
+}
+
+// behindArray lets a tokenizer go on with the rest of the response. It gets a member with an array first, so that it
+// checks what comes behind an array.
+func (r *Reader) behindArray(array string, rest io.Reader) error {
+	r.moved = true
+	r.dec = newTokenizer(io.MultiReader(strings.NewReader(array), rest))
 	for range 4 {
 		if _, err := r.dec.ReadToken(); err != nil {
 			return err

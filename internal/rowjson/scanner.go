@@ -10,7 +10,8 @@ import (
 
 // A row is simple: an array of texts, numbers, true, false and null. So rows are split here, in one pass over the bytes
 // as they lie in the buffer. Plain values (ASCII without escapes, digits) are checked here. Of every other value only the
-// end is found here, and jsontext decides whether it is valid.
+// end is found here, and jsontext decides whether it is valid. A text that an attacker chose may hold bytes that are not
+// UTF-8, or half of a surrogate pair. Unless the scan is strict it is counted, and its Value replaces them.
 
 // rowScan splits a row while it arrives. It looks at each byte once: if the text ends within the row, the next scan goes
 // on there. Otherwise a long row that arrives in many pieces would be scanned once for each piece.
@@ -19,6 +20,9 @@ type rowScan struct {
 	at    int      // the next byte to look at; 0: a new row
 	value int      // where the incomplete value begins
 	stage stage    // what stands at that place
+
+	strict   bool  // broken texts are errors
+	replaced int64 // broken texts of all rows so far
 }
 
 type stage int
@@ -49,7 +53,7 @@ func (s *rowScan) scan(text []byte) (end int, err error) {
 			i, isPlain = plainNumber(text, i)
 		}
 		if !isPlain {
-			if i, err = valueEnd(text, start, i); err != nil {
+			if i, err = s.valueEnd(text, start, i); err != nil {
 				return s.stop(err, marks, i, start, inValue)
 			}
 		}
@@ -107,7 +111,7 @@ func skipBlanks(text []byte, i int) int {
 
 // stop notes where the next scan goes on.
 func (s *rowScan) stop(err error, marks []uint32, at, value int, stage stage) (int, error) {
-	*s = rowScan{marks, at, value, stage}
+	s.marks, s.at, s.value, s.stage = marks, at, value, stage
 	return 0, err
 }
 
@@ -115,10 +119,10 @@ func (s *rowScan) stop(err error, marks []uint32, at, value int, stage stage) (i
 // one, the index behind the row, and then at is 0.
 func (s *rowScan) resume(text []byte) (i int, err error) {
 	if s.at == 0 {
-		*s = rowScan{marks: append(s.marks[:0], 0), at: 1}
+		s.marks, s.at, s.stage = append(s.marks[:0], 0), 1, firstValue
 	}
 	if s.stage == inValue {
-		if s.at, err = valueEnd(text, s.value, s.at); err != nil {
+		if s.at, err = s.valueEnd(text, s.value, s.at); err != nil {
 			return 0, err
 		}
 		s.marks = append(s.marks, uint32(s.at)) //nolint:gosec // who calls bounds the text
@@ -156,11 +160,11 @@ func isBehind(c byte) bool {
 
 // anyText returns the index behind the text that begins at text[start], of which everything before i has been looked at.
 // With errShort it returns the next index to look at.
-func anyText(text []byte, start, i int) (int, error) {
+func (s *rowScan) anyText(text []byte, start, i int) (int, error) {
 	for i = wire.PlainText(text, i); i < len(text); i = wire.PlainText(text, i) {
 		switch c := text[i]; {
 		case c == '"':
-			return i + 1, checkScalar(text[start : i+1])
+			return i + 1, s.checkText(text[start : i+1])
 		case c == '\\':
 			i += 2
 		case c < ' ':
@@ -182,19 +186,34 @@ func anyNumber(text []byte, start, i int) (int, error) {
 	return i, errShort
 }
 
-func checkScalar(text []byte) error {
-	if !jsontext.Value(text).IsValid() {
+func checkScalar(text []byte, options ...jsontext.Options) error {
+	if !jsontext.Value(text).IsValid(options...) {
 		return errMalformed
 	}
 	return nil
 }
 
+// checkText is checkScalar for a text, and counts it if it is broken.
+func (s *rowScan) checkText(text []byte) error {
+	err := checkScalar(text)
+	if err == nil || s.strict {
+		return err
+	}
+	if err = checkScalar(text, s.texts()); err == nil {
+		s.replaced++
+	}
+	return err
+}
+
+// texts returns the option with which jsontext accepts the texts that the scan accepts.
+func (s *rowScan) texts() jsontext.Options { return jsontext.AllowInvalidUTF8(!s.strict) }
+
 // valueEnd returns the index behind the value that begins at text[start], of which everything before i is plain. With an
 // error it returns the next index to look at.
-func valueEnd(text []byte, start, i int) (int, error) {
+func (s *rowScan) valueEnd(text []byte, start, i int) (int, error) {
 	switch c := text[start]; {
 	case c == '"':
-		return anyText(text, start, i)
+		return s.anyText(text, start, i)
 	case c-'0' <= 9 || c == '-':
 		return anyNumber(text, start, i)
 	default:

@@ -12,20 +12,23 @@ import (
 )
 
 // tokenized takes apart the row at the beginning of a text with the tokenizer alone.
-func tokenized(text []byte) (values []string, end int, ok bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader(text))
+func tokenized(text []byte, strict bool) (values []string, end int, broken int64, ok bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(!strict))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '[' {
-		return nil, 0, false
+		return nil, 0, 0, false
 	}
 	for dec.PeekKind() != ']' {
 		value, err := dec.ReadValue()
 		if err != nil || value.Kind() == '[' || value.Kind() == '{' {
-			return nil, 0, false
+			return nil, 0, 0, false
 		}
 		values = append(values, string(value))
+		if !value.IsValid() {
+			broken++
+		}
 	}
 	_, err := dec.ReadToken()
-	return values, int(dec.InputOffset()), err == nil
+	return values, int(dec.InputOffset()), broken, err == nil
 }
 
 // valuesOf are the values between the marks of a row.
@@ -36,21 +39,23 @@ func valuesOf(text []byte, marks []uint32) (values []string) {
 	return values
 }
 
-// The scanner takes what the tokenizer takes, with the same values at the same places; and whatever it takes whole, it
-// takes for a beginning when some of it is missing.
+// The scanner accepts what the tokenizer accepts, with the same values at the same places, whether texts have to be UTF-8 or
+// not. If some of a row that it accepts is missing, it accepts the rest as a beginning. It counts each broken text once.
 func FuzzScanRow(f *testing.F) {
 	for _, seed := range []string{
 		`]`, ` ] `, `1]`, `"a","b" , -0, 0.5e-7,null,true,false]x`, `"2026-11-20T00:00:00.123","192.0.2.1","CN",64496,"942100","BLOCK",7]`,
 		`"\u00fc\"\\\/\ud83d\ude00"]`, "\"ü\xff\"]", "\"\x01\"]", "\"12345678\x7f\"]", `01]`, `-]`, `1.]`, `1e]`, `+1]`, `nul]`, `nulll]`, `"a"]]`,
+		"\"\xff\",\"\\ud800\",\"\ufffd\",1]", `"\ud83d\ud83d\ude00"]`, "\xff]", "\"\\\xff\"]", `"\u12"]`, "\"\xe2\x98\"]",
 		`,]`, `1,]`, `1 2]`, `[1]]`, `{}]`, `"\x"]`, `"\ud800"]`, `"`, `"\`, "\v1]", "1\u00a0]", `-0]`, `-01]`, `9007199254740993]`, `"12345678"]`, `"1234567\"8"]`,
 	} {
-		f.Add([]byte(seed), 3)
+		f.Add([]byte(seed), 3, false)
+		f.Add([]byte(seed), 2, true)
 	}
-	f.Fuzz(func(t *testing.T, rest []byte, missing int) {
+	f.Fuzz(func(t *testing.T, rest []byte, missing int, strict bool) {
 		text := append([]byte("["), rest...)
-		var scan rowScan
+		scan := rowScan{strict: strict}
 		end, err := scan.scan(text)
-		want, wantEnd, ok := tokenized(text)
+		want, wantEnd, broken, ok := tokenized(text, strict)
 		require.Equal(t, ok, err == nil, "%q: %v", text, err)
 		if !ok {
 			return
@@ -58,21 +63,24 @@ func FuzzScanRow(f *testing.F) {
 		got := scan.marks
 		assert.Equal(t, want, valuesOf(text, got))
 		assert.Equal(t, wantEnd, end)
+		assert.Equal(t, broken, scan.replaced)
 		if missing > 0 && missing < end {
-			var again rowScan
+			again := rowScan{strict: strict}
 			_, err = again.scan(text[:end-missing])
 			require.ErrorIs(t, err, errShort, "%q without %d", text[:end], missing)
 			againEnd, err := again.scan(text)
 			require.NoError(t, err)
 			assert.Equal(t, end, againEnd)
 			assert.Equal(t, got, again.marks)
+			assert.Equal(t, broken, again.replaced)
 		}
 
-		source := rowSource{from: oneByOne{bytes.NewReader(text)}, limit: Limit{Bytes: 1 << 20}}
+		source := rowSource{from: oneByOne{bytes.NewReader(text)}, limit: Limit{Bytes: 1 << 20}, scan: rowScan{strict: strict}}
 		require.NoError(t, source.more())
 		streamed, err := source.row()
 		require.NoError(t, err)
 		assert.Equal(t, got, source.scan.marks)
+		assert.Equal(t, broken, source.scan.replaced)
 		assert.Equal(t, string(text[:end]), string(streamed))
 	})
 }

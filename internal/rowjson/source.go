@@ -93,7 +93,7 @@ func (s *rowSource) row() (text []byte, err error) {
 
 // explain lets jsontext say what is wrong with a row.
 func (s *rowSource) explain() error {
-	_, err := jsontext.NewDecoder(bytes.NewReader(s.text[s.next:])).ReadValue()
+	_, err := jsontext.NewDecoder(bytes.NewReader(s.text[s.next:]), s.scan.texts()).ReadValue()
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) { // which would say that the response was cut
 		return fmt.Errorf("is no JSON: %w", syntax.Err)

@@ -93,14 +93,14 @@ func (r Row) columns() *columns {
 
 func (r Row) marks() []uint32 { return r.table.marks[r.first : r.first+r.Len()+1] }
 
-// JSON returns the row as an array of its values, each as it stands in the response.
+// JSON returns the row as an array of its values, each as [Value.JSON] returns it.
 func (r Row) JSON() []byte {
 	text := []byte{'['}
 	for i := range r.Len() {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		text = append(text, r.At(i).raw...)
+		text = append(text, r.At(i).JSON()...)
 	}
 	return append(text, ']')
 }

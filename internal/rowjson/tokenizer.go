@@ -13,8 +13,8 @@ import (
 // there, so the text could hold a piece of a secret, which no search would find.
 type tokenizer struct{ *jsontext.Decoder }
 
-func newTokenizer(from io.Reader) tokenizer {
-	return tokenizer{jsontext.NewDecoder(from, wire.UnboundedNames)}
+func newTokenizer(from io.Reader, options ...jsontext.Options) tokenizer {
+	return tokenizer{jsontext.NewDecoder(from, append(options, wire.UnboundedNames)...)}
 }
 
 func (t tokenizer) ReadToken() (jsontext.Token, error) {

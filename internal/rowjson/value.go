@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -26,6 +27,15 @@ func (v Value) Raw() json.RawMessage {
 	return slices.Clip(v.raw) // or an append of the caller's would write over the value behind it
 }
 
+// JSON returns the value as it stands in the response, except that U+FFFD replaces bytes of a text that are not UTF-8, and
+// escapes of half a surrogate pair: it is valid JSON for every reader. It must not be changed.
+func (v Value) JSON() json.RawMessage {
+	if v.isText() && wire.PlainText(v.raw, 1) < len(v.raw)-1 {
+		return slices.Clip(wire.MendText(v.raw))
+	}
+	return v.Raw()
+}
+
 // IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.raw == nil || v.raw[0] == 'n' }
 
@@ -38,20 +48,27 @@ func (v Value) isText() bool { return len(v.raw) > 0 && v.raw[0] == '"' }
 // inner returns what stands between the quotes of a text, escapes and all.
 func (v Value) inner() []byte { return v.raw[1 : len(v.raw)-1] }
 
-// text returns the value without quotes and escapes. If nothing is escaped it is a part of the response, not a copy.
+// text returns the value without quotes and escapes. If nothing is escaped or replaced it is a part of the response, not a
+// copy. U+FFFD replaces what is no text, see JSON.
 func (v Value) text() []byte {
 	switch {
 	case v.IsNull():
 		return nil
 	case !v.isText():
 		return v.raw
-	case bytes.IndexByte(v.raw, '\\') < 0:
+	case isWhole(v.inner()):
 		return v.inner()
 	default:
-		text, _ := jsontext.AppendUnquote(nil, v.raw) // the reader has checked that it is a JSON string
+		text, err := jsontext.AppendUnquote(nil, v.raw)
+		if err != nil { // the reader has checked that it is a JSON string
+			text, _ = jsontext.AppendUnquote(nil, wire.MendText(v.raw))
+		}
 		return text
 	}
 }
+
+// isWhole reports whether what stands between the quotes is the text itself: nothing is escaped, and all is UTF-8.
+func isWhole(text []byte) bool { return bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) }
 
 // String returns the text of a text value, the digits of a number, "true", "false", or "" for null.
 func (v Value) String() string { return string(v.text()) }
@@ -203,7 +220,7 @@ func (t *texts) of(v Value) string {
 	at := uint(n) + uint(text[n-1]) + 31*uint(text[max(n-2, 0)]) + 7*uint(text[n/2])
 	known := &t[at%uint(len(t))]
 	if *known != string(text) {
-		if bytes.IndexByte(text, '\\') >= 0 {
+		if !isWhole(text) {
 			return v.String()
 		}
 		*known = string(text)

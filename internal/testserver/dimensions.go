@@ -3,10 +3,12 @@ package testserver
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // dimension is a column of the table of event records (service-interface section 2.5).
@@ -138,15 +140,42 @@ func (v value) compare(w value) int {
 	}
 }
 
-// appendString appends a JSON string. The loop spares nearly all of them the encoder.
+// appendString appends a JSON string. The loop spares nearly all of them the encoder. Bytes that are not UTF-8 stand in it
+// as they are, as a service may copy them from a log; but half of a surrogate pair in its three bytes becomes an escape.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return appendJSON(b, s)
+			return appendEscaped(b, s)
 		}
 	}
 	b = append(b, '"')
 	b = append(b, s...)
+	return append(b, '"')
+}
+
+func appendEscaped(b []byte, s string) []byte {
+	b = append(b, '"')
+	for s != "" {
+		whole := 0 // bytes that are UTF-8
+		for whole < len(s) {
+			r, size := utf8.DecodeRuneInString(s[whole:])
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			whole += size
+		}
+		quoted := appendJSON(nil, s[:whole])
+		b = append(b, quoted[1:len(quoted)-1]...)
+		s = s[whole:]
+		switch {
+		case s == "":
+		case len(s) >= 3 && s[0] == 0xed && s[1]&0xe0 == 0xa0 && s[2]&0xc0 == 0x80:
+			b = fmt.Appendf(b, `\u%04x`, 0xd000|int(s[1]&0x3f)<<6|int(s[2]&0x3f))
+			s = s[3:]
+		default:
+			b, s = append(b, s[0]), s[1:]
+		}
+	}
 	return append(b, '"')
 }
 

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Event is one security event record. A field with its zero value is absent: null in a row.
+// Event is one security event record. A field with its zero value is absent: null in a row. A text that is not UTF-8 stands
+// in rows as it is; the three bytes of half a surrogate pair become its escape.
 type Event struct {
 	Time time.Time // in whole milliseconds; the rest is cut off
 

@@ -199,13 +199,25 @@ func TestSection24AwkwardText(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
 	texts := []any{"\x00", "\n", "\x7f", "\u2028", "\U0001f600", `\`, `"`, "</script>&", "{}[]", "\ufffd"}
-	for _, text := range append(texts[:9:9], "\xff") {
+	for _, text := range texts {
 		f.AddEvents(testserver.Event{Time: noon, Browser: text.(string)})
 	}
 	r := f.data(events, "dimensions", "client_browser")
 	assert.True(t, utf8.ValidString(r.body))
 	for i, row := range decodeRows(t, f.result(events, "dimensions", "client_browser")) {
 		assert.Equal(t, texts[i], row[1])
+	}
+}
+
+// What is no text comes as it is: bytes that are not UTF-8, and half of a surrogate pair as an escape.
+func TestSection24BrokenText(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{})
+	for text, want := range map[string]string{
+		"a\xff\xc3\"": "\"a\xff\xc3\\\"\"", "\xed\xa0\x80ü": `"\ud800ü"`, "\xed\xbf\xbf\xed": "\"\\udfff\xed\"", "\xed\x9f\xbf\xed\xa0": "\"\ud7ff\xed\xa0\"",
+	} {
+		f.AddEvents(testserver.Event{Time: noon, Browser: text})
+		assert.Contains(t, f.data(events, "dimensions", "client_browser", "limit", "100").body, ","+want+"]")
 	}
 }
 

@@ -58,6 +58,7 @@ func clients() (*webdelivery.Client, error) {
 		webdelivery.WithAttemptTimeout(time.Minute),
 		webdelivery.WithIdleTimeout(time.Minute),
 		webdelivery.WithPlainHTTP(),
+		webdelivery.WithStrictTexts(),
 	}
 	var auth webdelivery.Auth = webdelivery.SessionAuth("user", "password")
 	if _, err := webdelivery.NewClient("http://api.example.com", "acme", auth, options...); err != nil {

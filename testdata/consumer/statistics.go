@@ -41,7 +41,7 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 	}
 	var echo webdelivery.QueryEcho = result.Query
 	fmt.Println(echo.Dimensions, echo.StartTime, echo.EndTime, echo.Filters, echo.Start, echo.Limit)
-	fmt.Println(result.Columns, result.Rows, result.TotalResults)
+	fmt.Println(result.Columns, result.Rows, result.TotalResults, result.ReplacedTexts)
 	for row, err := range events.Rows(ctx, q) {
 		if err != nil {
 			return err

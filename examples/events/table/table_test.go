@@ -36,6 +36,7 @@ var (
 			ASN: math.MaxInt64, Browser: "one\ntwo\r\nthree\r",
 		},
 		{Time: noon.Add(3 * time.Second)},
+		{Time: noon.Add(4 * time.Second), RuleID: "/\xff\xed\xa0\x80"}, // bytes that are not UTF-8, and half of a surrogate pair
 	}
 	columns = []string{"event_timestamp_ms", "rule_id", "client_ip", "client_asn", "client_browser"}
 )
@@ -75,7 +76,8 @@ func TestCSV(t *testing.T) {
 	assert.Equal(t, "event_timestamp_ms,rule_id,client_ip,client_asn,client_browser\r\n"+
 		"2026-11-20T12:00:01.234,=1+1,192.0.2.1,9007199254740993,\"He said \"\"hi\"\", then left\"\r\n"+
 		"2026-11-20T12:00:02.000,日本 ☃ 𝄞,2001:db8::1,9223372036854775807,\"one\ntwo\r\nthree\r\"\r\n"+
-		"2026-11-20T12:00:03.000,,,,\r\n", text)
+		"2026-11-20T12:00:03.000,,,,\r\n"+
+		"2026-11-20T12:00:04.000,/\ufffd\ufffd,,,\r\n", text)
 
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	require.NoError(t, err)
@@ -84,14 +86,15 @@ func TestCSV(t *testing.T) {
 		{"2026-11-20T12:00:01.234", "=1+1", "192.0.2.1", "9007199254740993", `He said "hi", then left`},
 		{"2026-11-20T12:00:02.000", "日本 ☃ 𝄞", "2001:db8::1", "9223372036854775807", "one\ntwo\nthree\r"}, // this reader makes \r\n to \n
 		{"2026-11-20T12:00:03.000", "", "", "", ""},
+		{"2026-11-20T12:00:04.000", "/\ufffd\ufffd", "", "", ""},
 	}, rows)
 }
 
 func TestNDJSON(t *testing.T) {
 	t.Parallel()
 	lines := strings.SplitAfter(string(written(t, "ndjson", difficult...)), "\n")
-	require.Len(t, lines, 4)
-	assert.Empty(t, lines[3])
+	require.Len(t, lines, 5)
+	assert.Empty(t, lines[4])
 	for i, want := range []map[string]any{
 		{
 			"event_timestamp_ms": "2026-11-20T12:00:01.234", "rule_id": "=1+1", "client_ip": "192.0.2.1",
@@ -102,6 +105,7 @@ func TestNDJSON(t *testing.T) {
 			"client_asn": json.Number("9223372036854775807"), "client_browser": "one\ntwo\r\nthree\r",
 		},
 		{"event_timestamp_ms": "2026-11-20T12:00:03.000", "rule_id": nil, "client_ip": nil, "client_asn": nil, "client_browser": nil},
+		{"event_timestamp_ms": "2026-11-20T12:00:04.000", "rule_id": "/\ufffd\ufffd", "client_ip": nil, "client_asn": nil, "client_browser": nil},
 	} {
 		var got map[string]any
 		decoder := json.NewDecoder(strings.NewReader(lines[i]))
@@ -126,12 +130,12 @@ func TestParquet(t *testing.T) {
 		{
 			"event_timestamp_ms", "Timestamp(isAdjustedToUTC=true, timeUnit=milliseconds, is_from_converted_type=false, force_set_converted_type=false)",
 			parquet.Types.Int64,
-			[]any{noon.UnixMilli() + 1234, noon.UnixMilli() + 2000, noon.UnixMilli() + 3000},
+			[]any{noon.UnixMilli() + 1234, noon.UnixMilli() + 2000, noon.UnixMilli() + 3000, noon.UnixMilli() + 4000},
 		},
-		{"rule_id", "String", parquet.Types.ByteArray, []any{"=1+1", "日本 ☃ 𝄞", nil}},
-		{"client_ip", "String", parquet.Types.ByteArray, []any{"192.0.2.1", "2001:db8::1", nil}},
-		{"client_asn", "Int(bitWidth=64, isSigned=true)", parquet.Types.Int64, []any{int64(9007199254740993), int64(9223372036854775807), nil}},
-		{"client_browser", "String", parquet.Types.ByteArray, []any{`He said "hi", then left`, "one\ntwo\r\nthree\r", nil}},
+		{"rule_id", "String", parquet.Types.ByteArray, []any{"=1+1", "日本 ☃ 𝄞", nil, "/\ufffd\ufffd"}},
+		{"client_ip", "String", parquet.Types.ByteArray, []any{"192.0.2.1", "2001:db8::1", nil, nil}},
+		{"client_asn", "Int(bitWidth=64, isSigned=true)", parquet.Types.Int64, []any{int64(9007199254740993), int64(9223372036854775807), nil, nil}},
+		{"client_browser", "String", parquet.Types.ByteArray, []any{`He said "hi", then left`, "one\ntwo\r\nthree\r", nil, nil}},
 	} {
 		column := in.MetaData().Schema.Column(i)
 		assert.Equal(t, want.name, column.Name())
@@ -150,13 +154,13 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// cells reads three values of a column.
+// cells reads four values of a column.
 func cells[T any](t *testing.T, read func(int64, []T, []int16, []int16) (int64, int, error), show func(T) any) []any {
 	t.Helper()
-	values, defined := make([]T, 3), make([]int16, 3)
-	total, _, err := read(3, values, defined, nil)
+	values, defined := make([]T, 4), make([]int16, 4)
+	total, _, err := read(4, values, defined, nil)
 	require.NoError(t, err)
-	require.EqualValues(t, 3, total)
+	require.EqualValues(t, 4, total)
 	var all []any
 	for _, d := range defined {
 		if d == 0 {
@@ -186,6 +190,8 @@ func TestOddReplies(t *testing.T) {
 		{"csv", `["",null]`, "client_asn,rule_id\r\n\"\",\r\n", ""},
 		{"csv", `[1.50,true]`, "client_asn,rule_id\r\n1.50,true\r\n", ""},
 		{"ndjson", `["\u2603" , 18446744073709551616]`, `{"client_asn":"\u2603","rule_id":18446744073709551616}` + "\n", ""},
+		{"csv", "[\"a\xff\",\"\\ud800\"]", "client_asn,rule_id\r\na\ufffd,\ufffd\r\n", ""},
+		{"ndjson", "[1,\"a\xff\\ud800\"]", "{\"client_asn\":1,\"rule_id\":\"a\ufffd\ufffd\"}\n", ""},
 		{"parquet", `["AS64496",null]`, "", `column client_asn: "AS64496" is no whole number`},
 	} {
 		srv := webdeliverytest.NewServer(t)

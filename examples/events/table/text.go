@@ -69,11 +69,15 @@ func newNDJSON(out io.Writer, columns []string) (Writer, error) {
 	return w, nil
 }
 
-// Write writes a line. Values stand as they came, so that no number loses a digit.
+// Write writes a line. Values stand as they came, so that no number loses a digit; but each line is UTF-8.
 func (w *ndjsonWriter) Write(row webdelivery.Row) error {
 	w.line = append(w.line, '{')
 	for i, name := range w.names {
-		w.line = append(append(append(w.line, name...), row.At(i).Raw()...), ',')
+		value, err := row.At(i).MarshalJSON()
+		if err != nil {
+			return err
+		}
+		w.line = append(append(append(w.line, name...), value...), ',')
 	}
 	return w.end("}\n")
 }
