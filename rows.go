@@ -8,6 +8,54 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
+// StreamOption changes how Rows and All of a [StatsFamily] stream. If one is invalid, the sequence yields a
+// [*ValidationError] and sends nothing.
+type StreamOption func(*streaming) error
+
+// streaming is what the options of a stream fill.
+type streaming struct {
+	all    bool                // the limit is the SDK's: a response that reaches it may lack rows
+	report func(StreamSummary) // nil: nobody asked for it
+}
+
+// StreamSummary says what a response had that was streamed to its end.
+type StreamSummary struct {
+	Rows          int64 // that arrived
+	TotalResults  int64 // that match, whatever the limit: above Rows if the limit, or the size of a top-K, has cut some off
+	ReplacedTexts int64 // values in which U+FFFD replaces what is no text, see Value
+}
+
+// OnSummary calls f once when all rows have arrived without an error, before the sequence ends. f runs in the goroutine of
+// the loop, at each range over the sequence. It is not called if the loop stops early, or the sequence ends with an error.
+func OnSummary(f func(StreamSummary)) StreamOption {
+	return func(s *streaming) error {
+		if f == nil {
+			return invalid("OnSummary", "is nil")
+		}
+		s.report = f
+		return nil
+	}
+}
+
+func newStreaming(options []StreamOption) (s streaming, err error) {
+	for _, option := range options {
+		if option == nil {
+			return s, invalid("options", "one is nil")
+		}
+		if err := option(&s); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// done reports a response that has ended well.
+func (s streaming) done(summary StreamSummary) {
+	if s.report != nil {
+		s.report(summary)
+	}
+}
+
 // Row is one result of a statistics query: values in the order of the columns (service-interface section 2.4). A Row
 // that is streamed is valid until the next step of its sequence; keep a Clone. One of a [Result] stays valid, and any
 // number of goroutines may read it. The zero value has no values.
@@ -42,8 +90,8 @@ func (r Row) MarshalJSON() ([]byte, error) { return r.row.JSON(), nil }
 // as its row. The zero value is null.
 //
 // A text may hold what is no text: bytes that are not UTF-8, or half of a surrogate pair, for example in a path that an
-// attacker chose. U+FFFD replaces each such byte and each such half, as in encoding/json. [Result] counts these values, Raw
-// gives what came, and [WithStrictTexts] makes them errors.
+// attacker chose. U+FFFD replaces each such byte and each such half, as in encoding/json. [Result] and [StreamSummary]
+// count these values, Raw gives what came, and [WithStrictTexts] makes them errors.
 type Value struct{ value rowjson.Value }
 
 // Raw is the value as it stands in the reply, in JSON, and perhaps not in UTF-8: write it with MarshalJSON. It is valid as

@@ -71,8 +71,6 @@ const (
 	wafTopK      = 20
 	shapingTopK  = 1000
 	defaultLimit = 10
-
-	everything = math.MaxInt64 // a limit that is none
 )
 
 func newStatsService(f *funnel) *StatsService {
@@ -166,7 +164,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 		rows = append(rows, Row{row})
 	}
 	result := &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows, ReplacedTexts: in.Replaced()}
-	return result, f.complete(in, p.Limit, 0)
+	return result, f.complete(in, p.Limit, false)
 }
 
 // keptResult is what Query keeps of a response.
@@ -227,34 +225,44 @@ func (r rowRedactor) RedactValue(json []byte) string {
 func (r rowRedactor) RedactError(err error) error { return r.secrets.Error(err) }
 
 // Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
-// 4.3). Without a limit in the query the service gives 10 rows; All gives every one. It ends with the first error, which
-// is yielded with a zero Row; a reply that is cut short, or has fewer rows than it should have, never ends without one. A
-// row is valid until the next step. Stopping early closes the connection. Each range over the sequence sends a new
-// request; several goroutines may range over it at the same time.
+// 4.3). Without a limit in the query the service gives 10 rows; All gives every one, and [OnSummary] says how many match.
+// It ends with the first error, which is yielded with a zero Row; a reply that is cut short, or has fewer rows than it
+// should have, never ends without one. A row is valid until the next step. Stopping early closes the connection. Each
+// range over the sequence sends a new request; several goroutines may range over it at the same time.
 //
 // Rows retries a response that fails before its first row has arrived, and not after that. If the response has a code of
 // 400 or more, Rows yields an [*Error] with that code, and retries it like the status if it comes before the first row.
-func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q) iter.Seq2[Row, error] {
+func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
+	s, err := newStreaming(options)
+	if err != nil {
+		return failing[Row](err)
+	}
 	p := query.params()
 	parameters, err := f.parameters(&p)
 	if err != nil {
 		return failing[Row](err)
 	}
 	return func(yield func(Row, error) bool) {
-		if err := f.stream(ctx, parameters, p.Limit, 0, yield); err != nil {
+		if err := f.stream(ctx, parameters, p.Limit, s, yield); err != nil {
 			yield(Row{}, err)
 		}
 	}
 }
 
-// All streams every row of the span, whatever the Limit of the query: it reads total_results first, then asks for as
-// many rows (service-interface section 4.3). When rows come or go between the two so that some are missing, it ends with
-// an [*IncompleteError]: let a span end some minutes ago, when nothing comes to it any more, or ask again. Of a top-K it
-// gives all rows that the service has of it. For the rest it is as Rows.
-func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error] {
+// All streams every row of the span, whatever the Limit of the query: it reads total_results first, then asks for as many
+// rows and some more (service-interface section 4.3), so rows may be added in the meantime: 1,000, or 1 % if that is more.
+// The second response alone says whether it is complete. If it has fewer rows than its own total_results, or as many as
+// were asked for, so that more may match, All ends with an [*IncompleteError]. Of a top-K it gives all rows that the
+// service has of it. Otherwise All behaves like Rows.
+func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	if f.rules.unlimited {
-		return f.Rows(ctx, query)
+		return f.Rows(ctx, query, options...)
 	}
+	s, err := newStreaming(options)
+	if err != nil {
+		return failing[Row](err)
+	}
+	s.all = true
 	asked := query.params()
 	asked.detach()
 	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 is refused as everywhere
@@ -264,15 +272,16 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 	return func(yield func(Row, error) bool) {
 		one, err := f.whole(ctx, first, nil)
-		if err == nil && one.Total() > 0 {
-			p, total := asked, one.Total() // several loops may run at the same time
-			p.Limit = total
-			if f.rules.top > 0 {
-				p.Limit = min(total, f.rules.top)
-			}
+		switch {
+		case err != nil:
+		case one.Total() == 0:
+			s.done(StreamSummary{})
+		default:
+			p := asked // several loops may run at the same time
+			p.Limit = withHeadroom(one.Total(), f.rules.top)
 			var parameters string
 			if parameters, err = f.parameters(&p); err == nil {
-				err = f.stream(ctx, parameters, everything, total, yield)
+				err = f.stream(ctx, parameters, p.Limit, s, yield)
 			}
 		}
 		if err != nil {
@@ -281,9 +290,16 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q) iter.Seq2[Row, error]
 	}
 }
 
-// stream sends a query with these parameters and yields its rows. It returns nil when the user has stopped. The response
-// is complete when it has as many rows as match up to the limit, and no fewer than least.
-func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit, least int64, yield func(Row, error) bool) error {
+// withHeadroom returns the limit with which All asks for so many rows, and for those that are added in the meantime; but
+// never for more than a top-K has.
+func withHeadroom(total, top int64) int64 {
+	room := max(1000, total/100)
+	return min(total+min(room, math.MaxInt64-total), cmp.Or(top, math.MaxInt64))
+}
+
+// stream sends a query with these parameters and yields its rows. It returns nil when the user has stopped. The limit is
+// that of the parameters.
+func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit int64, s streaming, yield func(Row, error) bool) error {
 	var in *rowjson.Reader
 	found := false
 	cl := f.dataCall(parameters)
@@ -312,33 +328,34 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit, l
 		return newError(r.Refused(code, words))
 	case in.Err() != nil:
 		return r.broken(in.Err())
-	default:
-		return f.complete(in, limit, least)
 	}
+	err = f.complete(in, limit, s.all)
+	if err == nil {
+		s.done(StreamSummary{in.Count(), in.Total(), in.Replaced()})
+	}
+	return err
 }
 
-// complete checks that no row is missing: there are as many as match, up to the limit, and no fewer than least; but never
-// more than a top-K gives.
-func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit, least int64) error {
+// complete checks that no row is missing: there are as many as match, up to the limit, but never more than a top-K gives.
+// All rows are as many as match, and not as many as were asked for: then more may match than total_results says.
+func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) error {
 	want := in.Total()
+	top := cmp.Or(f.rules.top, math.MaxInt64)
 	switch {
 	case f.rules.unlimited:
+	case all:
+		if limit < top && in.Count() == limit {
+			return &IncompleteError{Got: in.Count(), Total: in.Total()}
+		}
 	case limit > 0:
 		want = min(want, limit)
 	default:
 		want = min(want, defaultLimit)
 	}
-	if f.rules.top > 0 {
-		want, least = min(want, f.rules.top), min(least, f.rules.top)
-	}
-	switch {
-	case in.Count() < want:
+	if in.Count() < min(want, top) {
 		return &IncompleteError{Got: in.Count(), Total: in.Total()}
-	case in.Count() < least:
-		return &IncompleteError{Got: in.Count(), Total: least}
-	default:
-		return nil
 	}
+	return nil
 }
 
 // parameters validates those of a query, and encodes them.
@@ -373,15 +390,19 @@ func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 // limit, or the default of 10, and up to the size of a top-K (service-interface sections 2.4 and 8). The rows before it
 // are good. Got may also be below the limit while Total is far above it.
 //
-// All reads two responses: one for total_results, one for the rows. Both numbers are those of the second. If that has as
-// many rows as its own total_results says, but fewer than the first one announced, Total is that of the first.
+// All reads two responses: one for total_results, one for the rows. Both numbers are those of the second. Of All, Got may
+// also be as large as Total, or larger: the response then has as many rows as All asked for, so more may match than it
+// says. Ask again, or let the span end before rows are still added to it.
 type IncompleteError struct {
 	Got   int64 // rows in the response
 	Total int64 // total_results of the response
 }
 
-// Error gives both numbers.
+// Error gives both numbers, and what they mean.
 func (e *IncompleteError) Error() string {
+	if e.Got >= e.Total {
+		return fmt.Sprintf("webdelivery: %d rows arrived, as many as were asked for, so more than %d may match", e.Got, e.Total)
+	}
 	return fmt.Sprintf("webdelivery: %d rows arrived, and %d match", e.Got, e.Total)
 }
 

@@ -3,8 +3,10 @@ package webdelivery_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // for machines without it
@@ -340,11 +342,15 @@ func TestHead(t *testing.T) {
 	})
 }
 
-// All asks for one row to learn total_results, then for as many. What changes in between is told (design section 3.1).
+// All asks for one row to learn total_results, then for as many and some more. The second response alone says whether it is
+// complete: rows may have come or gone in between.
 func TestAll(t *testing.T) {
 	t.Parallel()
-	reply := func(total int, rows string) string {
-		return fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, total)
+	reply := func(rows, total int) string {
+		return fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, strings.TrimSuffix(strings.Repeat("[1],", rows), ","), total)
+	}
+	incomplete := func(got, total int64) *webdelivery.IncompleteError {
+		return &webdelivery.IncompleteError{Got: got, Total: total}
 	}
 	tests := []struct {
 		name, first, second string
@@ -352,14 +358,22 @@ func TestAll(t *testing.T) {
 		limits              []string
 		incomplete          *webdelivery.IncompleteError
 	}{
-		{"all of them", reply(3, "[1]"), reply(3, "[1],[2],[3]"), 3, []string{"1", "3"}, nil},
-		{"none", reply(0, ""), "", 0, []string{"1"}, nil},
-		{"one", reply(1, "[1]"), reply(1, "[1]"), 1, []string{"1", "1"}, nil},
-		{"more have come", reply(2, "[1]"), reply(3, "[1],[2]"), 2, []string{"1", "2"}, &webdelivery.IncompleteError{Got: 2, Total: 3}},
-		{"fewer arrive", reply(3, "[1]"), reply(3, "[1],[2]"), 2, []string{"1", "3"}, &webdelivery.IncompleteError{Got: 2, Total: 3}},
-		{"some have gone", reply(3, "[1]"), reply(2, "[1],[2]"), 2, []string{"1", "3"}, &webdelivery.IncompleteError{Got: 2, Total: 3}},
-		{"some have gone, and fewer arrive", reply(5, "[1]"), reply(4, "[1],[2]"), 2, []string{"1", "5"}, &webdelivery.IncompleteError{Got: 2, Total: 4}},
-		{"the first is incomplete", reply(3, ""), reply(3, "[1],[2],[3]"), 3, []string{"1", "3"}, nil},
+		{"all of them", reply(1, 3), reply(3, 3), 3, []string{"1", "1003"}, nil},
+		{"none", reply(0, 0), "", 0, []string{"1"}, nil},
+		{"one", reply(1, 1), reply(1, 1), 1, []string{"1", "1001"}, nil},
+		{"more have come", reply(1, 2), reply(1001, 1001), 1001, []string{"1", "1002"}, nil},
+		{"more have come than were asked for", reply(1, 2), reply(1002, 1300), 1002, []string{"1", "1002"}, incomplete(1002, 1300)},
+		{"as many as were asked for", reply(1, 2), reply(1002, 1002), 1002, []string{"1", "1002"}, incomplete(1002, 1002)},
+		{"as many as were asked for, and a total that is too small", reply(1, 2), reply(1002, 5), 1002, []string{"1", "1002"}, incomplete(1002, 5)},
+		{"a limit that is not kept", reply(1, 2), reply(1003, 1003), 1003, []string{"1", "1002"}, nil},
+		{"fewer arrive", reply(1, 3), reply(2, 3), 2, []string{"1", "1003"}, incomplete(2, 3)},
+		{"some have gone", reply(1, 3), reply(2, 2), 2, []string{"1", "1003"}, nil},
+		{"all have gone", reply(1, 3), reply(0, 0), 0, []string{"1", "1003"}, nil},
+		{"some have gone, and fewer arrive", reply(1, 5), reply(2, 4), 2, []string{"1", "1005"}, incomplete(2, 4)},
+		{"the first is incomplete", reply(0, 3), reply(3, 3), 3, []string{"1", "1003"}, nil},
+		{"100,000", reply(1, 100_000), reply(1, 1), 1, []string{"1", "101000"}, nil},
+		{"1 % more", reply(1, 1_000_000), reply(1, 1), 1, []string{"1", "1010000"}, nil},
+		{"the most there can be", reply(1, math.MaxInt64), reply(1, 1), 1, []string{"1", "9223372036854775807"}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -373,13 +387,7 @@ func TestAll(t *testing.T) {
 				q.Limit = 2 // is not used
 				rows, err := collect(f.client.Stats.Events.All(f.Context(), q))
 				assert.Len(f, rows, tt.rows)
-				var limits []string
-				for _, r := range f.srv.Requests() {
-					values, err := url.ParseQuery(r.RawQuery)
-					require.NoError(f, err)
-					limits = append(limits, values.Get("limit"))
-				}
-				assert.Equal(f, tt.limits, limits)
+				assert.Equal(f, tt.limits, limitsOf(f))
 				if tt.incomplete == nil {
 					require.NoError(f, err)
 					return
@@ -387,9 +395,162 @@ func TestAll(t *testing.T) {
 				var incomplete *webdelivery.IncompleteError
 				require.ErrorAs(f, err, &incomplete)
 				assert.Equal(f, tt.incomplete, incomplete)
+				if incomplete.Got < incomplete.Total {
+					assert.EqualError(f, err, fmt.Sprintf("webdelivery: %d rows arrived, and %d match", incomplete.Got, incomplete.Total))
+				} else {
+					assert.EqualError(f, err, fmt.Sprintf("webdelivery: %d rows arrived, as many as were asked for, so more than %d may match",
+						incomplete.Got, incomplete.Total))
+				}
 			})
 		})
 	}
+}
+
+// limitsOf are the limits of all requests.
+func limitsOf(f *fixture) (limits []string) {
+	for _, r := range f.srv.Requests() {
+		values, err := url.ParseQuery(r.RawQuery)
+		require.NoError(f, err)
+		limits = append(limits, values.Get("limit"))
+	}
+	return limits
+}
+
+// All of a top-K asks for its size at most, and as many rows as that are all there are.
+func TestAllOfATopK(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		first, rows, total int
+		incomplete         bool
+	}{{5, 5, 5, false}, {5, 7, 7, false}, {5, 1000, 1200, false}, {5000, 1000, 5000, false}, {5000, 999, 5000, true}, {5000, 1000, 1000, false}} {
+		inFakeTime(t, setup{}, func(f *fixture) {
+			const path = "/stats/security/trafficshaping/topk/country/data"
+			first := faultFor(path, fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[[1]],"total_results":%d}`, tt.first))
+			first.Count = 1
+			f.fail(first)
+			rows := strings.TrimSuffix(strings.Repeat("[1],", tt.rows), ",")
+			f.fail(faultFor(path, fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, rows, tt.total)))
+			q := webdelivery.ShapingTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
+			got, err := collect(f.client.Stats.TrafficShapingTopK(webdelivery.ShapingByCountry).All(f.Context(), q))
+			assert.Len(f, got, tt.rows)
+			assert.Equal(f, []string{"1", "1000"}, limitsOf(f))
+			if !tt.incomplete {
+				require.NoError(f, err, "%+v", tt)
+				return
+			}
+			var incomplete *webdelivery.IncompleteError
+			require.ErrorAs(f, err, &incomplete)
+			assert.Equal(f, webdelivery.IncompleteError{Got: int64(tt.rows), Total: int64(tt.total)}, *incomplete)
+		})
+	}
+}
+
+// A span to which 50 events a second are added, whenever the service records them, is read whole: each call has the rows
+// that there were when its second request came. A response takes up to 3 s.
+func TestAllOnALiveSpan(t *testing.T) {
+	t.Parallel()
+	calls := 300
+	if testing.Short() {
+		calls = 30
+	}
+	for _, delay := range []time.Duration{0, time.Second, 5 * time.Second, 30 * time.Second} {
+		t.Run(delay.String(), func(t *testing.T) {
+			t.Parallel()
+			s := setup{server: testserver.Config{EventsPerSecond: 50, EventSeed: 7, RecordingDelay: delay}}
+			inFakeTime(t, s, func(f *fixture) {
+				grown := 0
+				f.fail(testserver.Fault{Path: eventsData, Delay: 1500 * time.Millisecond})
+				for i := range calls {
+					time.Sleep(time.Duration(i%17) * 397 * time.Millisecond)
+					q := webdelivery.EventsQuery{
+						Dimensions: []string{webdelivery.DimClientIP}, Start: time.Now().Add(-delay - 5*time.Second), End: time.Now().Add(time.Duration(1+i%3) * time.Second),
+					}
+					before := f.srv.EventCount(q.Start.Truncate(time.Second), q.End.Truncate(time.Second))
+					var summary webdelivery.StreamSummary
+					rows, err := collect(f.client.Stats.Events.All(f.Context(), q, webdelivery.OnSummary(func(s webdelivery.StreamSummary) { summary = s })))
+					require.NoError(f, err, "call %d", i)
+					requests := f.srv.Requests()
+					recorded := requests[len(requests)-1].Time.Add(1500*time.Millisecond - delay + time.Millisecond)
+					if end := q.End.Truncate(time.Second); end.Before(recorded) {
+						recorded = end
+					}
+					want := f.srv.EventCount(q.Start.Truncate(time.Second), recorded)
+					require.Len(f, rows, want, "call %d", i)
+					assert.Equal(f, webdelivery.StreamSummary{Rows: int64(want), TotalResults: int64(want)}, summary)
+					if want > before {
+						grown++
+					}
+				}
+				assert.Greater(f, grown, calls*9/10, "the span grew in nearly every call")
+			})
+		})
+	}
+}
+
+// OnSummary reports a response that has ended well, once for each range over the sequence, and no other.
+func TestOnSummary(t *testing.T) {
+	t.Parallel()
+	broken := func(rows, total int, cell string) string {
+		return fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, strings.TrimSuffix(strings.Repeat("["+cell+"],", rows), ","), total)
+	}
+	for _, tt := range []struct {
+		name, body string
+		want       *webdelivery.StreamSummary
+	}{
+		{"cut by the default limit", broken(10, 99, "1"), &webdelivery.StreamSummary{Rows: 10, TotalResults: 99}},
+		{"all there are", broken(3, 3, "1"), &webdelivery.StreamSummary{Rows: 3, TotalResults: 3}},
+		{"replaced texts", broken(3, 3, "\"\xff\""), &webdelivery.StreamSummary{Rows: 3, TotalResults: 3, ReplacedTexts: 3}},
+		{"none", broken(0, 0, ""), &webdelivery.StreamSummary{}},
+		{"incomplete", broken(3, 4, "1"), nil},
+		{"cut short", broken(3, 3, "1")[:60], nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.answers(tt.body)
+				var got []webdelivery.StreamSummary
+				ended := false
+				rows := f.client.Stats.Events.Rows(f.Context(), aDay, webdelivery.OnSummary(func(s webdelivery.StreamSummary) {
+					assert.False(f, ended)
+					got = append(got, s)
+				}))
+				for range 2 {
+					_, _ = collect(rows)
+					ended = true
+					assert.Len(f, got, map[bool]int{false: 1}[tt.want == nil])
+					if tt.want != nil {
+						assert.Equal(f, *tt.want, got[0])
+					}
+					got, ended = nil, false
+				}
+				for range rows {
+					break
+				}
+				assert.Len(f, got, map[bool]int{true: 1}[tt.name == "none"], "a loop that stops early")
+			})
+		})
+	}
+}
+
+// An option of a stream that makes no sense is refused before anything is sent.
+func TestStreamOptionsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		for field, option := range map[string]webdelivery.StreamOption{"options": nil, "OnSummary": webdelivery.OnSummary(nil)} {
+			stats := f.client.Stats
+			_, err1 := collect(stats.Events.Rows(f.Context(), aDay, option))
+			_, err2 := collect(stats.Events.All(f.Context(), aDay, option))
+			_, err3 := collect(stats.WAFTopK(webdelivery.WAFByCountry).All(f.Context(), webdelivery.WAFTopKQuery{
+				Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd,
+			}, option))
+			for _, err := range []error{err1, err2, err3} {
+				var invalid *webdelivery.ValidationError
+				require.ErrorAs(f, err, &invalid)
+				assert.Equal(f, field, invalid.Field)
+			}
+		}
+		assert.Empty(f, f.srv.Requests())
+	})
 }
 
 // A total_results below the number of rows says nothing of how many there are, so All cannot ask for all of them.

@@ -93,6 +93,7 @@ const (
 	inPause       = "Limiter.Pause"
 	inOnStats     = "QueueOptions.OnStats"
 	inOnProgress  = "OnProgress"
+	inOnSummary   = "OnSummary"
 	inLoop        = "the body of a loop"
 	inMarshal     = "Client.Do: in"
 	inUnmarshal   = "Client.Do: out"
@@ -153,7 +154,7 @@ func (u *culprit) fails(of string) error {
 
 var places = append([]string{
 	inTransport, inBody, inClose, inDialer, inJar, inEnabled, inHandle, inWait, inAcquire, inDone, inDoneOverdue, inPause,
-	inOnStats, inOnProgress, inLoop, inMarshal, inUnmarshal, inScan, inRows,
+	inOnStats, inOnProgress, inOnSummary, inLoop, inMarshal, inUnmarshal, inScan, inRows,
 }, inErrors...)
 
 // RoundTrip, and what else is set in an http.Client.
@@ -368,6 +369,13 @@ func usesOf() []useOf {
 				f.client.Do(ctx, http.MethodGet, "/tasks/task-1", nil, &ofUsers{u}),
 			)
 		}),
+		calling("a stream with OnSummary", func(ctx context.Context, f *fixture, u *culprit) error {
+			report := webdelivery.OnSummary(func(webdelivery.StreamSummary) { _ = u.in(context.Background(), inOnSummary) })
+			return errors.Join(
+				drain(f.client.Stats.Events.Rows(ctx, lastHour(eventsAsked), report), func(...any) {}),
+				drain(f.client.Stats.Events.All(ctx, lastHour(eventsAsked), report), func(...any) {}),
+			)
+		}),
 		calling("Scan", func(ctx context.Context, f *fixture, u *culprit) error {
 			rows := f.client.Stats.Events.Rows(ctx, lastHour(eventsAsked))
 			own := func(yield func(webdelivery.Row, error) bool) {
@@ -409,7 +417,7 @@ const (
 
 // withoutContext are the places in which code of the user's has no context that could end. In a goroutine of its own it
 // holds up itself.
-var withoutContext = append([]string{inJar, inOnStats, inOnProgress, inLoop, inMarshal, inUnmarshal, inScan, inRows}, inErrors...)
+var withoutContext = append([]string{inJar, inOnStats, inOnProgress, inOnSummary, inLoop, inMarshal, inUnmarshal, inScan, inRows}, inErrors...)
 
 // Whatever code of the user's does, it reaches the user: a panic or Goexit passes through in a goroutine of his own, and is
 // an error in one of the SDK's. A call that has left its goroutine, a Purge of a queue, ends with its context, and so does

@@ -36,6 +36,7 @@ func TestEveryWayInForCodeOfUsers(t *testing.T) {
 		"pauser.Pause":                       {inPause},
 		"QueueOptions.OnStats":               {inOnStats},
 		"OnProgress f func(Progress)":        {inOnProgress},
+		"OnSummary f func(StreamSummary)":    {inOnSummary},
 		"Client.Do in any":                   {inMarshal},
 		"Client.Do out any":                  {inUnmarshal},
 		"Scan T any":                         {inScan},

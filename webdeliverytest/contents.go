@@ -77,8 +77,8 @@ func (s *Server) ChangeEntries(id string, add, remove []string) {
 func (s *Server) Entries(id string) []string { return s.fake.Entries(id) }
 
 // Event is one security event record (service-interface section 2.5). A field with its zero value is absent: null in a
-// row. A text that is not UTF-8 stands in rows as it is, as an attacker may have sent it; the three bytes of half a surrogate
-// pair, such as "\xed\xa0\x80", become its escape.
+// row. A text that is not UTF-8 stands in rows as it is, as an attacker may have sent it. The three bytes of half a
+// surrogate pair, such as "\xed\xa0\x80", become its escape.
 type Event struct {
 	Time time.Time // event_timestamp_ms; what is below a millisecond is cut off
 

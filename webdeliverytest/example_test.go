@@ -114,6 +114,24 @@ func ExampleServer_ChangeEntries() {
 	// [192.0.2.1 203.0.113.9]
 }
 
+// A span that has ended is still growing while the service records its last events.
+func ExampleWithRecordingDelay() {
+	srv, err := webdeliverytest.Start(
+		webdeliverytest.WithNow(func() time.Time { return noon }),
+		webdeliverytest.WithEvents(50, 7, noon.Add(-time.Hour)),
+		webdeliverytest.WithRecordingDelay(30*time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer srv.Close()
+
+	early := srv.EventCount(noon.Add(-time.Minute), noon)
+	srv.Clock.Advance(30 * time.Second)
+	fmt.Println("more events:", srv.EventCount(noon.Add(-time.Minute), noon) > early)
+	// Output: more events: true
+}
+
 // A million events a second, for a load test; none of them is stored.
 func ExampleWithEvents() {
 	srv, err := webdeliverytest.Start(

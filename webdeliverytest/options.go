@@ -243,6 +243,15 @@ func WithEvents(perSecond float64, seed uint64, since time.Time) Option {
 	}
 }
 
+// WithRecordingDelay lets every event show in the statistics so long after its time, by [Server.Clock]. So rows are still
+// added to a span that has ended, as services need a while to record an event. Default: 0, events show at once.
+func WithRecordingDelay(d time.Duration) Option {
+	return func(set *settings) error {
+		set.config.RecordingDelay = d
+		return notBelow0("WithRecordingDelay", d)
+	}
+}
+
 // WithIdleTimeout closes a connection that was not used for so long, as servers and load balancers do. Default: never.
 func WithIdleTimeout(d time.Duration) Option {
 	return func(set *settings) error {

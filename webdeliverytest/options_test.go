@@ -177,6 +177,12 @@ func TestOptions(t *testing.T) {
 			_, reply := w.get("/stats/security/events/data?dimensions=client_ip&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00&limit=1")
 			assert.Regexp(t, `"total_results":(3599|3600|3601)`, reply)
 		}},
+		"recording delay": {[]webdeliverytest.Option{
+			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithEvents(2, 7, start.Add(-time.Hour)),
+			webdeliverytest.WithRecordingDelay(30 * time.Minute),
+		}, func(t *testing.T, w wire) {
+			assert.InDelta(t, 3600, w.srv.EventCount(start.Add(-time.Hour), start), 2, "half an hour of them")
+		}},
 		"dialect": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
 			TasksPrefix: "/ops", SessionReply: "text", Errors: "empty",
 		})}, func(t *testing.T, w wire) {
@@ -274,6 +280,7 @@ func TestNonsense(t *testing.T) {
 		"WithSession":        {webdeliverytest.WithSessionLifetime(0)},
 		"WithPurgeRate: 0":   {webdeliverytest.WithPurgeRate(0, time.Second)},
 		"WithPurgeRate: -1s": {webdeliverytest.WithPurgeRate(1, -time.Second)},
+		"WithRecordingDelay": {webdeliverytest.WithRecordingDelay(-1)},
 		"WithPurgeDuration":  {webdeliverytest.WithPurgeDuration(-1)},
 		"WithDeployDuration": {webdeliverytest.WithDeployDuration(-1)},
 		"WithIdleTimeout":    {webdeliverytest.WithIdleTimeout(0)},

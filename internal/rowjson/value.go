@@ -68,7 +68,9 @@ func (v Value) text() []byte {
 }
 
 // isWhole reports whether what stands between the quotes is the text itself: nothing is escaped, and all is UTF-8.
-func isWhole(text []byte) bool { return bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) }
+func isWhole(text []byte) bool {
+	return wire.PlainText(text, 0) == len(text) || bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text)
+}
 
 // String returns the text of a text value, the digits of a number, "true", "false", or "" for null.
 func (v Value) String() string { return string(v.text()) }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Event is one security event record. A field with its zero value is absent: null in a row. A text that is not UTF-8 stands
-// in rows as it is; the three bytes of half a surrogate pair become its escape.
+// Event is one security event record. A field with its zero value is absent: null in a row. A text that is not UTF-8
+// stands in rows as it is; the three bytes of half a surrogate pair become its escape.
 type Event struct {
 	Time time.Time // in whole milliseconds; the rest is cut off
 
@@ -76,7 +76,8 @@ func (e *record) isCountryRateLimit() bool {
 	return e.kind == TypeRateLimitCountry || e.kind == typeRateLimit
 }
 
-// AddEvents adds security events to those that are generated. One in the future shows when the Clock gets there.
+// AddEvents adds security events to those that are generated. One in the future shows when the Clock gets there, and
+// Config.RecordingDelay later.
 func (s *Server) AddEvents(events ...Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,22 +106,24 @@ func (s *Server) EventCount(start, end time.Time) int {
 	return count
 }
 
-// history is all that happened until now.
+// history is all that happened until now, as far as it is recorded.
 type history struct {
 	now     time.Time
+	until   time.Time // when the last event happened that is recorded
 	traffic generator
 	added   []record // ascending in time
 }
 
 // history takes what there is at the moment; s.mu is held.
 func (s *Server) history() history {
-	return history{now: s.cfg.Clock.Now(), traffic: s.traffic, added: s.added}
+	now := s.cfg.Clock.Now()
+	return history{now: now, until: now.Add(-s.cfg.RecordingDelay), traffic: s.traffic, added: s.added}
 }
 
-// between goes through the events with start <= time < end that are not in the future, ascending in time; of those at
-// the same millisecond the added ones come first. What is yielded is valid until the next.
+// between goes through the events with start <= time < end that are recorded, ascending in time; of those at the same
+// millisecond the added ones come first. What is yielded is valid until the next.
 func (h history) between(start, end time.Time) iter.Seq[*record] {
-	from, until := ceilMilli(start), min(ceilMilli(end), h.now.UnixMilli()+1)
+	from, until := ceilMilli(start), min(ceilMilli(end), h.until.UnixMilli()+1)
 	first := h.firstAdded(from)
 	added := h.added[first:max(first, h.firstAdded(until))]
 	return func(yield func(*record) bool) {

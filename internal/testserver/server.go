@@ -43,6 +43,8 @@ type Config struct {
 
 	DeployDuration time.Duration // how long the task of a changed network list takes; 0 means two seconds, negative means at once
 
+	RecordingDelay time.Duration // how long after its time an event shows; 0 means at once
+
 	RequestLog func(Request) // is given every request once it was answered or cut, from its own goroutine; they are not kept then
 
 	EventsPerSecond float64   // generated security events, on average; 0 means none, more than a million is too many

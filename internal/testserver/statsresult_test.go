@@ -130,6 +130,22 @@ func TestSection6Retention(t *testing.T) {
 	assert.Equal(t, "2020-01-01T00:00:00", got.Query.StartTime)
 }
 
+// Config.RecordingDelay: an event shows so long after its time, in every family, and stays where it happened.
+func TestRecordingDelay(t *testing.T) {
+	t.Parallel()
+	f := start(t, testserver.Config{RecordingDelay: 5 * time.Second, EventsPerSecond: 10})
+	f.AddEvents(testserver.Event{Time: noon, Type: "WAF", RuleID: "r", Domain: "added.example"})
+	span := []string{"starttime", "2026-11-20T11:59:50", "endtime", "2026-11-20T12:00:10", "filters", "domain==added.example"}
+	assert.InDelta(t, 50, f.EventCount(noon.Add(-10*time.Second), noon.Add(10*time.Second)), 2)
+	f.Clock().Advance(5*time.Second - time.Millisecond)
+	assert.Equal(t, 0, f.result(events, span...).Total)
+	assert.Equal(t, `[]`, string(f.result(requests, span...).Rows))
+	f.Clock().Advance(time.Millisecond)
+	assert.Equal(t, 1, f.result(events, span...).Total)
+	assert.Equal(t, `[["WAF",1]]`, string(f.result(requests, span...).Rows))
+	assert.InDelta(t, 100, f.EventCount(noon.Add(-10*time.Second), noon.Add(10*time.Second)), 2)
+}
+
 // Section 8: 5-minute data for 1 week, hourly data for 1 month, daily data for ever; a bucket goes as a whole.
 func TestSection8TrendAggregation(t *testing.T) {
 	t.Parallel()

@@ -42,7 +42,10 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 	var echo webdelivery.QueryEcho = result.Query
 	fmt.Println(echo.Dimensions, echo.StartTime, echo.EndTime, echo.Filters, echo.Start, echo.Limit)
 	fmt.Println(result.Columns, result.Rows, result.TotalResults, result.ReplacedTexts)
-	for row, err := range events.Rows(ctx, q) {
+	var streamed webdelivery.StreamOption = webdelivery.OnSummary(func(s webdelivery.StreamSummary) {
+		fmt.Println(s.Rows, s.TotalResults, s.ReplacedTexts)
+	})
+	for row, err := range events.Rows(ctx, q, streamed) {
 		if err != nil {
 			return err
 		}
@@ -53,7 +56,7 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 		fmt.Println(ok, values(v))
 	}
 	q.Dimensions = webdelivery.DimensionsOf[event]()
-	for ev, err := range webdelivery.Scan[event](events.All(ctx, q)) {
+	for ev, err := range webdelivery.Scan[event](events.All(ctx, q, streamed)) {
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ func TestWebdeliverytest(t *testing.T) {
 		webdeliverytest.WithHostPatterns("*.example.com"),
 		webdeliverytest.WithEvents(0.1, 1, time.Time{}),
 		webdeliverytest.WithRefusedPurgesCounted(),
+		webdeliverytest.WithRecordingDelay(time.Second),
 		webdeliverytest.WithDialect(webdeliverytest.Dialect{
 			TasksPrefix: "/ops", StartTimeParam: "startime", EntryKey: "value",
 			EntryDeletePath:     "/config/networklists/{list}/entries/{entry}",
