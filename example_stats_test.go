@@ -109,6 +109,86 @@ func ExampleStatsFamily_Query() {
 	// 2026-11-20T11:57:00.000 192.0.2.3
 }
 
+// Without a Limit the service gives 10 rows, even if more match.
+func ExampleResult_Truncated() {
+	service := testserver.New(testserver.Config{EventsPerSecond: 1})
+	url, err := service.ListenTCP()
+	if err != nil {
+		panic(err)
+	}
+	defer service.Close()
+	client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	now := time.Now()
+
+	result, err := client.Stats.Events.Query(context.Background(), webdelivery.EventsQuery{
+		Dimensions: []string{webdelivery.DimClientIP}, Start: now.Add(-time.Hour), End: now,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(result.Rows), "rows")
+	if result.Truncated() {
+		fmt.Println("more match: set Limit, or use All")
+	}
+	// Output:
+	// 10 rows
+	// more match: set Limit, or use All
+}
+
+// The largest countries, as structs. Dimensions and Metrics may be left out.
+func ExampleResult_All() {
+	client, stop := exampleStatistics()
+	defer stop()
+	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+	type Country struct {
+		Code string `stats:"client_country_code"`
+		Hits int64  `stats:"hits"`
+	}
+	result, err := client.Stats.WAFTopK(webdelivery.WAFByCountry).Query(context.Background(), webdelivery.WAFTopKQuery{
+		Start: end.Add(-time.Hour), End: end,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for country, err := range webdelivery.Scan[Country](result.All()) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(country.Code, country.Hits)
+	}
+	// Output:
+	// CN 3
+	// DE 1
+	// US 1
+}
+
+func ExampleCollect() {
+	client, stop := exampleStatistics()
+	defer stop()
+	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+	type Event struct {
+		Time time.Time  `stats:"event_timestamp_ms"`
+		IP   netip.Addr `stats:"client_ip"`
+	}
+	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[Event](), Start: end.Add(-time.Hour), End: end}
+	events, err := webdelivery.Collect(webdelivery.Scan[Event](client.Stats.Events.All(context.Background(), query)))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(events), "events, the first of", events[0].IP)
+	// Output: 5 events, the first of 192.0.2.1
+}
+
 // Without a Limit the service gives 10 rows. The summary says how many match.
 func ExampleOnSummary() {
 	client, stop := exampleStatistics()

@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -31,25 +30,26 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 //	}
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //
-// It ends with the first error: that of the rows, a [*ScanError] for a column that is missing, a null where none can be
-// held, and a value that does not fit, or one that says why T cannot be scanned into. The columns and T
-// are judged by the first row, so without rows there is no error of theirs. What it yields is the caller's and stays
-// valid, unlike a [Row].
+// It ends with the first error: that of the rows, or a [*ScanError] for a column that is missing, a null where none can be
+// held, and a value that does not fit. The first row judges the columns, so without rows there is no error of theirs. If T
+// cannot be scanned into, Scan yields a [*ValidationError] before it asks for rows, so no request is sent. What it yields
+// is the caller's and stays valid, unlike a [Row].
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var value T
-		var plan *rowjson.Plan
+		target, err := scanned.Target(&value)
+		if err != nil {
+			yield(*new(T), invalid("Scan", "%v", err))
+			return
+		}
 		number := int64(0)
 		for row, err := range rows {
 			number++
-			if err == nil && !plan.Fits(row.row) {
-				plan, err = newScanPlan(&value, row)
-			}
 			if err == nil {
-				err = storeRow(plan, row)
+				err = scanRow(target, row, number)
 			}
 			if err != nil {
-				yield(*new(T), inRow(number, err))
+				yield(*new(T), err)
 				return
 			}
 			if !yield(value, nil) {
@@ -59,35 +59,28 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	}
 }
 
-// storeRow writes a row into the struct of a plan.
-func storeRow(plan *rowjson.Plan, row Row) error {
-	if wrong := plan.Store(row.row); wrong != nil {
-		return newScanError(wrong)
+// scanRow writes a row, whose number counts from 1, into the struct of a target.
+func scanRow(target *rowjson.Target, row Row, number int64) error {
+	if wrong := target.Store(row.row); wrong != nil {
+		return &ScanError{number, wrong.Column, wrong.Value, wrong.Err}
 	}
 	return nil
 }
 
-// inRow sets the row of a ScanError.
-func inRow(number int64, err error) error {
-	var scanning *ScanError
-	if errors.As(err, &scanning) {
-		scanning.Row = number
+// Collect reads a sequence into a slice: of rows, of what [Scan] yields, of tasks or lists. It returns what came before
+// the first error together with that error, and nil if nothing came. A [Row] is cloned, so that it stays valid.
+func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for item, err := range seq {
+		if err != nil {
+			return all, err
+		}
+		if row, ok := any(&item).(*Row); ok {
+			*row = row.Clone()
+		}
+		all = append(all, item)
 	}
-	return err
-}
-
-// newScanPlan returns the plan for the columns of a row, or an error that names what prevents it.
-func newScanPlan(target any, row Row) (*rowjson.Plan, error) {
-	plan, err := scanned.Plan(target, row.row)
-	var missing *rowjson.ColumnError
-	switch {
-	case err == nil:
-		return plan, nil
-	case errors.As(err, &missing):
-		return nil, newScanError(missing)
-	default:
-		return nil, fmt.Errorf("webdelivery: Scan %w", err)
-	}
+	return all, nil
 }
 
 // DimensionsOf lists the columns that T takes by its tags, in the order of its fields, so that a query can be derived
@@ -119,7 +112,3 @@ func (e *ScanError) Error() string {
 func (e *ScanError) Unwrap() error { return e.Err }
 
 func (e *ScanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
-
-func newScanError(e *rowjson.ColumnError) *ScanError {
-	return &ScanError{Column: e.Column, Value: e.Value, Err: e.Err}
-}

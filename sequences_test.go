@@ -29,7 +29,7 @@ type sequence struct {
 	make func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error]
 }
 
-// sequences are those of internal/operations and Scan, each with at least three items in inReliableService.
+// sequences are those of internal/operations, Scan and Result.All, each with at least three items in inReliableService.
 // TestEverySequenceIsTried names one that is missing.
 func sequences() []sequence {
 	declared := map[string]string{}
@@ -39,6 +39,15 @@ func sequences() []sequence {
 	all := []sequence{{"Scan", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
 		rows := webdelivery.Scan[event](c.Stats.Events.All(ctx, lastHour(eventsAsked)))
 		return idsOf(rows, func(e event) string { return e.IP.String() })
+	}}, {"Result.All", "", func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error] {
+		return func(yield func(string, error) bool) {
+			result, err := c.Stats.Events.Query(ctx, lastHour(eventsAsked))
+			if err != nil {
+				yield("", err)
+				return
+			}
+			idsOf(result.All(), webdelivery.Row.String)(yield)
+		}
 	}}}
 	for _, op := range operations.All() {
 		if !op.IsSequence() {

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"math"
 	"net/http"
-	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
@@ -56,13 +55,15 @@ const (
 	ShapingByRequestPath       ShapingCategory = "requestpath"       // by path that was requested
 )
 
+// The dimension of each category; "" where the service document does not name it (open point 47).
 var (
-	wafCategories = []WAFCategory{
-		WAFByBrowser, WAFByClientIP, WAFByCountry, WAFByRequestPath, WAFByRuleID, WAFBySeverity,
+	wafCategories = map[WAFCategory]string{
+		WAFByBrowser: DimClientBrowser, WAFByClientIP: DimClientIP, WAFByCountry: DimClientCountryCode, WAFByRequestPath: "",
+		WAFByRuleID: DimRuleID, WAFBySeverity: DimEventSeverity,
 	}
-	shapingCategories = []ShapingCategory{
-		ShapingByBrowser, ShapingByClientIP, ShapingByCountry, ShapingByRateLimitClientIP, ShapingByRateLimitCountry,
-		ShapingByRequestPath,
+	shapingCategories = map[ShapingCategory]string{
+		ShapingByBrowser: DimClientBrowser, ShapingByClientIP: DimClientIP, ShapingByCountry: DimClientCountryCode,
+		ShapingByRateLimitClientIP: "", ShapingByRateLimitCountry: "", ShapingByRequestPath: "",
 	}
 )
 
@@ -86,8 +87,9 @@ func newStatsService(f *funnel) *StatsService {
 // WAFTopK reads the 20 largest groups of what the WAF saw (service-interface section 4.3). A category that is not one of
 // the constants is a [*ValidationError] of every call of the family. Nothing is sent here.
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
-	rules := familyRules{path: "/stats/security/waf/topk/" + string(category), top: wafTopK, unlimited: true}
-	if !slices.Contains(wafCategories, category) {
+	dimension, known := wafCategories[category]
+	rules := familyRules{path: "/stats/security/waf/topk/" + string(category), top: wafTopK, unlimited: true, dimension: dimension}
+	if !known {
 		rules.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
 	}
 	return aggregated[WAFTopKQuery](s.funnel, rules)
@@ -97,8 +99,9 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 // 4.3). A category that is not one of the constants is a [*ValidationError] of every call of the family. Nothing is sent
 // here.
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
-	rules := familyRules{path: "/stats/security/trafficshaping/topk/" + string(category), top: shapingTopK}
-	if !slices.Contains(shapingCategories, category) {
+	dimension, known := shapingCategories[category]
+	rules := familyRules{path: "/stats/security/trafficshaping/topk/" + string(category), top: shapingTopK, dimension: dimension}
+	if !known {
 		rules.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
 	}
 	return aggregated[ShapingTopKQuery](s.funnel, rules)
@@ -123,7 +126,7 @@ func aggregated[Q StatsQuery](f *funnel, rules familyRules) *AggregatedFamily[Q]
 }
 
 // Result is a reply that is kept whole, in compact form (service-interface section 2.4). Any number of goroutines may read
-// it.
+// it. [Result.Truncated] reports whether more match than it has rows.
 type Result struct {
 	Query        QueryEcho `json:"query"`         // as the service understood it
 	Columns      []string  `json:"columns"`       // names, in the order of the values of a row
@@ -132,6 +135,21 @@ type Result struct {
 
 	// ReplacedTexts counts the values in which U+FFFD replaces what is no text, see [Value]. It is no member of the reply.
 	ReplacedTexts int64 `json:"replaced_texts,omitempty"`
+}
+
+// Truncated reports whether more results match than there are rows: the Limit of the query, its default of 10, or the size
+// of a top-K has cut the others off.
+func (r *Result) Truncated() bool { return r.TotalResults > int64(len(r.Rows)) }
+
+// All is the sequence of the rows, for [Scan]. It never yields an error.
+func (r *Result) All() iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for _, row := range r.Rows {
+			if !yield(row, nil) {
+				return
+			}
+		}
+	}
 }
 
 // QueryEcho is the query as the service understood it (service-interface section 2.4).
@@ -146,8 +164,9 @@ type QueryEcho struct {
 }
 
 // Query reads a reply whole, up to [WithMaxResponseBytes] (service-interface sections 2.4 and 4.3). Without a limit in the
-// query the service gives 10 rows. Fewer rows than it should have are an [*IncompleteError], with which the Result is
-// returned too; with every other error it is nil. A reply that is not a result is [ErrBadReply].
+// query the service gives 10 rows, even if more match: [Result.Truncated] reports that, and All gives every row. Fewer
+// rows than it should have are an [*IncompleteError], with which the Result is returned too; with every other error it is
+// nil. A reply that is not a result is [ErrBadReply].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	parameters, err := f.parameters(&p)
@@ -339,20 +358,12 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 // complete checks that no row is missing: there are as many as match, up to the limit, but never more than a top-K gives.
 // All rows are as many as match, and not as many as were asked for: then more may match than total_results says.
 func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) error {
-	want := in.Total()
-	top := cmp.Or(f.rules.top, math.MaxInt64)
-	switch {
-	case f.rules.unlimited:
-	case all:
-		if limit < top && in.Count() == limit {
-			return &IncompleteError{Got: in.Count(), Total: in.Total()}
-		}
-	case limit > 0:
-		want = min(want, limit)
-	default:
-		want = min(want, defaultLimit)
+	want, top := in.Total(), cmp.Or(f.rules.top, math.MaxInt64)
+	if !all && !f.rules.unlimited {
+		want = min(want, cmp.Or(limit, defaultLimit))
 	}
-	if in.Count() < min(want, top) {
+	full := all && limit < top && in.Count() == limit
+	if full || in.Count() < min(want, top) {
 		return &IncompleteError{Got: in.Count(), Total: in.Total()}
 	}
 	return nil
@@ -363,6 +374,7 @@ func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	if f.rules.refused != nil {
 		return "", f.rules.refused
 	}
+	p.setDefaults(f.rules)
 	if err := p.validate(f.rules); err != nil {
 		return "", err
 	}

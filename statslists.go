@@ -3,7 +3,7 @@ package webdelivery
 import (
 	"context"
 	"encoding/json"
-	"strings"
+	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
@@ -47,11 +47,7 @@ func (f *StatsFamily[Q]) names(ctx context.Context, what string) (*NameList, err
 	if err != nil {
 		return nil, err
 	}
-	n := &NameList{Raw: raw, Names: make([]string, len(items))}
-	for i, item := range items {
-		n.Names[i] = strings.Join(item, ",")
-	}
-	return n, nil
+	return &NameList{Names: append([]string{}, slices.Concat(items...)...), Raw: raw}, nil
 }
 
 // list reads one of the lists of open point 14.

@@ -13,24 +13,25 @@ import (
 
 // Names of dimensions (service-interface section 2.5). The service may have others: any string can be asked for. The
 // document names them and says no more; the type that [Scan] reads each into is told here. The words in a column differ
-// between services, also in letter case (open point 43): read some events before you filter by a word.
+// between services, also in letter case (open point 43): read some events before you filter by a word. A column may hold
+// null: then only a pointer to the type can be scanned into.
 const (
 	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time; of aggregated rows see open point 35
-	DimEventSeverity            = "event_severity"              // a string
-	DimEventType                = "event_type"                  // a string, for example CUSTOM
-	DimEventAction              = "event_action"                // a string, for example WARN
-	DimClientConnectionRemoteIP = "client_connection_remote_ip" // a netip.Addr
-	DimClientIP                 = "client_ip"                   // a netip.Addr
-	DimClientBrowser            = "client_browser"              // a string
-	DimClientCountryCode        = "client_country_code"         // a string of two letters
-	DimClientASN                = "client_asn"                  // an int64
-	DimRuleID                   = "rule_id"                     // a string
-	DimDomain                   = "domain"                      // a string
-	DimProperty                 = "property"                    // a string
-	DimWAFAction                = "waf_action"                  // a string
+	DimEventSeverity            = "event_severity"              // how severe the event is, a word: a string
+	DimEventType                = "event_type"                  // kind of event, a word such as CUSTOM: a string
+	DimEventAction              = "event_action"                // what was done about the event, a word such as WARN: a string
+	DimClientConnectionRemoteIP = "client_connection_remote_ip" // address from which the client's connection came: a netip.Addr
+	DimClientIP                 = "client_ip"                   // address of the client: a netip.Addr
+	DimClientBrowser            = "client_browser"              // browser of the client: a string, which the client chose
+	DimClientCountryCode        = "client_country_code"         // country of the client, two letters: a string
+	DimClientASN                = "client_asn"                  // number of the client's network (autonomous system): an int64
+	DimRuleID                   = "rule_id"                     // id of the rule that applied: a string
+	DimDomain                   = "domain"                      // domain that was requested: a string
+	DimProperty                 = "property"                    // property of the customer that the request was for: a string
+	DimWAFAction                = "waf_action"                  // what the WAF did, a word: a string
 )
 
-// MetricHits is the only metric (service-interface section 2.5): a number, which Scan reads into an int64.
+// MetricHits is the only metric (service-interface section 2.5): how many requests a row counts, an int64.
 const MetricHits = "hits"
 
 // Granularity is the width of the time buckets of a trend (service-interface section 4.2). A granularity must suit the
@@ -87,7 +88,7 @@ type EventsQuery struct {
 	Start, End time.Time    // of the request, in the years 1 to 9999; sent in whole seconds of UTC, a fraction is cut off (open point 33)
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by dimensions asked for, and event_timestamp_ms; none: the service's order
-	Limit      int          // most rows; 0: the service's default of 10
+	Limit      int          // most rows; 0: the service's default of 10, even if more match
 }
 
 // TrendsQuery asks for hits over time (service-interface section 4.3).
@@ -98,26 +99,26 @@ type TrendsQuery struct {
 	Granularity Granularity  // must suit the span; required on WAF and traffic shaping trends, optional on request trends
 	Filter      filters.Expr // nil: no filter
 	SortBy      []Sort       // by dimensions and metrics asked for; none: the service's order
-	Limit       int          // most rows; 0: the service's default of 10
+	Limit       int          // most rows; 0: the service's default of 10, even if more match
 }
 
 // WAFTopKQuery asks for the 20 largest groups of a WAF top-K (service-interface section 4.3), which takes neither an
 // order nor a limit.
 type WAFTopKQuery struct {
-	Dimensions []string     // at least one; must form a valid grouping set, see Groupings
-	Metrics    []string     // MetricHits, required
+	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
+	Metrics    []string     // MetricHits; none: the same
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 }
 
 // ShapingTopKQuery asks for the largest groups of a traffic shaping top-K, 1,000 at most (service-interface section 4.3).
 type ShapingTopKQuery struct {
-	Dimensions []string     // at least one; must form a valid grouping set, see Groupings
-	Metrics    []string     // MetricHits, required
+	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
+	Metrics    []string     // MetricHits; none: the same
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by dimensions and metrics asked for; none: the service's order
-	Limit      int          // most rows; 0: the service's default of 10
+	Limit      int          // most rows; 0: the service's default of 10, even if more match
 }
 
 // StatsQuery is the query of one family. A query is only read; what is invalid of it is a [*ValidationError]
@@ -169,10 +170,23 @@ func (p *statsParams) detach() {
 	p.Dimensions, p.Metrics, p.sort = slices.Clone(p.Dimensions), slices.Clone(p.Metrics), slices.Clone(p.sort)
 }
 
+// setDefaults fills in what a top-K needs: the only metric, and the dimension of its category.
+func (p *statsParams) setDefaults(rules familyRules) {
+	if rules.top > 0 && len(p.Metrics) == 0 {
+		p.Metrics = []string{MetricHits}
+	}
+	if rules.dimension != "" && len(p.Dimensions) == 0 {
+		p.Dimensions = []string{rules.dimension}
+	}
+}
+
 // validate states section 4.2 of the service document, with what the family adds to it.
 func (p *statsParams) validate(rules familyRules) error {
 	var bad problems
 	checkNames(&bad, "dimensions", p.Dimensions)
+	if rules.top > 0 && len(p.Dimensions) == 0 {
+		bad.add("dimensions", "of a top-K have a default only by browser, clientip, country, ruleid and severity")
+	}
 	if rules.aggregated {
 		checkNames(&bad, "metrics", p.Metrics)
 		for i, m := range p.Metrics {
@@ -272,4 +286,5 @@ type familyRules struct {
 	granularity bool   // requires one
 	unlimited   bool   // takes no limit
 	top         int64  // rows at most; 0: no bound
+	dimension   string // default of a top-K; "": not known
 }

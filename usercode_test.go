@@ -383,6 +383,9 @@ func usesOf() []useOf {
 					rows(yield)
 				}
 			}
+			if _, err := webdelivery.Collect(own); err != nil {
+				return err
+			}
 			if u.place != inScan || !u.armed.Load() {
 				return drain(webdelivery.Scan[struct {
 					IP string `stats:"client_ip"`

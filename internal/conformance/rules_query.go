@@ -293,6 +293,11 @@ func familyRules() []Rule {
 				p.saw("answered with %d", p.send(http.MethodHead, f.path, nil, p.User.basic).status)
 			}),
 		)
+		if f.topK {
+			rules = append(rules, open("4.3", 47, "dimensions that"+of+" groups by alone", func(p *probe) {
+				p.saw("%s", strings.Join(p.singles(f), " "))
+			}))
+		}
 		for _, what := range f.described() {
 			if f.topK {
 				rules = append(rules, open("4.3", 15, what+of, func(p *probe) {

@@ -205,6 +205,16 @@ func (p *probe) sets(f family) [][]string {
 	return namesIn(body)
 }
 
+// singles are the dimensions that are a grouping set by themselves.
+func (p *probe) singles(f family) (names []string) {
+	for _, set := range p.sets(f) {
+		if len(set) == 1 {
+			names = append(names, set[0])
+		}
+	}
+	return names
+}
+
 func (p *probe) dimensions(f family) []string {
 	var body any
 	r := p.get(f.path + "/dimensions")

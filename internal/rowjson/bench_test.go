@@ -45,7 +45,7 @@ func BenchmarkRows(b *testing.B) {
 			var plan *rowjson.Plan
 			read(b, func(row rowjson.Row) {
 				if !plan.Fits(row) {
-					plan, _ = fields.Plan(&into, row)
+					plan, _ = planFor(&into, row)
 				}
 				if wrong := plan.Store(row); wrong != nil {
 					b.Fatal(wrong)

@@ -3,6 +3,6 @@
 // decoded when somebody asks for it.
 //
 // The package knows the shape of the response and what its values mean. It must not know HTTP, requests, or the public
-// types of the SDK. Its entry points are [NewReader] and [Reader.Next], [Store], and [Fields.Plan], which writes rows into
-// structs.
+// types of the SDK. Its entry points are [NewReader] and [Reader.Next], [Store], [Fields.Target], which writes rows
+// into structs, and [Names], which reads lists of dimensions.
 package rowjson

@@ -49,34 +49,35 @@ func (e *ColumnError) Error() string { return fmt.Sprintf("column %q: %v", e.Col
 // Unwrap returns what is wrong.
 func (e *ColumnError) Unwrap() error { return e.Err }
 
-// Plan writes rows into one struct. It is built once for a type and the columns of a response, so that nothing is looked
-// up for each value.
+// Target is a struct that rows can be written into, whatever their columns.
+type Target struct {
+	fields []step
+	plan   *Plan // for the columns of the last row
+}
+
+// Plan writes rows into one struct. It is built once for the columns of a response, so that nothing is looked up for each
+// value.
 type Plan struct {
 	columns *columns
 	steps   []step
 }
 
 type step struct {
-	column int
+	column int // of the Plan
 	name   string
 	store
 }
 
-// Plan returns a Plan that writes rows with the columns of row into the struct that target points to. It returns a
-// *ColumnError if row has no column of a name, and another error if target is not suitable.
-func (f Fields) Plan(target any, row Row) (*Plan, error) {
-	value := reflect.ValueOf(target).Elem()
+// Target returns the struct that a pointer points to as a Target. It returns an error if the pointer leads to something
+// else, to a struct without tags, or to one with a tagged field that no value can be read into.
+func (f Fields) Target(pointer any) (*Target, error) {
+	value := reflect.ValueOf(pointer).Elem()
 	fields := f.tagged(value.Type())
 	if len(fields) == 0 {
-		return nil, fmt.Errorf("into %v, which is no struct with %s tags", value.Type(), f.Tag)
+		return nil, fmt.Errorf("%v is no struct with %s tags", value.Type(), f.Tag)
 	}
-	plan := &Plan{columns: row.columns()}
+	target := &Target{}
 	for _, field := range fields {
-		name := field.Tag.Get(f.Tag)
-		column, ok := plan.columns.index[name]
-		if !ok {
-			return nil, &ColumnError{Column: name, Err: errors.New("there is no such column")}
-		}
 		at, err := value.FieldByIndexErr(field.Index)
 		if err != nil || !field.IsExported() {
 			return nil, fmt.Errorf("cannot set field %s of %v", field.Name, value.Type())
@@ -85,9 +86,35 @@ func (f Fields) Plan(target any, row Row) (*Plan, error) {
 		if s.set == nil {
 			return nil, fmt.Errorf("cannot read into field %s of %v, a %v", field.Name, value.Type(), field.Type)
 		}
-		plan.steps = append(plan.steps, step{column, name, s})
+		target.fields = append(target.fields, step{name: field.Tag.Get(f.Tag), store: s})
+	}
+	return target, nil
+}
+
+// Plan returns a Plan that writes rows with the columns of row into the Target. It returns a *ColumnError if row has no
+// column of a name.
+func (t *Target) Plan(row Row) (*Plan, *ColumnError) {
+	plan := &Plan{columns: row.columns()}
+	for _, s := range t.fields {
+		column, ok := plan.columns.index[s.name]
+		if !ok {
+			return nil, &ColumnError{Column: s.name, Err: errors.New("there is no such column")}
+		}
+		s.column = column
+		plan.steps = append(plan.steps, s)
 	}
 	return plan, nil
+}
+
+// Store writes a row into the Target. It returns nil if the row has every column, and each value fits its field.
+func (t *Target) Store(row Row) *ColumnError {
+	if !t.plan.Fits(row) {
+		var missing *ColumnError
+		if t.plan, missing = t.Plan(row); missing != nil {
+			return missing
+		}
+	}
+	return t.plan.Store(row)
 }
 
 // Fits reports whether a row has the columns that the Plan was built for. A nil Plan fits no row.

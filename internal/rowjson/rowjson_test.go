@@ -392,11 +392,24 @@ const (
 	everyValue  = `["te\"xt","true",-5,2.5,"2026-11-20T08:30:00","192.0.2.1","192.0.2.0/24",null,"192.0.2.1:80"]`
 )
 
+// planFor returns the plan for a struct and the columns of a row.
+func planFor(pointer any, row rowjson.Row) (*rowjson.Plan, error) {
+	target, err := fields.Target(pointer)
+	if err != nil {
+		return nil, err
+	}
+	plan, missing := target.Plan(row)
+	if missing != nil {
+		return nil, missing
+	}
+	return plan, nil
+}
+
 func TestPlanStoresRowsIntoAStruct(t *testing.T) {
 	t.Parallel()
 	var got everything
 	row := one(t, everyColumn, strings.Replace(everyValue, "-5", "5", 1))
-	plan, err := fields.Plan(&got, row)
+	plan, err := planFor(&got, row)
 	require.NoError(t, err)
 	assert.True(t, plan.Fits(row))
 	assert.False(t, plan.Fits(one(t, everyColumn, everyValue)), "the columns of another response")
@@ -426,7 +439,7 @@ func TestPlanErrorsHoldNoSecrets(t *testing.T) {
 		N int `column:"a"`
 	}
 	row := one(t, `{"name":"a"}`, `["the secret"]`)
-	plan, err := fields.Plan(&got, row)
+	plan, err := planFor(&got, row)
 	require.NoError(t, err)
 	wrong := plan.Store(row)
 	require.NotNil(t, wrong)
@@ -435,14 +448,14 @@ func TestPlanErrorsHoldNoSecrets(t *testing.T) {
 	assert.Equal(t, wrong.Err, errors.Unwrap(wrong))
 
 	null := one(t, `{"name":"a"}`, `[null]`)
-	plan, err = fields.Plan(&got, null)
+	plan, err = planFor(&got, null)
 	require.NoError(t, err)
 	require.ErrorContains(t, plan.Store(null), "null, and the field is no pointer")
 }
 
 func TestPlansThatCannotBe(t *testing.T) {
 	t.Parallel()
-	_, err := fields.Plan(new(struct {
+	_, err := planFor(new(struct {
 		A int `column:"a"`
 	}), rowjson.Row{})
 	require.ErrorContains(t, err, "there is no such column", "the zero Row has no columns")
@@ -451,8 +464,8 @@ func TestPlansThatCannotBe(t *testing.T) {
 		target any
 		want   string
 	}{
-		{new(int), "into int, which is no struct with column tags"},
-		{new(struct{ A int }), "which is no struct with column tags"},
+		{new(int), "int is no struct with column tags"},
+		{new(struct{ A int }), "is no struct with column tags"},
 		{new(struct {
 			B int `column:"b"`
 		}), `column "b": there is no such column`},
@@ -466,7 +479,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 			A *chan int `column:"a"`
 		}), "cannot read into field A of"},
 	} {
-		_, err := fields.Plan(tt.target, row)
+		_, err := planFor(tt.target, row)
 		require.ErrorContains(t, err, tt.want)
 		var missing *rowjson.ColumnError
 		assert.Equal(t, strings.Contains(tt.want, "no such column"), errors.As(err, &missing))

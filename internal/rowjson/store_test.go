@@ -27,7 +27,7 @@ func stored[T any](t *testing.T, values ...string) (all []T, wrong *rowjson.Colu
 	for r.Next() {
 		if plan == nil {
 			var err error
-			plan, err = fields.Plan(&target, r.Row())
+			plan, err = planFor(&target, r.Row())
 			require.NoError(t, err)
 		}
 		if wrong := plan.Store(r.Row()); wrong != nil {

@@ -111,7 +111,7 @@ func TestValuesOfBrokenTexts(t *testing.T) {
 			Own    ownBytes `column:"a"`
 		}
 		row := one(t, `{"name":"a"}`, "["+raw+"]").Clone()
-		plan, err := fields.Plan(&got, row)
+		plan, err := planFor(&got, row)
 		require.NoError(t, err)
 		for range 2 { // the second time from what is kept of the column
 			require.Nil(t, plan.Store(row))
@@ -125,4 +125,26 @@ type ownBytes string
 func (o *ownBytes) UnmarshalText(text []byte) error {
 	*o = ownBytes(text)
 	return nil
+}
+
+// A Target follows the columns of the rows, and says which one is missing.
+func TestTargetFollowsTheColumns(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		A int `column:"a"`
+		B int `column:"b"`
+	}
+	target, err := fields.Target(&got)
+	require.NoError(t, err)
+	require.Nil(t, target.Store(one(t, `{"name":"a"},{"name":"b"}`, `[1,2]`)))
+	assert.Equal(t, []int{1, 2}, []int{got.A, got.B})
+	require.Nil(t, target.Store(one(t, `{"name":"b"},{"name":"c"},{"name":"a"}`, `[3,null,4]`)))
+	assert.Equal(t, []int{4, 3}, []int{got.A, got.B})
+	for range 2 {
+		missing := target.Store(one(t, `{"name":"a"}`, `[5]`))
+		require.NotNil(t, missing)
+		assert.Equal(t, "b", missing.Column)
+	}
+	require.NotNil(t, target.Store(rowjson.Row{}))
+	require.Nil(t, target.Store(one(t, `{"name":"a"},{"name":"b"}`, `[6,7]`)))
 }

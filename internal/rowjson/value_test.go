@@ -219,7 +219,7 @@ func TestTextsOfAColumnAreBuiltOnce(t *testing.T) { //nolint:paralleltest // wha
 		"escapes":   {`"\"Chrome\""`, true},
 	} {
 		row := one(t, `{"name":"a"}`, "["+tt.value+"]").Clone()
-		plan, err := fields.Plan(&got, row)
+		plan, err := planFor(&got, row)
 		require.NoError(t, err)
 		allocs := testing.AllocsPerRun(10, func() {
 			if wrong := plan.Store(row); wrong != nil {

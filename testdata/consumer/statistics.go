@@ -41,7 +41,12 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 	}
 	var echo webdelivery.QueryEcho = result.Query
 	fmt.Println(echo.Dimensions, echo.StartTime, echo.EndTime, echo.Filters, echo.Start, echo.Limit)
-	fmt.Println(result.Columns, result.Rows, result.TotalResults, result.ReplacedTexts)
+	fmt.Println(result.Columns, result.Rows, result.TotalResults, result.ReplacedTexts, result.Truncated())
+	kept, err := webdelivery.Collect(webdelivery.Scan[event](result.All()))
+	if err != nil {
+		return err
+	}
+	fmt.Println(len(kept))
 	var streamed webdelivery.StreamOption = webdelivery.OnSummary(func(s webdelivery.StreamSummary) {
 		fmt.Println(s.Rows, s.TotalResults, s.ReplacedTexts)
 	})

@@ -1,0 +1,214 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// What T cannot be scanned into is refused before the rows are asked for, so nothing is sent.
+func TestScanRefusesBeforeItAsks(t *testing.T) {
+	t.Parallel()
+	type hidden struct {
+		a int `stats:"a"` //nolint:unused // that it cannot be set is what is tested
+	}
+	type strange struct {
+		Good int         `stats:"a"`
+		A    map[int]int `stats:"b"`
+	}
+	type Shown struct {
+		A int `stats:"a"`
+	}
+	type embedded struct{ *Shown }
+	type untagged struct{ A int }
+	inFakeTime(t, setup{}, func(f *fixture) {
+		rows := f.client.Stats.Events.All(f.Context(), aDay)
+		for want, err := range map[string]error{
+			"int is no struct with stats tags":                                    scanError[int](rows),
+			"webdelivery_test.untagged is no struct with stats tags":              scanError[untagged](rows),
+			"*webdelivery_test.strange is no struct with stats tags":              scanError[*strange](rows),
+			"cannot set field a of webdelivery_test.hidden":                       scanError[hidden](rows),
+			"cannot set field A of webdelivery_test.embedded":                     scanError[embedded](rows),
+			"cannot read into field A of webdelivery_test.strange, a map[int]int": scanError[strange](rows),
+			"cannot read into field A of struct { A []string \"stats:\\\"a\\\"\" }, a []string": scanError[struct {
+				A []string `stats:"a"`
+			}](rows),
+		} {
+			var invalid *webdelivery.ValidationError
+			require.ErrorAs(f, err, &invalid, want)
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+			assert.Equal(f, webdelivery.ValidationError{Field: "Scan", Reason: want}, *invalid)
+			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		}
+		assert.Empty(f, f.srv.Requests())
+	})
+}
+
+func scanError[T any](rows iter.Seq2[webdelivery.Row, error]) error {
+	values, err := webdelivery.Collect(webdelivery.Scan[T](rows))
+	if len(values) > 0 {
+		return errors.New("a value came")
+	}
+	return err
+}
+
+// Two fields may take one column, as address and as text.
+func TestScanOneColumnTwice(t *testing.T) {
+	t.Parallel()
+	client := always(t, []byte(replyOf([]string{"a"}, "[7]")))
+	values, err := webdelivery.Collect(webdelivery.Scan[struct {
+		N int    `stats:"a"`
+		S string `stats:"a"`
+	}](client.Stats.Events.Rows(t.Context(), aDay)))
+	require.NoError(t, err)
+	assert.Equal(t, "[{7 7}]", fmt.Sprint(values))
+}
+
+// Collect returns what came before an error together with it, and rows that stay valid.
+func TestCollect(t *testing.T) {
+	t.Parallel()
+	numbers := func(items int, err error) iter.Seq2[int, error] {
+		return func(yield func(int, error) bool) {
+			for i := range items {
+				if !yield(i, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(99, err)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		items int
+		err   error
+		want  []int
+	}{{3, nil, []int{0, 1, 2}}, {2, assert.AnError, []int{0, 1}}, {0, assert.AnError, nil}, {0, nil, nil}} {
+		got, err := webdelivery.Collect(numbers(tt.items, tt.err))
+		assert.Equal(t, tt.want, got)
+		assert.Equal(t, tt.err, err)
+	}
+
+	client := always(t, []byte(replyOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)))
+	rows, err := webdelivery.Collect(client.Stats.Events.Rows(t.Context(), aDay))
+	require.NoError(t, err)
+	assert.Equal(t, `[["x"] ["y"] ["z"]]`, fmt.Sprint(rows), "each has its own values")
+	rows, err = webdelivery.Collect(always(t, []byte(replyOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.Rows(t.Context(), aDay))
+	require.ErrorIs(t, err, webdelivery.ErrBadReply)
+	assert.Equal(t, `[["x"]]`, fmt.Sprint(rows))
+}
+
+// A Result is scanned like a stream, as often as one likes; and it says whether it lacks rows that match.
+func TestResultsAsSequences(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		body      string
+		want      []int
+		truncated bool
+	}{
+		{replyOf([]string{"a"}, "[1]", "[2]"), []int{1, 2}, false},
+		{`{"columns":[{"name":"a"}],"rows":[[1],[2],[3],[4],[5],[6],[7],[8],[9],[10]],"total_results":11}`, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, true},
+		{replyOf([]string{"a"}), nil, false},
+	} {
+		result, err := always(t, []byte(tt.body)).Stats.Events.Query(t.Context(), aDay)
+		require.NoError(t, err)
+		assert.Equal(t, tt.truncated, result.Truncated())
+		for range 2 {
+			values, err := webdelivery.Collect(webdelivery.Scan[struct {
+				A int `stats:"a"`
+			}](result.All()))
+			require.NoError(t, err)
+			var got []int
+			for _, value := range values {
+				got = append(got, value.A)
+			}
+			assert.Equal(t, tt.want, got)
+		}
+		for row := range result.All() {
+			assert.Equal(t, "1", row.At(0).String())
+			break
+		}
+	}
+}
+
+// A top-K query without dimensions and metrics asks for the dimension of its category, where the document names it, and hits.
+func TestDefaultsOfTopK(t *testing.T) {
+	t.Parallel()
+	type ask = func(context.Context, *webdelivery.StatsService) error
+	waf := func(c webdelivery.WAFCategory) ask {
+		return func(ctx context.Context, s *webdelivery.StatsService) error {
+			q := webdelivery.WAFTopKQuery{Start: spanStart, End: spanEnd}
+			_, err := s.WAFTopK(c).Query(ctx, q)
+			_, err2 := collect(s.WAFTopK(c).Rows(ctx, q))
+			_, err3 := collect(s.WAFTopK(c).All(ctx, q))
+			return errors.Join(err, err2, err3)
+		}
+	}
+	shaping := func(c webdelivery.ShapingCategory) ask {
+		return func(ctx context.Context, s *webdelivery.StatsService) error {
+			q := webdelivery.ShapingTopKQuery{Start: spanStart, End: spanEnd, SortBy: []webdelivery.Sort{webdelivery.Desc("hits")}}
+			_, err := s.TrafficShapingTopK(c).Query(ctx, q)
+			_, err2 := collect(s.TrafficShapingTopK(c).Rows(ctx, q))
+			_, err3 := collect(s.TrafficShapingTopK(c).All(ctx, q))
+			return errors.Join(err, err2, err3)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		ask  ask
+		want string // "": refused
+	}{
+		{"waf browser", waf(webdelivery.WAFByBrowser), "client_browser"},
+		{"waf clientip", waf(webdelivery.WAFByClientIP), "client_ip"},
+		{"waf country", waf(webdelivery.WAFByCountry), "client_country_code"},
+		{"waf ruleid", waf(webdelivery.WAFByRuleID), "rule_id"},
+		{"waf severity", waf(webdelivery.WAFBySeverity), "event_severity"},
+		{"waf requestpath", waf(webdelivery.WAFByRequestPath), ""},
+		{"shaping browser", shaping(webdelivery.ShapingByBrowser), "client_browser"},
+		{"shaping clientip", shaping(webdelivery.ShapingByClientIP), "client_ip"},
+		{"shaping country", shaping(webdelivery.ShapingByCountry), "client_country_code"},
+		{"shaping ratelimitclientip", shaping(webdelivery.ShapingByRateLimitClientIP), ""},
+		{"shaping ratelimitcountry", shaping(webdelivery.ShapingByRateLimitCountry), ""},
+		{"shaping requestpath", shaping(webdelivery.ShapingByRequestPath), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+				err := tt.ask(f.Context(), f.client.Stats)
+				if tt.want == "" {
+					var invalid *webdelivery.ValidationError
+					require.ErrorAs(f, err, &invalid)
+					assert.Equal(f, "dimensions", invalid.Field)
+					require.ErrorContains(f, err, "is empty")
+					require.ErrorContains(f, err, "browser, clientip, country, ruleid and severity")
+					assert.Empty(f, f.srv.Requests())
+					return
+				}
+				require.NoError(f, err)
+				assert.Len(f, f.srv.Requests(), 3)
+				for _, r := range f.srv.Requests() {
+					values, err := url.ParseQuery(r.RawQuery)
+					require.NoError(f, err)
+					assert.Equal(f, []string{tt.want}, values["dimensions"])
+					assert.Equal(f, []string{"hits"}, values["metrics"])
+				}
+			})
+		})
+	}
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+		_, err := f.client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(f.Context(), webdelivery.WAFTopKQuery{
+			Dimensions: []string{"request_path"}, Start: spanStart, End: spanEnd,
+		})
+		require.NoError(f, err, "hits is the metric of every category")
+	})
+}
