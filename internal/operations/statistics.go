@@ -137,7 +137,9 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 		{
 			Name: f.name + ".Rows", Kind: Streams, Method: http.MethodGet, Path: f.path + "/data", Requests: 1, Items: f.limited,
 			sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
-				return of(c).Rows(ctx, f.query(use.now()))
+				summary := webdelivery.OnSummary(func(s webdelivery.StreamSummary) { use.Show(s) })
+				use.Show(summary)
+				return of(c).Rows(ctx, f.query(use.now()), summary)
 			}),
 		},
 		all,
