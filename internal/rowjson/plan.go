@@ -76,7 +76,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%v is no struct with %s tags", value.Type(), f.Tag)
 	}
-	target := &Target{}
+	target := &Target{fields: make([]step, 0, len(fields))}
 	for _, field := range fields {
 		at, err := value.FieldByIndexErr(field.Index)
 		if err != nil || !field.IsExported() {
@@ -94,7 +94,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 // Plan returns a Plan that writes rows with the columns of row into the Target. It returns a *ColumnError if row has no
 // column of a name.
 func (t *Target) Plan(row Row) (*Plan, *ColumnError) {
-	plan := &Plan{columns: row.columns()}
+	plan := &Plan{columns: row.columns(), steps: make([]step, 0, len(t.fields))}
 	for _, s := range t.fields {
 		column, ok := plan.columns.index[s.name]
 		if !ok {
