@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -215,7 +214,7 @@ func (r *exportRun) rest() (alone bool, err error) {
 	if err != nil || total == 0 {
 		return alone, err
 	}
-	limit := withHeadroom(total)
+	limit := withHeadroom(total, 0)
 	for {
 		rows := r.position.Rows()
 		err := r.response(limit)
@@ -246,14 +245,6 @@ func (r *exportRun) total(from time.Time) (int64, error) {
 	}
 }
 
-// headroom is what a request asks for beyond the total that an earlier response announced, because rows arrive between.
-const headroom = 1000
-
-// withHeadroom returns a limit for a span that had so many rows, and may have more by now.
-func withHeadroom(total int64) int64 {
-	return total + min(max(headroom, total/100), math.MaxInt64-total)
-}
-
 // parameters returns those of a request for rows from a time on.
 func (r *exportRun) parameters(from time.Time, limit int64) (string, error) {
 	p := r.params
@@ -270,11 +261,11 @@ func (r *exportRun) response(limit int64) error {
 	if err != nil {
 		return err
 	}
-	replay, rows := r.position.Replay(), int64(0)
+	replay, first := r.position.Replay(), true
 	var unusable error
-	err = r.family.stream(r.ctx, parameters, everything, 0, func(row Row, _ error) bool {
-		if rows++; rows == 1 {
-			r.arrived, unusable = true, r.checkColumns(row)
+	err = r.family.stream(r.ctx, parameters, limit, streaming{all: true}, func(row Row, _ error) bool {
+		if first {
+			first, r.arrived, unusable = false, true, r.checkColumns(row)
 		}
 		isNew := false
 		if unusable == nil {
@@ -283,21 +274,18 @@ func (r *exportRun) response(limit int64) error {
 		r.stopped = isNew && !r.yield(row, nil)
 		return unusable == nil && !r.stopped
 	})
-	switch {
-	case unusable != nil:
-		return &exportError{fmt.Errorf("%w: %w", ErrBadReply, unusable), true}
-	case err == nil && !r.stopped && rows == limit:
-		return &exportError{fmt.Errorf("%w: the %d events asked for, and none of them is new", ErrBadReply, rows), false}
-	default:
-		return err
+	if unusable != nil {
+		return &exportError{fmt.Errorf("%w: %w", ErrBadReply, unusable)}
 	}
+	if incomplete := (*IncompleteError)(nil); errors.As(err, &incomplete) {
+		got := r.position.Rows()
+		err = &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
+	}
+	return err
 }
 
-// exportError is a response that an export cannot use.
-type exportError struct {
-	err   error
-	final bool // also the next response would be of no use
-}
+// exportError is a response of a kind that an export can never use.
+type exportError struct{ err error }
 
 func (e *exportError) Error() string           { return e.err.Error() }
 func (e *exportError) Unwrap() error           { return e.err }
@@ -342,7 +330,7 @@ const (
 func (r *exportRun) pause(err error, progress bool) error {
 	var unusable *exportError
 	switch {
-	case r.ctx.Err() != nil, !r.arrived, errors.As(err, &unusable) && unusable.final:
+	case r.ctx.Err() != nil, !r.arrived, errors.As(err, &unusable):
 		return err
 	case progress:
 		r.newest, r.fruitless = time.Now(), 0

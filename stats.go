@@ -309,8 +309,8 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 	}
 }
 
-// withHeadroom returns the limit with which All asks for so many rows, and for those that are added in the meantime; but
-// never for more than a top-K has.
+// withHeadroom returns the limit with which All and an Export ask for so many rows, and for those that are added in the
+// meantime; but never for more than a top-K has.
 func withHeadroom(total, top int64) int64 {
 	room := max(1000, total/100)
 	return min(total+min(room, math.MaxInt64-total), cmp.Or(top, math.MaxInt64))
