@@ -18,8 +18,8 @@ import (
 
 // ApplyOptions say how a plan is carried out. The zero value does not wait.
 type ApplyOptions struct {
-	// Wait waits for the tasks that the service returns for the changes, one after the other; the first that failed ends
-	// Apply. An entry that is covered by an addition is removed only after the task of that addition has ended. If the list
+	// Wait waits for the tasks that the service returns for the changes, as [TasksService.WaitAll] does; the first that
+	// failed ends Apply. An entry that is covered by an addition is removed only after the task of that addition has ended. If the list
 	// is full, entries are added only after the tasks of the removals that make room. If a response names no task, and
 	// always without Wait, a change counts as in effect when its call was accepted, see [NetworkListsService.Apply]. Wait
 	// protects within one Apply: it does not know of tasks that an earlier one left running.
@@ -128,25 +128,25 @@ func (a *applying) carryOut(ctx context.Context, before []held, steps []listorde
 	return a.verify(ctx, before)
 }
 
-// await waits for tasks one after the other, and forgets them. Their progress is no progress of the whole.
+// await waits for tasks together, and forgets them. The first that failed ends the wait. Their progress is no progress of
+// the whole.
 func (a *applying) await(ctx context.Context, tasks *[]string) error {
 	if !a.options.Wait {
 		return nil
 	}
-	if a.waiter.timeout > 0 { // for all waits together
+	w, err := newWaiter(append(slices.Clone(a.wait), OnProgress(func(Progress) {})))
+	if err != nil {
+		return err
+	}
+	loop := w.loop(true)
+	if loop.Timeout > 0 { // for all waits together
 		began := time.Now()
 		defer func() { a.waited += time.Since(began) }()
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, a.waiter.timeout-a.waited)
-		defer cancel()
+		loop.Timeout = max(1, loop.Timeout-a.waited)
 	}
-	quiet := append(slices.Clone(a.wait), OnProgress(func(Progress) {}))
-	for ; len(*tasks) > 0; *tasks = (*tasks)[1:] {
-		if _, err := a.service.tasks.Wait(ctx, (*tasks)[0], quiet...); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = a.service.tasks.waitAll(ctx, *tasks, w, loop, true)
+	*tasks = nil
+	return err
 }
 
 // applying is an Apply under way.

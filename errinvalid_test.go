@@ -130,6 +130,10 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 		"Tasks.All": func(ctx context.Context, c *client) error {
 			return drain(c.Tasks.All(ctx, webdelivery.TaskListOptions{Count: -1}), func(...any) {})
 		},
+		"NetworkLists.GetByName": func(ctx context.Context, c *client) error {
+			_, err := c.NetworkLists.GetByName(ctx, "")
+			return err
+		},
 		"NetworkLists.List": func(ctx context.Context, c *client) error {
 			_, err := c.NetworkLists.List(ctx, webdelivery.NetworkListOptions{Type: "IPX"})
 			return err

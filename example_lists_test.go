@@ -164,6 +164,25 @@ func ExamplePlanError() {
 	// WidestIPv4 true true
 }
 
+// The name is compared byte for byte.
+func ExampleNetworkListsService_GetByName() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx := context.Background()
+
+	list, err := client.NetworkLists.GetByName(ctx, "blocklist")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(list.ID, len(list.List), "entries")
+	_, err = client.NetworkLists.GetByName(ctx, "Blocklist")
+	fmt.Println(errors.Is(err, webdelivery.ErrNotFound))
+	// Output:
+	// 2f0c51b2-0000-4000-8000-000000000001 5 entries
+	// true
+}
+
 // A service may remove only some of the entries with one call. Then the error says how many are left.
 func ExampleNetworkListsService_ClearEntries() {
 	client, stop := exampleLists()

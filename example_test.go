@@ -142,6 +142,23 @@ func ExamplePurgeService_Wait() {
 	// all caches have answered
 }
 
+func ExamplePurgeService_SubmitAndWait() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	transaction, err := client.Purge.SubmitAndWait(ctx, purgeOf("https://www.example.com/app.css"), webdelivery.WaitTimeout(10*time.Minute))
+	switch {
+	case err != nil && transaction != nil:
+		fmt.Println("accepted, and not seen to its end:", transaction.TransactionID, err)
+	case err != nil:
+		fmt.Println("not submitted:", webdelivery.OutcomeOf(err), err)
+	default:
+		fmt.Println(transaction.TransactionStatusDescription)
+	}
+	// Output: all caches have answered
+}
+
 func ExampleTasksService_All() {
 	client, stop := exampleService()
 	defer stop()
@@ -171,6 +188,25 @@ func ExampleTasksService_Wait() {
 		fmt.Println("the task failed:", failed.Task.ErrorInfo.Message)
 	}
 	// Output: the task failed: origin unknown
+}
+
+// Many tasks take few requests. The tasks come in the order of the ids, also when some have failed.
+func ExampleTasksService_WaitAll() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+
+	tasks, err := client.Tasks.WaitAll(ctx, []string{"task-1", "task-2"}, webdelivery.WaitTimeout(10*time.Minute))
+	for _, task := range tasks {
+		if task != nil { // it was read
+			fmt.Println(task.ID, task.Complete, task.ErrorInfo != nil)
+		}
+	}
+	fmt.Println(err)
+	// Output:
+	// task-1 true false
+	// task-2 true true
+	// webdelivery: task task-2 failed: ConfigError: origin unknown
 }
 
 func ExampleSessionsService_Create() {

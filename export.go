@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/resume"
+	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
 // Export reads every raw event of a span, each exactly once, also if responses break (service-interface section 4.3). It
@@ -337,9 +338,9 @@ func (r *exportRun) pause(err error, progress bool) error {
 	case isRefused(err), isOutage(err) && time.Since(r.newest) > exportPatience, !isOutage(err) && r.fruitless == exportTries:
 		return err
 	}
-	longest := min(firstPoll<<min(r.fruitless, 8), slowestPoll)
+	longest := min(waiting.First<<min(r.fruitless, 8), waiting.Slowest)
 	r.fruitless++
-	return sleep(r.ctx, longest/2+rand.N(longest/2)) //nolint:gosec // jitter is no secret
+	return waiting.Sleep(r.ctx, longest/2+rand.N(longest/2)) //nolint:gosec // jitter is no secret
 }
 
 // isOutage reports whether the same request may work later: there was no response, or one of 500 and above.

@@ -238,6 +238,11 @@ func TestForeignBodies(t *testing.T) {
 						where = where[:300]
 					}
 					assert.NotErrorIs(t, err, webdelivery.ErrInvalid, where)
+					late := errors.Is(err, context.DeadlineExceeded)
+					assert.True(t, op.Polls || !late, where)
+					if late && op.Shared { // whoever leaves a queue does not hear of its polls
+						continue
+					}
 					checkForeign(t, where, service, err)
 				}
 			}
@@ -254,7 +259,7 @@ func checkForeign(t *testing.T, where string, s *foreignService, err error) {
 	switch {
 	case s.right:
 		return
-	case !assert.Error(t, err, where), !assert.NotErrorIs(t, err, context.DeadlineExceeded, where):
+	case !assert.Error(t, err, where):
 	case s.body.envelope > 0:
 		if assert.ErrorAs(t, err, &refused, where) {
 			assert.Equal(t, s.body.envelope, refused.Code, where)
@@ -285,10 +290,13 @@ func TestLongEnvelopesAreRetriedAsTheStatusIs(t *testing.T) {
 				err := service.run(t, op)
 				require.Error(t, err)
 				var refused *webdelivery.Error
+				if op.Shared && op.Polls && errors.Is(err, context.DeadlineExceeded) {
+					return // whoever leaves a queue does not hear of its polls
+				}
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, body.envelope, refused.Code)
 				assert.LessOrEqual(t, len(refused.Body), 64<<10)
-				if service.reads > 0 && op.Name != "NetworkLists.Apply" {
+				if service.reads > 0 && !op.Polls && op.Name != "NetworkLists.Apply" {
 					want := map[int]int{503: 4, 400: 1}[body.envelope]
 					assert.Equal(t, want, refused.Attempts)
 				}

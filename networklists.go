@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -223,6 +225,59 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 	}
 	return fetch[NetworkList](ctx, s.funnel, objectCall(path, query, id))
 }
+
+// GetByName reads the list with exactly this name, byte for byte, of any type, with its entries (service-interface
+// section 4.6). Deprecated lists do not count, so that a list that replaces one may have its name. GetByName reads all
+// pages of the collection, a thousand lists a page, and then the list with [NetworkListsService.Get].
+//
+// If no list has the name, also if it was removed or renamed in between, the error matches [ErrNotFound]. If several have
+// it, GetByName returns an [*AmbiguousNameError] with their ids. An empty name is a [*ValidationError].
+func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*NetworkList, error) {
+	if name == "" {
+		return nil, invalid("name", "is empty")
+	}
+	var ids []string
+	for list, err := range s.All(ctx, NetworkListOptions{Count: pageOfEntries}) {
+		if err != nil {
+			return nil, err
+		}
+		isThis := func(id string) bool { return sameID(id, list.ID) }
+		if list.Name == name && !list.Deprecated && !slices.ContainsFunc(ids, isThis) {
+			ids = append(ids, list.ID)
+		}
+	}
+	switch len(ids) {
+	case 1:
+		list, err := s.Get(ctx, ids[0])
+		if err != nil || list.Name == name {
+			return list, err
+		}
+	case 0:
+	default:
+		for i := range ids {
+			s.funnel.secrets.Texts(&ids[i])
+		}
+		return nil, &AmbiguousNameError{s.funnel.secrets.Text(name), ids}
+	}
+	text := redact.Line(strconv.Quote(s.funnel.secrets.Text(name)))
+	return nil, &changeError{fmt.Errorf("%w: no network list has the name %s", ErrNotFound, text), OutcomeNotApplied}
+}
+
+// AmbiguousNameError means that several network lists have the name that [NetworkListsService.GetByName] was asked for.
+// Read the right one by its id.
+type AmbiguousNameError struct {
+	Name string   // as it was asked for
+	IDs  []string // of the lists, in the order in which the service gives them
+}
+
+// Error gives the name and the number of the lists with their ids, the first five of them.
+func (e *AmbiguousNameError) Error() string {
+	const shown = 5
+	text := fmt.Sprintf("webdelivery: %d network lists have the name %q: %s", len(e.IDs), e.Name, strings.Join(e.IDs[:min(len(e.IDs), shown)], ", "))
+	return redact.Line(text)
+}
+
+func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // Entries reads one page of a list's entries (service-interface section 4.6). Numbers below 0 are a [*ValidationError].
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {

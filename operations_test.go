@@ -136,11 +136,17 @@ type step struct {
 	run func(ctx context.Context, c *webdelivery.Client, show func(...any)) error
 }
 
-// everyStep lists them. What a method returns is given to show, except its error; what waits polls at this interval.
+// everyStep lists them. What a method returns is given to show, except its error; what waits polls at this interval, and
+// not for ever.
 func everyStep(every time.Duration) []step {
 	var steps []step
 	for _, op := range operations.All() {
 		steps = append(steps, step{op, func(ctx context.Context, c *webdelivery.Client, show func(...any)) error {
+			if op.Polls { // for ever, if the service never gets well
+				bounded, cancel := context.WithTimeout(ctx, 20*every+100*time.Millisecond)
+				defer cancel()
+				ctx = bounded
+			}
 			return op.Run(ctx, c, &operations.Use{Task: taskID, List: listID, Entry: "1", Transaction: 1, Poll: every, Show: show})
 		}})
 		if op.Name == "Stats.Events.Rows" {

@@ -57,12 +57,12 @@ type PurgeURI struct {
 	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "": any; see WithCacheKeyModifier
 }
 
-// Exact matches one object, of one protocol: a pattern without a protocol is treated as http
-// (service-interface section 4.4, rule 1). The pattern is sent as it is, byte for byte.
+// Exact matches one object, of one protocol: https://host/path and http://host/path are two objects. Without a protocol
+// the pattern is treated as http (service-interface section 4.4, rule 1). The pattern is sent as it is, byte for byte.
 func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPattern: uri} }
 
-// Prefix matches everything under a directory, or whose name begins so, over http and https
-// (service-interface section 4.4, rule 2). The pattern is sent as it is, byte for byte.
+// Prefix matches everything under a directory, or whose name begins so, over http and https. The protocol may be left
+// out: host/path is enough (service-interface section 4.4, rule 2). The pattern is sent as it is, byte for byte.
 func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
 
 // WithCacheKeyModifier narrows a prefix to objects whose cache key has this modifier: a plain string, or one that ends
@@ -359,35 +359,54 @@ func transactionCall(id int64) (call, error) {
 
 // Wait polls a purge until it has ended (service-interface section 3), at once and then at growing intervals
 // ([PollEvery]). If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction. A poll that
-// fails, or the end of the context or of [WaitTimeout], ends the wait with that error. The purge goes on, and its outcome
-// is [OutcomeUnknown].
+// fails does not end Wait if the failure may pass; which errors end it is said at [TasksService.Wait], and without a
+// deadline and [WaitTimeout] there is no other end. The purge goes on after an error, and its outcome is
+// [OutcomeUnknown].
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
-	return s.wait(ctx, transactionID, s.funnel.fetchTransaction, options)
-}
-
-// wait is Wait with the way in which it reads the transaction.
-func (s *PurgeService) wait(ctx context.Context, transactionID int64, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
-	cl, err := transactionCall(transactionID)
+	tx, err := s.wait(ctx, transactionID, false, s.funnel.fetchTransaction, options)
 	if err != nil {
 		return nil, err
 	}
-	var tx *Transaction
-	err = poll(ctx, ProgressTransaction, strconv.FormatInt(transactionID, 10), options,
-		func(ctx context.Context) (Progress, error) {
-			if tx, err = read(ctx, cl); err != nil {
-				return Progress{}, err
-			}
-			return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
-		})
-	switch {
-	case err != nil:
-		return nil, redactWait(s.funnel.secrets, err)
-	case tx.endedBadly():
-		s.funnel.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
-		return nil, &TransactionError{tx}
-	default:
-		return tx, nil
+	return tx, nil
+}
+
+// SubmitAndWait is [PurgeService.Submit], and [PurgeService.Wait] for its transaction (service-interface section 4.4).
+// The options are those of the wait: WaitTimeout does not bound the submission. If the submission fails, SubmitAndWait
+// returns its error and no transaction. If the wait fails, it returns that error, which names the transaction, and the
+// transaction as it was last read, with at least its TransactionID, by which Wait can go on. In both cases [OutcomeOf]
+// tells what became of the purge.
+func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, options ...WaitOption) (*Transaction, error) {
+	if _, err := newWaiter(options); err != nil {
+		return nil, err
 	}
+	receipt, err := s.Submit(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return s.wait(ctx, receipt.TransactionID, true, s.funnel.fetchTransaction, options)
+}
+
+// wait is Wait with the way in which it reads the transaction, and with the transaction as it was last read beside an
+// error. known: it exists for certain.
+func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
+	cl, err := transactionCall(id)
+	if err != nil {
+		return nil, err
+	}
+	tx := &Transaction{TransactionID: id}
+	err = poll(ctx, ProgressTransaction, cl.id, known, options, func(ctx context.Context) (Progress, error) {
+		now, err := read(ctx, cl)
+		if err != nil {
+			return Progress{}, err
+		}
+		tx = now
+		return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
+	})
+	if err == nil && tx.endedBadly() {
+		s.funnel.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
+		err = &TransactionError{tx}
+	}
+	return tx, err
 }
 
 // TransactionError is a purge transaction that ended badly (service-interface section 2.3, open point 9). The calls

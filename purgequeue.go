@@ -239,7 +239,7 @@ func (q *PurgeQueue) send(ctx context.Context, held batch.Permit, uris []PurgeUR
 
 // wait polls a transaction until it has ended. Of all transactions a few are polled at once.
 func (q *PurgeQueue) wait(ctx context.Context, transaction int64) error {
-	_, err := q.service.wait(ctx, transaction, func(ctx context.Context, cl call) (*Transaction, error) {
+	_, err := q.service.wait(ctx, transaction, true, func(ctx context.Context, cl call) (*Transaction, error) {
 		if err := q.polls.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}

@@ -409,7 +409,13 @@ func TestFaultMatrix(t *testing.T) {
 						if op.login || row.session {
 							s.auth = webdelivery.SessionAuth(username, password)
 						}
-						inReliableService(t, s, func(f *fixture) { f.disturb(row, v, op, is, when) })
+						inReliableService(t, s, func(f *fixture) {
+							if op.Waits {
+								f.disturbWait(row, v, op, is, when)
+							} else {
+								f.disturb(row, v, op, is, when)
+							}
+						})
 					})
 				}
 			}
@@ -436,7 +442,7 @@ func (f *fixture) checkResumed(op operationOf, when moment, items, sent int, err
 func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, when moment) {
 	prepared := f.prepare(op)
 	before, began := f.srv.Count(op.Method, op.Pattern()), time.Now()
-	dials := f.addFault(v, op, when)
+	dials, _ := f.addFault(v, op, when)
 
 	items, err := prepared.call(f.Context(), f.client)
 	require.NoError(f, prepared.end(f.Context()))
@@ -512,7 +518,7 @@ func innermost(err error) (last *webdelivery.Error) {
 }
 
 // addFault makes the requests of an operation meet a fault. It counts what it does to connections.
-func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomic.Int64) {
+func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomic.Int64, remove func()) {
 	dials = new(atomic.Int64)
 	// On a connection that was used before, net/http sends a reading once more by itself; here nothing but the SDK counts.
 	transport := f.http.Transport.(*http.Transport)
@@ -521,22 +527,22 @@ func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomi
 	if v.dial != nil {
 		first := op.Before + op.Ahead + when.skip
 		reach := transport.DialContext
+		over := new(atomic.Bool)
 		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			n := int(dials.Add(1))
-			if n <= first || !when.stays && n > first+1 {
+			if over.Load() || n <= first || !when.stays && n > first+1 {
 				return reach(ctx, network, address)
 			}
 			return nil, v.dial
 		}
-		return dials
+		return dials, func() { over.Store(true) }
 	}
 	fault := v.fault
 	fault.Method, fault.Path, fault.Skip = op.Method, op.Pattern(), op.Ahead+when.skip
 	if !when.stays {
 		fault.Count = 1
 	}
-	f.fail(fault)
-	return dials
+	return dials, f.srv.Fail(fault)
 }
 
 // pageFault is a page of a collection from which there is no way on.

@@ -22,13 +22,14 @@ var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/batch", "internal/ipset", "internal/listguard", "internal/listorder", "internal/pace",
 		"internal/paging", "internal/redact", "internal/resume", "internal/rowjson", "internal/transport", "internal/usercode",
-		"internal/wire", "filters",
+		"internal/waiting", "internal/wire", "filters",
 	},
 	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},
 	"internal/paging":      {"internal/wire"},
 	"internal/rowjson":     {"internal/wire"},
 	"internal/transport":   {"internal/address", "internal/pace", "internal/redact", "internal/usercode", "internal/wire"},
+	"internal/waiting":     {"internal/pace"},
 	"internal/conformance": {}, // plain net/http, so that it can judge the fake
 	"internal/testserver":  {}, // written from the service document alone
 	"internal/hostile":     {},

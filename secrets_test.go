@@ -244,6 +244,10 @@ func (s *showcase) showReplies(f *fixture) {
 	require.ErrorAs(f, err, new(*webdelivery.EntriesLeftError))
 	s.show(err)
 	s.showRefusedPlans(f)
+	replyWith(f, "/config/networklists", `{"items":[{"id":"a`+password+`","name":"n"},{"id":"b","name":"n"}],"has_more":false}`)
+	_, err = f.client.NetworkLists.GetByName(f.Context(), "n")
+	require.ErrorAs(f, err, new(*webdelivery.AmbiguousNameError))
+	s.show(err)
 	s.check(f, "replies")
 }
 

@@ -147,34 +147,51 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 
 // Wait polls a task until it has ended (service-interface section 2.1, open point 4), at once and then at growing
 // intervals ([PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError], which holds the
-// task. A task that never completes is waited for until the context ends, or [WaitTimeout]. A poll that fails ends the
-// wait with its error. The task itself goes on then, and its outcome is [OutcomeUnknown].
+// task. Without a deadline and without [WaitTimeout], Wait goes on for as long as the task does not end.
+//
+// A poll that fails after its retries does not end Wait, if the failure may pass: no connection, no response in time,
+// 408, 429, 5xx, or a response that is no task ([ErrBadReply]), such as a maintenance page. Wait polls again after the
+// usual interval, and [OnProgress] gets the error. These errors end Wait: any other 4xx, so that a task that does not
+// exist is [ErrNotFound]; failed authentication; a response above [WithMaxResponseBytes]; a panic of a function of
+// yours. Before the first successful poll, a redirect, an unknown host and a certificate that is not trusted end it,
+// too. If the context or WaitTimeout ends, the error also matches that of the last poll, if it failed. The task itself
+// goes on after an error of Wait, and its outcome is [OutcomeUnknown].
 //
 // Wait first reads /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that, and
 // /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri
-// that leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there. A 404 there is [ErrNotFound].
-// If what /tasks/{id} returns is no task, Wait ends with [ErrBadReply].
+// that leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there.
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
-	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
+	poller, err := s.poller(id)
 	if err != nil {
 		return nil, err
 	}
-	poller := taskPoller{funnel: s.funnel, own: objectCall(path, "", id)}
 	var task *Task
-	err = poll(ctx, ProgressTask, id, options, func(ctx context.Context) (Progress, error) {
-		if task, err = poller.read(ctx); err != nil {
+	err = poll(ctx, ProgressTask, id, false, options, func(ctx context.Context) (Progress, error) {
+		read, err := poller.read(ctx)
+		if err != nil {
 			return Progress{}, err
 		}
-		return Progress{Status: s.funnel.secrets.Text(task.Status), Percent: task.Progress, Complete: task.ended()}, nil
+		task = read
+		return s.progress(task), nil
 	})
 	switch {
 	case err != nil:
-		return nil, redactWait(s.funnel.secrets, err)
+		return nil, err
 	case task.ErrorInfo != nil:
 		return nil, s.failed(task)
 	default:
 		return task, nil
 	}
+}
+
+func (s *TasksService) poller(id string) (*taskPoller, error) {
+	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
+	return &taskPoller{funnel: s.funnel, own: objectCall(path, "", id)}, err
+}
+
+// progress is what a poll has seen of a task.
+func (s *TasksService) progress(t *Task) Progress {
+	return Progress{Status: s.funnel.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}
 }
 
 // ownPathEvery: each so many polls, a task that has an address of its own is read at /tasks/{id} all the same, as what

@@ -348,6 +348,16 @@ func usesOf() []useOf {
 				return 0, err
 			}}
 		}},
+		{"Tasks.WaitAll", false, func(f *fixture, u *culprit) prepared {
+			var ids []string
+			for range 5 {
+				ids = append(ids, f.srv.AddTask(testserver.TaskSpec{Duration: 5 * time.Second}))
+			}
+			return prepared{call: func(ctx context.Context, c *client) (int, error) {
+				_, err := c.Tasks.WaitAll(ctx, ids, progress(u))
+				return 0, err
+			}}
+		}},
 		{"Purge.Wait", false, func(f *fixture, u *culprit) prepared {
 			id := f.transaction()
 			return prepared{call: func(ctx context.Context, c *client) (int, error) {

@@ -1,15 +1,17 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"net/http"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/pace"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/usercode"
+	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
 // Progress is what a wait has seen at its last poll. The function of [OnProgress] gets it.
@@ -19,8 +21,9 @@ type Progress struct {
 	Status   string        // the service's word for it; of a list that is changed, "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, part done of a change
 	Complete bool          // this was the last poll
-	Polls    int           // so far, this one included; of an Apply the calls of OnProgress
+	Polls    int           // so far, this one included; of WaitAll the rounds, of an Apply the calls of OnProgress
 	Elapsed  time.Duration // since the wait began
+	Err      error         // of a poll that failed; Status and Percent are then those of the last poll before it that did not
 }
 
 // ProgressKind is what a wait waits for.
@@ -50,8 +53,7 @@ func PollEvery(interval time.Duration) WaitOption {
 }
 
 // WaitTimeout ends the wait after d, above 0, with an error that matches context.DeadlineExceeded. Default: no limit
-// but that of the context. What is waited for goes on at the service. A poll that fails ends the wait earlier, with its
-// error.
+// but that of the context. What is waited for goes on at the service.
 func WaitTimeout(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d <= 0 {
@@ -62,8 +64,10 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
-// OnProgress calls f after each poll, in the goroutine that waits. The next poll comes after f has returned. An Apply
-// calls f after each change instead, one call at a time.
+// OnProgress calls f after each poll, in the goroutine that waits, also after one that failed (see Progress.Err), but
+// not after one that the end of the context cut off. The next poll comes after f has returned. WaitAll calls f once for
+// each task that it has read in a round, in the order of the ids. An Apply calls f after each change instead, one call
+// at a time.
 func OnProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {
@@ -74,30 +78,15 @@ func OnProgress(f func(Progress)) WaitOption {
 	}
 }
 
-// waiter is the one poll loop.
+// waiter is what the options say.
 type waiter struct {
 	interval func() time.Duration
 	timeout  time.Duration
 	report   func(Progress)
 }
 
-const (
-	firstPoll   = 500 * time.Millisecond
-	slowestPoll = 5 * time.Second
-)
-
-// growing gives the default intervals.
-func growing() func() time.Duration {
-	next := firstPoll
-	return func() time.Duration {
-		d := next
-		next = min(next*3/2, slowestPoll)
-		return d*4/5 + rand.N(d*2/5) //nolint:gosec // jitter is no secret
-	}
-}
-
 func newWaiter(options []WaitOption) (*waiter, error) {
-	w := &waiter{interval: growing(), report: func(Progress) {}}
+	w := &waiter{interval: waiting.Growing(), report: func(Progress) {}}
 	for _, option := range options {
 		if option == nil {
 			return nil, invalid("options", "one is nil")
@@ -109,78 +98,75 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 	return w, nil
 }
 
-// poll reads until what it reads is complete: at once, then after each interval. An error of read ends it. One that
-// comes from the context says what is still pending.
-func poll(ctx context.Context, kind ProgressKind, id string, options []WaitOption, read func(context.Context) (Progress, error)) error {
+// loop is the poll loop. known: what is waited for exists for certain, as the service has named it in a response.
+func (w *waiter) loop(known bool) waiting.Loop {
+	return waiting.Loop{Interval: w.interval, Timeout: w.timeout, Known: known, Judge: judgePoll}
+}
+
+// poll reads until what it reads is complete. A failed poll is reported with what the last one before it has shown.
+func poll(ctx context.Context, kind ProgressKind, id string, known bool, options []WaitOption, read func(context.Context) (Progress, error)) error {
 	w, err := newWaiter(options)
 	if err != nil {
 		return err
 	}
-	if w.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, w.timeout)
-		defer cancel()
-	}
-	began := time.Now()
-	last := Progress{Status: "not looked at yet"}
-	for polls := 1; ; polls++ {
+	loop, began := w.loop(known), time.Now()
+	last := Progress{Kind: kind, ID: id}
+	err = loop.Run(ctx, func(ctx context.Context) (bool, error) {
 		p, err := read(ctx)
+		last.Polls++
+		last.Elapsed, last.Err = time.Since(began), err
 		if err == nil {
-			p.Kind, p.ID, p.Polls, p.Elapsed = kind, id, polls, time.Since(began)
-			last = p
-			w.report(p)
-			if p.Complete {
-				return nil
-			}
-			err = sleep(ctx, w.interval())
+			last.Status, last.Percent, last.Complete = p.Status, p.Percent, p.Complete
+		} else if ctx.Err() != nil {
+			return false, err
 		}
-		if err != nil {
-			return &waitError{kind, id, last, err}
-		}
+		w.report(last)
+		return last.Complete, err
+	})
+	if err == nil {
+		return nil
+	}
+	return newWaitError(string(kind)+" "+redact.Line(id), err, func(polls int) string {
+		return fmt.Sprintf("status %s, %d %%, %d polls", redact.Line(cmp.Or(last.Status, "not looked at yet")), last.Percent, polls)
+	})
+}
+
+// judgePoll says what the error of a poll means for the wait, see [TasksService.Wait].
+func judgePoll(err error, known bool) waiting.Verdict {
+	status := 0
+	if e, ok := errors.AsType[*Error](err); ok {
+		status = max(e.StatusCode, e.Code)
+	}
+	redirected := status >= http.StatusMultipleChoices && status < http.StatusBadRequest
+	switch {
+	case errors.Is(err, ErrInvalid), errors.Is(err, ErrUnauthorized), usercode.Caused(err), !known && (redirected || transport.Misdirected(err)):
+		return waiting.EndsAll
+	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
+		return waiting.GoesOn
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError, errors.Is(err, ErrResponseTooLarge):
+		return waiting.EndsOne
+	default:
+		return waiting.GoesOn
 	}
 }
 
 // waitError is a wait that ended before what it waited for. That may still come about, so its outcome is
 // OutcomeUnknown, whatever the outcome of the poll that failed.
 type waitError struct {
-	kind ProgressKind
-	id   string
-	last Progress
+	text string
 	err  error
 }
 
-func (e *waitError) Error() string {
-	what := "waiting for " + string(e.kind) + " " + redact.Line(e.id)
-	if errors.Is(e.err, context.Canceled) || errors.Is(e.err, context.DeadlineExceeded) {
-		what += fmt.Sprintf(", still pending (status %s, %d %%, %d polls)", redact.Line(e.last.Status), e.last.Percent, e.last.Polls)
+// newWaitError describes the end of a wait. pending says what was still waited for after so many polls, if the context
+// ended it.
+func newWaitError(what string, err error, pending func(polls int) string) *waitError {
+	what = "webdelivery: waiting for " + what
+	if end, ok := errors.AsType[*waiting.Ended](err); ok && end.Early {
+		what += ", still pending (" + pending(end.Polls) + ")"
 	}
-	return "webdelivery: " + what + ": " + e.err.Error()
+	return &waitError{what + ": " + err.Error(), err}
 }
 
-func (e *waitError) Unwrap() error { return e.err }
-
+func (e *waitError) Error() string           { return e.text }
+func (e *waitError) Unwrap() error           { return e.err }
 func (e *waitError) outcomeOfWrite() Outcome { return OutcomeUnknown }
-
-// redactWait takes the secrets out of what an error of poll says of the last poll.
-func redactWait(secrets *transport.Secrets, err error) error {
-	var ended *waitError
-	if errors.As(err, &ended) {
-		secrets.Texts(&ended.last.Status)
-	}
-	return err
-}
-
-// sleep waits for d or until the context ends; with a d of 0 or less it only asks the context.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return pace.Ended(ctx)
-	}
-}

@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -73,6 +74,12 @@ func serveBody(t *testing.T, f framing, body string) (address string) {
 	return listener.Addr().String()
 }
 
+// onePoll is a context that ends with the first poll of a wait, which would go on.
+func onePoll(ctx context.Context) (context.Context, webdelivery.WaitOption) {
+	ctx, cancel := context.WithCancel(ctx)
+	return ctx, webdelivery.OnProgress(func(webdelivery.Progress) { cancel() })
+}
+
 // Something else stands where a resource should: a call returns an error, and at once, however the body is framed.
 func TestBodiesThatAreSomethingElse(t *testing.T) {
 	t.Parallel()
@@ -85,7 +92,8 @@ func TestBodiesThatAreSomethingElse(t *testing.T) {
 			return err
 		},
 		"Tasks.Wait": func(t *testing.T, c *webdelivery.Client) error {
-			_, err := c.Tasks.Wait(t.Context(), "t1", webdelivery.PollEvery(time.Millisecond))
+			ctx, once := onePoll(t.Context())
+			_, err := c.Tasks.Wait(ctx, "t1", once)
 			return err
 		},
 		"Tasks.All": func(t *testing.T, c *webdelivery.Client) error {
@@ -119,7 +127,8 @@ func TestBodiesThatAreSomethingElse(t *testing.T) {
 			return err
 		},
 		"Purge.Wait": func(t *testing.T, c *webdelivery.Client) error {
-			_, err := c.Purge.Wait(t.Context(), 7, webdelivery.PollEvery(time.Millisecond))
+			ctx, once := onePoll(t.Context())
+			_, err := c.Purge.Wait(ctx, 7, once)
 			return err
 		},
 	}

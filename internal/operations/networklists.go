@@ -15,6 +15,9 @@ const (
 	lists   = "/config/networklists"
 	oneList = lists + "/{list}"
 	entries = oneList + "/entries"
+
+	namedList = "77777777-7777-4777-8777-777777777777"
+	listName  = "office"
 )
 
 func networkLists() []Operation { return slices.Concat(listReads(), entryReads(), listChanges()) }
@@ -47,6 +50,16 @@ func listReads() []Operation {
 			Name: "NetworkLists.GetSummary", Kind: Reads, Method: http.MethodGet, Path: oneList, Requests: 1,
 			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.NetworkList, error) {
 				return c.NetworkLists.GetSummary(ctx, use.List)
+			}),
+		},
+		{
+			Name: "NetworkLists.GetByName", Kind: Reads, Method: http.MethodGet, Path: lists, Requests: 1,
+			prepare: func(_ context.Context, s Service, _ *Use) error {
+				s.Server.AddNetworkList(testserver.NetworkListSpec{ID: namedList, Name: listName})
+				return nil
+			},
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.NetworkList, error) {
+				return c.NetworkLists.GetByName(ctx, listName)
 			}),
 		},
 	}

@@ -55,6 +55,7 @@ type Operation struct {
 	Follows  bool // it follows the addresses of next pages
 	Shared   bool // its requests go on without a caller who gave up
 	Waits    bool // for something that may still come about when the call has failed
+	Polls    bool // through an outage, until its context ends
 
 	prepare  func(ctx context.Context, s Service, use *Use) error
 	call     func(ctx context.Context, c *webdelivery.Client, use *Use) error

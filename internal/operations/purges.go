@@ -25,8 +25,18 @@ func purges() []Operation {
 		},
 		{
 			Name: "PurgeQueue.Purge", Variant: "until it is done", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1,
-			Shared: true, applied: isPurged,
+			Shared: true, Polls: true, applied: isPurged,
 			call: queued(webdelivery.QueueOptions{Wait: true}, webdelivery.Prefix(NewObject).WithCacheKeyModifier("v1*")),
+		},
+		{
+			Name: "Purge.SubmitAndWait", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, Polls: true, applied: isPurged,
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				request := purgeOf(NewObject)
+				every, report := waiting(use)
+				transaction, err := c.Purge.SubmitAndWait(ctx, request, every, report)
+				use.Show(request, transaction)
+				return err
+			},
 		},
 		{
 			Name: "Purge.Status", Kind: Reads, Method: http.MethodGet, Path: status, Requests: 1, prepare: transaction,
@@ -35,7 +45,7 @@ func purges() []Operation {
 			}),
 		},
 		{
-			Name: "Purge.Wait", Kind: Reads, Method: http.MethodGet, Path: status, InOrder: true, Waits: true, prepare: transaction,
+			Name: "Purge.Wait", Kind: Reads, Method: http.MethodGet, Path: status, InOrder: true, Waits: true, Polls: true, prepare: transaction,
 			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Transaction, error) {
 				every, report := waiting(use)
 				return c.Purge.Wait(ctx, use.Transaction, every, report)

@@ -35,7 +35,7 @@ func tasks() []Operation {
 			}),
 		},
 		{
-			Name: "Tasks.Wait", Kind: Reads, Method: http.MethodGet, Path: "/tasks/{task}", InOrder: true, Waits: true,
+			Name: "Tasks.Wait", Kind: Reads, Method: http.MethodGet, Path: "/tasks/{task}", InOrder: true, Waits: true, Polls: true,
 			prepare: func(_ context.Context, s Service, use *Use) error {
 				use.Task = s.Server.AddTask(testserver.TaskSpec{Duration: 10 * time.Minute})
 				return nil
@@ -44,6 +44,19 @@ func tasks() []Operation {
 				every, report := waiting(use)
 				task, err := c.Tasks.Wait(ctx, use.Task, every, report)
 				use.Show(task, every, report)
+				return err
+			},
+		},
+		{
+			Name: "Tasks.WaitAll", Kind: Reads, Method: http.MethodGet, Path: "/tasks/{task}", InOrder: true, Waits: true, Polls: true,
+			prepare: func(_ context.Context, s Service, use *Use) error {
+				use.Task = s.Server.AddTask(testserver.TaskSpec{Duration: 10 * time.Minute})
+				return nil
+			},
+			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
+				every, report := waiting(use)
+				tasks, err := c.Tasks.WaitAll(ctx, []string{use.Task}, every, report)
+				use.Show(tasks, every, report)
 				return err
 			},
 		},

@@ -67,6 +67,28 @@ func (w *worker) submitPurge(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
+// submitAndWait purges, and waits. A transaction beside an error says that the purge was accepted.
+func (w *worker) submitAndWait(ctx context.Context, c *webdelivery.Client) error {
+	if !enter(w.purging) {
+		return nil
+	}
+	defer func() { <-w.purging }()
+	uris, patterns, foreign := w.uris()
+	request := webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: uris}
+	tx, err := c.Purge.SubmitAndWait(ctx, request, webdelivery.PollEvery(50*time.Millisecond))
+	outcome := w.wrote("Purge.SubmitAndWait", err)
+	switch {
+	case foreign && tx != nil:
+		w.problem("Purge.SubmitAndWait", "a foreign domain was purged: %v", err)
+	case foreign:
+		outcome = webdelivery.OutcomeNotApplied
+	case tx != nil:
+		outcome = webdelivery.OutcomeApplied
+	}
+	w.expect(w.purged(), claimed("Purge.SubmitAndWait", "", patterns, outcome, false, err))
+	return err
+}
+
 // receive checks that a receipt is of the purge that carried a pattern.
 func (w *worker) receive(operation string, r *webdelivery.PurgeReceipt, patterns []string) {
 	for _, p := range w.srv.Purged() {

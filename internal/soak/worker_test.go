@@ -37,6 +37,7 @@ func lines() []operation {
 		{4, (*worker).queuePurge, []string{"PurgeQueue.Purge"}},
 		{1, (*worker).closeQueue, []string{"PurgeQueue.Close"}},
 		{4, (*worker).purgeStatus, []string{"Purge.Status"}},
+		{1, (*worker).submitAndWait, []string{"Purge.SubmitAndWait"}},
 		{2, (*worker).waitForPurge, []string{"Purge.Wait"}},
 
 		{5, (*worker).queryEvents, []string{"Stats.Events.Query"}},

@@ -81,23 +81,28 @@ func (a *attempt) transient() bool {
 
 // permanent: a second attempt would meet the same error.
 func permanent(err error) bool {
-	var (
-		unsent   *unsentError
-		panicked *usercode.Panic
-		setup    *setupError
-		dns      *net.DNSError
-		cert     *tls.CertificateVerificationError
-	)
+	var unsent *unsentError
 	switch {
 	case errors.As(err, &unsent), errors.Is(err, ErrResponseTooLarge), errors.Is(err, ErrBadReply): // the status is none
 		return true
-	case errors.As(err, &panicked), errors.Is(err, usercode.ErrGoexit):
-		return true
-	case errors.As(err, &dns):
-		return dns.IsNotFound
 	default:
-		return errors.As(err, &setup) || errors.As(err, &cert)
+		return usercode.Caused(err) || Misdirected(err)
 	}
+}
+
+// Misdirected reports whether err says that there is no such service, or that no connection to it can be set up: an
+// unknown host, a certificate that is not trusted, TLS settings, a proxy that refuses. It may pass, but mostly it is a
+// setting that is wrong.
+func Misdirected(err error) bool {
+	var (
+		setup *setupError
+		dns   *net.DNSError
+		cert  *tls.CertificateVerificationError
+	)
+	if errors.As(err, &dns) {
+		return dns.IsNotFound
+	}
+	return errors.As(err, &setup) || errors.As(err, &cert)
 }
 
 // retryCost is what another attempt takes from the budget.

@@ -4,7 +4,7 @@
 // would hear of the Goexit.
 //
 // The package knows functions and errors. It may know nothing of requests, of secrets and of what an error means to a
-// caller. Its entry points are [Run], [Panic], [ErrGoexit] and [Turn].
+// caller. Its entry points are [Run], [Panic], [ErrGoexit], [Caused] and [Turn].
 package usercode
 
 import (
@@ -64,6 +64,12 @@ func (p *Panic) Is(target error) bool { return p.is(target) }
 
 // WithText returns the same panic with another text.
 func (p *Panic) WithText(text string) *Panic { return &Panic{text, p.is} }
+
+// Caused reports whether err is what [Run] makes of a panic or of an ended goroutine.
+func Caused(err error) bool {
+	_, panicked := errors.AsType[*Panic](err)
+	return panicked || errors.Is(err, ErrGoexit) || errors.Is(err, errPanic)
+}
 
 // panickedIn returns the function that panicked, with file and line.
 func panickedIn() string {

@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 			ASN: 64500, RuleID: "1", Domain: "www.example.com", Property: "p", WAFAction: "BLOCK", RequestPath: "/",
 		})
 		require.NoError(t, run(t.Context(), srv.Client(t)))
-		assert.Len(t, srv.Purged(), 2)
+		assert.Len(t, srv.Purged(), 3)
 		assert.Positive(t, srv.Count("DELETE", "/config/networklists/l"))
 	})
 }

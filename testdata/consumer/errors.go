@@ -104,8 +104,11 @@ func ofReading(err error) string {
 		pagination *webdelivery.PaginationError
 		incomplete *webdelivery.IncompleteError
 		scan       *webdelivery.ScanError
+		ambiguous  *webdelivery.AmbiguousNameError
 	)
 	switch {
+	case errors.As(err, &ambiguous):
+		return fmt.Sprint(ambiguous.Error(), ambiguous.Name, ambiguous.IDs)
 	case errors.As(err, &pagination):
 		return fmt.Sprint(pagination.Error(), pagination.Path, pagination.Page, pagination.Reason)
 	case errors.As(err, &incomplete):

@@ -27,6 +27,9 @@ func networkLists(ctx context.Context, client *webdelivery.Client) error {
 	if err != nil {
 		return err
 	}
+	if list, err = lists.GetByName(ctx, list.Name); err != nil {
+		return err
+	}
 	list, err = lists.GetSummary(ctx, list.ID)
 	var kind webdelivery.NetworkListType = list.Type
 	fmt.Println(kind == webdelivery.ListTypeGEO, page.Total, list.URI, list.List, list.Name, list.Description, list.Deprecated, list.EntriesURI,

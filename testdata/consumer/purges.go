@@ -34,6 +34,10 @@ func purges(ctx context.Context, client *webdelivery.Client) error {
 	if err != nil {
 		return err
 	}
+	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Prefix("www.example.com/img/")}}
+	if tx, err = service.SubmitAndWait(ctx, request, webdelivery.PollEvery(time.Second)); err != nil {
+		return err
+	}
 	var queue *webdelivery.PurgeQueue
 	queue = service.NewQueue(webdelivery.QueueOptions{
 		Action: webdelivery.ActionExpire, Wait: true, MaxURIs: 10_000, MaxBodyBytes: 4 << 20, MaxPending: 1_000_000,

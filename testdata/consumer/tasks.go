@@ -36,12 +36,17 @@ func tasks(ctx context.Context, client *webdelivery.Client) error {
 			fmt.Println("no task")
 		}
 		var kind webdelivery.ProgressKind = webdelivery.ProgressTask
-		fmt.Println(p.Kind == kind, p.ID, p.Status, p.Percent, p.Complete, p.Polls, p.Elapsed)
+		fmt.Println(p.Kind == kind, p.ID, p.Status, p.Percent, p.Complete, p.Polls, p.Elapsed, p.Err)
 	}))
 	task, err = service.Wait(ctx, task.ID, patience...)
 	if err != nil {
 		return err
 	}
+	var tasks []*webdelivery.Task
+	if tasks, err = service.WaitAll(ctx, []string{task.ID}, patience...); err != nil {
+		return err
+	}
+	task = tasks[0]
 	fmt.Println(task.URI, task.Operation, task.Status, task.Complete, task.Progress, task.User.ID, task.User.URI)
 	var target webdelivery.Reference = task.Target
 	fmt.Println(target.ID)

@@ -1,0 +1,137 @@
+// Package waiting polls until what is waited for has ended, also through an outage of what is asked. One thing is polled
+// by a [Loop]. Many are polled by a [Group], in rounds, with a list in place of single reads where that is cheaper.
+//
+// It knows time, contexts and errors. It must not know HTTP, tasks, transactions, or what an error means: that is told by
+// the function Judge of a Loop.
+//
+// Entry points: [Loop], [Group], [Growing], [Sleep], and [Ended], the error of a wait that ended early.
+package waiting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/pace"
+)
+
+// Verdict says what the error of a poll means for the wait.
+type Verdict int
+
+const (
+	// GoesOn means an outage. The wait polls again.
+	GoesOn Verdict = iota
+	// EndsOne means that what was asked for cannot be read. A Group goes on waiting for the others.
+	EndsOne
+	// EndsAll means that nothing can be read.
+	EndsAll
+)
+
+// Loop polls at once and then after each interval. Judge and Interval are set.
+type Loop struct {
+	Interval func() time.Duration // from one poll to the next
+	Timeout  time.Duration        // of the whole wait; 0: no limit but that of the context
+	Known    bool                 // what is waited for exists for certain; set by the first poll that succeeds
+	// Judge says what the error of a poll means. It is not asked about the end of the context.
+	Judge func(err error, known bool) Verdict
+}
+
+// The default intervals: the first one, and the longest.
+const (
+	First   = 500 * time.Millisecond
+	Slowest = 5 * time.Second
+)
+
+// Growing returns the default intervals: from 500 ms, growing by 1.5 up to 5 s, with 20 % jitter.
+func Growing() func() time.Duration {
+	next := First
+	return func() time.Duration {
+		d := next
+		next = min(next*3/2, Slowest)
+		return d*4/5 + rand.N(d*2/5) //nolint:gosec // jitter is no secret
+	}
+}
+
+// Run polls until poll returns true, its error ends the wait, or the context or the timeout ends. Its error is an
+// [*Ended].
+func (l *Loop) Run(ctx context.Context, poll func(context.Context) (bool, error)) error {
+	if l.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.Timeout)
+		defer cancel()
+	}
+	var end Ended
+	for {
+		done, err := poll(ctx)
+		switch {
+		case done:
+			return nil
+		case err == nil:
+			l.Known = true
+			end = Ended{Polls: end.Polls + 1}
+		case endedBy(ctx, err):
+			end.Polls, end.Err, end.Early = end.Polls+1, err, true
+			return &end
+		case l.Judge(err, l.Known) != GoesOn:
+			return &Ended{Polls: end.Polls + 1, Err: err}
+		default:
+			end = Ended{Polls: end.Polls + 1, Failed: end.Failed + 1, Last: err}
+		}
+		if err := Sleep(ctx, l.Interval()); err != nil {
+			end.Err, end.Early = err, true
+			return &end
+		}
+	}
+}
+
+// endedBy reports whether err is the end of the context, and not a failure that came at the same moment.
+func endedBy(ctx context.Context, err error) bool {
+	ended := ctx.Err()
+	return ended != nil && errors.Is(err, ended)
+}
+
+// Sleep waits for d or until the context ends; with a d of 0 or less it only asks the context.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return pace.Ended(ctx)
+	}
+}
+
+// Ended is a wait that ended before what it waits for.
+type Ended struct {
+	Err    error // that of the context, or of the poll that ended the wait
+	Early  bool  // the context or the timeout has ended
+	Polls  int   // or rounds of a Group, the last included
+	Failed int   // the last so many polls failed before the context ended
+	Last   error // of the last of these; nil if none failed
+}
+
+// Error says why the wait ended, and what became of the last polls.
+func (e *Ended) Error() string {
+	switch {
+	case e.Failed > 1:
+		return fmt.Sprintf("%v; the last %d polls failed: %v", e.Err, e.Failed, e.Last)
+	case e.Failed == 1:
+		return fmt.Sprintf("%v; the last poll failed: %v", e.Err, e.Last)
+	default:
+		return e.Err.Error()
+	}
+}
+
+// Unwrap gives why the wait ended, and the error of the last poll that failed.
+func (e *Ended) Unwrap() []error {
+	if e.Last == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Err, e.Last}
+}

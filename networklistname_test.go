@@ -1,0 +1,87 @@
+package webdelivery_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+func listNumber(n int) string { return fmt.Sprintf("%08d-1111-4111-8111-111111111111", n) }
+
+// A name is compared byte for byte, whatever the type of the list. A deprecated list does not count.
+func TestGetByName(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		for n := range 1100 { // more than a page
+			f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(n), Name: fmt.Sprint("list ", n)})
+		}
+		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2001), Name: "office", Entries: []string{"192.0.2.1"}})
+		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2002), Name: "office", Deprecated: true})
+		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2003), Name: "Büro", Type: "GEO", Entries: []string{"DE"}})
+		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2004), Name: "old", Deprecated: true})
+		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2005), Name: "twin"})
+		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: listNumber(2006), Name: "twin", Type: "GEO"})
+		for name, want := range map[string]*webdelivery.NetworkList{
+			"office": {ID: listNumber(2001), List: []string{"192.0.2.1"}}, "Büro": {ID: listNumber(2003), List: []string{"DE"}},
+			"Office": nil, "office ": nil, "offic": nil, "Bu\u0308ro": nil, "old": nil, "list 1100": nil,
+		} {
+			list, err := f.client.NetworkLists.GetByName(f.Context(), name)
+			if want == nil {
+				require.ErrorIs(f, err, webdelivery.ErrNotFound, name)
+				assert.ErrorContains(f, err, name)
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+				assert.Nil(f, list)
+				continue
+			}
+			require.NoError(f, err)
+			assert.Equal(f, want.ID, list.ID)
+			assert.Equal(f, want.List, list.List)
+			assert.Equal(f, name, list.Name)
+		}
+		_, err := f.client.NetworkLists.GetByName(f.Context(), "twin")
+		var ambiguous *webdelivery.AmbiguousNameError
+		require.ErrorAs(f, err, &ambiguous)
+		assert.Equal(f, "twin", ambiguous.Name)
+		assert.ElementsMatch(f, []string{listNumber(2005), listNumber(2006)}, ambiguous.IDs)
+		assert.ErrorContains(f, err, listNumber(2005))
+		assert.NotErrorIs(f, err, webdelivery.ErrNotFound)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+
+		sent := len(f.srv.Requests())
+		_, err = f.client.NetworkLists.GetByName(f.Context(), "")
+		require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		assert.Len(f, f.srv.Requests(), sent)
+	})
+}
+
+// What happens between the collection and the list: it was removed, or renamed. A page that cannot be had is an error, and
+// not the end.
+func TestGetByNameOfAListThatChanges(t *testing.T) {
+	t.Parallel()
+	one := listNumber(1)
+	for name, tt := range map[string]struct {
+		fault testserver.Fault
+		is    error
+	}{
+		"removed":         {testserver.Fault{Path: "/config/networklists/" + one, Status: 404}, webdelivery.ErrNotFound},
+		"renamed":         {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"` + one + `","name":"new"}`}, webdelivery.ErrNotFound},
+		"another list":    {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"x","name":"office"}`}, webdelivery.ErrBadReply},
+		"no page":         {testserver.Fault{Path: "/config/networklists", Status: 503}, webdelivery.ErrServer},
+		"twice in a page": {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office"},{"id":"` + one + `","name":"office"}],"has_more":false}`}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{}, func(f *fixture) {
+				f.srv.AddNetworkList(testserver.NetworkListSpec{ID: one, Name: "office"})
+				f.fail(tt.fault)
+				_, err := f.client.NetworkLists.GetByName(f.Context(), "office")
+				require.ErrorIs(f, err, tt.is)
+			})
+		})
+	}
+}

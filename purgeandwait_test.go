@@ -1,0 +1,66 @@
+package webdelivery_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// SubmitAndWait tells a purge that was not submitted from one that was not seen to its end.
+func TestSubmitAndWait(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fault     testserver.Fault
+		request   webdelivery.PurgeRequest
+		option    webdelivery.WaitOption
+		is        error
+		outcome   webdelivery.Outcome
+		submitted bool
+		polls     int
+	}{
+		"well":            {outcome: webdelivery.OutcomeApplied, submitted: true, polls: 61, request: purgeOf(anObject)},
+		"no URIs":         {is: webdelivery.ErrInvalid, outcome: webdelivery.OutcomeNotApplied},
+		"a wrong option":  {option: webdelivery.PollEvery(0), request: purgeOf(anObject), is: webdelivery.ErrInvalid, outcome: webdelivery.OutcomeNotApplied},
+		"refused":         {fault: testserver.Fault{Path: "/cache/purge", Status: 400}, request: purgeOf(anObject), is: webdelivery.ErrBadRequest, outcome: webdelivery.OutcomeNotApplied},
+		"lost":            {fault: testserver.Fault{Path: "/cache/purge", Cut: testserver.CutAfterRead}, request: purgeOf(anObject), outcome: webdelivery.OutcomeUnknown},
+		"the wait ends":   {option: webdelivery.WaitTimeout(10500 * time.Millisecond), request: purgeOf(anObject), is: context.DeadlineExceeded, submitted: true, polls: 11},
+		"no transaction":  {fault: testserver.Fault{Path: "/transactions/*", Status: 404}, request: purgeOf(anObject), is: webdelivery.ErrNotFound, submitted: true, polls: 1},
+		"a redirect once": {fault: testserver.Fault{Path: "/transactions/*", Status: 302, Count: 1}, request: purgeOf(anObject), outcome: webdelivery.OutcomeApplied, submitted: true, polls: 61},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, setup{server: testserver.Config{PurgeDuration: time.Minute}}, func(f *fixture) {
+				if tt.fault.Path != "" {
+					f.fail(tt.fault)
+				}
+				options := []webdelivery.WaitOption{webdelivery.PollEvery(time.Second)}
+				if tt.option != nil {
+					options = append(options, tt.option)
+				}
+				tx, err := f.client.Purge.SubmitAndWait(f.Context(), tt.request, options...)
+				if tt.is != nil {
+					require.ErrorIs(f, err, tt.is)
+				}
+				assert.Equal(f, tt.outcome, webdelivery.OutcomeOf(err))
+				assert.Equal(f, tt.polls, f.srv.Count(http.MethodGet, "/transactions/*"))
+				assert.Equal(f, tt.submitted, tx != nil)
+				if tx != nil {
+					assert.Positive(f, tx.TransactionID)
+				}
+				if tx != nil && err != nil {
+					assert.ErrorContains(f, err, fmt.Sprintf("transaction %d", tx.TransactionID))
+					_, err = f.client.Purge.Status(f.Context(), tx.TransactionID)
+					assert.Equal(f, tt.fault.Path != "", err != nil)
+				}
+			})
+		})
+	}
+}

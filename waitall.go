@@ -1,0 +1,167 @@
+package webdelivery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/paging"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/waiting"
+)
+
+// WaitAll waits until all tasks have ended (service-interface section 2.1), and returns them in the order of the ids. An
+// id that comes twice is polled once. Without ids, WaitAll returns at once and sends nothing. An id that is empty is a
+// [*ValidationError], and nothing is sent.
+//
+// WaitAll waits for all tasks, also if some have failed. Then it returns the tasks with the joined errors: a
+// [*TaskError] for each task that ended with an error condition, and the error of each task that cannot be read, such as
+// [ErrNotFound]. Failures that may pass end nothing, as [TasksService.Wait] says. Failed authentication ends the whole
+// wait. If the context or [WaitTimeout] ends, the error says how many tasks are still pending, and names some. With an
+// error, the tasks are those that were read, as they were last read by themselves; a task that was never read is nil.
+//
+// The first poll reads each task by itself, 4 at once. Later polls read the list of tasks while at least 3 are pending and
+// the list needs fewer requests than they do. The list is only believed about tasks that still run: one that it does not
+// show, or shows as ended, is read by itself. So are a few of the others, in turn (open point 2).
+func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {
+	w, err := newWaiter(options)
+	if err != nil {
+		return nil, err
+	}
+	return s.waitAll(ctx, ids, w, w.loop(false), false)
+}
+
+// waitAll is WaitAll. With failFast, the first task that failed ends it.
+func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loop waiting.Loop, failFast bool) ([]*Task, error) {
+	var bad problems
+	var pollers []*taskPoller
+	at := map[string]int{}
+	for n, id := range ids {
+		if _, twice := at[id]; twice {
+			continue
+		}
+		poller, err := s.poller(id)
+		if wrong, ok := errors.AsType[*ValidationError](err); ok {
+			bad.add(fmt.Sprintf("ids[%d]", n), "%s", wrong.Reason)
+		}
+		at[id], pollers = len(pollers), append(pollers, poller)
+	}
+	if err := bad.err(); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	group := waiting.Group[*Task]{
+		Loop: loop, Items: len(pollers), AtOnce: bulkConcurrency, FailFast: failFast, Done: s.endOf, List: s.listed,
+		Read: func(ctx context.Context, i int) (*Task, error) { return pollers[i].read(ctx) },
+		Report: func(i, round int, task *Task, err error) {
+			var p Progress
+			if task != nil {
+				p = s.progress(task)
+			}
+			p.Kind, p.ID, p.Polls, p.Elapsed, p.Err = ProgressTask, pollers[i].own.id, round, time.Since(began), err
+			w.report(p)
+		},
+		Guard: func(read func() error, done func(error)) {
+			s.funnel.caught(read, func(failed *failure) { done(failed.cause()) })
+		},
+	}
+	read, errs, err := group.Wait(ctx)
+	tasks := make([]*Task, len(ids))
+	for n, id := range ids {
+		tasks[n] = read[at[id]]
+	}
+	all := make([]error, 0, len(errs)+1)
+	if err != nil {
+		all = append(all, newWaitError(fmt.Sprintf("%d tasks", len(pollers)), err, func(polls int) string {
+			return pendingTasks(pollers, group.Pending(), polls)
+		}))
+	}
+	for i, err := range errs {
+		if _, failed := errors.AsType[*TaskError](err); err != nil && !failed {
+			err = newWaitError("task "+redact.Line(pollers[i].own.id), err, nil)
+		}
+		all = append(all, err)
+	}
+	return tasks, errors.Join(all...)
+}
+
+// pendingTasks names some of those that have not ended.
+func pendingTasks(pollers []*taskPoller, pending []int, polls int) string {
+	const shown = 5
+	names := make([]string, 0, shown)
+	for _, i := range pending[:min(len(pending), shown)] {
+		names = append(names, redact.Line(pollers[i].own.id))
+	}
+	more := ""
+	if len(pending) > shown {
+		more = fmt.Sprintf(" and %d more", len(pending)-shown)
+	}
+	return fmt.Sprintf("%d: %s%s; %d polls", len(pending), strings.Join(names, ", "), more, polls)
+}
+
+// endOf tells whether a task has ended, and the error with which it did.
+func (s *TasksService) endOf(task *Task) (bool, error) {
+	switch {
+	case task == nil || !task.ended():
+		return false, nil
+	case task.ErrorInfo != nil:
+		return true, s.failed(task)
+	default:
+		return true, nil
+	}
+}
+
+// byServiceID finds tasks by the ids that the service itself gives them, and when the oldest of them was updated.
+func byServiceID(tasks []*Task, pending []int) (at map[string][]int, since time.Time) {
+	at = map[string][]int{}
+	for _, i := range pending {
+		if tasks[i] == nil {
+			continue
+		}
+		at[tasks[i].ID] = append(at[tasks[i].ID], i)
+		if updated := cmp.Or(tasks[i].LastUpdated, tasks[i].BeginTime); since.IsZero() || updated.Before(since) {
+			since = updated
+		}
+	}
+	return at, since
+}
+
+// pageOfTasks is how many tasks WaitAll asks for at once.
+const pageOfTasks = 100
+
+// listed reads the list of the tasks that were updated since the oldest of the pending was: by the service's clock, not
+// by that of this machine. The service's own id tells which task is shown.
+func (s *TasksService) listed(ctx context.Context, last []*Task, pending []int, most int) (shown map[int]*Task, requests int) {
+	at, since := byServiceID(last, pending)
+	cl, err := s.listCall(TaskListOptions{Since: since, Count: pageOfTasks})
+	if since.IsZero() || err != nil {
+		return nil, 0
+	}
+	list, err := collectionOf[taskAtURI](s.funnel, cl, most)
+	if err != nil {
+		return nil, 0
+	}
+	read := list.Read
+	list.Read = func(ctx context.Context, query string) ([]taskAtURI, paging.Page, error) {
+		requests++
+		return read(ctx, query)
+	}
+	shown = map[int]*Task{}
+	for item, err := range list.All(ctx) {
+		if err != nil { // what it showed before counts all the same
+			break
+		}
+		for _, i := range at[item.ID] {
+			if item.known && (shown[i] == nil || !shown[i].ended()) {
+				shown[i] = &item.Task
+			}
+		}
+		if len(shown) == len(pending) {
+			break
+		}
+	}
+	return shown, requests
+}

@@ -1,0 +1,85 @@
+package webdelivery_test
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// The matrix of faults for what waits: which faults end it. All others it polls through.
+var (
+	endsWait = []string{
+		"400", "401 with Basic authentication", "401 with a session: one new login, one more try", "403", "404",
+		"405, 406, 409, 410, 413, 422",
+	}
+	// These end a wait that has read nothing yet.
+	endsFirstPoll = []string{
+		"A redirect, wherever it leads", "304 to a request without a condition", "No connection: a host that does not exist",
+		"No connection: a certificate that is not trusted, on either side",
+	}
+)
+
+// outage is how long a fault lasts that stays. What is waited for takes at most as long.
+const outage = 10 * time.Minute
+
+// disturbWait waits while a fault is about: for one request, or for ten minutes.
+func (f *fixture) disturbWait(row faultRow, v variant, op operationOf, is promise, when moment) {
+	prepared := f.prepare(op)
+	before, began := f.srv.Count(op.Method, op.Pattern()), time.Now()
+	dials, remove := f.addFault(v, op, when)
+	time.AfterFunc(outage, remove)
+	prepared.use.Poll = 20 * time.Second
+	var failed []webdelivery.Progress
+	prepared.use.Show = func(shown ...any) {
+		for _, value := range shown {
+			if p, is := value.(webdelivery.Progress); is && p.Err != nil {
+				failed = append(failed, p)
+			}
+		}
+	}
+
+	_, err := prepared.call(f.Context(), f.client)
+	sent := f.srv.Count(op.Method, op.Pattern()) - before
+
+	ends := slices.Contains(endsWait, row.fault) || when.skip == 0 && slices.Contains(endsFirstPoll, row.fault)
+	if row.session { // a new login helps a fault that passes
+		ends = when.stays
+	}
+	if ends {
+		require.Error(f, err)
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		assert.Less(f, time.Since(began), outage)
+		if row.is != nil {
+			assert.ErrorIs(f, err, row.is)
+		}
+		if v.dial == nil {
+			assert.Equal(f, when.skip+is.attempts, sent)
+		} else {
+			assert.Equal(f, int64(when.skip+1), dials.Load())
+		}
+		return
+	}
+	require.NoError(f, err)
+	for _, p := range failed {
+		if row.is != nil {
+			assert.ErrorIs(f, p.Err, row.is)
+		}
+		assert.NotErrorIs(f, p.Err, context.DeadlineExceeded)
+		assert.False(f, p.Complete)
+		assert.Equal(f, when.skip > 0, p.Status != "", "the status is that of the last poll that did not fail")
+	}
+	switch {
+	case when.stays:
+		assert.GreaterOrEqual(f, time.Since(began), outage)
+		assert.GreaterOrEqual(f, len(failed), 4)
+	case is.attempts > 1:
+		assert.Empty(f, failed, "the retry of the call is enough")
+	default:
+		assert.Len(f, failed, 1)
+	}
+}
