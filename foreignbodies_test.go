@@ -321,7 +321,8 @@ func TestOtherObjectsThanTheOneThatWasAskedFor(t *testing.T) {
 			return err
 		}},
 		{"Tasks.Wait", `{"id":"a-1","complete":true}`, `{"id":"a-2","complete":true}`, func(c *webdelivery.Client) error {
-			_, err := c.Tasks.Wait(t.Context(), "a-1")
+			ctx, once := onePoll(t.Context())
+			_, err := c.Tasks.Wait(ctx, "a-1", once)
 			return err
 		}},
 		{"NetworkLists.Get", `{"id":"A-1","name":"n"}`, `{"id":"a-2","name":"n"}`, func(c *webdelivery.Client) error {
@@ -344,7 +345,8 @@ func TestOtherObjectsThanTheOneThatWasAskedFor(t *testing.T) {
 			return err
 		}},
 		{"Purge.Wait", transaction(``), transaction(`"transaction_id":-42,`), func(c *webdelivery.Client) error {
-			x, err := c.Purge.Wait(t.Context(), 42)
+			ctx, once := onePoll(t.Context())
+			x, err := c.Purge.Wait(ctx, 42, once)
 			if err == nil {
 				assert.Equal(t, int64(42), x.TransactionID)
 			}
@@ -391,7 +393,8 @@ func TestObjectsThatWouldBeMended(t *testing.T) {
 		_, err := client.NetworkLists.Get(t.Context(), "l1")
 		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
 		assert.ErrorContains(t, err, says)
-		_, err = client.Tasks.Wait(t.Context(), "l1")
+		ctx, once := onePoll(t.Context())
+		_, err = client.Tasks.Wait(ctx, "l1", once)
 		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
 		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &map[string]any{}), "what Do reads follows encoding/json")
 	}

@@ -245,7 +245,8 @@ func FuzzTransaction(f *testing.F) {
 			bad = bad || strings.Contains(strings.ToUpper(tx.TransactionStatus), word)
 		}
 		if !strings.EqualFold(tx.TransactionStatus, "PENDING") {
-			_, err := client.Purge.Wait(t.Context(), 7)
+			ctx, once := onePoll(t.Context())
+			_, err := client.Purge.Wait(ctx, 7, once)
 			var failed *webdelivery.TransactionError
 			assert.Equal(t, bad, errors.As(err, &failed))
 			assert.Equal(t, bad, err != nil)

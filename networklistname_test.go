@@ -72,6 +72,7 @@ func TestGetByNameOfAListThatChanges(t *testing.T) {
 		"renamed":         {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"` + one + `","name":"new"}`}, webdelivery.ErrNotFound},
 		"another list":    {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"x","name":"office"}`}, webdelivery.ErrBadReply},
 		"no page":         {testserver.Fault{Path: "/config/networklists", Status: 503}, webdelivery.ErrServer},
+		"deprecated":      {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office","deprecated":true}],"has_more":false}`}, webdelivery.ErrNotFound},
 		"twice in a page": {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office"},{"id":"` + one + `","name":"office"}],"has_more":false}`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -83,3 +83,9 @@ func (f *fixture) disturbWait(row faultRow, v variant, op operationOf, is promis
 		assert.Len(f, failed, 1)
 	}
 }
+
+// onePoll is a context that ends with the first poll.
+func onePoll(ctx context.Context) (context.Context, webdelivery.WaitOption) {
+	ctx, cancel := context.WithCancel(ctx)
+	return ctx, webdelivery.OnProgress(func(webdelivery.Progress) { cancel() })
+}

@@ -159,6 +159,39 @@ func TestAGroupWaitsForTheOthers(t *testing.T) {
 	}
 }
 
+// Items that cannot be read come last, so that the others are read in every round.
+func TestWhatFailsComesLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &items{fails: map[int]error{0: errOutage, 1: errOutage, 3: errOutage}}
+		g := s.group(8)
+		g.AtOnce = 1
+		read, _, err := g.Wait(t.Context())
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Equal(t, []int{0, 1, 3}, g.Pending())
+		assert.Equal(t, []int{0, 0, 3, 0, 3, 3, 3, 3}, read)
+	})
+}
+
+// An item that a list shows as ended is read by itself: only that tells how it ended.
+func TestAListDoesNotSayHowAnItemEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &items{}
+		g := s.group(10)
+		g.List = func(_ context.Context, _ []int, pending []int, _ int) (map[int]int, int) {
+			shown := map[int]int{}
+			for _, i := range pending {
+				shown[i] = 99
+			}
+			return shown, 1
+		}
+		read, _, err := g.Wait(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []int{3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, read)
+	})
+}
+
 // A list that is behind is found out by the items that are read in turn.
 func TestAListThatIsBehind(t *testing.T) {
 	t.Parallel()
