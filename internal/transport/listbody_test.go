@@ -40,7 +40,7 @@ func TestListBodies(t *testing.T) {
 			assert.Equal(t, len(text), sized.Len(), "%d, %s", count, name)
 			got, err := io.ReadAll(read(reader))
 			require.NoError(t, err)
-			assert.True(t, text == string(got), "%d, %s", count, name)
+			assert.Equal(t, text, string(got), "%d, %s", count, name)
 			n, err := reader.Read(make([]byte, 1))
 			assert.Zero(t, n)
 			assert.ErrorIs(t, err, io.EOF)
