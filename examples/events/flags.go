@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,8 @@ import (
 type settings struct {
 	query        webdelivery.EventsQuery // its Limit is 0 for all
 	format, file string                  // no file is stdout
+	saved        *state                  // of the export to go on with; nil begins anew
+	pace         pace
 }
 
 // all are the dimensions that the service document names.
@@ -24,6 +27,7 @@ const all = "event_timestamp_ms,event_type,event_action,event_severity,rule_id,w
 	"client_connection_remote_ip,client_country_code,client_asn,client_browser,domain,property"
 
 func parse(args []string, s program.Streams, now time.Time) (set settings, err error) {
+	set.pace = usual
 	query := &set.query
 	flags := program.Flags("events", source, s)
 	flags.Func("since", "begin this `duration` ago, like 90m, in place of -start", func(text string) error {
@@ -43,11 +47,15 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	flags.IntVar(&query.Limit, "limit", 0, "at most this `number` of events; 0 is all")
 	flags.StringVar(&set.format, "format", "", "`name`: csv, ndjson or parquet (default the extension of -o, or csv)")
 	flags.StringVar(&set.file, "o", "", "`file` to write; - is stdout (default stdout)")
+	resume := flags.String("resume", "", "go on with the export to this `file` of -o, which ended early; no other flag")
 	if err := program.Parse(flags, args); err != nil {
 		return set, err
 	}
 	if set.file == "-" {
 		set.file = ""
+	}
+	if isSet(flags, "resume") {
+		return parseResume(flags, *resume, s, now)
 	}
 	query.Dimensions = strings.Split(*dimensions, ",")
 	set.format = cmp.Or(set.format, strings.TrimPrefix(filepath.Ext(set.file), "."), "csv")
@@ -58,13 +66,77 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 		return set, program.Misused("-limit %d is below 0", query.Limit)
 	case table.Formats[set.format] == nil:
 		return set, program.Misused("format %q is none of csv, ndjson and parquet; -format says which", set.format)
-	case set.format == "parquet" && set.file == "":
+	case set.format == formatParquet && set.file == "":
 		return set, program.Misused("parquet goes to a file: -o says which")
-	case program.Special(set.file): // a new file would take the place of a device, or of a link alone
-		return set, program.Misused("-o: %s is there and is no regular file; if it is a link, name what it leads to", set.file)
 	}
-	if from := webdelivery.EventsRetention(now); query.Start.Before(from) {
-		fmt.Fprintf(s.Err, "events: the service keeps events from %s on; what was before is missing\n", from.Format(time.RFC3339))
+	if err := regular("-o", set.file); err != nil {
+		return set, err
+	}
+	if set.format == formatParquet {
+		if part := foreignPart(set.file); part != "" {
+			return set, program.Misused("%s is there, a part of an earlier export; move its parts away (%s), or name another file", part, patternOf(set.file))
+		}
+	}
+	tellOfGap(s, query.Start, now)
+	return set, nil
+}
+
+// isSet reports whether a flag was given.
+func isSet(flags *flag.FlagSet, name string) (given bool) {
+	flags.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	return given
+}
+
+// parseResume reads what FILE.cursor says in place of the other flags.
+func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.Time) (set settings, err error) {
+	var others []string
+	flags.Visit(func(f *flag.Flag) {
+		if f.Name != "resume" {
+			others = append(others, "-"+f.Name)
+		}
+	})
+	switch {
+	case flags.NArg() > 0:
+		return set, program.Misused("unexpected argument %q", flags.Arg(0))
+	case len(others) > 0:
+		return set, program.Misused("-resume goes on with the export as it began: leave out %s", strings.Join(others, ", "))
+	case file == "" || file == "-":
+		return set, program.Misused("-resume takes the file that -o named; what went to stdout cannot go on")
+	}
+	if err := regular("-resume", file); err != nil {
+		return set, err
+	}
+	if set, err = resumed(file); err != nil {
+		return set, err
+	}
+	set.pace = usual
+	from := set.query.Start
+	if at := set.saved.Cursor.Time(); at.After(from) {
+		from = at
+	}
+	if !set.saved.Done {
+		tellOfGap(s, from, now)
 	}
 	return set, nil
+}
+
+// regular refuses names that something other than a file has: a new file would take the place of a device, or of a link
+// alone.
+func regular(flag, file string) error {
+	if file == "" {
+		return nil
+	}
+	for _, name := range []string{file, partialOf(file), cursorOf(file), newCursorOf(file)} {
+		if program.Special(name) {
+			return program.Misused("%s: %s is there and is no regular file; if it is a link, name what it leads to", flag, name)
+		}
+	}
+	return nil
+}
+
+// tellOfGap tells of events that the service keeps no longer.
+func tellOfGap(s program.Streams, from, now time.Time) {
+	if kept := webdelivery.EventsRetention(now); from.Before(kept) {
+		fmt.Fprintf(s.Err, "events: the service keeps events from %s on; what was before is missing\n", kept.Format(time.RFC3339))
+	}
 }

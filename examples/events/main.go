@@ -3,9 +3,26 @@
 //	events > events.csv                                     # the last 24 hours
 //	events -since 1h -filter 'event_action==BLOCK' -format ndjson | jq .client_ip
 //	events -start 2026-11-20T00:00:00Z -end 2026-11-21T00:00:00Z -o events.parquet
+//	events -resume events.parquet                           # goes on with an export that ended early
 //
-// The file of -o, which its owner alone can read, is there when it is whole; else what was there before stays, on ^C too.
-// What went to stdout cannot be taken back; it ends with a whole row. Package table says how values are written.
+// Events come in ascending order of time, each once. If the service breaks off, the program asks again, for up to 5
+// minutes without a new event.
+//
+// The file of -o, which its owner alone can read, is there when it is whole; until then what was there before stays. While
+// the program works, it writes FILE.partial, and stores in FILE.cursor how far it has come: every 5 seconds or 100,000
+// events. If it ends early, on ^C or kill -9 too, both files stay, and -resume FILE goes on. Then no other flag is given:
+// FILE.cursor says what to export. -o FILE begins anew, and removes what an earlier export left. One program at a time may
+// write to a file.
+//
+// Nothing can be added to a Parquet file, so an export of more than 1,000,000 events, and one that ended early, has parts:
+// events-00001.parquet, events-00002.parquet and so on. Each is whole when it has its name. A single part becomes FILE in
+// the end; several stay, FILE is removed, and tools read events-*.parquet. After kill -9 the part under way is read again.
+//
+// What went to stdout cannot be taken back and cannot go on; it ends with a whole row. Package table says how values are
+// written.
+//
+// If events are missing in the end, because they were recorded too late for this export or are gone, the program fails
+// with both numbers, and what was written stays in FILE.partial or the parts.
 //
 // Exit codes: 0 done, 1 failed, 2 used wrongly.
 package main
@@ -15,9 +32,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
-	"iter"
-	"slices"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -48,67 +62,71 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 }
 
 // export asks for one event, to learn what the head of a file and a progress bar need before the first: the columns, and
-// how many events there are. Then it asks for all of them (service-interface section 4.3).
+// how many events there are. Then it reads all of them (service-interface section 4.3).
 func export(ctx context.Context, client *webdelivery.Client, set settings, s program.Streams) error {
+	if set.saved != nil && set.saved.Done {
+		return tellOfParts(set, set.saved.Parts, s, set.saved.complete(set.file))
+	}
 	query := set.query
 	query.Limit = 1
 	first, err := client.Stats.Events.Query(ctx, query)
 	if err != nil {
-		return err
+		return howToGoOn(set, set.saved != nil, err)
 	}
 	if len(first.Columns) == 0 { // no format has a place for its rows
-		return errors.New("the reply has no columns")
+		return howToGoOn(set, set.saved != nil, errors.New("the reply has no columns"))
 	}
-	total := first.TotalResults
+	c := copying{columns: first.Columns, total: first.TotalResults}
 	if set.query.Limit > 0 {
-		total = min(total, int64(set.query.Limit))
+		c.total, c.limit = min(c.total, int64(set.query.Limit)), int64(set.query.Limit)
 	}
-	query.Limit = int(total)
-
-	bar := progressbar.NewOptions64(total,
+	var from webdelivery.Cursor
+	if set.saved != nil {
+		from = set.saved.Cursor
+	}
+	c.rows = from.Rows()
+	c.bar = progressbar.NewOptions64(c.total,
 		progressbar.OptionSetWriter(s.Err),
 		progressbar.OptionSetVisibility(s.ErrTerminal && (set.file != "" || !s.OutTerminal)), // not between lines on a terminal
-		progressbar.OptionShowCount(), progressbar.OptionSetRenderBlankState(true),
+		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond))
-	defer func() { _ = bar.Clear() }()
+	defer func() { _ = c.bar.Clear() }()
 
-	write := func(out io.Writer) error {
-		w, err := table.Formats[set.format](out, first.Columns)
+	events := client.Stats.NewExport(set.query, from)
+	if set.file == "" {
+		w, err := table.Formats[set.format](s.Out, first.Columns, false)
 		if err != nil {
 			return err
 		}
-		written, err := copyRows(w, client.Stats.Events.Rows(ctx, query), first.Columns, bar)
-		if err == nil && written < total { // some of those that were counted are gone
-			err = &webdelivery.IncompleteError{Got: written, Total: total}
-		}
-		if err == nil {
-			return w.Close()
-		}
-		if w.Flush() == nil { // else the output is what is broken, and nobody knows how many of them it has
-			err = fmt.Errorf("after %d of %d events: %w", written, total, err)
-		}
+		return c.copy(&stream{Writer: w}, events.Rows(ctx))
+	}
+	out, err := newPartial(set, first.Columns, events.Cursor)
+	if err != nil {
 		return err
 	}
-	if set.file == "" {
-		return write(s.Out)
-	}
-	return program.Replace(set.file, write)
+	defer out.Close()
+	err = c.copy(out, events.Rows(ctx))
+	return tellOfParts(set, out.Parts, s, howToGoOn(set, true, err))
 }
 
-// copyRows writes rows as long as they have the columns that the head of the file says. It returns how many were written.
-func copyRows(w table.Writer, rows iter.Seq2[webdelivery.Row, error], columns []string, bar *progressbar.ProgressBar) (written int64, err error) {
-	for row, err := range rows {
-		if err == nil && written == 0 && !slices.Equal(row.Columns(), columns) {
-			err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), columns)
-		}
-		if err == nil {
-			err = w.Write(row)
-		}
-		if err != nil {
-			return written, err
-		}
-		written++
-		_ = bar.Set64(written)
+// howToGoOn adds to an error what to do about it, if there is something to go on with.
+func howToGoOn(set settings, begun bool, err error) error {
+	var incomplete *webdelivery.IncompleteError
+	switch {
+	case err == nil || !begun || set.file == "":
+		return err
+	case errors.As(err, &incomplete):
+		return fmt.Errorf("%w; the missing ones were recorded too late for this export, or are gone: begin anew with -o %s, or ask for what came since: events -resume %s",
+			err, set.file, set.file)
+	default:
+		return fmt.Errorf("%w; go on with: events -resume %s", err, set.file)
 	}
-	return written, nil
+}
+
+// tellOfParts tells where the rows are, if not in the file.
+func tellOfParts(set settings, parts int, s program.Streams, err error) error {
+	if err == nil && parts > 1 {
+		fmt.Fprintf(s.Err, "events: %s has %d parts, %s to %s\n", set.file, parts, partOf(set.file, 1), partOf(set.file, parts))
+	}
+	return err
 }

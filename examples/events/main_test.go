@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/apache/arrow-go/v18/parquet/file"
@@ -31,9 +32,23 @@ const dataPath = "/stats/security/events/data"
 // service holds events, and is always in the hour after noon.
 func service(t *testing.T, events ...webdeliverytest.Event) *webdeliverytest.Server {
 	t.Helper()
-	srv := webdeliverytest.NewServer(t, webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) }))
+	return serviceWith(t, nil, events)
+}
+
+func serviceWith(t *testing.T, options []webdeliverytest.Option, events []webdeliverytest.Event) *webdeliverytest.Server {
+	t.Helper()
+	now := webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) })
+	srv := webdeliverytest.NewServer(t, append(options, now)...)
 	srv.AddEvents(events...)
 	return srv
+}
+
+// inFakeTime runs a test with a service whose waits take no time.
+func inFakeTime(t *testing.T, events []webdeliverytest.Event, test func(t *testing.T, srv *webdeliverytest.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(t, serviceWith(t, []webdeliverytest.Option{webdeliverytest.InMemory()}, events))
+	})
 }
 
 var events = []webdeliverytest.Event{
@@ -108,7 +123,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Whatever breaks an export, the file that was there is left as it was, and there is no other.
+// Whatever breaks an export, the file that was there is left as it was. Besides, there is only what -resume needs.
 func TestBrokenExports(t *testing.T) {
 	t.Parallel()
 	const head = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"},{"name":"client_ip"},{"name":"client_asn"},{"name":"client_browser"}],`
@@ -134,7 +149,7 @@ func TestBrokenExports(t *testing.T) {
 				},
 			},
 			"other columns": {
-				webdeliverytest.FaultRule{Body: `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["a"],["b"],["c"]],"total_results":3}`, Skip: 1},
+				webdeliverytest.FaultRule{Body: `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["2026-11-20T12:00:01.234"]],"total_results":3}`, Skip: 1},
 				func(t *testing.T, err error) { assert.ErrorContains(t, err, "after 0 of 3 events: the columns are") },
 			},
 			"no columns": {
@@ -144,20 +159,30 @@ func TestBrokenExports(t *testing.T) {
 		} {
 			t.Run(format+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				srv := service(t, events...)
-				tt.fault.Path = dataPath
-				srv.Fail(tt.fault)
-				dir := t.TempDir()
-				file := filepath.Join(dir, "events."+format)
-				require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
-				tt.check(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, "-o", file))
-				assertOnly(t, file, "yesterday's")
+				inFakeTime(t, events, func(t *testing.T, srv *webdeliverytest.Server) {
+					tt.fault.Path = dataPath
+					srv.Fail(tt.fault)
+					file := filepath.Join(t.TempDir(), "events."+format)
+					require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
+					err := export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, "-o", file)
+					tt.check(t, err)
+					switch {
+					case tt.fault.Skip == 0: // nothing has begun
+						assertOnly(t, file, "yesterday's")
+						return
+					case format == "parquet" && name == "rows are gone":
+						assertOnly(t, file, "yesterday's", "events-00001.parquet", "events.parquet.cursor")
+					default:
+						assertOnly(t, file, "yesterday's", "events."+format+".cursor", "events."+format+".partial")
+					}
+					assert.ErrorContains(t, err, "events -resume "+file)
+				})
 			})
 		}
 	}
 }
 
-// What is on stdout when an export breaks off are whole rows, and as many as the error says.
+// What is on stdout when an export ends early are whole rows, and as many as the error says.
 func TestBrokenStdout(t *testing.T) {
 	t.Parallel()
 	many := make([]webdeliverytest.Event, 1000) // what is held back is much less
@@ -171,32 +196,49 @@ func TestBrokenStdout(t *testing.T) {
 		{"csv", "\r\n", 1},
 		{"ndjson", "}\n", 0},
 	} {
-		for name, fault := range map[string]webdeliverytest.FaultRule{
-			"cut": {Cut: webdeliverytest.CutChunked},
-			"rows are gone": {Body: `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"total_results":3,"rows":[` +
-				strings.Repeat(`["2026-11-20T12:00:01.234","a"],`, 2) + `["2026-11-20T12:00:01.234","a"]]}`},
+		for name, faults := range map[string][]webdeliverytest.FaultRule{
+			"cut, and then refused": {{Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked, CutAfter: 20_000}, {Skip: 2, Status: http.StatusForbidden}},
+			"cut for good":          {{Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked, CutAfter: 20_000}, {Skip: 2, Cut: webdeliverytest.CutAfterRead}},
+			"rows are gone": {{Skip: 1, Body: `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"total_results":3,"rows":[` +
+				strings.Repeat(`["2026-11-20T12:00:01.234","a"],`, 2) + `["2026-11-20T12:00:01.234","a"]]}`}},
 		} {
 			t.Run(tt.format+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				srv := service(t, many...)
-				fault.Path, fault.Skip = dataPath, 1
-				srv.Fail(fault)
-				var out bytes.Buffer
-				err := export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, "-format", tt.format, "-dimensions", "rule_id")
-				assert.True(t, strings.HasSuffix(out.String(), tt.end), "%.60q", out.String()[max(0, out.Len()-60):])
-				rows := strings.Count(out.String(), tt.end) - tt.heads
-				assert.Positive(t, rows)
-				assert.ErrorContains(t, err, fmt.Sprintf("after %d of 1000 events: ", rows))
+				inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+					for _, fault := range faults {
+						fault.Path = dataPath
+						srv.Fail(fault)
+					}
+					var out bytes.Buffer
+					err := export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, "-format", tt.format, "-dimensions", "rule_id")
+					assert.True(t, strings.HasSuffix(out.String(), tt.end), "%.60q", out.String()[max(0, out.Len()-60):])
+					rows := strings.Count(out.String(), tt.end) - tt.heads
+					assert.Positive(t, rows)
+					assert.ErrorContains(t, err, fmt.Sprintf("after %d of 1000 events: ", rows))
+					assert.NotContains(t, err.Error(), "-resume")
+				})
 			})
 		}
 	}
+}
+
+// A response that breaks does not end an export to stdout: each row is there once.
+func TestStdoutSurvivesBreaks(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, events, func(t *testing.T, srv *webdeliverytest.Server) {
+		var whole, broken bytes.Buffer
+		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Out: &whole, Err: io.Discard}))
+		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked})
+		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Out: &broken, Err: io.Discard}))
+		assert.Equal(t, whole.String(), broken.String())
+	})
 }
 
 // A broken Parquet file does not look like a whole one, wherever it goes.
 func TestBrokenParquet(t *testing.T) {
 	t.Parallel()
 	srv := service(t, events...)
-	srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Cut: webdeliverytest.CutChunked})
+	srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Status: http.StatusForbidden})
 	set, err := parse([]string{"-since", "1h", "-o", "none.parquet"}, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
 	require.NoError(t, err)
 	set.file = ""
@@ -211,7 +253,8 @@ func TestStdoutBreaks(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson"} {
 		srv := service(t, events...)
-		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Cut: webdeliverytest.CutChunked})
+		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked})
+		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 2, Status: http.StatusForbidden})
 		reader, writer := io.Pipe()
 		require.NoError(t, reader.Close())
 		err := export1(t.Context(), t, srv, program.Streams{Out: writer, Err: io.Discard}, "-format", format)
@@ -253,20 +296,30 @@ func TestInterrupted(t *testing.T) {
 		}})
 		file := filepath.Join(t.TempDir(), "new."+format)
 		require.ErrorIs(t, export1(ctx, t, srv, program.Streams{Err: io.Discard}, "-o", file), context.Canceled)
-		assertOnly(t, file, "")
+		assertOnly(t, file, "", "new."+format+".cursor", "new."+format+".partial")
 	}
 }
 
-// assertOnly checks that there is nothing but a file with this text in its folder; no file when there is no text.
-func assertOnly(t *testing.T, file, text string) {
+// assertOnly checks that there is nothing but a file with this text and these others in its folder; no file when there is no
+// text. All are for their owner alone.
+func assertOnly(t *testing.T, file, text string, others ...string) {
 	t.Helper()
+	if text != "" {
+		others = append(others, filepath.Base(file))
+	}
 	entries, err := os.ReadDir(filepath.Dir(file))
 	require.NoError(t, err)
+	names := []string{}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+		info, err := entry.Info()
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), info.Mode(), entry.Name())
+	}
+	require.ElementsMatch(t, others, names)
 	if text == "" {
-		assert.Empty(t, entries)
 		return
 	}
-	require.Len(t, entries, 1)
 	got, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, text, string(got))

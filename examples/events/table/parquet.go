@@ -16,7 +16,7 @@ type parquetWriter struct {
 	columns []string
 }
 
-func newParquet(out io.Writer, columns []string) (Writer, error) {
+func newParquet(out io.Writer, columns []string, _ bool) (Writer, error) {
 	fields := parquet.Group{}
 	for _, column := range columns {
 		if strings.Contains(column, ",") { // the library would panic

@@ -19,7 +19,8 @@ type Writer interface {
 	Close() error
 }
 
-// Formats make the writer of each format.
-var Formats = map[string]func(out io.Writer, columns []string) (Writer, error){
+// Formats create the writer of each format. If a table is begun, its head and some rows are there already, and the writer
+// writes rows alone; nothing can be added to a Parquet file.
+var Formats = map[string]func(out io.Writer, columns []string, begun bool) (Writer, error){
 	"csv": newCSV, "ndjson": newNDJSON, "parquet": newParquet,
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"iter"
 	"math"
 	"net/netip"
 	"os"
@@ -55,7 +56,7 @@ func written(t *testing.T, format string, events ...webdeliverytest.Event) []byt
 func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []string) ([]byte, error) {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := table.Formats[format](&out, columns)
+	w, err := table.Formats[format](&out, columns, false)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +217,7 @@ func TestFlush(t *testing.T) {
 		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"client_asn"}],"rows":[[1]],"total_results":1}`})
 		query := webdelivery.EventsQuery{Dimensions: []string{"client_asn"}, Start: noon, End: noon.Add(time.Hour)}
 		var out bytes.Buffer
-		w, err := table.Formats[format](&out, query.Dimensions)
+		w, err := table.Formats[format](&out, query.Dimensions, false)
 		require.NoError(t, err)
 		for row, err := range srv.Client(t).Stats.Events.Rows(t.Context(), query) {
 			require.NoError(t, err)
@@ -235,12 +236,34 @@ func TestFlush(t *testing.T) {
 func TestNamesOfColumns(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	w, err := table.Formats["csv"](&out, []string{"a,b", `c"`})
+	w, err := table.Formats["csv"](&out, []string{"a,b", `c"`}, false)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	assert.Equal(t, `"a,b","c"""`+"\r\n", out.String())
-	_, err = table.Formats["parquet"](&out, []string{"a,b"})
+	_, err = table.Formats["parquet"](&out, []string{"a,b"}, false)
 	require.ErrorContains(t, err, `column "a,b" cannot be written`)
+}
+
+// A table that is begun gets rows alone: both writers together write what one would.
+func TestBegunTables(t *testing.T) {
+	t.Parallel()
+	end := time.Now()
+	client := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(20, 1, time.Time{})).Client(t)
+	query := webdelivery.EventsQuery{Dimensions: columns, Start: end.Add(-time.Hour), End: end, Limit: 20}
+	for _, format := range []string{"csv", "ndjson"} {
+		var whole, parts bytes.Buffer
+		one, err := table.Formats[format](&whole, columns, false)
+		require.NoError(t, err)
+		for i, row := range rowsOf(t, client, query) {
+			require.NoError(t, one.Write(row))
+			w, err := table.Formats[format](&parts, columns, i > 0)
+			require.NoError(t, err)
+			require.NoError(t, w.Write(row))
+			require.NoError(t, w.Close())
+		}
+		require.NoError(t, one.Close())
+		assert.Equal(t, whole.String(), parts.String())
+	}
 }
 
 // Ten times the rows do not take more memory; kept in whatever form they would take more than the margin.
@@ -255,7 +278,7 @@ func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is t
 			out, err := os.Create(name + format)
 			require.NoError(t, err)
 			defer out.Close()
-			w, err := begin(out, names)
+			w, err := begin(out, names, false)
 			require.NoError(t, err)
 			writers = append(writers, w)
 		}
@@ -288,4 +311,20 @@ func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is t
 	defer in.Close()
 	assert.EqualValues(t, 200_000, in.NumRows())
 	assert.Equal(t, 4, in.NumRowGroups())
+}
+
+// rowsOf yields the rows of a query with their numbers.
+func rowsOf(t *testing.T, client *webdelivery.Client, query webdelivery.EventsQuery) iter.Seq2[int, webdelivery.Row] {
+	t.Helper()
+	return func(yield func(int, webdelivery.Row) bool) {
+		number := 0
+		for row, err := range client.Stats.Events.Rows(t.Context(), query) {
+			require.NoError(t, err)
+			if !yield(number, row) {
+				return
+			}
+			number++
+		}
+		require.Positive(t, number)
+	}
 }

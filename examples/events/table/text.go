@@ -28,8 +28,11 @@ func (t *text) end(end string) error {
 // cells as well, and makes no difference between null and a text without characters.
 type csvWriter struct{ text }
 
-func newCSV(out io.Writer, columns []string) (Writer, error) {
+func newCSV(out io.Writer, columns []string, begun bool) (Writer, error) {
 	w := &csvWriter{text{Writer: bufio.NewWriter(out)}}
+	if begun {
+		return w, nil
+	}
 	for _, name := range columns {
 		w.add(name)
 	}
@@ -60,7 +63,7 @@ type ndjsonWriter struct {
 	names []string // each as it stands in every line, with its colon
 }
 
-func newNDJSON(out io.Writer, columns []string) (Writer, error) {
+func newNDJSON(out io.Writer, columns []string, _ bool) (Writer, error) {
 	w := &ndjsonWriter{text: text{Writer: bufio.NewWriter(out)}}
 	for _, column := range columns {
 		quoted, _ := json.Marshal(column) //nolint:errchkjson // no text is refused

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// copying is the way of the rows to an output.
+type copying struct {
+	columns            []string // that the head of the file says
+	rows, total, limit int64    // limit is 0 for all
+	bar                *progressbar.ProgressBar
+}
+
+// copy writes all rows. If it ends early, the error says how many the output has.
+func (c *copying) copy(out output, rows iter.Seq2[webdelivery.Row, error]) error {
+	first := c.rows
+	err := c.each(out, rows, first)
+	if err == nil && c.rows < c.total { // some of those that were counted are gone
+		err = &webdelivery.IncompleteError{Got: c.rows, Total: c.total}
+	}
+	if err == nil {
+		return out.Finish()
+	}
+	kept, lost := out.Keep()
+	switch { // if the output is what is broken, nobody knows how many of them it has
+	case lost == nil:
+		return fmt.Errorf("after %d of %d events: %w", kept, c.total, err)
+	case errors.Is(err, lost):
+		return err
+	default:
+		return errors.Join(err, lost)
+	}
+}
+
+// each writes rows as long as they have the columns that the head of the file says.
+func (c *copying) each(out output, rows iter.Seq2[webdelivery.Row, error], first int64) error {
+	_ = c.bar.Set64(c.rows)
+	_ = c.bar.RenderBlank() // also when there are no rows yet
+	if c.limit > 0 && c.rows >= c.limit {
+		return nil
+	}
+	for row, err := range rows {
+		if err == nil && c.rows == first && !slices.Equal(row.Columns(), c.columns) {
+			err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), c.columns)
+		}
+		if err == nil {
+			err = out.Write(row)
+		}
+		if err != nil {
+			return err
+		}
+		c.rows++
+		_ = c.bar.Set64(c.rows)
+		if c.rows == c.limit {
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,479 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// often makes the program, as a process of its own too, save after few rows.
+var often = pace{rows: 7, every: time.Hour, part: 50}
+
+func TestMain(m *testing.M) {
+	programtest.Main(m, "events", func(ctx context.Context, args []string, s program.Streams) error {
+		usual = often
+		return run(ctx, args, s)
+	})
+}
+
+// many are events of ten minutes, two a second; some are equal.
+var many = func() []webdeliverytest.Event {
+	many := make([]webdeliverytest.Event, 300)
+	for i := range many {
+		many[i] = webdeliverytest.Event{
+			Time: noon.Add(time.Duration(i/2) * time.Second), RuleID: fmt.Sprint("rule-", i/3),
+			ClientIP: netip.AddrFrom4([4]byte{192, 0, 2, byte(i / 3)}), ASN: 64496,
+		}
+	}
+	return many
+}()
+
+// flagsOfMany are those of an export of many.
+func flagsOfMany(file string, more ...string) []string {
+	return append([]string{"-start", "2026-11-20T12:00:00Z", "-end", "2026-11-20T13:00:00Z", "-dimensions", "rule_id,client_ip,client_asn", "-o", file}, more...)
+}
+
+// start starts the program in this process. It saves often.
+func start(ctx context.Context, srv *webdeliverytest.Server, t *testing.T, stderr io.Writer, args ...string) error {
+	t.Helper()
+	s := program.Streams{Out: io.Discard, Err: stderr}
+	set, err := parse(args, s, noon.Add(time.Hour))
+	if err != nil {
+		return err
+	}
+	set.pace = often
+	return export(ctx, srv.Client(t), set, s)
+}
+
+// earlyEnds are ways to end an export after some of its rows.
+var earlyEnds = map[string]struct {
+	faults []webdeliverytest.FaultRule
+	after  time.Duration // ^C; 0 is never
+	is     error
+}{
+	"^C":         {[]webdeliverytest.FaultRule{{Skip: 2, Stall: time.Hour, CutAfter: 12_000}}, time.Second, context.Canceled},
+	"refused":    {[]webdeliverytest.FaultRule{cutOnce, {Skip: 2, Status: http.StatusForbidden}}, 0, webdelivery.ErrForbidden},
+	"down":       {[]webdeliverytest.FaultRule{cutOnce, {Skip: 2, Status: http.StatusServiceUnavailable}}, 0, webdelivery.ErrServer},
+	"cut always": {[]webdeliverytest.FaultRule{cutOnce, {Skip: 2, Cut: webdeliverytest.CutAfterRead}}, 0, io.EOF},
+}
+
+var cutOnce = webdeliverytest.FaultRule{Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked, CutAfter: 12_000}
+
+// endEarly exports until that end, and checks what is left. It returns the state.
+func endEarly(t *testing.T, srv *webdeliverytest.Server, how, file string, args ...string) state {
+	t.Helper()
+	end := earlyEnds[how]
+	for _, fault := range end.faults {
+		fault.Path = dataPath
+		defer srv.Fail(fault)()
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	if end.after > 0 {
+		time.AfterFunc(end.after, interrupt)
+	}
+	err := start(ctx, srv, t, io.Discard, args...)
+	require.ErrorIs(t, err, end.is)
+	assert.Equal(t, program.Failed, program.Code("events", io.Discard, err))
+	s, stateErr := readState(file)
+	require.NoError(t, stateErr)
+	assert.Positive(t, s.Cursor.Rows())
+	assert.Less(t, s.Cursor.Rows(), int64(len(many)))
+	assert.ErrorContains(t, err, fmt.Sprintf("after %d of ", s.Cursor.Rows()))
+	assert.True(t, strings.HasSuffix(err.Error(), "; go on with: events -resume "+file), err)
+	return s
+}
+
+// An export that ended early and went on has the same bytes as one that did not. Until then yesterday's file stays.
+func TestTextGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson"} {
+		for how := range earlyEnds {
+			for _, limit := range []string{"0", "290", "300"} {
+				t.Run(format+"/"+how+"/"+limit, func(t *testing.T) {
+					t.Parallel()
+					inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+						whole := filepath.Join(t.TempDir(), "whole."+format)
+						require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(whole, "-limit", limit)...))
+						want, err := os.ReadFile(whole)
+						require.NoError(t, err)
+
+						name := "events." + format
+						file := filepath.Join(t.TempDir(), name)
+						require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
+						first := endEarly(t, srv, how, file, flagsOfMany(file, "-limit", limit)...)
+						assertOnly(t, file, "yesterday's", name+".partial", name+".cursor")
+						partial, err := os.ReadFile(partialOf(file))
+						require.NoError(t, err)
+						assert.Len(t, partial, int(first.Size))
+						assert.Equal(t, string(want[:first.Size]), string(partial))
+
+						extra := string(partial) + "half a row that was written after the last sa"
+						require.NoError(t, os.WriteFile(partialOf(file), []byte(extra), 0o600)) // as kill -9 leaves it
+						require.NoError(t, os.WriteFile(newCursorOf(file), []byte("{"), 0o600))
+						require.NoError(t, start(t.Context(), srv, t, io.Discard, "-resume", file))
+						assertOnly(t, file, string(want))
+					})
+				})
+			}
+		}
+	}
+}
+
+// It may end early more than once, and before its first row.
+func TestGoesOnAgainAndAgain(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+		whole, file := filepath.Join(t.TempDir(), "whole.csv"), filepath.Join(t.TempDir(), "events.csv")
+		filter := []string{"-filter", "rule_id!=rule-7;client_asn==64496"}
+		require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(whole, filter...)...))
+		want, err := os.ReadFile(whole)
+		require.NoError(t, err)
+
+		remove := srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 1, Status: http.StatusForbidden})
+		require.ErrorContains(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file, filter...)...), "after 0 of 297 events")
+		remove()
+		args, before := []string{"-resume", file}, int64(0)
+		for range 2 {
+			now := endEarly(t, srv, "refused", file, args...).Cursor.Rows()
+			assert.Greater(t, now, before)
+			before = now
+		}
+		require.NoError(t, start(t.Context(), srv, t, io.Discard, args...))
+		assertOnly(t, file, string(want))
+	})
+}
+
+// rowsOf are the rows of Parquet files, one after the other.
+func rowsOf(t *testing.T, files ...string) (rows []string) {
+	t.Helper()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		in, err := parquet.OpenFile(bytes.NewReader(text), int64(len(text)))
+		require.NoError(t, err)
+		for _, group := range in.RowGroups() {
+			reader, buffer := group.Rows(), make([]parquet.Row, 1)
+			for range group.NumRows() {
+				_, err := reader.ReadRows(buffer)
+				require.True(t, err == nil || errors.Is(err, io.EOF), err)
+				rows = append(rows, fmt.Sprint(buffer[0]))
+			}
+			require.NoError(t, reader.Close())
+		}
+	}
+	return rows
+}
+
+// Parquet goes on in a part of its own. All parts together have the rows of one file, in their order.
+func TestParquetGoesOn(t *testing.T) {
+	t.Parallel()
+	for how := range earlyEnds {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+				whole := filepath.Join(t.TempDir(), "whole.parquet")
+				require.NoError(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, flagsOfMany(whole)...))
+
+				file := filepath.Join(t.TempDir(), "events.parquet")
+				require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
+				first := endEarly(t, srv, how, file, flagsOfMany(file)...)
+				left := []string{"events.parquet.cursor"}
+				for part := range first.Parts {
+					left = append(left, filepath.Base(partOf(file, part+1)))
+				}
+				assertOnly(t, file, "yesterday's", left...)
+				assert.Len(t, rowsOf(t, partsOf(t, file)...), int(first.Cursor.Rows()))
+
+				lost := partOf(file, first.Parts+1) // a kill came after this part had its name, and before its cursor was stored
+				require.NoError(t, os.WriteFile(lost, nil, 0o600))
+				require.NoError(t, os.WriteFile(partialOf(file), []byte("half"), 0o600))
+				var told bytes.Buffer
+				require.NoError(t, start(t.Context(), srv, t, &told, "-resume", file))
+				parts := partsOf(t, file)
+				assert.Greater(t, len(parts), first.Parts)
+				assert.Equal(t, rowsOf(t, whole), rowsOf(t, parts...))
+				assert.Equal(t, fmt.Sprintf("events: %s has %d parts, %s to %s\n", file, len(parts), parts[0], parts[len(parts)-1]), told.String())
+				entries, err := os.ReadDir(filepath.Dir(file))
+				require.NoError(t, err)
+				assert.Len(t, entries, len(parts), "yesterday's file, the cursor and what was half are gone")
+			})
+		})
+	}
+}
+
+// partsOf are the names of all parts that are there.
+func partsOf(t *testing.T, file string) []string {
+	t.Helper()
+	parts, err := filepath.Glob(patternOf(file))
+	require.NoError(t, err)
+	return parts
+}
+
+// A part has as many rows as it may. One part alone becomes the file.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		limit string
+		parts []int
+	}{
+		{"49", nil}, {"50", nil}, {"51", []int{50, 1}}, {"100", []int{50, 50}}, {"0", []int{50, 50, 50, 50, 50, 50}},
+	} {
+		file := filepath.Join(t.TempDir(), "events.parquet")
+		require.NoError(t, start(t.Context(), service(t, many...), t, io.Discard, flagsOfMany(file, "-limit", tt.limit)...))
+		var rows []int
+		for _, part := range partsOf(t, file) {
+			rows = append(rows, len(rowsOf(t, part)))
+		}
+		assert.Equal(t, tt.parts, rows, tt.limit)
+		if tt.parts == nil {
+			assert.Equal(t, tt.limit, fmt.Sprint(len(rowsOf(t, file))))
+		}
+	}
+}
+
+// Parts of an export that is done are not mixed with those of another one. Those of one that ended early are replaced.
+func TestPartsOfOthers(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+		file := filepath.Join(t.TempDir(), "events.parquet")
+		other := filepath.Join(filepath.Dir(file), "events-1.parquet") // of nobody
+		require.NoError(t, os.WriteFile(other, nil, 0o600))
+		first := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
+		require.Greater(t, first.Parts, 1)
+		require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file, "-limit", "60")...))
+		assert.Len(t, partsOf(t, file), 2)
+
+		err := start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)
+		require.ErrorContains(t, err, partOf(file, 1)+" is there, a part of an earlier export")
+		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
+		assert.Len(t, rowsOf(t, partsOf(t, file)...), 60)
+		assert.FileExists(t, other)
+	})
+}
+
+// kill -9 in the middle: what was saved stays, and the export goes on there.
+func TestKilled(t *testing.T) { //nolint:paralleltest // the environment is that of all tests
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		srv := service(t, many...)
+		programtest.UseService(t, srv)
+		whole, file := filepath.Join(t.TempDir(), "whole."+format), filepath.Join(t.TempDir(), "events."+format)
+		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, flagsOfMany(whole)...))
+
+		remove := srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Skip: 2, Stall: time.Hour, CutAfter: 12_000})
+		process := programtest.Start(t, nil, flagsOfMany(file)...)
+		require.Eventually(t, func() bool {
+			s, err := readState(file)
+			return err == nil && s.Cursor.Rows() >= 100
+		}, 20*time.Second, 5*time.Millisecond)
+		process.Signal(t, syscall.SIGKILL)
+		code, _, _ := process.End(t)
+		assert.Equal(t, -1, code)
+		remove()
+		assert.NoFileExists(t, file)
+
+		code, _, told := programtest.Run("events", program.Streams{}, func(s program.Streams) error {
+			return run(t.Context(), []string{"-resume", file}, s)
+		})
+		assert.Equal(t, program.Done, code, told)
+		if format == "parquet" {
+			assert.Equal(t, rowsOf(t, whole), rowsOf(t, partsOf(t, file)...))
+			continue
+		}
+		want, err := os.ReadFile(whole)
+		require.NoError(t, err)
+		assertOnly(t, file, string(want))
+	}
+}
+
+// A kill between the last steps: -resume finishes without a request. What it cannot finish it says.
+func TestKilledAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		for _, limit := range []string{"10", "50", "51"} { // Parquet: one part, two parts
+			srv := service(t, many...)
+			file := filepath.Join(t.TempDir(), "events."+format)
+			set, err := parse(flagsOfMany(file, "-limit", limit), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
+			require.NoError(t, err)
+			set.pace = often
+			require.NoError(t, export(t.Context(), srv.Client(t), set, program.Streams{Err: io.Discard}))
+			files := partsOf(t, file)
+			done := newState(set)
+			done.Done, done.Parts = true, len(files)
+			if len(files) == 0 {
+				files = []string{file}
+			}
+			want := rowsOfAny(t, files...)
+			info, err := os.Stat(files[len(files)-1])
+			require.NoError(t, err)
+			done.Size = info.Size()
+			resume := func() error { return start(t.Context(), srv, t, io.Discard, "-resume", file) }
+			srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden})
+
+			require.NoError(t, done.write(file)) // the cursor was still there
+			require.NoError(t, resume())
+			assert.Equal(t, want, rowsOfAny(t, files...))
+			assert.NoFileExists(t, cursorOf(file))
+
+			if len(files) > 1 {
+				continue
+			}
+			require.NoError(t, os.Rename(file, partialOf(file))) // the file had no name yet
+			require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
+			require.NoError(t, done.write(file))
+			require.NoError(t, resume())
+			assert.Equal(t, want, rowsOfAny(t, files...))
+			assert.NoFileExists(t, partialOf(file))
+
+			require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
+			require.NoError(t, done.write(file))
+			require.ErrorContains(t, resume(), partialOf(file)+" is gone; export anew with -o "+file)
+		}
+	}
+}
+
+// rowsOfAny is what is in files, of whatever format.
+func rowsOfAny(t *testing.T, files ...string) (rows []string) {
+	t.Helper()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		rows = append(rows, string(text))
+	}
+	return rows
+}
+
+// Rows that were recorded too late are missing: the program fails with both numbers, and keeps what it has.
+func TestLateRows(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+				file := filepath.Join(t.TempDir(), "events."+format)
+				fault := cutOnce
+				fault.Path, fault.Stall = dataPath, time.Minute
+				srv.Fail(fault)
+				time.AfterFunc(time.Second, func() { srv.AddEvents(webdeliverytest.Event{Time: noon, RuleID: "late"}) })
+				err := start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)
+				var incomplete *webdelivery.IncompleteError
+				require.ErrorAs(t, err, &incomplete)
+				assert.Equal(t, webdelivery.IncompleteError{Got: 300, Total: 301}, *incomplete)
+				assert.Equal(t, program.Failed, program.Code("events", io.Discard, err))
+				assert.ErrorContains(t, err, "begin anew with -o "+file+", or ask for what came since: events -resume "+file)
+				assert.NoFileExists(t, file)
+				s, err := readState(file)
+				require.NoError(t, err)
+				assert.EqualValues(t, 300, s.Cursor.Rows())
+
+				require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)) // anew
+				assert.NoFileExists(t, cursorOf(file))
+			})
+		})
+	}
+}
+
+// The cursor is never ahead of what is on disk: not after a write that failed, and not for a row that was read and not written.
+func TestTheCursorIsNeverAhead(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		for _, broken := range []bool{true, false} {
+			srv := service(t, many...)
+			file := filepath.Join(t.TempDir(), "events."+format)
+			set, err := parse(flagsOfMany(file), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
+			require.NoError(t, err)
+			set.pace = often
+			events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{})
+			var out *partial
+			rows, saved := 0, ""
+			for row, err := range events.Rows(t.Context()) {
+				require.NoError(t, err)
+				if out == nil {
+					out, err = newPartial(set, row.Columns(), events.Cursor)
+					require.NoError(t, err)
+					defer out.Close()
+				}
+				if rows++; rows == 105 {
+					text, err := os.ReadFile(cursorOf(file))
+					require.NoError(t, err)
+					saved = string(text)
+					if !broken {
+						break // read, and not written
+					}
+					require.NoError(t, out.file.Close()) // every write fails from now on, like on a full disk
+				}
+				if err := out.Write(row); err != nil {
+					break
+				}
+			}
+			require.NotEmpty(t, saved)
+			kept, _ := out.Keep()
+			text, err := os.ReadFile(cursorOf(file))
+			require.NoError(t, err)
+			assert.Equal(t, saved, string(text), format)
+			assert.EqualValues(t, map[string]int{"csv": 98, "ndjson": 98, "parquet": 100}[format], kept)
+		}
+	}
+}
+
+// A save comes also when much time has passed since the last one.
+func TestSavesByTime(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+		file := filepath.Join(t.TempDir(), "events.csv")
+		set, err := parse(flagsOfMany(file), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
+		require.NoError(t, err)
+		events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{})
+		out, rows := (*partial)(nil), int64(0)
+		for row, err := range events.Rows(t.Context()) {
+			require.NoError(t, err)
+			if out == nil {
+				out, err = newPartial(set, row.Columns(), events.Cursor)
+				require.NoError(t, err)
+				defer out.Close()
+			}
+			if rows++; rows == 42 {
+				time.Sleep(5 * time.Second)
+			}
+			require.NoError(t, out.Write(row))
+		}
+		s, err := readState(file)
+		require.NoError(t, err)
+		assert.EqualValues(t, 42, s.Cursor.Rows())
+	})
+}
+
+// The bar begins with what was written before.
+func TestProgressGoesOn(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+		file := filepath.Join(t.TempDir(), "events.csv")
+		rows := endEarly(t, srv, "refused", file, flagsOfMany(file)...).Cursor.Rows()
+		set, err := parse([]string{"-resume", file}, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
+		require.NoError(t, err)
+		var told bytes.Buffer
+		require.NoError(t, export(t.Context(), srv.Client(t), set, program.Streams{Err: &told, ErrTerminal: true}))
+		assert.NotContains(t, told.String(), "(0/300)")
+		assert.Contains(t, told.String(), fmt.Sprintf("(%d/300)", rows))
+		assert.Contains(t, told.String(), "(300/300)")
+	})
+}

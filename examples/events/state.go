@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/events/table"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/filters"
+)
+
+// state is the JSON of FILE.cursor: all that -resume needs to know.
+type state struct {
+	Version int                `json:"version"`
+	Query   storedQuery        `json:"query"`
+	Format  string             `json:"format"`
+	Cursor  webdelivery.Cursor `json:"cursor"` // after the last row that is safe on disk
+	Size    int64              `json:"size"`   // in bytes, of FILE.partial at the cursor; of Parquet, of the last part
+	Parts   int                `json:"parts"`  // of Parquet: those that are whole
+	Done    bool               `json:"done"`   // all rows are there, and only names have to change
+}
+
+// storedQuery is the query as the flags said it.
+type storedQuery struct {
+	Start      time.Time `json:"start"`
+	End        time.Time `json:"end"`
+	Dimensions []string  `json:"dimensions"`
+	Filter     string    `json:"filter"`
+	Limit      int       `json:"limit"`
+}
+
+const stateVersion = 1
+
+func newState(set settings) state {
+	q := set.query
+	s := state{Version: stateVersion, Format: set.format, Query: storedQuery{q.Start, q.End, q.Dimensions, "", q.Limit}}
+	if q.Filter != nil {
+		s.Query.Filter = q.Filter.String()
+	}
+	return s
+}
+
+func cursorOf(file string) string    { return file + ".cursor" }
+func newCursorOf(file string) string { return file + ".cursor.new" } // until it is whole
+func partialOf(file string) string   { return file + ".partial" }
+
+// readState reads the state of the export to a file.
+func readState(file string) (s state, err error) {
+	name := cursorOf(file)
+	text, err := os.ReadFile(name) //nolint:gosec // beside the file that the user names
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, fmt.Errorf("there is no %s, so there is nothing to go on with; -resume takes the file that -o named", name)
+	}
+	if err != nil {
+		return s, err
+	}
+	var version struct {
+		Version int `json:"version"`
+	}
+	if err = json.Unmarshal(text, &version); err == nil {
+		if version.Version != stateVersion {
+			return s, fmt.Errorf("%s has version %d, and this program reads version %d; go on with the program that began, or export anew with -o %s",
+				name, version.Version, stateVersion, file)
+		}
+		err = json.Unmarshal(text, &s)
+	}
+	if err == nil && (s.Size < 0 || s.Parts < 0 || table.Formats[s.Format] == nil || len(s.Query.Dimensions) == 0) {
+		err = errors.New("it is not what this program writes")
+	}
+	if err != nil {
+		return s, fmt.Errorf("%s is damaged: %w; export anew with -o %s", name, err, file)
+	}
+	return s, nil
+}
+
+// write replaces FILE.cursor. The name of the new one is fixed, so that what a kill leaves is found again.
+func (s state) write(file string) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	out, err := create(newCursorOf(file))
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(newCursorOf(file), cursorOf(file))
+}
+
+// create creates a file for its owner alone, never through a link that somebody else has put there. It replaces what
+// is there.
+func create(name string) (*os.File, error) {
+	if err := remove(name); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // beside the file that the user names
+}
+
+// remove removes a file, if it is there.
+func remove(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// resumed are the settings of an export that goes on.
+func resumed(file string) (set settings, err error) {
+	s, err := readState(file)
+	if err != nil {
+		return set, &program.Exit{Code: program.Failed, Err: err}
+	}
+	q := s.Query
+	set = settings{format: s.Format, file: file, saved: &s, query: webdelivery.EventsQuery{
+		Start: q.Start, End: q.End, Dimensions: q.Dimensions, Limit: q.Limit,
+	}}
+	if q.Filter != "" {
+		set.query.Filter, err = filters.Parse(q.Filter)
+	}
+	if err != nil {
+		return set, &program.Exit{Code: program.Failed, Err: fmt.Errorf("%s is damaged: %w; export anew with -o %s", cursorOf(file), err, file)}
+	}
+	return set, nil
+}

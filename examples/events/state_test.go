@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// What cannot go on says why, and what to do. Nothing is changed.
+func TestDamagedStates(t *testing.T) {
+	t.Parallel()
+	edit := func(from, to string) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			t.Helper()
+			text, err := os.ReadFile(cursorOf(file))
+			require.NoError(t, err)
+			require.Contains(t, string(text), from)
+			require.NoError(t, os.WriteFile(cursorOf(file), bytes.Replace(text, []byte(from), []byte(to), 1), 0o600))
+		}
+	}
+	without := func(name func(string) string) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			t.Helper()
+			require.NoError(t, os.Remove(name(file)))
+		}
+	}
+	shorten := func(name func(string) string) func(t *testing.T, file string) {
+		return func(t *testing.T, file string) {
+			t.Helper()
+			info, err := os.Stat(name(file))
+			require.NoError(t, err)
+			require.NoError(t, os.Truncate(name(file), info.Size()-3))
+		}
+	}
+	part1 := func(file string) string { return partOf(file, 1) }
+	last := func(file string) string {
+		parts, _ := filepath.Glob(patternOf(file))
+		return slices.Max(parts)
+	}
+	for want, tt := range map[string]struct {
+		format string
+		damage func(t *testing.T, file string)
+	}{
+		"so there is nothing to go on with; -resume takes the file that -o named": {"csv", without(cursorOf)},
+		"events.csv.partial, to which ":                                           {"csv", without(partialOf)},
+		": 3 are missing; export anew with -o ":                                   {"csv", shorten(partialOf)},
+		"has version 9, and this program reads version 1; go on with":             {"csv", edit(`{"version":1`, `{"version":9`)},
+		"events.csv.cursor is damaged: invalid character":                         {"csv", shorten(cursorOf)},
+		"damaged: it is not what this program writes; export":                     {"csv", edit(`"csv"`, `"xlsx"`)},
+		"damaged: webdelivery: invalid cursor":                                    {"csv", edit(`"cursor":{"version":1`, `"cursor":{"version":2`)},
+		"damaged: filters":                                                        {"csv", edit(`"filter":""`, `"filter":"a"`)},
+		"belongs to an export with another start":                                 {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
+		"and one is missing":                                                      {"parquet", without(part1)},
+		"bytes, and had ":                                                         {"parquet", shorten(last)},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+				file := filepath.Join(t.TempDir(), "events."+tt.format)
+				endEarly(t, srv, "refused", file, flagsOfMany(file)...)
+				tt.damage(t, file)
+				before, _ := os.ReadFile(cursorOf(file))
+				err := start(t.Context(), srv, t, io.Discard, "-resume", file)
+				require.ErrorContains(t, err, want)
+				assert.NoFileExists(t, file)
+				after, _ := os.ReadFile(cursorOf(file))
+				assert.Equal(t, string(before), string(after))
+			})
+		})
+	}
+}
+
+// -resume says nothing but which export: all else is stored.
+func TestResumeStandsAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "events.csv")
+	old := newState(settings{format: "csv", query: webdelivery.EventsQuery{Dimensions: []string{"domain"}, Start: noon.AddDate(0, 0, -9), End: noon}})
+	require.NoError(t, old.write(file))
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"leave out -since", []string{"-since", "1h"}},
+		{"leave out -start", []string{"-start", "2026-11-20T12:00:00Z"}},
+		{"leave out -end", []string{"-end", "2026-11-20T12:00:00Z"}},
+		{"leave out -dimensions", []string{"-dimensions", "domain"}},
+		{"leave out -filter", []string{"-filter", ""}},
+		{"leave out -limit", []string{"-limit", "0"}},
+		{"leave out -format, -o", []string{"-o", file, "-format", "csv"}},
+		{`unexpected argument "today"`, []string{"today"}},
+		{"what went to stdout cannot go on", []string{"-resume", "-"}},
+		{"what went to stdout cannot go on", []string{"-resume", ""}},
+		{"is there and is no regular file", []string{"-resume", dir}},
+	} {
+		_, err := parse(append([]string{"-resume", file}, tt.args...), program.Streams{Err: io.Discard}, noon)
+		require.ErrorContains(t, err, tt.want)
+		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
+	}
+	var told bytes.Buffer
+	set, err := parse([]string{"-resume", file}, program.Streams{Err: &told}, noon)
+	require.NoError(t, err)
+	assert.Equal(t, file, set.file)
+	assert.Contains(t, told.String(), "what was before is missing")
+}
