@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,31 +135,49 @@ type siemEvent struct {
 	Rule   *string     `stats:"rule_id"            json:"rule_id"`
 }
 
-// exportEvents writes the events since the last run, one JSON object a line, and returns where the next run begins.
-func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer, since, now time.Time) (time.Time, error) {
-	if kept := webdelivery.EventsRetention(now); since.Before(kept) {
-		return since, fmt.Errorf("events before %v are gone; begin there to go on with a gap", kept)
+// siemPosition is where the next run goes on. It is stored as JSON. The first run gets the same time as Start and Until.
+type siemPosition struct {
+	Start  time.Time          `json:"start"` // of the first run, and of every other: the cursor belongs to it
+	Until  time.Time          `json:"until"` // up to here all was read
+	Cursor webdelivery.Cursor `json:"cursor"`
+}
+
+// exportEvents writes the events behind a position, one JSON object a line, and returns the position behind the last line.
+// It does so after an error too.
+func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer, from siemPosition, now time.Time) (siemPosition, error) {
+	if kept := webdelivery.EventsRetention(now); from.Until.Before(kept) {
+		return from, fmt.Errorf("events before %v are gone; set Until to it to go on with a gap", kept)
 	}
 	until := now.Add(-5 * time.Minute).Truncate(time.Second) // what happened just now may not be recorded yet
-	if !since.Before(until) {
-		return since, nil
+	if !from.Until.Before(until) {
+		return from, nil
 	}
-	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: since, End: until}
+	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: from.Start, End: until}
+	export := client.Stats.NewExport(query, from.Cursor)
 	buffer := bufio.NewWriter(out)
-	defer buffer.Flush() // no half line is left, whatever happens
-	lines := json.NewEncoder(buffer)
-	for event, err := range webdelivery.Scan[siemEvent](client.Stats.Events.All(ctx, query)) {
-		if err != nil {
-			return since, fmt.Errorf("read events: %w", err) // some lines are written: drop them, or know them again
+	lines, written := json.NewEncoder(buffer), from.Cursor.Rows()
+	var failed error
+	for event, err := range webdelivery.Scan[siemEvent](export.Rows(ctx)) {
+		if err == nil {
+			err = lines.Encode(event)
 		}
-		if err := lines.Encode(event); err != nil {
-			return since, fmt.Errorf("write events: %w", err)
+		if failed = err; err != nil {
+			break
 		}
+		written++
 	}
 	if err := buffer.Flush(); err != nil {
-		return since, fmt.Errorf("write events: %w", err)
+		return from, fmt.Errorf("write events: %w", err) // some lines may be written
 	}
-	return until, nil
+	next := siemPosition{Start: from.Start, Until: from.Until, Cursor: export.Cursor()}
+	if next.Cursor.Rows() != written {
+		return from, fmt.Errorf("an event was read that is no line: %w", failed) // so it has to come again
+	}
+	var late *webdelivery.IncompleteError
+	if failed == nil || errors.As(failed, &late) {
+		next.Until = until
+	}
+	return next, failed
 }
 
 func Example_siemExport() {
@@ -170,15 +191,28 @@ func Example_siemExport() {
 		webdeliverytest.Event{Time: now.Add(-time.Minute), ClientIP: netip.MustParseAddr("192.0.2.3")}, // of the next run
 	)
 
-	next, err := exportEvents(ctx, client, os.Stdout, now.Add(-time.Hour), now)
-	fmt.Println(next.Format(time.TimeOnly), err)
-	_, err = exportEvents(ctx, client, os.Stdout, now.AddDate(0, 0, -4), now)
+	since := now.Add(-time.Hour)
+	position, err := exportEvents(ctx, client, os.Stdout, siemPosition{Start: since, Until: since}, now)
+	stored, _ := json.Marshal(position) // now the lines are safe
+	fmt.Println(position.Until.Format(time.TimeOnly), position.Cursor.Rows(), err)
+
+	var next siemPosition
+	if err := json.Unmarshal(stored, &next); err != nil {
+		fmt.Println(err)
+	}
+	now = now.Add(10 * time.Minute)
+	next, err = exportEvents(ctx, client, os.Stdout, next, now)
+	fmt.Println(next.Until.Format(time.TimeOnly), next.Cursor.Rows(), err)
+
+	_, err = exportEvents(ctx, client, os.Stdout, next, now.AddDate(0, 0, 5))
 	fmt.Println(err)
 	// Output:
 	// {"time":"2026-11-20T11:30:00Z","client_ip":"192.0.2.1","action":"Block","rule_id":"942100"}
 	// {"time":"2026-11-20T11:40:00Z","client_ip":"2001:db8::1","action":"WARN","rule_id":null}
-	// 11:55:00 <nil>
-	// events before 2026-11-17 00:00:00 +0000 UTC are gone; begin there to go on with a gap
+	// 11:55:00 2 <nil>
+	// {"time":"2026-11-20T11:59:00Z","client_ip":"192.0.2.3","action":null,"rule_id":null}
+	// 12:05:00 3 <nil>
+	// events before 2026-11-22 00:00:00 +0000 UTC are gone; set Until to it to go on with a gap
 }
 
 // wafSpike compares the last whole five minutes with the hour before: how many hits there were, and how many are usual.
@@ -253,6 +287,52 @@ func TestTheDeployTellsOfSilentCaches(t *testing.T) {
 		require.ErrorContains(t, err, "three caches are silent")
 	})
 }
+
+// A run that ends in the middle returns where its lines end. The next run goes on there, so that no event is there twice.
+func TestTheSIEMHasEachEventOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory(), webdeliverytest.WithNow(func() time.Time { return now }))
+		since := now.Add(-time.Hour)
+		for i := range 500 {
+			srv.AddEvents(webdeliverytest.Event{Time: since.Add(time.Duration(i) * time.Second), RuleID: strconv.Itoa(i)})
+		}
+		first := siemPosition{Start: since, Until: since}
+		export := func(out io.Writer, from siemPosition) (siemPosition, error) {
+			return exportEvents(t.Context(), srv.Client(t), out, from, now)
+		}
+		var whole, broken bytes.Buffer
+		_, err := export(&whole, first)
+		require.NoError(t, err)
+		assert.Equal(t, 500, strings.Count(whole.String(), "\n"))
+
+		cut := webdeliverytest.FaultRule{Path: "/stats/security/events/data", Skip: 1, Count: 1, Cut: webdeliverytest.CutChunked, CutAfter: 20_000}
+		defer srv.Fail(cut)()
+		remove := srv.Fail(webdeliverytest.FaultRule{Path: cut.Path, Skip: 1, Status: http.StatusForbidden})
+		next, err := export(&broken, first)
+		require.ErrorIs(t, err, webdelivery.ErrForbidden)
+		assert.EqualValues(t, strings.Count(broken.String(), "\n"), next.Cursor.Rows())
+		assert.Positive(t, next.Cursor.Rows())
+		assert.Equal(t, since, next.Until)
+
+		remove()
+		_, err = export(errWriter{}, next)
+		require.ErrorContains(t, err, "write events")
+		srv.AddEvents(webdeliverytest.Event{Time: since, RuleID: "late"})
+		last, err := export(&broken, next)
+		var late *webdelivery.IncompleteError
+		require.ErrorAs(t, err, &late)
+		assert.Equal(t, webdelivery.IncompleteError{Got: 500, Total: 501}, *late)
+		assert.Equal(t, now.Add(-5*time.Minute), last.Until)
+		assert.Equal(t, whole.String(), broken.String())
+	})
+}
+
+// errWriter is a full disk.
+type errWriter struct{}
+
+func (errWriter) Write([]byte) (int, error) { return 0, errors.New("no space") }
 
 // recipeService starts a fake service for an Example.
 func recipeService(options ...webdeliverytest.Option) (*webdeliverytest.Server, *webdelivery.Client) {
