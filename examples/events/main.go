@@ -12,7 +12,7 @@
 // the program works, it writes FILE.partial, and stores in FILE.cursor how far it has come: every 5 seconds or 100,000
 // events. If it ends early, on ^C or kill -9 too, both files stay, and -resume FILE goes on. Then no other flag is given:
 // FILE.cursor says what to export. -o FILE begins anew, and removes what an earlier export left. One program at a time may
-// write to a file.
+// write to a file; if another one begins anew, the first fails.
 //
 // Nothing can be added to a Parquet file, so an export of more than 1,000,000 events, and one that ended early, has parts:
 // events-00001.parquet, events-00002.parquet and so on. Each is whole when it has its name. A single part becomes FILE in

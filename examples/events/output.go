@@ -179,8 +179,25 @@ func (p *partial) sync(flush func() error) (err error) {
 	if err := p.file.Sync(); err != nil {
 		return err
 	}
+	if err := p.checkOwn(); err != nil {
+		return err
+	}
 	p.Size, err = p.file.Seek(0, io.SeekCurrent)
 	return err
+}
+
+// checkOwn makes sure that FILE.partial is still the file of this program. Another one that begins anew replaces it, and
+// what that has half written must not get the name of a whole file.
+func (p *partial) checkOwn() error {
+	own, err := p.file.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(partialOf(p.name))
+	if err != nil || !os.SameFile(own, there) {
+		return fmt.Errorf("%s is that of another program now; one at a time may write to a file", partialOf(p.name))
+	}
+	return nil
 }
 
 func (p *partial) store() error {

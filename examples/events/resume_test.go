@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -127,7 +125,7 @@ func TestTextGoesOn(t *testing.T) {
 						assert.Len(t, partial, int(first.Size))
 						assert.Equal(t, string(want[:first.Size]), string(partial))
 
-						extra := string(partial) + "half a row that was written after the last sa"
+						extra := string(partial) + strings.Repeat("rows that were written after the last save\n", 1000) + "and ha"
 						require.NoError(t, os.WriteFile(partialOf(file), []byte(extra), 0o600)) // as kill -9 leaves it
 						require.NoError(t, os.WriteFile(newCursorOf(file), []byte("{"), 0o600))
 						require.NoError(t, start(t.Context(), srv, t, io.Discard, "-resume", file))
@@ -160,114 +158,6 @@ func TestGoesOnAgainAndAgain(t *testing.T) {
 		}
 		require.NoError(t, start(t.Context(), srv, t, io.Discard, args...))
 		assertOnly(t, file, string(want))
-	})
-}
-
-// rowsOf are the rows of Parquet files, one after the other.
-func rowsOf(t *testing.T, files ...string) (rows []string) {
-	t.Helper()
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		in, err := parquet.OpenFile(bytes.NewReader(text), int64(len(text)))
-		require.NoError(t, err)
-		for _, group := range in.RowGroups() {
-			reader, buffer := group.Rows(), make([]parquet.Row, 1)
-			for range group.NumRows() {
-				_, err := reader.ReadRows(buffer)
-				require.True(t, err == nil || errors.Is(err, io.EOF), err)
-				rows = append(rows, fmt.Sprint(buffer[0]))
-			}
-			require.NoError(t, reader.Close())
-		}
-	}
-	return rows
-}
-
-// Parquet goes on in a part of its own. All parts together have the rows of one file, in their order.
-func TestParquetGoesOn(t *testing.T) {
-	t.Parallel()
-	for how := range earlyEnds {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-				whole := filepath.Join(t.TempDir(), "whole.parquet")
-				require.NoError(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, flagsOfMany(whole)...))
-
-				file := filepath.Join(t.TempDir(), "events.parquet")
-				require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
-				first := endEarly(t, srv, how, file, flagsOfMany(file)...)
-				left := []string{"events.parquet.cursor"}
-				for part := range first.Parts {
-					left = append(left, filepath.Base(partOf(file, part+1)))
-				}
-				assertOnly(t, file, "yesterday's", left...)
-				assert.Len(t, rowsOf(t, partsOf(t, file)...), int(first.Cursor.Rows()))
-
-				lost := partOf(file, first.Parts+1) // a kill came after this part had its name, and before its cursor was stored
-				require.NoError(t, os.WriteFile(lost, nil, 0o600))
-				require.NoError(t, os.WriteFile(partialOf(file), []byte("half"), 0o600))
-				var told bytes.Buffer
-				require.NoError(t, start(t.Context(), srv, t, &told, "-resume", file))
-				parts := partsOf(t, file)
-				assert.Greater(t, len(parts), first.Parts)
-				assert.Equal(t, rowsOf(t, whole), rowsOf(t, parts...))
-				assert.Equal(t, fmt.Sprintf("events: %s has %d parts, %s to %s\n", file, len(parts), parts[0], parts[len(parts)-1]), told.String())
-				entries, err := os.ReadDir(filepath.Dir(file))
-				require.NoError(t, err)
-				assert.Len(t, entries, len(parts), "yesterday's file, the cursor and what was half are gone")
-			})
-		})
-	}
-}
-
-// partsOf are the names of all parts that are there.
-func partsOf(t *testing.T, file string) []string {
-	t.Helper()
-	parts, err := filepath.Glob(patternOf(file))
-	require.NoError(t, err)
-	return parts
-}
-
-// A part has as many rows as it may. One part alone becomes the file.
-func TestParts(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		limit string
-		parts []int
-	}{
-		{"49", nil}, {"50", nil}, {"51", []int{50, 1}}, {"100", []int{50, 50}}, {"0", []int{50, 50, 50, 50, 50, 50}},
-	} {
-		file := filepath.Join(t.TempDir(), "events.parquet")
-		require.NoError(t, start(t.Context(), service(t, many...), t, io.Discard, flagsOfMany(file, "-limit", tt.limit)...))
-		var rows []int
-		for _, part := range partsOf(t, file) {
-			rows = append(rows, len(rowsOf(t, part)))
-		}
-		assert.Equal(t, tt.parts, rows, tt.limit)
-		if tt.parts == nil {
-			assert.Equal(t, tt.limit, fmt.Sprint(len(rowsOf(t, file))))
-		}
-	}
-}
-
-// Parts of an export that is done are not mixed with those of another one. Those of one that ended early are replaced.
-func TestPartsOfOthers(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
-		file := filepath.Join(t.TempDir(), "events.parquet")
-		other := filepath.Join(filepath.Dir(file), "events-1.parquet") // of nobody
-		require.NoError(t, os.WriteFile(other, nil, 0o600))
-		first := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
-		require.Greater(t, first.Parts, 1)
-		require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file, "-limit", "60")...))
-		assert.Len(t, partsOf(t, file), 2)
-
-		err := start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)
-		require.ErrorContains(t, err, partOf(file, 1)+" is there, a part of an earlier export")
-		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
-		assert.Len(t, rowsOf(t, partsOf(t, file)...), 60)
-		assert.FileExists(t, other)
 	})
 }
 
@@ -330,9 +220,11 @@ func TestKilledAtTheEnd(t *testing.T) {
 			srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden})
 
 			require.NoError(t, done.write(file)) // the cursor was still there
+			require.NoError(t, os.WriteFile(newCursorOf(file), nil, 0o600))
 			require.NoError(t, resume())
 			assert.Equal(t, want, rowsOfAny(t, files...))
 			assert.NoFileExists(t, cursorOf(file))
+			assert.NoFileExists(t, newCursorOf(file))
 
 			if len(files) > 1 {
 				continue
@@ -348,6 +240,61 @@ func TestKilledAtTheEnd(t *testing.T) {
 			require.NoError(t, done.write(file))
 			require.ErrorContains(t, resume(), partialOf(file)+" is gone; export anew with -o "+file)
 		}
+	}
+}
+
+// That all rows are there is stored before names change.
+func TestDoneIsStoredFirst(t *testing.T) {
+	t.Parallel()
+	for format, limit := range map[string]string{"csv": "20", "ndjson": "20", "parquet": "51"} {
+		srv := service(t, many...)
+		file := filepath.Join(t.TempDir(), "events."+format)
+		args := flagsOfMany(file, "-limit", limit)
+		set, err := parse(args, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
+		require.NoError(t, err)
+		set.pace = often
+		inTheWay := filepath.Join(file, "in the way")
+		require.NoError(t, os.MkdirAll(inTheWay, 0o700)) // came after the flags were read
+		require.ErrorContains(t, export(t.Context(), srv.Client(t), set, program.Streams{Err: io.Discard}), "; go on with: events -resume "+file)
+		require.NoError(t, os.RemoveAll(file))
+
+		srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden})
+		var told bytes.Buffer
+		require.NoError(t, start(t.Context(), srv, t, &told, "-resume", file))
+		assert.NoFileExists(t, cursorOf(file))
+		if format == "parquet" {
+			assert.Len(t, rowsOf(t, partsOf(t, file)...), 51)
+			assert.Contains(t, told.String(), "has 2 parts")
+		} else {
+			assert.FileExists(t, file)
+		}
+	}
+}
+
+// An export that has all its rows reads no more of them.
+func TestNothingMoreIsNeeded(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+				file := filepath.Join(t.TempDir(), "events."+format)
+				s := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
+				s.Query.Limit = int(s.Cursor.Rows())
+				require.NoError(t, s.write(file))
+				if format == "parquet" { // what a kill has left has no place among the parts
+					require.NoError(t, os.WriteFile(partOf(file, s.Parts+1), nil, 0o600))
+					require.NoError(t, start(t.Context(), srv, t, io.Discard, "-resume", file))
+					assert.Len(t, partsOf(t, file), s.Parts)
+					assert.Len(t, rowsOf(t, partsOf(t, file)...), s.Query.Limit)
+					return
+				}
+				want, err := os.ReadFile(partialOf(file))
+				require.NoError(t, err)
+				require.NoError(t, start(t.Context(), srv, t, io.Discard, "-resume", file))
+				assertOnly(t, file, string(want))
+			})
+		})
 	}
 }
 
@@ -389,49 +336,6 @@ func TestLateRows(t *testing.T) {
 				assert.NoFileExists(t, cursorOf(file))
 			})
 		})
-	}
-}
-
-// The cursor is never ahead of what is on disk: not after a write that failed, and not for a row that was read and not written.
-func TestTheCursorIsNeverAhead(t *testing.T) {
-	t.Parallel()
-	for _, format := range []string{"csv", "ndjson", "parquet"} {
-		for _, broken := range []bool{true, false} {
-			srv := service(t, many...)
-			file := filepath.Join(t.TempDir(), "events."+format)
-			set, err := parse(flagsOfMany(file), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
-			require.NoError(t, err)
-			set.pace = often
-			events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{})
-			var out *partial
-			rows, saved := 0, ""
-			for row, err := range events.Rows(t.Context()) {
-				require.NoError(t, err)
-				if out == nil {
-					out, err = newPartial(set, row.Columns(), events.Cursor)
-					require.NoError(t, err)
-					defer out.Close()
-				}
-				if rows++; rows == 105 {
-					text, err := os.ReadFile(cursorOf(file))
-					require.NoError(t, err)
-					saved = string(text)
-					if !broken {
-						break // read, and not written
-					}
-					require.NoError(t, out.file.Close()) // every write fails from now on, like on a full disk
-				}
-				if err := out.Write(row); err != nil {
-					break
-				}
-			}
-			require.NotEmpty(t, saved)
-			kept, _ := out.Keep()
-			text, err := os.ReadFile(cursorOf(file))
-			require.NoError(t, err)
-			assert.Equal(t, saved, string(text), format)
-			assert.EqualValues(t, map[string]int{"csv": 98, "ndjson": 98, "parquet": 100}[format], kept)
-		}
 	}
 }
 

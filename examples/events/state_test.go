@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -112,4 +113,96 @@ func TestResumeStandsAlone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, file, set.file)
 	assert.Contains(t, told.String(), "what was before is missing")
+}
+
+// The head of a file and its rows have the same columns also after -resume.
+func TestColumnsOfResume(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
+		file := filepath.Join(t.TempDir(), "events.ndjson")
+		before := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
+		srv.Fail(webdeliverytest.FaultRule{Path: dataPath, Count: 1, Body: `{"columns":[{"name":"event_timestamp_ms"}],"rows":[],"total_results":0}`})
+		require.ErrorContains(t, start(t.Context(), srv, t, io.Discard, "-resume", file), "the columns are")
+		after, err := readState(file)
+		require.NoError(t, err)
+		assert.Equal(t, before, after)
+		require.NoError(t, start(t.Context(), srv, t, io.Discard, "-resume", file))
+	})
+}
+
+// The cursor is never ahead of what is on disk: not after a write or a save that failed, and not for a row that was read and
+// not written.
+func TestTheCursorIsNeverAhead(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		for _, fails := range []string{"write", "save", "nothing"} {
+			srv := service(t, many...)
+			file := filepath.Join(t.TempDir(), "events."+format)
+			set, err := parse(flagsOfMany(file), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
+			require.NoError(t, err)
+			set.pace = often
+			events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{})
+			var out *partial
+			rows, saved, inTheWay := 0, "", filepath.Join(newCursorOf(file), "in the way")
+			for row, err := range events.Rows(t.Context()) {
+				require.NoError(t, err)
+				if out == nil {
+					out, err = newPartial(set, row.Columns(), events.Cursor)
+					require.NoError(t, err)
+					defer out.Close()
+				}
+				if rows++; rows == 105 {
+					text, err := os.ReadFile(cursorOf(file))
+					require.NoError(t, err)
+					saved = string(text)
+					switch fails {
+					case "write":
+						require.NoError(t, out.file.Close()) // every write fails from now on, like on a full disk
+					case "save":
+						require.NoError(t, os.MkdirAll(inTheWay, 0o700))
+					}
+				}
+				if rows == 105 && fails == "nothing" {
+					break // read, and not written
+				}
+				if err := out.Write(row); err != nil {
+					break
+				}
+			}
+			require.NotEmpty(t, saved)
+			require.NoError(t, os.RemoveAll(newCursorOf(file))) // a second try would work: nobody knows what of the first did
+			kept, _ := out.Keep()
+			text, err := os.ReadFile(cursorOf(file))
+			require.NoError(t, err)
+			assert.Equal(t, saved, string(text), "%s, %s fails", format, fails)
+			assert.EqualValues(t, map[string]int{"csv": 98, "ndjson": 98, "parquet": 100}[format], kept)
+		}
+	}
+}
+
+// If a second program begins the same export, the first fails, and FILE is that of the second.
+func TestTwoPrograms(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"csv", "ndjson", "parquet"} {
+		file := filepath.Join(t.TempDir(), "events."+format)
+		set, err := parse(flagsOfMany(file), program.Streams{Err: io.Discard}, noon.Add(time.Hour))
+		require.NoError(t, err)
+		set.pace = often
+		begin := func() *partial {
+			out, err := newPartial(set, []string{webdelivery.DimEventTimestamp}, func() webdelivery.Cursor { return webdelivery.Cursor{} })
+			require.NoError(t, err)
+			t.Cleanup(out.Close)
+			return out
+		}
+		first, second := begin(), begin()
+		before, err := os.ReadFile(cursorOf(file))
+		require.NoError(t, err)
+		require.ErrorContains(t, first.Finish(), "is that of another program now")
+		after, err := os.ReadFile(cursorOf(file))
+		require.NoError(t, err)
+		assert.Equal(t, string(before), string(after))
+		assert.NoFileExists(t, file)
+		require.NoError(t, second.Finish())
+		assert.FileExists(t, file)
+	}
 }
