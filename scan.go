@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
@@ -86,13 +85,7 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 // DimensionsOf lists the columns that T takes by its tags, in the order of its fields, so that a query can be derived
 // from the struct. The metric hits is left out, as it is no dimension. It is nil for what is no struct with such tags.
 func DimensionsOf[T any]() []string {
-	var names []string
-	for _, name := range scanned.Columns(reflect.TypeFor[T]()) {
-		if name != MetricHits && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
+	return scanned.Names(reflect.TypeFor[T](), MetricHits)
 }
 
 // ScanError is a value that does not fit its field, or a column that is missing.

@@ -10,7 +10,6 @@ import (
 	"net/http"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
-	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // StatsService reads security statistics (service-interface section 4.3). It is [Client.Stats], and safe for concurrent
@@ -196,19 +195,15 @@ type keptResult struct {
 // total is what counts, and has to be one.
 func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
-	cl := f.dataCall(parameters)
+	cl := getCall(f.rules.path+"/data", parameters)
 	cl.Take = func(body io.Reader) (int, error) {
-		config := f.reading()
+		config, rows := f.reading(), (*rowjson.Store)(nil)
 		if kept != nil {
 			*kept = keptResult{} // an attempt before may have left something
-			config.Query = &kept.echo
+			config.Query, rows = &kept.echo, &kept.rows
 		}
 		in = rowjson.NewReader(body, config)
-		for in.Next() {
-			if kept != nil {
-				kept.rows.Add(in.Row())
-			}
-		}
+		in.ReadAll(rows)
 		return in.EnvelopeCode(), in.Err()
 	}
 	r, err := f.funnel.send(ctx, cl)
@@ -230,18 +225,10 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *kep
 // reading is how every response with rows is read.
 func (f *StatsFamily[Q]) reading() rowjson.Config {
 	return rowjson.Config{
-		Limit: rowjson.Limit{Bytes: f.funnel.maxBody, Err: ErrResponseTooLarge}, Redactor: rowRedactor{f.funnel.secrets},
+		Limit: rowjson.Limit{Bytes: f.funnel.maxBody, Err: ErrResponseTooLarge}, Redactor: f.funnel.secrets,
 		StrictTexts: f.funnel.strictTexts,
 	}
 }
-
-// rowRedactor takes the secrets of a client out of the errors of Scan.
-type rowRedactor struct{ secrets *transport.Secrets }
-
-func (r rowRedactor) RedactValue(json []byte) string {
-	return string(r.secrets.Excerpt(json, maxShown, false))
-}
-func (r rowRedactor) RedactError(err error) error { return r.secrets.Error(err) }
 
 // Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
 // 4.3). Without a limit in the query the service gives 10 rows; All gives every one, and [OnSummary] says how many match.
@@ -321,7 +308,7 @@ func withHeadroom(total, top int64) int64 {
 func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit int64, s streaming, yield func(Row, error) bool) error {
 	var in *rowjson.Reader
 	found := false
-	cl := f.dataCall(parameters)
+	cl := getCall(f.rules.path+"/data", parameters)
 	cl.Begin = func(body io.Reader) (int, error) {
 		in = rowjson.NewReader(body, f.reading())
 		found = in.Next()
@@ -379,10 +366,6 @@ func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 		return "", err
 	}
 	return p.encode(f.funnel.dialect)
-}
-
-func (f *StatsFamily[Q]) dataCall(parameters string) call {
-	return getCall(f.rules.path+"/data", parameters)
 }
 
 // Head asks for the headers of the family's base path (service-interface section 4.3). It sends no parameters, and a

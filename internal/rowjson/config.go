@@ -17,6 +17,6 @@ type Limit struct {
 
 // Redactor takes secrets out of what an error shows.
 type Redactor interface {
-	RedactValue(json []byte) string // the beginning of a value without secrets
-	RedactError(err error) error    // an error that says the same without secrets
+	Excerpt(text []byte, most int, cut bool) []byte // the beginning of a text without secrets; cut: the text goes on
+	Error(err error) error                          // an error that says the same without secrets
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Fields says which fields of a struct take the values of a row.
@@ -18,6 +19,17 @@ func (f Fields) Columns(t reflect.Type) []string {
 	var names []string
 	for _, field := range f.tagged(t) {
 		names = append(names, field.Tag.Get(f.Tag))
+	}
+	return names
+}
+
+// Names is Columns with each name once, and without one of them.
+func (f Fields) Names(t reflect.Type, without string) []string {
+	var names []string
+	for _, name := range f.Columns(t) {
+		if name != without && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	return names
 }
@@ -122,6 +134,9 @@ func (p *Plan) Fits(row Row) bool {
 	return p != nil && row.table != nil && p.columns == row.table.columns
 }
 
+// maxShown bounds how many bytes of a value its error repeats.
+const maxShown = 200
+
 // Store writes a row that fits into the struct. It returns nil if every value fits its field.
 func (p *Plan) Store(row Row) *ColumnError {
 	text, marks := row.table.text, row.marks()
@@ -134,7 +149,7 @@ func (p *Plan) Store(row Row) *ColumnError {
 		}
 		if err != nil {
 			redactor := p.columns.redactor
-			return &ColumnError{Column: step.name, Value: redactor.RedactValue(value.Raw()), Err: redactor.RedactError(err)}
+			return &ColumnError{step.name, string(redactor.Excerpt(value.Raw(), maxShown, false)), redactor.Error(err)}
 		}
 	}
 	return nil

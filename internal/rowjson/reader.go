@@ -70,6 +70,15 @@ func (r *Reader) Next() bool {
 	return false
 }
 
+// ReadAll reads the rows to the end of the response, and keeps them unless kept is nil.
+func (r *Reader) ReadAll(kept *Store) {
+	for r.Next() {
+		if kept != nil {
+			kept.Add(r.Row())
+		}
+	}
+}
+
 // Row returns the row that Next read. It is valid until the next call of Next.
 func (r *Reader) Row() Row { return Row{table: &r.table} }
 

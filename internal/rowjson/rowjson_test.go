@@ -1,10 +1,12 @@
 package rowjson_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -21,12 +23,13 @@ import (
 // wordRedactor redacts the word "secret", as an example.
 type wordRedactor struct{}
 
-func (wordRedactor) RedactValue(json []byte) string {
-	return strings.ReplaceAll(string(json), "secret", "[redacted]")
+func (wordRedactor) Excerpt(text []byte, most int, _ bool) []byte {
+	shown := bytes.ReplaceAll(text, []byte("secret"), []byte("[redacted]"))
+	return shown[:min(len(shown), most)]
 }
 
-func (r wordRedactor) RedactError(err error) error {
-	return errors.New(r.RedactValue([]byte(err.Error())))
+func (r wordRedactor) Error(err error) error {
+	return errors.New(string(r.Excerpt([]byte(err.Error()), math.MaxInt, false)))
 }
 
 var errTooLarge = errors.New("too large")
@@ -426,6 +429,10 @@ func TestPlanStoresRowsIntoAStruct(t *testing.T) {
 	assert.Equal(t, []string{"text", "bool", "int", "int", "int", "float", "time", "addr", "prefix", "float", "text", "int", "null", "port"},
 		fields.Columns(reflect.TypeFor[everything]()))
 	assert.Nil(t, fields.Columns(reflect.TypeFor[int]()))
+	assert.Equal(t, []string{"text", "bool", "float", "time", "addr", "prefix", "null", "port"}, fields.Names(reflect.TypeFor[everything](), "int"))
+	assert.Nil(t, fields.Names(reflect.TypeFor[struct {
+		Int int `column:"int"`
+	}](), "int"))
 
 	wrong := plan.Store(one(t, everyColumn, everyValue))
 	require.NotNil(t, wrong)
@@ -503,4 +510,41 @@ func TestContentOfRows(t *testing.T) {
 		assert.NotContains(t, known, content(row), row)
 		known[content(row)] = row
 	}
+}
+
+// ReadAll reads to the end of the response, also if nobody needs the rows, and keeps them for somebody who does.
+func TestReadAll(t *testing.T) {
+	t.Parallel()
+	const whole = `{"columns":[{"name":"a"}],"rows":[[1],["x"]],"total_results":2}`
+	kept := new(rowjson.Store)
+	for _, store := range []*rowjson.Store{nil, kept} {
+		r := newReader(whole, 1000)
+		r.ReadAll(store)
+		require.NoError(t, r.Err())
+		assert.Equal(t, int64(2), r.Count())
+		assert.Equal(t, int64(2), r.Total())
+	}
+	var rows []string
+	for row := range kept.All() {
+		rows = append(rows, string(row.JSON()))
+	}
+	assert.Equal(t, []string{`[1]`, `["x"]`}, rows)
+
+	broken := newReader(whole[:45], 1000)
+	broken.ReadAll(nil)
+	require.Error(t, broken.Err())
+}
+
+// The error of a value that does not fit repeats 200 bytes of it.
+func TestTheErrorOfALongValue(t *testing.T) {
+	t.Parallel()
+	var into struct {
+		Int int `column:"a"`
+	}
+	value := `"` + strings.Repeat("x", 300) + `"`
+	target, err := fields.Target(&into)
+	require.NoError(t, err)
+	wrong := target.Store(one(t, `{"name":"a"}`, "["+value+"]"))
+	require.NotNil(t, wrong)
+	assert.Equal(t, value[:200], wrong.Value)
 }
