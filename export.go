@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/resume"
+	"github.com/webdelivery/webdelivery-go/internal/statsquery"
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
@@ -25,7 +25,7 @@ import (
 // over [Export.Rows]; Cursor may be called by others meanwhile.
 type Export struct {
 	family *StatsFamily[EventsQuery]
-	params statsParams
+	params statsquery.Query
 	query  string // by which a cursor knows it again
 	from   Cursor
 	err    error // of the arguments
@@ -92,20 +92,17 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 // begin at the start of the span. A cursor belongs to its query, but the end of the span may be another one. The Limit of
 // the query is ignored, and SortBy must be empty. If an argument is invalid, [Export.Rows] yields a [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
-	e := &Export{family: s.Events, params: query.params(), from: from, position: &resume.Position{}}
-	e.params.detach()
+	e := &Export{family: s.Events, params: query.params().Clone(), from: from, position: &resume.Position{}}
 	e.params.Limit = 0
-	if len(e.params.sort) > 0 {
+	if len(e.params.SortBy) > 0 {
 		e.err = invalid("sortby", "an export sorts by %s; leave SortBy empty", DimEventTimestamp)
 		return e
 	}
-	e.params.sort = []Sort{Asc(DimEventTimestamp)}
-	whole, err := s.Events.parameters(&e.params)
-	if err != nil {
-		e.err = err
+	e.params.SortBy = []statsquery.Sort{{Name: DimEventTimestamp}}
+	if _, e.err = s.Events.parameters(&e.params); e.err != nil {
 		return e
 	}
-	e.query = exportID(e.params, whole)
+	e.query = e.params.ID()
 	if from.state == nil {
 		return e
 	}
@@ -117,17 +114,6 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 		e.err = invalid("cursor", "is at %s, and the span ends before that", from.Time().Format(time.RFC3339Nano))
 	}
 	return e
-}
-
-// exportID identifies a query whatever its end is.
-func exportID(p statsParams, whole string) string {
-	p.End = p.Start
-	text, err := p.encode(Dialect{StartTimeParam: "starttime"})
-	if err != nil {
-		text = whole
-	}
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:16])
 }
 
 // Cursor returns the position after the last event that [Export.Rows] has yielded. An event counts when it is yielded, so
@@ -215,7 +201,7 @@ func (r *exportRun) rest() (alone bool, err error) {
 	if err != nil || total == 0 {
 		return alone, err
 	}
-	limit := withHeadroom(total, 0)
+	limit := r.family.rules.WithHeadroom(total)
 	for {
 		rows := r.position.Rows()
 		err := r.response(limit)

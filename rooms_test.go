@@ -21,8 +21,8 @@ import (
 var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/batch", "internal/ipset", "internal/listguard", "internal/listorder", "internal/pace",
-		"internal/paging", "internal/redact", "internal/resume", "internal/rowjson", "internal/transport", "internal/usercode",
-		"internal/waiting", "internal/wire", "filters",
+		"internal/paging", "internal/redact", "internal/resume", "internal/rowjson", "internal/statsquery", "internal/transport",
+		"internal/usercode", "internal/waiting", "internal/wire", "filters",
 	},
 	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"net/http"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
+	"github.com/webdelivery/webdelivery-go/internal/statsquery"
 )
 
 // StatsService reads security statistics (service-interface section 4.3). It is [Client.Stats], and safe for concurrent
@@ -54,63 +54,45 @@ const (
 	ShapingByRequestPath       ShapingCategory = "requestpath"       // by path that was requested
 )
 
-// The dimension of each category; "" where the service document does not name it (open point 47).
-var (
-	wafCategories = map[WAFCategory]string{
-		WAFByBrowser: DimClientBrowser, WAFByClientIP: DimClientIP, WAFByCountry: DimClientCountryCode, WAFByRequestPath: "",
-		WAFByRuleID: DimRuleID, WAFBySeverity: DimEventSeverity,
-	}
-	shapingCategories = map[ShapingCategory]string{
-		ShapingByBrowser: DimClientBrowser, ShapingByClientIP: DimClientIP, ShapingByCountry: DimClientCountryCode,
-		ShapingByRateLimitClientIP: "", ShapingByRateLimitCountry: "", ShapingByRequestPath: "",
-	}
-)
-
-// How many rows a top-K has at most (service-interface section 8), and how many any other reply has without a limit.
-const (
-	wafTopK      = 20
-	shapingTopK  = 1000
-	defaultLimit = 10
-)
-
 func newStatsService(f *funnel) *StatsService {
 	return &StatsService{
 		funnel:               f,
-		Events:               &StatsFamily[EventsQuery]{f, familyRules{path: "/stats/security/events"}},
-		WAFTrends:            aggregated[TrendsQuery](f, familyRules{path: "/stats/security/waf/trends", granularity: true}),
-		RequestTrends:        aggregated[TrendsQuery](f, familyRules{path: "/stats/security/request/trends"}),
-		TrafficShapingTrends: aggregated[TrendsQuery](f, familyRules{path: "/stats/security/trafficshaping/trends", granularity: true}),
+		Events:               &StatsFamily[EventsQuery]{funnel: f, rules: statsquery.Events},
+		WAFTrends:            aggregated[TrendsQuery](f, statsquery.WAFTrends),
+		RequestTrends:        aggregated[TrendsQuery](f, statsquery.RequestTrends),
+		TrafficShapingTrends: aggregated[TrendsQuery](f, statsquery.ShapingTrends),
 	}
 }
 
 // WAFTopK reads the 20 largest groups of what the WAF saw (service-interface section 4.3). A category that is not one of
 // the constants is a [*ValidationError] of every call of the family. Nothing is sent here.
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
-	dimension, known := wafCategories[category]
-	rules := familyRules{path: "/stats/security/waf/topk/" + string(category), top: wafTopK, unlimited: true, dimension: dimension}
+	rules, known := statsquery.WAFTopK(string(category))
+	family := aggregated[WAFTopKQuery](s.funnel, rules)
 	if !known {
-		rules.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
+		family.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
 	}
-	return aggregated[WAFTopKQuery](s.funnel, rules)
+	return family
 }
 
 // TrafficShapingTopK reads the largest groups of blocking and rate limiting, 1,000 at most (service-interface section
 // 4.3). A category that is not one of the constants is a [*ValidationError] of every call of the family. Nothing is sent
 // here.
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
-	dimension, known := shapingCategories[category]
-	rules := familyRules{path: "/stats/security/trafficshaping/topk/" + string(category), top: shapingTopK, dimension: dimension}
+	rules, known := statsquery.ShapingTopK(string(category))
+	family := aggregated[ShapingTopKQuery](s.funnel, rules)
 	if !known {
-		rules.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
+		family.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
 	}
-	return aggregated[ShapingTopKQuery](s.funnel, rules)
+	return family
 }
 
 // StatsFamily reads one family of statistics (service-interface section 4.3); Q is its query, with just the parameters
 // that the family takes. It is part of a [StatsService], and safe for concurrent use.
 type StatsFamily[Q StatsQuery] struct {
-	funnel *funnel
-	rules  familyRules
+	funnel  *funnel
+	rules   statsquery.Family
+	refused error // of a category that the service does not have
 }
 
 // AggregatedFamily is a family whose rows are groups with their hits (service-interface section 4.3): it has all of
@@ -119,9 +101,8 @@ type AggregatedFamily[Q StatsQuery] struct {
 	StatsFamily[Q] // what every family has
 }
 
-func aggregated[Q StatsQuery](f *funnel, rules familyRules) *AggregatedFamily[Q] {
-	rules.aggregated = true
-	return &AggregatedFamily[Q]{StatsFamily[Q]{f, rules}}
+func aggregated[Q StatsQuery](f *funnel, rules statsquery.Family) *AggregatedFamily[Q] {
+	return &AggregatedFamily[Q]{StatsFamily[Q]{funnel: f, rules: rules}}
 }
 
 // Result is a reply that is kept whole, in compact form (service-interface section 2.4). Any number of goroutines may read
@@ -195,7 +176,7 @@ type keptResult struct {
 // total is what counts, and has to be one.
 func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
-	cl := getCall(f.rules.path+"/data", parameters)
+	cl := getCall(f.rules.Path+"/data", parameters)
 	cl.Take = func(body io.Reader) (int, error) {
 		config, rows := f.reading(), (*rowjson.Store)(nil)
 		if kept != nil {
@@ -261,7 +242,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 // were asked for, so that more may match, All ends with an [*IncompleteError]. Of a top-K it gives all rows that the
 // service has of it. Otherwise All behaves like Rows.
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
-	if f.rules.unlimited {
+	if f.rules.NoLimit {
 		return f.Rows(ctx, query, options...)
 	}
 	s, err := newStreaming(options)
@@ -269,8 +250,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 		return failing[Row](err)
 	}
 	s.all = true
-	asked := query.params()
-	asked.detach()
+	asked := query.params().Clone()
 	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 is refused as everywhere
 	first, err := f.parameters(&asked)
 	if err != nil {
@@ -284,7 +264,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 			s.done(StreamSummary{})
 		default:
 			p := asked // several loops may run at the same time
-			p.Limit = withHeadroom(one.Total(), f.rules.top)
+			p.Limit = f.rules.WithHeadroom(one.Total())
 			var parameters string
 			if parameters, err = f.parameters(&p); err == nil {
 				err = f.stream(ctx, parameters, p.Limit, s, yield)
@@ -296,19 +276,12 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 	}
 }
 
-// withHeadroom returns the limit with which All and an Export ask for so many rows, and for those that are added in the
-// meantime; but never for more than a top-K has.
-func withHeadroom(total, top int64) int64 {
-	room := max(1000, total/100)
-	return min(total+min(room, math.MaxInt64-total), cmp.Or(top, math.MaxInt64))
-}
-
 // stream sends a query with these parameters and yields its rows. It returns nil when the user has stopped. The limit is
 // that of the parameters.
 func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit int64, s streaming, yield func(Row, error) bool) error {
 	var in *rowjson.Reader
 	found := false
-	cl := getCall(f.rules.path+"/data", parameters)
+	cl := getCall(f.rules.Path+"/data", parameters)
 	cl.Begin = func(body io.Reader) (int, error) {
 		in = rowjson.NewReader(body, f.reading())
 		found = in.Next()
@@ -342,39 +315,31 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	return err
 }
 
-// complete checks that no row is missing: there are as many as match, up to the limit, but never more than a top-K gives.
-// All rows are as many as match, and not as many as were asked for: then more may match than total_results says.
+// complete returns an error if rows are missing.
 func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) error {
-	want, top := in.Total(), cmp.Or(f.rules.top, math.MaxInt64)
-	if !all && !f.rules.unlimited {
-		want = min(want, cmp.Or(limit, defaultLimit))
+	if f.rules.Complete(in.Count(), in.Total(), limit, all) {
+		return nil
 	}
-	full := all && limit < top && in.Count() == limit
-	if full || in.Count() < min(want, top) {
-		return &IncompleteError{Got: in.Count(), Total: in.Total()}
-	}
-	return nil
+	return &IncompleteError{Got: in.Count(), Total: in.Total()}
 }
 
 // parameters validates those of a query, and encodes them.
-func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
-	if f.rules.refused != nil {
-		return "", f.rules.refused
+func (f *StatsFamily[Q]) parameters(p *statsquery.Query) (string, error) {
+	if f.refused != nil {
+		return "", f.refused
 	}
-	p.setDefaults(f.rules)
-	if err := p.validate(f.rules); err != nil {
-		return "", err
-	}
-	return p.encode(f.funnel.dialect)
+	var bad problems
+	parameters := f.rules.Encode(p, f.funnel.dialect.StartTimeParam, bad.add)
+	return parameters, bad.err()
 }
 
 // Head asks for the headers of the family's base path (service-interface section 4.3). It sends no parameters, and a
 // service may require some (open point 36). Cookies and all that may hold a credential are left out. The header is a copy.
 func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
-	if f.rules.refused != nil {
-		return nil, f.rules.refused
+	if f.refused != nil {
+		return nil, f.refused
 	}
-	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.path, ""))
+	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.Path, ""))
 	if err != nil {
 		return nil, err
 	}

@@ -52,10 +52,10 @@ func (f *StatsFamily[Q]) names(ctx context.Context, what string) (*NameList, err
 
 // list reads one of the lists of open point 14.
 func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([][]string, json.RawMessage, error) {
-	if f.rules.refused != nil {
-		return nil, nil, f.rules.refused
+	if f.refused != nil {
+		return nil, nil, f.refused
 	}
-	r, err := f.funnel.send(ctx, getCall(f.rules.path+"/"+what, ""))
+	r, err := f.funnel.send(ctx, getCall(f.rules.Path+"/"+what, ""))
 	if err != nil {
 		return nil, nil, err
 	}

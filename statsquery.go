@@ -1,14 +1,10 @@
 package webdelivery
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/google/go-querystring/query"
-
 	"github.com/webdelivery/webdelivery-go/filters"
+	"github.com/webdelivery/webdelivery-go/internal/statsquery"
 )
 
 // Names of dimensions (service-interface section 2.5). The service may have others: any string can be asked for. The
@@ -50,18 +46,7 @@ const (
 // in service-interface section 8 (open point 13): 5minute when the span begins within the last week, hour within the last
 // month, else day. Pass time.Now() as now; tests pass a fixed time.
 func GranularityFor(start, end, now time.Time) Granularity {
-	if end.Before(start) {
-		start = end
-	}
-	now = now.UTC() // the days of another zone may have 25 hours
-	switch {
-	case !start.Before(now.AddDate(0, 0, -7)):
-		return Granularity5Minute
-	case !start.Before(now.AddDate(0, -1, 0)):
-		return GranularityHour
-	default:
-		return GranularityDay
-	}
+	return Granularity(statsquery.Finest(start, end, now))
 }
 
 // EventsRetention is the earliest time for which raw events exist: the beginning of the UTC day three days before now
@@ -126,165 +111,30 @@ type ShapingTopKQuery struct {
 type StatsQuery interface {
 	EventsQuery | TrendsQuery | WAFTopKQuery | ShapingTopKQuery
 
-	params() statsParams
+	params() statsquery.Query
 }
 
-// statsParams are the parameters of all families (service-interface section 4.2).
-type statsParams struct {
-	Dimensions  []string     `url:"dimensions,comma"`
-	Metrics     []string     `url:"metrics,comma,omitempty"`
-	Start       time.Time    `url:"-"` // its name is a matter of the dialect
-	End         time.Time    `url:"-"`
-	Granularity Granularity  `url:"granularity,omitempty"`
-	Filter      filters.Expr `url:"-"`
-	SortBy      []string     `url:"sortby,comma,omitempty"`
-	Limit       int64        `url:"limit,omitempty"`
-
-	sort []Sort
+func (q EventsQuery) params() statsquery.Query {
+	return TrendsQuery{Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: q.Limit}.params()
 }
 
-func (q EventsQuery) params() statsParams {
-	return statsParams{Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, sort: q.SortBy, Limit: int64(q.Limit)}
+func (q TrendsQuery) params() statsquery.Query {
+	p := statsquery.Query{
+		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Granularity: string(q.Granularity), Filter: q.Filter,
+		Limit: int64(q.Limit),
+	}
+	for _, key := range q.SortBy {
+		p.SortBy = append(p.SortBy, statsquery.Sort(key))
+	}
+	return p
 }
 
-func (q TrendsQuery) params() statsParams {
-	return statsParams{
-		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Granularity: q.Granularity, Filter: q.Filter,
-		sort: q.SortBy, Limit: int64(q.Limit),
-	}
+func (q WAFTopKQuery) params() statsquery.Query {
+	return TrendsQuery{Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter}.params()
 }
 
-func (q WAFTopKQuery) params() statsParams {
-	return statsParams{Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter}
-}
-
-func (q ShapingTopKQuery) params() statsParams {
-	return statsParams{
-		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter,
-		sort: q.SortBy, Limit: int64(q.Limit),
-	}
-}
-
-// detach copies what the caller may change before a request is sent later.
-func (p *statsParams) detach() {
-	p.Dimensions, p.Metrics, p.sort = slices.Clone(p.Dimensions), slices.Clone(p.Metrics), slices.Clone(p.sort)
-}
-
-// setDefaults fills in what a top-K needs: the only metric, and the dimension of its category.
-func (p *statsParams) setDefaults(rules familyRules) {
-	if rules.top > 0 && len(p.Metrics) == 0 {
-		p.Metrics = []string{MetricHits}
-	}
-	if rules.dimension != "" && len(p.Dimensions) == 0 {
-		p.Dimensions = []string{rules.dimension}
-	}
-}
-
-// validate states section 4.2 of the service document, with what the family adds to it.
-func (p *statsParams) validate(rules familyRules) error {
-	var bad problems
-	checkNames(&bad, "dimensions", p.Dimensions)
-	if rules.top > 0 && len(p.Dimensions) == 0 {
-		bad.add("dimensions", "of a top-K have a default only by browser, clientip, country, ruleid and severity")
-	}
-	if rules.aggregated {
-		checkNames(&bad, "metrics", p.Metrics)
-		for i, m := range p.Metrics {
-			if m != MetricHits {
-				bad.add(fmt.Sprintf("metrics[%d]", i), "%q is not hits, the only metric", m)
-			}
-		}
-	}
-	p.checkSpan(&bad)
-	switch p.Granularity {
-	case Granularity5Minute, GranularityHour, GranularityDay:
-	case "":
-		if rules.granularity {
-			bad.add("granularity", "is required here")
-		}
-	default:
-		bad.add("granularity", "%q is none of 5minute, hour and day", string(p.Granularity))
-	}
-	if p.Filter != nil {
-		if err := p.Filter.Validate(); err != nil {
-			bad.add("filters", "%v", err)
-		}
-	}
-	for i, s := range p.sort {
-		asked := slices.Contains(p.Dimensions, s.Name) || slices.Contains(p.Metrics, s.Name) ||
-			!rules.aggregated && s.Name == DimEventTimestamp
-		if !asked {
-			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not among the dimensions and metrics asked for", s.Name)
-		}
-	}
-	if p.Limit < 0 {
-		bad.add("limit", "%d is below 0", p.Limit)
-	}
-	return bad.err()
-}
-
-// checkNames refuses lists of names that the comma-separated parameter cannot carry.
-func checkNames(bad *problems, field string, names []string) {
-	if len(names) == 0 {
-		bad.add(field, "is empty")
-	}
-	for i, name := range names {
-		switch {
-		case name == "" || strings.ContainsAny(name, ", "):
-			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is no name", name)
-		case slices.Contains(names[:i], name):
-			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q comes twice", name)
-		}
-	}
-}
-
-// checkSpan compares the times as they are sent, in whole seconds of UTC.
-func (p *statsParams) checkSpan(bad *problems) {
-	if p.Start.IsZero() {
-		bad.add("starttime", "is not set")
-	}
-	if p.End.IsZero() {
-		bad.add("endtime", "is not set")
-	}
-	p.Start, p.End = p.Start.UTC().Truncate(time.Second), p.End.UTC().Truncate(time.Second)
-	checkYear(bad, "starttime", p.Start)
-	checkYear(bad, "endtime", p.End)
-	if !p.Start.IsZero() && !p.End.IsZero() && !p.End.After(p.Start) {
-		bad.add("endtime", "%s is not after starttime %s, in whole seconds", p.End.Format(statsTime), p.Start.Format(statsTime))
-	}
-}
-
-// statsTime is the pattern of service-interface section 4.2; a zone designator would be refused.
-const statsTime = "2006-01-02T15:04:05"
-
-// encode makes the query string.
-func (p *statsParams) encode(d Dialect) (string, error) {
-	p.SortBy = nil
-	for _, s := range p.sort {
-		if s.Descending {
-			s.Name = "-" + s.Name
-		}
-		p.SortBy = append(p.SortBy, s.Name)
-	}
-	values, err := query.Values(p)
-	if err != nil {
-		return "", invalid("query", "%v", err)
-	}
-	values.Set(d.StartTimeParam, p.Start.Format(statsTime))
-	values.Set("endtime", p.End.Format(statsTime))
-	if p.Filter != nil {
-		values.Set("filters", p.Filter.String())
-	}
-	return values.Encode(), nil
-}
-
-// familyRules is what the families differ in.
-type familyRules struct {
-	path        string // base path
-	refused     error  // of a category that the service does not have
-	aggregated  bool   // takes metrics
-	granularity bool   // requires one
-	unlimited   bool   // takes no limit
-	top         int64  // rows at most; 0: no bound
-	dimension   string // default of a top-K; "": not known
+func (q ShapingTopKQuery) params() statsquery.Query {
+	return TrendsQuery{
+		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: q.Limit,
+	}.params()
 }
