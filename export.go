@@ -3,11 +3,12 @@ package webdelivery
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -47,6 +48,18 @@ type cursorState struct {
 	Query    string           `json:"query"`
 	Columns  []string         `json:"columns"`
 	Position *resume.Position `json:"position"`
+	Check    string           `json:"check"` // sum of the rest, as a cursor that was damaged would repeat events
+}
+
+// sum returns what Check must be.
+func (s cursorState) sum() string {
+	s.Check = ""
+	text, err := json.Marshal(s)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 const cursorVersion = 1
@@ -77,12 +90,12 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 	err := json.Unmarshal(b, &state)
 	switch {
 	case err != nil:
-		return invalid("cursor", "%s", decodeReason(err))
+		return invalid("cursor", "is not the JSON of a cursor")
 	case state == nil:
 	case state.Version != cursorVersion:
 		return invalid("cursor", "has version %d, and this SDK reads version %d; begin without a cursor", state.Version, cursorVersion)
-	case state.Position == nil || state.Query == "":
-		return invalid("cursor", "is no cursor of an export")
+	case state.Position == nil || state.Query == "" || state.Check != state.sum():
+		return invalid("cursor", "is damaged, or is not the JSON of a cursor")
 	}
 	c.state = state
 	return nil
@@ -102,15 +115,15 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 	if _, e.err = s.Events.parameters(&e.params); e.err != nil {
 		return e
 	}
-	e.query = e.params.ID()
+	e.query = e.params.ID(s.funnel.service)
 	if from.state == nil {
 		return e
 	}
 	e.columns, e.position = from.state.Columns, from.state.Position.Clone()
 	switch {
 	case from.state.Query != e.query:
-		e.err = invalid("cursor", "belongs to an export with another start, other dimensions or another filter")
-	case from.Rows() > 0 && !from.Time().Before(e.params.End):
+		e.err = invalid("cursor", "belongs to an export of another service or customer, with another start, other dimensions or another filter")
+	case from.Rows() > 0 && from.Time().After(e.params.End):
 		e.err = invalid("cursor", "is at %s, and the span ends before that", from.Time().Format(time.RFC3339Nano))
 	}
 	return e
@@ -118,26 +131,33 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 
 // Cursor returns the position after the last event that [Export.Rows] has yielded. An event counts when it is yielded, so
 // within the loop body the cursor is behind the event of that step: store what came of the event before you store the
-// cursor. Cursor copies the sums of up to two seconds; call it after some thousand events rather than after each.
+// cursor. [Scan] may end with an error for an event that was yielded and that the loop body never sees: after an error of
+// Scan, store the cursor that you took before. Cursor copies the sums of up to two seconds; call it after some thousand
+// events rather than after each.
 func (e *Export) Cursor() Cursor {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err != nil || e.columns == nil {
 		return e.from
 	}
-	return Cursor{&cursorState{cursorVersion, e.query, slices.Clone(e.columns), e.position.Clone()}}
+	state := &cursorState{Version: cursorVersion, Query: e.query, Columns: slices.Clone(e.columns), Position: e.position.Clone()}
+	state.Check = state.sum()
+	return Cursor{state}
 }
 
-// Rows yields the events behind the cursor, in ascending order of their times. A row is valid until the next step. Memory
-// does not grow with the number of events, only with that of two seconds.
+// Rows yields the events behind the cursor, in ascending order of their times. Only an event that arrives late may come
+// up to two seconds out of order. A row is valid until the next step. Memory does not grow with the number of events,
+// only with that of two seconds.
 //
 // If a response breaks, Rows asks again, also if the service is down meanwhile. It yields the error and ends if no new
 // event came for 5 minutes, if the service refuses the request with a status of 400 to 499, or if 4 responses in a row
 // are unusable and bring no new event. A range whose requests fail before a row has arrived ends like any other call.
 //
-// At the end Rows compares the number of events with total_results of the span. If there are more in the span, they
-// arrived late, with times that had been read already: Rows yields an [*IncompleteError] with both numbers. If the
-// service does not sort the events, Rows yields [ErrBadReply].
+// At the end Rows compares the number of events with total_results, up to the second of the last event. If there are more
+// in the span, they arrived late, with times that had been read already: Rows yields an [*IncompleteError], whose Total is
+// the number of events that were read and of those that are missing. Each missing event is reported once. Events of days
+// that are no longer kept do not count. If the service does not sort the events, gives events of another span, or no
+// longer has events that it gave before, Rows yields [ErrBadReply].
 //
 // A later range goes on behind the last event, for example with the events that have arrived since. A second range at the
 // same time yields a [*ValidationError].
@@ -152,107 +172,53 @@ func (e *Export) Rows(ctx context.Context) iter.Seq2[Row, error] {
 			return
 		}
 		defer e.busy.Store(false)
-		r := exportRun{Export: e, ctx: ctx, yield: yield, newest: time.Now()}
-		if err := r.run(); err != nil && !r.stopped {
+		r := exportRun{Export: e, ctx: ctx, yield: yield}
+		r.run = resume.Run{Source: &r, Position: e.position, Start: e.params.Start, End: e.params.End}
+		err := r.run.All()
+		if late, ok := errors.AsType[*resume.MissingError](err); ok {
+			err = &IncompleteError{Got: e.position.Rows(), Total: e.position.Rows() + late.Missing}
+		}
+		if err != nil && !r.stopped {
 			yield(Row{}, err)
 		}
 	}
 }
 
-// exportRun is one range over an export.
+// exportRun is one range over an export: what [resume.Run] reads.
 type exportRun struct {
 	*Export
 
+	run     resume.Run
 	ctx     context.Context //nolint:containedctx // that of the range
 	yield   func(Row, error) bool
 	stopped bool   // by the loop body
 	content []byte // of the last row
-
-	arrived   bool      // a row, in this range
-	newest    time.Time // when the last new row came
-	fruitless int       // requests since then
 }
 
-// run reads to the end. One response that held the whole span proves by its own total that it is complete. After several,
-// the total of the span is asked for. If rows are missing, the rest is read once more, as some may have arrived between.
-func (r *exportRun) run() error {
-	expected := int64(-1)
-	for {
-		alone, err := r.rest()
-		switch {
-		case err != nil || r.stopped || alone:
-			return err
-		case expected >= 0:
-			if got := r.position.Rows(); got < expected {
-				return &IncompleteError{Got: got, Total: expected}
-			}
-			return nil
-		}
-		if expected, err = r.total(time.Time{}); err != nil || r.position.Rows() >= expected {
-			return err
-		}
-	}
-}
-
-// rest reads all that is behind the position. It returns whether one response held the whole span.
-func (r *exportRun) rest() (alone bool, err error) {
-	alone = r.position.Rows() == 0
-	total, err := r.total(r.position.From())
-	if err != nil || total == 0 {
-		return alone, err
-	}
-	limit := r.family.rules.WithHeadroom(total)
-	for {
-		rows := r.position.Rows()
-		err := r.response(limit)
-		if r.stopped || err == nil {
-			return alone, nil
-		}
-		alone = false
-		if err := r.pause(err, r.position.Rows() > rows); err != nil {
-			return false, err
-		}
-	}
-}
-
-// total asks for total_results from a time on; the zero time is the start of the span.
-func (r *exportRun) total(from time.Time) (int64, error) {
-	for {
-		parameters, err := r.parameters(from, 1)
-		if err != nil {
-			return 0, err
-		}
-		one, err := r.family.whole(r.ctx, parameters, nil)
-		if err == nil {
-			return one.Total(), nil
-		}
-		if err := r.pause(err, false); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// parameters returns those of a request for rows from a time on.
-func (r *exportRun) parameters(from time.Time, limit int64) (string, error) {
-	p := r.params
-	if from.After(p.Start) {
-		p.Start = from
-	}
-	p.Limit = limit
-	return r.family.parameters(&p)
-}
-
-// response reads one response and yields what is new of it.
-func (r *exportRun) response(limit int64) error {
-	parameters, err := r.parameters(r.position.From(), limit)
+// Total asks for one row, and returns how many match.
+func (r *exportRun) Total(from, to time.Time) (int64, error) {
+	parameters, err := r.parameters(from, to, 1)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	replay, first := r.position.Replay(), true
-	var unusable error
+	one, err := r.family.whole(r.ctx, parameters, nil)
+	if err != nil {
+		return 0, err
+	}
+	return one.Total(), nil
+}
+
+// Read reads one response and yields what is new of it.
+func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (total int64, err error) {
+	parameters, err := r.parameters(from, r.params.End, limit)
+	if err != nil {
+		return 0, err
+	}
+	first, unusable := true, error(nil)
 	err = r.family.stream(r.ctx, parameters, limit, streaming{all: true}, func(row Row, _ error) bool {
 		if first {
-			first, r.arrived, unusable = false, true, r.checkColumns(row)
+			first, unusable = false, r.checkColumns(row)
+			r.run.Arrived()
 		}
 		isNew := false
 		if unusable == nil {
@@ -261,18 +227,66 @@ func (r *exportRun) response(limit int64) error {
 		r.stopped = isNew && !r.yield(row, nil)
 		return unusable == nil && !r.stopped
 	})
-	if unusable != nil {
-		return &exportError{fmt.Errorf("%w: %w", ErrBadReply, unusable)}
-	}
-	if incomplete := (*IncompleteError)(nil); errors.As(err, &incomplete) {
+	incomplete, short := errors.AsType[*IncompleteError](err)
+	switch {
+	case unusable != nil:
+		return 0, &exportError{fmt.Errorf("%w: %w", ErrBadReply, unusable), true}
+	case short:
 		got := r.position.Rows()
-		err = &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
+		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
+	case err == nil && !r.stopped && replay.Left() > 0 && !from.Before(r.KeptFrom()):
+		return 0, &exportError{fmt.Errorf("%w: %d events that were read before are no longer there", ErrBadReply, replay.Left()), false}
+	default:
+		return 0, err
 	}
-	return err
 }
 
-// exportError is a response of a kind that an export can never use.
-type exportError struct{ err error }
+// Stopped: the loop body wants no more rows.
+func (r *exportRun) Stopped() bool { return r.stopped }
+
+// Limit leaves room for rows that arrive in the meantime, as All does.
+func (r *exportRun) Limit(total int64) int64 { return r.family.rules.WithHeadroom(total) }
+
+// Sleep waits as long as the context of the range.
+func (r *exportRun) Sleep(d time.Duration) error { return waiting.Sleep(r.ctx, d) }
+
+// KeptFrom is an hour late, as the clocks of the service and of this machine may differ.
+func (r *exportRun) KeptFrom() time.Time { return EventsRetention(time.Now().Add(time.Hour)) }
+
+// Judge says what an error means for an export.
+func (r *exportRun) Judge(err error) resume.Fault {
+	own, isOwn := errors.AsType[*exportError](err)
+	e, isError := errors.AsType[*Error](err)
+	status := 0
+	if isError {
+		status = max(e.StatusCode, e.Code)
+	}
+	switch {
+	case r.ctx.Err() != nil, errors.Is(err, ErrInvalid), isOwn && own.final:
+		return resume.Final
+	case !isError, errors.Is(err, ErrBadReply), errors.Is(err, ErrResponseTooLarge):
+		return resume.Unusable
+	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+		return resume.Outage
+	case status >= http.StatusMultipleChoices && status < http.StatusInternalServerError:
+		return resume.Final
+	default:
+		return resume.Outage
+	}
+}
+
+// parameters returns those of a request for rows from a time on, up to another one.
+func (r *exportRun) parameters(from, to time.Time, limit int64) (string, error) {
+	p := r.params
+	p.Start, p.End, p.Limit = from, to, limit
+	return r.family.parameters(&p)
+}
+
+// exportError is a response that an export cannot use.
+type exportError struct {
+	err   error
+	final bool // also the next one would be of no use
+}
 
 func (e *exportError) Error() string           { return e.err.Error() }
 func (e *exportError) Unwrap() error           { return e.err }
@@ -290,59 +304,23 @@ func (r *exportRun) checkColumns(row Row) error {
 	return nil
 }
 
-// take judges a row. If it is new, it counts as handed out.
+// take judges a row. If it is new, it counts as handed out. The sum of a row has its time, not how that is written.
 func (r *exportRun) take(replay *resume.Replay, row Row) (isNew bool, err error) {
-	value, ok := row.Get(DimEventTimestamp)
-	if !ok {
+	column := slices.Index(r.columns, DimEventTimestamp)
+	if column < 0 {
 		return false, errors.New("the rows have no " + DimEventTimestamp)
 	}
-	at, err := value.Time()
-	if err != nil {
+	at, err := row.At(column).Time()
+	switch {
+	case err != nil:
 		return false, fmt.Errorf("%s: %w", DimEventTimestamp, err)
+	case at.Before(r.params.Start), at.After(r.params.End): // an event at the end may belong to it, see open point 33
+		return false, fmt.Errorf("an event of %s is not in the span", at.Format(time.RFC3339Nano))
 	}
-	r.content = row.row.AppendContent(r.content[:0])
+	r.content = binary.BigEndian.AppendUint64(r.content[:0], uint64(at.UnixNano())) //nolint:gosec // all 64 bits are kept
+	r.content = row.row.AppendContent(r.content, column)
 	sum := sha256.Sum256(r.content)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return replay.Take(at, resume.Sum(sum[:]))
-}
-
-// How long an export asks again without a new row: after outages, and after responses that it cannot use.
-const (
-	exportPatience = 5 * time.Minute
-	exportTries    = 3
-)
-
-// pause waits before an export asks again after an error. It returns the error if the export ends with it.
-func (r *exportRun) pause(err error, progress bool) error {
-	var unusable *exportError
-	switch {
-	case r.ctx.Err() != nil, !r.arrived, errors.As(err, &unusable):
-		return err
-	case progress:
-		r.newest, r.fruitless = time.Now(), 0
-	case isRefused(err), isOutage(err) && time.Since(r.newest) > exportPatience, !isOutage(err) && r.fruitless == exportTries:
-		return err
-	}
-	longest := min(waiting.First<<min(r.fruitless, 8), waiting.Slowest)
-	r.fruitless++
-	return waiting.Sleep(r.ctx, longest/2+rand.N(longest/2)) //nolint:gosec // jitter is no secret
-}
-
-// isOutage reports whether the same request may work later: there was no response, or one of 500 and above.
-func isOutage(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && !isRefused(err) && !errors.Is(err, ErrBadReply) && !errors.Is(err, ErrResponseTooLarge)
-}
-
-// isRefused reports whether the service will always refuse the request: with a status of 400 to 499, other than 408 and
-// 429.
-func isRefused(err error) bool {
-	var e *Error
-	if !errors.As(err, &e) {
-		return errors.Is(err, ErrInvalid)
-	}
-	status := max(e.StatusCode, e.Code)
-	return status >= http.StatusBadRequest && status < http.StatusInternalServerError &&
-		status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
 }

@@ -274,7 +274,8 @@ func TestRequestsOfAnExport(t *testing.T) {
 		require.NoError(e, err)
 		assert.Equal(e, []string{"12:00:03.000 new"}, names, "a later range goes on")
 		const later = "&sortby=event_timestamp_ms&starttime=2026-11-20T12%3A00%3A01"
-		assert.Equal(e, []string{query + "1" + later, query + "1021" + later, query + "1" + sorted}, e.service.requests)
+		const upTo = "dimensions=rule_id&endtime=2026-11-20T12%3A00%3A03&limit="
+		assert.Equal(e, []string{query + "1" + later, query + "1021" + later, upTo + "1" + sorted}, e.service.requests)
 	})
 }
 
@@ -446,7 +447,7 @@ func TestTheContextEndsAnExport(t *testing.T) {
 // What is wrong with the arguments of an export is said when it is read, and nothing is sent.
 func TestArgumentsOfAnExport(t *testing.T) {
 	t.Parallel()
-	inExport(t, eventsOf(2, 2), func(e *anExport) {
+	inExport(t, eventsOf(3, 2), func(e *anExport) {
 		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
 		_, err := e.read(export, math.MaxInt)
 		require.NoError(e, err)
@@ -505,18 +506,268 @@ func TestStoredCursors(t *testing.T) {
 	assert.Zero(t, cursor)
 	assert.Zero(t, cursor.Rows())
 	assert.Zero(t, cursor.Time())
-	for text, ok := range map[string]bool{
-		`{"version":1,"query":"a","columns":["b"],"position":{"rows":0}}`:  true,
-		`{"version":2,"query":"a","columns":["b"],"position":{"rows":0}}`:  false,
-		`{"version":1,"columns":["b"],"position":{"rows":0}}`:              false,
-		`{"version":1,"query":"a","columns":["b"]}`:                        false,
-		`{"version":1,"query":"a","columns":["b"],"position":{"rows":-1}}`: false,
-		`{}`: false, `7`: false, `[]`: false,
+	for _, text := range []string{
+		`{"version":2,"query":"a","columns":["b"],"position":{"rows":0}}`, `{"version":1,"columns":["b"],"position":{"rows":0}}`,
+		`{"version":1,"query":"a","columns":["b"]}`, `{"version":1,"query":"a","columns":["b"],"position":{"rows":-1}}`, `{}`, `7`, `[]`,
 	} {
-		if err := json.Unmarshal([]byte(text), &cursor); ok {
-			require.NoError(t, err, text)
-		} else {
-			require.ErrorIs(t, err, webdelivery.ErrInvalid, text)
-		}
+		require.ErrorIs(t, json.Unmarshal([]byte(text), &cursor), webdelivery.ErrInvalid, text)
 	}
+}
+
+// A cursor of which one character was changed is refused, or is the same cursor.
+func TestDamagedCursors(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(3, 4), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		_, err := e.read(export, math.MaxInt)
+		require.NoError(e, err)
+		stored, err := json.Marshal(export.Cursor())
+		require.NoError(e, err)
+		for i := range stored {
+			for _, changed := range []byte{'0', 'A', stored[i] ^ 1} {
+				damaged := slices.Clone(stored)
+				damaged[i] = changed
+				var cursor webdelivery.Cursor
+				if json.Unmarshal(damaged, &cursor) == nil {
+					again, err := json.Marshal(cursor)
+					require.NoError(e, err)
+					assert.JSONEq(e, string(stored), string(again), "%s", damaged)
+				}
+			}
+		}
+	})
+}
+
+// What is wrong with a source is never taken for the end of the events.
+func TestWhatAnExportDoesNotBelieve(t *testing.T) {
+	t.Parallel()
+	const head = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[`
+	brokenOff := func(rows string) (string, bool) { return head + rows, true }
+	whole := func(rows string, total int) (string, bool) {
+		return fmt.Sprintf(`%s%s],"total_results":%d}`, head, rows, total), true
+	}
+	const a, b, c = `["2026-11-20T12:00:01","a"]`, `["2026-11-20T12:00:02.5","b"]`, `["2026-11-20T12:00:09","c"]`
+	for name, tc := range map[string]struct {
+		body func(request int) (string, bool)
+		got  string
+		is   error // nil: none; an *IncompleteError with its numbers
+	}{
+		"a replica that has nothing after a break": {func(n int) (string, bool) {
+			if n == 0 {
+				return whole(a, 3)
+			} else if n == 1 {
+				return brokenOff(a + "," + b + ",[")
+			}
+			return whole("", 0)
+		}, "a b", webdelivery.ErrBadReply},
+		"a replica that lacks events that have been read": {func(n int) (string, bool) {
+			if n == 0 {
+				return whole(a, 3)
+			} else if n == 1 {
+				return brokenOff(a + "," + b + ",[")
+			}
+			return whole(c, 1)
+		}, "a b c", nil},
+		"fewer events than were announced": {func(n int) (string, bool) {
+			if n == 0 {
+				return whole(a, 9)
+			} else if n == 1 {
+				return brokenOff(a + "," + b + ",[")
+			}
+			return whole(a+","+b+","+c, 3)
+		}, "a b c", &webdelivery.IncompleteError{Got: 3, Total: 9}},
+		"the time is written in another way after a break": {func(n int) (string, bool) {
+			if n == 1 {
+				return brokenOff(a + "," + b + ",[")
+			} else if n == 3 { // before the second of c
+				return whole(a, 2)
+			}
+			return whole(`["2026-11-20 12:00:01.000","a"],["2026-11-20 12:00:02.500","b"],`+c, 3)
+		}, "a b c", nil},
+		"events before the span": {func(int) (string, bool) { return whole(`["2026-11-20T11:59:59.999","x"]`, 1) }, "", webdelivery.ErrBadReply},
+		"events behind the span": {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00.001","x"]`, 1) }, "", webdelivery.ErrBadReply},
+		"an event at its end":    {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00","x"]`, 1) }, "x", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inExport(t, nil, func(e *anExport) {
+				time.Sleep(time.Until(exported)) // now is the day of the events, so that they are kept
+				e.service.body = func(n int, _ string) (string, bool) { return tc.body(n) }
+				names, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
+				for i := range names {
+					_, names[i], _ = strings.Cut(names[i], " ")
+				}
+				want, incomplete := (*webdelivery.IncompleteError)(nil), (*webdelivery.IncompleteError)(nil)
+				switch {
+				case tc.is == nil:
+					require.NoError(e, err)
+				case errors.As(tc.is, &want):
+					require.ErrorAs(e, err, &incomplete)
+					assert.Equal(e, want, incomplete)
+				default:
+					require.ErrorIs(e, err, tc.is)
+				}
+				assert.Equal(e, tc.got, strings.TrimSpace(strings.Join(slices.Compact(names), " ")))
+			})
+		})
+	}
+}
+
+// Two events of the same time whose texts differ only in what is no text are two events.
+func TestEventsThatDifferInBrokenTexts(t *testing.T) {
+	t.Parallel()
+	inExport(t, nil, func(e *anExport) {
+		const head = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[`
+		row := func(text string) string { return `["2026-11-20T12:00:01","` + text + `"]` }
+		bodies := []string{head + row("/\xff") + ",[", head + row("/\xfe") + "," + row("/\xff") + `],"total_results":2}`}
+		e.service.body = func(n int, query string) (string, bool) {
+			if strings.Contains(query, "endtime=2026-11-20") {
+				return head + `],"total_results":0}`, true // before the second of the events
+			} else if strings.Contains(query, "limit=1&") {
+				return head + row("/\xff") + `],"total_results":2}`, true
+			}
+			return bodies[min(n-1, 1)], true
+		}
+		var raw []string
+		for row, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}).Rows(e.Context()) {
+			require.NoError(e, err)
+			raw = append(raw, string(row.At(1).Raw()))
+		}
+		assert.Equal(e, []string{"\"/\xff\"", "\"/\xfe\""}, raw)
+	})
+}
+
+// New events do not hide that others arrived late. A late event is reported once, also to a later process.
+func TestNewEventsDoNotHideLateOnes(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(20, 10), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		_, err := e.read(export, 150)
+		require.NoError(e, err)
+		e.service.events = append(e.service.events, anEvent{exported.Add(3 * time.Second), "late"})
+		slices.SortStableFunc(e.service.events, func(a, b anEvent) int { return a.at.Compare(b.at) })
+		added := 0
+		e.service.status = func(int) int { // with each request there is a new event
+			added++
+			e.service.events = append(e.service.events, anEvent{exported.Add(time.Minute + time.Duration(added)*time.Second), "new"})
+			return http.StatusOK
+		}
+		_, err = e.read(export, math.MaxInt)
+		var incomplete *webdelivery.IncompleteError
+		require.ErrorAs(e, err, &incomplete)
+		assert.Equal(e, int64(1), incomplete.Total-incomplete.Got)
+
+		stored, err := json.Marshal(export.Cursor())
+		require.NoError(e, err)
+		var cursor webdelivery.Cursor
+		require.NoError(e, json.Unmarshal(stored, &cursor))
+		later := e.client.Stats.NewExport(e.query, cursor)
+		_, err = e.read(later, math.MaxInt)
+		require.NoError(e, err, "it has been reported")
+		e.service.events = append(e.service.events, anEvent{exported.Add(4 * time.Second), "late too"})
+		slices.SortStableFunc(e.service.events, func(a, b anEvent) int { return a.at.Compare(b.at) })
+		_, err = e.read(later, math.MaxInt)
+		require.ErrorAs(e, err, &incomplete)
+		assert.Equal(e, int64(1), incomplete.Total-incomplete.Got)
+	})
+}
+
+// The service forgets old days while an export goes on from day to day. Late events of the days that it has are reported.
+func TestAnExportBeyondTheRetention(t *testing.T) {
+	t.Parallel()
+	inExport(t, nil, func(e *anExport) {
+		day := func(n int) time.Time { return exported.AddDate(0, 0, n) }
+		for n := range 10 {
+			for second := range 5 {
+				e.service.events = append(e.service.events, anEvent{day(n).Add(time.Duration(second) * time.Second), fmt.Sprint(n, second)})
+			}
+		}
+		all := e.service.events
+		var cursor webdelivery.Cursor
+		for n := range 10 {
+			now := day(n).Add(time.Hour)
+			time.Sleep(time.Until(now))
+			e.service.events = slices.DeleteFunc(slices.Clone(all), func(event anEvent) bool {
+				return event.at.Before(webdelivery.EventsRetention(now)) || event.at.After(now)
+			})
+			e.query.End = now
+			export := e.client.Stats.NewExport(e.query, cursor)
+			names, err := e.read(export, math.MaxInt)
+			if n == 8 {
+				var incomplete *webdelivery.IncompleteError
+				require.ErrorAs(e, err, &incomplete)
+				assert.Equal(e, int64(1), incomplete.Total-incomplete.Got)
+			} else {
+				require.NoError(e, err)
+			}
+			assert.Len(e, names, 5)
+			cursor = export.Cursor()
+			if n == 7 {
+				all = append(all, anEvent{day(7).Add(-time.Hour), "late"})
+				slices.SortStableFunc(all, func(a, b anEvent) int { return a.at.Compare(b.at) })
+			}
+		}
+	})
+}
+
+// A cursor belongs to a service and a customer.
+func TestACursorOfAnotherCustomer(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(2, 2), func(e *anExport) {
+		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
+		_, err := e.read(export, math.MaxInt)
+		require.NoError(e, err)
+		for _, at := range [][2]string{{"https://api.example.com", "umbrella"}, {"https://api.example.org", customer}} {
+			other, err := webdelivery.NewClient(at[0], at[1], webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+			require.NoError(e, err)
+			_, err = e.read(other.Stats.NewExport(e.query, export.Cursor()), 1)
+			require.ErrorIs(e, err, webdelivery.ErrInvalid)
+		}
+		same, err := webdelivery.NewClient("https://API.example.com:443/", customer, webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(&http.Client{Transport: e.service}))
+		require.NoError(e, err)
+		_, err = e.read(same.Stats.NewExport(e.query, export.Cursor()), 1)
+		require.NoError(e, err)
+	})
+}
+
+// More events than a limit has room for arrive at once.
+func TestABurst(t *testing.T) {
+	t.Parallel()
+	inExport(t, nil, func(e *anExport) {
+		e.service.events = []anEvent{{exported, "first"}}
+		e.service.status = func(n int) int {
+			if n == 1 {
+				for i := range 3000 {
+					e.service.events = append(e.service.events, anEvent{exported.Add(time.Second), strconv.Itoa(i)})
+				}
+			}
+			return http.StatusOK
+		}
+		names, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
+		require.NoError(e, err)
+		assert.Len(e, names, 3001)
+	})
+}
+
+// Patience begins with the last new event, however long its response took.
+func TestPatienceBeginsWithTheLastEvent(t *testing.T) {
+	t.Parallel()
+	inExport(t, eventsOf(10, 10), func(e *anExport) {
+		e.service.status = func(n int) int {
+			if n >= 3 && n < 20 {
+				return http.StatusServiceUnavailable
+			}
+			return http.StatusOK
+		}
+		e.service.body = func(n int, _ string) (string, bool) {
+			return `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[["2026-11-20T12:00:00.000","0"],[`, n == 1
+		}
+		rows := 0
+		for _, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}).Rows(e.Context()) {
+			require.NoError(e, err)
+			time.Sleep(10 * time.Second)
+			rows++
+		}
+		assert.Equal(e, 100, rows)
+	})
 }

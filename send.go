@@ -79,6 +79,7 @@ type funnel struct {
 	gate      *transport.Gate
 	maxBody   int64 // bytes of a response that is read whole
 	dialect   Dialect
+	service   string // which service and customer, in the one spelling of the host
 
 	strictTexts bool // of statistics
 }

@@ -2,7 +2,7 @@
 // of the last two seconds, as sums, because a request can only begin at a whole second and rows of the same time may come
 // in another order.
 //
-// It knows times and sums of rows. It must not know requests, responses, or what a row holds.
+// It knows times, sums and numbers of rows. It must not know HTTP, or what a row holds.
 //
-// Entry points: [Position], [Position.Replay], [Replay.Take].
+// Entry points: [Run.All], [Source], [Position], [Replay.Take].
 package resume

@@ -17,12 +17,30 @@ type Position struct {
 	rows   int64
 	last   time.Time // the latest time of a row
 	recent recent    // the rows of that second and of the one before
+	days   map[int64]int64
+	missed int64 // rows that are known to have arrived late
 }
 
-// recent counts rows by their sums: rows of one second, and of the second before. Rows with the same content are possible.
-type recent [2]map[Sum]int
+// keptDays is how many days back rows are counted by their day: more than a service keeps events.
+const keptDays = 8
+
+func dayOf(at time.Time) int64 { return at.Truncate(24*time.Hour).Unix() / (24 * 60 * 60) }
+
+// sums counts rows by their sums. Rows with the same content are possible.
+type sums map[Sum]int
+
+func (s sums) count() (n int64) {
+	for _, times := range s {
+		n += int64(times)
+	}
+	return n
+}
+
+// recent has the rows of one second, and of the second before.
+type recent [2]sums
 
 func (r recent) clone() recent { return recent{maps.Clone(r[0]), maps.Clone(r[1])} }
+func (r recent) count() int64  { return r[0].count() + r[1].count() }
 
 // Rows returns the number of rows that have been handed out.
 func (p *Position) Rows() int64 { return p.rows }
@@ -41,7 +59,17 @@ func (p *Position) From() time.Time {
 
 // Clone returns a copy that stays as it is.
 func (p *Position) Clone() *Position {
-	return &Position{p.rows, p.last, p.recent.clone()}
+	return &Position{p.rows, p.last, p.recent.clone(), maps.Clone(p.days), p.missed}
+}
+
+// since returns the number of rows from the beginning of a day on, which is not more than keptDays before the last row.
+func (p *Position) since(day time.Time) (rows int64) {
+	for d, n := range p.days {
+		if d >= dayOf(day) {
+			rows += n
+		}
+	}
+	return rows
 }
 
 // secondsAgo returns how many whole seconds before that of the last row a time lies; below 0 for a later one.
@@ -60,6 +88,13 @@ func (p *Position) add(at time.Time, sum Sum) {
 	}
 	p.rows++
 	p.recent[p.secondsAgo(at)][sum]++
+	if p.days == nil {
+		p.days = map[int64]int64{}
+	}
+	day := dayOf(at)
+	if p.days[day]++; p.days[day] == 1 {
+		maps.DeleteFunc(p.days, func(d, _ int64) bool { return d <= day-keptDays })
+	}
 }
 
 // stored is a Position as JSON.
@@ -67,11 +102,14 @@ type stored struct {
 	Rows   int64     `json:"rows"`
 	Last   time.Time `json:"last,omitzero"`
 	Recent [2][]byte `json:"recent,omitzero"` // sums one behind the other, of a row that came n times n of them
+
+	Days   map[int64]int64 `json:"days,omitempty"` // rows of each day, by its number from 1970
+	Missed int64           `json:"missed,omitempty"`
 }
 
 // MarshalJSON stores the position.
 func (p *Position) MarshalJSON() ([]byte, error) {
-	s := stored{Rows: p.rows, Last: p.last}
+	s := stored{Rows: p.rows, Last: p.last, Days: p.days, Missed: p.missed}
 	for i, counts := range p.recent {
 		for _, sum := range slices.SortedFunc(maps.Keys(counts), func(a, b Sum) int { return slices.Compare(a[:], b[:]) }) {
 			for range counts[sum] {
@@ -88,7 +126,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	read := Position{rows: s.Rows, last: s.Last.UTC(), recent: recent{{}, {}}}
+	read := Position{rows: s.Rows, last: s.Last.UTC(), recent: recent{{}, {}}, days: s.Days, missed: s.Missed}
 	if s.Rows < 0 || (s.Rows == 0) != s.Last.IsZero() {
 		return fmt.Errorf("%d rows until %v", s.Rows, s.Last)
 	}
@@ -102,8 +140,12 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 			known++
 		}
 	}
-	if known > s.Rows || s.Rows > 0 && len(s.Recent[0]) == 0 {
-		return fmt.Errorf("%d rows, and %d sums of rows", s.Rows, known)
+	counted := int64(0)
+	for _, n := range s.Days {
+		counted += n
+	}
+	if known > s.Rows || counted > s.Rows || s.Missed < 0 || s.Rows > 0 && len(s.Recent[0]) == 0 {
+		return fmt.Errorf("%d rows, %d of them of known days, and %d sums of rows", s.Rows, counted, known)
 	}
 	*p = read
 	return nil

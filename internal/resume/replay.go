@@ -43,3 +43,6 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	r.position.add(at, sum)
 	return true, nil
 }
+
+// Left returns how many rows that were handed out before should have come again, and did not.
+func (r *Replay) Left() int64 { return r.left.count() }

@@ -1,6 +1,7 @@
 package resume_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +17,7 @@ import (
 
 // row is a row at so many milliseconds after a full second, with a name that is its content.
 type row struct {
-	ms   int
+	ms   int64
 	name string
 }
 
@@ -101,7 +102,7 @@ func TestWhereToAskAgain(t *testing.T) {
 	var p resume.Position
 	assert.Zero(t, p.From())
 	assert.Zero(t, p.Last())
-	for ms, want := range map[int]int{1: -1000, 999: -1000, 1000: 0, 61_700: 60_000} {
+	for ms, want := range map[int64]int64{1: -1000, 999: -1000, 1000: 0, 61_700: 60_000} {
 		p := resume.Position{}
 		read(t, &p, row{ms, "a"})
 		assert.Equal(t, row{ms: want}.at(), p.From())
@@ -147,7 +148,7 @@ func TestMemoryIsThatOfTwoSeconds(t *testing.T) {
 	size := func(seconds, perSecond int) int {
 		rows := make([]row, 0, seconds*perSecond)
 		for i := range seconds * perSecond {
-			rows = append(rows, row{i * 1000 / perSecond, string(rune('a'+i%26)) + time.Duration(i).String()})
+			rows = append(rows, row{int64(i * 1000 / perSecond), string(rune('a'+i%26)) + time.Duration(i).String()})
 		}
 		p = resume.Position{}
 		read(t, &p, rows...)
@@ -196,14 +197,14 @@ func TestEachRowOnce(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		rows := make([]row, 200)
 		for i := range rows {
-			rows[i] = row{random.IntN(20) * 250, string(rune('a' + random.IntN(5)))}
+			rows[i] = row{random.Int64N(20) * 250, string(rune('a' + random.IntN(5)))}
 		}
 		var p resume.Position
 		var got []row
 		for complete := false; !complete; {
 			response := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.at().Before(p.From()) })
 			random.Shuffle(len(response), func(i, j int) { response[i], response[j] = response[j], response[i] })
-			slices.SortStableFunc(response, func(a, b row) int { return a.ms - b.ms })
+			slices.SortStableFunc(response, func(a, b row) int { return cmp.Compare(a.ms, b.ms) })
 			broken := random.IntN(2 * len(response))
 			complete = broken >= len(response)
 			replay := p.Replay()

@@ -105,13 +105,20 @@ func (r Row) JSON() []byte {
 	return append(text, ']')
 }
 
-// AppendContent appends what the values of the row hold. Rows of the same columns have the same content if and only if all
-// their values are of the same kind and text. How a text is escaped makes no difference.
-func (r Row) AppendContent(b []byte) []byte {
+// AppendContent appends what the values of the row hold, but for those of one column. Rows of the same columns have the same
+// content if and only if all other values are of the same kind and text. How a text is escaped makes no difference, unless
+// a part of it is no text: then the value counts as it came.
+func (r Row) AppendContent(b []byte, without int) []byte {
 	for i := range r.Len() {
+		if i == without {
+			continue
+		}
 		value := r.At(i)
-		text := value.text()
-		b = append(b, byte(jsontext.Value(value.raw).Kind()))
+		kind, text := byte(jsontext.Value(value.raw).Kind()), value.text()
+		if value.isBroken() {
+			kind, text = 'b', value.raw
+		}
+		b = append(b, kind)
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
 	return b

@@ -72,6 +72,11 @@ func isWhole(text []byte) bool {
 	return wire.PlainText(text, 0) == len(text) || bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text)
 }
 
+// isBroken reports whether a part of a text is no text, so that U+FFFD replaces it.
+func (v Value) isBroken() bool {
+	return v.isText() && !isWhole(v.inner()) && !jsontext.Value(v.raw).IsValid()
+}
+
 // String returns the text of a text value, the digits of a number, "true", "false", or "" for null.
 func (v Value) String() string { return string(v.text()) }
 

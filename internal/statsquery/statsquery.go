@@ -46,10 +46,10 @@ func (q Query) Clone() Query {
 	return q
 }
 
-// ID identifies a query that [Family.Encode] has accepted, whatever its end is.
-func (q Query) ID() string {
+// ID identifies a query of a service that [Family.Encode] has accepted, whatever its end is.
+func (q Query) ID(service string) string {
 	q.End = q.Start
-	sum := sha256.Sum256([]byte(q.encode("starttime")))
+	sum := sha256.Sum256([]byte(service + "?" + q.encode("starttime")))
 	return hex.EncodeToString(sum[:16])
 }
 

@@ -294,20 +294,23 @@ func TestFinest(t *testing.T) {
 // stay.
 func TestID(t *testing.T) {
 	t.Parallel()
+	service := "https://api.example.com"
 	id := func(change func(*statsquery.Query)) string {
 		q := statsquery.Query{
 			Dimensions: []string{"rule_id"}, Start: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), End: end,
 			SortBy: []statsquery.Sort{{Name: "event_timestamp_ms"}},
 		}
 		change(&q)
-		return q.ID()
+		return q.ID(service)
 	}
-	const want = "55dc8822a149304927245bd01e3282c5" // sha256sum of the query string with the start as endtime
+	const want = "7c4798e317c804c32ede46fb9663f3de" // sha256sum of service, ? and the query string with the start as endtime
 	assert.Equal(t, want, id(func(*statsquery.Query) {}))
 	assert.Equal(t, want, id(func(q *statsquery.Query) { q.End = q.End.Add(time.Hour) }))
 	assert.NotEqual(t, want, id(func(q *statsquery.Query) { q.Start = q.Start.Add(time.Second) }))
 	assert.NotEqual(t, want, id(func(q *statsquery.Query) { q.Filter = filter("a==1") }))
 	assert.NotEqual(t, want, id(func(q *statsquery.Query) { q.Dimensions = []string{"domain"} }))
+	service = "https://api.example.org"
+	assert.NotEqual(t, want, id(func(*statsquery.Query) {}))
 }
 
 // A clone shares nothing that the caller may change.
