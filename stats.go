@@ -281,9 +281,14 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit int64, s streaming, yield func(Row, error) bool) error {
 	var in *rowjson.Reader
 	found := false
+	var echo QueryEcho
 	cl := getCall(f.rules.Path+"/data", parameters)
 	cl.Begin = func(body io.Reader) (int, error) {
-		in = rowjson.NewReader(body, f.reading())
+		config := f.reading()
+		if s.all {
+			config.Query = &echo
+		}
+		in = rowjson.NewReader(body, config)
 		found = in.Next()
 		return in.EnvelopeCode(), in.Err()
 	}
@@ -307,6 +312,9 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 		return newError(r.Refused(code, words))
 	case in.Err() != nil:
 		return r.broken(in.Err())
+	}
+	if echo.Limit > 0 {
+		limit = min(limit, echo.Limit) // the service bounds it
 	}
 	err = f.complete(in, limit, s.all)
 	if err == nil {

@@ -34,14 +34,14 @@ func (f Fields) Names(t reflect.Type, without string) []string {
 	return names
 }
 
-// tagged lists the fields with the tag.
+// tagged lists the fields with the tag. A tag of - means none, as in encoding/json.
 func (f Fields) tagged(t reflect.Type) []reflect.StructField {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
 	var tagged []reflect.StructField
 	for _, field := range reflect.VisibleFields(t) {
-		if field.Tag.Get(f.Tag) != "" {
+		if column := field.Tag.Get(f.Tag); column != "" && column != "-" {
 			tagged = append(tagged, field)
 		}
 	}

@@ -37,6 +37,13 @@ func (f Fields) storeFor(field reflect.Value) store {
 		return store{set: func(v Value) (err error) { *p, err = v.addr(known); return err }}
 	case *netip.Prefix:
 		return store{set: func(v Value) (err error) { *p, err = netip.ParsePrefix(v.String()); return err }}
+	case *netip.AddrPort:
+		return store{set: func(v Value) (err error) {
+			if *p, err = netip.ParseAddrPort(v.String()); err == nil && v.isBroken() {
+				err = v.isNo("IP address with a port")
+			}
+			return err
+		}}
 	case encoding.TextUnmarshaler:
 		return store{set: func(v Value) error {
 			field.SetZero() // it may keep parts of the value before, which was returned
@@ -137,6 +144,9 @@ func storeBool(field reflect.Value) store {
 
 // storePointer creates a new target for each value, because the row before may still be in use.
 func (f Fields) storePointer(field reflect.Value) store {
+	if to := field.Type().Elem(); to.Kind() == reflect.Pointer && to.Name() != "" { // it may lead to itself
+		return store{}
+	}
 	target := reflect.New(field.Type().Elem()).Elem()
 	inner := f.storeFor(target)
 	if inner.set == nil {

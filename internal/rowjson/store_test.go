@@ -197,3 +197,41 @@ func TestValuesThatDoNotFitTheirField(t *testing.T) {
 		}
 	}
 }
+
+// itself is a pointer type that leads to itself.
+type itself *itself
+
+// What no value can be read into is refused, however it is built, and a tag of - is none.
+func TestTargetsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	fields := rowjson.Fields{Tag: "column", Value: func(any) *rowjson.Value { return nil }}
+	_, err := fields.Target(&struct {
+		A itself `column:"a"`
+	}{})
+	require.ErrorContains(t, err, "field A")
+	_, err = fields.Target(&struct {
+		A chan int `column:"-"`
+		B string   `column:"b"`
+	}{})
+	require.NoError(t, err)
+}
+
+// An address whose zone holds what is no text is no address.
+func TestBrokenTextsInZones(t *testing.T) {
+	t.Parallel()
+	for _, zone := range []string{"\xff", `\ud800`, "eth0\xc3"} {
+		reader := rowjson.NewReader(strings.NewReader(`{"columns":[{"name":"a"},{"name":"b"}],"rows":[["fe80::1%`+zone+`","[fe80::1%`+zone+`]:80"]],"total_results":1}`), rowjson.Config{
+			Limit: rowjson.Limit{Bytes: 1 << 20}, Redactor: wordRedactor{},
+		})
+		require.True(t, reader.Next())
+		_, err := reader.Row().At(0).Addr()
+		require.Error(t, err)
+		var target struct {
+			B netip.AddrPort `column:"b"`
+		}
+		fields := rowjson.Fields{Tag: "column", Value: func(any) *rowjson.Value { return nil }}
+		into, err := fields.Target(&target)
+		require.NoError(t, err)
+		require.NotNil(t, into.Store(reader.Row()))
+	}
+}

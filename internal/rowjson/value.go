@@ -159,7 +159,7 @@ func (v Value) addr(known *texts) (netip.Addr, error) {
 		if addr, ok := plainIPv4(v.inner()); ok {
 			return addr, nil
 		}
-		if addr, err := netip.ParseAddr(known.of(v)); err == nil {
+		if addr, err := netip.ParseAddr(known.of(v)); err == nil && !v.isBroken() { // a zone may hold any text
 			return addr, nil
 		}
 	}
