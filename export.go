@@ -317,7 +317,7 @@ func (r *exportRun) take(replay *resume.Replay, row Row) (isNew bool, err error)
 	case at.Before(r.params.Start), at.After(r.params.End): // an event at the end may belong to it, see open point 33
 		return false, fmt.Errorf("an event of %s is not in the span", at.Format(time.RFC3339Nano))
 	}
-	r.content = binary.BigEndian.AppendUint64(r.content[:0], uint64(at.UnixNano())) //nolint:gosec // all 64 bits are kept
+	r.content = binary.BigEndian.AppendUint64(r.content[:0], uint64(at.UnixNano()))
 	r.content = row.row.AppendContent(r.content, column)
 	sum := sha256.Sum256(r.content)
 	r.mu.Lock()

@@ -553,25 +553,28 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 		is   error // nil: none; an *IncompleteError with its numbers
 	}{
 		"a replica that has nothing after a break": {func(n int) (string, bool) {
-			if n == 0 {
+			switch n {
+			case 0:
 				return whole(a, 3)
-			} else if n == 1 {
+			case 1:
 				return brokenOff(a + "," + b + ",[")
 			}
 			return whole("", 0)
 		}, "a b", webdelivery.ErrBadReply},
 		"a replica that lacks events that have been read": {func(n int) (string, bool) {
-			if n == 0 {
+			switch n {
+			case 0:
 				return whole(a, 3)
-			} else if n == 1 {
+			case 1:
 				return brokenOff(a + "," + b + ",[")
 			}
 			return whole(c, 1)
 		}, "a b c", nil},
 		"fewer events than were announced": {func(n int) (string, bool) {
-			if n == 0 {
+			switch n {
+			case 0:
 				return whole(a, 9)
-			} else if n == 1 {
+			case 1:
 				return brokenOff(a + "," + b + ",[")
 			}
 			return whole(a+","+b+","+c, 3)

@@ -17,11 +17,11 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 	return nil
 }}
 
-// Scan reads rows into structs (service-interface section 2.4): a field with a tag `stats:"name"` takes the value of that
-// column; fields without one, or with a tag of -, are left alone. A field can be a string, a bool, any integer or float,
-// time.Time, netip.Addr, netip.Prefix, json.Number, [Value], whatever implements encoding.TextUnmarshaler, or a pointer to
-// one of these, which is nil for null. An integer or a float also takes a number in quotes, written as JSON writes it; a json.Number does
-// not. A bool takes true and false, in quotes too, and nothing else.
+// Scan reads rows into structs (service-interface section 2.4): a field with a tag `stats:"name"` takes the value of
+// that column; fields without one, or with a tag of -, are left alone. A field can be a string, a bool, any integer or
+// float, time.Time, netip.Addr, netip.Prefix, json.Number, [Value], whatever implements encoding.TextUnmarshaler, or a
+// pointer to one of these, which is nil for null. An integer or a float also takes a number in quotes, written as JSON
+// writes it; a json.Number does not. A bool takes true and false, in quotes too, and nothing else.
 //
 //	type Event struct {
 //		Time time.Time  `stats:"event_timestamp_ms"`

@@ -69,8 +69,8 @@ type Run struct {
 // Arrived notes that a response has brought a row, new or known. Before that, a run ends with the first error.
 func (r *Run) Arrived() { r.arrived = true }
 
-// All reads to the end and checks that no row is missing. It returns a [*MissingError] if rows arrived late. These count as
-// reported, and the next run does not report them again.
+// All reads to the end and checks that no row is missing. It returns a [*MissingError] if rows arrived late. These count
+// as reported, and the next run does not report them again.
 func (r *Run) All() error {
 	r.newest = time.Now()
 	for again := false; ; again = true {

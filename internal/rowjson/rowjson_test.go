@@ -505,8 +505,10 @@ func TestContentOfRows(t *testing.T) {
 	}
 	assert.Equal(t, content(`["a/b",1]`), content(` [ "\u0061\/b" , 1 ] `))
 	known := map[string]string{}
-	for _, row := range []string{`["a","bc"]`, `["ab","c"]`, `["",""]`, `["",null]`, `[null,""]`, `["1",1]`, `[1,"1"]`, `[1,1]`, `[true,1]`, `["true",1]`,
-		"[\"/\xff\",1]", "[\"/\xfe\",1]", `["/\ud800",1]`, `["/\ufffd",1]`} {
+	for _, row := range []string{
+		`["a","bc"]`, `["ab","c"]`, `["",""]`, `["",null]`, `[null,""]`, `["1",1]`, `[1,"1"]`, `[1,1]`, `[true,1]`, `["true",1]`,
+		"[\"/\xff\",1]", "[\"/\xfe\",1]", `["/\ud800",1]`, `["/\ufffd",1]`,
+	} {
 		assert.True(t, strings.HasPrefix(content(row), "before"))
 		assert.NotContains(t, known, content(row), row)
 		known[content(row)] = row
