@@ -20,10 +20,11 @@ import (
 // none, so a new tie is a decision, and nothing that the SDK stands on can come to know the SDK.
 var mayKnow = map[string][]string{
 	".": {
-		"internal/address", "internal/batch", "internal/ipset", "internal/listguard", "internal/listorder", "internal/pace",
-		"internal/paging", "internal/redact", "internal/resume", "internal/rowjson", "internal/statsquery", "internal/transport",
-		"internal/usercode", "internal/waiting", "internal/wire", "filters",
+		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listguard",
+		"internal/listorder", "internal/pace", "internal/paging", "internal/redact", "internal/resume", "internal/rowjson",
+		"internal/statsquery", "internal/transport", "internal/usercode", "internal/waiting", "internal/wire", "filters",
 	},
+	"internal/applying":    {"internal/ipset", "internal/listorder", "internal/redact", "internal/usercode"},
 	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},
 	"internal/paging":      {"internal/wire"},
