@@ -1,22 +1,17 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/webdelivery/webdelivery-go/internal/purgewire"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // PurgeService takes content out of the caches (service-interface section 4.4). It is [Client.Purge], and safe for
@@ -95,35 +90,7 @@ type Transaction struct {
 
 // Pending tells whether the purge is still in progress: PENDING in any letter case. Every other status is an end
 // (service-interface section 3, open point 9).
-func (t *Transaction) Pending() bool { return strings.EqualFold(t.TransactionStatus, "PENDING") }
-
-// endedBadly judges a transaction that is no longer pending (open point 9).
-func (t *Transaction) endedBadly() bool {
-	if t.Code >= http.StatusBadRequest {
-		return true
-	}
-	status := strings.ToUpper(t.TransactionStatus)
-	for _, word := range []string{"FAIL", "ERROR", "ABORT", "CANCEL", "REJECT"} {
-		if strings.Contains(status, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// wireTransaction is the status as the service sends it: epoch seconds, negative while there is no end yet.
-type wireTransaction struct {
-	Code                wire.Code `json:"code"`
-	Description         string    `json:"description"`
-	TransactionID       wire.Int  `json:"transaction_id"`
-	TransactionResponse struct {
-		BeginTS                      wire.Int `json:"begin_ts"`
-		EndTS                        wire.Int `json:"end_ts"`
-		PercentReceivedResponses     wire.Int `json:"percent_received_responses"`
-		TransactionStatus            string   `json:"transaction_status"`
-		TransactionStatusDescription string   `json:"transaction_status_description"`
-	} `json:"transaction_response"`
-}
+func (t *Transaction) Pending() bool { return purgewire.Pending(t.TransactionStatus) }
 
 // fetchTransaction reads one status.
 func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
@@ -131,33 +98,18 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 	if err != nil {
 		return nil, err
 	}
-	var w wireTransaction
-	if err := reply.decodeObject(&w); err != nil {
+	var body purgewire.TransactionBody
+	if err := reply.decodeObject(&body); err != nil {
 		return nil, err
 	}
-	r := w.TransactionResponse
-	if r.TransactionStatus == "" && w.Code < http.StatusBadRequest {
-		return nil, reply.bad("no transaction_status", nil) // not to be taken for an end that went well
+	tx := (*Transaction)(body.Transaction(cl.id))
+	if tx == nil {
+		return nil, reply.bad("no transaction_status", nil)
 	}
-	if w.TransactionID == 0 {
-		_ = w.TransactionID.UnmarshalJSON([]byte(cl.id)) // the document has it; without it the address tells
-	}
-	if err := reply.checkID(strconv.FormatInt(int64(w.TransactionID), 10)); err != nil {
+	if err := reply.checkID(strconv.FormatInt(tx.TransactionID, 10)); err != nil {
 		return nil, err
 	}
-	return &Transaction{
-		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
-		BeginTS: epoch(r.BeginTS), EndTS: epoch(r.EndTS), PercentReceivedResponses: r.PercentReceivedResponses.Clamp(),
-		TransactionStatus: r.TransactionStatus, TransactionStatusDescription: r.TransactionStatusDescription,
-	}, nil
-}
-
-// epoch makes a time of epoch seconds; 0 and the negative placeholder are no time.
-func epoch(seconds wire.Int) time.Time {
-	if seconds <= 0 {
-		return time.Time{}
-	}
-	return time.Unix(int64(seconds), 0).UTC()
+	return tx, nil
 }
 
 // Submit sends one purge (service-interface section 4.4). It waits for a purge permit first, and for one again before
@@ -185,55 +137,19 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 	return r.receipt()
 }
 
-// The members of a URI as they stand in JSON.
-const (
-	jsonMatchMode = `{"match_mode":"`
-	jsonPattern   = `","uri_pattern":`
-	jsonModifier  = `,"cache_key_modifier_regex":`
-)
-
-// appendJSON encodes a URI that has been validated.
-func (u PurgeURI) appendJSON(b []byte) []byte {
-	b = append(b, jsonMatchMode...)
-	b = append(b, u.MatchMode...)
-	b = append(b, jsonPattern...)
-	b = appendText(b, u.URIPattern)
-	if u.CacheKeyModifierRegex != "" {
-		b = append(b, jsonModifier...)
-		b = appendText(b, u.CacheKeyModifierRegex)
-	}
-	return append(b, '}')
-}
-
-// jsonSize is the length of that.
-func (u PurgeURI) jsonSize() int {
-	n := len(jsonMatchMode) + len(u.MatchMode) + len(jsonPattern) + textSize(u.URIPattern) + len("}")
-	if u.CacheKeyModifierRegex != "" {
-		n += len(jsonModifier) + textSize(u.CacheKeyModifierRegex)
-	}
-	return n
+// wire is the URI as it is encoded.
+func (u PurgeURI) wire() purgewire.URI {
+	return purgewire.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex}
 }
 
 // body is that of a purge. There is no limit on the number of URIs, so they are encoded as they are sent.
 func (r PurgeRequest) body() *transport.ListBody {
 	size := 0
 	for _, u := range r.URIs {
-		size += u.jsonSize()
+		size += u.wire().Size()
 	}
-	head := `{"purge_request":{"action":"` + string(r.Action) + `","uris":[`
-	return transport.NewListBody(head, "]}}", len(r.URIs), size, func(b []byte, i int) []byte { return r.URIs[i].appendJSON(b) })
-}
-
-func appendText(b []byte, text string) []byte {
-	b, _ = jsontext.AppendQuote(b, text) // its one error is broken UTF-8, which validation refuses
-	return b
-}
-
-func textSize(text string) int {
-	if wire.PlainText([]byte(text), 0) == len(text) {
-		return len(text) + 2
-	}
-	return len(appendText(nil, text))
+	return transport.NewListBody(purgewire.Head(string(r.Action)), purgewire.Tail, len(r.URIs), size,
+		func(b []byte, i int) []byte { return r.URIs[i].wire().Append(b) })
 }
 
 // validate states sections 2.2 and 4.4 of the service document.
@@ -246,73 +162,32 @@ func (r PurgeRequest) validate() error {
 		p.add("uris", "is empty")
 	}
 	for i, u := range r.URIs {
-		if field, reason := u.problem(); reason != "" {
+		if field, reason := u.wire().Problem(); reason != "" {
 			p.add(fmt.Sprintf("uris[%d].%s", i, field), "%s", reason)
 		}
 	}
 	return p.err()
 }
 
-// problem tells what is wrong with one pattern, if anything.
-func (u PurgeURI) problem() (field, reason string) {
-	star := strings.Index(u.CacheKeyModifierRegex, "*")
-	switch {
-	case u.MatchMode != MatchExact && u.MatchMode != MatchPrefix:
-		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", string(u.MatchMode))
-	case u.URIPattern == "":
-		return "uri_pattern", "is empty"
-	case strings.Contains(u.URIPattern, "#"):
-		return "uri_pattern", "holds a fragment (#), which no cache ever sees; remove it, or write %23 (open point 44)"
-	case !utf8.ValidString(u.URIPattern):
-		return "uri_pattern", "is not UTF-8, so JSON cannot carry it"
-	case u.CacheKeyModifierRegex == "":
-		return "", ""
-	case u.MatchMode == MatchExact:
-		return "cache_key_modifier_regex", "is only valid with PREFIX_LITERAL"
-	case star >= 0 && star != len(u.CacheKeyModifierRegex)-1:
-		return "cache_key_modifier_regex", "holds a * that is not its only one at the end"
-	case !utf8.ValidString(u.CacheKeyModifierRegex):
-		return "cache_key_modifier_regex", "is not UTF-8, so JSON cannot carry it"
-	default:
-		return "", ""
-	}
-}
-
-// receipt reads the answer to a purge. A 303 whose body names no transaction names it in Location (open point 7); that
-// address is read, never followed.
+// receipt reads the answer to a purge. The address in a Location is read, never followed (open point 7).
 func (r *response) receipt() (*PurgeReceipt, error) {
-	var w struct {
-		Code          wire.Code `json:"code"`
-		Description   string    `json:"description"`
-		TransactionID wire.Int  `json:"transaction_id"`
-		PurgeResponse struct {
-			TransactionStatusURI string `json:"transaction_status_uri"`
-		} `json:"purge_response"`
-	}
-	err := r.decodeObject(&w)
-	seeOther := r.Status == http.StatusSeeOther
-	if seeOther && (err != nil || w.TransactionID <= 0 && w.PurgeResponse.TransactionStatusURI == "") {
-		w.PurgeResponse.TransactionStatusURI = r.Header.Get("Location")
-	} else if err != nil {
+	var body purgewire.ReceiptBody
+	err := r.decodeObject(&body)
+	if err != nil && r.Status != http.StatusSeeOther {
 		return nil, r.accepted(err)
 	}
-	receipt := &PurgeReceipt{
-		Code: int(w.Code), Description: w.Description, TransactionID: int64(w.TransactionID),
-		StatusURI: w.PurgeResponse.TransactionStatusURI,
+	receipt, taken := body.Receipt(r.Status, r.Header.Get("Location"), err == nil, func(address string) (string, error) {
+		path, _, err := r.funnel.resolve("transaction_status_uri", address)
+		return path, err
+	})
+	if receipt != nil {
+		return (*PurgeReceipt)(receipt), nil
 	}
-	if receipt.TransactionID <= 0 {
-		receipt.TransactionID = r.funnel.transactionOf(receipt.StatusURI)
+	e := r.bad("no transaction id", nil)
+	if taken {
+		e.outcome = OutcomeApplied
 	}
-	if receipt.TransactionID <= 0 {
-		e := r.bad("no transaction id", nil)
-		if r.Status == http.StatusCreated || !seeOther && (receipt.StatusURI != "" || receipt.Code >= http.StatusOK) {
-			e.outcome = OutcomeApplied // the service says that it took the purge; an object of any other kind says nothing
-		}
-		return nil, e
-	}
-	receipt.Code = cmp.Or(receipt.Code, r.Status)
-	receipt.StatusURI = cmp.Or(receipt.StatusURI, transactionsPath+strconv.FormatInt(receipt.TransactionID, 10))
-	return receipt, nil
+	return nil, e
 }
 
 // accepted is the error for the body of a purge that cannot be read. A 201 says by itself that the service took it, unless
@@ -323,20 +198,6 @@ func (r *response) accepted(err error) error {
 		e.outcome = OutcomeApplied
 	}
 	return err
-}
-
-// transactionOf reads the id at the end of a transaction's address; 0 when it is no address of a transaction here.
-func (f *funnel) transactionOf(address string) int64 {
-	path, _, err := f.resolve("transaction_status_uri", address)
-	if err != nil {
-		return 0
-	}
-	digits, _ := strings.CutPrefix(path, transactionsPath)
-	id, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return id
 }
 
 // Status reads the state of a purge once (service-interface section 4.4). A transaction that ended badly is no error
@@ -402,7 +263,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 		tx = now
 		return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
 	})
-	if err == nil && tx.endedBadly() {
+	if err == nil && purgewire.EndedBadly(tx.Code, tx.TransactionStatus) {
 		s.funnel.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
 		err = &TransactionError{tx}
 	}

@@ -131,7 +131,7 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 // work says what a purge is.
 func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 	work := batch.Work[PurgeURI, *PurgeReceipt]{
-		Size:        func(uri PurgeURI) int { return uri.jsonSize() + len(",") },
+		Size:        func(uri PurgeURI) int { return uri.wire().Size() + len(",") },
 		Acquire:     q.acquire,
 		Send:        q.send,
 		Refused:     func(err error) bool { return errors.Is(err, ErrBadRequest) },

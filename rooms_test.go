@@ -21,13 +21,15 @@ import (
 var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listguard",
-		"internal/listorder", "internal/pace", "internal/paging", "internal/redact", "internal/resume", "internal/rowjson",
-		"internal/statsquery", "internal/transport", "internal/usercode", "internal/waiting", "internal/wire", "filters",
+		"internal/listorder", "internal/pace", "internal/paging", "internal/purgewire", "internal/redact", "internal/resume",
+		"internal/rowjson", "internal/statsquery", "internal/transport", "internal/usercode", "internal/waiting",
+		"internal/wire", "filters",
 	},
 	"internal/applying":    {"internal/ipset", "internal/listorder", "internal/redact", "internal/usercode"},
 	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},
 	"internal/paging":      {"internal/wire"},
+	"internal/purgewire":   {"internal/wire"},
 	"internal/rowjson":     {"internal/wire"},
 	"internal/transport":   {"internal/address", "internal/pace", "internal/redact", "internal/usercode", "internal/wire"},
 	"internal/waiting":     {"internal/pace"},

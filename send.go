@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/purgewire"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -18,7 +19,7 @@ const (
 	authCookieName   = "authtoken"
 	purgePath        = "/cache/purge"
 	sessionsPath     = "/sessions"
-	transactionsPath = "/transactions/"
+	transactionsPath = purgewire.TransactionsPath
 	listsPath        = "/config/networklists"
 )
 

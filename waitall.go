@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/paging"
@@ -76,7 +75,7 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 	all := make([]error, 0, len(errs)+1)
 	if err != nil {
 		all = append(all, newWaitError(fmt.Sprintf("%d tasks", len(pollers)), err, func(polls int) string {
-			return pendingTasks(pollers, group.Pending(), polls)
+			return group.Unfinished(polls, func(i int) string { return redact.Line(pollers[i].own.id) })
 		}))
 	}
 	for i, err := range errs {
@@ -86,20 +85,6 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 		all = append(all, err)
 	}
 	return tasks, errors.Join(all...)
-}
-
-// pendingTasks names some of those that have not ended.
-func pendingTasks(pollers []*taskPoller, pending []int, polls int) string {
-	const shown = 5
-	names := make([]string, 0, shown)
-	for _, i := range pending[:min(len(pending), shown)] {
-		names = append(names, redact.Line(pollers[i].own.id))
-	}
-	more := ""
-	if len(pending) > shown {
-		more = fmt.Sprintf(" and %d more", len(pending)-shown)
-	}
-	return fmt.Sprintf("%d: %s%s; %d polls", len(pending), strings.Join(names, ", "), more, polls)
 }
 
 // endOf tells whether a task has ended, and the error with which it did.

@@ -2,7 +2,9 @@ package waiting
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -69,6 +71,21 @@ func (g *Group[T]) Wait(ctx context.Context) (items []T, errs []error, err error
 
 // Pending are the items that have not ended, in their order.
 func (g *Group[T]) Pending() []int { return slices.Sorted(slices.Values(g.pending)) }
+
+// Unfinished says after so many rounds how many items have not ended, and names some of them.
+func (g *Group[T]) Unfinished(rounds int, name func(i int) string) string {
+	const most = 5
+	pending := g.Pending()
+	names := make([]string, 0, most)
+	for _, i := range pending[:min(len(pending), most)] {
+		names = append(names, name(i))
+	}
+	more := ""
+	if len(pending) > most {
+		more = fmt.Sprintf(" and %d more", len(pending)-most)
+	}
+	return fmt.Sprintf("%d: %s%s; %d polls", len(pending), strings.Join(names, ", "), more, rounds)
+}
 
 // round is one round.
 type round[T any] struct {

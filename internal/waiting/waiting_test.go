@@ -225,3 +225,23 @@ func TestGrowingIntervals(t *testing.T) {
 		nominal = min(nominal*3/2, 5*time.Second)
 	}
 }
+
+// What has not ended is told by how many there are and by the names of the first five.
+func TestUnfinishedItemsAreNamed(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{
+		1: "1: a; 3 polls",
+		5: "5: a, b, c, d, e; 3 polls",
+		6: "6: a, b, c, d, e and 1 more; 3 polls",
+		8: "8: a, b, c, d, e and 3 more; 3 polls",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &items{}
+			g := s.group(n)
+			g.Timeout, g.Done = time.Second, func(int) (bool, error) { return false, nil }
+			_, _, err := g.Wait(t.Context())
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Equal(t, want, g.Unfinished(3, func(i int) string { return string(rune('a' + i)) }))
+		})
+	}
+}
