@@ -2,18 +2,16 @@ package webdelivery
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -85,7 +83,7 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (l *NetworkList) resourceKind() resourceKind { return kindList }
+func (l *NetworkList) resourceKind() objects.Kind { return objects.List }
 func (l *NetworkList) identity() string           { return l.ID }
 func (l *NetworkList) lacks() string              { return lacksID(l.ID) }
 func (l *NetworkList) evident() bool              { return l.Name != "" || l.EntriesURI != "" }
@@ -113,7 +111,7 @@ func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (e *NetworkListEntry) resourceKind() resourceKind { return kindEntry }
+func (e *NetworkListEntry) resourceKind() objects.Kind { return objects.Entry }
 func (e *NetworkListEntry) evident() bool              { return e.Entry != "" }
 
 // An entry is its text. Without an id it can be read, but not removed.
@@ -140,7 +138,7 @@ type NetworkListEntryInfo struct {
 	NetworkListURI string          `json:"network_list_uri"` // address of its list
 }
 
-func (i *NetworkListEntryInfo) resourceKind() resourceKind { return kindEntryInfo }
+func (i *NetworkListEntryInfo) resourceKind() objects.Kind { return objects.EntryInfo }
 func (i *NetworkListEntryInfo) identity() string           { return i.ID }
 func (i *NetworkListEntryInfo) lacks() string              { return lacksID(i.ID) }
 func (i *NetworkListEntryInfo) evident() bool              { return i.NetworkListURI != "" }
@@ -364,37 +362,13 @@ func (r *response) optionalTask(changed ...string) (*Task, error) {
 	return task, nil
 }
 
-// Members that tell a task from other objects with an id.
-var (
-	// The document gives these to a network list, an entry or a page, and to no task.
-	membersOfNoTask = []string{
-		"type", "list", "name", "deprecated", "entries_uri", "entries_batch_deletion_uri", "creation_timestamp",
-		"modified_timestamp", "entry", "added_by", "network_list_uri", "items",
-	}
-	// These are members of a task. complete is one too, and counts more than those above.
-	membersOfTask = []string{"operation", "status", "progress", "begin_time", "error_info"}
-)
-
 func readOptionalTask(body []byte) *Task {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil || wire.Defect(body) != "" {
-		return nil
-	}
-	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // they do not count
-	has := func(name string) bool { return members[name] != nil }
-	isNone := slices.ContainsFunc(membersOfNoTask, has) && !has("complete")
-
+	answer := objects.ReadAnswer(body)
 	var task Task
-	if wire.Decode(body, &task) != nil || isNone {
+	if wire.Decode(body, &task) != nil || answer.IsNoTask() {
 		task = Task{} // a member does not fit, or belongs to something else; what matters is the id
 	}
-	if task.ID = scalarText(members["task_id"]); task.ID != "" {
-		return &task
-	}
-	task.ID = scalarText(members["id"])
-	isTask := has("complete") || slices.ContainsFunc(membersOfTask, has) || len(members) == 1 ||
-		strings.HasSuffix(task.URI, "/tasks/"+url.PathEscape(task.ID))
-	if task.ID == "" || isNone || !isTask {
+	if task.ID = answer.TaskID(task.URI); task.ID == "" {
 		return nil
 	}
 	return &task

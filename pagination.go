@@ -2,19 +2,17 @@ package webdelivery
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
-	"strings"
 
 	"github.com/google/go-querystring/query"
 
+	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/paging"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Page is one page of a collection (service-interface section 2.6, paged collection envelope). It is read by List and
@@ -32,32 +30,6 @@ type Page[T any] struct {
 	PageIndex int    `json:"page_index"`         // this page, from 1; 0 when the reply does not say
 	PrevURI   string `json:"prev_uri,omitempty"` // previous page, empty on the first
 	NextURI   string `json:"next_uri,omitempty"` // next page, empty on the last
-}
-
-// wirePage is the envelope as it is sent. Pointers tell an item that is null from one that is empty.
-type wirePage[T any] struct {
-	URI       string         `json:"uri"`
-	Items     []*pageItem[T] `json:"items"`
-	Tasks     []*pageItem[T] `json:"tasks"` // also read, open point 2
-	Total     int64          `json:"total"`
-	HasMore   *bool          `json:"has_more"`
-	PageCount int            `json:"page_count"`
-	PageIndex int            `json:"page_index"`
-	PrevURI   *string        `json:"prev_uri"`
-	NextURI   *string        `json:"next_uri"`
-
-	next string // what NextURI points to
-}
-
-// unsaidAddress is an address that no collection has.
-const unsaidAddress = "\x00"
-
-// newWirePage fills in what decoding leaves alone where a member is missing. A next_uri of null, as on the last page,
-// makes the pointer nil.
-func newWirePage[T any]() *wirePage[T] {
-	w := &wirePage[T]{Total: paging.Unsaid, PageCount: paging.Unsaid, next: unsaidAddress}
-	w.NextURI = &w.next
-	return w
 }
 
 // PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2).
@@ -108,23 +80,21 @@ func readPage[T any](ctx context.Context, f *funnel, cl call) (read pageRead[T],
 	if err := r.checkJSON(); err != nil {
 		return read, err
 	}
-	w := newWirePage[T]()
+	w := objects.NewPage[pageItem[T]]()
 	if bytes.TrimSpace(r.Body)[0] == '[' {
 		err = r.unmarshal(&w.Items)
 	} else if err = r.decodeObject(w); err == nil {
-		err = r.checkMembers(w.Items != nil, w.Tasks != nil, w.HasMore != nil || w.Total >= 0 || w.PageCount >= 0 || w.PageIndex > 0)
+		if problem := w.Problem(r.Body); problem != "" {
+			err = r.bad(problem, nil)
+		}
 	}
 	if err != nil {
 		return read, err
 	}
-	saidNext := w.NextURI == nil || *w.NextURI != unsaidAddress
-	if !saidNext {
-		w.NextURI = nil
-	}
+	facts := w.Facts(cl.Query)
 	p := &Page[T]{
-		URI: w.URI, Total: max(w.Total, 0), PageCount: max(w.PageCount, 0), PageIndex: max(w.PageIndex, 0), // below 0: unsaid
-		PrevURI: deref(w.PrevURI), NextURI: deref(w.NextURI),
-		Items: make([]T, 0, len(w.Items)+len(w.Tasks)),
+		URI: w.URI, Total: facts.Total, HasMore: facts.HasMore, PageCount: facts.PageCount, PageIndex: facts.PageIndex,
+		PrevURI: facts.PrevURI, NextURI: facts.NextURI, Items: make([]T, 0, facts.Said.Items),
 	}
 	for i, item := range append(w.Items, w.Tasks...) {
 		if item == nil {
@@ -135,79 +105,7 @@ func readPage[T any](ctx context.Context, f *funnel, cl call) (read pageRead[T],
 		}
 		p.Items = append(p.Items, item.value)
 	}
-	said := paging.Page{
-		URI: p.URI, Next: p.NextURI, HasMore: w.HasMore, Index: p.PageIndex, Count: paging.Unsaid, Total: paging.Unsaid, Items: len(p.Items),
-	}
-	if w.Total >= int64(len(p.Items)) {
-		said.Total = w.Total // a smaller one is no total
-	}
-	if w.PageCount > 0 || w.PageCount == 0 && len(p.Items) == 0 {
-		said.Count = w.PageCount // 0 on a page with items is no count
-	}
-	said.Said, p.HasMore = more(said, cl.Query, saidNext)
-	return pageRead[T]{p, said}, nil
-}
-
-// more tells whether further pages exist, and whether the response says so. has_more counts most. A next_uri of null says
-// nothing beside a total, which is more exact.
-func more(p paging.Page, query string, saidNext bool) (said, more bool) {
-	asked := 0
-	if p.HasMore == nil { // the query is not read for nothing
-		asked = cmp.Or(p.Index, paging.NumberIn(query, "page"), 1)
-	}
-	switch {
-	case p.HasMore != nil:
-		return true, *p.HasMore
-	case p.Next != "":
-		return true, true
-	case p.Count >= 0:
-		return true, asked < p.Count
-	case saidNext && p.Total < 0:
-		return true, false
-	case asked == 1 && p.Total >= 0:
-		return false, p.Total > int64(p.Items)
-	default:
-		return false, p.Items > 0 && !saidNext
-	}
-}
-
-// pageMembers are the members of a page. The first two hold its items.
-var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "page_count", "page_index", "prev_uri", "next_uri"}
-
-// checkMembers refuses a page that can be read in more than one way, or that is none. A member that comes twice, in
-// whatever letter case, is an example: decoding takes the last of them, and the items of the first would be lost. Some
-// services write null for no items: that is a page if it says something else of itself.
-func (r *response) checkMembers(items, tasks, saysMore bool) error {
-	var has [len(pageMembers)]bool
-	holdsItems := false
-	for text := range wire.Members(r.Body) {
-		name := string(text)
-		holdsItems = holdsItems || name == pageMembers[0] || name == pageMembers[1]
-		for i, known := range pageMembers {
-			if !strings.EqualFold(name, known) {
-				continue
-			}
-			if has[i] {
-				return r.bad(known+" comes twice", nil)
-			}
-			has[i] = true
-		}
-	}
-	switch {
-	case items && tasks:
-		return r.bad("both items and tasks", nil)
-	case !items && !tasks && (!holdsItems || !saysMore):
-		return r.bad("no page: neither items nor tasks", nil)
-	default:
-		return nil
-	}
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	return pageRead[T]{p, facts.Said}, nil
 }
 
 // eachItem returns the items of all pages, with so many pages fetched ahead.

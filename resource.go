@@ -3,10 +3,10 @@ package webdelivery
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -16,33 +16,10 @@ import (
 
 // resource is an object of section 2 of the service document that has an id of its own.
 type resource interface {
-	resourceKind() resourceKind
+	resourceKind() objects.Kind
 	identity() string // what it is known by
 	lacks() string    // the member without which the object is of no use; "" if it is there
 	evident() bool    // it has something that no other kind has
-}
-
-// resourceKind is an index of resourceMembers.
-type resourceKind int
-
-const (
-	kindTask resourceKind = iota
-	kindList
-	kindEntry
-	kindEntryInfo
-)
-
-// resourceMembers are the members that the service document gives to some kinds and not to others (sections 2.1 and 2.6).
-var resourceMembers = [...][]string{
-	kindTask: {
-		"operation", "status", "complete", "progress", "begin_time", "end_time", "last_updated", "user", "target", "error_info",
-	},
-	kindList: {
-		"list", "name", "description", "deprecated", "entries_uri", "entries_batch_deletion_uri", "modified_timestamp",
-		"type", "creation_timestamp",
-	},
-	kindEntry:     {"entry", "added_by", "creation_timestamp"},
-	kindEntryInfo: {"network_list_uri", "type"},
 }
 
 func lacksID(id string) string {
@@ -52,9 +29,7 @@ func lacksID(id string) string {
 	return ""
 }
 
-// notResource tells why an object is not what it was read into; "" if it may be. An object is of another kind if it has
-// members that the service document gives to others, and none that it gives to its own kind alone. Members that are not in
-// the document prove nothing.
+// notResource tells why an object is not what it was read into; "" if it may be.
 func notResource(value resource, object []byte) string {
 	if missing := value.lacks(); missing != "" {
 		return "no " + missing
@@ -62,25 +37,10 @@ func notResource(value resource, object []byte) string {
 	if value.evident() {
 		return ""
 	}
-	foreign := ""
-	for text := range wire.Members(object) {
-		name, own, others := string(text), false, false
-		for kind, members := range resourceMembers {
-			has := slices.Contains(members, name)
-			own = own || has && resourceKind(kind) == value.resourceKind()
-			others = others || has && resourceKind(kind) != value.resourceKind()
-		}
-		switch {
-		case own && !others:
-			return ""
-		case others && !own:
-			foreign = name
-		}
+	if foreign := objects.Foreign(value.resourceKind(), object); foreign != "" {
+		return "another resource, which has " + foreign
 	}
-	if foreign == "" {
-		return ""
-	}
-	return "another resource, which has " + foreign
+	return ""
 }
 
 // decodeResource reads an object, and refuses one that is not what was asked for.

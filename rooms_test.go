@@ -21,13 +21,14 @@ import (
 var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listguard",
-		"internal/listorder", "internal/pace", "internal/paging", "internal/purgewire", "internal/redact", "internal/resume",
-		"internal/rowjson", "internal/statsquery", "internal/transport", "internal/usercode", "internal/waiting",
-		"internal/wire", "filters",
+		"internal/listorder", "internal/objects", "internal/pace", "internal/paging", "internal/purgewire", "internal/redact",
+		"internal/resume", "internal/rowjson", "internal/statsquery", "internal/transport", "internal/usercode",
+		"internal/waiting", "internal/wire", "filters",
 	},
 	"internal/applying":    {"internal/ipset", "internal/listorder", "internal/redact", "internal/usercode"},
 	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},
+	"internal/objects":     {"internal/paging", "internal/wire"},
 	"internal/paging":      {"internal/wire"},
 	"internal/purgewire":   {"internal/wire"},
 	"internal/rowjson":     {"internal/wire"},

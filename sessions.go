@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -81,13 +82,13 @@ func sessionID(r *response) string {
 			}
 		}
 		for _, name := range sessionIDNames {
-			if id := scalarText(object[name]); id != "" {
+			if id := objects.Text(object[name]); id != "" {
 				return id
 			}
 		}
 	}
 	body := bytes.TrimSpace(r.Body)
-	if id := scalarText(body); id != "" {
+	if id := objects.Text(body); id != "" {
 		return id
 	}
 	for _, cookie := range (&http.Response{Header: r.Header}).Cookies() {
@@ -99,19 +100,6 @@ func sessionID(r *response) string {
 		return ""
 	}
 	return string(body)
-}
-
-// scalarText gives the text of a JSON string or the digits of a JSON number.
-func scalarText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var number json.Number
-	if json.Unmarshal(raw, &number) == nil {
-		return number.String()
-	}
-	return ""
 }
 
 // String hides the ID.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -32,7 +33,7 @@ type Task struct {
 	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"`  // not nil when it ended with an error condition
 }
 
-func (t *Task) resourceKind() resourceKind { return kindTask }
+func (t *Task) resourceKind() objects.Kind { return objects.Task }
 func (t *Task) identity() string           { return t.ID }
 func (t *Task) lacks() string              { return lacksID(t.ID) }
 func (t *Task) evident() bool              { return t.Operation != "" || t.Status != "" || t.Complete }

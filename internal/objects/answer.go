@@ -1,0 +1,70 @@
+package objects
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+// Members that tell a task from other objects with an id.
+var (
+	// The document gives these to a network list, an entry or a page, and to no task.
+	membersOfNoTask = []string{
+		"type", "list", "name", "deprecated", "entries_uri", "entries_batch_deletion_uri", "creation_timestamp",
+		"modified_timestamp", "entry", "added_by", "network_list_uri", "items",
+	}
+	// These are members of a task. complete is one too, and counts more than those above.
+	membersOfTask = []string{"operation", "status", "progress", "begin_time", "error_info"}
+)
+
+// Answer is the object that answers a change. It may hold a task, or no more than its id (open point 21). The zero Answer
+// holds none.
+type Answer map[string]json.RawMessage
+
+// ReadAnswer reads a body; one that is no object is the zero Answer.
+func ReadAnswer(body []byte) Answer {
+	var members Answer
+	if json.Unmarshal(body, &members) != nil || wire.Defect(body) != "" {
+		return nil
+	}
+	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // they do not count
+	return members
+}
+
+func (a Answer) has(name string) bool { return a[name] != nil }
+
+// IsNoTask tells whether the members belong to something else, so that nothing but a task_id counts.
+func (a Answer) IsNoTask() bool {
+	return slices.ContainsFunc(membersOfNoTask, a.has) && !a.has("complete")
+}
+
+// TaskID returns the id of the task, "" if there is none. uri is that of the object, if it can be read.
+func (a Answer) TaskID(uri string) string {
+	if id := Text(a["task_id"]); id != "" {
+		return id
+	}
+	id := Text(a["id"])
+	isTask := a.has("complete") || slices.ContainsFunc(membersOfTask, a.has) || len(a) == 1 ||
+		strings.HasSuffix(uri, "/tasks/"+url.PathEscape(id))
+	if a.IsNoTask() || !isTask {
+		return ""
+	}
+	return id
+}
+
+// Text returns the text of a JSON string or the digits of a JSON number; "" of anything else.
+func Text(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var number json.Number
+	if json.Unmarshal(raw, &number) == nil {
+		return number.String()
+	}
+	return ""
+}
