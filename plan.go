@@ -9,12 +9,12 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 	"github.com/webdelivery/webdelivery-go/internal/listguard"
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
+	"github.com/webdelivery/webdelivery-go/internal/planning"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
@@ -154,41 +154,15 @@ func (p *Plan) Empty() bool { return len(p.Add) == 0 && len(p.Remove) == 0 }
 // Size is how many entries the list holds when the plan has been applied.
 func (p *Plan) Size() int { return p.Keep + len(p.Add) }
 
-// shownEntries bounds how many entries of a kind String lists.
-const shownEntries = 20
-
 // String tells people what would change, in some lines: the numbers, and at most 20 entries that are added and 20 that
 // are removed. Its form may change.
 func (p *Plan) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, redact.Line(p.Name), redact.Line(p.ListID))
-	if p.Empty() {
-		fmt.Fprintf(&b, "nothing to change, %d entries\n", p.Keep)
-		return b.String()
+	text := planning.Summary{
+		Type: string(p.Type), Name: p.Name, ListID: p.ListID, Add: p.Add, Remove: len(p.Remove), Keep: p.Keep, Peak: p.PeakSize,
+		Requests: p.Requests, Covering: p.CoveringAdds, Uncovered: p.UncoveredDuringApply,
+		Removed: func(i int) string { return p.Remove[i].Entry },
 	}
-	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %d entries become %d, %d at most on the way; %d requests\n",
-		len(p.Add), len(p.Remove), p.Keep, p.Keep+len(p.Remove), p.Size(), p.PeakSize, p.Requests)
-	if p.UncoveredDuringApply > 0 {
-		fmt.Fprintf(&b, "the list is full: the addresses of %d entries are not covered for a moment\n", p.UncoveredDuringApply)
-	}
-	if p.CoveringAdds > 0 && len(p.Remove) > 0 {
-		fmt.Fprintf(&b, "%d added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n", p.CoveringAdds)
-	}
-	for i, e := range p.Add {
-		if i == shownEntries {
-			fmt.Fprintf(&b, "+ and %d more\n", len(p.Add)-i)
-			break
-		}
-		b.WriteString("+ " + redact.Line(e) + "\n")
-	}
-	for i, e := range p.Remove {
-		if i == shownEntries {
-			fmt.Fprintf(&b, "- and %d more\n", len(p.Remove)-i)
-			break
-		}
-		b.WriteString("- " + redact.Line(e.Entry) + "\n")
-	}
-	return b.String()
+	return text.String()
 }
 
 // Plan compares the desired entries with a list (service-interface section 4.6), by what they mean (open point 27):

@@ -1,16 +1,13 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/planning"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
@@ -108,20 +105,7 @@ func (s *NetworkListsService) changed(id string, entries int, reason string) err
 
 // fingerprint knows a list again: the same entries under the same ids.
 func fingerprint(entries []held) string {
-	order := make([]*held, len(entries))
-	for i := range entries {
-		order[i] = &entries[i]
-	}
-	slices.SortFunc(order, func(a, b *held) int {
-		return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Entry, b.Entry))
-	})
-	sum := sha256.New()
-	var line []byte
-	for _, e := range order {
-		line = append(append(append(append(line[:0], e.ID...), ' '), e.Entry...), '\n')
-		_, _ = sum.Write(line)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
+	return planning.Fingerprint(entries, func(e *held) (id, text string) { return e.ID, e.Entry })
 }
 
 // roomFor makes room for n more by doubling. If a slice becomes long, append alone copies it more often.

@@ -1,0 +1,84 @@
+// Package planning knows a list again, and tells people what a plan would change in it.
+//
+// It knows texts, ids and numbers. It must not know requests, the SDK's types, and how a plan is made or carried out.
+//
+// Entry points: [Fingerprint] and [Summary.String].
+package planning
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
+)
+
+// Fingerprint knows a list again: the same texts under the same ids, in any order. of returns those of one entry.
+func Fingerprint[T any](entries []T, of func(*T) (id, text string)) string {
+	order := make([]*T, len(entries))
+	for i := range entries {
+		order[i] = &entries[i]
+	}
+	slices.SortFunc(order, func(a, b *T) int {
+		idA, textA := of(a)
+		idB, textB := of(b)
+		return cmp.Or(strings.Compare(idA, idB), strings.Compare(textA, textB))
+	})
+	sum := sha256.New()
+	var line []byte
+	for _, e := range order {
+		id, text := of(e)
+		line = append(append(append(append(line[:0], id...), ' '), text...), '\n')
+		_, _ = sum.Write(line)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Summary is what a plan says of itself.
+type Summary struct {
+	Type, Name, ListID string
+	Add                []string
+	Remove             int                // entries
+	Removed            func(i int) string // text of one of them
+	Keep, Peak         int                // entries that stay; the most entries on the way
+	Requests           int
+	Covering           int // added entries that cover removed ones
+	Uncovered          int // entries whose addresses are not covered for a moment
+}
+
+// shown bounds how many entries of a kind String lists.
+const shown = 20
+
+// String tells what would change, in some lines.
+func (s *Summary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s list %s (%s): ", s.Type, redact.Line(s.Name), redact.Line(s.ListID))
+	if len(s.Add)+s.Remove == 0 {
+		fmt.Fprintf(&b, "nothing to change, %d entries\n", s.Keep)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %d entries become %d, %d at most on the way; %d requests\n",
+		len(s.Add), s.Remove, s.Keep, s.Keep+s.Remove, s.Keep+len(s.Add), s.Peak, s.Requests)
+	if s.Uncovered > 0 {
+		fmt.Fprintf(&b, "the list is full: the addresses of %d entries are not covered for a moment\n", s.Uncovered)
+	}
+	if s.Covering > 0 && s.Remove > 0 {
+		fmt.Fprintf(&b, "%d added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n", s.Covering)
+	}
+	list(&b, "+", len(s.Add), func(i int) string { return s.Add[i] })
+	list(&b, "-", s.Remove, s.Removed)
+	return b.String()
+}
+
+// list writes the first n entries, and how many more there are.
+func list(b *strings.Builder, sign string, n int, text func(i int) string) {
+	for i := range min(n, shown) {
+		b.WriteString(sign + " " + redact.Line(text(i)) + "\n")
+	}
+	if n > shown {
+		fmt.Fprintf(b, "%s and %d more\n", sign, n-shown)
+	}
+}

@@ -1,0 +1,85 @@
+package planning_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go/internal/planning"
+)
+
+type entry struct{ id, text string }
+
+func of(e *entry) (id, text string) { return e.id, e.text }
+
+// A fingerprint is that of the same texts under the same ids, in any order. Stored plans hold it, so it never changes:
+// the SHA-256 of lines of id, blank and text, in the order of the ids.
+func TestFingerprints(t *testing.T) {
+	t.Parallel()
+	list := []entry{{"b", "192.0.2.2"}, {"a", "192.0.2.3"}, {"a", "192.0.2.1"}}
+	before := slices.Clone(list)
+	// printf 'a 192.0.2.1\na 192.0.2.3\nb 192.0.2.2\n' | sha256sum
+	const want = "21c56dffbb586d6a5b5344ec83b7d0eca7847b1fe8e31ea4926df2f077f93b1a"
+	assert.Equal(t, want, planning.Fingerprint(list, of))
+	assert.Equal(t, before, list)
+	slices.Reverse(list)
+	assert.Equal(t, want, planning.Fingerprint(list, of))
+	for _, other := range [][]entry{nil, list[:2], {{"b", "192.0.2.2"}, {"c", "192.0.2.3"}, {"a", "192.0.2.1"}}, {{"b", "192.0.2.2"}, {"a", "192.0.2.4"}, {"a", "192.0.2.1"}}} {
+		assert.NotEqual(t, want, planning.Fingerprint(other, of))
+	}
+	assert.Equal(t, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", planning.Fingerprint(nil, of), "of nothing")
+}
+
+// A plan as people see it: numbers, what to know of them, and at most 20 entries of each kind.
+func TestSummaries(t *testing.T) {
+	t.Parallel()
+	texts := func(n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprintf("198.18.0.%d", i))
+		}
+		return all
+	}
+	lines := func(sign string, n int) string {
+		var b strings.Builder
+		for _, text := range texts(n) {
+			b.WriteString(sign + " " + text + "\n")
+		}
+		return b.String()
+	}
+	for _, tt := range []struct {
+		s    planning.Summary
+		want string
+	}{
+		{planning.Summary{Keep: 4, Uncovered: 1, Covering: 1}, "nothing to change, 4 entries\n"},
+		{
+			planning.Summary{Add: texts(2), Remove: 1, Keep: 4, Peak: 7, Requests: 2, Uncovered: 1, Covering: 1},
+			"add 2, remove 1, keep 4; 5 entries become 6, 7 at most on the way; 2 requests\n" +
+				"the list is full: the addresses of 1 entries are not covered for a moment\n" +
+				"1 added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n" +
+				lines("+", 2) + lines("-", 1),
+		},
+		{
+			planning.Summary{Add: texts(1), Remove: 1},
+			"add 1, remove 1, keep 0; 1 entries become 1, 0 at most on the way; 0 requests\n" + lines("+", 1) + lines("-", 1),
+		},
+		{
+			planning.Summary{Add: texts(20), Covering: 1},
+			"add 20, remove 0, keep 0; 0 entries become 20, 0 at most on the way; 0 requests\n" + lines("+", 20),
+		},
+		{
+			planning.Summary{Add: texts(21), Remove: 23},
+			"add 21, remove 23, keep 0; 23 entries become 21, 0 at most on the way; 0 requests\n" + lines("+", 20) + "+ and 1 more\n" +
+				lines("-", 20) + "- and 3 more\n",
+		},
+		{
+			planning.Summary{Remove: 20},
+			"add 0, remove 20, keep 0; 20 entries become 0, 0 at most on the way; 0 requests\n" + lines("-", 20),
+		},
+	} {
+		tt.s.Type, tt.s.Name, tt.s.ListID, tt.s.Removed = "IP", "n\nm", "l", func(i int) string { return texts(i + 1)[i] }
+		assert.Equal(t, `IP list "n\nm" (l): `+tt.want, tt.s.String())
+	}
+}
