@@ -580,9 +580,10 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			return whole(a+","+b+","+c, 3)
 		}, "a b c", &webdelivery.IncompleteError{Got: 3, Total: 9}},
 		"the time is written in another way after a break": {func(n int) (string, bool) {
-			if n == 1 {
+			switch n {
+			case 1:
 				return brokenOff(a + "," + b + ",[")
-			} else if n == 3 { // before the second of c
+			case 3: // before the second of c
 				return whole(a, 2)
 			}
 			return whole(`["2026-11-20 12:00:01.000","a"],["2026-11-20 12:00:02.500","b"],`+c, 3)

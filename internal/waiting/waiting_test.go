@@ -145,7 +145,7 @@ func TestAGroupWaitsForTheOthers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &items{fails: map[int]error{0: tt.fails}}
 				g := s.group(6)
-				g.FailFast = tt.fast
+				g.FailFast, g.AtOnce = tt.fast, 1 // or what another reader has begun would be read
 				read, errs, err := g.Wait(t.Context())
 				if tt.end == nil {
 					require.NoError(t, err)
