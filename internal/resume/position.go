@@ -18,6 +18,7 @@ type Position struct {
 	last   time.Time // the latest time of a row
 	recent recent    // the rows of that second and of the one before
 	days   map[int64]int64
+	full   int64 // rows of the last second that are at its very beginning
 	missed int64 // rows that are known to have arrived late
 }
 
@@ -59,7 +60,7 @@ func (p *Position) From() time.Time {
 
 // Clone returns a copy that stays as it is.
 func (p *Position) Clone() *Position {
-	return &Position{p.rows, p.last, p.recent.clone(), maps.Clone(p.days), p.missed}
+	return &Position{p.rows, p.last, p.recent.clone(), maps.Clone(p.days), p.full, p.missed}
 }
 
 // since returns the number of rows from the beginning of a day on, which is not more than keptDays before the last row.
@@ -79,14 +80,16 @@ func (p *Position) secondsAgo(at time.Time) int64 { return p.last.Unix() - at.Un
 func (p *Position) add(at time.Time, sum Sum) {
 	switch ago := p.secondsAgo(at); {
 	case p.rows == 0 || ago < -1:
-		p.recent = recent{{}, {}}
+		p.recent, p.full = recent{{}, {}}, 0
 	case ago == -1:
-		p.recent = recent{{}, p.recent[0]}
+		p.recent, p.full = recent{{}, p.recent[0]}, 0
 	}
 	if p.rows == 0 || at.After(p.last) {
 		p.last = at
 	}
-	p.rows++
+	if p.rows++; at.Equal(p.last.Truncate(time.Second)) {
+		p.full++
+	}
 	p.recent[p.secondsAgo(at)][sum]++
 	if p.days == nil {
 		p.days = map[int64]int64{}
@@ -104,12 +107,13 @@ type stored struct {
 	Recent [2][]byte `json:"recent,omitzero"` // sums one behind the other, of a row that came n times n of them
 
 	Days   map[int64]int64 `json:"days,omitempty"` // rows of each day, by its number from 1970
+	Full   int64           `json:"full,omitempty"`
 	Missed int64           `json:"missed,omitempty"`
 }
 
 // MarshalJSON stores the position.
 func (p *Position) MarshalJSON() ([]byte, error) {
-	s := stored{Rows: p.rows, Last: p.last, Days: p.days, Missed: p.missed}
+	s := stored{Rows: p.rows, Last: p.last, Days: p.days, Full: p.full, Missed: p.missed}
 	for i, counts := range p.recent {
 		for _, sum := range slices.SortedFunc(maps.Keys(counts), func(a, b Sum) int { return slices.Compare(a[:], b[:]) }) {
 			for range counts[sum] {
@@ -126,7 +130,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	read := Position{rows: s.Rows, last: s.Last.UTC(), recent: recent{{}, {}}, days: s.Days, missed: s.Missed}
+	read := Position{rows: s.Rows, last: s.Last.UTC(), recent: recent{{}, {}}, days: s.Days, full: s.Full, missed: s.Missed}
 	if s.Rows < 0 || (s.Rows == 0) != s.Last.IsZero() {
 		return fmt.Errorf("%d rows until %v", s.Rows, s.Last)
 	}
@@ -144,7 +148,7 @@ func (p *Position) UnmarshalJSON(b []byte) error {
 	for _, n := range s.Days {
 		counted += n
 	}
-	if known > s.Rows || counted > s.Rows || s.Missed < 0 || s.Rows > 0 && len(s.Recent[0]) == 0 {
+	if known > s.Rows || counted > s.Rows || s.Missed < 0 || s.Full < 0 || s.Full > s.Rows || s.Rows > 0 && len(s.Recent[0]) == 0 {
 		return fmt.Errorf("%d rows, %d of them of known days, and %d sums of rows", s.Rows, counted, known)
 	}
 	*p = read

@@ -92,6 +92,7 @@ func (s *source) Judge(err error) resume.Fault {
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	a, b, c, late := row{1000, "a"}, row{2500, "b"}, row{9000, "c"}, row{1500, "late"}
+	d := row{9100, "d"}
 	down, bad := answer{err: errOutage}, answer{err: errUnusable}
 	for name, tc := range map[string]struct {
 		answers  []answer
@@ -121,8 +122,18 @@ func TestRuns(t *testing.T) {
 			got:     []string{"a", "b", "late"}, requests: []string{"total 00 59", "read 00 12", "read 01 12", "total 00 02", "total 01 59", "read 01 13", "total 00 02"},
 		},
 		"a late row that is not found": {
-			answers: []answer{{total: 2}, {rows: []row{a, c}, err: errOutage}, {rows: []row{c}}, {total: 2}, {total: 1}, {rows: []row{c}}, {total: 2}},
-			got:     []string{"a", "c"}, count: 7, err: &resume.MissingError{Missing: 1},
+			answers: []answer{{total: 2}, {rows: []row{a, d}, err: errOutage}, {rows: []row{d}}, {total: 2}, {total: 1}, {rows: []row{d}}, {total: 2}},
+			got:     []string{"a", "d"}, count: 7, err: &resume.MissingError{Missing: 1},
+		},
+		"a source that counts rows at the end of a span": {
+			answers: []answer{{total: 2}, {rows: []row{a, c}, err: errOutage}, {rows: []row{c}}, {total: 2}, {total: 1}}, got: []string{"a", "c"},
+			requests: []string{"total 00 59", "read 00 12", "read 08 12", "total 00 09", "total 08 09"},
+		},
+		"a late row before a full second": {
+			answers: []answer{
+				{total: 2}, {rows: []row{a, c}, err: errOutage}, {rows: []row{c}}, {total: 2}, {total: 0}, {total: 1}, {rows: []row{c}}, {total: 2}, {total: 0},
+			},
+			got: []string{"a", "c"}, count: 9, err: &resume.MissingError{Missing: 1},
 		},
 		"rows that were announced do not come": {
 			answers: []answer{{total: 9}, {rows: []row{a, b}, err: errOutage}, {rows: []row{a, b}}, {total: 2}, {rows: []row{a, b}}},
@@ -183,7 +194,7 @@ func TestRuns(t *testing.T) {
 func TestALateRowIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, c := row{1000, "a"}, row{9000, "c"}
+		a, c := row{1000, "a"}, row{9100, "c"}
 		p := &resume.Position{}
 		missing := func(total int64) int64 {
 			s := &source{most: -1, answers: []answer{{total: 1}, {rows: []row{c}}, {total: total}, {total: 1}, {rows: []row{c}}, {total: total}}}
