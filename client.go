@@ -66,6 +66,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	f.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
 		AttemptTimeout: s.attemptTimeout, IdleTimeout: s.idleTimeout, MaxBody: s.maxBody, UserAgent: s.userAgent, Logger: s.logger,
+		Own: ownError,
 	})
 	f.secrets = f.transport.Secrets()
 	tasks := &TasksService{f}

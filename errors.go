@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,22 @@ var (
 	// the call has sent a request. It matches a [*ValidationError].
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )
+
+var sentinels = []error{
+	ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRateLimited, ErrServer, ErrRedirect, ErrBadReply,
+	ErrResponseTooLarge, ErrInvalid, ErrPlanStale, ErrPlanRefused, ErrTooManyRemovals, ErrQueueClosed, ErrRefusedTogether,
+}
+
+// ownError tells whether an error, without what it wraps, is one of this package. In what a context, a transport or a
+// limiter of the user's returns, it says something of another call.
+func ownError(err error) bool {
+	switch err.(type) { //nolint:errorlint // what it wraps does not count
+	case interface{ outcomeOfWrite() Outcome }, *TaskError, *TransactionError:
+		return true
+	default:
+		return slices.Contains(sentinels, err)
+	}
+}
 
 // Outcome says what became of a write whose call ended in an error.
 type Outcome int

@@ -74,7 +74,7 @@ func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
 	if !known {
 		shared, _ = purgePaces.LoadOrStore(key, create())
 	}
-	return transport.NewGate(shared.(*pace.Limiter), adaptLimiter(limiter), policy.ThrottleTimeout)
+	return transport.NewGate(shared.(*pace.Limiter), adaptLimiter(limiter).Foreign(ownError), policy.ThrottleTimeout)
 }
 
 // adaptLimiter gives transport a limiter of the user's by what it can do; nil of nil.

@@ -2,6 +2,8 @@ package webdelivery_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -227,6 +229,85 @@ func TestCancelledWithACause(t *testing.T) {
 		time.AfterFunc(time.Second, func() { cancel(assert.AnError) })
 		require.ErrorIs(f, getTask.call(ctx, f.client), context.Canceled)
 	})
+}
+
+// The cause of a context, as golang.org/x/sync/errgroup sets it, may be the error of another call, and net/http returns it,
+// also out of a body. What is true of that call is not said of this one: it stays in the text, and errors.Is finds only what is
+// the user's.
+func TestCancelledBecauseOfAnotherCall(t *testing.T) {
+	t.Parallel()
+	transports := map[string]func(r *http.Request) (*http.Response, error){
+		"no response": func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, context.Cause(r.Context())
+		},
+		"half a body": func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Request: r, Body: io.NopCloser(causeReader{r.Context()})}, nil
+		},
+	}
+	for name, other := range map[string]error{
+		"invalid":  &webdelivery.ValidationError{Field: "task_id", Reason: "is empty"},
+		"refused":  &webdelivery.Error{StatusCode: 404, Method: "GET", Path: "/tasks/other"},
+		"task":     &webdelivery.TaskError{Task: &webdelivery.Task{ID: "other"}},
+		"sentinel": webdelivery.ErrNotFound,
+	} {
+		for where, transport := range transports {
+			t.Run(name+", "+where, func(t *testing.T) {
+				t.Parallel()
+				inFakeTime(t, setup{options: []webdelivery.Option{
+					webdelivery.WithHTTPClient(&http.Client{Transport: roundTripper(transport)}),
+				}}, func(f *fixture) {
+					ctx, cancel := context.WithCancelCause(f.Context())
+					cause := fmt.Errorf("%w: %w", assert.AnError, other)
+					time.AfterFunc(time.Second, func() { cancel(cause) })
+					saysNothingOf(f, submit.call(ctx, f.client), cause)
+				})
+			})
+		}
+	}
+}
+
+func TestALimiterWithTheErrorOfAnotherCall(t *testing.T) {
+	t.Parallel()
+	cause := fmt.Errorf("%w: %w", assert.AnError, &webdelivery.Error{StatusCode: 404})
+	waits := limiter{wait: func(ctx context.Context) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}}
+	inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(waits)}}, func(f *fixture) {
+		ctx, cancel := context.WithCancelCause(f.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		err := submit.call(ctx, f.client)
+		saysNothingOf(f, err, cause)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+	})
+}
+
+// saysNothingOf checks the error of a purge that ended by a cause with the error of another call in it.
+func saysNothingOf(f *fixture, err, cause error) {
+	f.Helper()
+	require.ErrorIs(f, err, context.Canceled)
+	require.ErrorIs(f, err, assert.AnError, "the user's own")
+	require.ErrorIs(f, err, cause)
+	require.ErrorContains(f, err, cause.Error())
+	require.NotErrorIs(f, err, webdelivery.ErrInvalid)
+	require.NotErrorIs(f, err, webdelivery.ErrNotFound)
+	var failed *webdelivery.Error
+	require.ErrorAs(f, err, &failed)
+	assert.Equal(f, "/acme/v1/cache/purge", failed.Path)
+	assert.NotEqual(f, 404, failed.StatusCode)
+	var invalid *webdelivery.ValidationError
+	require.NotErrorAs(f, err, &invalid)
+	var task *webdelivery.TaskError
+	require.NotErrorAs(f, err, &task)
+}
+
+// causeReader is a body that ends with its context, as those of net/http do.
+type causeReader struct{ ctx context.Context }
+
+func (r causeReader) Read([]byte) (int, error) {
+	<-r.ctx.Done()
+	return 0, context.Cause(r.ctx)
 }
 
 // A service that is down for everybody is not asked four times as often: 500 tokens pay for 100 retries after a

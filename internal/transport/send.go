@@ -59,6 +59,8 @@ func (c *call) send(req *http.Request, shown credential) {
 	o := c.newOutgoing(req, shown)
 	defer c.end(o)
 	resp, err := c.t.Next.RoundTrip(o.request) //nolint:bodyclose // receive reads and closes it, or a Stream does
+	// net/http returns the cause of a context, which may be the error of another call.
+	err = foreign(err, c.t.Own)
 	if err == nil && resp == nil {
 		err = errNoResponse
 	}
@@ -186,6 +188,9 @@ func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err er
 func (c *call) fail(err error, o *outgoing) {
 	a, ended := &c.last, c.ctx.Err()
 	a.cut = true
+	if ended != nil {
+		err = foreign(err, c.t.Own) // a body returns the cause of a context, too
+	}
 	connected := o.connObtained.Load()
 	a.unsent = o.connWanted.Load() && !connected // only a transport that reports its connections can prove that it had none
 	if !connected {

@@ -20,7 +20,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Config says how a Transport works. All fields are set but Logger.
+// Config says how a Transport works. All fields are set but Logger and Own.
 type Config struct {
 	Base           *address.Base
 	Credentials    Credentials
@@ -31,6 +31,10 @@ type Config struct {
 	MaxBody        int64         // bytes of a response that is read whole, after decompression
 	UserAgent      string
 	Logger         *slog.Logger // nil: no log
+
+	// Own tells whether an error, without what it wraps, is one that users see of the calls of a client. Such an error is
+	// not looked for in what a context or Next returns. nil: none is.
+	Own func(error) bool
 }
 
 // Transport sends the calls of one client. It is safe for concurrent use.
