@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -438,6 +439,48 @@ func TestARefusedLoginCoolsDown(t *testing.T) {
 		assert.Zero(f, f.requests(submit))
 		assert.Zero(f, f.requests(getTask))
 	})
+}
+
+// A login that is refused with any 4xx is failed authentication: it does not say that a task, a list or an entry is not
+// there. 408 and 429 may pass.
+func TestALoginSaysNothingOfWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	about := []error{webdelivery.ErrBadRequest, webdelivery.ErrForbidden, webdelivery.ErrNotFound}
+	for _, status := range []int{400, 401, 403, 404, 408, 410, 422, 429} {
+		passing := status == 408 || status == 429
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			inService(t, bySession, func(f *fixture) {
+				f.fail(testserver.Fault{Path: "/sessions", Status: status})
+				for range 2 { // the second meets the pause after a refused login
+					err := getTask.call(f.Context(), f.client)
+					var failed *webdelivery.Error
+					require.ErrorAs(f, err, &failed)
+					assert.Equal(f, status, failed.StatusCode)
+					assert.Equal(f, !passing, errors.Is(err, webdelivery.ErrUnauthorized))
+					for _, other := range about {
+						assert.NotErrorIs(f, err, other)
+					}
+				}
+				assert.Zero(f, f.requests(getTask))
+			})
+			inService(t, bySession, func(f *fixture) {
+				ids := f.addTasks(5)
+				_, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+				require.NoError(f, err)
+				f.srv.Fail(testserver.Fault{Path: "/tasks/**", Status: 401, Count: 1})
+				f.srv.Fail(testserver.Fault{Path: "/sessions", Status: status, Count: 2})
+				_, err = f.client.Tasks.WaitAll(f.Context(), ids)
+				if passing {
+					require.NoError(f, err)
+					return
+				}
+				require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+				assert.ErrorContains(f, err, "waiting for 5 tasks")
+				assert.NotContains(f, err.Error(), "waiting for task ", "no task is dropped")
+			})
+		})
+	}
 }
 
 // A service that refuses each session right after it made it is not asked for another one by every call.

@@ -125,7 +125,8 @@
 //
 // With [SessionAuth] the client logs in at the first call. When the service refuses the session (401, or 403 on purge
 // and transactions), one login is made for all calls that meet it, and each of them is sent again once. A refused
-// login is not repeated for 1, 2, 4 up to 30 s.
+// login is not repeated for 1, 2, 4 up to 30 s. If a login gets a 4xx other than 408 and 429, the calls that need it fail
+// with [ErrUnauthorized], whatever the status.
 //
 // # Guarantees
 //

@@ -159,7 +159,7 @@ func TestALoginThatIsRefusedByCode(t *testing.T) {
 		inReliableService(t, bySession, func(f *fixture) {
 			fault.Path = "/sessions"
 			f.fail(fault)
-			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrBadRequest)
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
 		})
 	}
 }

@@ -103,6 +103,7 @@ type Error struct {
 	outcome    Outcome
 	tooFast    bool  // a purge was refused as too fast (open point 8)
 	authFailed bool  // the status means failed authentication (open point 6: 403 on purge and transactions)
+	login      bool  // the status is that of a login for the call, and says nothing of what the call asks for
 	cause      error // what failed apart from the status: the connection, the context, the decoding
 }
 
@@ -131,8 +132,22 @@ func (e *Error) Error() string {
 // Unwrap gives the cause: the context's error, the connection's, or one of the sentinels.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Is matches the sentinels of this package by status.
+// markLogin makes e the error of a login for another call. refused: the service answered 4xx, and trying again at once
+// would not help. Any of these but 408 and 429 is failed authentication.
+func (e *Error) markLogin() (refused bool) {
+	status := max(e.StatusCode, e.Code)
+	refused = status >= http.StatusBadRequest && status < http.StatusInternalServerError
+	passing := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+	e.login, e.authFailed = true, e.authFailed || refused && !passing
+	return refused
+}
+
+// Is matches the sentinels of this package by status. If a login of [SessionAuth] failed, 400, 403 and 404 are about the login
+// and not about what was asked for: the error matches ErrUnauthorized.
 func (e *Error) Is(target error) bool {
+	if e.login && (target == ErrBadRequest || target == ErrForbidden || target == ErrNotFound) {
+		return false
+	}
 	switch status := max(e.StatusCode, e.Code); target {
 	case ErrBadRequest:
 		return status == http.StatusBadRequest

@@ -139,10 +139,10 @@ func newError(f *transport.Failure) *Error {
 		StatusCode: f.Status, Code: f.Code, Method: f.Method, Path: f.Path, Description: f.Description, Body: f.Body, Header: f.Header,
 		Attempts: f.Attempts, outcome: outcomeOf(f.Outcome), tooFast: f.TooFast, authFailed: f.Unauthorized, cause: f.Cause,
 	}
-	var inner *Error
-	if f.Status == 0 && errors.As(f.Cause, &inner) {
+	if login, ok := errors.AsType[*Error](f.Cause); ok && f.Login && f.Status == 0 {
 		// A login that failed is reported by its own response.
-		e.StatusCode, e.Code, e.Description, e.authFailed = inner.StatusCode, inner.Code, inner.Description, inner.authFailed
+		e.StatusCode, e.Code, e.Description = login.StatusCode, login.Code, login.Description
+		e.authFailed, e.login = login.authFailed, login.login
 	}
 	return e
 }

@@ -50,9 +50,9 @@ func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 func (s *SessionsService) logIn(ctx context.Context) (token redact.Secret, refused bool, err error) {
 	session, err := s.Create(ctx)
 	if err != nil {
-		var e *Error
-		refused = errors.As(err, &e) && (errors.Is(err, ErrBadReply) ||
-			e.StatusCode >= http.StatusBadRequest && e.StatusCode < http.StatusInternalServerError)
+		if e, ok := errors.AsType[*Error](err); ok {
+			refused = e.markLogin() || errors.Is(err, ErrBadReply)
+		}
 		return token, refused, err
 	}
 	return redact.New(session.ID), false, nil

@@ -47,6 +47,13 @@ type unsentError struct {
 func (e *unsentError) Error() string { return e.what + ": " + e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
+// loginError is a login that failed, for a call that needs its session. Nothing of the call was sent.
+type loginError struct{ unsentError }
+
+func (e *loginError) Unwrap() error { return &e.unsentError }
+
+func loginFailed(err error) *loginError { return &loginError{unsentError{"login", err}} }
+
 // attemptExpired is an attempt that got no whole response in time. The caller's context has not ended.
 type attemptExpired struct {
 	after  time.Duration

@@ -144,7 +144,7 @@ func (l *login) end(f *flight, token redact.Secret, err error, refused bool) {
 		l.flight = nil
 	}
 	if err != nil {
-		f.err = &unsentError{"login", err}
+		f.err = loginFailed(err)
 		if refused {
 			l.lastErr = err
 			l.strike(1)
@@ -270,7 +270,7 @@ func (l *login) coolingDown() error {
 	if wait <= 0 {
 		return nil
 	}
-	return &unsentError{"login", &coolingDownError{wait, l.lastErr}}
+	return loginFailed(&coolingDownError{wait, l.lastErr})
 }
 
 // coolingDownError is printed when somebody asks, so that no code of the user's runs under the lock.

@@ -94,6 +94,7 @@ type Failure struct {
 	Outcome      Outcome
 	TooFast      bool  // the service refused a limited request because requests come too fast
 	Unauthorized bool  // the service refused the credentials
+	Login        bool  // the session that the call needs could not be created; Cause has the error of the login
 	Cause        error // what failed beside the status; may be nil
 }
 

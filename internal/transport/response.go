@@ -74,6 +74,7 @@ func (c *call) failure(cause error) *Failure {
 		f.Body = secrets.Excerpt(words, maxErrorBody, a.cut)
 	}
 	if cause != nil {
+		_, f.Login = errors.AsType[*loginError](cause)
 		f.Cause = secrets.Error(cause)
 	}
 	return f
