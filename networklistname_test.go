@@ -68,12 +68,13 @@ func TestGetByNameOfAListThatChanges(t *testing.T) {
 		fault testserver.Fault
 		is    error
 	}{
-		"removed":         {testserver.Fault{Path: "/config/networklists/" + one, Status: 404}, webdelivery.ErrNotFound},
-		"renamed":         {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"` + one + `","name":"new"}`}, webdelivery.ErrNotFound},
-		"another list":    {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"x","name":"office"}`}, webdelivery.ErrBadReply},
-		"no page":         {testserver.Fault{Path: "/config/networklists", Status: 503}, webdelivery.ErrServer},
-		"deprecated":      {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office","deprecated":true}],"has_more":false}`}, webdelivery.ErrNotFound},
-		"twice in a page": {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office"},{"id":"` + one + `","name":"office"}],"has_more":false}`}, nil},
+		"removed":                    {testserver.Fault{Path: "/config/networklists/" + one, Status: 404}, webdelivery.ErrNotFound},
+		"renamed":                    {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"` + one + `","name":"new"}`}, webdelivery.ErrNotFound},
+		"another list":               {testserver.Fault{Path: "/config/networklists/" + one, Status: 200, Body: `{"id":"x","name":"office"}`}, webdelivery.ErrBadReply},
+		"no page":                    {testserver.Fault{Path: "/config/networklists", Status: 503}, webdelivery.ErrServer},
+		"deprecated":                 {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office","deprecated":true}],"has_more":false}`}, webdelivery.ErrNotFound},
+		"an id that leads elsewhere": {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"..","name":"office"}],"has_more":false}`}, webdelivery.ErrBadReply},
+		"twice in a page":            {testserver.Fault{Path: "/config/networklists", Body: `{"items":[{"id":"` + one + `","name":"office"},{"id":"` + one + `","name":"office"}],"has_more":false}`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,6 +83,7 @@ func TestGetByNameOfAListThatChanges(t *testing.T) {
 				f.fail(tt.fault)
 				_, err := f.client.NetworkLists.GetByName(f.Context(), "office")
 				require.ErrorIs(f, err, tt.is)
+				require.NotErrorIs(f, err, webdelivery.ErrInvalid)
 			})
 		})
 	}

@@ -246,6 +246,9 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 	}
 	switch len(ids) {
 	case 1:
+		if !address.Fits(ids[0]) { // it comes from the service, so it is no invalid argument
+			return nil, s.unusable("the list has the id %q, which cannot be part of an address", redact.Line(ids[0]))
+		}
 		list, err := s.Get(ctx, ids[0])
 		if err != nil || list.Name == name {
 			return list, err
