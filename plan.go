@@ -325,6 +325,9 @@ func (p *Plan) stepsFor(current []held, add []ipset.Entry) ([]listorder.Step, er
 	if fingerprint(current) != p.Fingerprint {
 		return nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
+	if p.fitsNone(current) {
+		return nil, &PlanError{"type", fmt.Sprintf("does not fit the list: none of its entries belongs to a list of type %s", p.Type), p}
+	}
 	there := make(map[string]*held, len(current))
 	for i := range current {
 		there[current[i].ID] = &current[i]
@@ -341,6 +344,20 @@ func (p *Plan) stepsFor(current []held, add []ipset.Entry) ([]listorder.Step, er
 		return nil, &PlanError{"keep", reason, p}
 	}
 	return stepsOf(slices.Collect(maps.Values(there)), add, remove), nil
+}
+
+// fitsNone reports whether the list has entries of the other type, and none of the plan's.
+func (p *Plan) fitsNone(current []held) bool {
+	others := false
+	for i := range current {
+		if e, err := ipset.Parse(current[i].Entry); err == nil {
+			if listTypeOf(e) == p.Type {
+				return false
+			}
+			others = true
+		}
+	}
+	return others && (p.Type == ListTypeIP || p.Type == ListTypeGEO)
 }
 
 // guard takes over the guards of options.

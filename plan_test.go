@@ -330,6 +330,9 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 		{"less covering than none", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = -1 }},
 		{"keeps less than none", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Keep = -1 }},
 		{"adds what is no entry", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"x y"} }},
+		{"another type", "type", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
+			p.Type, p.Add = webdelivery.ListTypeGEO, []string{"DE"}
+		}},
 		{"adds what is of another type", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"DE"} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
