@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"math/big"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -48,9 +49,13 @@ func Removals(limit string, size int) (most int, ok bool) {
 		return 0, false // the package strconv takes more: signs, exponents, NaN
 	}
 	if isShare {
-		percent, err := strconv.ParseFloat(share, 64)
-		const rounding = 1e-9 // a third of 30 may be a little less than 10
-		return int(percent/100*float64(size) + rounding), err == nil && percent <= 100
+		exact, ok := new(big.Rat).SetString(share)
+		if !ok || exact.Cmp(big.NewRat(100, 1)) > 0 {
+			return 0, false
+		}
+		percent, _ := exact.Float64()
+		const rounding = 1e-14 // of a share, as Share writes it: a third of 30 may be a little less than 10
+		return int((percent/100 + rounding) * float64(size)), true
 	}
 	n, err := strconv.Atoi(share)
 	return n, err == nil
@@ -58,6 +63,9 @@ func Removals(limit string, size int) (most int, ok bool) {
 
 // Share returns the limit that is a share from 0 to 1; of any other share, a text that is no limit.
 func Share(share float64) string {
+	if share > 1 {
+		return "above 100%"
+	}
 	percent := math.Round(share*1e14) / 1e12 // 0.29 is 29 %, and not a little less
 	return strconv.FormatFloat(percent, 'f', -1, 64) + "%"
 }

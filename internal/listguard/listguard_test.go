@@ -49,14 +49,18 @@ func TestRemovals(t *testing.T) {
 		{"29%", 100, 29},
 		{"30.0%", 10, 3},
 		{listguard.Share(1. / 3), 30, 10},
+		{listguard.Share(2. / 3), 49_998, 33_332},
+		{listguard.Share(0.9999999999), 3, 2},
+		{"99.99999999%", 3, 2},
+		{"100.000%", 3, 3},
 	} {
 		most, ok := listguard.Removals(tt.limit, tt.size)
 		assert.True(t, ok, tt.limit)
 		assert.Equal(t, tt.want, most, "%s of %d", tt.limit, tt.size)
 	}
 	for _, text := range []string{
-		"", "half", "Default", "+5", "-1", "1e1%", ".5%", "5.%", "0.2", "100.1%", "1%%", "%", " 5", "NaN%", "99999999999999999999",
-		listguard.Share(-0.01), listguard.Share(1.01), listguard.Share(math.NaN()), listguard.Share(math.Inf(1)),
+		"", "half", "Default", "+5", "-1", "1e1%", ".5%", "5.%", "0.2", "100.1%", "100.00000000000000000001%", "1.2.3%", "1%%", "%", " 5", "NaN%", "99999999999999999999",
+		listguard.Share(-0.01), listguard.Share(1.01), listguard.Share(math.Nextafter(1, 2)), listguard.Share(math.NaN()), listguard.Share(math.Inf(1)),
 	} {
 		_, ok := listguard.Removals(text, 100)
 		assert.False(t, ok, text)
