@@ -138,13 +138,13 @@
 // the next call. If a service overflows the window of an HTTP/2 stream, the calls on that transport hang, also past
 // their contexts (docs/reliability.md in the repository).
 //
-// A panic or runtime.Goexit in code of yours (a transport, limiter, log handler, callback, loop body, method of a context
-// or error) leaves the client usable. In your goroutine it passes through to you. In a goroutine of the SDK (a login, a
-// PurgeQueue, [ReadAhead], the polls of WaitAll, the deletions of Apply, the late end of a [Permit]) it becomes an error of
-// the calls concerned; that of a panic names the function. The SDK cannot recover a panic in a goroutine that net/http or context started, such
-// as that of a dialer. Code of yours that ignores the end of its context holds up the call whose goroutine it runs in, but
-// not Purge and Close of a PurgeQueue. In a login, it holds up those who wait for the login until their contexts end, and
-// 100 ms more for the last of them.
+// A panic or runtime.Goexit in code of yours (a transport, limiter, log handler, callback, loop body, method of a
+// context or error) leaves the client usable. In your goroutine it passes through to you. In a goroutine of the SDK (a
+// login, a PurgeQueue, [ReadAhead], the polls of WaitAll, the deletions of Apply, the late end of a [Permit]) it
+// becomes an error of the calls concerned; that of a panic names the function. The SDK cannot recover a panic in a
+// goroutine that net/http or context started, such as that of a dialer. Code of yours that ignores the end of its
+// context holds up the call whose goroutine it runs in, but not Purge and Close of a PurgeQueue. In a login, it holds
+// up those who wait for the login until their contexts end, and 100 ms more for the last of them.
 //
 // # Testing
 //

@@ -142,8 +142,8 @@ func (e *Error) markLogin() (refused bool) {
 	return refused
 }
 
-// Is matches the sentinels of this package by status. If a login of [SessionAuth] failed, 400, 403 and 404 are about the login
-// and not about what was asked for: the error matches ErrUnauthorized.
+// Is matches the sentinels of this package by status. If a login of [SessionAuth] failed, 400, 403 and 404 are about the
+// login and not about what was asked for: the error matches ErrUnauthorized.
 func (e *Error) Is(target error) bool {
 	if e.login && (target == ErrBadRequest || target == ErrForbidden || target == ErrNotFound) {
 		return false
