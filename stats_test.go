@@ -346,7 +346,7 @@ func TestHead(t *testing.T) {
 // complete: rows may have come or gone in between.
 func TestAll(t *testing.T) {
 	t.Parallel()
-	reply := func(rows, total int) string {
+	reply := func(rows int, total int64) string {
 		return fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, strings.TrimSuffix(strings.Repeat("[1],", rows), ","), total)
 	}
 	incomplete := func(got, total int64) *webdelivery.IncompleteError {
