@@ -60,7 +60,7 @@ func TestDamagedStates(t *testing.T) {
 		"damaged: it is not what this program writes; export":                     {"csv", edit(`"csv"`, `"xlsx"`)},
 		"damaged: webdelivery: invalid cursor":                                    {"csv", edit(`"cursor":{"version":1`, `"cursor":{"version":2`)},
 		"damaged: filters":                                                        {"csv", edit(`"filter":""`, `"filter":"a"`)},
-		"belongs to an export of another service or customer, with another start":                                 {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
+		"belongs to an export of another service or customer, with another start": {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
 		"and one is missing":                                                      {"parquet", without(part1)},
 		"bytes, and had ":                                                         {"parquet", shorten(last)},
 	} {
