@@ -96,7 +96,7 @@ func Make(ctx context.Context, stats *webdelivery.StatsService, q Query) *Report
 		*panels = append(*panels, p)
 		r.Asked.Add(1)
 		asked.Go(func() error {
-			if err := p.whole(func() error { return read(p, q, rows) }); err != nil {
+			if err := read(p, q, rows); err != nil {
 				*p = Panel{Title: title, Error: cmp.Or(context.Cause(ctx), err).Error()}
 				r.Failed.Add(1)
 			}
@@ -136,7 +136,7 @@ func Make(ctx context.Context, stats *webdelivery.StatsService, q Query) *Report
 	options := func(dimension string, rows rows) {
 		p := &Panel{}
 		r.Options[dimension] = p
-		asked.Go(func() error { return p.whole(func() error { return p.count(q, 1, rows) }) })
+		asked.Go(func() error { return p.count(q, 1, rows) })
 	}
 	options(webdelivery.DimClientCountryCode, waf(webdelivery.WAFByCountry, webdelivery.DimClientCountryCode, nil))
 	options(webdelivery.DimEventAction, stats.RequestTrends.All(ctx, webdelivery.TrendsQuery{
@@ -175,17 +175,6 @@ type event struct { // nil is null
 }
 
 type rows = iter.Seq2[webdelivery.Row, error]
-
-// whole reads a panel again, twice at most, when a group came between the two requests that All makes: spans end now.
-func (p *Panel) whole(read func() error) error {
-	for tries := 3; ; tries-- {
-		err := read()
-		if _, moved := errors.AsType[*webdelivery.IncompleteError](err); !moved || tries == 1 {
-			return err
-		}
-		*p = Panel{Title: p.Title}
-	}
-}
 
 func (p *Panel) latest(_ Query, rows rows) error {
 	for event, err := range webdelivery.Scan[event](rows) {
