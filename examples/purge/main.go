@@ -15,6 +15,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -171,7 +172,7 @@ func (j *job) fail(uri string, err error) error {
 func (j *job) waitForAll(ctx context.Context, client *webdelivery.Client) (good int) {
 	for i, t := range j.Transactions {
 		_, err := client.Purge.Wait(ctx, t.ID, webdelivery.OnProgress(func(p webdelivery.Progress) {
-			t.Status = p.Status
+			t.Status = cmp.Or(p.Status, t.Status) // a first poll that fails has none
 			j.s.Show(program.Bar((100*i+p.Percent)/len(j.Transactions)) + " of the caches")
 		}))
 		if err != nil && ctx.Err() != nil {
