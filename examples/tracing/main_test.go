@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -143,7 +144,9 @@ func TestNoSpanHoldsASecret(t *testing.T) {
 						auth = webdelivery.SessionAuth(srv.Username, srv.Password)
 					}
 					client, provider, kept := tracedClient(t, srv, auth)
-					_ = purge(t.Context(), provider.Tracer("test"), client, []string{styles}, true) // some faults end it, some do not
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a wait outlives an outage
+					defer cancel()
+					_ = purge(ctx, provider.Tracer("test"), client, []string{styles}, true) // some faults end it, some do not
 
 					var spans bytes.Buffer
 					require.NoError(t, json.NewEncoder(&spans).Encode(kept.GetSpans()))
