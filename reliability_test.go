@@ -244,7 +244,7 @@ func matrix() []faultRow {
 			variants: statuses(405, 406, 409, 410, 413, 422),
 		},
 		{
-			fault: "A redirect, wherever it leads", becomes: "`ErrRedirect`", is: webdelivery.ErrRedirect, promises: unclear,
+			fault: "A redirect, to any address", becomes: "`ErrRedirect`", is: webdelivery.ErrRedirect, promises: unclear,
 			variants: []variant{
 				{name: "300", fault: status(300, "Location", elsewhere)},
 				{name: "301", fault: status(301, "Location", elsewhere)},
@@ -259,22 +259,22 @@ func matrix() []faultRow {
 			variants: statuses(304),
 		},
 		{
-			fault: "No connection: refused, or a name server that does not answer", becomes: "`*Error`, no status", is: errRefused, promises: unprocessed,
+			fault: "No connection: refused, or the name server does not respond", becomes: "`*Error`, no status", is: errRefused, promises: unprocessed,
 			variants: []variant{{name: "refused", dial: errRefused}, {name: "DNS timeout", dial: &net.DNSError{Err: errRefused.Error(), UnwrapErr: errRefused, IsTimeout: true}, timeout: true}},
 		},
 		{
-			fault: "No connection: a host that does not exist", becomes: "`*Error`, no status", promises: refused,
+			fault: "No connection: unknown host", becomes: "`*Error`, no status", promises: refused,
 			variants: []variant{{name: "NXDOMAIN", dial: &net.DNSError{Err: "no such host", IsNotFound: true}}},
 		},
 		{
-			fault: "No connection: a certificate that is not trusted, on either side", becomes: "`*Error`, no status", promises: refused,
+			fault: "No connection: untrusted certificate, on either side", becomes: "`*Error`, no status", promises: refused,
 			variants: []variant{
 				{name: "unknown authority", dial: x509.UnknownAuthorityError{}},
 				{name: "client certificate", dial: &net.OpError{Op: "remote error", Err: tls.AlertError(48)}}, // unknown_ca
 			},
 		},
 		{
-			fault: "The connection is lost before a reply", becomes: "`*Error`, no status", promises: passing,
+			fault: "The connection is lost before a response arrives", becomes: "`*Error`, no status", promises: passing,
 			variants: []variant{
 				{name: "before it is read", fault: testserver.Fault{Cut: testserver.CutBeforeRead}},
 				{name: "after it is read", fault: testserver.Fault{Cut: testserver.CutAfterRead}},
@@ -282,7 +282,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "What answers is not HTTP", becomes: "`*Error`, no status", promises: passing,
+			fault: "The response is not HTTP", becomes: "`*Error`, no status", promises: passing,
 			variants: []variant{
 				{name: "status line", fault: wire("HTTP/1.1 what\r\n\r\n")},
 				{name: "another protocol", fault: wire("220 mail.example.com ESMTP\r\n")},
@@ -290,7 +290,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "Nothing arrives within the time of an attempt", becomes: "`*Error`, `Timeout()`", promises: passing,
+			fault: "Nothing arrives before the attempt timeout", becomes: "`*Error`, `Timeout()`", promises: passing,
 			variants: []variant{{name: "no header", fault: testserver.Fault{Delay: time.Hour}, timeout: true}},
 		},
 		{
@@ -302,11 +302,11 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The body stands still", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{1, not}),
+			fault: "The body stalls", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{1, not}),
 			variants: []variant{{name: "stall", fault: testserver.Fault{Stall: time.Hour}, timeout: true, applied: true, body: true}},
 		},
 		{
-			fault: "One of these two, before the first row has come", becomes: "`*Error`, as there", promises: promises{colRows: {4, not}},
+			fault: "One of these two, before the first row has arrived", becomes: "`*Error`, as above", promises: promises{colRows: {4, not}},
 			variants: []variant{
 				{name: "cut with a length", fault: testserver.Fault{Cut: testserver.CutBody, CutAfter: 40}, body: true},
 				{name: "cut, chunked", fault: testserver.Fault{Cut: testserver.CutChunked, CutAfter: 40}, body: true},
@@ -316,18 +316,18 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The body comes a byte a second", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{}),
+			fault: "The body arrives at one byte per second", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{}),
 			variants: []variant{{name: "dribble", fault: testserver.Fault{Dribble: time.Second}, timeout: true, applied: true, body: true}},
 		},
 		{
-			fault: "A success that is an HTML page", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply, promises: unclear,
+			fault: "A success status with an HTML page", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply, promises: unclear,
 			variants: []variant{
 				{name: "HTML", fault: testserver.Fault{Status: 200, Header: html, Body: "<html>"}, body: true},
 				{name: "what says that it is", fault: testserver.Fault{Status: 200, Header: html, Body: "{}"}, body: true},
 			},
 		},
 		{
-			fault: "A success that is not JSON", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply,
+			fault: "A success status with a body that is not JSON", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply,
 			promises: unclear.but(colDelete, promise{}).but(colWrite, promise{}),
 			variants: []variant{
 				{name: "trailing garbage", fault: replying(`{"id":"a"} x`), body: true},
@@ -338,7 +338,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "401 with a session: one new login, one more try", becomes: "`ErrUnauthorized`", is: webdelivery.ErrUnauthorized,
+			fault: "401 with a session: one new login, one more attempt", becomes: "`ErrUnauthorized`", is: webdelivery.ErrUnauthorized,
 			promises: promises{
 				colRead: {2, not}, colPages: {2, not}, colRows: {2, not}, colDelete: {2, not}, colPurge: {2, not}, colWrite: {2, not},
 			},
@@ -364,10 +364,10 @@ func (o operationOf) moments() []moment {
 
 // unmet are operations on which a fault has no effect, and why: patterns as path.Match takes them.
 var unmet = []struct{ fault, variant, operation, why string }{
-	{"A success that is *", "*", "Do [DPp]*", "Do hands out a json.RawMessage as it is, and reads no body into nil"},
+	{"A success status with *", "*", "Do [DPp]*", "Do hands out a json.RawMessage as it is, and reads no body into nil"},
 	{"The body is cut short", "without a length", "Export.Rows", "its row has no time, and an export refuses it"},
 	{"A redirect, *", "303", "Do purge", "it is a success, and Do does not look for the transaction"},
-	{"The body comes a byte a second", "*", "Stats.*.Metrics", "the body is so short that it comes in time"},
+	{"The body arrives at one byte per second", "*", "Stats.*.Metrics", "the body is so short that it comes in time"},
 }
 
 // meets tells whether an operation can meet a fault.
@@ -617,19 +617,19 @@ func cancellations() []cancellation {
 	purging := func(c column) bool { return c == colPurge }
 	return []cancellation{
 		{moment: "before the call", outcome: not, before: true},
-		{moment: "waiting for a permit to purge", outcome: not, only: purging, blocked: func(f *fixture) {
+		{moment: "while it waits for a purge permit", outcome: not, only: purging, blocked: func(f *fixture) {
 			f.client = f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(noPermits{})}})
 		}},
 		{moment: "during a login", outcome: not, session: true, fault: testserver.Fault{Path: "/sessions", Delay: time.Hour}},
-		{moment: "while a connection is made", outcome: not, begun: true, blocked: func(f *fixture) {
+		{moment: "while it connects", outcome: not, begun: true, blocked: func(f *fixture) {
 			f.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
 		}},
-		{moment: "waiting for the reply", outcome: unknown, begun: true, fault: testserver.Fault{Delay: time.Hour}},
+		{moment: "while it waits for the response", outcome: unknown, begun: true, fault: testserver.Fault{Delay: time.Hour}},
 		{moment: "while the body arrives", outcome: unknown, begun: true, fault: testserver.Fault{Stall: time.Hour}, body: true},
-		{moment: "between two attempts, the first of which was refused", outcome: not, begun: true, fault: status(429, "Retry-After", "15")},
+		{moment: "between two attempts, after the service refused the first", outcome: not, begun: true, fault: status(429, "Retry-After", "15")},
 	}
 }
 
@@ -746,7 +746,7 @@ func TestReliabilityPage(t *testing.T) {
 	for _, c := range cancellations() {
 		rows = append(rows, []string{c.moment, c.outcome.String()})
 	}
-	assert.Contains(t, page, markdown([]string{"The caller gives up", "What became of a write"}, rows))
+	assert.Contains(t, page, markdown([]string{"The context ends", "Outcome of a write"}, rows))
 }
 
 // markdown prints a table.

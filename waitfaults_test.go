@@ -14,13 +14,13 @@ import (
 // The matrix of faults for what waits: which faults end it. All others it polls through.
 var (
 	endsWait = []string{
-		"400", "401 with Basic authentication", "401 with a session: one new login, one more try", "403", "404",
+		"400", "401 with Basic authentication", "401 with a session: one new login, one more attempt", "403", "404",
 		"405, 406, 409, 410, 413, 422",
 	}
 	// These end a wait that has read nothing yet.
 	endsFirstPoll = []string{
-		"A redirect, wherever it leads", "304 to a request without a condition", "No connection: a host that does not exist",
-		"No connection: a certificate that is not trusted, on either side",
+		"A redirect, to any address", "304 to a request without a condition", "No connection: unknown host",
+		"No connection: untrusted certificate, on either side",
 	}
 )
 

@@ -38,7 +38,7 @@ var (
 	inlineCode = regexp.MustCompile("`[^`]*`")
 	link       = regexp.MustCompile(`!?\[([^\]]*)\](\([^)]*\))?`)
 	address    = regexp.MustCompile(`https?://\S+`)
-	sentence   = regexp.MustCompile(`[.!?]["')\]]*\s+`)
+	sentence   = regexp.MustCompile(`[.!?]["')*\]]*\s+`)
 	letter     = regexp.MustCompile(`[\pL\pN]`)
 )
 

@@ -22,6 +22,7 @@ func TestLongSentences(t *testing.T) {
 		"the text of a link counts":   {"[" + long + "](x.md)", 1},
 		"a question ends a sentence":  {strings.Repeat("word ", 20) + "end? " + strings.Repeat("word ", 20), 0},
 		"a bracket may follow an end": {strings.Repeat("word ", 20) + "end.) " + strings.Repeat("word ", 20), 0},
+		"a bold head ends a sentence": {"**" + strings.Repeat("word ", 20) + "end.** " + strings.Repeat("word ", 20), 0},
 	} {
 		if got := check(c.text, 25); len(got) != c.want {
 			t.Errorf("%s: %d findings, want %d: %v", name, len(got), c.want, got)
