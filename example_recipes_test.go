@@ -26,10 +26,10 @@ import (
 
 // The recipes of docs/recipes.md, and each of them at work. What they print here goes to the output of an Example.
 
-// purgeAfterDeploy returns when the caches have given up what the deploy has changed.
+// purgeAfterDeploy purges the changed URIs and returns when the caches have carried it out.
 func purgeAfterDeploy(ctx context.Context, client *webdelivery.Client, changed []string) error {
 	if len(changed) == 0 {
-		return nil // a purge of nothing is refused
+		return nil // the SDK refuses an empty purge
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -40,17 +40,17 @@ func purgeAfterDeploy(ctx context.Context, client *webdelivery.Client, changed [
 	receipt, err := client.Purge.Submit(ctx, request)
 	switch {
 	case errors.Is(err, webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrBadRequest):
-		return fmt.Errorf("one of %d URIs is refused, so nothing was purged: %w", len(changed), err)
+		return fmt.Errorf("at least one of %d URIs was refused, so nothing was purged: %w", len(changed), err)
 	case err != nil:
-		return fmt.Errorf("purge, %v: %w", webdelivery.OutcomeOf(err), err) // running it again does no harm
+		return fmt.Errorf("purge, %v: %w", webdelivery.OutcomeOf(err), err) // a second run does no harm
 	}
 	_, err = client.Purge.Wait(ctx, receipt.TransactionID)
 	var failed *webdelivery.TransactionError
 	switch {
 	case errors.As(err, &failed):
-		return fmt.Errorf("not purged everywhere: %w", err) // the caches answered; asking longer does not help
+		return fmt.Errorf("not purged everywhere: %w", err) // the transaction has failed; a longer wait does not help
 	case err != nil:
-		return fmt.Errorf("accepted, and not seen to its end: %w", err)
+		return fmt.Errorf("accepted, but the wait ended early: %w", err)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func Example_deployPurge() {
 	// true not applied
 }
 
-// updateBlocklist makes the list what the feed says. The list is the feed's: what others change in it is undone.
+// updateBlocklist makes the list equal to the feed. It also reverts changes that others made to the list.
 func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID string, feed []string) error {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -78,13 +78,13 @@ func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID str
 		var tooMany *webdelivery.TooManyRemovalsError
 		switch {
 		case errors.As(err, &tooMany):
-			return fmt.Errorf("is the feed whole? %w\n%v", err, tooMany.Plan) // somebody has to look at it
+			return fmt.Errorf("is the feed complete? %w\n%v", err, tooMany.Plan) // a person must check it
 		case errors.Is(err, webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrPlanRefused):
-			return fmt.Errorf("this feed with these options makes no plan, the list stays as it is: %w", err)
+			return fmt.Errorf("no plan for this feed with these options, the list is unchanged: %w", err)
 		case err != nil:
 			return fmt.Errorf("read the list: %w", err)
 		}
-		fmt.Print(plan) // says so when there is nothing to change
+		fmt.Print(plan) // also reports that there is nothing to change
 		if plan.Empty() {
 			return nil
 		}
@@ -94,7 +94,7 @@ func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID str
 			fmt.Printf("added %d, removed %d; %d entries\n", result.Added, result.Removed, result.Size)
 			return nil
 		case !errors.Is(err, webdelivery.ErrPlanStale) || try == tries:
-			return fmt.Errorf("change the list, %v: %w", webdelivery.OutcomeOf(err), err) // when its tasks have ended, the next run mends it
+			return fmt.Errorf("change the list, %v: %w", webdelivery.OutcomeOf(err), err) // after its tasks have ended, run it again
 		}
 	}
 }
@@ -118,7 +118,7 @@ func Example_nightlyBlocklist() {
 	// - 203.0.113.7
 	// added 1, removed 1; 5 entries
 	// <nil> [192.0.2.1 192.0.2.5 192.0.2.9 198.51.100.0/24 2001:db8::/48]
-	// is the feed whole? webdelivery: plan refused: MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 1 may be (20%); set MaxRemove to "5" or "100%" to allow it
+	// is the feed complete? webdelivery: plan refused: MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 1 may be (20%); set MaxRemove to "5" or "100%" to allow it
 	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 0, remove 5, keep 0; 5 entries become 0, 5 at most on the way; 5 requests
 	// - 192.0.2.1
 	// - 192.0.2.5
@@ -127,7 +127,7 @@ func Example_nightlyBlocklist() {
 	// - 2001:db8::/48
 }
 
-// siemEvent is a line of the export; a pointer is null where the event has no such thing.
+// siemEvent is a line of the export. A pointer is nil if the event has no value.
 type siemEvent struct {
 	Time   time.Time   `stats:"event_timestamp_ms" json:"time"`
 	IP     *netip.Addr `stats:"client_ip"          json:"client_ip"`
@@ -135,20 +135,21 @@ type siemEvent struct {
 	Rule   *string     `stats:"rule_id"            json:"rule_id"`
 }
 
-// siemPosition is where the next run goes on. It is stored as JSON. The first run gets the same time as Start and Until.
+// siemPosition is where the next run continues. Store it as JSON. Before the first run, set Start and Until to the same
+// time.
 type siemPosition struct {
-	Start  time.Time          `json:"start"` // of the first run, and of every other: the cursor belongs to it
-	Until  time.Time          `json:"until"` // up to here all was read
+	Start  time.Time          `json:"start"` // the same in every run, because the cursor depends on it
+	Until  time.Time          `json:"until"` // all events before this time were read
 	Cursor webdelivery.Cursor `json:"cursor"`
 }
 
-// exportEvents writes the events behind a position, one JSON object a line, and returns the position behind the last line.
-// It does so after an error too.
+// exportEvents writes the events after a position, one JSON object per line. It always returns the position after the
+// last line, even with an error.
 func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer, from siemPosition, now time.Time) (siemPosition, error) {
 	if kept := webdelivery.EventsRetention(now); from.Until.Before(kept) {
-		return from, fmt.Errorf("events before %v are gone; set Until to it to go on with a gap", kept)
+		return from, fmt.Errorf("events before %v are no longer available; set Until to this time to continue with a gap", kept)
 	}
-	until := now.Add(-5 * time.Minute).Truncate(time.Second) // what happened just now may not be recorded yet
+	until := now.Add(-5 * time.Minute).Truncate(time.Second) // the newest events may not be recorded yet
 	if !from.Until.Before(until) {
 		return from, nil
 	}
@@ -167,11 +168,11 @@ func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer
 		written++
 	}
 	if err := buffer.Flush(); err != nil {
-		return from, fmt.Errorf("write events: %w", err) // some lines may be written
+		return from, fmt.Errorf("write events: %w", err) // some lines may have been written
 	}
 	next := siemPosition{Start: from.Start, Until: from.Until, Cursor: export.Cursor()}
 	if next.Cursor.Rows() != written {
-		return from, fmt.Errorf("an event was read that is no line: %w", failed) // so it has to come again
+		return from, fmt.Errorf("an event was read but not written: %w", failed) // the next run reads it again
 	}
 	var late *webdelivery.IncompleteError
 	if failed == nil || errors.As(failed, &late) {
@@ -212,13 +213,13 @@ func Example_siemExport() {
 	// 11:55:00 2 <nil>
 	// {"time":"2026-11-20T11:59:00Z","client_ip":"192.0.2.3","action":null,"rule_id":null}
 	// 12:05:00 3 <nil>
-	// events before 2026-11-22 00:00:00 +0000 UTC are gone; set Until to it to go on with a gap
+	// events before 2026-11-22 00:00:00 +0000 UTC are no longer available; set Until to this time to continue with a gap
 }
 
-// wafSpike compares the last whole five minutes with the hour before: how many hits there were, and how many are usual.
+// wafSpike returns the hits of the last complete five minutes, and the mean of the hour before.
 func wafSpike(ctx context.Context, client *webdelivery.Client, now time.Time) (latest, usual float64, err error) {
 	const width, buckets = 5 * time.Minute, 12
-	end := now.UTC().Add(-time.Minute).Truncate(width) // what happened just now may not be recorded yet
+	end := now.UTC().Add(-time.Minute).Truncate(width) // the newest events may not be recorded yet
 	query := webdelivery.TrendsQuery{
 		Dimensions: []string{webdelivery.DimEventTimestamp}, Metrics: []string{webdelivery.MetricHits},
 		Start: end.Add(-(buckets + 1) * width), End: end, Granularity: webdelivery.Granularity5Minute,
@@ -230,9 +231,9 @@ func wafSpike(ctx context.Context, client *webdelivery.Client, now time.Time) (l
 	for b, err := range webdelivery.Scan[bucket](client.Stats.WAFTrends.All(ctx, query)) {
 		switch {
 		case err != nil:
-			return 0, 0, fmt.Errorf("read the WAF's trend: %w", err) // no news is not good news: tell somebody
+			return 0, 0, fmt.Errorf("read the WAF's trend: %w", err) // missing data does not mean that all is well: report it
 		case b.Time.Before(end.Add(-width)):
-			usual += b.Hits / buckets // a bucket without hits has no row, and counts all the same
+			usual += b.Hits / buckets // a bucket without hits has no row, but is part of the mean
 		default:
 			latest += b.Hits
 		}
@@ -256,15 +257,15 @@ func Example_wafSpike() {
 		fmt.Println(err)
 		return
 	}
-	if latest > 10 && latest > 5*usual { // never about a few, however few are usual
-		fmt.Printf("%.0f hits in five minutes, and %.2f are usual\n", latest, usual)
+	if latest > 10 && latest > 5*usual { // a minimum, because the usual number may be near 0
+		fmt.Printf("%.0f hits in five minutes; usual: %.2f\n", latest, usual)
 	}
-	// Output: 40 hits in five minutes, and 0.25 are usual
+	// Output: 40 hits in five minutes; usual: 0.25
 }
 
 func TestTheDeployPurgesInSpiteOfAFault(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // waits take no time in here, and are exact
+	synctest.Test(t, func(t *testing.T) { // waits take no real time here, and are exact
 		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
 		srv.Fail(webdeliverytest.FaultRule{
 			Path: "/cache/purge", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"7"}},
@@ -288,7 +289,8 @@ func TestTheDeployTellsOfSilentCaches(t *testing.T) {
 	})
 }
 
-// A run that ends in the middle returns where its lines end. The next run goes on there, so that no event is there twice.
+// If a run ends early, it returns the position after its last line. The next run continues there, so no event is
+// duplicated.
 func TestTheSIEMHasEachEventOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/redislimit"
 )
 
-// sharedQueue purges on the budget that all machines share. Make one for the whole process, and close it at its end.
+// sharedQueue returns a queue that uses the budget of all machines. Create one per process, and close it at the end.
 func sharedQueue(rdb redis.UniversalClient) (*webdelivery.PurgeQueue, error) {
 	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER"))
 	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(limiter))
@@ -23,7 +23,7 @@ func sharedQueue(rdb redis.UniversalClient) (*webdelivery.PurgeQueue, error) {
 	return client.Purge.NewQueue(webdelivery.QueueOptions{}), nil
 }
 
-// purgeFrom is called from any number of goroutines, on any number of machines.
+// purgeFrom may be called from any number of goroutines, on any number of machines.
 func purgeFrom(ctx context.Context, queue *webdelivery.PurgeQueue, uris ...string) error {
 	patterns := make([]webdelivery.PurgeURI, 0, len(uris))
 	for _, uri := range uris {
@@ -34,14 +34,14 @@ func purgeFrom(ctx context.Context, queue *webdelivery.PurgeQueue, uris ...strin
 	var failed *webdelivery.QueueError
 	switch {
 	case errors.As(err, &down):
-		return fmt.Errorf("no permit without Redis, %v; try later: %w", webdelivery.OutcomeOf(err), err)
+		return fmt.Errorf("no permit while Redis is down, %v; try again later: %w", webdelivery.OutcomeOf(err), err)
 	case errors.As(err, &failed):
 		return fmt.Errorf("%d of %d URIs failed, %v: %w", len(failed.URIs), len(uris), webdelivery.OutcomeOf(err), err)
 	}
 	return err
 }
 
-// Without Redis nothing is sent, and each caller is told so.
+// Without Redis the SDK sends nothing, and each caller gets an error.
 func Example_manyMachines() {
 	for name, value := range map[string]string{
 		"BASE_URL": "https://api.example.com", "CUSTOMER": "acme", "USERNAME": "alice", "PASSWORD": "correct-horse-battery",
@@ -49,7 +49,7 @@ func Example_manyMachines() {
 		_ = os.Setenv("WEBDELIVERY_"+name, value)
 		defer func() { _ = os.Unsetenv("WEBDELIVERY_" + name) }()
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1}) // nobody listens there
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1}) // no server listens there
 	defer rdb.Close()
 	queue, err := sharedQueue(rdb)
 	if err != nil {
