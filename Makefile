@@ -36,7 +36,7 @@ MUTATION_FLAGS :=
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test cover lint tidy vuln api api-check api-breaking fuzz fmt bench mutation soak bench-allocs
+.PHONY: all ci test cover lint prose tidy vuln api api-check api-breaking fuzz fmt bench mutation soak bench-allocs
 
 all: lint test
 
@@ -59,10 +59,17 @@ test:
 cover:
 	go tool cover -html=cover.out
 
-lint:
+# The pages and Go files whose language is checked. CONTRIBUTING.md, "Language", has the rules.
+PROSE = CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/service-interface.md,$(wildcard docs/*.md))
+
+lint: prose
 	@cd tools && go run ./api -undocumented $(CURDIR) $(CURDIR)/redislimit
 	$(LINT) run ./...
 	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
+
+# Long sentences, and words that the project does not use.
+prose:
+	@cd tools && go run ./prose $(addprefix $(CURDIR)/,$(PROSE))
 
 # go.mod and go.sum of every module say what its code says.
 tidy:
