@@ -58,8 +58,11 @@ type ApplyResult struct {
 // The wait options are those of tasks; WaitTimeout bounds the waits for all of them together. [OnProgress] is called
 // after each call that changes the list, one call at a time, with the part done in percent.
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
+	if err := s.via().usable(ctx); err != nil {
+		return nil, err
+	}
 	if plan == nil {
-		return nil, invalid("plan", "is nil")
+		return nil, invalid("plan", "is nil; create a plan with NetworkLists.Plan")
 	}
 	if options.Concurrency < 0 {
 		return nil, invalid("Concurrency", "%d is below 0", options.Concurrency)

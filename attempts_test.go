@@ -100,7 +100,7 @@ func TestAFaultIsToldInItsOwnWords(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Tasks.Get(t.Context(), taskID)
 	require.ErrorIs(t, err, lost)
-	assert.EqualError(t, err, "webdelivery: GET /acme/v1/tasks/"+taskID+": connection lost")
+	assert.EqualError(t, err, "webdelivery: GET api.example.com/acme/v1/tasks/"+taskID+": connection lost")
 }
 
 // endsTheSession is a limiter that counts its permits, and during the first of them the session ends and another call

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -16,7 +18,8 @@ import (
 // Version is the version of this module, as it stands in the User-Agent header: MAJOR.MINOR.PATCH without a v.
 const Version = "0.1.0"
 
-// Client drives the service for one customer. Make it with [NewClient]; the zero value is of no use. It is safe for
+// Client drives the service for one customer. [NewClient] creates it. The services of the zero value are nil, and their
+// methods return a [*ValidationError], except below Stats. So do all methods if their context is nil. It is safe for
 // concurrent use, does not change once it is made, and needs no closing.
 type Client struct {
 	// Tasks reads the records of long-running operations (service-interface section 4.1).
@@ -34,21 +37,21 @@ type Client struct {
 }
 
 // NewClient makes a client for the service at baseURL and one customer; requests go to {baseURL}/{customer}/v1
-// (service-interface, opening lines). The customer's name is one path element, which is escaped here. Nothing is sent
-// before the first call.
+// (service-interface, opening lines). The customer's name is one path element without a slash, which is escaped here.
+// Nothing is sent before the first call.
 //
-// The base URL is https, or http on a loopback address (see [WithPlainHTTP]); it may hold a path, but no user
-// information, query or fragment. Of options that set the same the last holds. What cannot be right is refused with a
-// [*ValidationError] that names the parameter or option.
+// The base URL is https, or http on a loopback address (see [WithPlainHTTP]). It may hold a path, but no user
+// information, query or fragment, and its path must not end in the customer or in /v1. If several options set the same,
+// the later one wins. Invalid arguments and options return a [*ValidationError] that names them.
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
 	s := settings{
 		next: transport.NewRoundTripper(), userAgent: "webdelivery-go/" + Version,
 		maxBody: 32 << 20, attemptTimeout: 30 * time.Second, idleTimeout: 60 * time.Second,
 	}
 	zero := []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}
-	for _, option := range append(zero, options...) {
+	for i, option := range append(zero, options...) {
 		if option == nil {
-			return nil, invalid("options", "one is nil")
+			return nil, invalid(fmt.Sprintf("options[%d]", i-len(zero)), "is nil; remove it")
 		}
 		if err := option(&s); err != nil {
 			return nil, err
@@ -78,8 +81,8 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 
 // NewClientFromEnv makes a client from the environment: WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
 // WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD, and WEBDELIVERY_AUTH, which is basic (also when unset) or session. A
-// variable that is missing or empty is a [*ValidationError] that names it; of several errors.As finds the first. Else it
-// is [NewClient].
+// variable that is missing, empty or invalid returns a [*ValidationError] whose Field is its name; of several, errors.As
+// finds the first. Otherwise it behaves like [NewClient].
 func NewClientFromEnv(options ...Option) (*Client, error) {
 	var missing problems
 	get := func(name string) string {
@@ -102,7 +105,17 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 	default:
 		return nil, invalid("WEBDELIVERY_AUTH", "%q is neither basic nor session", mode)
 	}
-	return NewClient(baseURL, customer, auth, options...)
+	client, err := NewClient(baseURL, customer, auth, options...)
+	if wrong, ok := errors.AsType[*ValidationError](err); ok && variables[wrong.Field] != "" {
+		return nil, &ValidationError{Field: variables[wrong.Field], Reason: wrong.Reason}
+	}
+	return client, err
+}
+
+// variables are those of NewClientFromEnv, by the field of the error of NewClient that is about them.
+var variables = map[string]string{
+	"base URL": "WEBDELIVERY_BASE_URL", "customer": "WEBDELIVERY_CUSTOMER", "user name": "WEBDELIVERY_USERNAME",
+	"password": "WEBDELIVERY_PASSWORD", "user name and password": "WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD",
 }
 
 // Do sends any request of the service that has no method here, through the same funnel as all others: credentials,
@@ -119,7 +132,10 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 // A method, path, in or out that makes no sense is a [*ValidationError]. A reply that cannot be read into out is
 // [ErrBadReply], and so is null for a struct; of a write the outcome is then [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
-	if !validMethod(method) {
+	if err := c.via().usable(ctx); err != nil {
+		return err
+	}
+	if !address.ValidMethod(method) {
 		return invalid("method", "%q is no HTTP method", method)
 	}
 	path, query, err := c.funnel.resolve("path", path)

@@ -47,6 +47,11 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 		{"empty fragment", good + "#", customer, basic, nil, "base URL"},
 		{"dots in the path", good + "/a/../b", customer, basic, nil, "base URL"},
 		{"escaped dots in the path", good + "/%2e%2e/b", customer, basic, nil, "base URL"},
+		{"base URL with the customer", good + "/acme", customer, basic, nil, "leave that out, as in https://api.example.com"},
+		{"base URL with v1", good + "/root/v1/", customer, basic, nil, "leave that out, as in https://api.example.com"},
+		{"base URL with both", good + "/acme/v1", customer, basic, nil, "leave that out, as in https://api.example.com"},
+		{"customer with a slash", good, "acme/v1", basic, nil, "invalid customer: holds a slash or a backslash; write the name of the customer alone"},
+		{"customer with a blank", good, "acme ", basic, nil, "customer"},
 		{"empty customer", good, "", basic, nil, "customer"},
 		{"dot", good, ".", basic, nil, "customer"},
 		{"dots", good, "..", basic, nil, "customer"},
@@ -59,14 +64,14 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 		{"empty token", good, customer, webdelivery.SessionToken(""), nil, "SessionToken"},
 		{"token that injects a cookie", good, customer, webdelivery.SessionToken("a; b=c"), nil, "SessionToken"},
 		{"token with a newline", good, customer, webdelivery.SessionToken("a\r\nb"), nil, "SessionToken"},
-		{"nil option", good, customer, basic, one(nil), "options"},
+		{"nil option", good, customer, basic, one(nil), "options[0]: is nil"},
 		{"nil http client", good, customer, basic, one(webdelivery.WithHTTPClient(nil)), "WithHTTPClient"},
 		{"negative timeout of the http client", good, customer, basic, one(webdelivery.WithHTTPClient(&http.Client{Timeout: -1})), "WithHTTPClient"},
 		{"attempt timeout 0", good, customer, basic, one(webdelivery.WithAttemptTimeout(0)), "WithAttemptTimeout"},
 		{"nil logger", good, customer, basic, one(webdelivery.WithLogger(nil)), "WithLogger"},
 		{"empty user agent", good, customer, basic, one(webdelivery.WithUserAgent(" ")), "WithUserAgent"},
 		{"user agent that injects a header", good, customer, basic, one(webdelivery.WithUserAgent("a\r\nX: y")), "WithUserAgent"},
-		{"negative attempts", good, customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: -1})), "WithRetry"},
+		{"negative attempts", good, customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: -1})), "WithRetry.MaxAttempts: -1 is below 0; use 0 for the default"},
 		{"MinWait above MaxWait", good, customer, basic, one(webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: 2, MaxWait: 1})), "WithRetry"},
 		{"nil limiter", good, customer, basic, one(webdelivery.WithPurgeLimiter(nil)), "WithPurgeLimiter"},
 		{"response limit 0", good, customer, basic, one(webdelivery.WithMaxResponseBytes(0)), "WithMaxResponseBytes"},
@@ -103,7 +108,7 @@ func TestWhereRequestsGo(t *testing.T) {
 		{"http://localhost:8080", "acme", "http://localhost:8080/acme/v1/tasks/7"},
 		{"http://127.9.9.9", "acme", "http://127.9.9.9/acme/v1/tasks/7"},
 		{"http://[::1]:80", "acme", "http://[::1]/acme/v1/tasks/7"},
-		{"https://api.example.com", "a/b c?d#e%2e", "https://api.example.com/a%2Fb%20c%3Fd%23e%252e/v1/tasks/7"},
+		{"https://api.example.com", "b c?d#e%2e", "https://api.example.com/b%20c%3Fd%23e%252e/v1/tasks/7"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.want, func(t *testing.T) {
@@ -159,6 +164,17 @@ func TestNewClientFromEnv(t *testing.T) {
 	_, err = webdelivery.NewClientFromEnv()
 	require.ErrorContains(t, err, "WEBDELIVERY_AUTH")
 
+	t.Setenv("WEBDELIVERY_AUTH", "")
+	for name, wrong := range map[string]string{
+		"WEBDELIVERY_BASE_URL": "https://api.example.com/acme/v1", "WEBDELIVERY_CUSTOMER": "acme/v1", "WEBDELIVERY_USERNAME": "a:b",
+		"WEBDELIVERY_PASSWORD": "a\nb",
+	} {
+		t.Setenv(name, wrong)
+		_, err = webdelivery.NewClientFromEnv()
+		require.ErrorContains(t, err, "webdelivery: invalid WEBDELIVERY_")
+		require.ErrorContains(t, err, name, "the error names the variable")
+		t.Setenv(name, set[name])
+	}
 	for _, name := range []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"} {
 		t.Setenv(name, "")
 		_, err = webdelivery.NewClientFromEnv()

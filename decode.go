@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -42,7 +41,7 @@ func (r *response) unmarshal(out any) error {
 // checkPresent refuses what cannot be a reply of the service: nothing, or a page made for people, as proxies send it.
 func (r *response) checkPresent() error {
 	switch {
-	case isHTML(r.Header):
+	case wire.IsHTML(r.Header):
 		return r.bad("an HTML page", nil)
 	case len(bytes.TrimSpace(r.Body)) == 0:
 		return r.bad("an empty body", nil)
@@ -72,12 +71,6 @@ func (r *response) checkJSON() error {
 		return r.bad(defect, nil)
 	}
 	return nil
-}
-
-func isHTML(h http.Header) bool {
-	mediaType, _, _ := strings.Cut(h.Get("Content-Type"), ";")
-	mediaType = strings.TrimSpace(mediaType)
-	return strings.EqualFold(mediaType, "text/html") || strings.EqualFold(mediaType, "application/xhtml+xml")
 }
 
 // bad is the error for a response that cannot be used. It never matches ErrInvalid, as the request was sent, although a

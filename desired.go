@@ -20,7 +20,7 @@ func readDesired(ctx context.Context, texts []string, merge bool) (*desiredEntri
 	seen := make(ipset.Meanings, cap(d.entries))
 	for i, text := range texts {
 		if i%1024 == 1023 && ctx.Err() != nil { // millions take seconds
-			return nil, &changeError{fmt.Errorf("webdelivery: plan: %w", ctx.Err()), OutcomeNotApplied}
+			return nil, &changeError{fmt.Errorf("plan: %w", ctx.Err()), OutcomeNotApplied}
 		}
 		e, err := ipset.Parse(text)
 		if err != nil {

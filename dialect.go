@@ -3,6 +3,8 @@ package webdelivery
 import (
 	"cmp"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
 // Dialect holds every spelling on the wire that the service document leaves open, so that a user whose service differs
@@ -46,7 +48,7 @@ func (d Dialect) withDefaults() (Dialect, error) {
 	if _, err := cleanPath("EntryDeletePath", sample); err != nil {
 		return d, err
 	}
-	if !validMethod(d.BatchDeletionMethod) {
+	if !address.ValidMethod(d.BatchDeletionMethod) {
 		return d, invalid("BatchDeletionMethod", "%q is no HTTP method", d.BatchDeletionMethod)
 	}
 	return d, nil

@@ -75,7 +75,7 @@ type AddEntriesResult struct {
 // the service to say. Tasks of the replies are not waited for. A 2xx response of any shape counts as accepted: one that
 // neither names a task nor shows the entries proves nothing, so read the list if they must be there.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
-	if _, err := expand(entriesPath, id); err != nil { // also without entries
+	if _, err := s.via().expand(ctx, entriesPath, id); err != nil { // also without entries
 		return nil, err
 	}
 	parsed, err := parseEntries("entries", "", entries)
@@ -151,8 +151,8 @@ func newPartialError(entries []string, at, count int, err error) *PartialError {
 
 // Error gives how many entries are in each list, and what went wrong.
 func (e *PartialError) Error() string {
-	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %v",
-		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), e.Err)
+	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %s",
+		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), redact.Within(prefix, fmt.Sprint(e.Err)))
 }
 
 // Unwrap gives what went wrong.
@@ -176,6 +176,9 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 // changed list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry
 // already. An entry that does not exist is [ErrNotFound].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
+	if err := s.via().usable(ctx); err != nil {
+		return nil, err
+	}
 	path, err := expand(s.funnel.dialect.EntryDeletePath, id, entryID)
 	if err != nil {
 		return nil, err
@@ -207,7 +210,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	}
 	rest, err := s.Entries(ctx, id, EntryOptions{Count: 1})
 	if err != nil {
-		return task, &changeError{fmt.Errorf("webdelivery: entries left after the batch deletion: %w", err), OutcomeUnknown}
+		return task, &changeError{fmt.Errorf("entries left after the batch deletion: %w", err), OutcomeUnknown}
 	}
 	if left := leftIn(rest); left > 0 {
 		return task, &EntriesLeftError{ListID: s.funnel.secrets.Text(id), Left: left}
@@ -228,7 +231,7 @@ func leftIn(first *Page[NetworkListEntry]) int64 {
 // batchDeletion reads where a list is cleared. The address is a part of a reply: one that is of no use is not the
 // caller's mistake.
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
-	own, err := expand(listPath, id)
+	own, err := s.via().expand(ctx, listPath, id)
 	if err != nil {
 		return "", "", err
 	}

@@ -94,6 +94,7 @@ type Error struct {
 	StatusCode  int         // HTTP status of the last reply; 0 when no reply arrived
 	Code        int         // code of the reply's envelope; 0 when it has none
 	Method      string      // HTTP method of the request
+	Host        string      // host of the base URL, with its port unless that is the default: host[:port]
 	Path        string      // escaped path of the request, without its query
 	Description string      // the service's own words, at most 64 KiB, or those of the status; of a login those of the status
 	Body        []byte      // the first 64 KiB of the last reply; none of a login's, which may hold a session
@@ -107,10 +108,10 @@ type Error struct {
 	cause      error // what failed apart from the status: the connection, the context, the decoding
 }
 
-// Error gives method, path, status, description and cause on one line; what the service sent is quoted and clipped.
+// Error gives method, host, path, status, description and cause on one line; what the service sent is quoted and clipped.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "webdelivery: %s %s", e.Method, e.Path)
+	fmt.Fprintf(&b, "webdelivery: %s %s%s", e.Method, e.Host, e.Path)
 	if e.StatusCode != 0 {
 		fmt.Fprintf(&b, ": %d %s", e.StatusCode, http.StatusText(e.StatusCode))
 	}
@@ -121,7 +122,7 @@ func (e *Error) Error() string {
 		b.WriteString(": " + redact.Line(e.Description))
 	}
 	if e.cause != nil {
-		b.WriteString(": " + redact.Line(e.cause.Error()))
+		b.WriteString(": " + redact.Line(redact.Within(prefix, e.cause.Error())))
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
@@ -172,6 +173,7 @@ func (e *Error) Is(target error) bool {
 func (e *Error) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("method", e.Method),
+		slog.String("host", e.Host),
 		slog.String("path", e.Path),
 		slog.Int("status", e.StatusCode),
 		slog.Int("attempts", e.Attempts),
@@ -199,7 +201,7 @@ type ValidationError struct {
 
 // Error gives field and reason on one line.
 func (e *ValidationError) Error() string {
-	return "webdelivery: invalid " + e.Field + ": " + redact.Line(e.Reason)
+	return prefix + "invalid " + e.Field + ": " + redact.Line(redact.Within(prefix, e.Reason))
 }
 
 // Is matches [ErrInvalid].
@@ -217,13 +219,16 @@ func invalid(field, format string, args ...any) *ValidationError {
 	return &ValidationError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
+// prefix begins the text of every error of this package.
+const prefix = "webdelivery: "
+
 // changeError is the error of a change of many parts, with what became of the whole.
 type changeError struct {
 	err     error
 	outcome Outcome
 }
 
-func (e *changeError) Error() string           { return e.err.Error() }
+func (e *changeError) Error() string           { return prefix + redact.Within(prefix, e.err.Error()) }
 func (e *changeError) Unwrap() error           { return e.err }
 func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
 
@@ -258,6 +263,13 @@ func (p *problems) add(field, format string, args ...any) {
 		return
 	}
 	p.found = append(p.found, wrong)
+}
+
+// addBelow0 refuses a limit below 0, whose zero value is a default.
+func (p *problems) addBelow0(field string, limit int64) {
+	if limit < 0 {
+		p.add(field, "%d is below 0; use 0 for the default", limit)
+	}
 }
 
 func (p *problems) err() error {

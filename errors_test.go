@@ -43,14 +43,14 @@ func TestErrorsInALog(t *testing.T) {
 		f.fail(testserver.Fault{Status: 404, Body: `{"description":"no such task","code":404}`})
 		missingErr := getTask.call(f.Context(), f.client)
 
-		assert.Equal(f, "err.transaction_id=9007199254740993 err.transaction_status=FAILED\n", logged(transactionErr))
+		assert.Equal(f, "err.transaction_id=9007199254740993 err.transaction_status=FAILED err.code=200\n", logged(transactionErr))
 		assert.Equal(f, `err.task=bad err.operation=deploy err.error="webdelivery: task bad failed: \"ConfigError: origin\\nunknown; first; second\""`+"\n",
 			logged(taskErr))
 		assert.Equal(f, "err.field=task_id err.reason=\"is empty\"\n", logged(invalidErr))
-		assert.Equal(f, "err.method=GET err.path=/acme/v1/tasks/task-1 err.status=404 err.attempts=1 err.outcome=\"not applied\""+
+		assert.Equal(f, "err.method=GET err.host="+f.host()+" err.path=/acme/v1/tasks/task-1 err.status=404 err.attempts=1 err.outcome=\"not applied\""+
 			" err.description=\"no such task\"\n", logged(missingErr))
-		assert.EqualError(f, transactionErr, "webdelivery: transaction 9007199254740993 ended as FAILED: two caches are down: transaction status")
-		assert.EqualError(f, missingErr, "webdelivery: GET /acme/v1/tasks/task-1: 404 Not Found: no such task")
+		assert.EqualError(f, transactionErr, "webdelivery: transaction 9007199254740993 ended as FAILED (code 200): two caches are down: transaction status")
+		assert.EqualError(f, missingErr, "webdelivery: GET "+f.host()+"/acme/v1/tasks/task-1: 404 Not Found: no such task")
 	})
 }
 

@@ -258,7 +258,7 @@ func ExampleValidationError() {
 	if errors.As(err, &invalid) { // nothing was sent
 		fmt.Println(invalid.Field, invalid.Reason)
 	}
-	// Output: uris[0].cache_key_modifier_regex is only valid with PREFIX_LITERAL
+	// Output: uris[0].cache_key_modifier_regex is only valid with PREFIX_LITERAL; use Prefix, or remove the modifier
 }
 
 func ExampleOutcomeOf() {

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -31,6 +32,9 @@ type Export struct {
 	from   Cursor
 	err    error // of the arguments
 	busy   atomic.Bool
+	warned sync.Once
+
+	warnings []string
 
 	mu       sync.Mutex
 	position *resume.Position
@@ -105,6 +109,7 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 // begin at the start of the span. A cursor belongs to its query, but the end of the span may be another one. The Limit of
 // the query is ignored, and SortBy must be empty. If an argument is invalid, [Export.Rows] yields a [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
+	s = cmp.Or(s, &StatsService{})
 	e := &Export{family: s.Events, params: query.params().Clone(), from: from, position: &resume.Position{}}
 	e.params.Limit = 0
 	if len(e.params.SortBy) > 0 {
@@ -112,10 +117,19 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 		return e
 	}
 	e.params.SortBy = []statsquery.Sort{{Name: DimEventTimestamp}}
-	if _, e.err = s.Events.parameters(&e.params); e.err != nil {
+	if e.family == nil || e.family.funnel == nil {
+		e.err = noClient()
+		return e
+	}
+	if _, e.err = e.family.encode(&e.params); e.err != nil {
 		return e
 	}
 	e.query = e.params.ID(s.funnel.service)
+	rest := e.params
+	if from.Time().After(rest.Start) {
+		rest.Start = from.Time()
+	}
+	e.warnings = e.family.rules.Warnings(&rest, time.Now())
 	if from.state == nil {
 		return e
 	}
@@ -135,6 +149,9 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 // Scan, store the cursor that you took before. Cursor copies the sums of up to two seconds; call it after some thousand
 // events rather than after each.
 func (e *Export) Cursor() Cursor {
+	if e == nil {
+		return Cursor{}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err != nil || e.columns == nil {
@@ -143,6 +160,24 @@ func (e *Export) Cursor() Cursor {
 	state := &cursorState{Version: cursorVersion, Query: e.query, Columns: slices.Clone(e.columns), Position: e.position.Clone()}
 	state.Check = state.sum()
 	return Cursor{state}
+}
+
+// Warnings says, in words for people, which part of the span the service no longer had when the export was created: raw
+// events from before [EventsRetention]. What comes before the cursor does not count. It is nil if there is nothing to say.
+// The first range over Rows logs them, see [WithLogger].
+func (e *Export) Warnings() []string {
+	if e == nil {
+		return nil
+	}
+	return slices.Clone(e.warnings)
+}
+
+// usable refuses an export that NewExport has not created, one with invalid arguments, and no context.
+func (e *Export) usable(ctx context.Context) error {
+	if e == nil || e.err == nil && e.family == nil {
+		return invalid("Export", "this is a zero value or nil; create an export with StatsService.NewExport")
+	}
+	return cmp.Or(e.err, e.family.usable(ctx))
 }
 
 // Rows yields the events behind the cursor, in ascending order of their times. Only an event that arrives late may come
@@ -163,8 +198,8 @@ func (e *Export) Cursor() Cursor {
 // same time yields a [*ValidationError].
 func (e *Export) Rows(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		if e.err != nil {
-			yield(Row{}, e.err)
+		if err := e.usable(ctx); err != nil {
+			yield(Row{}, err)
 			return
 		}
 		if !e.busy.CompareAndSwap(false, true) {
@@ -172,6 +207,7 @@ func (e *Export) Rows(ctx context.Context) iter.Seq2[Row, error] {
 			return
 		}
 		defer e.busy.Store(false)
+		e.warned.Do(func() { e.family.warn(ctx, e.warnings) })
 		r := exportRun{Export: e, ctx: ctx, yield: yield}
 		r.run = resume.Run{Source: &r, Position: e.position, Start: e.params.Start, End: e.params.End}
 		err := r.run.All()
@@ -279,7 +315,7 @@ func (r *exportRun) Judge(err error) resume.Fault {
 func (r *exportRun) parameters(from, to time.Time, limit int64) (string, error) {
 	p := r.params
 	p.Start, p.End, p.Limit = from, to, limit
-	return r.family.parameters(&p)
+	return r.family.parameters(r.ctx, &p)
 }
 
 // exportError is a response that an export cannot use.

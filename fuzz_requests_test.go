@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +29,9 @@ func FuzzPurge(f *testing.F) {
 	}
 	f.Add("www.example.com/", "v*1", true)
 	f.Add("www.example.com/", "v1", false)
+	f.Add("www.example.com/a b", "v 1", true)
+	f.Add("*://www.example.com", "v1.*", true)
+	f.Add("www.example.com/*", ".*", true)
 	f.Add("\xe0", "\xa0\xa0", true)
 	f.Add("www.example.com/", "\xff*", true)
 	f.Fuzz(func(t *testing.T, pattern, modifier string, prefix bool) {
@@ -45,8 +49,14 @@ func FuzzPurge(f *testing.F) {
 		if modifier != "" {
 			uri = uri.WithCacheKeyModifier(modifier)
 		}
-		good := pattern != "" && utf8.ValidString(pattern) && utf8.ValidString(modifier) && !strings.Contains(pattern, "#") &&
-			(modifier == "" || prefix && !strings.Contains(modifier[:len(modifier)-1], "*"))
+		hidden := regexp.MustCompile(`[\x00-\x1f\x7f\x{80}-\x{9f}\p{Z}\x{200b}\x{2060}\x{feff}]`)
+		starry := regexp.MustCompile(`^(?:[^/?#.]*\*[^/?#.]*://|(?:[^/?#.]*://)?[^/?#]*[/?#].*\*)`)
+		regex := regexp.MustCompile(`[\\^$+?()\[\]{}|]|\*.|^\.\*$`)
+		seen := !hidden.MatchString(pattern) && !hidden.MatchString(strings.ReplaceAll(modifier, " ", ""))
+		star := prefix && starry.MatchString(pattern)
+		text := utf8.ValidString(pattern) && utf8.ValidString(modifier)
+		good := seen && !star && text && pattern != "" && !strings.Contains(pattern, "#") &&
+			(modifier == "" || prefix && !regex.MatchString(modifier))
 		_, err := client.Purge.Submit(t.Context(), webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: []webdelivery.PurgeURI{uri}})
 		if !good {
 			var refused *webdelivery.ValidationError

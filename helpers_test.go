@@ -2,6 +2,7 @@ package webdelivery_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -63,6 +64,9 @@ func (f *fixture) newClient(url string, s setup) *webdelivery.Client {
 	require.NoError(f, err)
 	return client
 }
+
+// host is host and port of the service.
+func (f *fixture) host() string { return strings.TrimPrefix(f.srv.URL(), "http://") }
 
 // fail adds a fault to the service.
 func (f *fixture) fail(fault testserver.Fault) { f.srv.Fail(fault) }

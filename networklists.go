@@ -171,7 +171,7 @@ const (
 // List reads one page of the lists, without their entries (service-interface section 4.6). Options that make no sense
 // are a [*ValidationError].
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
-	cl, err := options.call()
+	cl, err := options.call(ctx, s.via())
 	if err != nil {
 		return nil, err
 	}
@@ -183,14 +183,17 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 // a [*PaginationError]. The end, repeated pages and the parameters of a next_uri are checked as by [TasksService.All],
 // which also says how pages that announce nothing are read. Each range over the sequence sends new requests.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
-	cl, err := options.call()
+	cl, err := options.call(ctx, s.via())
 	if err != nil {
 		return failing[NetworkList](err)
 	}
 	return eachItem[NetworkList](ctx, s.funnel, cl, options.MaxPages, 0)
 }
 
-func (o NetworkListOptions) call() (call, error) {
+func (o NetworkListOptions) call(ctx context.Context, f *funnel) (call, error) {
+	if err := f.usable(ctx); err != nil {
+		return call{}, err
+	}
 	var p problems
 	if o.Type != "" && o.Type != ListTypeIP && o.Type != ListTypeGEO {
 		p.add("type", "%q is neither IP nor GEO", string(o.Type))
@@ -217,7 +220,7 @@ func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*Netwo
 }
 
 func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
-	path, err := expand(listPath, id)
+	path, err := s.via().expand(ctx, listPath, id)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +285,7 @@ func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied
 
 // Entries reads one page of a list's entries (service-interface section 4.6). Numbers below 0 are a [*ValidationError].
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
-	cl, err := options.call(id)
+	cl, err := options.call(ctx, s.via(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +299,7 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 // If a list changes while it is read, an entry may come twice or not at all. [ReadAhead] detects most such changes and
 // ends with an error.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
-	cl, err := options.call(id)
+	cl, err := options.call(ctx, s.via(), id)
 	if err != nil {
 		return failing[NetworkListEntry](err)
 	}
@@ -307,8 +310,8 @@ func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options
 	return eachItem[NetworkListEntry](ctx, s.funnel, cl, options.MaxPages, ahead)
 }
 
-func (o EntryOptions) call(id string) (call, error) {
-	path, err := expand(entriesPath, id)
+func (o EntryOptions) call(ctx context.Context, f *funnel, id string) (call, error) {
+	path, err := f.expand(ctx, entriesPath, id)
 	if err != nil {
 		return call{}, err
 	}
@@ -320,7 +323,7 @@ func (o EntryOptions) call(id string) (call, error) {
 // GetEntry reads one entry by its id (service-interface section 4.6). An entry that does not exist is [ErrNotFound]. If
 // the response has no id or another one, or is another resource, GetEntry returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
-	path, err := expand(entryPath, id, entryID)
+	path, err := s.via().expand(ctx, entryPath, id, entryID)
 	if err != nil {
 		return nil, err
 	}
@@ -331,7 +334,7 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 // gives none (open point 23), and when an earlier attempt of the call had removed the list already. A list that does
 // not exist is [ErrNotFound].
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
-	path, err := expand(listPath, id)
+	path, err := s.via().expand(ctx, listPath, id)
 	if err != nil {
 		return nil, err
 	}
@@ -351,7 +354,7 @@ func (s *NetworkListsService) change(ctx context.Context, method, path, query st
 // change was accepted, so a response of a shape that is not known is no error: only a page for people is, which no service
 // sends. An object with nothing but the id of what was changed shows that, and no task.
 func (r *response) optionalTask(changed ...string) (*Task, error) {
-	if isHTML(r.Header) {
+	if wire.IsHTML(r.Header) {
 		return nil, r.bad("an HTML page", nil)
 	}
 	task := readOptionalTask(r.Body)

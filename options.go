@@ -84,8 +84,9 @@ func WithIdleTimeout(d time.Duration) Option {
 	}
 }
 
-// WithLogger writes one record an attempt at Debug (method, path without query, status, duration, attempt, wait for a
-// permit, bytes) and one a retry at Warn. No header, body, query or credential is ever logged. Default: no log.
+// WithLogger writes one record per attempt at Debug (method, path without query, status, duration, attempt, wait for a
+// permit, bytes) and one per retry at Warn. A statistics query for which the service may no longer have all data is one
+// record at Warn, see Warnings of [Result]. No header, body, query or credential is ever logged. Default: no log.
 //
 // The call waits for the logger's Handler, past the end of its context too, so a Handler must return soon. It must not
 // call the same client: during a login, such a call returns an error if it uses the context that the Handler was given,
@@ -143,7 +144,7 @@ func WithDialect(dialect Dialect) Option {
 	return func(s *settings) error {
 		var err error
 		if s.dialect, err = dialect.withDefaults(); err != nil {
-			return fmt.Errorf("WithDialect: %w", err)
+			return &changeError{fmt.Errorf("WithDialect: %w", err), OutcomeNotApplied}
 		}
 		return nil
 	}

@@ -51,7 +51,7 @@ type PaginationError struct {
 
 // Error gives path, page and reason on one line.
 func (e *PaginationError) Error() string {
-	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(e.Reason))
+	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(redact.Within(prefix, e.Reason)))
 }
 
 func (e *PaginationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,7 +50,7 @@ type PlanError struct {
 
 // Error gives field and reason on one line.
 func (e *PlanError) Error() string {
-	return ErrPlanRefused.Error() + ": " + e.Field + ": " + redact.Line(e.Reason)
+	return ErrPlanRefused.Error() + ": " + e.Field + ": " + redact.Line(redact.Within(prefix, e.Reason))
 }
 
 // Is matches [ErrPlanRefused].
@@ -143,7 +144,7 @@ func checkVersion(version int) error {
 	case planVersion:
 		return nil
 	case 0:
-		return invalid("version", "the plan has none, as an earlier SDK stored it; plan again")
+		return invalid("version", "the plan has none; create a plan with NetworkLists.Plan (one that an earlier SDK stored: plan again)")
 	}
 	return invalid("version", "the plan has version %d, and this SDK applies version %d; plan again", version, planVersion)
 }
@@ -181,7 +182,7 @@ func (p *Plan) String() string {
 // and a [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one
 // another, with their total, and with the entries that the list itself shows, each as often as it comes.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
-	if err := options.normalize(); err != nil {
+	if err := cmp.Or(s.via().usable(ctx), options.normalize()); err != nil {
 		return nil, err
 	}
 	wanted, err := readDesired(ctx, desired, options.Aggregate)
@@ -297,6 +298,9 @@ func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
 func readyToApply(p Plan) (*Plan, []ipset.Entry, error) {
 	if err := checkVersion(p.Version); err != nil {
 		return nil, nil, err
+	}
+	if !address.Fits(p.ListID) {
+		return nil, nil, invalid("list_id", "%q is no id of a list; create a plan with NetworkLists.Plan", p.ListID)
 	}
 	add, err := parseEntries("add", p.Type, p.Add)
 	if err != nil {

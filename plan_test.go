@@ -286,7 +286,7 @@ func TestSharesOfWholeNumbers(t *testing.T) {
 func TestPlansOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	for stored, says := range map[string]string{
-		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has none, as an earlier SDK stored it; plan again",
+		`{"list_id":"l","largest":5,"max_remove":0.2,"before":"f"}`: "invalid version: the plan has none; create a plan with NetworkLists.Plan (one that an earlier SDK stored: plan again)",
 		`{"version":2,"max_remove":{"share":0.2}}`:                  "invalid version: the plan has version 2",
 		`{"version":1,"max_remove":0.2}`:                            "max_remove",
 		`[]`:                                                        "array",
@@ -321,7 +321,7 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 		{"keeps less", "keep", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Keep-- }},
 		{"no id", "remove[0].id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = "" }},
 		{"an id that leads elsewhere", "remove[0].id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = ".." }},
-		{"no list", "networklist_id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.ListID = "" }},
+		{"no list", "list_id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.ListID = "" }},
 		{"another version", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version++ }},
 		{"no version", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version = 0 }},
 		{"nothing", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { *p = webdelivery.Plan{} }},

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/purgewire"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // PurgeService takes content out of the caches (service-interface section 4.4). It is [Client.Purge], and safe for
@@ -48,20 +50,23 @@ type PurgeRequest struct {
 // PurgeURI is one pattern of a purge (service-interface sections 2.2 and 4.4). Make it with [Exact] or [Prefix].
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
-	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment (open point 44)
+	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks and control characters (open points 44, 48)
 	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "": any; see WithCacheKeyModifier
 }
 
 // Exact matches one object, of one protocol: https://host/path and http://host/path are two objects. Without a protocol
-// the pattern is treated as http (service-interface section 4.4, rule 1). The pattern is sent as it is, byte for byte.
+// the pattern is treated as http (service-interface section 4.4, rule 1). The pattern is sent as it is, byte for byte: a *
+// in its path is a character of the path.
 func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPattern: uri} }
 
 // Prefix matches everything under a directory, or whose name begins so, over http and https. The protocol may be left
-// out: host/path is enough (service-interface section 4.4, rule 2). The pattern is sent as it is, byte for byte.
+// out: host/path is enough (service-interface section 4.4, rule 2). A * behind the domain is refused, as it is no wildcard
+// there (open point 48). The pattern is sent as it is, byte for byte.
 func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
 
 // WithCacheKeyModifier narrows a prefix to objects whose cache key has this modifier: a plain string, or one that ends
-// in a single * (service-interface section 2.2). With [Exact] it is refused when it is sent. It returns a changed copy.
+// in a single * (service-interface section 2.2). A regular expression is refused when it is sent (open point 48), and so
+// is a modifier of an [Exact]. It returns a changed copy.
 func (u PurgeURI) WithCacheKeyModifier(regex string) PurgeURI {
 	u.CacheKeyModifierRegex = regex
 	return u
@@ -125,7 +130,7 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 // also because of others, of a pause, or of a slow pace. [OutcomeOf] says what became of it. The request is not
 // changed; it must not be changed by others before Submit returns.
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
-	if err := request.validate(); err != nil {
+	if err := cmp.Or(s.via().usable(ctx), request.validate()); err != nil {
 		return nil, err
 	}
 	cl := describe(http.MethodPost, purgePath, "")
@@ -194,7 +199,7 @@ func (r *response) receipt() (*PurgeReceipt, error) {
 // the body is an HTML page, which something else may have sent.
 func (r *response) accepted(err error) error {
 	var e *Error
-	if r.Status == http.StatusCreated && !isHTML(r.Header) && errors.As(err, &e) {
+	if r.Status == http.StatusCreated && !wire.IsHTML(r.Header) && errors.As(err, &e) {
 		e.outcome = OutcomeApplied
 	}
 	return err
@@ -203,14 +208,17 @@ func (r *response) accepted(err error) error {
 // Status reads the state of a purge once (service-interface section 4.4). A transaction that ended badly is no error
 // here. An id that is not above 0 is a [*ValidationError].
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
-	cl, err := transactionCall(transactionID)
+	cl, err := s.via().transactionCall(ctx, transactionID)
 	if err != nil {
 		return nil, err
 	}
 	return s.funnel.fetchTransaction(ctx, cl)
 }
 
-func transactionCall(id int64) (call, error) {
+func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
+	if err := f.usable(ctx); err != nil {
+		return call{}, err
+	}
 	if id <= 0 {
 		return call{}, invalid("transaction_id", "%d is not above 0", id)
 	}
@@ -224,7 +232,7 @@ func transactionCall(id int64) (call, error) {
 // deadline and [WaitTimeout] there is no other end. The purge goes on after an error, and its outcome is
 // [OutcomeUnknown].
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
-	tx, err := s.wait(ctx, transactionID, false, s.funnel.fetchTransaction, options)
+	tx, err := s.wait(ctx, transactionID, false, s.via().fetchTransaction, options)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +258,7 @@ func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, 
 // wait is Wait with the way in which it reads the transaction, and with the transaction as it was last read beside an
 // error. known: it exists for certain.
 func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
-	cl, err := transactionCall(id)
+	cl, err := s.via().transactionCall(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -276,16 +284,19 @@ type TransactionError struct {
 	Transaction *Transaction // the transaction as it was last read
 }
 
-// Error gives the id of the transaction with its status and descriptions, on one line.
+// Error gives the id of the transaction with its status, code and descriptions, on one line.
 func (e *TransactionError) Error() string {
-	t := e.Transaction
-	return fmt.Sprintf("webdelivery: transaction %d ended as %s", t.TransactionID,
-		redact.Line(joinNonEmpty(": ", t.TransactionStatus, t.TransactionStatusDescription, t.Description)))
+	t := cmp.Or(e.Transaction, &Transaction{}) // a user's test may leave it out
+	text := joinNonEmpty(": ", t.TransactionStatusDescription, t.Description)
+	return joinNonEmpty(": ", fmt.Sprintf("webdelivery: transaction %d ended as %s (code %d)", t.TransactionID,
+		redact.Line(cmp.Or(t.TransactionStatus, "unknown")), t.Code), redact.Line(text))
 }
 
-// LogValue gives id and status of the transaction.
+// LogValue gives id, status and code of the transaction.
 func (e *TransactionError) LogValue() slog.Value {
+	t := cmp.Or(e.Transaction, &Transaction{})
 	return slog.GroupValue(
-		slog.Int64("transaction_id", e.Transaction.TransactionID),
-		slog.String("transaction_status", redact.Line(e.Transaction.TransactionStatus)))
+		slog.Int64("transaction_id", t.TransactionID),
+		slog.String("transaction_status", redact.Line(t.TransactionStatus)),
+		slog.Int("code", t.Code))
 }

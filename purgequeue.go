@@ -39,7 +39,7 @@ type QueueOptions struct {
 	MaxURIs      int         // URIs in one request, and in one call; default 10,000
 	MaxBodyBytes int         // bytes in one request, and in one call; default 4 MiB. A single URI may be longer
 	MaxPending   int         // URIs that wait to be sent; further callers wait for room; default 1,000,000
-	// OnStats is called after each request, in a goroutine of its own, one call at a time and with ever newer statistics.
+	// OnStats is called after each request, also after one whose login or permit failed, in a goroutine of its own, one call at a time and with ever newer statistics.
 	// Of requests that end while it runs it learns together, with the newest. It holds up nothing but Close, which waits
 	// for it until its context ends. If nil, nothing is reported.
 	OnStats func(QueueStats)
@@ -51,6 +51,10 @@ type QueueStats struct {
 	Accepted  int           // URIs that were sent and accepted so far; identical ones of one request count once
 	Requests  int           // requests so far
 	OldestAge time.Duration // how long the oldest of the pending has waited; 0 when there is none
+	// Failures counts the requests in a row that failed: after their retries the service did not answer them, or their login
+	// or permit failed. A purge that the service accepts or refuses with ErrBadRequest sets it back to 0.
+	Failures int
+	Err      error // of the last of these; nil if Failures is 0
 }
 
 // QueueError is a purge of a queue that failed, with the URIs of the caller that are concerned: those that the service
@@ -79,7 +83,7 @@ func (e *QueueError) Error() string {
 	if len(e.URIs) > shown {
 		more = fmt.Sprintf(" and %d more", len(e.URIs)-shown)
 	}
-	return fmt.Sprintf("webdelivery: purge of %s%s: %v", strings.Join(patterns, ", "), more, e.Err)
+	return prefix + "purge of " + strings.Join(patterns, ", ") + more + ": " + redact.Within(prefix, fmt.Sprint(e.Err))
 }
 
 // Unwrap gives what went wrong.
@@ -93,8 +97,8 @@ func (e *QueueError) LogValue() slog.Value {
 func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
 
 // PurgeQueue gathers the purges of any number of goroutines into few requests (service-interface section 8: 2 requests
-// a second, any number of URIs in one). Make it with [PurgeService.NewQueue], and Close it; the zero value is of no
-// use. It is safe for concurrent use, and has no goroutine while it has nothing to do.
+// a second, any number of URIs in one). [PurgeService.NewQueue] creates it; Close it. The methods of the zero value and
+// of a nil pointer return a [*ValidationError]. It is safe for concurrent use, and has no goroutine while it has nothing to do.
 type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
@@ -110,12 +114,11 @@ const (
 	purgeFrame = 100
 )
 
-// NewQueue makes a queue. Nothing is sent before its first Purge, which also tells of options that make no sense.
+// NewQueue creates a queue. Nothing is sent before its first Purge, which returns a [*ValidationError] for invalid options.
 func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	q := &PurgeQueue{service: s, options: options, polls: semaphore.NewWeighted(purgesUnderWay)}
 	o := &q.options
-	if o.MaxURIs < 0 || o.MaxBodyBytes < 0 || o.MaxPending < 0 {
-		q.invalid = invalid("QueueOptions", "a limit is below 0")
+	if q.invalid = o.validate(); q.invalid != nil {
 		*o = QueueOptions{} // the queue refuses every Purge
 	}
 	o.Action = cmp.Or(o.Action, ActionPurge)
@@ -126,6 +129,14 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 		MaxItems: o.MaxURIs, MaxBytes: o.MaxBodyBytes - purgeFrame, MaxPending: o.MaxPending, UnderWay: purgesUnderWay,
 	})
 	return q
+}
+
+func (o *QueueOptions) validate() error {
+	var bad problems
+	bad.addBelow0("QueueOptions.MaxURIs", int64(o.MaxURIs))
+	bad.addBelow0("QueueOptions.MaxBodyBytes", int64(o.MaxBodyBytes))
+	bad.addBelow0("QueueOptions.MaxPending", int64(o.MaxPending))
+	return bad.err()
 }
 
 // work says what a purge is.
@@ -150,7 +161,7 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 	}
 	if report := q.options.OnStats; report != nil {
 		work.Report = func(now batch.Stats) {
-			report(QueueStats{Pending: now.Pending, Accepted: now.Accepted, Requests: now.Requests, OldestAge: now.Oldest})
+			report(QueueStats{now.Pending, now.Accepted, now.Requests, now.Oldest, now.Failures, now.Err})
 		}
 	}
 	return work
@@ -172,14 +183,22 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 //
 // If a transport, limiter or log handler of yours panics or ends its goroutine, Purge returns an error that says so.
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
-	if q.invalid != nil {
-		return nil, q.invalid
+	if err := q.usable(ctx); err != nil {
+		return nil, err
 	}
-	if err := (PurgeRequest{q.options.Action, uris}).validate(); err != nil {
+	if err := cmp.Or(q.invalid, (PurgeRequest{q.options.Action, uris}).validate()); err != nil {
 		return nil, err
 	}
 	receipt, err := q.batch.Put(ctx, uris)
 	return receipt, q.errorOf(err)
+}
+
+// usable refuses a queue that NewQueue has not created, and no context.
+func (q *PurgeQueue) usable(ctx context.Context) error {
+	if q == nil || q.batch == nil {
+		return invalid("PurgeQueue", "this is a zero value or nil; create a queue with PurgeService.NewQueue")
+	}
+	return q.service.via().usable(ctx)
 }
 
 // errorOf is an error of the batch as its caller sees it.
@@ -262,6 +281,9 @@ func (q *PurgeQueue) wait(ctx context.Context, transaction int64) error {
 // If OnStats has panicked or ended its goroutine, or has not returned when ctx ends, Close returns an error that says
 // so, although everything was sent.
 func (q *PurgeQueue) Close(ctx context.Context) error {
+	if err := q.usable(ctx); err != nil {
+		return err
+	}
 	switch end := q.batch.Close(ctx); {
 	case end.GaveUp && end.Reporting:
 		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", pace.Ended(ctx))
@@ -270,7 +292,7 @@ func (q *PurgeQueue) Close(ctx context.Context) error {
 	case end.Dropped > 0:
 		return fmt.Errorf("%w: a Close gave up on %d URIs", ErrQueueClosed, end.Dropped)
 	case end.Report != nil:
-		return fmt.Errorf("webdelivery: OnStats: %w", end.Report)
+		return &changeError{fmt.Errorf("OnStats: %w", end.Report), OutcomeUnknown}
 	default:
 		return nil
 	}
@@ -294,7 +316,9 @@ func (f *failure) ofBatch() *batch.Failure {
 // context.Canceled, as the queue's own context ended; the caller's did not.
 type closedError struct{ err error }
 
-func (e *closedError) Error() string           { return ErrQueueClosed.Error() + ": " + e.err.Error() }
+func (e *closedError) Error() string {
+	return ErrQueueClosed.Error() + ": " + redact.Within(prefix, e.err.Error())
+}
 func (e *closedError) As(target any) bool      { return errors.As(e.err, target) }
 func (e *closedError) outcomeOfWrite() Outcome { return OutcomeOf(e.err) }
 func (e *closedError) Is(target error) bool {

@@ -160,7 +160,7 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 		{"more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 200}, three, "uris"},
 		{"a byte more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, three, "uris"},
 		{"more than MaxPending", webdelivery.QueueOptions{MaxPending: 2}, three, "uris"},
-		{"limits below 0", webdelivery.QueueOptions{MaxURIs: -1}, three, "QueueOptions"},
+		{"limits below 0", webdelivery.QueueOptions{MaxURIs: -1}, three, "QueueOptions.MaxURIs"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -318,7 +318,7 @@ func TestSplittingIsBounded(t *testing.T) {
 					alone.Add(1)
 					return
 				}
-				assert.EqualError(f, err, "webdelivery: purge of "+uri+": webdelivery: refused together with others and not sent alone; purge it again")
+				assert.EqualError(f, err, "webdelivery: purge of "+uri+": refused together with others and not sent alone; purge it again")
 				assert.ErrorIs(f, err, webdelivery.ErrRefusedTogether)
 			})
 		}
@@ -818,23 +818,24 @@ func TestLimitsOfAQueueBelow0(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		options webdelivery.QueueOptions
-		refused bool
+		limit   string
 	}{
-		{webdelivery.QueueOptions{}, false},
-		{webdelivery.QueueOptions{MaxURIs: -1}, true},
-		{webdelivery.QueueOptions{MaxBodyBytes: -1}, true},
-		{webdelivery.QueueOptions{MaxPending: -1}, true},
-		{webdelivery.QueueOptions{MaxURIs: 1, MaxBodyBytes: 1 << 10, MaxPending: 1}, false},
+		{webdelivery.QueueOptions{}, ""},
+		{webdelivery.QueueOptions{MaxURIs: -1}, "MaxURIs"},
+		{webdelivery.QueueOptions{MaxBodyBytes: -1}, "MaxBodyBytes"},
+		{webdelivery.QueueOptions{MaxPending: -1}, "MaxPending"},
+		{webdelivery.QueueOptions{MaxURIs: 1, MaxBodyBytes: 1 << 10, MaxPending: 1}, ""},
 	} {
 		inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
 			_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
-			if !tt.refused {
+			if tt.limit == "" {
 				require.NoError(f, err)
 				return
 			}
 			invalid, ok := errors.AsType[*webdelivery.ValidationError](err)
 			require.True(f, ok, "%v", err)
-			assert.Equal(f, "QueueOptions", invalid.Field)
+			assert.Equal(f, "QueueOptions."+tt.limit, invalid.Field)
+			assert.Equal(f, "-1 is below 0; use 0 for the default", invalid.Reason)
 			assert.Empty(f, f.srv.Requests())
 		})
 	}
@@ -891,7 +892,7 @@ func TestWhatCloseHasEnded(t *testing.T) {
 		f.fail(testserver.Fault{Path: "/cache/purge", Delay: time.Hour})
 		err := f.purgeThatCloseEnds()
 		require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
-		require.ErrorContains(f, err, "webdelivery: purge queue closed: webdelivery: POST /acme/v1/cache/purge: ")
+		require.ErrorContains(f, err, ": purge queue closed: POST "+f.host()+"/acme/v1/cache/purge: ")
 		var request *webdelivery.Error
 		require.ErrorAs(f, err, &request)
 		assert.Equal(f, 1, request.Attempts)

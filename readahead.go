@@ -1,5 +1,7 @@
 package webdelivery
 
+import "fmt"
+
 // ReadOption changes how a collection is read. One that makes no sense is a [*ValidationError], which the sequence yields.
 type ReadOption func(*int) error
 
@@ -21,9 +23,9 @@ func ReadAhead(n int) ReadOption {
 }
 
 func pagesAhead(options []ReadOption) (ahead int, err error) {
-	for _, option := range options {
+	for i, option := range options {
 		if option == nil {
-			return 0, invalid("options", "one is nil")
+			return 0, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
 		}
 		if err := option(&ahead); err != nil {
 			return 0, err

@@ -27,8 +27,13 @@ type RetryPolicy struct {
 }
 
 func (p RetryPolicy) withDefaults() (RetryPolicy, error) {
-	if p.MaxAttempts < 0 || p.MinWait < 0 || p.MaxWait < 0 || p.ThrottleTimeout < 0 {
-		return p, invalid("WithRetry", "a field is negative")
+	var bad problems
+	bad.addBelow0("WithRetry.MaxAttempts", int64(p.MaxAttempts))
+	bad.addBelow0("WithRetry.MinWait", int64(p.MinWait))
+	bad.addBelow0("WithRetry.MaxWait", int64(p.MaxWait))
+	bad.addBelow0("WithRetry.ThrottleTimeout", int64(p.ThrottleTimeout))
+	if err := bad.err(); err != nil {
+		return p, err
 	}
 	p.MaxAttempts = cmp.Or(p.MaxAttempts, 4)
 	p.MaxWait = cmp.Or(p.MaxWait, 20*time.Second)

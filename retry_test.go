@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -289,7 +290,7 @@ func saysNothingOf(f *fixture, err, cause error) {
 	require.ErrorIs(f, err, context.Canceled)
 	require.ErrorIs(f, err, assert.AnError, "the user's own")
 	require.ErrorIs(f, err, cause)
-	require.ErrorContains(f, err, cause.Error())
+	require.ErrorContains(f, err, strings.ReplaceAll(cause.Error(), ": webdelivery: ", ": "), "the outermost says whose error it is")
 	require.NotErrorIs(f, err, webdelivery.ErrInvalid)
 	require.NotErrorIs(f, err, webdelivery.ErrNotFound)
 	var failed *webdelivery.Error

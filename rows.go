@@ -2,6 +2,7 @@ package webdelivery
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -16,6 +17,8 @@ type StreamOption func(*streaming) error
 type streaming struct {
 	all    bool                // the limit is the SDK's: a response that reaches it may lack rows
 	report func(StreamSummary) // nil: nobody asked for it
+
+	warnings []string
 }
 
 // StreamSummary says what a response had that was streamed to its end.
@@ -23,6 +26,8 @@ type StreamSummary struct {
 	Rows          int64 // that arrived
 	TotalResults  int64 // that match, whatever the limit: above Rows if the limit, or the size of a top-K, has cut some off
 	ReplacedTexts int64 // values in which U+FFFD replaces what is no text, see Value
+
+	Warnings []string // what the service may no longer have of the span, as in Result; nil if there is nothing to say
 }
 
 // OnSummary calls f once when all rows have arrived without an error, before the sequence ends. f runs in the goroutine of
@@ -38,9 +43,9 @@ func OnSummary(f func(StreamSummary)) StreamOption {
 }
 
 func newStreaming(options []StreamOption) (s streaming, err error) {
-	for _, option := range options {
+	for i, option := range options {
 		if option == nil {
-			return s, invalid("options", "one is nil")
+			return s, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
 		}
 		if err := option(&s); err != nil {
 			return s, err
@@ -52,6 +57,7 @@ func newStreaming(options []StreamOption) (s streaming, err error) {
 // done reports a response that has ended well.
 func (s streaming) done(summary StreamSummary) {
 	if s.report != nil {
+		summary.Warnings = s.warnings
 		s.report(summary)
 	}
 }

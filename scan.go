@@ -61,7 +61,7 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 // scanRow writes a row, whose number counts from 1, into the struct of a target.
 func scanRow(target *rowjson.Target, row Row, number int64) error {
 	if wrong := target.Store(row.row); wrong != nil {
-		return &ScanError{number, wrong.Column, wrong.Value, wrong.Err}
+		return &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, wrong.Err}
 	}
 	return nil
 }
@@ -92,13 +92,23 @@ func DimensionsOf[T any]() []string {
 type ScanError struct {
 	Row    int64  // from 1
 	Column string // its name
+	Field  string // of the struct, by its Go name
+	Type   string // of that field, such as netip.Addr
 	Value  string // as it stands in the reply, in JSON, clipped; "" when the column is missing
 	Err    error  // what is wrong; Unwrap gives it
 }
 
-// Error names row, column and value, and what is wrong with it, on one line.
+// Error names row, column, field and value, and what is wrong with it, on one line. If the column is missing, it says what
+// to do.
 func (e *ScanError) Error() string {
-	return fmt.Sprintf("webdelivery: row %d, column %s, value %s: %v", e.Row, redact.Line(e.Column), redact.Line(e.Value), e.Err)
+	text := fmt.Sprintf("webdelivery: row %d, column %s", e.Row, redact.Line(e.Column))
+	if e.Field != "" {
+		text += fmt.Sprintf(" for field %s (%s)", e.Field, e.Type)
+	}
+	if e.Value == "" {
+		return fmt.Sprintf("%s: %s; ask for the column in the query, or remove the tag", text, redact.Within(prefix, fmt.Sprint(e.Err)))
+	}
+	return fmt.Sprintf("%s, value %s: %s", text, redact.Line(e.Value), redact.Within(prefix, fmt.Sprint(e.Err)))
 }
 
 // Unwrap gives what is wrong with the value.

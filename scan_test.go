@@ -184,7 +184,7 @@ func TestScanErrorsNameTheRow(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		n, err := scanOne[int](f, []string{"a"}, "[1]", "[2]", "[null]", "[4]")
 		assert.Equal(f, 2, n)
-		require.ErrorContains(f, err, "row 3, column a, value null")
+		require.ErrorContains(f, err, "webdelivery: row 3, column a for field A (int), value null: null does not fit; make the field a pointer")
 	})
 }
 

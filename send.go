@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/purgewire"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
+	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // Services describe a call and package internal/transport carries it. Here stand the service's own rules for its requests,
@@ -85,6 +87,38 @@ type funnel struct {
 	strictTexts bool // of statistics
 }
 
+// usable refuses what no call can be made with: a service that no client has created, and no context.
+func (f *funnel) usable(ctx context.Context) error {
+	switch {
+	case f == nil:
+		return noClient()
+	case usercode.NoContext(ctx):
+		return invalid("context", "is nil; pass the context of the caller, or context.Background()")
+	default:
+		return nil
+	}
+}
+
+func noClient() *ValidationError {
+	return invalid("client", "this is a zero value or nil; create a client with NewClient and call its services")
+}
+
+// via returns the funnel of a client or service; nil of a nil pointer and of a zero value.
+func (c *Client) via() *funnel              { return cmp.Or(c, &Client{}).funnel }
+func (s *TasksService) via() *funnel        { return cmp.Or(s, &TasksService{}).funnel }
+func (s *PurgeService) via() *funnel        { return cmp.Or(s, &PurgeService{}).funnel }
+func (s *StatsService) via() *funnel        { return cmp.Or(s, &StatsService{}).funnel }
+func (s *NetworkListsService) via() *funnel { return cmp.Or(s, &NetworkListsService{}).funnel }
+func (s *SessionsService) via() *funnel     { return cmp.Or(s, &SessionsService{}).funnel }
+
+// expand checks that a call can be made, and returns its path with these ids.
+func (f *funnel) expand(ctx context.Context, template string, ids ...string) (string, error) {
+	if err := f.usable(ctx); err != nil {
+		return "", err
+	}
+	return expand(template, ids...)
+}
+
 // response is what a call that succeeded brought.
 type response struct {
 	*transport.Response
@@ -95,6 +129,9 @@ type response struct {
 
 // send carries one call to its end.
 func (f *funnel) send(ctx context.Context, cl call) (response, error) {
+	if err := f.usable(ctx); err != nil {
+		return response{}, err
+	}
 	if cl.limited {
 		cl.Gate = f.gate
 	}
@@ -136,8 +173,8 @@ func asError(err error) error {
 
 func newError(f *transport.Failure) *Error {
 	e := &Error{
-		StatusCode: f.Status, Code: f.Code, Method: f.Method, Path: f.Path, Description: f.Description, Body: f.Body, Header: f.Header,
-		Attempts: f.Attempts, outcome: outcomeOf(f.Outcome), tooFast: f.TooFast, authFailed: f.Unauthorized, cause: f.Cause,
+		StatusCode: f.Status, Code: f.Code, Method: f.Method, Host: f.Host, Path: f.Path, Description: f.Description, Body: f.Body,
+		Header: f.Header, Attempts: f.Attempts, outcome: outcomeOf(f.Outcome), tooFast: f.TooFast, authFailed: f.Unauthorized, cause: f.Cause,
 	}
 	if login, ok := errors.AsType[*Error](f.Cause); ok && f.Login && f.Status == 0 {
 		// A login that failed is reported by its own response.

@@ -1,9 +1,7 @@
 package webdelivery
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // SessionsService makes sessions (service-interface section 4.5). It is [Client.Sessions], and safe for concurrent use.
@@ -33,11 +30,11 @@ type Session struct {
 // found is [ErrBadReply] (open point 5). A client of [SessionToken] has nothing to log in with: that is an [*Error], and
 // nothing is sent.
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.funnel.send(ctx, describe(http.MethodPost, sessionsPath, ""))
+	r, err := s.via().send(ctx, describe(http.MethodPost, sessionsPath, ""))
 	if err != nil {
 		return nil, err
 	}
-	id := sessionID(&r)
+	id := objects.SessionID(r.Body, r.Header, authCookieName)
 	if !validToken(id) {
 		// The reply may hold the session in a shape that is not known, so nothing of it is repeated.
 		r.Forget()
@@ -56,50 +53,6 @@ func (s *SessionsService) logIn(ctx context.Context) (token redact.Secret, refus
 		return token, refused, err
 	}
 	return redact.New(session.ID), false, nil
-}
-
-// sessionIDNames are the members in which an id is looked for, in this order (open point 5).
-var sessionIDNames = []string{"id", "session_id", "sessionid", "authtoken", "token"}
-
-// membersOfNoSession are those of a task, a network list, an entry and a page (service-interface sections 2.1 and 2.6),
-// whose ids are no sessions. A session may well have a name, a type, a status, a user and times.
-var membersOfNoSession = []string{
-	"operation", "complete", "progress", "begin_time", "error_info", "list", "deprecated", "entries_uri",
-	"entries_batch_deletion_uri", "entry", "added_by", "network_list_uri", "items", "transaction_id", "transaction_response",
-}
-
-// sessionID finds the id in every shape that services are known to answer with: a JSON object, a JSON string, a
-// cookie, a bare token as text (open point 5).
-func sessionID(r *response) string {
-	var object map[string]json.RawMessage
-	if wire.Defect(r.Body) != "" {
-		return ""
-	}
-	if json.Unmarshal(r.Body, &object) == nil {
-		for _, name := range membersOfNoSession {
-			if _, ok := object[name]; ok {
-				return ""
-			}
-		}
-		for _, name := range sessionIDNames {
-			if id := objects.Text(object[name]); id != "" {
-				return id
-			}
-		}
-	}
-	body := bytes.TrimSpace(r.Body)
-	if id := objects.Text(body); id != "" {
-		return id
-	}
-	for _, cookie := range (&http.Response{Header: r.Header}).Cookies() {
-		if cookie.Name == authCookieName && cookie.Value != "" {
-			return cookie.Value
-		}
-	}
-	if isHTML(r.Header) || json.Valid(body) || bytes.ContainsAny(body, "{}[]<>") {
-		return ""
-	}
-	return string(body)
 }
 
 // String hides the ID.

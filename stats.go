@@ -7,9 +7,11 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 	"github.com/webdelivery/webdelivery-go/internal/statsquery"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // StatsService reads security statistics (service-interface section 4.3). It is [Client.Stats], and safe for concurrent
@@ -68,7 +70,7 @@ func newStatsService(f *funnel) *StatsService {
 // the constants is a [*ValidationError] of every call of the family. Nothing is sent here.
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	rules, known := statsquery.WAFTopK(string(category))
-	family := aggregated[WAFTopKQuery](s.funnel, rules)
+	family := aggregated[WAFTopKQuery](s.via(), rules)
 	if !known {
 		family.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
 	}
@@ -80,7 +82,7 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 // here.
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	rules, known := statsquery.ShapingTopK(string(category))
-	family := aggregated[ShapingTopKQuery](s.funnel, rules)
+	family := aggregated[ShapingTopKQuery](s.via(), rules)
 	if !known {
 		family.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
 	}
@@ -115,6 +117,10 @@ type Result struct {
 
 	// ReplacedTexts counts the values in which U+FFFD replaces what is no text, see [Value]. It is no member of the reply.
 	ReplacedTexts int64 `json:"replaced_texts,omitempty"`
+	// Warnings says, in words for people, which part of the span the service may no longer have, so that rows are missing or
+	// hits are too small: raw events before [EventsRetention], and trends finer than [GranularityFor] returns. The query is
+	// sent all the same. It is nil if there is nothing to say, and no member of the response.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Truncated reports whether more results match than there are rows: the Limit of the query, its default of 10, or the size
@@ -149,10 +155,12 @@ type QueryEcho struct {
 // nil. A reply that is not a result is [ErrBadReply].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
-	parameters, err := f.parameters(&p)
+	parameters, err := f.parameters(ctx, &p)
 	if err != nil {
 		return nil, err
 	}
+	warnings := f.rules.Warnings(&p, time.Now())
+	f.warn(ctx, warnings)
 	var kept keptResult
 	in, err := f.whole(ctx, parameters, &kept)
 	if err != nil {
@@ -163,6 +171,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 		rows = append(rows, Row{row})
 	}
 	result := &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows, ReplacedTexts: in.Replaced()}
+	result.Warnings = warnings
 	return result, f.complete(in, p.Limit, false)
 }
 
@@ -225,11 +234,13 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 		return failing[Row](err)
 	}
 	p := query.params()
-	parameters, err := f.parameters(&p)
+	parameters, err := f.parameters(ctx, &p)
 	if err != nil {
 		return failing[Row](err)
 	}
+	s.warnings = f.rules.Warnings(&p, time.Now())
 	return func(yield func(Row, error) bool) {
+		f.warn(ctx, s.warnings)
 		if err := f.stream(ctx, parameters, p.Limit, s, yield); err != nil {
 			yield(Row{}, err)
 		}
@@ -242,7 +253,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 // were asked for, so that more may match, All ends with an [*IncompleteError]. Of a top-K it gives all rows that the
 // service has of it. Otherwise All behaves like Rows.
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
-	if f.rules.NoLimit {
+	if f == nil || f.rules.NoLimit {
 		return f.Rows(ctx, query, options...)
 	}
 	s, err := newStreaming(options)
@@ -252,11 +263,13 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 	s.all = true
 	asked := query.params().Clone()
 	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 is refused as everywhere
-	first, err := f.parameters(&asked)
+	first, err := f.parameters(ctx, &asked)
 	if err != nil {
 		return failing[Row](err)
 	}
+	s.warnings = f.rules.Warnings(&asked, time.Now())
 	return func(yield func(Row, error) bool) {
+		f.warn(ctx, s.warnings)
 		one, err := f.whole(ctx, first, nil)
 		switch {
 		case err != nil:
@@ -266,7 +279,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 			p := asked // several loops may run at the same time
 			p.Limit = f.rules.WithHeadroom(one.Total())
 			var parameters string
-			if parameters, err = f.parameters(&p); err == nil {
+			if parameters, err = f.parameters(ctx, &p); err == nil {
 				err = f.stream(ctx, parameters, p.Limit, s, yield)
 			}
 		}
@@ -297,7 +310,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 		return err
 	}
 	defer r.Stream.Close()
-	if isHTML(r.Header) {
+	if wire.IsHTML(r.Header) {
 		return r.bad("an HTML page", nil)
 	}
 	in.ReadOn(r.Stream) // the beginning need not be kept any longer
@@ -318,7 +331,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	}
 	err = f.complete(in, limit, s.all)
 	if err == nil {
-		s.done(StreamSummary{in.Count(), in.Total(), in.Replaced()})
+		s.done(StreamSummary{Rows: in.Count(), TotalResults: in.Total(), ReplacedTexts: in.Replaced()})
 	}
 	return err
 }
@@ -331,11 +344,29 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) err
 	return &IncompleteError{Got: in.Count(), Total: in.Total()}
 }
 
-// parameters validates those of a query, and encodes them.
-func (f *StatsFamily[Q]) parameters(p *statsquery.Query) (string, error) {
-	if f.refused != nil {
-		return "", f.refused
+// usable refuses a family that no client has created, one of a category that does not exist, and no context.
+func (f *StatsFamily[Q]) usable(ctx context.Context) error {
+	f = cmp.Or(f, &StatsFamily[Q]{})
+	return cmp.Or(f.refused, f.funnel.usable(ctx))
+}
+
+// warn logs what the service may no longer have of a query.
+func (f *StatsFamily[Q]) warn(ctx context.Context, warnings []string) {
+	for _, warning := range warnings {
+		f.funnel.transport.Warn(ctx, getCall(f.rules.Path+"/data", "").Request, "webdelivery: beyond retention", warning)
 	}
+}
+
+// parameters validates those of a query, and encodes them.
+func (f *StatsFamily[Q]) parameters(ctx context.Context, p *statsquery.Query) (string, error) {
+	if err := f.usable(ctx); err != nil {
+		return "", err
+	}
+	return f.encode(p)
+}
+
+// encode is parameters of a family that can be used.
+func (f *StatsFamily[Q]) encode(p *statsquery.Query) (string, error) {
 	var bad problems
 	parameters := f.rules.Encode(p, f.funnel.dialect.StartTimeParam, bad.add)
 	return parameters, bad.err()
@@ -344,8 +375,8 @@ func (f *StatsFamily[Q]) parameters(p *statsquery.Query) (string, error) {
 // Head asks for the headers of the family's base path (service-interface section 4.3). It sends no parameters, and a
 // service may require some (open point 36). Cookies and all that may hold a credential are left out. The header is a copy.
 func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
-	if f.refused != nil {
-		return nil, f.refused
+	if err := f.usable(ctx); err != nil {
+		return nil, err
 	}
 	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.Path, ""))
 	if err != nil {

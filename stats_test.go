@@ -536,7 +536,7 @@ func TestOnSummary(t *testing.T) {
 func TestStreamOptionsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		for field, option := range map[string]webdelivery.StreamOption{"options": nil, "OnSummary": webdelivery.OnSummary(nil)} {
+		for field, option := range map[string]webdelivery.StreamOption{"options[0]": nil, "OnSummary": webdelivery.OnSummary(nil)} {
 			stats := f.client.Stats
 			_, err1 := collect(stats.Events.Rows(f.Context(), aDay, option))
 			_, err2 := collect(stats.Events.All(f.Context(), aDay, option))

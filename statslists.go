@@ -52,8 +52,8 @@ func (f *StatsFamily[Q]) names(ctx context.Context, what string) (*NameList, err
 
 // list reads one of the lists of open point 14.
 func (f *StatsFamily[Q]) list(ctx context.Context, what string) ([][]string, json.RawMessage, error) {
-	if f.refused != nil {
-		return nil, nil, f.refused
+	if err := f.usable(ctx); err != nil {
+		return nil, nil, err
 	}
 	r, err := f.funnel.send(ctx, getCall(f.rules.Path+"/"+what, ""))
 	if err != nil {

@@ -51,9 +51,7 @@ func GranularityFor(start, end, now time.Time) Granularity {
 
 // EventsRetention is the earliest time for which raw events exist: the beginning of the UTC day three days before now
 // (service-interface section 6). now is time.Now(), but for tests.
-func EventsRetention(now time.Time) time.Time {
-	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
-}
+func EventsRetention(now time.Time) time.Time { return statsquery.EventsKept(now) }
 
 // Sort is one key of an order (service-interface section 4.2, sortby). Make it with [Asc] or [Desc].
 type Sort struct {

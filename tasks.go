@@ -91,11 +91,11 @@ type TaskListOptions struct {
 // returns [ErrBadReply]. A task that ended with
 // an error condition is no error here.
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
-	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
+	poller, err := s.poller(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return fetch[Task](ctx, s.funnel, objectCall(path, "", id))
+	return fetch[Task](ctx, s.funnel, poller.own)
 }
 
 // List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0, and a time
@@ -103,7 +103,7 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 // a reply that is no page [ErrBadReply].
 // HasMore of the page is true also when the reply does not say whether further pages exist, see [Page].
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
-	cl, err := s.listCall(options)
+	cl, err := s.listCall(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +131,17 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 // service answers so, set Count above the number of tasks: after a page of fewer than Count tasks, a 400 or 404 is the
 // end.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
-	cl, err := s.listCall(options)
+	cl, err := s.listCall(ctx, options)
 	if err != nil {
 		return failing[Task](err)
 	}
 	return eachItem[Task](ctx, s.funnel, cl, options.MaxPages, 0)
 }
 
-func (s *TasksService) listCall(options TaskListOptions) (call, error) {
+func (s *TasksService) listCall(ctx context.Context, options TaskListOptions) (call, error) {
+	if err := s.via().usable(ctx); err != nil {
+		return call{}, err
+	}
 	var p problems
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
 	options.Since = options.Since.UTC()
@@ -162,7 +165,7 @@ func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 // /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri
 // that leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there.
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
-	poller, err := s.poller(id)
+	poller, err := s.poller(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +188,10 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 }
 
-func (s *TasksService) poller(id string) (*taskPoller, error) {
+func (s *TasksService) poller(ctx context.Context, id string) (*taskPoller, error) {
+	if err := s.via().usable(ctx); err != nil {
+		return nil, err
+	}
 	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	return &taskPoller{funnel: s.funnel, own: objectCall(path, "", id)}, err
 }
@@ -288,20 +294,22 @@ type TaskError struct {
 
 // Error gives the id of the task with type, message and details of its error_info, on one line.
 func (e *TaskError) Error() string {
-	info := cmp.Or(e.Task.ErrorInfo, &ErrorInfo{}) // a test of a user's may leave it out
+	task := cmp.Or(e.Task, &Task{}) // a user's test may leave it or its ErrorInfo out
+	info := cmp.Or(task.ErrorInfo, &ErrorInfo{})
 	texts := []string{info.Message}
 	for _, d := range info.Details {
 		texts = append(texts, d.Message)
 	}
 	text := joinNonEmpty(": ", info.Type, joinNonEmpty("; ", texts...))
-	return joinNonEmpty(": ", "webdelivery: task "+redact.Line(e.Task.ID)+" failed", redact.Line(text))
+	return joinNonEmpty(": ", "webdelivery: task "+redact.Line(task.ID)+" failed", redact.Line(text))
 }
 
 // LogValue gives id, operation and error_info of the task.
 func (e *TaskError) LogValue() slog.Value {
+	task := cmp.Or(e.Task, &Task{})
 	return slog.GroupValue(
-		slog.String("task", redact.Line(e.Task.ID)),
-		slog.String("operation", redact.Line(e.Task.Operation)),
+		slog.String("task", redact.Line(task.ID)),
+		slog.String("operation", redact.Line(task.Operation)),
 		slog.String("error", e.Error()))
 }
 

@@ -87,9 +87,9 @@ type waiter struct {
 
 func newWaiter(options []WaitOption) (*waiter, error) {
 	w := &waiter{interval: waiting.Growing(), report: func(Progress) {}}
-	for _, option := range options {
+	for i, option := range options {
 		if option == nil {
-			return nil, invalid("options", "one is nil")
+			return nil, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
 		}
 		if err := option(w); err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func newWaitError(what string, err error, pending func(polls int) string) *waitE
 	if end, ok := errors.AsType[*waiting.Ended](err); ok && end.Early {
 		what += ", still pending (" + pending(end.Polls) + ")"
 	}
-	return &waitError{what + ": " + err.Error(), err}
+	return &waitError{what + ": " + redact.Within(prefix, err.Error()), err}
 }
 
 func (e *waitError) Error() string           { return e.text }

@@ -27,7 +27,7 @@ import (
 // show, or shows as ended, is read by itself. So are a few of the others, in turn (open point 2).
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {
 	w, err := newWaiter(options)
-	if err != nil {
+	if err := cmp.Or(s.via().usable(ctx), err); err != nil {
 		return nil, err
 	}
 	return s.waitAll(ctx, ids, w, w.loop(false), false)
@@ -42,7 +42,7 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 		if _, twice := at[id]; twice {
 			continue
 		}
-		poller, err := s.poller(id)
+		poller, err := s.poller(ctx, id)
 		if wrong, ok := errors.AsType[*ValidationError](err); ok {
 			bad.add(fmt.Sprintf("ids[%d]", n), "%s", wrong.Reason)
 		}
@@ -121,7 +121,7 @@ const pageOfTasks = 100
 // by that of this machine. The service's own id tells which task is shown.
 func (s *TasksService) listed(ctx context.Context, last []*Task, pending []int, most int) (shown map[int]*Task, requests int) {
 	at, since := byServiceID(last, pending)
-	cl, err := s.listCall(TaskListOptions{Since: since, Count: pageOfTasks})
+	cl, err := s.listCall(ctx, TaskListOptions{Since: since, Count: pageOfTasks})
 	if since.IsZero() || err != nil {
 		return nil, 0
 	}

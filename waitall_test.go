@@ -204,7 +204,7 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 				if tt.outage {
 					require.ErrorIs(f, err, webdelivery.ErrServer)
 					assert.ErrorContains(f, err, "waiting for 20 tasks, still pending (18: t002, t003, t004, t005, t006 and 13 more; 8 polls)")
-					assert.ErrorContains(f, err, "the last 5 polls failed: webdelivery: GET")
+					assert.ErrorContains(f, err, "the last 5 polls failed: GET")
 				} else {
 					assert.ErrorContains(f, err, "waiting for 20 tasks, still pending (13: t007, t008, t009, t010, t011 and 8 more; 8 polls)")
 					assert.NotContains(f, err.Error(), "failed")

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Base is where the service lives: {base_url}/<customer_name>/v1. It is immutable and safe for concurrent use.
@@ -17,7 +19,8 @@ type Base struct {
 
 // Parse reads a base URL and puts the customer, as one escaped element, behind its path. The scheme must be https;
 // http is allowed for a loopback host, and for every host if plainHTTP is true. Returns *Error if the base URL or the
-// customer is invalid, and does not repeat a part of the base URL in it.
+// customer is invalid, or if the base URL already ends in the customer or in /v1. The error repeats no part of the base
+// URL.
 func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -37,6 +40,9 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	case !plainHTTP && !isLoopback(u.Hostname()):
 		return nil, invalidBase("http is for loopback only; use https or WithPlainHTTP")
 	}
+	if err := checkCustomer(customer); err != nil {
+		return nil, err
+	}
 	segment, err := escapeSegment("customer", customer)
 	if err != nil {
 		return nil, err
@@ -47,7 +53,33 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 			return nil, invalidBase("the path has an empty element, a dot element, a backslash, a control character or a bad escape")
 		}
 	}
+	switch root[strings.LastIndex(root, "/")+1:] {
+	case "v1":
+		return nil, invalidBase("the path ends in /v1, " + leaveOut)
+	case segment:
+		return nil, invalidBase("the path ends in the name of the customer, " + leaveOut)
+	}
 	return &Base{scheme: origin.Scheme, host: origin.Host, path: root + "/" + segment + "/v1", customer: customer}, nil
+}
+
+// leaveOut says what to write in place of a base URL that reaches too far. It shows none of the base URL.
+const leaveOut = "but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
+
+// checkCustomer refuses what is no name of a customer: more than one element of a path, or what nobody can see.
+func checkCustomer(customer string) error {
+	const alone = "write the name of the customer alone, such as acme"
+	switch {
+	case strings.ContainsAny(customer, `/\`):
+		return invalid("customer", "holds a slash or a backslash; %s. A path before it belongs into the base URL", alone)
+	case strings.IndexFunc(customer, unicode.IsControl) >= 0:
+		return invalid("customer", "holds a control character; %s", alone)
+	case strings.TrimSpace(customer) != customer:
+		return invalid("customer", "begins or ends with a blank; %s", alone)
+	case !utf8.ValidString(customer):
+		return invalid("customer", "is not UTF-8; %s", alone)
+	default:
+		return nil
+	}
 }
 
 // checkParts refuses a base URL with parts that it must not have, or without those that it needs.
@@ -78,6 +110,9 @@ func (b *Base) URL(path, query string) (url.URL, error) {
 	plain, err := url.PathUnescape(escaped)
 	return url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, err
 }
+
+// Host returns host and port of the base, without the port of the scheme. Errors show it.
+func (b *Base) Host() string { return b.host }
 
 // Path returns the whole escaped path of an address below the base. Errors and log records show it.
 func (b *Base) Path(below string) string { return b.path + below }

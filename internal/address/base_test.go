@@ -16,7 +16,7 @@ func TestWhereRequestsGo(t *testing.T) {
 	tests := []struct{ baseURL, customer, want string }{
 		{"https://api.example.com", "acme", "https://api.example.com/acme/v1/tasks/a%2Fb?page=2"},
 		{"HTTPS://API.example.com:443/", "acme", "https://api.example.com/acme/v1/tasks/a%2Fb?page=2"},
-		{"https://api.example.com:8443/root//", "a/b c", "https://api.example.com:8443/root/a%2Fb%20c/v1/tasks/a%2Fb?page=2"},
+		{"https://api.example.com:8443/root//", "b?c d", "https://api.example.com:8443/root/b%3Fc%20d/v1/tasks/a%2Fb?page=2"},
 		{"https://api.example.com/%72oot/x%2fy", "ü", "https://api.example.com/root/x%2Fy/%C3%BC/v1/tasks/a%2Fb?page=2"},
 	}
 	for _, tt := range tests {
@@ -97,10 +97,44 @@ func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 
 func TestCustomersThatAreNone(t *testing.T) {
 	t.Parallel()
-	for _, customer := range []string{"", ".", "..", "a/..", `..\a`, "a\n", "\x7f"} {
+	for _, customer := range []string{
+		"", ".", "..", "a/..", `..\a`, "a\n", "\x7f", "a/b", "/acme", "acme/", "acme/v1", "https://api.example.com", `a\b`, " acme", "acme\u00a0", "a\u0085b", "\xff",
+	} {
 		_, err := address.Parse("https://api.example.com", customer, false)
 		var invalid *address.Error
 		require.ErrorAs(t, err, &invalid, "%q", customer)
 		assert.Equal(t, "customer", invalid.Field)
+	}
+}
+
+// A base URL that reaches to the customer or to v1 would have them twice. What only resembles them is a path like any other.
+func TestABaseURLThatReachesTooFar(t *testing.T) {
+	t.Parallel()
+	const host, customer = "https://api.example.com", "ac me"
+	const rather = ", but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
+	for path, reason := range map[string]string{
+		"/v1": "the path ends in /v1" + rather, "/v1/": "the path ends in /v1" + rather, "/%761": "the path ends in /v1" + rather,
+		"/ac%20me/v1": "the path ends in /v1" + rather, "/root/v1": "the path ends in /v1" + rather,
+		"/ac%20me": "the path ends in the name of the customer" + rather, "/root/ac%20me/": "the path ends in the name of the customer" + rather,
+		"": "", "/": "", "/v1/root": "", "/xv1": "", "/v2": "", "/V1": "", "/ac%20me/root": "", "/ac": "",
+	} {
+		_, err := address.Parse(host+path, customer, false)
+		if reason == "" {
+			require.NoError(t, err, path)
+			continue
+		}
+		require.EqualError(t, err, "invalid base URL: "+reason, path)
+	}
+}
+
+// Errors name the host, with a port that is not that of the scheme.
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for baseURL, want := range map[string]string{
+		"https://API.example.com:443/root": "api.example.com", "https://api.example.com:8443": "api.example.com:8443", "http://[::1]:8080": "[::1]:8080",
+	} {
+		b, err := address.Parse(baseURL, "acme", false)
+		require.NoError(t, err)
+		assert.Equal(t, want, b.Host())
 	}
 }

@@ -165,6 +165,10 @@ func (q *Queue[Item, Receipt]) runLocked(first bool) {
 		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // otherwise all callers have left meanwhile
 			q.failLocked(failed.Err)
 		}
+		if failed != nil && ctx.Err() == nil {
+			q.reports.noteLocked(failed.Err)
+			q.reports.changedLocked()
+		}
 		cancel()
 		q.runLocked(false)
 	})
@@ -248,13 +252,20 @@ func (q *Queue[Item, Receipt]) sendLocked(callers []*caller[Item, Receipt], item
 func (q *Queue[Item, Receipt]) send(ctx context.Context, permit Permit, items []Item) (Receipt, error) {
 	receipt, err := q.work.Send(ctx, permit, items)
 	err = q.endedByClose(err)
-	accepted := 0
-	if err == nil {
+	accepted, failed := 0, err
+	switch {
+	case err == nil:
 		accepted = len(items)
+	case q.work.Refused(err): // which is an answer
+		failed = nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.reports.countLocked(accepted)
+	if err == nil || ctx.Err() == nil { // otherwise nobody waits for it any more
+		q.reports.noteLocked(failed)
+	}
+	q.reports.changedLocked()
 	return receipt, err
 }
 

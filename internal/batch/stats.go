@@ -8,6 +8,8 @@ type reporter struct {
 	state  func() Stats // of the line; the lock of the queue is held
 
 	accepted, requests int
+	failures           int      // in a row
+	err                error    // of the last of these
 	changed            bool     // since the last report began
 	running            bool     // a report
 	failed             *Failure // what a report did in place of returning, the first time
@@ -17,6 +19,19 @@ type reporter struct {
 func (r *reporter) countLocked(accepted int) {
 	r.requests++
 	r.accepted += accepted
+}
+
+// noteLocked notes why a request was not answered, or could not be sent; nil if it was answered. The lock of the queue is
+// held.
+func (r *reporter) noteLocked(failed error) {
+	r.failures++
+	if r.err = failed; failed == nil {
+		r.failures = 0
+	}
+}
+
+// changedLocked reports that something has changed. The lock of the queue is held.
+func (r *reporter) changedLocked() {
 	if r.changed = r.report != nil; r.changed && !r.running {
 		r.running = true
 		r.reportLocked()
@@ -27,7 +42,7 @@ func (r *reporter) countLocked(accepted int) {
 func (r *reporter) reportLocked() {
 	r.changed = false
 	now := r.state()
-	now.Accepted, now.Requests = r.accepted, r.requests
+	now.Accepted, now.Requests, now.Failures, now.Err = r.accepted, r.requests, r.failures, r.err
 	r.crew.startLocked(func() error {
 		r.report(now)
 		return nil

@@ -41,7 +41,7 @@ type Work[Item comparable, Receipt any] struct {
 	ClosedBy func(error) error
 	// Together is the error of items that were refused together with others and not sent alone.
 	Together error
-	// Report is called with the statistics after each request, one call at a time and with ever newer statistics. If nil,
+	// Report is called with the statistics after each request, also one for which there is no permit, one call at a time and with ever newer statistics. If nil,
 	// nothing is reported.
 	Report func(Stats)
 }
@@ -66,6 +66,8 @@ type Stats struct {
 	Accepted int           // items that were accepted so far; identical ones of one request count once
 	Requests int           // requests so far
 	Oldest   time.Duration // how long the oldest of the pending has waited; 0 if there is none
+	Failures int           // requests that failed since the last one that was answered, permits that could not be had included
+	Err      error         // of the last of these; nil without any
 }
 
 // Outcome is what became of something that failed.

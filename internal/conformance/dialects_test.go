@@ -197,6 +197,7 @@ func TestOpenPointsHaveRules(t *testing.T) {
 		25: "no method, and none is tried: a list could not be removed again",
 		32: "a limit shows only to who exceeds it",
 		45: "no method, and the paths are unknown",
+		48: "the SDK's own rule: no document says what a service does with such a pattern",
 		46: "a member in another letter case is a missing one, which the rules of section 2 tell",
 	}
 	named := map[int]bool{}

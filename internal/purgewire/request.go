@@ -7,10 +7,6 @@
 package purgewire
 
 import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -70,29 +66,4 @@ func textSize(text string) int {
 		return len(text) + 2
 	}
 	return len(appendText(nil, text))
-}
-
-// Problem tells what is wrong with a URI, if anything (sections 2.2 and 4.4 of the service document).
-func (u URI) Problem() (field, reason string) {
-	star := strings.Index(u.Modifier, "*")
-	switch {
-	case u.MatchMode != Exact && u.MatchMode != Prefix:
-		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", u.MatchMode)
-	case u.Pattern == "":
-		return "uri_pattern", "is empty"
-	case strings.Contains(u.Pattern, "#"):
-		return "uri_pattern", "holds a fragment (#), which no cache ever sees; remove it, or write %23 (open point 44)"
-	case !utf8.ValidString(u.Pattern):
-		return "uri_pattern", "is not UTF-8, so JSON cannot carry it"
-	case u.Modifier == "":
-		return "", ""
-	case u.MatchMode == Exact:
-		return "cache_key_modifier_regex", "is only valid with PREFIX_LITERAL"
-	case star >= 0 && star != len(u.Modifier)-1:
-		return "cache_key_modifier_regex", "holds a * that is not its only one at the end"
-	case !utf8.ValidString(u.Modifier):
-		return "cache_key_modifier_regex", "is not UTF-8, so JSON cannot carry it"
-	default:
-		return "", ""
-	}
 }

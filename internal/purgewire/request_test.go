@@ -1,7 +1,6 @@
 package purgewire_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,35 +35,5 @@ func TestURIsInJSON(t *testing.T) {
 	} {
 		assert.Equal(t, "["+tt.want, string(tt.uri.Append([]byte("["))))
 		assert.Equal(t, len(tt.want), tt.uri.Size(), tt.want)
-	}
-}
-
-// What sections 2.2 and 4.4 of the service document call invalid.
-func TestProblemsOfURIs(t *testing.T) {
-	t.Parallel()
-	const mode, pattern, modifier = "match_mode", "uri_pattern", "cache_key_modifier_regex"
-	for _, tt := range []struct {
-		uri           purgewire.URI
-		field, reason string
-	}{
-		{purgewire.URI{purgewire.Exact, "a", ""}, "", ""},
-		{purgewire.URI{purgewire.Prefix, "a", ""}, "", ""},
-		{purgewire.URI{purgewire.Prefix, "a", "v1"}, "", ""},
-		{purgewire.URI{purgewire.Prefix, "a", "v1*"}, "", ""},
-		{purgewire.URI{purgewire.Prefix, "a", "*"}, "", ""},
-		{purgewire.URI{"", "a", ""}, mode, `"" is neither EXACT_LITERAL nor PREFIX_LITERAL`},
-		{purgewire.URI{"exact_literal", "a", ""}, mode, `"exact_literal" is neither`},
-		{purgewire.URI{purgewire.Exact, "", ""}, pattern, "is empty"},
-		{purgewire.URI{purgewire.Prefix, "", "v1"}, pattern, "is empty"},
-		{purgewire.URI{purgewire.Exact, "a#b", ""}, pattern, "holds a fragment (#)"},
-		{purgewire.URI{purgewire.Exact, "a\xff", ""}, pattern, "is not UTF-8"},
-		{purgewire.URI{purgewire.Exact, "a", "v1"}, modifier, "is only valid with PREFIX_LITERAL"},
-		{purgewire.URI{purgewire.Prefix, "a", "*v1"}, modifier, "holds a * that is not its only one at the end"},
-		{purgewire.URI{purgewire.Prefix, "a", "v1**"}, modifier, "holds a * that is not its only one at the end"},
-		{purgewire.URI{purgewire.Prefix, "a", "\xff"}, modifier, "is not UTF-8"},
-	} {
-		field, reason := tt.uri.Problem()
-		assert.Equal(t, tt.field, field, "%q", tt.uri)
-		assert.True(t, strings.HasPrefix(reason, tt.reason) && (reason == "") == (tt.reason == ""), "%q: %s", tt.uri, reason)
 	}
 }

@@ -51,6 +51,8 @@ func (f Fields) tagged(t reflect.Type) []reflect.StructField {
 // ColumnError is a value that does not fit its field, or a column that is missing. It holds no secrets.
 type ColumnError struct {
 	Column string
+	Field  string // of the struct, by its Go name
+	Type   string // of that field
 	Value  string // in JSON; "" if the column is missing
 	Err    error  // what is wrong
 }
@@ -60,6 +62,11 @@ func (e *ColumnError) Error() string { return fmt.Sprintf("column %q: %v", e.Col
 
 // Unwrap returns what is wrong.
 func (e *ColumnError) Unwrap() error { return e.Err }
+
+// wrong returns the error of a field.
+func (s *step) wrong(value string, err error) *ColumnError {
+	return &ColumnError{s.name, s.field.Name, s.field.Type.String(), value, err}
+}
 
 // Target is a struct that rows can be written into, whatever their columns.
 type Target struct {
@@ -77,6 +84,7 @@ type Plan struct {
 type step struct {
 	column int // of the Plan
 	name   string
+	field  *reflect.StructField
 	store
 }
 
@@ -89,7 +97,8 @@ func (f Fields) Target(pointer any) (*Target, error) {
 		return nil, fmt.Errorf("%v is no struct with %s tags", value.Type(), f.Tag)
 	}
 	target := &Target{fields: make([]step, 0, len(fields))}
-	for _, field := range fields {
+	for i := range fields {
+		field := &fields[i]
 		at, err := value.FieldByIndexErr(field.Index)
 		if err != nil || !field.IsExported() {
 			return nil, fmt.Errorf("cannot set field %s of %v", field.Name, value.Type())
@@ -98,7 +107,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 		if s.set == nil {
 			return nil, fmt.Errorf("cannot read into field %s of %v, a %v", field.Name, value.Type(), field.Type)
 		}
-		target.fields = append(target.fields, step{name: field.Tag.Get(f.Tag), store: s})
+		target.fields = append(target.fields, step{name: field.Tag.Get(f.Tag), field: field, store: s})
 	}
 	return target, nil
 }
@@ -110,7 +119,7 @@ func (t *Target) Plan(row Row) (*Plan, *ColumnError) {
 	for _, s := range t.fields {
 		column, ok := plan.columns.index[s.name]
 		if !ok {
-			return nil, &ColumnError{Column: s.name, Err: errors.New("there is no such column")}
+			return nil, s.wrong("", errors.New("there is no such column"))
 		}
 		s.column = column
 		plan.steps = append(plan.steps, s)
@@ -149,7 +158,7 @@ func (p *Plan) Store(row Row) *ColumnError {
 		}
 		if err != nil {
 			redactor := p.columns.redactor
-			return &ColumnError{step.name, string(redactor.Excerpt(value.Raw(), maxShown, false)), redactor.Error(err)}
+			return step.wrong(string(redactor.Excerpt(value.Raw(), maxShown, false)), redactor.Error(err))
 		}
 	}
 	return nil

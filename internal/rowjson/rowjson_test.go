@@ -457,7 +457,7 @@ func TestPlanErrorsHoldNoSecrets(t *testing.T) {
 	null := one(t, `{"name":"a"}`, `[null]`)
 	plan, err = planFor(&got, null)
 	require.NoError(t, err)
-	require.ErrorContains(t, plan.Store(null), "null, and the field is no pointer")
+	require.ErrorContains(t, plan.Store(null), "null does not fit; make the field a pointer")
 }
 
 func TestPlansThatCannotBe(t *testing.T) {

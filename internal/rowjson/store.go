@@ -18,7 +18,7 @@ type store struct {
 	nulls bool // set takes null too
 }
 
-var errNull = errors.New("null, and the field is no pointer")
+var errNull = errors.New("null does not fit; make the field a pointer, which is nil then")
 
 // storeFor returns the store of a field; the zero store for a type that no value can be read into.
 func (f Fields) storeFor(field reflect.Value) store {

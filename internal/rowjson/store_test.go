@@ -139,7 +139,7 @@ func storeError[T any](t *testing.T, value string) error {
 	return wrong.Err
 }
 
-const noPointer = "null, and the field is no pointer"
+const noPointer = "null does not fit; make the field a pointer, which is nil then"
 
 // A value that does not fit is an error that says why, for every kind of field.
 func TestValuesThatDoNotFitTheirField(t *testing.T) {

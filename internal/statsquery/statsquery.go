@@ -4,7 +4,7 @@
 // It must not know requests, responses, how a filter is written, or public types.
 //
 // Entry points: [Query], the families such as [Events] and [WAFTopK], [Family.Encode], [Family.Complete],
-// [Family.WithHeadroom], [Query.ID] and [Finest].
+// [Family.WithHeadroom], [Family.Warnings], [Query.ID], [Finest] and [EventsKept].
 package statsquery
 
 import (

@@ -50,6 +50,14 @@ func (j *journal) warn(ctx context.Context, message string, r record, attrs ...s
 	}, attrs...)...)
 }
 
+// Warn writes what a person should know of a query at Warn, before its first attempt.
+func (t *Transport) Warn(ctx context.Context, r Request, message, warning string) {
+	if j := &t.journal; j.logger != nil && j.logger.Enabled(ctx, slog.LevelWarn) {
+		j.write(ctx, slog.LevelWarn, message, nil, slog.String("method", r.Method),
+			slog.String("path", j.path(record{path: r.Path})), slog.String("warning", warning))
+	}
+}
+
 func (j *journal) path(r record) string { return j.secrets.Text(j.base.Path(r.path)) }
 
 func (j *journal) write(ctx context.Context, level slog.Level, message string, err error, attrs ...slog.Attr) {

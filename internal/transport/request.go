@@ -87,6 +87,7 @@ const (
 type Failure struct {
 	Status, Code int // of the last response; 0 without one
 	Method, Path string
+	Host         string      // and port
 	Description  string      // the service's words, or those of the status
 	Body         []byte      // the beginning of the last response
 	Header       http.Header // of the last response, without credentials

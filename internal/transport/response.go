@@ -55,7 +55,7 @@ func (c *call) failure(cause error) *Failure {
 	f := &Failure{
 		Status: a.status, Code: a.code, Method: c.Method, Path: secrets.Text(c.t.Base.Path(c.Path)), Attempts: c.attempts,
 		Outcome: c.outcome(), TooFast: c.Gate != nil && a.tooFast(), Unauthorized: c.Rules.refusesCredentials(c.last.effectiveStatus()),
-		Header: secrets.Header(a.header),
+		Header: secrets.Header(a.header), Host: secrets.Text(c.t.Base.Host()),
 	}
 	if c.ambiguous {
 		f.Outcome = Unknown

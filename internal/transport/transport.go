@@ -3,7 +3,8 @@
 // of an error. It must not know purges, lists, tasks or statistics, nor the types that users see.
 //
 // Entry points: [New] makes a [Transport] of a [Config]; its Send takes a [Request] and returns a [Response], or a
-// [*Failure]. A [Gate] gives permits to limited requests. [Secrets] keeps secrets out of texts.
+// [*Failure]. Its Warn logs a warning about a query. A [Gate] gives permits to limited requests. [Secrets] keeps secrets
+// out of texts.
 //
 // A call goes this way: Send (call.go) makes a call and a retry loop for it; each attempt is one RoundTrip (call.go):
 // session, permit, header, time limit, send, read bounded, settle, log. CheckRetry asks Policy.decide (policy.go) for a

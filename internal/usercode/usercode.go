@@ -4,13 +4,15 @@
 // would hear of the Goexit.
 //
 // The package knows functions and errors. It may know nothing of requests, of secrets and of what an error means to a
-// caller. Its entry points are [Run], [Panic], [ErrGoexit], [Caused] and [Turn].
+// caller. Its entry points are [Run], [Panic], [ErrGoexit], [Caused], [NoContext] and [Turn].
 package usercode
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 )
@@ -87,6 +89,15 @@ func panickedIn() string {
 			return "an unknown function"
 		}
 	}
+}
+
+// NoContext reports whether ctx is nil, or a nil pointer that was passed as a context.
+func NoContext(ctx context.Context) bool {
+	if ctx == nil {
+		return true
+	}
+	v := reflect.ValueOf(ctx)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // Turn is a lock under which code of the user's runs. For a sync.Mutex a testing/synctest bubble lets no time pass, so a

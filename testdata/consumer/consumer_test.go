@@ -78,7 +78,7 @@ func TestExplain(t *testing.T) {
 	cause := errors.New("the cause")
 	for want, err := range map[string]error{
 		"the cause": cause,
-		"/tasks":    &webdelivery.Error{Method: "GET", Path: "/tasks", StatusCode: 404},
+		"/tasks":    &webdelivery.Error{Method: "GET", Host: "api.example.com", Path: "/tasks", StatusCode: 404},
 		"Page":      &webdelivery.ValidationError{Field: "Page", Reason: "is below 0"},
 		"poisoned":  &webdelivery.PlanError{Field: "WidestIPv4", Reason: "poisoned"},
 		"MaxRemove": &webdelivery.TooManyRemovalsError{PlanError: webdelivery.PlanError{Field: "MaxRemove"}, Remove: 2, Size: 2},

@@ -55,7 +55,7 @@ func ofCalls(err error) string {
 		return logged(invalid.LogValue()) + fmt.Sprint(invalid.Error(), invalid.Field, invalid.Reason,
 			invalid.Is(webdelivery.ErrInvalid))
 	case errors.As(err, &call):
-		return logged(call.LogValue()) + fmt.Sprint(call.Error(), call.StatusCode, call.Code, call.Method, call.Path,
+		return logged(call.LogValue()) + fmt.Sprint(call.Error(), call.StatusCode, call.Code, call.Method, call.Host, call.Path,
 			call.Description, call.Body, call.Header, call.Attempts, call.Is(webdelivery.ErrServer), call.Unwrap())
 	}
 	return ""
@@ -114,7 +114,7 @@ func ofReading(err error) string {
 	case errors.As(err, &incomplete):
 		return fmt.Sprint(incomplete.Error(), incomplete.Got, incomplete.Total)
 	case errors.As(err, &scan):
-		return fmt.Sprint(scan.Error(), scan.Row, scan.Column, scan.Value, scan.Err, scan.Unwrap())
+		return fmt.Sprint(scan.Error(), scan.Row, scan.Column, scan.Field, scan.Type, scan.Value, scan.Err, scan.Unwrap())
 	}
 	return ""
 }

@@ -41,7 +41,9 @@ func purges(ctx context.Context, client *webdelivery.Client) error {
 	var queue *webdelivery.PurgeQueue
 	queue = service.NewQueue(webdelivery.QueueOptions{
 		Action: webdelivery.ActionExpire, Wait: true, MaxURIs: 10_000, MaxBodyBytes: 4 << 20, MaxPending: 1_000_000,
-		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Pending, s.Accepted, s.Requests, s.OldestAge) },
+		OnStats: func(s webdelivery.QueueStats) {
+			fmt.Println(s.Pending, s.Accepted, s.Requests, s.OldestAge, s.Failures, s.Err)
+		},
 	})
 	if receipt, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/")); err != nil {
 		return err

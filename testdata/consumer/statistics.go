@@ -41,14 +41,14 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 	}
 	var echo webdelivery.QueryEcho = result.Query
 	fmt.Println(echo.Dimensions, echo.StartTime, echo.EndTime, echo.Filters, echo.Start, echo.Limit)
-	fmt.Println(result.Columns, result.Rows, result.TotalResults, result.ReplacedTexts, result.Truncated())
+	fmt.Println(result.Columns, result.Rows, result.TotalResults, result.ReplacedTexts, result.Truncated(), result.Warnings)
 	kept, err := webdelivery.Collect(webdelivery.Scan[event](result.All()))
 	if err != nil {
 		return err
 	}
 	fmt.Println(len(kept))
 	var streamed webdelivery.StreamOption = webdelivery.OnSummary(func(s webdelivery.StreamSummary) {
-		fmt.Println(s.Rows, s.TotalResults, s.ReplacedTexts)
+		fmt.Println(s.Rows, s.TotalResults, s.ReplacedTexts, s.Warnings)
 	})
 	for row, err := range events.Rows(ctx, q, streamed) {
 		if err != nil {
@@ -89,6 +89,7 @@ func statistics(ctx context.Context, client *webdelivery.Client) error {
 func export(ctx context.Context, stats *webdelivery.StatsService, start, end time.Time) error {
 	q := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[event](), Start: start, End: end}
 	var e *webdelivery.Export = stats.NewExport(q, webdelivery.Cursor{})
+	fmt.Println(e.Warnings())
 	for range e.Rows(ctx) {
 		break
 	}

@@ -1,0 +1,121 @@
+package webdelivery_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
+)
+
+// inLog runs a test whose client logs into a text, at Warn.
+func inLog(t *testing.T, test func(f *fixture, log func() string)) {
+	t.Helper()
+	var b bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := setup{options: []webdelivery.Option{webdelivery.WithLogger(logger)}}
+	s.server.EventsPerSecond = operations.EventRate
+	inFakeTime(t, s, func(f *fixture) {
+		test(f, func() string {
+			defer b.Reset()
+			return b.String()
+		})
+	})
+}
+
+// Section 6: raw events exist for three days and today. Section 8: 5-minute data exists for a week, hourly data for a month,
+// daily data forever. A query for more is sent, with a warning in the result and one record in the log.
+func TestQueriesBeyondTheRetention(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
+	const events, hits = "raw events are kept for three days and today", "is kept for a "
+	for name, tt := range map[string]struct {
+		start       time.Time
+		granularity webdelivery.Granularity // of trends; "events" for raw events
+		want        string
+	}{
+		"events of ten days ago":          {now.AddDate(0, 0, -10), "events", events},
+		"events of three days ago":        {now.AddDate(0, 0, -3), "events", ""},
+		"5-minute trends of a month ago":  {now.AddDate(0, -1, 0), webdelivery.Granularity5Minute, hits + "week; hits before that may be missing, so use granularity hour"},
+		"5-minute trends of six days ago": {now.AddDate(0, 0, -6), webdelivery.Granularity5Minute, ""},
+		"hourly trends of two months ago": {now.AddDate(0, -2, 0), webdelivery.GranularityHour, hits + "month; hits before that may be missing, so use granularity day"},
+		"hourly trends of a week ago":     {now.AddDate(0, 0, -8), webdelivery.GranularityHour, ""},
+		"daily trends of a year ago":      {now.AddDate(-1, 0, 0), webdelivery.GranularityDay, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inLog(t, func(f *fixture, log func() string) {
+				check := func(call string, warnings []string) {
+					f.Helper()
+					logged := log()
+					if tt.want == "" {
+						assert.Empty(f, warnings, call)
+						assert.Empty(f, logged, call)
+						return
+					}
+					require.Len(f, warnings, 1, call)
+					assert.Contains(f, warnings[0], "the span begins at "+tt.start.Format("2006-01-02T15:04:05"), call)
+					assert.Contains(f, warnings[0], tt.want, call)
+					assert.Equal(f, 1, strings.Count(logged, "webdelivery: beyond retention"), "%s: %s", call, logged)
+					assert.Contains(f, logged, tt.want, call)
+					assert.Contains(f, logged, "method=GET path=/acme/v1/stats/security/", call)
+				}
+				var summary webdelivery.StreamSummary
+				keep := webdelivery.OnSummary(func(s webdelivery.StreamSummary) { summary = s })
+				dimensions := []string{webdelivery.DimClientCountryCode}
+				if tt.granularity == "events" {
+					query := webdelivery.EventsQuery{Dimensions: dimensions, Start: tt.start, End: now}
+					result, err := f.client.Stats.Events.Query(f.Context(), query)
+					require.NoError(f, err)
+					check("Query", result.Warnings)
+					export := f.client.Stats.NewExport(query, webdelivery.Cursor{})
+					for range 2 {
+						_, err = collect(export.Rows(f.Context()))
+						require.NoError(f, err)
+					}
+					check("Export", export.Warnings())
+					return
+				}
+				query := webdelivery.TrendsQuery{
+					Dimensions: dimensions, Metrics: []string{webdelivery.MetricHits}, Start: tt.start, End: now, Granularity: tt.granularity,
+				}
+				family := f.client.Stats.WAFTrends
+				result, err := family.Query(f.Context(), query)
+				require.NoError(f, err)
+				check("Query", result.Warnings)
+				_, err = collect(family.Rows(f.Context(), query, keep))
+				require.NoError(f, err)
+				check("Rows", summary.Warnings)
+				_, err = collect(family.All(f.Context(), query, keep))
+				require.NoError(f, err)
+				check("All", summary.Warnings)
+			})
+		})
+	}
+}
+
+// An export that goes on within the retention lacks nothing.
+func TestAnExportThatGoesOnHasNoWarning(t *testing.T) {
+	t.Parallel()
+	inLog(t, func(f *fixture, log func() string) {
+		query := webdelivery.EventsQuery{
+			Dimensions: []string{webdelivery.DimClientIP}, Start: time.Now().AddDate(0, 0, -5), End: time.Now().Add(-time.Hour),
+		}
+		export := f.client.Stats.NewExport(query, webdelivery.Cursor{})
+		_, err := collect(export.Rows(f.Context()))
+		require.NoError(f, err)
+		assert.Len(f, export.Warnings(), 1)
+		assert.NotEmpty(f, log())
+		rest := f.client.Stats.NewExport(query, export.Cursor())
+		_, err = collect(rest.Rows(f.Context()))
+		require.NoError(f, err)
+		assert.Empty(f, rest.Warnings())
+		assert.Empty(f, log())
+	})
+}
