@@ -98,7 +98,8 @@ func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
 
 // PurgeQueue gathers the purges of any number of goroutines into few requests (service-interface section 8: 2 requests
 // a second, any number of URIs in one). [PurgeService.NewQueue] creates it; Close it. The methods of the zero value and
-// of a nil pointer return a [*ValidationError]. It is safe for concurrent use, and has no goroutine while it has nothing to do.
+// of a nil pointer return a [*ValidationError]. It is safe for concurrent use, and has no goroutine while it has nothing to
+// do.
 type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
@@ -114,7 +115,8 @@ const (
 	purgeFrame = 100
 )
 
-// NewQueue creates a queue. Nothing is sent before its first Purge, which returns a [*ValidationError] for invalid options.
+// NewQueue creates a queue. Nothing is sent before its first Purge, which returns a [*ValidationError] for invalid
+// options.
 func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	q := &PurgeQueue{service: s, options: options, polls: semaphore.NewWeighted(purgesUnderWay)}
 	o := &q.options
