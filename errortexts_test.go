@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -135,6 +136,7 @@ func TestAnOutageInQueueStats(t *testing.T) {
 			purge := func(uri string) error {
 				_, err := q.Purge(f.Context(), webdelivery.Exact(uri))
 				time.Sleep(time.Minute)
+				synctest.Wait() // the report has ended
 				return err
 			}
 			remove := f.srv.Fail(testserver.Fault{Status: http.StatusBadGateway})

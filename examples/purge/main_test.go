@@ -187,7 +187,7 @@ func TestTransactionsThatEndBadly(t *testing.T) {
 		bad := srv.Purged()[0].TransactionID
 		assert.Equal(t, outcome{
 			program.Failed, fmt.Sprintf("%d FAILED\n", bad),
-			fmt.Sprintf("purge: webdelivery: transaction %d ended as FAILED: two caches are down: transaction status\n", bad),
+			fmt.Sprintf("purge: webdelivery: transaction %d ended as FAILED (code 200): two caches are down: transaction status\n", bad),
 		}, got)
 
 		assert.Equal(t, program.Done, purge(t.Context(), "", "-wait", "https://www.example.com/b").code)
