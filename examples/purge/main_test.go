@@ -187,7 +187,7 @@ func TestTransactionsThatEndBadly(t *testing.T) {
 		bad := srv.Purged()[0].TransactionID
 		assert.Equal(t, outcome{
 			program.Failed, fmt.Sprintf("%d FAILED\n", bad),
-			fmt.Sprintf("purge: webdelivery: transaction %d ended as FAILED (code 200): two caches are down: transaction status\n", bad),
+			fmt.Sprintf("purge: webdelivery: transaction %d ended as FAILED (code 500): two caches are down: transaction status\n", bad),
 		}, got)
 
 		assert.Equal(t, program.Done, purge(t.Context(), "", "-wait", "https://www.example.com/b").code)
@@ -219,7 +219,7 @@ func TestNobodyReadsOnInVain(t *testing.T) {
 		attempts int // of each request
 		told     string
 	}{
-		{"may do nothing", webdeliverytest.FaultRule{Status: http.StatusForbidden}, 1, "POST /acme/v1/cache/purge: 403 Forbidden"},
+		{"may do nothing", webdeliverytest.FaultRule{Status: http.StatusForbidden}, 1, "/acme/v1/cache/purge: 403 Forbidden"},
 		{"no reply", webdeliverytest.FaultRule{Delay: time.Hour}, 4, "no whole reply within 30s"},
 		{"no connection", webdeliverytest.FaultRule{Cut: webdeliverytest.CutBeforeRead}, 4, "EOF"},
 		{"down", webdeliverytest.FaultRule{Status: http.StatusBadGateway}, 4, "502 Bad Gateway"},
