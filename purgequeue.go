@@ -98,8 +98,8 @@ func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
 
 // PurgeQueue gathers the purges of any number of goroutines into few requests (service-interface section 8: 2 requests
 // a second, any number of URIs in one). [PurgeService.NewQueue] creates it; Close it. The methods of the zero value and
-// of a nil pointer return a [*ValidationError]. It is safe for concurrent use, and has no goroutine while it has nothing to
-// do.
+// of a nil pointer return a [*ValidationError]. It is safe for concurrent use, and has no goroutine while it has nothing
+// to do.
 type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions

@@ -91,7 +91,7 @@ func TestFewRequestsForManyURIs(t *testing.T) {
 func TestWhereURIsComeFrom(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "uris")
-	require.NoError(t, os.WriteFile(file, []byte("# of today\r\n\r\n  https://www.example.com/a  \n\t#b\nhttps://www.example.com/a b"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("# of today\r\n\r\n  https://www.example.com/a  \n\t#b\nhttps://www.example.com/a%20b"), 0o600))
 	tests := []struct {
 		name, in string
 		args     []string
@@ -105,7 +105,7 @@ func TestWhereURIsComeFrom(t *testing.T) {
 			"file", "not read",
 			[]string{"-file", file},
 			webdelivery.ActionPurge,
-			[]webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/a"), webdelivery.Exact("https://www.example.com/a b")},
+			[]webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/a"), webdelivery.Exact("https://www.example.com/a%20b")},
 		},
 		{
 			"expired by prefix", "",
