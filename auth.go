@@ -28,6 +28,12 @@ const (
 
 // BasicAuth sends user name and password with every request (service-interface section 5). Neither may be empty or hold
 // a control character, nor the user name a colon; [NewClient] refuses what is wrong.
+//
+// If the service returns 401, the client holds its calls for 1 s, and after each further refusal for 2, 4, 8, 16 and 30
+// s. So a wrong password does not lock the account. A held call sends nothing and returns [ErrUnauthorized] at once.
+// After that time one request tries the password again. Other calls wait for its response, but at most 2 s. The first
+// request of a client is such a try too. A 403 of a purge or a transaction may also be a missing permission, so it
+// holds only purges, transactions and logins. See docs/reliability.md, "Refused credentials".
 func BasicAuth(username, password string) Auth {
 	return Auth{mode: modeBasic, username: username, password: redact.New(password)}
 }
@@ -35,12 +41,18 @@ func BasicAuth(username, password string) Auth {
 // SessionAuth logs in with user name and password when the first request needs it, and sends the session's id as the
 // cookie authtoken (service-interface section 5). When the service refuses the session, one new login is made for all
 // calls under way, and each of them is sent again once. What [BasicAuth] says of name and password holds here too.
+//
+// If the service refuses a login, the next one follows after the same times as a try of BasicAuth. Until then, calls
+// that need a session send nothing and return the error of the refused login at once, mostly [ErrUnauthorized].
 func SessionAuth(username, password string) Auth {
 	return Auth{mode: modeSession, username: username, password: redact.New(password)}
 }
 
 // SessionToken uses a session that was made elsewhere, by its id (service-interface section 5). When it is refused,
 // calls fail with [ErrUnauthorized]. One that is empty, or that no cookie can carry, is refused by [NewClient].
+//
+// Refused tokens hold calls as [BasicAuth] says. A token that has expired stays refused: create a client with a new
+// one.
 func SessionToken(token string) Auth {
 	return Auth{mode: modeToken, token: redact.New(token)}
 }

@@ -83,18 +83,18 @@ func TestWhenAPlaceIsFree(t *testing.T) {
 				next := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{Transport: working})}}) // shares the budget
 				if tt.setup != nil {
 					tt.setup(f)
-					f.client = f.newClient(f.srv.URL(), setup{options: options})
 				}
 				began := time.Now()
 				var wg sync.WaitGroup
 				for range 2 {
+					client := f.newClient(f.srv.URL(), setup{options: options}) // one each: neither waits for the other's response
 					wg.Go(func() {
 						ctx, cancel := context.WithCancel(f.Context())
 						defer cancel()
 						if tt.giveUp > 0 {
 							time.AfterFunc(tt.giveUp, cancel)
 						}
-						_ = submit.call(ctx, f.client)
+						_ = submit.call(ctx, client)
 					})
 				}
 				time.Sleep(time.Nanosecond) // both have their permits

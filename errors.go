@@ -91,7 +91,7 @@ func OutcomeOf(err error) Outcome {
 // credential: Set-Cookie is taken out of Header, and the client's own password and token out of everything else. Of a
 // refused login it keeps no words of the service.
 type Error struct {
-	StatusCode  int         // HTTP status of the last reply; 0 when no reply arrived
+	StatusCode  int         // HTTP status of the last response, or of the refusal that holds the call; 0 without either
 	Code        int         // code of the reply's envelope; 0 when it has none
 	Method      string      // HTTP method of the request
 	Host        string      // host of the base URL, with its port unless that is the default: host[:port]
@@ -99,7 +99,7 @@ type Error struct {
 	Description string      // the service's own words, at most 64 KiB, or those of the status; of a login those of the status
 	Body        []byte      // the first 64 KiB of the last reply; none of a login's, which may hold a session
 	Header      http.Header // header of the last reply, up to 64 KiB; of Location only scheme and host
-	Attempts    int         // attempts, the first included, and one that ended before anything was sent
+	Attempts    int         // attempts, also one that ended before anything was sent, but not one that was held, see [BasicAuth]
 
 	outcome    Outcome
 	tooFast    bool  // a purge was refused as too fast (open point 8)

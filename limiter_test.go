@@ -156,6 +156,7 @@ func TestTooFastPausesEverybody(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{429, 503} {
 		inFakeTime(t, setup{}, func(f *fixture) {
+			f.warm()
 			f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: status, Header: http.Header{"Retry-After": {"5"}}})
 			var wg sync.WaitGroup
 			for range 5 {
@@ -306,6 +307,7 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 func TestPausesDoNotShorten(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
+		f.warm()
 		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 600 * time.Millisecond, Header: http.Header{"Retry-After": {"10"}}})
 		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Delay: 700 * time.Millisecond, Header: http.Header{"Retry-After": {"2"}}})
 		var wg sync.WaitGroup

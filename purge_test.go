@@ -463,6 +463,7 @@ func TestPurgeIsJudgedByTheGraverCode(t *testing.T) {
 		_, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
 		assert.ErrorIs(f, err, webdelivery.ErrForbidden)
 		assert.Len(f, f.srv.Requests(), 1)
+		time.Sleep(time.Second) // the cool-down
 
 		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: http.StatusOK, Body: `{"code":500,"description":"fault"}`})
 		_, err = f.client.Purge.Submit(f.Context(), purgeOf(anObject))
@@ -549,6 +550,7 @@ func TestTransactionErrorsOfTheService(t *testing.T) {
 		stranger := f.newClient(f.srv.URL(), setup{auth: webdelivery.BasicAuth(username, "wrong-password")})
 		_, err = stranger.Purge.Status(f.Context(), 7)
 		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+		time.Sleep(time.Second) // the cool-down
 		_, err = stranger.Purge.Submit(f.Context(), purgeOf(anObject))
 		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
 		assert.ErrorIs(f, err, webdelivery.ErrForbidden)

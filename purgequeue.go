@@ -236,8 +236,8 @@ func (p queuePermit) Return(ctx context.Context) { p.End(ctx, time.Time{}) }
 
 // acquire waits for a permit. The session comes before it, as in every purge.
 func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
-	if err := q.service.funnel.transport.LogIn(ctx); err != nil {
-		return nil, err
+	if err := q.service.funnel.transport.LogIn(ctx, describe(http.MethodPost, purgePath, "").Request); err != nil {
+		return nil, asError(err)
 	}
 	p, err := q.service.funnel.gate.Acquire(ctx)
 	if err != nil {

@@ -48,7 +48,7 @@ func (s *SessionsService) logIn(ctx context.Context) (token redact.Secret, refus
 	session, err := s.Create(ctx)
 	if err != nil {
 		if e, ok := errors.AsType[*Error](err); ok {
-			refused = e.markLogin() || errors.Is(err, ErrBadReply)
+			refused = e.markLogin() && e.Attempts > 0 || errors.Is(err, ErrBadReply)
 		}
 		return token, refused, err
 	}

@@ -50,6 +50,19 @@ func (s *Server) Count(method, path string) int {
 	return count
 }
 
+// Refused returns how many requests got 401, or 403 because they were not authenticated. It is 0 with Config.RequestLog.
+func (s *Server) Refused() int {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	count := 0
+	for _, e := range s.log.entries {
+		if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden && e.User == "" {
+			count++
+		}
+	}
+	return count
+}
+
 // Forget drops what grows with the number of requests: their records, tasks, transactions, purges and added events. Lists,
 // sessions, faults and counts (other than [Server.Count]) stay, and no id is given out again. A test that runs for hours
 // calls it while no request is under way, and its memory then tells about the client.

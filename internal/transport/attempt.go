@@ -25,17 +25,20 @@ type attempt struct {
 	err        error  // no whole response arrived
 	unsent     bool   // certainly nothing reached the service
 	generation uint64 // of the session that was used; 0 without one
+	pass       pass   // of a credential that no login renews
 	permit     *Permit
 	refusal    pace.Refusal // of a limited request that came too fast
 }
 
 // effectiveStatus is the status by which an attempt is judged: the HTTP status, or a code of 400 or more in the envelope
 // if that is graver.
-func (a *attempt) effectiveStatus() int {
-	if a.code < http.StatusBadRequest {
-		return a.status
+func (a *attempt) effectiveStatus() int { return effectiveStatus(a.status, a.code) }
+
+func effectiveStatus(status, code int) int {
+	if code < http.StatusBadRequest {
+		return status
 	}
-	return max(a.status, a.code)
+	return max(status, code)
 }
 
 // outcome says what the attempt did at the service, as far as anybody can know.

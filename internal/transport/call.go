@@ -96,6 +96,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.last = attempt{}
 	a := &c.last
 	defer func() {
+		c.endProbe()
 		if a.permit != nil {
 			a.permit.End(c.ctx, time.Time{}) // it has ended, unless a method of the caller's context panicked before the attempt
 		}
@@ -129,21 +130,36 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 	a, auth := &c.last, c.t.auth
 	if c.attempts == 1 && c.Permit != nil {
 		a.permit, c.caller = c.Permit, c.Permit.caller
-		if !auth.loggedIn() {
+		if !auth.ready(&c.Request) {
 			c.dropPermit()
 		}
 	}
+	var still patience
 	for {
-		if shown, err = auth.credential(c.ctx, c.Class, c.newerThan); err != nil || c.Gate == nil || a.permit != nil {
+		if shown, err = auth.credential(c.ctx, &c.Request, c.newerThan, &still); err != nil {
 			return shown, waited, err
 		}
-		began := time.Now()
-		err = c.acquirePermit()
-		waited += time.Since(began)
-		if err != nil || auth.holds(shown.generation) {
-			return shown, waited, err
+		if c.Gate != nil && a.permit == nil {
+			began := time.Now()
+			err = c.acquirePermit()
+			waited += time.Since(began)
+			if err != nil {
+				return shown, waited, err
+			}
+		}
+		var enters bool
+		if a.pass, enters = auth.enter(&c.Request, shown.generation, &still); enters {
+			return shown, waited, nil
 		}
 		c.dropPermit()
+	}
+}
+
+// endProbe lets the next call show the credential, if this attempt is the probe.
+func (c *call) endProbe() {
+	if ended := c.last.pass.probe; ended != nil {
+		c.last.pass.probe = nil
+		c.t.auth.prober.end(ended)
 	}
 }
 
@@ -195,9 +211,25 @@ func (c *call) settle() {
 	if c.Gate != nil && c.succeeded() {
 		a.permit.paced.Accepted()
 	}
-	if a.err == nil && c.credentials() == taken && a.effectiveStatus() < http.StatusInternalServerError {
-		c.t.auth.accepted(a.generation)
+	if a.err == nil {
+		c.noteCredentials()
 	}
+	c.endProbe()
+}
+
+// noteCredentials notes what the response says of the credential that it is about.
+func (c *call) noteCredentials() {
+	switch said := c.credentials(); {
+	case said == refused && !c.KeepSession:
+		c.t.auth.refused(c.Class, &c.last, c.refusal)
+	case said == taken && c.last.effectiveStatus() < http.StatusInternalServerError && !c.last.transient():
+		c.t.auth.accepted(c.Class, &c.last)
+	}
+}
+
+// refusal describes the last response to the calls that are held after it.
+func (c *call) refusal() *refusalError {
+	return &refusalError{c.last.status, c.last.code, c.Method, c.t.auth.secrets.Text(c.t.Base.Path(c.Path))}
 }
 
 // log writes the record of an attempt; of a stream when it is closed.

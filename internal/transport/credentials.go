@@ -29,6 +29,7 @@ type authenticator struct {
 	basic      redact.Secret // value of the Authorization header; zero with a fixed token
 	token      redact.Secret // fixed token
 	login      *login        // nil unless the client logs in by itself
+	prober     prober        // of basic or token; with a login, of basic alone
 	secrets    *Secrets
 }
 
@@ -55,19 +56,26 @@ type credential struct {
 	generation  uint64 // of the session, 0 without one
 }
 
-// credential returns what a request of this class shows, and of a session one that is newer than a generation. A login
-// shows the password, whatever the other requests show.
-func (a *authenticator) credential(ctx context.Context, c Class, newerThan uint64) (credential, error) {
-	switch {
-	case c == Login && a.basic.IsZero():
+// renews: a login renews what requests of this class show. A login shows the password, whatever the other requests show.
+func (a *authenticator) renews(c Class) bool { return a.login != nil && c != Login }
+
+// credential returns what a request shows, and of a session one that is newer than a generation. It waits for the login or
+// for probes.
+func (a *authenticator) credential(ctx context.Context, r *Request, newerThan uint64, still *patience) (credential, error) {
+	if a.renews(r.Class) {
+		s, err := a.login.current(ctx, newerThan)
+		return a.cookie(s.token, s.generation), err
+	}
+	if r.Class == Login && a.basic.IsZero() {
 		return credential{}, &unsentError{"login", errNoPassword}
-	case c == Login || a.login == nil && a.token.IsZero():
-		return credential{name: "Authorization", value: a.basic.Reveal()}, nil
-	case a.login == nil:
+	}
+	if err := a.prober.wait(ctx, &r.Rules, still); err != nil {
+		return credential{}, err
+	}
+	if a.basic.IsZero() {
 		return a.cookie(a.token, 0), nil
 	}
-	s, err := a.login.current(ctx, newerThan)
-	return a.cookie(s.token, s.generation), err
+	return credential{name: "Authorization", value: a.basic.Reveal()}, nil
 }
 
 // cookie writes the header by hand: Request.AddCookie drops bytes it does not like, and a jar would add a second cookie
@@ -76,17 +84,36 @@ func (a *authenticator) cookie(token redact.Secret, generation uint64) credentia
 	return credential{name: "Cookie", value: a.cookieName + "=" + token.Reveal(), generation: generation}
 }
 
-// holds: a credential is still good, as far as is known without waiting for anything.
-func (a *authenticator) holds(generation uint64) bool {
-	return a.login == nil || a.login.holds(generation)
+// enter tells whether a credential can still be shown, and lets the attempt do it.
+func (a *authenticator) enter(r *Request, generation uint64, still *patience) (pass, bool) {
+	if a.renews(r.Class) {
+		return pass{}, r.Gate == nil || a.login.holds(generation)
+	}
+	free, busy, err := a.prober.enter(&r.Rules, still, true)
+	return free, busy == nil && err == nil
 }
 
-// loggedIn: a credential can be had without a login.
-func (a *authenticator) loggedIn() bool { return a.login == nil || a.login.loggedIn() }
+// ready: a request can get a credential without waiting for a login or for probes, and is not held.
+func (a *authenticator) ready(r *Request) bool {
+	if a.renews(r.Class) {
+		return a.login.loggedIn()
+	}
+	_, busy, err := a.prober.enter(&r.Rules, &patience{}, false)
+	return busy == nil && err == nil
+}
 
-// accepted notes that the service took a request of the session.
-func (a *authenticator) accepted(generation uint64) {
-	if a.login != nil && generation != 0 {
-		a.login.accepted(generation)
+// accepted notes that the service accepted the credential of an attempt.
+func (a *authenticator) accepted(c Class, last *attempt) {
+	if a.renews(c) {
+		a.login.accepted(last.generation)
+	} else {
+		a.prober.accepted(last.pass.generation)
+	}
+}
+
+// refused notes that the service refused the credential of an attempt. A session has its own way: see login.renew.
+func (a *authenticator) refused(c Class, last *attempt, refusal func() *refusalError) {
+	if !a.renews(c) {
+		a.prober.refused(last.pass.generation, refusal())
 	}
 }

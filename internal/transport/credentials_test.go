@@ -100,7 +100,7 @@ func TestCredentials(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, func(c *transport.Config) { c.Credentials = tt.credentials }, func(f *fixture) {
-				require.NoError(f, f.transport.LogIn(f.Context()))
+				require.NoError(f, f.transport.LogIn(f.Context(), aWrite))
 				for _, r := range allClasses {
 					want := tt.want
 					if r.Class == transport.Login {
@@ -131,14 +131,14 @@ func TestLogIn(t *testing.T) {
 	t.Parallel()
 	withSessions(t, func(f *fixture, s *sessions) {
 		for range 3 {
-			require.NoError(f, f.transport.LogIn(f.Context()))
+			require.NoError(f, f.transport.LogIn(f.Context(), aWrite))
 			assert.Equal(f, 1, s.count())
 		}
 		assert.Zero(f, f.count())
 		s.logIn = func(context.Context, int) (bool, error) { return false, errLost }
 		s.expire()
 		require.ErrorIs(f, f.fails(aRead), errLost)
-		require.ErrorIs(f, f.transport.LogIn(f.Context()), errLost)
+		require.ErrorIs(f, f.transport.LogIn(f.Context(), aWrite), errLost)
 	})
 }
 

@@ -31,10 +31,8 @@ type login struct {
 	proven     bool           // token was accepted at least once
 	flight     *flight
 
-	refuted   []refutation
-	strikes   int       // refused logins and refused new sessions since a session last worked
-	notBefore time.Time // no login before this
-	lastErr   error     // why the last login was refused
+	coolDown // refused logins and refused new sessions since a session last worked
+	refuted  []refutation
 }
 
 // flight is a login under way. Its result is written before done is closed.
@@ -59,10 +57,6 @@ type sessionToken struct {
 	token      redact.Secret
 	generation uint64
 }
-
-// maxCoolDown bounds the time between two logins that are refused, so that a wrong password neither hammers the
-// service nor locks the account.
-const maxCoolDown = 30 * time.Second
 
 // errSessionRefused: the login worked, the session does not.
 var errSessionRefused = fmt.Errorf("the service refused the session it had just made: %w", ErrUnauthorized)
@@ -146,8 +140,7 @@ func (l *login) end(f *flight, token redact.Secret, err error, refused bool) {
 	if err != nil {
 		f.err = loginFailed(err)
 		if refused {
-			l.lastErr = err
-			l.strike(1)
+			l.strike(1, err)
 		}
 		return
 	}
@@ -200,8 +193,7 @@ func (l *login) renew(generation uint64) bool {
 		l.valid = false
 		if !l.proven {
 			// The first time may be a session that ended early; from the second on, logging in does not help.
-			l.lastErr = errSessionRefused
-			l.strike(0)
+			l.strike(0, errSessionRefused)
 		}
 	}
 	return l.valid || l.flight != nil || l.coolingDown() == nil
@@ -256,33 +248,13 @@ func (l *login) accepted(generation uint64) {
 	}
 }
 
-// strike counts a refusal and sets when the next login may be: 1, 2, 4 to 30 s after it. The lock is held.
-func (l *login) strike(atOnce int) {
-	l.strikes++
-	if n := l.strikes + atOnce - 2; n >= 0 {
-		l.notBefore = time.Now().Add(min(time.Second<<min(n, 5), maxCoolDown))
-	}
-}
-
 // coolingDown is the error for a login that would come too early. The lock is held.
 func (l *login) coolingDown() error {
-	wait := time.Until(l.notBefore)
-	if wait <= 0 {
-		return nil
+	if early := l.cooling(); early != nil {
+		return loginFailed(early)
 	}
-	return loginFailed(&coolingDownError{wait, l.lastErr})
+	return nil
 }
-
-// coolingDownError is printed when somebody asks, so that no code of the user's runs under the lock.
-type coolingDownError struct {
-	wait time.Duration
-	err  error // why the last login was refused
-}
-
-func (e *coolingDownError) Error() string {
-	return fmt.Sprintf("not tried again for %v: %v", e.wait.Round(time.Millisecond), e.err)
-}
-func (e *coolingDownError) Unwrap() error { return e.err }
 
 // finder finds what must not be printed.
 func (l *login) finder() *redact.Finder {

@@ -419,7 +419,7 @@ func TestTheContextOfALogin(t *testing.T) {
 		}
 		caller, cancel := context.WithTimeout(context.WithValue(f.Context(), contextKey{}, "value"), time.Hour)
 		defer cancel()
-		require.NoError(f, f.transport.LogIn(caller))
+		require.NoError(f, f.transport.LogIn(caller, aWrite))
 		synctest.Wait()
 		require.ErrorIs(f, ctx.Err(), context.Canceled)
 	})

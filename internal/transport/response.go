@@ -73,11 +73,29 @@ func (c *call) failure(cause error) *Failure {
 	if c.Class != Login && !isRedirect(a.status) { // the body of a redirect repeats where it leads
 		f.Body = secrets.Excerpt(words, maxErrorBody, a.cut)
 	}
+	f.holdBack(c.last.err)
 	if cause != nil {
 		_, f.Login = errors.AsType[*loginError](cause)
 		f.Cause = secrets.Error(cause)
 	}
 	return f
+}
+
+// holdBack completes the failure of a call if its last attempt was held: that one does not count, and if the call got no
+// response, the failure has the status that was the reason.
+func (f *Failure) holdBack(err error) {
+	switch e := err.(type) { //nolint:errorlint // the transport's own, which nothing wraps
+	case *heldError:
+		f.Attempts--
+		f.Unauthorized = true
+		if f.Status == 0 {
+			f.Status, f.Code, f.Description = e.refusal.status, e.refusal.code, http.StatusText(e.refusal.effective())
+		}
+	case *loginError:
+		if _, cooling := e.err.(*coolingDownError); cooling { //nolint:errorlint // as above
+			f.Attempts--
+		}
+	}
 }
 
 // describe finds the words of a refusal; without any, those of the status.
@@ -118,6 +136,7 @@ func (r *Response) Broken(err error) *Failure {
 func (r *Response) Refused(code int, description string) *Failure {
 	c := r.call
 	c.last.code, c.answered.code = code, code
+	c.noteCredentials()
 	f := c.failure(nil)
 	f.Description = c.t.auth.secrets.Text(cmp.Or(description, http.StatusText(code)))
 	return f

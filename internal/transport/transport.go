@@ -75,9 +75,14 @@ func NewRoundTripper() *http.Transport {
 	}
 }
 
-// LogIn makes sure that there is a session, if the client needs one. Who waits for a permit before there is a request
-// calls it first, so that no login comes between the permit and the request.
-func (t *Transport) LogIn(ctx context.Context) error {
-	_, err := t.auth.credential(ctx, Once, 0)
+// LogIn makes sure that there is a session, if the client needs one, and that a request like r is not held. A caller who
+// waits for a permit before there is a request calls it first, so that no login comes between the permit and the request.
+// The error of a held call is a [*Failure].
+func (t *Transport) LogIn(ctx context.Context, r Request) error {
+	_, err := t.auth.credential(ctx, &r, 0, &patience{})
+	if held, ok := err.(*heldError); ok { //nolint:errorlint // the transport's own, which nothing wraps
+		c := &call{Request: r, t: t, ctx: ctx, attempts: 1, last: attempt{err: held, unsent: true}}
+		return c.failure(held)
+	}
 	return err
 }

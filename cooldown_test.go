@@ -1,0 +1,157 @@
+package webdelivery_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/operations"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// wrong are credentials that the service refuses, of each kind.
+var wrong = map[string]webdelivery.Auth{
+	"Basic":   webdelivery.BasicAuth(username, "wrong-password"),
+	"session": webdelivery.SessionAuth(username, "wrong-password"),
+	"token":   webdelivery.SessionToken("expired"),
+}
+
+// 18 calls at once with refused credentials send one request, whatever they do, and the others say so. None of them
+// seems to be an invalid one, and none of them changes anything.
+func TestRefusedCredentialsSendOneRequest(t *testing.T) {
+	t.Parallel()
+	for kind, auth := range wrong {
+		for _, op := range operations.All() {
+			if kind == "token" && op.Kind == operations.LogsIn {
+				continue // it has no password to send
+			}
+			t.Run(kind+" "+op.String(), func(t *testing.T) {
+				t.Parallel()
+				inReliableService(t, setup{}, func(f *fixture) {
+					use, err := op.Prepare(f.Context(), operations.Fill(f.srv, f.client))
+					require.NoError(f, err)
+					stranger := f.newClient(f.srv.URL(), setup{auth: auth})
+					before := len(f.srv.Requests())
+					var wg sync.WaitGroup
+					for range 18 {
+						wg.Go(func() {
+							own := *use
+							err := op.Run(f.Context(), stranger, &own)
+							assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+							assert.NotErrorIs(f, err, webdelivery.ErrInvalid)
+							if op.Changes() {
+								assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err), "%v", err)
+							}
+						})
+					}
+					wg.Wait()
+					assert.Len(f, f.srv.Requests(), before+1)
+					assert.Equal(f, 1, f.srv.Refused())
+					assert.False(f, op.Applied(f.srv, use))
+				})
+			})
+		}
+	}
+}
+
+// What a caller sees of refused credentials: the times of the requests, and the errors between them. A password that
+// the service accepts again ends it.
+func TestCallsBetweenRefusedOnes(t *testing.T) {
+	t.Parallel()
+	for kind, auth := range wrong {
+		inService(t, setup{auth: auth}, func(f *fixture) {
+			began := time.Now()
+			for time.Since(began) < 100*time.Second {
+				err := getTask.call(f.Context(), f.client)
+				var e *webdelivery.Error
+				require.ErrorAs(f, err, &e)
+				require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+				assert.Equal(f, 401, e.StatusCode)
+				if f.srv.Refused() > 0 && kind != "session" && e.Attempts == 0 {
+					assert.ErrorContains(f, err, "not sent: credentials: not tried again for ")
+					assert.ErrorContains(f, err, "GET /acme/v1/tasks/")
+					assert.ErrorContains(f, err, " got 401 Unauthorized")
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			var gaps []time.Duration
+			for i, r := range f.srv.Requests() {
+				if i > 0 {
+					gaps = append(gaps, r.Time.Sub(f.srv.Requests()[i-1].Time).Round(time.Second))
+				}
+			}
+			assert.Equal(f, []time.Duration{
+				time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second,
+			}, gaps, kind)
+		})
+	}
+	inService(t, setup{}, func(f *fixture) {
+		for range 3 {
+			f.fail(testserver.Fault{Count: 1, Status: http.StatusUnauthorized})
+			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			err := getTask.call(f.Context(), f.client)
+			require.EqualError(f, err, "webdelivery: GET /acme/v1"+getTask.path+": 401 Unauthorized: "+
+				"not sent: credentials: not tried again for 1s: GET /acme/v1"+getTask.path+" got 401 Unauthorized")
+			time.Sleep(time.Second)
+			require.NoError(f, getTask.call(f.Context(), f.client))
+		}
+	})
+}
+
+// A user who may not purge can do all else, also while the purges are held.
+func TestAForbiddenPurgeStopsNothingElse(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusForbidden})
+		for range 5 {
+			require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			require.NoError(f, getTask.call(f.Context(), f.client))
+		}
+		for range 5 {
+			require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+		}
+		assert.Equal(f, 5+2, f.requests(submit), "the first 403 of an accepted password starts no cool-down, the second one does")
+		require.NoError(f, getTask.call(f.Context(), f.client))
+	})
+}
+
+// A queue with refused credentials returns the true error to each caller at once, and sends one request.
+func TestAQueueWithRefusedCredentials(t *testing.T) {
+	t.Parallel()
+	for kind, auth := range wrong {
+		inFakeTime(t, setup{auth: auth}, func(f *fixture) {
+			queue := f.client.Purge.NewQueue(webdelivery.QueueOptions{Action: webdelivery.ActionPurge, Wait: true})
+			began := time.Now()
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			var attempts []int
+			for range 100 {
+				wg.Go(func() {
+					_, err := queue.Purge(f.Context(), webdelivery.Exact(anObject))
+					assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+					if e, ok := errors.AsType[*webdelivery.Error](err); assert.True(f, ok) {
+						mu.Lock()
+						defer mu.Unlock()
+						attempts = append(attempts, e.Attempts)
+					}
+				})
+			}
+			wg.Wait()
+			assert.Less(f, time.Since(began), time.Second)
+			_, err := queue.Purge(f.Context(), webdelivery.Exact(anObject))
+			require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+			require.NoError(f, queue.Close(f.Context()))
+			assert.Equal(f, 1, f.srv.Refused(), kind)
+			assert.Len(f, f.srv.Requests(), 1)
+			assert.LessOrEqual(f, slices.Max(attempts), 1)
+		})
+	}
+}
