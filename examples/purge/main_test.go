@@ -220,7 +220,7 @@ func TestNobodyReadsOnInVain(t *testing.T) {
 		told     string
 	}{
 		{"may do nothing", webdeliverytest.FaultRule{Status: http.StatusForbidden}, 1, "/acme/v1/cache/purge: 403 Forbidden"},
-		{"no reply", webdeliverytest.FaultRule{Delay: time.Hour}, 4, "no whole reply within 30s"},
+		{"no reply", webdeliverytest.FaultRule{Delay: time.Hour}, 4, "no whole response within 30s"},
 		{"no connection", webdeliverytest.FaultRule{Cut: webdeliverytest.CutBeforeRead}, 4, "EOF"},
 		{"down", webdeliverytest.FaultRule{Status: http.StatusBadGateway}, 4, "502 Bad Gateway"},
 		{"elsewhere", webdeliverytest.FaultRule{Status: http.StatusNotFound}, 1, "404 Not Found"},

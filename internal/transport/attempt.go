@@ -13,12 +13,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// attempt is what came of one attempt.
+// attempt is the result of one attempt.
 type attempt struct {
 	status     int // 0 without a response
 	header     http.Header
 	body       []byte
-	cut        bool  // the body goes on, but no more of it arrived
+	cut        bool  // the body was longer, but no more of it arrived
 	size       int64 // of the whole body
 	stream     *Stream
 	code       int    // of the body's envelope; 0 without one
@@ -30,8 +30,8 @@ type attempt struct {
 	refusal    pace.Refusal // of a limited request that came too fast
 }
 
-// effectiveStatus is the status by which an attempt is judged: the HTTP status, or a code of 400 or more in the envelope
-// if that is graver.
+// effectiveStatus decides how an attempt is judged. It is the HTTP status, or the code of the envelope if that is at
+// least 400 and higher.
 func (a *attempt) effectiveStatus() int { return effectiveStatus(a.status, a.code) }
 
 func effectiveStatus(status, code int) int {
@@ -41,17 +41,17 @@ func effectiveStatus(status, code int) int {
 	return max(status, code)
 }
 
-// outcome says what the attempt did at the service, as far as anybody can know.
+// outcome says what the attempt did at the service, as far as the client can know.
 func (a *attempt) outcome(limited bool) Outcome {
 	status := a.effectiveStatus()
 	switch {
 	case a.err != nil && a.unsent:
 		return NotApplied
 	case a.err != nil:
-		// A connection cut before and one cut after the service read the request look the same from here.
+		// The client cannot know whether the connection was cut before or after the service read the request.
 		return Unknown
 	case limited && status == http.StatusServiceUnavailable:
-		return Unknown // too fast, or a fault inside: the same status means both
+		return Unknown // too fast, or an internal fault: the status means both
 	case status < http.StatusMultipleChoices:
 		return Applied
 	case status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
@@ -63,13 +63,14 @@ func (a *attempt) outcome(limited bool) Outcome {
 	}
 }
 
-// tooFast: the service says that limited requests come too fast: 429, or 503 with or without Retry-After (open point 8).
+// tooFast: the service says that limited requests come too fast. That is 429, or 503 with or without Retry-After (open
+// point 8).
 func (a *attempt) tooFast() bool {
 	status := a.effectiveStatus()
 	return a.err == nil && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable)
 }
 
-// transient: it makes sense to believe that the failure will be gone soon.
+// transient: the failure will probably be over soon.
 func (a *attempt) transient() bool {
 	if a.err != nil {
 		return !permanent(a.err)
@@ -82,7 +83,7 @@ func (a *attempt) transient() bool {
 	}
 }
 
-// permanent: a second attempt would meet the same error.
+// permanent: a second attempt would fail in the same way.
 func permanent(err error) bool {
 	var unsent *unsentError
 	switch {
@@ -93,9 +94,9 @@ func permanent(err error) bool {
 	}
 }
 
-// Misdirected reports whether err says that there is no such service, or that no connection to it can be set up: an
-// unknown host, a certificate that is not trusted, TLS settings, a proxy that refuses. It may pass, but mostly it is a
-// setting that is wrong.
+// Misdirected reports whether err says that there is no such service, or that no connection to it can be set up.
+// Examples are an unknown host, an untrusted certificate, wrong TLS settings and a proxy that refuses. Such an error
+// may be transient, but its usual cause is a wrong setting.
 func Misdirected(err error) bool {
 	var (
 		setup *setupError
@@ -117,8 +118,9 @@ func (a *attempt) retryCost() int {
 	return budgetRetry
 }
 
-// retryAfter reads the wait that a response asks for, in seconds or as a date; of several the longest. A date counts from
-// the response's own Date, so that a wrong clock on either side does no harm. 0: none, or nothing that can be read.
+// retryAfter returns the wait that a response asks for, in seconds or as a date. Of several values it returns the
+// longest. It subtracts the response's own Date from a date, so a wrong clock on either side does no harm. It returns 0
+// if there is no value, or none that it can read.
 func retryAfter(h http.Header) time.Duration {
 	const longest = 1<<63 - 1
 	var wait time.Duration

@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	maxErrorBody    = 64 << 10  // what a Failure keeps of a response
-	maxTrusted      = 4 << 20   // of a Content-Length: more memory is taken when the bytes are there
-	maxDrained      = 256 << 10 // what is read past that, so that the connection can be used again
+	maxErrorBody    = 64 << 10  // bytes of a response that a Failure keeps
+	maxTrusted      = 4 << 20   // of a Content-Length: more memory is allocated when the bytes have come
+	maxDrained      = 256 << 10 // read after that, so that the connection can be used again
 	errorBodyWithin = 2 * time.Second
 )
 
-// endless: nothing marks the end of the body but that of the connection (HTTP/1 without a length, not chunked), so that
-// one that was cut looks whole, unless its JSON shows it. If HTTP does mark the end, the service has sent what it meant to
-// send, and would send the same again. The end of a gzip text is marked too, once it has begun.
+// endless: only the end of the connection marks the end of the body (HTTP/1 without a length, not chunked). Such a body
+// looks whole even if it was cut, unless its JSON shows the cut. If HTTP does mark the end, the service has sent what
+// it wanted to send, and a retry would return the same. The end of a gzip text is marked too, once it has begun.
 func endless(resp *http.Response, begun bool) bool {
 	return resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && (!resp.Uncompressed || !begun)
 }
 
-// isCut: the body of an endless response is only the beginning of a JSON text. What begins otherwise may be anything.
+// isCut: the body of an endless response is only the beginning of a JSON text. A body that does not begin like JSON may
+// be anything.
 func isCut(body []byte, hasBody bool) bool {
 	if len(bytes.TrimLeft(body, " \t\r\n")) == 0 {
 		return hasBody
@@ -33,8 +34,8 @@ func isCut(body []byte, hasBody bool) bool {
 	return wire.IsCut(body)
 }
 
-// readWhole reads the body of a success and closes it. One longer than the limit is an error: cut short in silence it
-// could pass for a whole one. It counts the bytes after decompression.
+// readWhole reads the body of a success and closes it. A body longer than the limit is an error: a body cut without an
+// error would look whole. readWhole counts the bytes after decompression.
 func readWhole(resp *http.Response, limit int64) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
 	size := int64(bytes.MinRead)
@@ -46,13 +47,13 @@ func readWhole(resp *http.Response, limit int64) ([]byte, error) {
 		if len(body) == cap(body) {
 			more := int64(len(body))
 			if rest := resp.ContentLength - more; rest >= 0 {
-				more = min(more, rest+1) // never more than as much again: a length is believed for what has come
+				more = min(more, rest+1) // at most double: a Content-Length is trusted only for what has come
 			}
 			body = slices.Grow(body, int(more))
 		}
 		room := body[len(body):cap(body)]
 		if left := limit - int64(len(body)); left < int64(len(room)) {
-			room = room[:left+1] // one byte more than there may be
+			room = room[:left+1] // one byte more than allowed
 		}
 		n, err := resp.Body.Read(room)
 		body = body[:len(body)+n]
@@ -67,8 +68,8 @@ func readWhole(resp *http.Response, limit int64) ([]byte, error) {
 	}
 }
 
-// readRefusal keeps the beginning of a body that is no success and closes it. It reads some of the rest, so that the
-// connection can be used again. The status has arrived, so a body cut short or slow is no error of its own.
+// readRefusal keeps the beginning of the body of a refusal and closes it. It reads some more bytes, so that the
+// connection can be used again. The status has arrived, so a body that is cut or slow is no error.
 func readRefusal(resp *http.Response) (beginning []byte, cut bool) {
 	defer func() { _ = resp.Body.Close() }()
 	var buf bytes.Buffer
@@ -79,12 +80,12 @@ func readRefusal(resp *http.Response) (beginning []byte, cut bool) {
 	return buf.Bytes(), err != nil
 }
 
-// countedBody is a body on its way to somebody who takes it apart: within the limit, counted after decompression.
+// countedBody passes a body to its reader, within the limit, and counts its bytes after decompression.
 type countedBody struct {
 	from        io.Reader
 	limit, size int64
 	beginning   []byte // for errors
-	err         error  // that ended the reading, io.EOF aside
+	err         error  // that ended the reading, except io.EOF
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
@@ -92,7 +93,7 @@ func (b *countedBody) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	if left := b.limit - b.size; left < int64(len(p)) {
-		p = p[:left+1] // one byte more than there may be
+		p = p[:left+1] // one byte more than allowed
 	}
 	n, err := b.from.Read(p)
 	b.size += int64(n)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A length is believed for what has come, and for at most 4 MiB of what has not: a service cannot make a client take memory
-// by a header alone. An honest length costs no more memory than the body, but for what the allocator rounds up.
+// A Content-Length is trusted for the bytes that have come, and for at most 4 MiB of the others. So a header alone
+// cannot make a client allocate much memory.
 func TestTheMemoryOfABody(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20

@@ -79,8 +79,8 @@ func TestNoMoreIsReadThanTheLimit(t *testing.T) {
 	}
 }
 
-// If only the end of the connection marks the end of a body, one that is the beginning of a JSON text was cut. Everywhere
-// else HTTP tells, and the service would send the same again.
+// If only the end of the connection marks the end of a body, one that is the beginning of a JSON text was cut.
+// Everywhere else HTTP tells, and the service would send the same again.
 func TestABodyThatOnlyTheConnectionEnds(t *testing.T) {
 	t.Parallel()
 	bent := func(body string, bend func(*http.Response)) exchange {
@@ -229,7 +229,7 @@ func TestAnInformationalStatusIsNoResponse(t *testing.T) {
 		inFakeTime(t, nil, func(f *fixture) {
 			failure := f.fails(aRead)
 			require.ErrorIs(f, failure, transport.ErrBadReply)
-			assert.Contains(f, failure.Cause.Error(), "webdelivery: unusable reply: status ")
+			assert.Contains(f, failure.Cause.Error(), "webdelivery: unusable response: status ")
 			assert.Zero(f, time.Since(f.began))
 		}, withBody(status, func(ctx context.Context) io.Reader { return standing{ctx} }))
 	}

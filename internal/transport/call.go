@@ -15,12 +15,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// call is one call on its way: what is asked, and what came of it so far. It is the RoundTripper and CheckRetry of a retry
-// loop of its own, and decides how long that waits. Its attempts follow one another, so nothing in it is locked.
+// call is the state of one call. Each call has a retry loop of its own: the call is its RoundTripper and its
+// CheckRetry, and sets its waits. The attempts follow one another, so the call needs no lock.
 //
-// None of the defaults of go-retryablehttp is kept: they repeat a POST that was processed, wait for a Retry-After of
+// The defaults of go-retryablehttp are all replaced: they retry a POST that was processed, wait for a Retry-After of
 // years, and log to stderr. A call has no CloseIdleConnections method on purpose: the loop would call it after each
-// failure and empty the pool for everybody.
+// failure and close the idle connections of all calls.
 type call struct {
 	Request
 
@@ -31,21 +31,22 @@ type call struct {
 	http http.Client
 
 	last      attempt
-	answered  attempt       // the last one that brought a response
-	drained   http.Response // the last one, without its body
+	answered  attempt       // the last one with a response
+	drained   http.Response // the last response, without its body
 	response  Response
 	attempts  int
-	failures  int          // transient failures: what the policy counts
+	failures  int          // transient failures, which the policy counts
 	paid      int          // taken from the budget for the attempt under way
-	ambiguous bool         // an attempt may have been processed though no response says so
+	ambiguous bool         // the service may have processed an attempt, although no response says so
 	caller    *pace.Caller // of the permits
-	renewed   bool         // sent again after a new login
+	renewed   bool         // retried after a new login
 	newerThan uint64       // generation of a session that the service may have refused
-	giveUpAt  time.Time    // until when a limited request that was refused as too fast is repeated; zero: it was not
-	why       error        // it is not repeated
+	giveUpAt  time.Time    // until when to retry a limited request that was refused as too fast; zero: it was not
+	why       error        // why there is no retry
 }
 
-// Send carries one call to its end. Its error is a [*Failure], or an [*address.Error] of a request that cannot be sent.
+// Send makes one call and returns its response. Its error is a [*Failure], or an [*address.Error] if the request cannot
+// be sent.
 func (t *Transport) Send(ctx context.Context, r Request) (*Response, error) {
 	c := &call{Request: r, t: t, ctx: ctx}
 	if r.Permit != nil {
@@ -60,15 +61,15 @@ func (t *Transport) Send(ctx context.Context, r Request) (*Response, error) {
 	}
 	c.http = http.Client{Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	c.loop = retryablehttp.Client{HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry, Backoff: decidedWait}
-	// What came of it is in c; the response of the loop has no body.
+	// The result is in c; the response of the loop has no body.
 	if _, err = c.loop.Do(req); err != nil && c.attempts == 0 { //nolint:bodyclose // as said
 		c.last.err = err // the loop's own, or the http.Client's
 	}
 	return c.finish()
 }
 
-// noHeader is the header of the loop's requests. Each attempt makes one of its own; without any, http.Client would copy
-// the request. Nothing writes to it: http.Client does only if there are cookies or a password in the URL.
+// noHeader is the header of the loop's requests. Each attempt has its own. Without a header, http.Client would copy the
+// request. http.Client writes to the header only if there are cookies or a password in the URL, and there are none.
 var noHeader = http.Header{}
 
 func (c *call) newRequest() (req *retryablehttp.Request, err error) {
@@ -123,9 +124,9 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &c.drained, nil
 }
 
-// prepare gets what an attempt needs before its time runs: credentials, and a permit for a limited request. A login never
-// comes between a permit and its request, as it may take long: if the session ends while the request waits for its
-// permit, that permit is given back and another one acquired after the login.
+// prepare gets what an attempt needs before its time starts: a credential, and a permit for a limited request. A login
+// may take long, so it never comes between a permit and its request. If the session ends while the request waits for
+// its permit, prepare returns the permit and acquires another one after the login. Waits for probes are treated alike.
 func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 	a, auth := &c.last, c.t.auth
 	if c.attempts == 1 && c.Permit != nil {
@@ -174,8 +175,8 @@ func (c *call) mayLeave() error {
 	return nil
 }
 
-// acquirePermit waits for the permit of an attempt, but not longer than a refused request is repeated. The attempt has
-// the permit at once, as even the cancel below asks the caller's context, which may panic.
+// acquirePermit waits for the permit of an attempt, but not longer than the policy retries a refused request. It stores
+// the permit before anything else, because even the cancel below calls the caller's context, which may panic.
 func (c *call) acquirePermit() (err error) {
 	if c.caller == nil {
 		c.caller = c.Gate.newCaller()
@@ -194,7 +195,7 @@ func (c *call) acquirePermit() (err error) {
 	return err
 }
 
-// dropPermit gives back a permit, if there is one, with which nothing was sent.
+// dropPermit returns the permit, if there is one. Nothing was sent with it.
 func (c *call) dropPermit() {
 	if c.last.permit != nil {
 		c.last.permit.End(c.ctx, time.Time{})
@@ -202,7 +203,7 @@ func (c *call) dropPermit() {
 	}
 }
 
-// settle keeps the response, and notes whether the session still works and the pace is right.
+// settle keeps the response, and notes what it says of the credentials and of the pace.
 func (c *call) settle() {
 	a := &c.last
 	if a.status != 0 {
@@ -232,7 +233,7 @@ func (c *call) refusal() *refusalError {
 	return &refusalError{c.last.status, c.last.code, c.Method, c.t.auth.secrets.Text(c.t.Base.Path(c.Path))}
 }
 
-// log writes the record of an attempt; of a stream when it is closed.
+// log writes the record of an attempt. It does so for a stream when the stream is closed.
 func (c *call) log(started time.Time, waited time.Duration) {
 	if s := c.last.stream; s != nil {
 		s.closed = func(bytes int64) { c.write(started, waited, bytes) }
@@ -249,7 +250,7 @@ func (c *call) record(err error) record {
 	return record{c.Method, c.Path, c.attempts, err}
 }
 
-// credentials is what the last response says of those that were shown.
+// credentials returns what the last response says of the credentials of its request.
 func (c *call) credentials() credentials {
 	status := c.last.effectiveStatus()
 	switch {
@@ -264,7 +265,7 @@ func (c *call) credentials() credentials {
 	}
 }
 
-// noteRefusal slows the pace down if the attempt was refused as too fast, and calls the user's limiter.
+// noteRefusal slows down the pace if the service refused the attempt as too fast. It also calls the user's limiter.
 func (c *call) noteRefusal() {
 	a := &c.last
 	if c.Gate == nil || a.refusal.Wait > 0 || !a.tooFast() {
@@ -282,7 +283,7 @@ func (c *call) noteRefusal() {
 	}
 }
 
-// checkRetry says whether another attempt follows. It judges what came of the last one, which the loop does not know.
+// checkRetry says whether another attempt follows. It judges the last attempt, which the loop does not know.
 func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
 	if c.succeeded() {
 		c.t.budget.give(1 + c.paid)
@@ -301,13 +302,14 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	return again, nil
 }
 
-// decidedWait is the Backoff of every loop. checkRetry sets the least wait of its loop to the one that it has decided.
+// decidedWait is the Backoff of every loop. checkRetry stores the wait that it has decided as the least wait of its
+// loop.
 func decidedWait(least, _ time.Duration, _ int, _ *http.Response) time.Duration { return least }
 
 // outcome is that of the last attempt.
 func (c *call) outcome() Outcome { return c.last.outcome(c.Gate != nil) }
 
-// situation is what the verdict on the last attempt depends on.
+// situation returns what the verdict on the last attempt depends on.
 func (c *call) situation() situation {
 	a := &c.last
 	s := situation{
@@ -320,13 +322,13 @@ func (c *call) situation() situation {
 		s.credentials = c.credentials()
 	}
 	if c.Rules.isSuccess(a.effectiveStatus()) {
-		s.asked = 0 // of a success that was cut, Retry-After is about something else
+		s.asked = 0 // the Retry-After of a success that was cut means something else
 	}
 	s.deadline, _ = c.ctx.Deadline()
 	return s
 }
 
-// carryOut does what a verdict asks for. It returns whether another attempt follows.
+// carryOut carries out a verdict. It returns whether another attempt follows.
 func (c *call) carryOut(v verdict) bool {
 	login, generation := c.t.auth.login, c.last.generation
 	switch v.action {
@@ -353,7 +355,7 @@ func (c *call) carryOut(v verdict) bool {
 	}
 	if c.renewed {
 		c.newerThan = generation
-		c.answered = attempt{} // what comes next has nothing to do with this refusal
+		c.answered = attempt{} // this refusal says nothing of the next attempt
 	}
 	return c.renewed
 }

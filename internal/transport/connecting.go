@@ -14,10 +14,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// What stands between a client and its first byte at the service, a proxy and TLS, refuses in net/http's words. They
-// name neither who refused nor what to do, and some of them repeat a proxy's password.
+// A proxy and TLS stand between a client and the service, and their errors have the words of net/http. These say
+// neither who refused nor what to do, and some of them contain a proxy's password.
 
-// setupError is a fault in setting up a connection that a second attempt would meet again. It says what to do.
+// setupError is a permanent error in setting up a connection. It says what to do.
 type setupError struct {
 	err    error
 	advice string
@@ -28,7 +28,7 @@ func (e *setupError) Unwrap() error { return e.err }
 
 const tlsSettings = "in the TLSClientConfig of the transport given to WithHTTPClient"
 
-// explain adds to the error of a connection what to do, when that is known.
+// explain adds advice to the error of a connection, if there is any.
 func explain(err error) error {
 	var (
 		unknown x509.UnknownAuthorityError
@@ -51,13 +51,14 @@ func explain(err error) error {
 	return err
 }
 
-// Alerts with which a service ends a handshake that a second one would end in the same way (RFC 8446, section 6.2).
+// Alerts with which a service ends a handshake, and would end the next one too (RFC 8446, section 6.2).
 var (
 	certificateAlerts = []tls.AlertError{41, 42, 43, 44, 45, 46, 48, 49, 116}
 	settingsAlerts    = []tls.AlertError{40, 70, 71}
 )
 
-// adviceOnAlert reads the text of an alert: crypto/tls does not export the type that a connection over TCP returns.
+// adviceOnAlert recognizes an alert by its text: crypto/tls does not export the type that a connection over TCP
+// returns.
 func adviceOnAlert(text string) string {
 	is := func(a tls.AlertError) bool { return a.Error() == text }
 	switch {
@@ -70,8 +71,8 @@ func adviceOnAlert(text string) string {
 	}
 }
 
-// judgeProxy is told what a proxy answers to CONNECT, before net/http judges it. The proxy's own words are not repeated:
-// they may repeat the credentials that the proxy was sent.
+// judgeProxy gets the response of a proxy to CONNECT before net/http judges it. It leaves out the text of the proxy,
+// which may contain the credentials that the proxy was sent.
 func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
 	status := resp.StatusCode
 	refused := fmt.Errorf("the proxy refused to connect: %d %s", status, http.StatusText(status))
@@ -88,7 +89,7 @@ func judgeProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Respo
 	}
 }
 
-// withoutProxySecrets is the error of an attempt that got no connection, without the credentials of its proxy.
+// withoutProxySecrets returns the error of an attempt that got no connection, without the credentials of its proxy.
 func withoutProxySecrets(next http.RoundTripper, req *http.Request, err error) error {
 	via, ok := next.(*http.Transport)
 	if !ok || via.Proxy == nil {

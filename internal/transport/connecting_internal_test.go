@@ -72,7 +72,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// A proxy that refuses to connect is named without its own words. Whether a second attempt may help depends on the status.
+// A proxy that refuses to connect is named without its own words. Whether a second attempt may help depends on the
+// status.
 func TestAProxyThatRefusesToConnect(t *testing.T) {
 	t.Parallel()
 	const (

@@ -8,16 +8,16 @@ import (
 // maxCoolDown is the longest cool-down, so that a wrong password neither overloads the service nor locks the account.
 const maxCoolDown = 30 * time.Second
 
-// coolDown spaces out what the service refuses: logins, and requests with credentials that no login renews. Whoever owns
-// it holds a lock.
+// coolDown spaces out what the service refuses: logins, and requests with credentials that no login renews. Whoever
+// owns it holds a lock.
 type coolDown struct {
 	strikes   int       // refusals since the service last accepted
 	notBefore time.Time // no try before this
 	lastErr   error     // the last refusal
 }
 
-// strike counts a refusal and sets the time of the next try. With atOnce 1 the first refusal already starts a cool-down of
-// 1 s; with 0 the second one does. Each further refusal doubles it, up to maxCoolDown.
+// strike counts a refusal and sets the time of the next try. With atOnce 1 the first refusal already starts a cool-down
+// of 1 s; with 0 the second one does. Each further refusal doubles it, up to maxCoolDown.
 func (c *coolDown) strike(atOnce int, err error) {
 	c.strikes++
 	c.lastErr = err

@@ -8,19 +8,20 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// Credentials say how requests prove who sends them: by user name and password, by a fixed token, or by the token of a
-// login. A token is sent as the value of a cookie.
+// Credentials say how requests authenticate: by user name and password, by a fixed token, or by the token of a login. A
+// token is sent as the value of a cookie.
 type Credentials struct {
 	Username string
 	Password redact.Secret
-	Token    redact.Secret // if set, it is used, and there is no login
+	Token    redact.Secret // if set, requests use it, and there is no login
 	Cookie   string        // name of the cookie of a token
 
-	// LogIn creates a session. If it is nil, each request shows user name and password.
+	// LogIn creates a session. If it is nil, each request carries user name and password.
 	LogIn LogIn
 }
 
-// LogIn creates a session and returns its token. refused: the service answered, and another try at once would not help.
+// LogIn creates a session and returns its token. refused: the service refused the login, and a retry at once would not
+// help.
 type LogIn func(ctx context.Context) (token redact.Secret, refused bool, err error)
 
 // authenticator puts credentials on requests.
@@ -56,11 +57,12 @@ type credential struct {
 	generation  uint64 // of the session, 0 without one
 }
 
-// renews: a login renews what requests of this class show. A login shows the password, whatever the other requests show.
+// renews: a login can renew the credential of requests of this class. The login itself carries the password, whatever
+// the other requests carry.
 func (a *authenticator) renews(c Class) bool { return a.login != nil && c != Login }
 
-// credential returns what a request shows, and of a session one that is newer than a generation. It waits for the login or
-// for probes.
+// credential returns the credential of a request. The generation of a session is greater than newerThan. credential
+// waits for the login or for probes.
 func (a *authenticator) credential(ctx context.Context, r *Request, newerThan uint64, still *patience) (credential, error) {
 	if a.renews(r.Class) {
 		s, err := a.login.current(ctx, newerThan)
@@ -78,8 +80,8 @@ func (a *authenticator) credential(ctx context.Context, r *Request, newerThan ui
 	return credential{name: "Authorization", value: a.basic.Reveal()}, nil
 }
 
-// cookie writes the header by hand: Request.AddCookie drops bytes it does not like, and a jar would add a second cookie
-// on a retry.
+// cookie builds the header itself: Request.AddCookie drops some bytes of a value, and a cookie jar would add a second
+// cookie on a retry.
 func (a *authenticator) cookie(token redact.Secret, generation uint64) credential {
 	return credential{name: "Cookie", value: a.cookieName + "=" + token.Reveal(), generation: generation}
 }

@@ -228,8 +228,8 @@ func TestWhatRefusesASession(t *testing.T) {
 	}
 }
 
-// A status that may refuse the session is met by a new login, while the old session stays in use. If the new one gets the
-// same answer, that was not about the session: the path causes no login for 30 s, and many such paths cause 5.
+// A status that may refuse the session causes a new login, while the old session stays in use. If the new session gets
+// the same status, the session was not the reason. Then the path causes no login for 30 s, and many such paths cause 5.
 func TestADoubtfulRefusal(t *testing.T) {
 	t.Parallel()
 	doubt := func(path string) transport.Request {

@@ -10,12 +10,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// arrivesWithin is how long after it was written a request may still arrive: the longest stall of the network that the
-// limit on arrivals covers. It also holds after the connection has failed, because a proxy may deliver what it has.
+// arrivesWithin is how long after it was written a request may still arrive. The limit on arrivals allows for network
+// delays up to this time. It also holds after the connection has failed, because a proxy may deliver what it has.
 const arrivesWithin = 5 * time.Second
 
-// departure is one attempt of a limited request on its way. It ends the permit as soon as the latest time of arrival is
-// known: by the response, or because the request was written long enough ago.
+// departure watches one attempt of a limited request. It ends the permit as soon as it knows the latest time of
+// arrival: the response has come, or arrivesWithin has passed.
 type departure struct {
 	ctx    context.Context //nolint:containedctx // the caller's, for the end of the permit
 	permit *Permit
@@ -23,11 +23,11 @@ type departure struct {
 	late   atomic.Bool        // the permit expired before there was a connection
 
 	mu      sync.Mutex
-	settled bool          // the response or a fault has come
+	settled bool          // a response or an error has come
 	written time.Time     // when the whole request was written
 	overdue *time.Timer   // ends the permit of a request whose response takes long
-	ending  chan struct{} // is closed when it has; nil while it has not begun to
-	fault   error         // what the user's limiter did then in place of returning
+	ending  chan struct{} // closed when overdue has ended the permit; nil before it begins to
+	fault   error         // how the user's limiter panicked then
 }
 
 // watch adds the hooks of a limited request to those of its attempt.
@@ -39,7 +39,7 @@ func (d *departure) watch(t *httptrace.ClientTrace) {
 			d.late.Store(true)
 			d.cancel()                                   // HTTP/2 looks at the context once more before it writes the header
 			if info.Conn != nil && !isHTTP2(info.Conn) { // a transport of the user's may leave it out
-				_ = info.Conn.Close() // HTTP/1 does not
+				_ = info.Conn.Close() // HTTP/1 does not check it
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func (d *departure) watch(t *httptrace.ClientTrace) {
 	}
 }
 
-// wrote bounds the time of arrival, because the response may take much longer.
+// wrote starts the timer that bounds the time of arrival, because the response may take much longer.
 func (d *departure) wrote() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,14 +99,14 @@ func (d *departure) failed(unsent bool) {
 	}
 }
 
-// close sees to it that the permit ends, also if the transport panics. It returns what the user's limiter did in place of
-// returning when the permit was overdue; then the attempt has failed.
+// close ends the permit, also if the transport panics. If the user's limiter panicked when the permit was overdue,
+// close returns that error, and the attempt has failed.
 func (d *departure) close() (fault error) {
 	d.failed(false)
 	return d.fault
 }
 
-// settle stops waiting, and returns when the request left at the latest.
+// settle stops the timer. It returns the latest time at which the request left.
 func (d *departure) settle() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,8 +118,8 @@ func (d *departure) settle() time.Time {
 	return d.written
 }
 
-// end waits for an end that is under way, so that nothing of it outlives the attempt. It does so without a lock, as the
-// user's limiter may take long.
+// end ends the permit. If the timer is doing so already, end waits for it, so that no goroutine outlives the attempt.
+// It waits without a lock, as the user's limiter may take long.
 func (d *departure) end(arrived time.Time) {
 	d.mu.Lock()
 	ending := d.ending

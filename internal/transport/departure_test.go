@@ -18,8 +18,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// A lease ends once, as soon as the latest moment is known at which its request may have arrived: that of the response,
-// or 5 s after the request was written, or 5 s after a transport that does not say so has failed.
+// A lease ends once, as soon as the latest time is known at which its request may have arrived. That is the time of the
+// response, or 5 s after the request was written. If the transport does not report that, it is 5 s after the failure.
 func TestWhenALeaseEnds(t *testing.T) {
 	t.Parallel()
 	const second = time.Second
@@ -155,7 +155,8 @@ func (c *watchedConn) Close() error {
 	return errors.New("closed")
 }
 
-// HTTP/1 does not look at the context before it writes, so a permit that has expired closes the connection; others do not.
+// HTTP/1 does not look at the context before it writes, so a permit that has expired closes the connection; others do
+// not.
 func TestAnExpiredPermitClosesTheConnection(t *testing.T) {
 	t.Parallel()
 	for expires, want := range map[time.Duration]int{0: 0, time.Hour: 0, 1: 1} {

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Errors that callers tell apart. The SDK's own sentinels are these values.
+// Errors that callers distinguish. The SDK's own sentinels are these values.
 var (
 	ErrUnauthorized     = errors.New("webdelivery: unauthorized")
 	ErrRateLimited      = errors.New("webdelivery: rate limited")
-	ErrBadReply         = errors.New("webdelivery: unusable reply")
+	ErrBadReply         = errors.New("webdelivery: unusable response")
 	ErrResponseTooLarge = errors.New("webdelivery: response too large")
 )
 
 var (
 	// errNoResponse: a transport of the user's does not keep to the contract of http.RoundTripper.
 	errNoResponse = errors.New("the transport returned neither a response nor an error")
-	// errCut is a body that HTTP takes for whole, as it may end anywhere.
+	// errCut: the body was cut. HTTP cannot see that, as such a body may end anywhere.
 	errCut = fmt.Errorf("the connection ended in the middle of the JSON text: %w", io.ErrUnexpectedEOF)
 	// errPermitExpired: the permit expired before the request could begin. Nothing was sent.
 	errPermitExpired = errors.New("the purge permit expired before the connection was ready")
-	// errReset: the service broke off the stream or the connection of an HTTP/2 request that had been sent.
+	// errReset: the service reset the stream or the connection of an HTTP/2 request that had been sent.
 	errReset = errors.New("the HTTP/2 stream or connection was reset before a response")
 )
 
@@ -30,7 +30,7 @@ func tooLarge(limit int64) error {
 	return fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, limit)
 }
 
-// joinCause puts a context's error before what it brought about.
+// joinCause puts the error of a context before the error that followed from it.
 func joinCause(ended, err error) error {
 	if err == nil {
 		return ended
@@ -38,7 +38,7 @@ func joinCause(ended, err error) error {
 	return fmt.Errorf("%w: %w", ended, err)
 }
 
-// unsentError is a failure before the request left: no permit, no session.
+// unsentError is a failure before the request was sent: no permit, or no session.
 type unsentError struct {
 	what string
 	err  error
@@ -47,14 +47,14 @@ type unsentError struct {
 func (e *unsentError) Error() string { return e.what + ": " + e.err.Error() }
 func (e *unsentError) Unwrap() error { return e.err }
 
-// loginError is a login that failed, for a call that needs its session. Nothing of the call was sent.
+// loginError is the error of a call whose login failed. Nothing of the call was sent.
 type loginError struct{ unsentError }
 
 func (e *loginError) Unwrap() error { return &e.unsentError }
 
 func loginFailed(err error) *loginError { return &loginError{unsentError{"login", err}} }
 
-// attemptExpired is an attempt that got no whole response in time. The caller's context has not ended.
+// attemptExpired is the error of an attempt that got no whole response in time. The caller's context has not ended.
 type attemptExpired struct {
 	after  time.Duration
 	unsent bool // there was no connection yet
@@ -64,6 +64,6 @@ func (e *attemptExpired) Error() string {
 	if e.unsent {
 		return fmt.Sprintf("no connection within %v", e.after)
 	}
-	return fmt.Sprintf("no whole reply within %v", e.after)
+	return fmt.Sprintf("no whole response within %v", e.after)
 }
 func (e *attemptExpired) Timeout() bool { return true }

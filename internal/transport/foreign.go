@@ -6,9 +6,9 @@ import (
 	"reflect"
 )
 
-// foreignError is an error of a context, a transport or a limiter of the user's that holds an error of the SDK: that of
-// another call. It keeps the text. errors.Is finds in it what is the user's, and errors.As nothing, so that what is true
-// of the other call is not said of this one.
+// foreignError is an error of a context, a transport or a limiter of the user's that contains an error of the SDK from
+// another call. It keeps the text. errors.Is finds only the user's errors in it, and errors.As finds nothing. So
+// nothing of the other call seems to be true of this one.
 type foreignError struct {
 	err error
 	own func(error) bool
@@ -16,7 +16,7 @@ type foreignError struct {
 
 func (e *foreignError) Error() string { return e.err.Error() }
 
-// Is looks for target in what is the user's.
+// Is compares target with the user's errors only.
 func (e *foreignError) Is(target error) bool {
 	if e.own(target) || !reflect.TypeOf(target).Comparable() {
 		return false
@@ -33,8 +33,8 @@ func (e *foreignError) Is(target error) bool {
 	return found
 }
 
-// foreign closes an error if it holds one for which own returns true. own asks one error, and not what that wraps; nil
-// closes none.
+// foreign wraps an error in a foreignError if it contains one for which own returns true. own judges one error, without
+// what that wraps. If own is nil, foreign wraps nothing.
 func foreign(err error, own func(error) bool) error {
 	holds := false
 	if err == nil || own == nil {
@@ -50,12 +50,12 @@ func foreign(err error, own func(error) bool) error {
 	return &foreignError{err, own}
 }
 
-// walk calls visit with each error of a tree, and goes on with what that wraps if visit returns true.
+// walk calls visit with each error of a tree. If visit returns true, walk also visits what that error wraps.
 func walk(err error, visit func(error) bool) {
 	if err == nil || !visit(err) {
 		return
 	}
-	switch e := err.(type) { //nolint:errorlint // each error of a tree is looked at by itself
+	switch e := err.(type) { //nolint:errorlint // each error of a tree is judged by itself
 	case interface{ Unwrap() error }:
 		walk(e.Unwrap(), visit)
 	case interface{ Unwrap() []error }:
@@ -65,8 +65,8 @@ func walk(err error, visit func(error) bool) {
 	}
 }
 
-// Foreign returns a limiter whose errors are closed if they hold one for which own returns true. own asks one error, and
-// not what that wraps.
+// Foreign returns a limiter that wraps its errors if they contain one for which own returns true. own judges one error,
+// without what that wraps.
 func (l *Limiter) Foreign(own func(error) bool) *Limiter {
 	if l == nil {
 		return nil

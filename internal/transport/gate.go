@@ -10,11 +10,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// Gate is what every limited request passes before it is sent: the pace, and the user's limiter if there is one.
+// Gate gives permits to limited requests: by the pace, and by the user's limiter if there is one.
 type Gate struct {
 	pace     *pace.Limiter
 	limiter  *Limiter      // the user's; nil if the pace bounds arrivals by itself
-	patience time.Duration // how long a request waits while the service accepts nothing
+	patience time.Duration // how long a request waits while the service accepts no request
 }
 
 // Limiter is a limiter of the user's.
@@ -29,13 +29,13 @@ type Lease struct {
 	Done    func(ctx context.Context, arrived time.Time) // ends it; nil: nothing is called
 }
 
-// NewGate returns a gate over a pace. If there is a limiter, the pace should be one that waits for nothing until the
-// service refuses a request as too fast. patience bounds how long a request waits while the service accepts nothing.
+// NewGate returns a gate with a pace. If there is a limiter, the pace should not wait before the service refuses a
+// request as too fast. patience bounds how long a request waits while the service accepts no request.
 func NewGate(p *pace.Limiter, limiter *Limiter, patience time.Duration) *Gate {
 	return &Gate{pace: p, limiter: limiter, patience: patience}
 }
 
-// Permit is the right to send one limited request. However often it is ended, the first time counts.
+// Permit allows one limited request. Only the first call of End counts.
 type Permit struct {
 	caller *pace.Caller
 	paced  *pace.Permit
@@ -43,7 +43,7 @@ type Permit struct {
 	ended  atomic.Bool
 }
 
-// Acquire waits for a permit of a call that begins now.
+// Acquire waits for a permit for a call that begins now.
 func (g *Gate) Acquire(ctx context.Context) (*Permit, error) { return g.acquire(ctx, g.newCaller()) }
 
 func (g *Gate) newCaller() *pace.Caller { return &pace.Caller{Patience: g.patience} }
@@ -71,7 +71,7 @@ func (g *Gate) acquire(ctx context.Context, caller *pace.Caller) (*Permit, error
 	}
 }
 
-// borrow takes a lease of the user's limiter. Without one, also if the limiter panics, the place is given back.
+// borrow acquires a lease of the user's limiter. If it gets none, it ends the permit, also if the limiter panics.
 func (p *Permit) borrow(ctx context.Context, l *Limiter) (err error) {
 	lent := false
 	defer func() {
@@ -84,7 +84,7 @@ func (p *Permit) borrow(ctx context.Context, l *Limiter) (err error) {
 	return err
 }
 
-// End frees what the permit holds. arrived is the latest moment at which its request may have reached the service; the
+// End releases what the permit holds. arrived is the latest time at which its request may have reached the service. The
 // zero time means that nothing was sent.
 func (p *Permit) End(ctx context.Context, arrived time.Time) {
 	if p.ended.Swap(true) {

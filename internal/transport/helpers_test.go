@@ -39,8 +39,8 @@ type fixture struct {
 	log       *bytes.Buffer
 }
 
-// inFakeTime runs a test against a service that answers one request after the other as the script says, and all the
-// others as its last element. bend may be nil.
+// inFakeTime runs a test against a service that answers the requests as the script says. The last element of the script
+// answers all further requests. bend may be nil.
 func inFakeTime(t *testing.T, bend func(c *transport.Config), test func(f *fixture), script ...exchange) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,8 @@ type seen struct {
 	context     context.Context
 }
 
-// service keeps to the contract of http.RoundTripper: it reads and closes the body of each request, and changes nothing.
+// service keeps to the contract of http.RoundTripper: it reads and closes the body of each request, and changes
+// nothing.
 type service struct {
 	began  time.Time
 	script []exchange

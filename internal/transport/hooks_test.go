@@ -56,8 +56,8 @@ func (c *closingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// net/http sends an HTTP/2 request again by itself after some resets, also one that may have been processed. The attempt
-// ends there, and the retry policy decides. HTTP/1 repeats only what does no harm.
+// net/http sends an HTTP/2 request again by itself after some resets, also one that may have been processed. The
+// attempt ends there, and the retry policy decides. HTTP/1 repeats only what does no harm.
 func TestARequestThatNetHTTPWouldSendAgain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// ListBody is a JSON body that is mostly one array. There may be any number of items, so it is not made whole: each
-// attempt encodes it anew, piece by piece, as it is sent. It is an [Encoder].
+// ListBody is a JSON body that is mostly one array, of any number of items. It is never whole in memory: each attempt
+// encodes it again, piece by piece, while it is sent. It is an [Encoder].
 type ListBody struct {
 	head, tail string
 	count      int                          // of items
@@ -17,20 +17,20 @@ type ListBody struct {
 	ended bool
 }
 
-// NewListBody returns a body of head, items with commas between them, and tail. size is the sum of the sizes of the items
-// in bytes; add appends the i-th.
+// NewListBody returns a body of head, items with commas between them, and tail. size is the sum of the sizes of the
+// items in bytes. add appends the item with index i.
 func NewListBody(head, tail string, count, size int, add func(b []byte, i int) []byte) *ListBody {
 	return &ListBody{head: head, tail: tail, count: count, add: add, size: len(head) + size + count - 1 + len(tail)}
 }
 
-// Close keeps what still reads from the body, as a transport may do after a call was given up, from the caller's items.
+// Close stops readers of the body from using the caller's items. A transport may still read after a call was canceled.
 func (b *ListBody) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
 }
 
-// Open begins the body anew.
+// Open returns a reader that begins at the start of the body.
 func (b *ListBody) Open() (io.Reader, error) { return &listReader{body: b}, nil }
 
 type listReader struct {
@@ -42,7 +42,7 @@ type listReader struct {
 
 const listPiece = 16 << 10
 
-// Len is the size of the whole body, for Content-Length.
+// Len returns the size of the whole body, for Content-Length.
 func (r *listReader) Len() int { return r.body.size }
 
 func (r *listReader) Read(p []byte) (int, error) {
@@ -56,7 +56,7 @@ func (r *listReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// make encodes the next piece.
+// make encodes the next part of the body.
 func (r *listReader) make() error {
 	b := r.body
 	b.mu.Lock()

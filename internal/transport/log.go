@@ -8,15 +8,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// journal writes the log of a client. A record names what is known to be harmless; a header, a body or a query value is
-// never in it.
+// journal writes the log of a client. Its records contain only harmless facts, and never a header, a body or a query
+// value.
 type journal struct {
 	logger  *slog.Logger // nil: no log
 	base    *address.Base
 	secrets *Secrets
 }
 
-// record is what every record says: which request, and which attempt of it.
+// record says which request and which attempt a log record is about.
 type record struct {
 	method, path string // path is below the base
 	attempt      int
@@ -38,7 +38,7 @@ func (j *journal) attempt(ctx context.Context, r record, status int, took, waite
 		slog.Int64("bytes", bytes))
 }
 
-// warn writes what a person should see, with the request that it belongs to.
+// warn writes a record at Warn, with the request that it belongs to.
 func (j *journal) warn(ctx context.Context, message string, r record, attrs ...slog.Attr) {
 	if j.logger == nil || !j.logger.Enabled(ctx, slog.LevelWarn) {
 		return

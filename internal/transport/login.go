@@ -14,18 +14,18 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// login is the one login of a client. Any number of calls ask it for the token; if there is none, one login runs for all
-// of them. Each token has a generation, so that a call whose token was refused long after somebody else renewed it does
-// not cause another login. The login has a context of its own: a caller whose context ends does not cancel it for the
-// others, but the last one does.
+// login manages the session of a client. Any number of calls ask it for the token. If there is none, one login runs for
+// all of them. Each token has a generation. So a call that learns late that its token was refused causes no login if
+// another call has renewed the token meanwhile. The login has a context of its own: a caller whose context ends does
+// not cancel it for the others, but the last one does.
 type login struct {
 	create   LogIn
-	shownAs  func(token redact.Secret) redact.Hidden // how texts repeat a token
+	shownAs  func(token redact.Secret) redact.Hidden // how texts contain a token
 	password *redact.Finder                          // finds the password
 
 	mu         sync.Mutex
 	token      redact.Secret  // of the newest login
-	shown      *redact.Finder // finds the token and the one before, too, as late responses may repeat it; nil before the first
+	shown      *redact.Finder // also finds the token and the one before, which late responses may contain; nil before the first
 	generation uint64         // of token, from 1
 	valid      bool           // token was not refused yet
 	proven     bool           // token was accepted at least once
@@ -38,7 +38,7 @@ type login struct {
 // flight is a login under way. Its result is written before done is closed.
 type flight struct {
 	done      chan struct{}
-	lost      chan struct{} // closed when nobody waits for its end any more, although it has not ended
+	lost      chan struct{} // closed when no call waits for its end any more, although it has not ended
 	cancel    context.CancelFunc
 	waiters   int
 	abandoned bool // the last waiter has left
@@ -46,8 +46,8 @@ type flight struct {
 	err       error
 }
 
-// flightKey marks the context of a login with its flight. A log Handler or a transport that calls the client with it would
-// wait for the very login that waits for them.
+// flightKey is the key of the flight in the context of a login. A log Handler or a transport that calls the client with
+// this context would wait for the login that waits for them.
 type flightKey struct{}
 
 var errWithinLogin = errors.New("called from within the login that the call would wait for")
@@ -63,8 +63,8 @@ var errSessionRefused = fmt.Errorf("the service refused the session it had just 
 
 // current returns the token, after a login if there is none that is newer than a generation (0: any).
 func (l *login) current(ctx context.Context, newerThan uint64) (sessionToken, error) {
-	// The context may be the user's, and its methods may panic or block: under no lock, and before this call counts as one
-	// that waits.
+	// The context may be the user's, and its methods may panic or block. So they are called without a lock, and before
+	// this call counts as a waiter.
 	within, _ := ctx.Value(flightKey{}).(*flight)
 	left := ctx.Done()
 	for {
@@ -87,8 +87,9 @@ func (l *login) current(ctx context.Context, newerThan uint64) (sessionToken, er
 	}
 }
 
-// board returns the token if there is one, or the login to wait for, which it begins if none is under way. joined: the
-// result of that login is the caller's; otherwise it only has to end before the next begins.
+// board returns the token if there is one. Otherwise it returns the login to wait for, and begins one if none is under
+// way. joined: the caller gets the result of that login. Otherwise that login only has to end before the next one
+// begins.
 func (l *login) board(ctx context.Context, newerThan uint64, within *flight) (token sessionToken, f *flight, joined bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +130,7 @@ func (l *login) begin(ctx context.Context) {
 	}()
 }
 
-// end notes the result of a login. refused: the service answered it, and trying again at once would not help.
+// end notes the result of a login. refused: the service refused it, and a retry at once would not help.
 func (l *login) end(f *flight, token redact.Secret, err error, refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,12 +156,12 @@ func (l *login) end(f *flight, token redact.Secret, err error, refused bool) {
 	f.token = sessionToken{l.token, l.generation}
 }
 
-// loginGrace is how long the last waiter sees out a login that it has ended. It ends at once, unless a function of the
-// user's ignores its context.
+// loginGrace is how long the last waiter waits for the end of a login that it has canceled. The login ends at once,
+// unless a function of the user's ignores its context.
 const loginGrace = 100 * time.Millisecond
 
-// leave takes one waiter off a login; the last one ends it and sees it out, so that no goroutine stays behind. If a
-// function of the user's ignores its context, the login is lost, and the next call begins another one.
+// leave removes one waiter from a login. The last one cancels it and waits for its end, so that no goroutine stays
+// behind. If a function of the user's ignores its context, the login is lost, and the next call begins another one.
 func (l *login) leave(f *flight) {
 	l.mu.Lock()
 	f.waiters--
@@ -185,22 +186,23 @@ func (l *login) leave(f *flight) {
 	}
 }
 
-// renew takes a refused token out of use, and says whether another try makes sense: not while logins cool down.
+// renew takes a refused token out of use. It returns whether a retry makes sense, which is not so while logins cool
+// down.
 func (l *login) renew(generation uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.valid && generation == l.generation {
 		l.valid = false
 		if !l.proven {
-			// The first time may be a session that ended early; from the second on, logging in does not help.
+			// The first time, the session may have ended early. From the second time on, a login does not help.
 			l.strike(0, errSessionRefused)
 		}
 	}
 	return l.valid || l.flight != nil || l.coolingDown() == nil
 }
 
-// doubt says whether a newer token may help a call whose refusal may have another cause. The token stays in use for
-// others until the new login has worked.
+// doubt returns whether a newer token may help a call whose refusal may have another cause. Other calls go on using the
+// token until the new login has succeeded.
 func (l *login) doubt(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +211,7 @@ func (l *login) doubt(path string) bool {
 		(l.flight != nil || l.coolingDown() == nil)
 }
 
-// refutation is a doubtful refusal that met a new token, too, and so was not about the token.
+// refutation is a doubtful refusal that came again with a new token, so it was not about the token.
 type refutation struct {
 	path string
 	at   time.Time
@@ -225,14 +227,14 @@ func (l *login) refute(path string) {
 	l.refuted = append(l.refuted, refutation{path, time.Now()})
 }
 
-// holds tells whether a token is the newest, and not refused.
+// holds reports whether a token is the newest, and was not refused.
 func (l *login) holds(generation uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.valid && generation == l.generation
 }
 
-// loggedIn tells whether there is a token that was not refused.
+// loggedIn reports whether there is a token that was not refused.
 func (l *login) loggedIn() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +258,7 @@ func (l *login) coolingDown() error {
 	return nil
 }
 
-// finder finds what must not be printed.
+// finder returns what finds the secrets in texts.
 func (l *login) finder() *redact.Finder {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -322,8 +322,8 @@ func TestLeavingALogin(t *testing.T) {
 	})
 }
 
-// A login whose function ignores its context is lost after 100 ms: the next call begins another one, and what the lost one
-// brings in the end is not used.
+// A login whose function ignores its context is lost after 100 ms. The next call begins another one, and the result of
+// the lost login is not used.
 func TestALostLogin(t *testing.T) {
 	t.Parallel()
 	withSessions(t, func(f *fixture, s *sessions) {

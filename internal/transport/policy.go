@@ -9,12 +9,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// Policy says how often and how patiently a call is repeated. All fields are set.
+// Policy says how often and for how long a call is retried. All fields are set.
 type Policy struct {
 	MaxAttempts     int           // the first included
-	MinWait         time.Duration // ceiling of the first wait; it doubles from attempt to attempt
-	MaxWait         time.Duration // bounds every wait, also one that Retry-After asks for
-	ThrottleTimeout time.Duration // how long a limited request is tried while the service says that requests come too fast
+	MinWait         time.Duration // ceiling of the first wait; it doubles with each attempt
+	MaxWait         time.Duration // bounds every wait, also that of Retry-After
+	ThrottleTimeout time.Duration // how long to retry a limited request that the service refuses as too fast
 }
 
 // attempts is the bound for requests of a class.
@@ -42,7 +42,7 @@ func (p Policy) backoff(n int) time.Duration {
 	return rand.N(ceiling) //nolint:gosec // jitter is no secret
 }
 
-// situation is what a verdict on a failed attempt depends on.
+// situation holds what a verdict on a failed attempt depends on.
 type situation struct {
 	class    Class
 	limited  bool
@@ -59,12 +59,12 @@ type situation struct {
 	asked    time.Duration // by Retry-After; 0: nothing
 	backoff  time.Duration // drawn for this wait
 	refusal  pace.Refusal  // of a limited request that came too fast
-	giveUpAt time.Time     // until when such a request is repeated
+	giveUpAt time.Time     // until when to retry such a request
 	now      time.Time
 	deadline time.Time // of the caller's context; zero: none
 }
 
-// credentials is what a response says of those that the request showed.
+// credentials is what a response says of the credentials of its request.
 type credentials int
 
 const (
@@ -86,19 +86,19 @@ const (
 	stop       action = iota
 	retry             // after the wait, if the budget allows it
 	comeAgain         // after the wait, and with a permit: neither attempts nor the budget count
-	renew             // with a new session, if one can be had
+	renew             // with a new session, if a login is possible
 	renewDoubt        // the same, while the session stays in use for others
 	refute            // stop: a new session was refused in the same way, so it is not about the session
 )
 
-// decide judges a failed attempt. It changes nothing: what its verdict needs beyond the situation (a login that is
-// possible, a budget that is not spent) is asked by whoever carries it out.
+// decide judges a failed attempt. It changes nothing. A verdict may also need a possible login, or a budget that is not
+// spent: carryOut checks that.
 func (p Policy) decide(s situation) verdict {
 	switch {
 	case s.ended:
 		return verdict{}
 	case s.credentials != taken:
-		// The service refused the session before it did anything else, so even a write is sent again: once.
+		// The service refused the session before it did anything else, so even a write is retried, once.
 		switch {
 		case s.renewed && s.credentials == doubtful:
 			return verdict{action: refute}
@@ -116,7 +116,7 @@ func (p Policy) decide(s situation) verdict {
 	if wait <= 0 {
 		wait = s.backoff
 	}
-	repeatable := s.class != Once || s.outcome == NotApplied // sending the same again can do no harm
+	repeatable := s.class != Once || s.outcome == NotApplied // a retry does no harm
 	late := !s.deadline.IsZero() && s.deadline.Sub(s.now) <= wait
 	if !s.transient || !repeatable || wait > p.MaxWait || s.failures+1 >= p.attempts(s.class) || late {
 		return verdict{}
@@ -124,8 +124,8 @@ func (p Policy) decide(s situation) verdict {
 	return verdict{action: retry, wait: wait}
 }
 
-// decideTooFast judges a limited request that the service refused as too fast. It waits for its next permit; neither
-// attempts nor the budget count here, because the pace already holds everybody back.
+// decideTooFast judges a limited request that the service refused as too fast. The request waits for its next permit.
+// Neither attempts nor the budget count here, because the pace already slows down all requests.
 func (p Policy) decideTooFast(s situation) verdict {
 	wait := max(s.refusal.Wait, s.asked)
 	switch {
@@ -142,13 +142,13 @@ func (p Policy) decideTooFast(s situation) verdict {
 	}
 }
 
-// gaveUp is the error of a limited request that was refused as too fast until its time was over.
+// gaveUp is the error of a limited request that the service refused as too fast until the ThrottleTimeout ended.
 func (p Policy) gaveUp() error {
 	return fmt.Errorf("refused as too fast, and not retried past the ThrottleTimeout of %v", p.ThrottleTimeout)
 }
 
-// budget bounds the retries of a whole client, so that a service in trouble is not asked four times as much by
-// everybody at once: retries cost, successes give back.
+// budget bounds the retries of a whole client. Otherwise a service in trouble would get four times as many requests
+// from all callers at once. Each retry takes tokens, and each success puts some back.
 type budget struct {
 	mu     sync.Mutex
 	tokens int
@@ -173,7 +173,7 @@ func (b *budget) take(cost int) bool {
 	return true
 }
 
-// give puts back what a success brings.
+// give puts back the tokens of a success.
 func (b *budget) give(tokens int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

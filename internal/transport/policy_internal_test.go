@@ -65,8 +65,8 @@ func TestDecideOnATransientFailure(t *testing.T) {
 	}
 }
 
-// A refused session is renewed once, whatever the class and however many attempts were made: the service refused it before
-// it did anything else.
+// A refused session is renewed once, whatever the class and however many attempts were made: the service refused it
+// before it did anything else.
 func TestDecideOnRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

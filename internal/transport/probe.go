@@ -13,14 +13,16 @@ import (
 // maxProbeWait is how long a call waits for the probes of other calls. A probe may be slow, or never end.
 const maxProbeWait = 2 * time.Second
 
-// prober guards a credential that no login renews: user name and password, or a fixed token. Until the service accepts the
-// credential, one request at a time shows it: the probe. If the service refuses it, calls are held as refused logins are.
+// prober guards a credential that no login renews: user name and password, or a fixed token. Until the service accepts
+// the credential, one request at a time shows it: the probe. If the service refuses it, calls are held as refused
+// logins are.
 //
-// A 401 holds all calls. A 403 of a purge may also mean a missing permission, so it holds only the calls whose rules take
-// a 403 for a refusal. If the service has accepted the credential before, the second 403 in a row starts the cool-down.
+// A 401 holds all calls. A 403 of a purge may also mean a missing permission, so it holds only the calls whose rules
+// take a 403 for a refusal. If the service has accepted the credential before, the second 403 in a row starts the
+// cool-down.
 //
-// Each refusal begins a new generation. What an attempt of an earlier generation brings says nothing of the present one:
-// it left before the refusal was known.
+// Each refusal begins a new generation. What an attempt of an earlier generation brings says nothing of the present
+// one: it left before the refusal was known.
 type prober struct {
 	mu sync.Mutex
 	coolDown
@@ -77,8 +79,8 @@ func (p *prober) wait(ctx context.Context, r *Rules, still *patience) error {
 	}
 }
 
-// enter returns the pass of an attempt, or the probe that it has to wait for, or the error of a held call. With take the
-// attempt becomes the probe if one is due.
+// enter returns the pass of an attempt, or the probe that it has to wait for, or the error of a held call. With take
+// the attempt becomes the probe if one is due.
 func (p *prober) enter(r *Rules, still *patience, take bool) (free pass, busy *probe, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -38,7 +38,8 @@ func (f *fixture) heldFor(failure *transport.Failure, status int, text string) {
 		[]any{max(failure.Status, failure.Code), failure.Unauthorized, failure.Attempts, failure.Outcome})
 }
 
-// A refused credential is tried again after 1, 2, 4 to 30 s. Calls in between are held, and say why. A success starts anew.
+// A refused credential is tried again after 1, 2, 4 to 30 s. Calls in between are held, and say why. A success starts
+// anew.
 func TestRefusedCredentialsCoolDown(t *testing.T) {
 	t.Parallel()
 	token := func(c *transport.Config) {
@@ -140,7 +141,8 @@ func TestOneProbeAtATime(t *testing.T) {
 	}
 }
 
-// A 403 that the rules take for a refusal holds the calls with such rules, and no others: it may be a missing permission.
+// A 403 that the rules take for a refusal holds the calls with such rules, and no others: it may be a missing
+// permission.
 func TestAForbiddenPurgeHoldsNoOtherCalls(t *testing.T) {
 	t.Parallel()
 	const text = "not tried again for 1s: POST /acme/v1/purge got 403 Forbidden"
@@ -281,7 +283,8 @@ func TestAProbeWithoutAVerdict(t *testing.T) {
 
 const maxProbeWait = 2 * time.Second
 
-// Nobody waits more than 2 s for probes. Then calls go if nothing speaks against the credential, and are held otherwise.
+// No call waits more than 2 s for probes. Then calls go if nothing speaks against the credential, and are held
+// otherwise.
 func TestAProbeThatTakesLong(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, nil, func(f *fixture) {

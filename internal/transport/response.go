@@ -10,13 +10,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Response is what a call that succeeded brought.
+// Response is the result of a call that succeeded.
 type Response struct {
 	Status int
 	Header http.Header
-	Body   []byte  // the beginning alone, if the request has Take
-	Stream *Stream // in place of Body, if the request has Begin; the caller closes it
-	Gone   bool    // a Delete that found nothing left to do
+	Body   []byte  // only the beginning, if the request has Take
+	Stream *Stream // instead of Body, if the request has Begin; the caller closes it
+	Gone   bool    // a Delete that found nothing to delete
 
 	call *call
 }
@@ -35,21 +35,21 @@ func (c *call) finish() (*Response, error) {
 	}
 	cause := cmp.Or(a.err, c.why)
 	if ended := c.ctx.Err(); ended != nil && !errors.Is(cause, ended) {
-		cause = joinCause(ended, cause) // wherever it ended; the facts of the last response stay on the failure
+		cause = joinCause(ended, cause) // the facts of the last response stay on the failure
 	}
 	return nil, c.failure(cause)
 }
 
-// succeeded: the last attempt brought a success whole, and no code says otherwise.
+// succeeded: the last attempt got a whole success, and no code says otherwise.
 func (c *call) succeeded() bool {
 	a := &c.last
 	return a.err == nil && c.Rules.isSuccess(a.status) && c.Rules.isSuccess(a.effectiveStatus())
 }
 
-// loginHeaders are what a failure keeps of the response to a login.
+// loginHeaders are the headers that a failure keeps of the response to a login.
 var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
-// failure describes the call as it stands.
+// failure describes the call in its present state.
 func (c *call) failure(cause error) *Failure {
 	a, secrets := &c.answered, c.t.auth.secrets
 	f := &Failure{
@@ -63,14 +63,14 @@ func (c *call) failure(cause error) *Failure {
 	if c.Class == Read {
 		f.Outcome = NotApplied
 	}
-	words := a.body // the secrets are taken out of what it says: without them it may be no JSON
+	words := a.body // with its secrets, as without them it may be no JSON; they are removed below
 	if c.Class == Login {
-		// Whatever a login is answered with may hold a session, in a shape that is not known.
+		// The response to a login may contain a session in an unknown shape.
 		words = nil
 		maps.DeleteFunc(f.Header, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
 	}
 	f.Description = secrets.Text(describe(a.effectiveStatus(), f.Header, words))
-	if c.Class != Login && !isRedirect(a.status) { // the body of a redirect repeats where it leads
+	if c.Class != Login && !isRedirect(a.status) { // the body of a redirect contains its target
 		f.Body = secrets.Excerpt(words, maxErrorBody, a.cut)
 	}
 	f.holdBack(c.last.err)
@@ -81,8 +81,8 @@ func (c *call) failure(cause error) *Failure {
 	return f
 }
 
-// holdBack completes the failure of a call if its last attempt was held: that one does not count, and if the call got no
-// response, the failure has the status that was the reason.
+// holdBack completes the failure of a call if its last attempt was held. Attempts does not count that attempt. If the
+// call got no response, the failure has the status of the refusal before.
 func (f *Failure) holdBack(err error) {
 	switch e := err.(type) { //nolint:errorlint // the transport's own, which nothing wraps
 	case *heldError:
@@ -98,7 +98,7 @@ func (f *Failure) holdBack(err error) {
 	}
 }
 
-// describe finds the words of a refusal; without any, those of the status.
+// describe returns the text of a refusal, or that of the status if there is none.
 func describe(status int, h http.Header, body []byte) string {
 	if isRedirect(status) {
 		return "redirect to " + h.Get("Location") + " not followed"
@@ -110,8 +110,8 @@ func isRedirect(status int) bool {
 	return status >= http.StatusMultipleChoices && status < http.StatusBadRequest
 }
 
-// Failure returns the failure of a call whose response cannot be used because of cause. Whether the service carried out
-// a write before it sent such a thing, nobody knows.
+// Failure returns the failure of a call whose response is unusable because of cause. The outcome of a write is then
+// unknown.
 func (r *Response) Failure(cause error) *Failure {
 	f := r.call.failure(cause)
 	if r.call.Class != Read {
@@ -120,8 +120,8 @@ func (r *Response) Failure(cause error) *Failure {
 	return f
 }
 
-// Broken returns the failure of a stream that its reader could not read to the end because of err, if that was cut short
-// by the connection or the caller. It is nil if the stream itself is not what was asked for.
+// Broken returns the failure of a stream that its reader could not read to the end because of err. It returns nil if
+// neither the connection nor the caller ended the stream. Then the content of the stream is wrong.
 func (r *Response) Broken(err error) *Failure {
 	if ended := r.call.ctx.Err(); ended != nil {
 		return r.call.failure(ended)
@@ -132,7 +132,8 @@ func (r *Response) Broken(err error) *Failure {
 	return nil
 }
 
-// Refused returns the failure of a stream whose envelope refuses after all, behind what has been handed out.
+// Refused returns the failure of a stream whose envelope turns out to be a refusal, after rows have been returned
+// already.
 func (r *Response) Refused(code int, description string) *Failure {
 	c := r.call
 	c.last.code, c.answered.code = code, code
@@ -142,5 +143,5 @@ func (r *Response) Refused(code int, description string) *Failure {
 	return f
 }
 
-// Forget keeps the body out of every failure, because it may hold a session in a shape that is not known.
+// Forget keeps the body out of every failure, because it may contain a session in an unknown shape.
 func (r *Response) Forget() { r.Body, r.call.answered.body = nil, nil }

@@ -15,9 +15,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Which classes are sent again after which failure, how often, and what a write that fails so to the end has done. The
-// columns follow the retry policy: a read, a delete and a repeatable write 4 times after all that is transient, a write
-// that must happen once 3 times and only if it certainly did not happen, a login twice.
+// Which classes are retried after which failure, how often, and the outcome of a write that fails every time. A read, a
+// delete and a repeatable write are sent 4 times if the failure is transient, and a login twice. A write that must
+// happen once is sent 3 times, only if it certainly did not happen.
 func TestWhatIsSentAgain(t *testing.T) {
 	t.Parallel()
 	const (
@@ -213,8 +213,8 @@ func TestWaitsGrow(t *testing.T) {
 	}
 }
 
-// All calls of a transport share a budget of 500 for retries: each costs 5, after a timeout 10; a success gives back 1, and
-// what its own last retry cost.
+// All calls of a transport share a budget of 500 for retries. Each retry costs 5, and 10 after a timeout. A success
+// gives back 1, and the cost of its own last retry.
 func TestTheRetryBudget(t *testing.T) {
 	t.Parallel()
 	down := answer(500, "")

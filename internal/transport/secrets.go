@@ -14,12 +14,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// Secrets takes the client's own secrets out of what the service or a transport said. A service that echoes a request
-// would otherwise bring them into errors and logs.
+// Secrets removes the client's own secrets from texts of the service or a transport. If a service echoes a request,
+// they would otherwise get into errors and logs.
 type Secrets struct {
 	base   *address.Base
 	fixed  *redact.Finder // of the password, or of a fixed token
-	tokens *login         // has those of the sessions; nil without
+	tokens *login         // has the finder of the sessions' tokens; nil without sessions
 }
 
 func (s *Secrets) finder() *redact.Finder {
@@ -33,13 +33,13 @@ func (s *Secrets) finder() *redact.Finder {
 	}
 }
 
-// Text returns a text without secrets, of a long one the beginning.
+// Text returns a text without secrets, and only the beginning of a long text.
 func (s *Secrets) Text(text string) string { return s.finder().Text(text) }
 
 // Line is Text for one line of a log or of an error.
 func (s *Secrets) Line(text string) string { return redact.Line(s.Text(text)) }
 
-// Texts takes the secrets out of texts. Together they are no longer than one that is shown, so the last may be cut.
+// Texts removes the secrets from texts. Together they are no longer than one text may be, so the last may be cut.
 func (s *Secrets) Texts(texts ...*string) {
 	left := redact.Most
 	for _, text := range texts {
@@ -49,16 +49,16 @@ func (s *Secrets) Texts(texts ...*string) {
 	}
 }
 
-// Excerpt returns the beginning of a text, without secrets. If cut, the text goes on: then it has no piece of a secret at
-// its end either.
+// Excerpt returns the beginning of a text without secrets. cut says that the text itself is incomplete. Then Excerpt
+// also removes a piece of a secret at its end.
 func (s *Secrets) Excerpt(text []byte, most int, cut bool) []byte {
 	return s.finder().Beginning(text, most, cut)
 }
 
-// Error returns err itself, or if it holds a secret one that says the same without.
+// Error returns err itself. If err contains a secret, Error returns an error with the same text without it.
 func (s *Secrets) Error(err error) error { return s.finder().Error(err, fieldsOf) }
 
-// Caught is Error for what user code did: the text of a panic is clipped too.
+// Caught is Error for errors of user code. It also clips the text of a panic.
 func (s *Secrets) Caught(err error) error {
 	if panicked, ok := err.(*usercode.Panic); ok { //nolint:errorlint // one that is wrapped is shown by what wraps it
 		return panicked.WithText(s.Line(panicked.Error()))
@@ -66,14 +66,14 @@ func (s *Secrets) Caught(err error) error {
 	return s.Error(err)
 }
 
-// unsafeHeaders are those that errors do without: what carries credentials, and what asks for them.
+// unsafeHeaders are left out of errors: they carry credentials or ask for them.
 var unsafeHeaders = []string{
 	"Authentication-Info", "Authorization", "Cookie", "Location", "Proxy-Authenticate", "Proxy-Authentication-Info",
 	"Proxy-Authorization", "Set-Cookie", "Set-Cookie2", "Www-Authenticate",
 }
 
-// Header copies a response's header without what may hold a credential, up to the size of a text that is shown; the
-// longest values go first. Of a Location it keeps the origin alone.
+// Header copies a response's header without what may contain a credential. If the header is longer than a text may be,
+// it leaves out the longest values. It keeps only the origin of a Location.
 func (s *Secrets) Header(h http.Header) http.Header {
 	size := func(name string) (n int) {
 		for _, v := range h[name] {
@@ -89,7 +89,7 @@ func (s *Secrets) Header(h http.Header) http.Header {
 		if left -= size(name); left < 0 {
 			break
 		}
-		// HTTP does not keep the letter case of a name, and a transport of the user's may spell it in its own way.
+		// HTTP ignores the letter case of a name, and a transport of the user's may use any.
 		if slices.Contains(unsafeHeaders, http.CanonicalHeaderKey(name)) || s.finder().Holds(name) {
 			continue
 		}
@@ -110,7 +110,7 @@ func (s *Secrets) Header(h http.Header) http.Header {
 	return safe
 }
 
-// basicAuth returns the value of an Authorization header, and how texts repeat it and the password.
+// basicAuth returns the value of an Authorization header, and the forms in which texts contain it and the password.
 func basicAuth(username string, password redact.Secret) (value redact.Secret, shown []redact.Hidden) {
 	encoded := base64.StdEncoding.EncodeToString([]byte(username + ":" + password.Reveal()))
 	return redact.New("Basic " + encoded), []redact.Hidden{
@@ -119,7 +119,7 @@ func basicAuth(username string, password redact.Secret) (value redact.Secret, sh
 	}
 }
 
-// fieldsOf returns what an error of a connection holds beside its text: the names in certificates.
+// fieldsOf returns what an error of a connection contains besides its text: the names in certificates.
 func fieldsOf(err error) []string {
 	var certificates []*x509.Certificate
 	switch e := err.(type) { //nolint:errorlint // each error of a tree is looked at by itself

@@ -20,7 +20,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// withSecrets gives the secrets of a client with user name and password, and of one with a fixed token that is the same.
+// withSecrets gives the secrets of a client with user name and password, and of one with a fixed token that is the
+// same.
 func withSecrets(t *testing.T, test func(t *testing.T, s *transport.Secrets)) {
 	t.Helper()
 	inFakeTime(t, nil, func(f *fixture) { test(f.T, f.transport.Secrets()) })

@@ -15,8 +15,8 @@ import (
 
 const contentTypeJSON = "application/json"
 
-// outgoing is the request of one attempt with all that watches it. URL and header are its own: what a transport of the
-// user's does to them stays out of the next attempt.
+// outgoing is the request of one attempt with all that watches it. It has its own URL and header, so that changes by a
+// transport of the user's do not reach the next attempt.
 type outgoing struct {
 	hooks
 
@@ -30,7 +30,7 @@ type outgoing struct {
 // headerValues are those of one attempt.
 type headerValues [4]string
 
-// newOutgoing begins the time of an attempt.
+// newOutgoing starts the time limit of an attempt.
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o := &outgoing{url: *req.URL}
 	ctx := o.dog.guard(c.ctx, c.t.AttemptTimeout)
@@ -42,7 +42,7 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.trace))
 	o.request.URL = &o.url
 	if o.departure != nil {
-		o.request.GetBody = nil // with it, net/http would send the request again by itself, without a permit
+		o.request.GetBody = nil // with it, net/http would retry the request itself, without a permit
 	}
 	o.header = headerValues{contentTypeJSON, c.t.UserAgent, shown.value, contentTypeJSON}
 	v := &o.header
@@ -53,13 +53,13 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	return o
 }
 
-// send sends the request once and reads the response, within the time of one attempt.
+// send sends the request once and reads the response, within the time limit of one attempt.
 func (c *call) send(req *http.Request, shown credential) {
 	c.last.generation = shown.generation
 	o := c.newOutgoing(req, shown)
 	defer c.end(o)
 	resp, err := c.t.Next.RoundTrip(o.request) //nolint:bodyclose // receive reads and closes it, or a Stream does
-	// net/http returns the cause of a context, which may be the error of another call.
+	// net/http returns the cause of a context. That may be the error of another call.
 	err = foreign(err, c.t.Own)
 	if err == nil && resp == nil {
 		err = errNoResponse
@@ -72,7 +72,7 @@ func (c *call) send(req *http.Request, shown credential) {
 	}
 }
 
-// end ends what watches an attempt, also if the transport panics. A stream goes on being watched.
+// end stops what watches an attempt, also if the transport panics. A stream is watched further.
 func (c *call) end(o *outgoing) {
 	defer func() {
 		if c.last.stream == nil {
@@ -87,7 +87,7 @@ func (c *call) end(o *outgoing) {
 	}
 }
 
-// receive reads a response, and what its envelope says.
+// receive reads a response and its envelope.
 func (c *call) receive(resp *http.Response, o *outgoing) error {
 	a := &c.last
 	a.status, a.header = resp.StatusCode, resp.Header
@@ -99,7 +99,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 		resp.Body = http.NoBody // as http.Client does for transports that leave it out
 	}
 	if !c.Rules.isSuccess(a.status) {
-		defer time.AfterFunc(errorBodyWithin, o.dog.end).Stop() // the status is what counts
+		defer time.AfterFunc(errorBodyWithin, o.dog.end).Stop() // the status matters more than the body
 	}
 	code, err := c.read(resp, &o.dog)
 	if err != nil {
@@ -115,13 +115,13 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 	return nil
 }
 
-// read reads a body in the way that the request asks for. It returns the code of the envelope, below 0 if that is not
-// known yet.
+// read reads a body in the way that the request asks for. It returns the code of the envelope, or a value below 0 if it
+// does not know the code yet.
 func (c *call) read(resp *http.Response, dog *watchdog) (code int, err error) {
 	a, success := &c.last, c.Rules.isSuccess(resp.StatusCode)
 	switch {
 	case a.status < http.StatusOK:
-		// The body of a 101 is the connection itself: reading it would wait for what the service sends next.
+		// The body of a 101 is the connection itself. A read would wait until the service sends something.
 		_ = resp.Body.Close()
 		return 0, fmt.Errorf("%w: status %d", ErrBadReply, a.status)
 	case success && c.Begin != nil:
@@ -139,12 +139,12 @@ func (c *call) read(resp *http.Response, dog *watchdog) (code int, err error) {
 	return -1, err
 }
 
-// take hands a body on as it arrives, and closes it. It keeps the beginning, for errors.
+// take passes a body to Take as it arrives, and closes it. It keeps the beginning for errors.
 func (c *call) take(resp *http.Response) (code int, err error) {
 	defer func() { _ = resp.Body.Close() }()
 	body := countedBody{from: resp.Body, limit: c.t.MaxBody}
 	code, unusable := c.Take(&body)
-	_, err = io.Copy(io.Discard, &body) // the rest of one that cannot be used, so that the connection can
+	_, err = io.Copy(io.Discard, &body) // the rest of an unusable body, so that the connection can be used again
 	if err == nil && endless(resp, body.size > 0) && errors.Is(unusable, io.ErrUnexpectedEOF) {
 		err = errCut
 	}
@@ -152,9 +152,9 @@ func (c *call) take(resp *http.Response) (code int, err error) {
 	return code, err
 }
 
-// beginStream begins to read a body. Nothing of that is handed out, so what goes wrong here can be repeated: a body that
-// is cut or stands still is an error, and a code of 400 or more in place of what was asked for is a refusal like any
-// other. How the stream goes on is known to whoever reads it.
+// beginStream reads the beginning of a body. The caller has got nothing of it yet, so a failure here can be retried. A
+// body that is cut or stands still is an error, and a code of 400 or more is a refusal like any other. The reader of
+// the stream judges what follows.
 func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err error) {
 	a := &c.last
 	dog.timer.Stop()
@@ -170,21 +170,21 @@ func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err er
 		a.size = head.size
 		return code, err
 	}
-	if code < 0 { // a defect behind the code does not take the refusal away
+	if code < 0 { // a code of 400 or more is a refusal also if the body is defective after it
 		code = wire.EnvelopeCode(head.beginning, c.Rules.NotInEnvelope...)
 	}
 	if code < http.StatusBadRequest {
 		a.stream = s
 		return 0, nil
 	}
-	defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // as that of any refusal
+	defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // as with any refusal
 	_, failed := io.CopyN(io.Discard, &head, maxDrained)
 	a.body, a.size = head.beginning, head.size
 	a.cut = failed != nil && !errors.Is(failed, io.EOF)
 	return code, nil
 }
 
-// fail notes an attempt that brought no whole response.
+// fail notes an attempt that got no whole response.
 func (c *call) fail(err error, o *outgoing) {
 	a, ended := &c.last, c.ctx.Err()
 	a.cut = true

@@ -361,7 +361,8 @@ func TestTheCallerLeaves(t *testing.T) {
 	}
 }
 
-// Who leaves an attempt whose time was over, but that did not end, gets the error of his own context.
+// If a caller leaves an attempt whose time is over, but that does not end, the caller gets the error of its own
+// context.
 func TestTheCallerLeavesAnAttemptThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, nil, func(f *fixture) {
@@ -391,7 +392,7 @@ func inOtherWords(r *http.Request) (*http.Response, error) {
 // An attempt has a time of its own, which covers the body; after it the next one follows.
 func TestAnAttemptTakesTooLong(t *testing.T) {
 	t.Parallel()
-	const response, connection = "no whole reply within 30s", "no connection within 30s"
+	const response, connection = "no whole response within 30s", "no connection within 30s"
 	for _, tt := range []struct {
 		name  string
 		fault exchange

@@ -13,15 +13,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// watchdog cancels an attempt that takes too long. Unlike a deadline it can be called off: a response that is read as it
-// arrives may take as long as it likes, as long as it goes on arriving.
+// watchdog cancels an attempt that takes too long. Unlike a deadline it can be stopped: a stream may take any time as
+// long as it goes on arriving.
 type watchdog struct {
 	cancel  context.CancelFunc
 	timer   *time.Timer
 	expired atomic.Bool
 }
 
-// guard begins the time of an attempt.
+// guard starts the time limit of an attempt.
 func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.timer = time.AfterFunc(d, func() {
@@ -31,8 +31,8 @@ func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
 	return ctx
 }
 
-// end cancels the attempt in the goroutine of a timer. Context asks the caller's context then, which may be the user's and
-// panic; the attempt has been canceled before.
+// end cancels the attempt in the goroutine of a timer. Package context then calls the caller's context, which may be
+// the user's and panic. The attempt has been canceled before that.
 func (w *watchdog) end() {
 	usercode.Run(func() error {
 		w.cancel()
@@ -45,17 +45,17 @@ func (w *watchdog) stop() {
 	w.cancel()
 }
 
-// Stream is the body of a success that is read as it arrives. Only the time counts in which a read waits for the service,
-// not that in which the reader is busy with what it has.
+// Stream is the body of a success that is read as it arrives. The idle time counts only while a read waits for the
+// service, not while the reader processes data.
 //
-// A timer that is set and stopped for every read costs more than the reading. So one runs all the time, checks how long
-// the read under way has been waiting, and sets itself for the rest.
+// A timer that is set and stopped for every read costs more than the read. So one timer runs all the time. It checks
+// how long the read under way has been waiting, and sets itself to the remaining time.
 type Stream struct {
 	body   io.ReadCloser
 	dog    *watchdog
 	idle   time.Duration
 	bytes  int64
-	err    error             // why the body could not be read on
+	err    error             // why the body could not be read further
 	resp   *http.Response    // whose body it is, see endless
 	closed func(bytes int64) // called once, at the end; may be nil
 	once   sync.Once
@@ -77,7 +77,7 @@ func newStream(resp *http.Response, dog *watchdog, idle time.Duration) *Stream {
 	return s
 }
 
-// check ends the attempt of a service that sends nothing for the idle time.
+// check ends the attempt if the service has sent nothing for the idle time.
 func (s *Stream) check() {
 	left := s.idle
 	if since := s.since.Load(); since != notReading {
@@ -95,7 +95,7 @@ func (s *Stream) check() {
 	}
 }
 
-// Read reads on.
+// Read reads the next bytes.
 func (s *Stream) Read(p []byte) (int, error) {
 	s.since.Store(int64(time.Since(s.began)))
 	n, err := s.body.Read(p)
@@ -110,7 +110,8 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// failed returns why the stream could not be read to its end, unless that is for its reader to say: unusable is his word.
+// failed returns why the stream could not be read to its end. It returns nil if the connection is not the reason.
+// unusable is the error of the reader.
 func (s *Stream) failed(unusable error) error {
 	if s.err == nil && errors.Is(unusable, io.ErrUnexpectedEOF) && endless(s.resp, s.bytes > 0) {
 		return errCut
@@ -118,7 +119,7 @@ func (s *Stream) failed(unusable error) error {
 	return s.err
 }
 
-// Close ends the stream. A connection whose response was not read to its end cannot be used again and is closed.
+// Close ends the stream. If the response was not read to its end, the connection cannot be used again and is closed.
 func (s *Stream) Close() {
 	s.once.Do(func() {
 		s.closeBody()
@@ -128,7 +129,7 @@ func (s *Stream) Close() {
 	})
 }
 
-// closeBody closes it, and ends the attempt also if a body of the user's panics then.
+// closeBody closes the body. It also ends the attempt, even if a body of the user's panics.
 func (s *Stream) closeBody() {
 	defer s.dog.stop()
 	s.mu.Lock()

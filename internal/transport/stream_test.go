@@ -170,7 +170,7 @@ func TestARefusalInAStream(t *testing.T) {
 	}, withBody(200, func(ctx context.Context) io.Reader { return io.MultiReader(strings.NewReader("ab"), standing{ctx}) }))
 }
 
-// A stream may take as long as it likes, as long as it goes on arriving; and only the time counts in which its reader waits.
+// A stream may take any time as long as it goes on arriving. Only the time counts in which its reader waits.
 func TestHowLongAStreamMayTake(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, nil, func(f *fixture) {
@@ -379,6 +379,6 @@ func TestAContextThatPanicsWhenTheTimeIsOver(t *testing.T) {
 		from := new(atomic.Bool)
 		time.AfterFunc(time.Second, func() { from.Store(true) })
 		failure := f.failsWith(cursed{ctx, from}, aRead)
-		require.EqualError(f, failure.Cause, "no whole reply within 30s")
+		require.EqualError(f, failure.Cause, "no whole response within 30s")
 	}, silent)
 }

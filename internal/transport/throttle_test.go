@@ -17,8 +17,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// The service says that requests come too fast: the pace slows down, the user's limiter is called once for each refusal,
-// and the request comes again without using up its attempts.
+// If the service says that requests come too fast, the pace slows down, and the user's limiter is called once for each
+// refusal. The request is retried without using up its attempts.
 func TestTooFast(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -94,7 +94,8 @@ func TestTooFast(t *testing.T) {
 	}, answer(503, ""))
 }
 
-// A status that is no success of the request does not speed the pace up, and its refusal is noted before its body arrives.
+// A status that is no success of the request does not speed the pace up, and its refusal is noted before its body
+// arrives.
 func TestARefusalIsNotedBeforeItsBody(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, nil, func(f *fixture) {
@@ -119,7 +120,8 @@ func TestARefusalIsNotedBeforeItsBody(t *testing.T) {
 	}, answer(503, ""), answer(400, ""))
 }
 
-// If others were accepted since a request was refused last, the refusal is its own: it alone waits, and no limiter is called.
+// If others were accepted since a request was refused last, the refusal is its own: it alone waits, and no limiter is
+// called.
 func TestARefusalOfOneRequestAlone(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, nil, func(f *fixture) {
@@ -303,7 +305,7 @@ func canceledSoon(ctx context.Context) context.Context {
 	return ctx
 }
 
-// A permit that was lent while the service refused another request is given back: nobody sends during a pause.
+// A permit that was acquired while the service refused another request is returned: no request is sent during a pause.
 func TestAPermitThatComesDuringAPause(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, nil, func(f *fixture) {

@@ -1,14 +1,14 @@
-// Package transport carries one call from a described request to a response or a failure: credentials and login, permits,
-// attempts, retries and their budget, bounded and streamed bodies, secrets, the log. It knows HTTP and the JSON envelope
-// of an error. It must not know purges, lists, tasks or statistics, nor the types that users see.
+// Package transport carries one call from a described request to a response or a failure. It is responsible for
+// credentials and logins, permits, attempts, retries and their budget, bounded and streamed bodies, secrets and the
+// log. It knows HTTP and the JSON envelope of an error. It must not know purges, lists, tasks or statistics, nor the
+// types that users see.
 //
-// Entry points: [New] makes a [Transport] of a [Config]; its Send takes a [Request] and returns a [Response], or a
-// [*Failure]. Its Warn logs a warning about a query. A [Gate] gives permits to limited requests. [Secrets] keeps secrets
-// out of texts.
+// Entry points: [New] creates a [Transport] from a [Config]. Its Send takes a [Request] and returns a [Response] or a
+// [*Failure]. Its Warn logs a warning about a query. A [Gate] gives permits to limited requests. [Secrets] removes secrets from texts.
 //
-// A call goes this way: Send (call.go) makes a call and a retry loop for it; each attempt is one RoundTrip (call.go):
-// session, permit, header, time limit, send, read bounded, settle, log. CheckRetry asks Policy.decide (policy.go) for a
-// verdict and carries it out. Send returns what the last attempt brought (response.go).
+// Send (call.go) creates a call with a retry loop. Each attempt is one RoundTrip (call.go) with these steps:
+// credentials, permit, header, time limit, send, read bounded, settle, log. CheckRetry asks Policy.decide (policy.go)
+// for a verdict and carries it out. Send returns the result of the last attempt (response.go).
 package transport
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Config says how a Transport works. All fields are set but Logger and Own.
+// Config says how a Transport works. All fields are set except Logger and Own, which may be nil.
 type Config struct {
 	Base           *address.Base
 	Credentials    Credentials
@@ -33,8 +33,8 @@ type Config struct {
 	UserAgent      string
 	Logger         *slog.Logger // nil: no log
 
-	// Own tells whether an error, without what it wraps, is one that users see of the calls of a client. Such an error is
-	// not looked for in what a context or Next returns. nil: none is.
+	// Own reports whether an error, without what it wraps, is an error of the SDK that users see. If a context or Next
+	// returns such an error, it comes from another call and says nothing of this one. nil: no error is.
 	Own func(error) bool
 }
 
@@ -53,12 +53,12 @@ func New(c Config) *Transport {
 	return &Transport{Config: c, auth: auth, budget: newBudget(), journal: journal{c.Logger, c.Base, auth.secrets}}
 }
 
-// Secrets returns what takes this client's secrets out of texts.
+// Secrets returns what removes this client's secrets from texts.
 func (t *Transport) Secrets() *Secrets { return t.auth.secrets }
 
-// NewRoundTripper returns what a client sends through unless it is given another: net/http's defaults, except that
-// connections to one host are kept for many goroutines, are closed before a server's own idle limit closes them under a
-// request, and are probed when HTTP/2 falls silent.
+// NewRoundTripper returns the default of Config.Next. It has net/http's defaults with three changes. It keeps
+// connections to one host for many goroutines. It closes idle connections before a server's own limit closes them
+// during a request. It probes a silent HTTP/2 connection.
 func NewRoundTripper() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -75,9 +75,9 @@ func NewRoundTripper() *http.Transport {
 	}
 }
 
-// LogIn makes sure that there is a session, if the client needs one, and that a request like r is not held. A caller who
-// waits for a permit before there is a request calls it first, so that no login comes between the permit and the request.
-// The error of a held call is a [*Failure].
+// LogIn makes sure that there is a session, if the client needs one, and that a request like r is not held. A caller
+// that waits for a permit before it has a request calls LogIn first. So no login comes between the permit and the
+// request. The error of a held call is a [*Failure].
 func (t *Transport) LogIn(ctx context.Context, r Request) error {
 	_, err := t.auth.credential(ctx, &r, 0, &patience{})
 	if held, ok := err.(*heldError); ok { //nolint:errorlint // the transport's own, which nothing wraps
