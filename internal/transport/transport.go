@@ -4,7 +4,8 @@
 // types that users see.
 //
 // Entry points: [New] creates a [Transport] from a [Config]. Its Send takes a [Request] and returns a [Response] or a
-// [*Failure]. Its Warn logs a warning about a query. A [Gate] gives permits to limited requests. [Secrets] removes secrets from texts.
+// [*Failure]. Its Warn logs a warning about a query. A [Gate] gives permits to limited requests. [Secrets] removes
+// secrets from texts.
 //
 // Send (call.go) creates a call with a retry loop. Each attempt is one RoundTrip (call.go) with these steps:
 // credentials, permit, header, time limit, send, read bounded, settle, log. CheckRetry asks Policy.decide (policy.go)
@@ -33,8 +34,8 @@ type Config struct {
 	UserAgent      string
 	Logger         *slog.Logger // nil: no log
 
-	// Own reports whether an error, without what it wraps, is an error of the SDK that users see. If a context or Next
-	// returns such an error, it comes from another call and says nothing of this one. nil: no error is.
+	// Own reports whether an error, without what it wraps, is an error of the SDK that users see. If a context or
+	// Next returns such an error, it comes from another call and says nothing of this one. nil: no error is.
 	Own func(error) bool
 }
 
