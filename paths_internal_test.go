@@ -23,10 +23,10 @@ func TestErrorsOfAddressesAreValidationErrors(t *testing.T) {
 		err  error
 		want ValidationError
 	}{
-		{ofBase, ValidationError{"base URL", "http is for loopback only; use https or WithPlainHTTP"}},
+		{ofBase, ValidationError{"base URL", "http is only allowed for loopback hosts; use https or WithPlainHTTP"}},
 		{ofID, ValidationError{"task_id", `".." would change the path`}},
 		{ofPath, ValidationError{"path", `path "tasks" does not begin with a slash`}},
-		{ofAddress, ValidationError{"uri", "must be a path and a query alone"}},
+		{ofAddress, ValidationError{"uri", "must consist of a path and a query only"}},
 	} {
 		assert.Equal(t, &tt.want, tt.err)
 		require.ErrorIs(t, tt.err, ErrInvalid)

@@ -35,7 +35,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 			[]string{"11.0.0.0/8", "10.0.0.0/7"},
 			options{},
 			"WidestIPv4",
-			[]string{"10.0.0.0/7 (desired[3])", "/8 is the widest IPv4 range", "set WidestIPv4 to 7"},
+			[]string{"10.0.0.0/7 (desired[3])", "widest allowed IPv4 range is /8;", "set WidestIPv4 to 7"},
 		},
 		{"/7 allowed", []string{"10.0.0.0/7"}, options{WidestIPv4: 7}, "", nil},
 		{"a range cut in its last line", []string{"198.51.100.0/2"}, options{}, "WidestIPv4", []string{"198.51.100.0/2 (desired[2])"}},
@@ -46,7 +46,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 			[]string{"203.0.113.0/24", "198.51.100.0/23"},
 			options{WidestIPv4: 24},
 			"WidestIPv4",
-			[]string{"198.51.100.0/23 (desired[3])", "/24 is the widest"},
+			[]string{"198.51.100.0/23 (desired[3])", "widest allowed IPv4 range is /24;"},
 		},
 		{"IPv4 in IPv6", []string{"::ffff:0.0.0.0/96"}, options{}, "WidestIPv4", []string{"::ffff:0.0.0.0/96 (desired[2])"}},
 		{"/7 of IPv4 in IPv6", []string{"::ffff:10.0.0.0/103"}, options{}, "WidestIPv4", []string{"set WidestIPv4 to 7"}},
@@ -67,7 +67,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 			[]string{"2001:c000::/18"},
 			options{},
 			"WidestIPv6",
-			[]string{"2001:c000::/18 (desired[2])", "/19 is the widest IPv6 range", "set WidestIPv6 to 18"},
+			[]string{"2001:c000::/18 (desired[2])", "widest allowed IPv6 range is /19;", "set WidestIPv6 to 18"},
 		},
 		{"/18 of IPv6 allowed", []string{"2001:c000::/18"}, options{WidestIPv6: 18}, "", nil},
 		{"all of IPv6", []string{"::/0"}, options{}, "WidestIPv6", []string{"set WidestIPv6 to -1", "set WidestIPv4 to -1"}},
@@ -92,7 +92,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 			"three, and two may be", addresses(3),
 			options{MaxAdd: 2},
 			"MaxAdd",
-			[]string{"3 entries would be added, for example 198.18.0.0 (desired[2]), and at most 2 may be", "set MaxAdd to 3"},
+			[]string{"3 entries would be added, for example 198.18.0.0 (desired[2]), but at most 2 are allowed", "set MaxAdd to 3"},
 		},
 		{"two, and two may be", addresses(2), options{MaxAdd: 2}, "", nil},
 		{"two of four, merged to one", []string{"198.51.100.0/25", "198.51.100.128/25"}, options{MaxAdd: 1, Aggregate: true}, "", nil},
@@ -136,7 +136,7 @@ func TestGuardsOfAddedCountries(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		id := f.srv.AddNetworkList(testserver.NetworkListSpec{Type: "GEO", Entries: []string{"DE"}})
 		_, err := f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 1})
-		require.ErrorContains(f, err, "plan refused: MaxAdd: 2 entries would be added, for example AT (desired[1]), and at most 1 may be; set MaxAdd to 2 to allow it")
+		require.ErrorContains(f, err, "plan refused: MaxAdd: 2 entries would be added, for example AT (desired[1]), but at most 1 are allowed; set MaxAdd to 2 to allow it")
 		_, err = f.client.NetworkLists.Plan(f.Context(), id, []string{"DE", "AT", "CH"}, webdelivery.PlanOptions{MaxAdd: 2, WidestIPv4: 32})
 		require.NoError(f, err)
 	})

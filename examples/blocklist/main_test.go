@@ -421,18 +421,18 @@ func TestAdditionsAreGuarded(t *testing.T) {
 		added string
 		args  []string
 	}{
-		"blocklist: -widest-ipv4: 198.51.100.0/2 (FEED:6) would be added, and /8 is the widest IPv4 range that may be; set -widest-ipv4 to 2 to allow it\n": {
+		"blocklist: -widest-ipv4: 198.51.100.0/2 (FEED:6) would be added, but the widest allowed IPv4 range is /8; set -widest-ipv4 to 2 to allow it\n": {
 			"198.51.100.0/2", nil, // cut inside its last line
 		},
-		"blocklist: -widest-ipv4: 0.0.0.0/0 (FEED:7) would be added, and /8 is the widest IPv4 range that may be; set -widest-ipv4 to 0 to allow it\n": {
+		"blocklist: -widest-ipv4: 0.0.0.0/0 (FEED:7) would be added, but the widest allowed IPv4 range is /8; set -widest-ipv4 to 0 to allow it\n": {
 			"\n0.0.0.0/0", nil,
 		},
 		"blocklist: -widest-ipv4: 203.0.113.0/24 (FEED:6) would be added, and /25 is the widest": {"203.0.113.0/24", []string{"-widest-ipv4", "25"}},
 		"blocklist: -widest-ipv4: 10.0.0.0/7 (merged by -aggregate) would be added, and /8 is":   {"10.0.0.0/8\n11.0.0.0/8", []string{"-aggregate"}},
-		"blocklist: -widest-ipv6: 2000::/3 (FEED:6) would be added, and /19 is the widest IPv6 range that may be; set -widest-ipv6 to 3 to allow it\n": {
+		"blocklist: -widest-ipv6: 2000::/3 (FEED:6) would be added, but the widest allowed IPv6 range is /19; set -widest-ipv6 to 3 to allow it\n": {
 			"2000::/3", nil,
 		},
-		"blocklist: -max-add: 2 entries would be added, for example 203.0.113.1 (FEED:6), and at most 1 may be; set -max-add to 2 to allow it\n": {
+		"blocklist: -max-add: 2 entries would be added, for example 203.0.113.1 (FEED:6), but at most 1 are allowed; set -max-add to 2 to allow it\n": {
 			"203.0.113.1\n203.0.113.2", []string{"-max-add", "1"},
 		},
 		"\nblocklist: -widest-ipv6: ::/0 (FEED:8) would be": {"0.0.0.0/1\n128.0.0.0/1\n::/0", nil}, // each of them is named

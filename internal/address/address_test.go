@@ -19,12 +19,12 @@ func testBase(t testing.TB) *address.Base {
 	return b
 }
 
-// Addresses in responses are relative to {base_url}/<customer>/v1; also read are those with that prefix in front and
-// absolute ones of the same origin (open point 29). All others are refused.
+// Addresses in responses are relative to {base_url}/<customer>/v1. Resolve also accepts addresses that begin with that
+// prefix, and absolute ones of the same origin (open point 29). It refuses all others.
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		address, path, query string // no path: refused
+		address, path, query string // empty path: refused
 	}{
 		{"/config/networklists?page=2", "/config/networklists", "page=2"},
 		{"/root/acme/v1/config/networklists?page=2", "/config/networklists", "page=2"},
@@ -81,7 +81,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// Whatever the service sends, the request stays on the origin and below the base.
+// Whatever address the service sends, the request stays on the origin and below the base.
 func FuzzResolve(f *testing.F) {
 	for _, seed := range []string{
 		"/tasks?page=2", "//evil.example.com", "https://api.example.com:8443/root/acme/v1/tasks", "/%2e%2e/x", "/a%2fb", "https:/x", "/@evil", "/a;b",
@@ -122,7 +122,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// An id is one escaped path element, whatever is in it.
+// An id is one escaped path element, whatever it contains.
 func TestExpand(t *testing.T) {
 	t.Parallel()
 	got, err := address.Expand("/config/networklists/{list}/entries/{entry}", "a/b", "ü ?#%2e")
@@ -140,7 +140,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// More ids than placeholders are a mistake of the SDK, not of its user.
+// More ids than placeholders are a bug of the SDK, so the error is not an *Error.
 func TestMoreIDsThanPlaceholders(t *testing.T) {
 	t.Parallel()
 	for _, template := range []string{"/tasks", "/tasks/{task_id}", "/tasks/{task_id}/{step"} {
@@ -151,7 +151,7 @@ func TestMoreIDsThanPlaceholders(t *testing.T) {
 	}
 }
 
-// Two spellings of one path become one, and a path that can be read as another one is refused.
+// Two spellings of one path become equal, and an ambiguous path is refused.
 func TestClean(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
@@ -168,13 +168,13 @@ func TestClean(t *testing.T) {
 		"":          `path "" does not begin with a slash`,
 		"tasks":     `path "tasks" does not begin with a slash`,
 		"/%zz":      `path "/%zz" has a bad escape`,
-		`/a%5Cb`:    `path "/a%5Cb" holds a backslash`,
+		`/a%5Cb`:    `path "/a%5Cb" contains a backslash`,
 		"/a//b":     "is empty",
 		"/":         "is empty",
 		"/a/..":     `".." would change the path`,
 		"/a/b%2F..": `"b/.." would change the path`,
-		"/%1f":      "holds a control character",
-		"/%7F":      "holds a control character",
+		"/%1f":      "contains a control character",
+		"/%7F":      "contains a control character",
 	} {
 		_, err := address.Clean("path", path)
 		var invalid *address.Error
@@ -184,7 +184,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// An error shows of a Location where it leads, and no more.
+// An error shows only the origin of a Location.
 func TestOriginOf(t *testing.T) {
 	t.Parallel()
 	for location, want := range map[string]string{

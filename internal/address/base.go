@@ -10,21 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// Base is where the service lives: {base_url}/<customer_name>/v1. It is immutable and safe for concurrent use.
+// Base is the root of all requests: {base_url}/<customer_name>/v1. It is immutable and safe for concurrent use.
 type Base struct {
 	scheme, host string // origin, in lower case, without a default port
 	path         string // escaped, for example /root/acme/v1
 	customer     string
 }
 
-// Parse reads a base URL and puts the customer, as one escaped element, behind its path. The scheme must be https;
-// http is allowed for a loopback host, and for every host if plainHTTP is true. Returns *Error if the base URL or the
-// customer is invalid, or if the base URL already ends in the customer or in /v1. The error repeats no part of the base
-// URL.
+// Parse reads a base URL and appends the customer to its path as one escaped element. The scheme must be https; http is
+// allowed for a loopback host, and for every host if plainHTTP is true. Returns *Error if the base URL or the customer is
+// invalid, or if the base URL already ends in the customer or in /v1. The error shows no part of the base URL.
 func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
-		// The parser's own error repeats the URL, and with it a password in it.
+		// The parser's own error quotes the URL, which may hold a password.
 		return nil, invalidBase("not a URL")
 	}
 	if err := checkParts(baseURL, u); err != nil {
@@ -33,12 +32,12 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	origin := originOf(u)
 	switch {
 	case !validHost(origin.Host):
-		return nil, invalidBase("the host is no host name")
+		return nil, invalidBase("the host is not a valid host name")
 	case origin.Scheme == "https":
 	case origin.Scheme != "http":
 		return nil, invalidBase("the scheme is not https")
 	case !plainHTTP && !isLoopback(u.Hostname()):
-		return nil, invalidBase("http is for loopback only; use https or WithPlainHTTP")
+		return nil, invalidBase("http is only allowed for loopback hosts; use https or WithPlainHTTP")
 	}
 	if err := checkCustomer(customer); err != nil {
 		return nil, err
@@ -62,10 +61,10 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	return &Base{scheme: origin.Scheme, host: origin.Host, path: root + "/" + segment + "/v1", customer: customer}, nil
 }
 
-// leaveOut says what to write in place of a base URL that reaches too far. It shows none of the base URL.
+// leaveOut says what to write instead of a base URL that is too long. It shows no part of the base URL.
 const leaveOut = "but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
 
-// checkCustomer refuses what is no name of a customer: more than one element of a path, or what nobody can see.
+// checkCustomer refuses a name that is not one path element or has invisible characters.
 func checkCustomer(customer string) error {
 	const alone = "write the name of the customer alone, such as acme"
 	switch {
@@ -82,17 +81,17 @@ func checkCustomer(customer string) error {
 	}
 }
 
-// checkParts refuses a base URL with parts that it must not have, or without those that it needs.
+// checkParts refuses a base URL that has forbidden parts or lacks required ones.
 func checkParts(baseURL string, u *url.URL) error {
 	switch {
 	case u.Hostname() == "":
 		return invalidBase("needs a scheme and a host, as in https://api.example.com")
 	case u.User != nil:
-		return invalidBase("must not hold user information")
+		return invalidBase("must not contain user information")
 	case u.RawQuery != "" || u.ForceQuery:
-		return invalidBase("must not hold a query")
+		return invalidBase("must not contain a query")
 	case u.Fragment != "" || strings.Contains(baseURL, "#"):
-		return invalidBase("must not hold a fragment")
+		return invalidBase("must not contain a fragment")
 	}
 	if port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil || port == 0 {
 		return invalidBase("the port is not between 1 and 65535")
@@ -103,22 +102,22 @@ func checkParts(baseURL string, u *url.URL) error {
 // invalidBase takes no arguments for the reason, so that no part of the base URL can get into it.
 func invalidBase(reason string) *Error { return &Error{Field: "base URL", Reason: reason} }
 
-// URL returns the address of a request. path is below the base and escaped; it is sent as it is. Returns the error of
-// [url.PathUnescape] if path has a bad escape.
+// URL returns the address of a request. path is relative to the base and already escaped; it is sent unchanged. Returns
+// the error of [url.PathUnescape] if path has a bad escape.
 func (b *Base) URL(path, query string) (url.URL, error) {
 	escaped := b.path + path
 	plain, err := url.PathUnescape(escaped)
 	return url.URL{Scheme: b.scheme, Host: b.host, Path: plain, RawPath: escaped, RawQuery: query}, err
 }
 
-// Host returns host and port of the base, without the port of the scheme. Errors show it.
+// Host returns host and port of the base, without the default port of the scheme. Errors show it.
 func (b *Base) Host() string { return b.host }
 
 // Path returns the whole escaped path of an address below the base. Errors and log records show it.
 func (b *Base) Path(below string) string { return b.path + below }
 
-// Key names the purge budget of this base: the service counts by customer. Spellings of a host that differ as origins,
-// such as with and without a dot at the end, share a key, because sharing a budget does no harm.
+// Key identifies the purge budget of this base, because the service counts per customer. Hosts that differ only in a dot
+// at the end are different origins but share a key. If they are the same host, two budgets would send too many purges.
 func (b *Base) Key() string {
 	u := url.URL{Host: b.host}
 	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()

@@ -10,7 +10,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Requests go to {base_url}/<customer_name>/v1. The path of the base URL is kept, and the customer is one escaped element.
+// Requests go to {base_url}/<customer_name>/v1. The path of the base URL stays, and the customer is one escaped element.
 func TestWhereRequestsGo(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ baseURL, customer, want string }{
@@ -31,7 +31,7 @@ func TestWhereRequestsGo(t *testing.T) {
 	}
 }
 
-// http is for loopback, unless the user allows it.
+// http is only allowed for loopback, unless the user allows it everywhere.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	for host, loopback := range map[string]bool{
@@ -42,7 +42,7 @@ func TestPlainHTTP(t *testing.T) {
 		if loopback {
 			require.NoError(t, err, host)
 		} else {
-			require.EqualError(t, err, "invalid base URL: http is for loopback only; use https or WithPlainHTTP", host)
+			require.EqualError(t, err, "invalid base URL: http is only allowed for loopback hosts; use https or WithPlainHTTP", host)
 		}
 		_, err = address.Parse("http://"+host, "acme", true)
 		require.NoError(t, err, host)
@@ -51,8 +51,8 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// Each mistake in a base URL has a reason of its own, which repeats no part of the base URL: if it is spelled wrong, the
-// password may stand in any part.
+// Each mistake in a base URL has its own reason. The reason shows no part of the base URL: if it is misspelled, any part
+// may hold the password.
 func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 	t.Parallel()
 	const (
@@ -65,13 +65,13 @@ func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 		"SECRET":                                  missing,
 		"https:///SECRET":                         missing,
 		"https:alice:SECRET@h":                    missing,
-		"https://alice:SECRET@h.example.com":      "must not hold user information",
-		"https://h.example.com?SECRET":            "must not hold a query",
-		"https://h.example.com?":                  "must not hold a query",
-		"https://h.example.com#SECRET":            "must not hold a fragment",
-		"https://h.example.com#":                  "must not hold a fragment",
+		"https://alice:SECRET@h.example.com":      "must not contain user information",
+		"https://h.example.com?SECRET":            "must not contain a query",
+		"https://h.example.com?":                  "must not contain a query",
+		"https://h.example.com#SECRET":            "must not contain a fragment",
+		"https://h.example.com#":                  "must not contain a fragment",
 		"https://h.example.com:0":                 "the port is not between 1 and 65535",
-		"https://h_SECRET!/":                      "the host is no host name",
+		"https://h_SECRET!/":                      "the host is not a valid host name",
 		"https://alice%3ASECRET%40h":              "not a URL",
 		"xSECRET://h.example.com":                 "the scheme is not https",
 		`https://h.example.com/\alice:SECRET@h`:   path,

@@ -13,10 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// A host has many spellings: letter case, a dot at the end, IDN, the forms of an IPv6 address, zeros in front of a port.
-// This file turns them into one, so that origins compare and clients of one service share its purge budget.
+// A host has many spellings: letter case, a dot at the end, IDN, the forms of an IPv6 address, leading zeros of a port.
+// This file brings them into a canonical form, so that origins can be compared and clients of one service share its purge
+// budget.
 
-// originOf returns scheme and host in their one spelling, without the scheme's own port.
+// originOf returns scheme and host in canonical form, without the scheme's default port.
 func originOf(u *url.URL) url.URL {
 	scheme, host, port := strings.ToLower(u.Scheme), hostOf(u.Hostname()), u.Port()
 	if number, err := strconv.ParseUint(port, 10, 16); err == nil {
@@ -38,8 +39,8 @@ func joinHostPort(host, port string) string {
 	return host
 }
 
-// hostOf returns a host name without a port in its one spelling. The zone of an IPv6 address keeps its letter case, as it
-// is the name of an interface. A dot at the end stays: with it, a name is looked up in another way.
+// hostOf returns the canonical form of a host name without a port. The zone of an IPv6 address keeps its letter case,
+// because it names a network interface. A dot at the end stays, because it changes how DNS resolves the name.
 func hostOf(name string) string {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr.String()
@@ -53,8 +54,7 @@ func hostOf(name string) string {
 	return name
 }
 
-// validHost reports whether a host in its one spelling can be looked up. In that spelling, a name of invisible characters
-// is empty.
+// validHost reports whether DNS can resolve a host in canonical form. A name of invisible characters is empty in that form.
 func validHost(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	if _, err := netip.ParseAddr(name); err == nil {
@@ -67,8 +67,8 @@ func validHost(host string) bool {
 
 var errNotDialed = errors.New("not dialed")
 
-// asciiHost returns an internationalized host name as net/http looks it up. It asks net/http itself, by a transport that
-// dials nothing: a library for it would be one more module for every user, and might differ.
+// asciiHost returns the ASCII form in which net/http resolves an internationalized host name. It gets that form from
+// net/http itself, with a transport that dials nothing: a library would be a further dependency and might differ.
 func asciiHost(name string) string {
 	dialed := name
 	transport := &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {

@@ -10,12 +10,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Every spelling of a host draws from one purge budget. The origin is dialed as it is, so it keeps the dot at the end and
-// the letter case of a zone.
+// All spellings of a host share one purge budget. The origin is what net/http dials, so it keeps a dot at the end and the
+// letter case of a zone.
 func TestSpellingsOfAHost(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		host      string // as it is dialed
+		host      string // as net/http dials it
 		spellings map[string]string
 	}{
 		{"api.example.com", map[string]string{
@@ -61,7 +61,7 @@ func TestSpellingsOfAHost(t *testing.T) {
 	}
 }
 
-// What looks alike and is another service has a budget of its own.
+// Similar addresses of different services have separate budgets.
 func TestOtherHosts(t *testing.T) {
 	t.Parallel()
 	keys := map[string]string{}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Expand puts one id after the other into the {placeholders} of a path, each as one escaped element. Returns *Error,
-// whose field is the name of the placeholder, if an id is empty or would change the path.
+// Expand replaces the {placeholders} of a path with the ids in order, each as one escaped element. If an id is empty or
+// would change the path, it returns *Error, whose Field is the name of the placeholder.
 func Expand(template string, ids ...string) (string, error) {
 	var b strings.Builder
 	for _, id := range ids {
@@ -27,14 +27,14 @@ func Expand(template string, ids ...string) (string, error) {
 	return b.String(), nil
 }
 
-// Fits reports whether an id can be one element of a path, so that Expand takes it.
+// Fits reports whether Expand accepts an id.
 func Fits(id string) bool {
 	_, err := escapeSegment("", id)
 	return err == nil
 }
 
-// Clean checks an escaped absolute path and brings its escapes into one form, so that two spellings of one path are
-// equal. Returns *Error if an element is empty, "." or "..", also behind an escape, or if an escape is bad.
+// Clean checks an escaped absolute path and returns it in canonical form, so that two spellings of one path are equal.
+// Returns *Error if an element is empty, "." or "..", even when it is escaped, or if an escape is bad.
 func Clean(field, path string) (string, error) {
 	if !strings.HasPrefix(path, "/") {
 		return "", invalid(field, "path %q does not begin with a slash", path)
@@ -46,7 +46,7 @@ func Clean(field, path string) (string, error) {
 			return "", invalid(field, "path %q has a bad escape", path)
 		}
 		if strings.Contains(plain, `\`) {
-			return "", invalid(field, "path %q holds a backslash", path)
+			return "", invalid(field, "path %q contains a backslash", path)
 		}
 		if elements[i], err = escapeSegment(field, plain); err != nil {
 			return "", err
@@ -55,8 +55,8 @@ func Clean(field, path string) (string, error) {
 	return "/" + strings.Join(elements, "/"), nil
 }
 
-// escapeSegment escapes an id as one element of a path. It refuses an id that would leave its place in the path:
-// url.PathEscape leaves "." and ".." as they are, and a proxy may read an escaped slash or a backslash as a slash.
+// escapeSegment escapes an id as one element of a path. It refuses an id that a server or proxy could read as more than
+// that: url.PathEscape leaves "." and ".." unchanged, and a proxy may take an escaped slash or a backslash for a slash.
 func escapeSegment(field, id string) (string, error) {
 	switch {
 	case id == "":
@@ -64,7 +64,7 @@ func escapeSegment(field, id string) (string, error) {
 	case hasDots(id):
 		return "", invalid(field, "%q would change the path", id)
 	case strings.IndexFunc(id, IsControl) >= 0:
-		return "", invalid(field, "holds a control character")
+		return "", invalid(field, "contains a control character")
 	}
 	return url.PathEscape(id), nil
 }
@@ -78,5 +78,5 @@ func hasDots(id string) bool {
 	return false
 }
 
-// IsControl reports whether r is a control character of ASCII, which neither a path nor a header can carry.
+// IsControl reports whether r is an ASCII control character, which neither a path nor a header may contain.
 func IsControl(r rune) bool { return r < 0x20 || r == 0x7f }

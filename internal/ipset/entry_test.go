@@ -11,7 +11,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
-// What is the same entry (open point 27): each row is one meaning in several spellings.
+// Equal entries (open point 27): each row is one meaning in several spellings.
 func TestEntriesThatAreTheSame(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{
@@ -38,7 +38,7 @@ func TestEntriesThatAreTheSame(t *testing.T) {
 	assert.Len(t, seen, len(rows))
 }
 
-// What is sent is the caller's text, a country in upper case (open points 27 and 28).
+// The text of an entry stays as the caller wrote it, except that a country is in upper case (open points 27 and 28).
 func TestWhatIsSentOfAnEntry(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"192.0.2.77/24": "192.0.2.77/24", "2001:DB8::1": "2001:DB8::1", "de": "DE"} {
@@ -48,7 +48,7 @@ func TestWhatIsSentOfAnEntry(t *testing.T) {
 	}
 }
 
-// What is no entry of any list.
+// Texts that no list can hold.
 func TestEntriesThatAreNone(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -80,8 +80,8 @@ func TestCountries(t *testing.T) {
 	}
 }
 
-// Merging covers the same addresses, no more and no less, in as few ranges as can be: compared with a bitmap of a space
-// of 256 addresses, of either family.
+// Aggregate covers exactly the same addresses with the fewest ranges. The test compares it with a bitmap of 256 addresses
+// of each family.
 func FuzzAggregate(f *testing.F) {
 	f.Add([]byte{0, 32, 1, 32, 2, 31, 128, 25, 0, 24}, false)
 	f.Add([]byte{7, 30, 5, 29, 255, 32}, true)
@@ -118,8 +118,8 @@ func FuzzAggregate(f *testing.F) {
 	})
 }
 
-// An entry is what net/netip or the table of countries takes, and nothing else. Its meaning covers what it says, and
-// written out it is read as itself.
+// Parse accepts what net/netip or the table of countries accepts, and nothing else. The meaning covers the address of the
+// text, and parsing the meaning's text gives the same meaning.
 func FuzzEntry(f *testing.F) {
 	for _, seed := range []string{
 		"192.0.2.1", "192.0.2.7/24", "2001:db8::1", "2001:db8::/32", "::ffff:192.0.2.1", "::ffff:192.0.2.1/120", "::ffff:192.0.2.1/95", "::/0", "fe80::1%eth0",

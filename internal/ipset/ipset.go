@@ -1,9 +1,8 @@
-// Package ipset knows what a network list can hold: addresses, ranges of them, and countries. It reads a text as an
-// [Entry] whose [Meaning] can be compared, so that 192.0.2.1 and 192.0.2.1/32 are the same. A [Set] tells which
-// addresses are covered.
+// Package ipset reads the entries of a network list: addresses, address ranges and country codes. It parses a text into an
+// [Entry] whose [Meaning] can be compared, so that 192.0.2.1 and 192.0.2.1/32 are equal. A [Set] is a set of addresses.
 //
-// The package knows addresses and country codes. It may know nothing of lists, plans, HTTP and the SDK; its errors say
-// what is wrong with a text, not where it stood. Its entry points are [Parse], [Read], [Aggregate] and [NewSet].
+// The package knows addresses and country codes. It must not know lists, plans, HTTP or the SDK. Its errors say what is
+// wrong with a text, not where the text came from. Its entry points are [Parse], [Read], [Aggregate] and [NewSet].
 package ipset
 
 import (
@@ -14,17 +13,17 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Entry is a text and what it means. Two entries with the same meaning are the same (open point 27): 192.0.2.1 and
+// Entry is a text and its meaning. Two entries with the same meaning are equal (open point 27): 192.0.2.1 and
 // 192.0.2.1/32, 192.0.2.7/24 and 192.0.2.0/24, ::ffff:192.0.2.1 and 192.0.2.1, de and DE.
 type Entry struct {
-	Text string // as it was written; a country code in upper case
+	Text string // as written, except that a country code is in upper case
 	Meaning
 }
 
-// Meaning is the canonical form of an entry. It can be compared.
+// Meaning is the canonical form of an entry. Compare it with ==.
 type Meaning struct {
-	// Prefix is set if the entry is an address or a range: masked, and IPv4 in IPv6 as IPv4. An address is the prefix of its
-	// full length.
+	// Prefix is set if the entry is an address or a range. It is masked, and IPv4 in IPv6 is written as IPv4. An address is
+	// a prefix of full length.
 	Prefix netip.Prefix
 	// Name is set otherwise: the country in upper case, or the text itself if it is neither.
 	Name string
@@ -40,7 +39,7 @@ func Parse(text string) (Entry, error) {
 	}
 	if addr, err := netip.ParseAddr(text); err == nil {
 		if addr.Zone() != "" {
-			return Entry{}, fmt.Errorf("%q has a zone, which means nothing outside of one machine", text)
+			return Entry{}, fmt.Errorf("%q has a zone, which is only valid within one machine; remove it", text)
 		}
 		addr = addr.Unmap()
 		return Entry{Text: text, Meaning: Meaning{Prefix: netip.PrefixFrom(addr, addr.BitLen())}}, nil
@@ -51,10 +50,10 @@ func Parse(text string) (Entry, error) {
 	return Entry{}, fmt.Errorf("%q is neither an IP address, a CIDR range nor an ISO 3166-1 country code", text)
 }
 
-// mappedIPv4 are the IPv6 addresses that stand for all of IPv4.
+// mappedIPv4 are the IPv6 addresses that represent all IPv4 addresses.
 var mappedIPv4 = netip.MustParsePrefix("::ffff:0:0/96")
 
-// unmap returns the IPv4 range that a prefix writes as IPv4 in IPv6, and any other prefix as it is.
+// unmap converts an IPv4 range written as IPv4 in IPv6 to IPv4. It returns any other prefix unchanged.
 func unmap(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= mappedIPv4.Bits() {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedIPv4.Bits())
@@ -67,18 +66,18 @@ func HoldsMappedIPv4(p netip.Prefix) bool {
 	return p.Bits() <= mappedIPv4.Bits() && p.Contains(mappedIPv4.Addr())
 }
 
-// withdrawn are codes of countries that are no more (ISO 3166-3), which the library still knows as countries.
+// withdrawn are codes of former countries (ISO 3166-3), which the library still accepts as countries.
 const withdrawn = "AN CS NT SU YU"
 
-// isCountry reports whether a code in upper case is assigned in ISO 3166-1 alpha-2. The library also knows reserved
-// codes, which have no number of UN M.49, and private ones.
+// isCountry reports whether a code in upper case is assigned in ISO 3166-1 alpha-2. The library also accepts private codes
+// and reserved ones; the latter have no UN M.49 number.
 func isCountry(code string) bool {
 	region, err := language.ParseRegion(code)
 	return err == nil && region.IsCountry() && region.String() == code && region.Canonicalize() == region &&
 		region.M49() != 0 && !region.IsPrivateUse() && !strings.Contains(withdrawn, code)
 }
 
-// Read reads a text that a service holds, whatever it is: as [Parse] does, or else as [Opaque] does.
+// Read reads any text that a service may hold: like [Parse], or like [Opaque] if Parse returns an error.
 func Read(text string) Entry {
 	e, err := Parse(text)
 	if err != nil {
@@ -87,8 +86,8 @@ func Read(text string) Entry {
 	return e
 }
 
-// Opaque returns an entry that means its own text. A service may hold what [Parse] does not accept, such as XK for the
-// Kosovo, EU, or an address in a spelling of its own. The letter case of a code does not count.
+// Opaque returns an entry whose meaning is its own text. A service may hold texts that [Parse] does not accept, such as XK
+// for Kosovo, EU, or an unusual spelling of an address. The letter case of a two-letter code is ignored.
 func Opaque(text string) Entry {
 	if len(text) == len("XK") {
 		text = strings.ToUpper(text)
@@ -96,8 +95,7 @@ func Opaque(text string) Entry {
 	return Entry{Text: text, Meaning: Meaning{Name: text}}
 }
 
-// Aggregate returns the fewest entries that cover the same addresses, no more and no less. Entries without addresses are
-// left out.
+// Aggregate returns the fewest entries that cover exactly the same addresses. It drops entries without addresses.
 func Aggregate(entries []Entry) []Entry {
 	prefixes := setOf(entries, func(e Entry) netip.Prefix { return e.Prefix }).Prefixes()
 	merged := make([]Entry, len(prefixes))

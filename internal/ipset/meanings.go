@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Meanings is a set of what entries mean.
+// Meanings is a set of meanings.
 type Meanings map[Meaning]bool
 
-// MeaningsOf returns what the texts mean, each read as [Read] does.
+// MeaningsOf returns the meanings of the texts. It reads each one with [Read].
 func MeaningsOf(texts []string) Meanings {
 	set := make(Meanings, len(texts))
 	for _, text := range texts {
@@ -22,7 +22,7 @@ func (m Meanings) Lacking(texts []string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return m[Read(text).Meaning] })
 }
 
-// Without counts what is in the set and not in another one.
+// Without counts the meanings that are in this set but not in the other.
 func (m Meanings) Without(other Meanings) (n int) {
 	for meaning := range m {
 		if !other[meaning] {
@@ -32,7 +32,7 @@ func (m Meanings) Without(other Meanings) (n int) {
 	return n
 }
 
-// Unique returns the entries without those that mean the same as an earlier one.
+// Unique drops each entry with the same meaning as an earlier one.
 func Unique(entries []Entry) []Entry {
 	seen := make(Meanings, len(entries))
 	kept := make([]Entry, 0, len(entries))
@@ -45,16 +45,16 @@ func Unique(entries []Entry) []Entry {
 	return kept
 }
 
-// Same reports whether texts and entries mean the same, in any order, each as often as it comes. entry returns one of
-// the entries.
+// Same reports whether texts and entries have the same meanings, equally often and in any order. entry returns the Entry
+// of an element.
 func Same[T any](texts []string, entries []T, entry func(*T) Entry) bool {
 	if len(texts) != len(entries) {
 		return false
 	}
 	if sameTexts(texts, entries, entry) {
-		return true // almost always, and much faster
+		return true // the usual case, and much faster
 	}
-	left := make(map[Meaning]int, len(texts)) // a set would not see an entry that came twice in place of another
+	left := make(map[Meaning]int, len(texts)) // counts, because a set would miss an entry that replaced another as a duplicate
 	for _, text := range texts {
 		left[Read(text).Meaning]++
 	}
@@ -67,7 +67,7 @@ func Same[T any](texts []string, entries []T, entry func(*T) Entry) bool {
 	return true
 }
 
-// sameTexts compares the sums of 64-bit hashes, which do not depend on the order.
+// sameTexts compares sums of 64-bit hashes, because a sum does not depend on the order.
 func sameTexts[T any](texts []string, entries []T, entry func(*T) Entry) bool {
 	seed := maphash.MakeSeed()
 	var sum uint64

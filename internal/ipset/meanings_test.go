@@ -9,7 +9,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
-// What a service may hold means itself if it is no entry; the letter case of a code does not count.
+// A text that Parse refuses means itself; the letter case of a code is ignored.
 func TestTextsThatAreNoEntryMeanThemselves(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, ipset.Entry{Text: "XK", Meaning: ipset.Meaning{Name: "XK"}}, ipset.Read("xk"))

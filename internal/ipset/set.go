@@ -7,16 +7,16 @@ import (
 	"go4.org/netipx"
 )
 
-// Set is a set of addresses: ranges in order that do not touch each other. [NewSet] creates it of all that is in it; it
-// takes no more memory than these ranges, and never changes. The zero value is empty.
+// Set is an immutable set of addresses, stored as sorted ranges that neither overlap nor touch. [NewSet] creates it. The
+// zero value is empty.
 type Set struct{ ranges []netipx.IPRange }
 
-// NewSet returns the set of the addresses in some prefixes. A prefix that is not valid, as that of a country, has none.
+// NewSet returns the set of all addresses in the prefixes. It ignores invalid prefixes, such as that of a country.
 func NewSet(prefixes []netip.Prefix) Set {
 	return setOf(prefixes, func(p netip.Prefix) netip.Prefix { return p })
 }
 
-// setOf is NewSet for values that have a prefix. They may be millions, so no slice of their prefixes is created.
+// setOf is NewSet for values that have a prefix. There may be millions of values, so it creates no slice of prefixes.
 func setOf[T any](all []T, prefix func(T) netip.Prefix) Set {
 	ranges := make([]netipx.IPRange, 0, len(all))
 	for _, x := range all {
@@ -38,13 +38,13 @@ func setOf[T any](all []T, prefix func(T) netip.Prefix) Set {
 	return Set{merged}
 }
 
-// beyond: from is neither up to the address nor next to it. Addresses of IPv4 come before those of IPv6, and the last
-// of the former is next to none.
+// beyond reports whether a range that starts at from neither overlaps nor touches one that ends at to. IPv4 sorts before
+// IPv6, and Next of the last IPv4 address is invalid, so the two families never touch.
 func beyond(to, from netip.Addr) bool {
 	return to.Less(from) && to.Next() != from
 }
 
-// at returns the first range that ends at the address or behind it.
+// at returns the first range that ends at or after the address.
 func (s Set) at(addr netip.Addr) (netipx.IPRange, bool) {
 	i, _ := slices.BinarySearchFunc(s.ranges, addr, func(r netipx.IPRange, addr netip.Addr) int { return r.To().Compare(addr) })
 	if i == len(s.ranges) {
@@ -53,21 +53,21 @@ func (s Set) at(addr netip.Addr) (netipx.IPRange, bool) {
 	return s.ranges[i], true
 }
 
-// Overlaps reports whether some of a valid prefix is in the set.
+// Overlaps reports whether the set holds at least one address of a valid prefix.
 func (s Set) Overlaps(p netip.Prefix) bool {
 	want := netipx.RangeOfPrefix(p)
 	r, ok := s.at(want.From())
 	return ok && !want.To().Less(r.From())
 }
 
-// Contains reports whether all of a valid prefix is in the set.
+// Contains reports whether the set holds all addresses of a valid prefix.
 func (s Set) Contains(p netip.Prefix) bool {
 	want := netipx.RangeOfPrefix(p)
 	r, ok := s.at(want.From())
 	return ok && !want.From().Less(r.From()) && !r.To().Less(want.To())
 }
 
-// Prefixes returns the fewest prefixes that cover the same addresses, in order.
+// Prefixes returns the fewest prefixes that cover the same addresses, sorted.
 func (s Set) Prefixes() []netip.Prefix {
 	var all []netip.Prefix
 	for _, r := range s.ranges {

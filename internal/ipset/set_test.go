@@ -11,7 +11,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
-// smallSpace tells of each of 256 addresses of either family whether it is there: 192.0.2.0/24 and 2001:db8::/120.
+// smallSpace is a bitmap of 256 addresses of each family: 192.0.2.0/24 and 2001:db8::/120.
 type smallSpace [256]bool
 
 // add adds the addresses of a prefix. It reports whether some of them, and whether all, were there before.
@@ -27,7 +27,7 @@ func (s *smallSpace) add(p netip.Prefix) (some, all bool) {
 	return some, all
 }
 
-// Over the 256 addresses of a /24, a set is what its addresses one by one are.
+// Over the 256 addresses of a /24, a Set agrees with a bitmap of its addresses.
 func TestASetIsItsAddresses(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))

@@ -1,5 +1,5 @@
-// Package listguard says how much of a list may change at once: how many entries may go, how many may come, and how wide a
-// range may be. It knows entries as texts, and nothing of lists, plans or requests.
+// Package listguard limits how much of a list may change at once. It bounds the number of removed entries, the number of
+// added entries, and the width of an added range. It knows entries as texts. It must not know lists, plans or requests.
 //
 // Entry points: [Removals], [Share], [AllowRemovals], [Additions.Refused] and [Places].
 package listguard
@@ -19,22 +19,22 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// Limits of removals that are words. All others are a number, or a share with a percent sign.
+// Named removal limits. Any other limit is a number, or a share with a percent sign.
 const (
 	None    = "none"
 	All     = "all"
 	Default = "default"
 )
 
-// The default allows a fifth of the entries. A fifth of a small list is nothing, so there it allows a few entries, and
-// never more than half of them: an empty feed empties no list.
+// The default limit allows a fifth of the entries. A fifth of a small list may be less than one entry, so there the limit
+// is a few entries. It is never more than half of them, because an empty feed must not empty a list.
 const (
 	defaultShare = 5
 	defaultFew   = 3
 )
 
-// Removals returns how many entries of a list of this size a limit allows to remove. It returns false for a text that is
-// no limit. A share is rounded down.
+// Removals returns how many of size entries a limit allows to remove. A share is rounded down. It returns false if the
+// text is not a limit.
 func Removals(limit string, size int) (most int, ok bool) {
 	switch limit {
 	case None:
@@ -46,7 +46,7 @@ func Removals(limit string, size int) (most int, ok bool) {
 	}
 	share, isShare := strings.CutSuffix(limit, "%")
 	if share == "" || strings.Trim(share, "0123456789.") != "" || strings.HasPrefix(share, ".") || strings.HasSuffix(share, ".") {
-		return 0, false // the package strconv takes more: signs, exponents, NaN
+		return 0, false // strconv would also accept signs, exponents and NaN
 	}
 	if isShare {
 		exact, ok := new(big.Rat).SetString(share)
@@ -54,46 +54,46 @@ func Removals(limit string, size int) (most int, ok bool) {
 			return 0, false
 		}
 		percent, _ := exact.Float64()
-		const rounding = 1e-14 // of a share, as Share writes it: a third of 30 may be a little less than 10
+		const rounding = 1e-14 // the precision of Share: without it, a third of 30 could become 9
 		return int((percent/100 + rounding) * float64(size)), true
 	}
 	n, err := strconv.Atoi(share)
 	return n, err == nil
 }
 
-// Share returns the limit that is a share from 0 to 1; of any other share, a text that is no limit.
+// Share returns the limit for a share from 0 to 1. For any other share it returns a text that Removals refuses.
 func Share(share float64) string {
 	if share > 1 {
 		return "above 100%"
 	}
-	percent := math.Round(share*1e14) / 1e12 // 0.29 is 29 %, and not a little less
+	percent := math.Round(share*1e14) / 1e12 // rounds away the error of binary fractions: 0.29 is exactly 29 %
 	return strconv.FormatFloat(percent, 'f', -1, 64) + "%"
 }
 
-// AllowRemovals returns two limits that allow to remove n of size entries: the number, and the smallest share in steps of
-// 0.01 %.
+// AllowRemovals returns two limits that allow removing n of size entries: n itself, and the smallest sufficient share in
+// steps of 0.01 %.
 func AllowRemovals(n, size int) (number, share string) {
 	const steps = 10_000
 	return strconv.Itoa(n), Share(float64((n*steps+size-1)/size) / steps)
 }
 
-// AnyWidth is the width that allows every range.
+// AnyWidth allows every range.
 const AnyWidth = -1
 
-// Additions bound what may be added.
+// Additions are the limits for added entries.
 type Additions struct {
 	Most       int // entries
-	WidestIPv4 int // prefix length of the widest range; AnyWidth allows all
+	WidestIPv4 int // prefix length of the widest allowed range; AnyWidth allows all
 	WidestIPv6 int
 }
 
-// Refused yields what the bounds do not allow of the added entries, with the option that says so. placeOf tells where an
-// entry comes from.
+// Refused yields each violation of the limits as the name of the option and a reason. placeOf returns where an added entry
+// comes from.
 func (a Additions) Refused(added []string, placeOf func(i int) string) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
 		nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(added[i]), placeOf(i)) }
 		if n := len(added); n > a.Most && !yield("MaxAdd", fmt.Sprintf(
-			"%d entries would be added, for example %s, and at most %d may be; set MaxAdd to %d to allow it", n, nameOf(0), a.Most, n)) {
+			"%d entries would be added, for example %s, but at most %d are allowed; set MaxAdd to %d to allow it", n, nameOf(0), a.Most, n)) {
 			return
 		}
 		for i, text := range added {
@@ -106,31 +106,32 @@ func (a Additions) Refused(added []string, placeOf func(i int) string) iter.Seq2
 	}
 }
 
-// tooWide yields the bounds for which a range is too wide. An IPv6 range that contains the addresses of all IPv4 in IPv6
-// is as wide as 0.0.0.0/0, because a service may match IPv4 clients in that form.
+// tooWide yields the limits that a range exceeds. An IPv6 range that contains the IPv6 form of every IPv4 address counts
+// as 0.0.0.0/0, because a service may match IPv4 clients in that form.
 func (a Additions) tooWide(added netip.Prefix) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
 		switch {
 		case !added.IsValid():
 		case added.Addr().Is4():
 			if added.Bits() < a.WidestIPv4 {
-				yield("WidestIPv4", fmt.Sprintf(" would be added, and /%d is the widest IPv4 range that may be; %s",
+				yield("WidestIPv4", fmt.Sprintf(" would be added, but the widest allowed IPv4 range is /%d; %s",
 					a.WidestIPv4, toAllow("WidestIPv4", added.Bits())))
 			}
 		default:
 			if added.Bits() < a.WidestIPv6 && !yield("WidestIPv6", fmt.Sprintf(
-				" would be added, and /%d is the widest IPv6 range that may be; %s", a.WidestIPv6, toAllow("WidestIPv6", added.Bits()))) {
+				" would be added, but the widest allowed IPv6 range is /%d; %s", a.WidestIPv6, toAllow("WidestIPv6", added.Bits()))) {
 				return
 			}
 			if a.WidestIPv4 > 0 && ipset.HoldsMappedIPv4(added) {
-				yield("WidestIPv4", fmt.Sprintf(" would be added, it holds all IPv4 addresses in their IPv6 form, and /%d is the widest IPv4 "+
-					"range that may be added; %s", a.WidestIPv4, toAllow("WidestIPv4", 0)))
+				yield("WidestIPv4", fmt.Sprintf(" would be added. It contains all IPv4 addresses in their IPv6 form, but the widest allowed "+
+					"IPv4 range is /%d; %s", a.WidestIPv4, toAllow("WidestIPv4", 0)))
 			}
 		}
 	}
 }
 
-// toAllow says how to set a bound for a range of so many bits. 0 would be the default.
+// toAllow says how to set an option so that it allows this prefix length. It writes AnyWidth for 0, which would mean the
+// default.
 func toAllow(option string, bits int) string {
 	if bits == 0 {
 		bits = AnyWidth
@@ -138,9 +139,10 @@ func toAllow(option string, bits int) string {
 	return fmt.Sprintf("set %s to %d to allow it", option, bits)
 }
 
-// Places returns where each addition stands among the desired entries. One that is not there was merged from several.
+// Places returns a function that names the place of the i-th addition among the desired entries. An addition that is not
+// among them was merged from several.
 func Places(add, desired []string) func(i int) string {
-	places := sync.OnceValue(func() map[ipset.Meaning]int { // only for an error
+	places := sync.OnceValue(func() map[ipset.Meaning]int { // lazy, because only an error needs it
 		places := make(map[ipset.Meaning]int, len(desired))
 		for i, text := range slices.Backward(desired) {
 			places[ipset.Read(text).Meaning] = i

@@ -11,7 +11,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/listguard"
 )
 
-// How many entries may go by default: a fifth, of a small list up to three, and never more than half.
+// The default limit of removals: a fifth of the entries, up to three of a small list, and never more than half.
 func TestTheDefaultOfRemovals(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int]int{
@@ -24,7 +24,7 @@ func TestTheDefaultOfRemovals(t *testing.T) {
 	}
 }
 
-// A share that was written is what it says: rounded down, without a few entries more for small lists.
+// An explicit share is exact: rounded down, without the extra entries that the default allows for small lists.
 func TestRemovals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -67,7 +67,7 @@ func TestRemovals(t *testing.T) {
 	}
 }
 
-// Both limits that are recommended allow the removal, whatever the quotient; the share is the smallest of its steps.
+// Both recommended limits allow the removal, whatever the quotient. The share is the smallest sufficient step.
 func TestAllowRemovals(t *testing.T) {
 	t.Parallel()
 	for size := 1; size <= 120; size++ {
@@ -83,12 +83,12 @@ func TestAllowRemovals(t *testing.T) {
 	assert.Equal(t, "42.86%", share)
 }
 
-// What is too many or too wide is yielded with its option, the entry, its place and the value that allows it.
+// A violation names the option, the entry, its place and the value that allows it.
 func TestRefusedAdditions(t *testing.T) {
 	t.Parallel()
 	bounds := listguard.Additions{Most: 10, WidestIPv4: 8, WidestIPv6: 19}
 	free := listguard.Additions{Most: 10, WidestIPv4: listguard.AnyWidth, WidestIPv6: listguard.AnyWidth}
-	const mapped = "it holds all IPv4 addresses in their IPv6 form"
+	const mapped = "It contains all IPv4 addresses in their IPv6 form"
 	for _, tt := range []struct {
 		bounds listguard.Additions
 		added  []string
@@ -96,18 +96,18 @@ func TestRefusedAdditions(t *testing.T) {
 	}{
 		{bounds, []string{"10.0.0.0/8", "2001:c000::/19", "192.0.2.1", "DE", "x y"}, nil},
 		{bounds, []string{"192.0.2.1", "10.0.0.0/7"}, []string{
-			"WidestIPv4: 10.0.0.0/7 (1) would be added, and /8 is the widest IPv4 range that may be; set WidestIPv4 to 7 to allow it",
+			"WidestIPv4: 10.0.0.0/7 (1) would be added, but the widest allowed IPv4 range is /8; set WidestIPv4 to 7 to allow it",
 		}},
 		{bounds, []string{"2001:c000::/18"}, []string{
-			"WidestIPv6: 2001:c000::/18 (0) would be added, and /19 is the widest IPv6 range that may be; set WidestIPv6 to 18 to allow it",
+			"WidestIPv6: 2001:c000::/18 (0) would be added, but the widest allowed IPv6 range is /19; set WidestIPv6 to 18 to allow it",
 		}},
 		{bounds, []string{"::/0"}, []string{
-			"WidestIPv6: ::/0 (0) would be added, and /19 is the widest IPv6 range that may be; set WidestIPv6 to -1 to allow it",
-			"WidestIPv4: ::/0 (0) would be added, " + mapped + ", and /8 is the widest IPv4 range that may be added; set WidestIPv4 to -1 to allow it",
+			"WidestIPv6: ::/0 (0) would be added, but the widest allowed IPv6 range is /19; set WidestIPv6 to -1 to allow it",
+			"WidestIPv4: ::/0 (0) would be added. " + mapped + ", but the widest allowed IPv4 range is /8; set WidestIPv4 to -1 to allow it",
 		}},
 		{listguard.Additions{Most: 1, WidestIPv4: 8}, []string{"0.0.0.0/0", "DE"}, []string{
-			"MaxAdd: 2 entries would be added, for example 0.0.0.0/0 (0), and at most 1 may be; set MaxAdd to 2 to allow it",
-			"WidestIPv4: 0.0.0.0/0 (0) would be added, and /8 is the widest IPv4 range that may be; set WidestIPv4 to -1 to allow it",
+			"MaxAdd: 2 entries would be added, for example 0.0.0.0/0 (0), but at most 1 are allowed; set MaxAdd to 2 to allow it",
+			"WidestIPv4: 0.0.0.0/0 (0) would be added, but the widest allowed IPv4 range is /8; set WidestIPv4 to -1 to allow it",
 		}},
 		{free, []string{"0.0.0.0/0", "::/0"}, nil},
 	} {
@@ -117,7 +117,7 @@ func TestRefusedAdditions(t *testing.T) {
 		}
 		assert.Equal(t, tt.want, got)
 		for range tt.bounds.Refused(tt.added, func(int) string { return "" }) {
-			break // a caller may have heard enough
+			break // the caller may stop early
 		}
 	}
 }
