@@ -163,19 +163,19 @@ func TestApplyWithWhateverTheChangesReturn(t *testing.T) {
 	}
 }
 
-// ErrPlanStale says that somebody else changed the list only if this Apply cannot have done it.
+// ErrPlanStale blames others alone only if this Apply cannot be the cause.
 func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		add, remove []string // by somebody else, after the addition
+		add, remove []string // by another client, after the addition
 		lost        bool     // the response to the addition is lost
 		says        string
 	}{
-		"an entry that the plan keeps goes":      {nil, []string{"192.0.2.2"}, false, "; somebody else changed it meanwhile, or an earlier Apply whose request arrived late"},
-		"an entry that the plan does not know":   {[]string{"203.0.113.9"}, nil, false, "; somebody else changed it"},
-		"the added entry is not there":           {nil, []string{"192.0.2.3"}, false, "; a change of this Apply is not in effect yet, or somebody else"},
-		"the same, after a response was lost":    {nil, []string{"192.0.2.3"}, true, "; a change whose response was lost may have come late, or somebody else"},
-		"another one, after a response was lost": {[]string{"203.0.113.9"}, nil, true, "; somebody else changed it"},
+		"an entry that the plan keeps goes":      {nil, []string{"192.0.2.2"}, false, "; another client changed the list meanwhile, or a late request of an earlier Apply did"},
+		"an entry that the plan does not know":   {[]string{"203.0.113.9"}, nil, false, "; another client changed the list"},
+		"the added entry is not there":           {nil, []string{"192.0.2.3"}, false, "; a change of this Apply is not in effect yet, or another client"},
+		"the same, after a response was lost":    {nil, []string{"192.0.2.3"}, true, "; a change whose response was lost may have arrived late, or another client"},
+		"another one, after a response was lost": {[]string{"203.0.113.9"}, nil, true, "; another client changed the list"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +193,7 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 					}))
 				require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 				require.ErrorContains(f, err, tt.says)
-				require.ErrorContains(f, err, "or an earlier Apply whose request arrived late")
+				require.ErrorContains(f, err, "or a late request of an earlier Apply did")
 			})
 		})
 	}
@@ -259,7 +259,7 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 				f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: body})
 				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: wait})
 				require.ErrorIs(f, err, webdelivery.ErrBadReply, body)
-				require.ErrorContains(f, err, "of 2 added entries 2 are not in the list, for example 192.0.2.0/24", body)
+				require.ErrorContains(f, err, "2 of 2 added entries are not in the list, for example 192.0.2.0/24", body)
 				if body != "" {
 					require.ErrorContains(f, err, strconv.Quote(body))
 				}
@@ -411,7 +411,7 @@ func TestTheFirstUnprovenAdditionIsTold(t *testing.T) {
 		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrBadReply)
-		require.ErrorContains(f, err, "of 5000 added entries 5000 are not in the list, for example 198.18.0.0")
+		require.ErrorContains(f, err, "5000 of 5000 added entries are not in the list, for example 198.18.0.0")
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		assert.Zero(f, result.Added)
 		assert.Equal(f, 2, f.srv.Count(http.MethodPost, ""))
@@ -431,6 +431,6 @@ func TestARemovedEntryThatIsThereAfterwards(t *testing.T) {
 				}
 			}))
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
-		require.ErrorContains(f, err, "0 entries are missing, and 1 are there that should not be; a change of this Apply is not in effect yet")
+		require.ErrorContains(f, err, "0 entries are missing and 1 are unexpected; a change of this Apply is not in effect yet")
 	})
 }

@@ -362,7 +362,7 @@ func TestPagesOfNullItems(t *testing.T) {
 				}
 				if !isPage {
 					require.ErrorIs(t, err, webdelivery.ErrBadReply)
-					require.ErrorContains(t, err, "no page: neither items nor tasks")
+					require.ErrorContains(t, err, "not a page: it has neither items nor tasks")
 					return
 				}
 				require.NoError(t, err)

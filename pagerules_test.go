@@ -145,13 +145,13 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 	t.Parallel()
 	const next = `"next_uri":"{path}?page={next}"`
 	for _, tt := range []bookTest{
-		{name: "the end before the total", items: 20, says: "20 items came, and the collection has 25", pages: []string{
+		{name: "the end before the total", items: 20, says: "received 20 items, but the total is 25", pages: []string{
 			`{"items":[@1-10],"total":25,"has_more":true,` + next + `}`, `{"items":[@11-20],"total":25,"has_more":false,"next_uri":null}`,
 		}},
-		{name: "the end before the total of the first page alone", items: 20, says: "has 25", pages: []string{
+		{name: "the end before the total of the first page alone", items: 20, says: "the total is 25", pages: []string{
 			`{"items":[@1-10],"total":25,"has_more":true,` + next + `}`, `{"items":[@11-20],"has_more":false}`,
 		}},
-		{name: "a total alone, then the end", items: 20, says: "has 25", pages: []string{
+		{name: "a total alone, then the end", items: 20, says: "the total is 25", pages: []string{
 			`{"items":[@1-10],"total":25}`, `{"items":[@11-20],"has_more":false}`,
 		}},
 		{name: "page_count and total, then items alone", items: 20, says: "page 2 of 3", pages: []string{
@@ -166,7 +166,7 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 		{name: "page_count and the first page_index, then items alone", items: 20, says: "page 2 of 3", pages: []string{
 			`{"items":[@1-10],"page_count":3,"page_index":1,` + next + `}`, `{"items":[@11-20]}`,
 		}},
-		{name: "next_uri alone, then a total alone", items: 20, says: "has 25", pages: []string{
+		{name: "next_uri alone, then a total alone", items: 20, says: "the total is 25", pages: []string{
 			`{"items":[@1-10],` + next + `}`, `{"items":[@11-20],"total":25}`,
 		}},
 		{name: "has_more false, next_uri", items: 10, says: "has_more is false, but there is a next_uri", pages: []string{
@@ -174,16 +174,16 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 		}},
 		{name: "has_more false, page_count 3", items: 10, says: "page 1 of 3", pages: []string{`{"items":[@1-10],"has_more":false,"page_count":3}`}},
 		{name: "has_more false, page_count 3, page 3", items: 5, page: 3, pages: []string{``, ``, `{"items":[@1-5],"has_more":false,"page_count":3}`}},
-		{name: "has_more false, total 25", items: 10, says: "has 25", pages: []string{`{"items":[@1-10],"has_more":false,"total":25}`}},
-		{name: "page_count 1, total 25", items: 10, says: "has 25", pages: []string{`{"items":[@1-10],"page_count":1,"total":25}`}},
-		{name: "counted, page_count 1, total 25", items: 10, says: "has 25", ahead: true, pages: []string{
+		{name: "has_more false, total 25", items: 10, says: "the total is 25", pages: []string{`{"items":[@1-10],"has_more":false,"total":25}`}},
+		{name: "page_count 1, total 25", items: 10, says: "the total is 25", pages: []string{`{"items":[@1-10],"page_count":1,"total":25}`}},
+		{name: "counted, page_count 1, total 25", items: 10, says: "the total is 25", ahead: true, pages: []string{
 			`{"items":[@1-10],"page_index":1,"page_count":1,"total":25}`,
 		}},
 		{name: "counted, the last page has a next_uri", items: 20, says: "next_uri", ahead: true, pages: []string{
 			`{"items":[@1-10],"page_index":1,"page_count":2,"has_more":true,` + next + `}`,
 			`{"items":[@11-20],"page_index":2,"page_count":2,"has_more":false,` + next + `}`,
 		}},
-		{name: "no items, total 25", says: "has 25", pages: []string{`{"items":[],"has_more":false,"total":25}`}},
+		{name: "no items, total 25", says: "the total is 25", pages: []string{`{"items":[],"has_more":false,"total":25}`}},
 
 		// These are no contradictions.
 		{name: "page 1 is not read", items: 15, page: 2, pages: []string{
@@ -222,19 +222,19 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 func TestPagesBeginWithTheOneThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []bookTest{
-		{name: "the last in place of the first", says: "page 1 was asked for, and page 3 came", ahead: true, pages: []string{
+		{name: "the last in place of the first", says: "requested page 1, but got page 3", ahead: true, pages: []string{
 			`{"items":[@21-25],"page_index":3,"page_count":3,"has_more":false,"next_uri":null}`,
 		}},
-		{name: "the last in place of page 2", page: 2, says: "page 2 was asked for, and page 3 came", ahead: true, atMost: 1, pages: []string{
+		{name: "the last in place of page 2", page: 2, says: "requested page 2, but got page 3", ahead: true, atMost: 1, pages: []string{
 			``, `{"items":[@21-25],"page_index":3,"page_count":3,"has_more":false,"next_uri":null}`,
 		}},
-		{name: "the first in place of page 2", page: 2, says: "page 2 was asked for, and page 1 came", ahead: true, atMost: 1, pages: []string{
+		{name: "the first in place of page 2", page: 2, says: "requested page 2, but got page 1", ahead: true, atMost: 1, pages: []string{
 			``, `{"items":[@1-10],"page_index":1,"page_count":1,"has_more":false}`,
 		}},
-		{name: "a number on the second page alone", items: 10, says: "page 2 was asked for, and page 3 came", pages: []string{
+		{name: "a number on the second page alone", items: 10, says: "requested page 2, but got page 3", pages: []string{
 			`{"items":[@1-10],"has_more":true,"next_uri":"{path}?page={next}"}`, `{"items":[@21-25],"page_index":3,"has_more":false}`,
 		}},
-		{name: "nothing announced", says: "page 1 was asked for, and page 2 came", pages: []string{`{"items":[@1-10],"page_index":2}`}},
+		{name: "nothing announced", says: "requested page 1, but got page 2", pages: []string{`{"items":[@1-10],"page_index":2}`}},
 	} {
 		tt.run(t)
 	}
@@ -288,10 +288,10 @@ func TestPagesThatRepeatWhatWasAnnounced(t *testing.T) {
 		{name: "page + 1 for ever, with the page_index asked for", items: 10, says: "repeats", atMost: 2, pages: []string{
 			`{"items":[@1-10],"page_index":{number},` + next + `}`,
 		}},
-		{name: "page + 1 for ever, in another order", items: 10, says: "none of its items is new", atMost: 2, pages: []string{
+		{name: "page + 1 for ever, in another order", items: 10, says: "the page has no new item", atMost: 2, pages: []string{
 			`{"items":[@1-10],` + next + `}`, `{"items":[@6-10,@1-5],` + next + `}`,
 		}},
-		{name: "a part of what came for ever", items: 20, says: "none of its items is new", atMost: 3, pages: []string{
+		{name: "a part of what came for ever", items: 20, says: "the page has no new item", atMost: 3, pages: []string{
 			`{"items":[@1-10],` + next + `}`, `{"items":[@11-20],` + next + `}`, `{"items":[@5-14],` + next + `}`,
 		}},
 		{name: "page 2 again as page 3", items: 20, says: "repeats", pages: []string{
@@ -339,7 +339,7 @@ func TestReadAheadWithoutATotal(t *testing.T) {
 		{name: "none", items: 25, pages: []string{page("@1-10", next), page("@11-20", next), page("@21-25", end)}},
 		{name: "the first", items: 25, pages: []string{page("@1-10", next+`,"total":25`), page("@11-20", next), page("@21-25", end)}},
 		{name: "the last", items: 25, pages: []string{page("@1-10", next), page("@11-20", next), page("@21-25", end+`,"total":25`)}},
-		{name: "the last, too many", items: 25, says: "25 items came, and the collection has 30", pages: []string{
+		{name: "the last, too many", items: 25, says: "received 25 items, but the total is 30", pages: []string{
 			page("@1-10", next), page("@11-20", next), page("@21-25", end+`,"total":30`),
 		}},
 	} {

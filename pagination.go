@@ -94,7 +94,7 @@ func readPage[T any](ctx context.Context, f *funnel, cl call) (read pageRead[T],
 	facts := w.Facts(cl.Query)
 	p := &Page[T]{
 		URI: w.URI, Total: facts.Total, HasMore: facts.HasMore, PageCount: facts.PageCount, PageIndex: facts.PageIndex,
-		PrevURI: facts.PrevURI, NextURI: facts.NextURI, Items: make([]T, 0, facts.Said.Items),
+		PrevURI: facts.PrevURI, NextURI: facts.NextURI, Items: make([]T, 0, facts.Page.Items),
 	}
 	for i, item := range append(w.Items, w.Tasks...) {
 		if item == nil {
@@ -105,7 +105,7 @@ func readPage[T any](ctx context.Context, f *funnel, cl call) (read pageRead[T],
 		}
 		p.Items = append(p.Items, item.value)
 	}
-	return pageRead[T]{p, facts.Said}, nil
+	return pageRead[T]{p, facts.Page}, nil
 }
 
 // eachItem returns the items of all pages, with so many pages fetched ahead.

@@ -237,7 +237,7 @@ func TestPlansThatAreStale(t *testing.T) {
 		})
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{}, between)
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
-		require.ErrorContains(f, err, "1 entries are missing, and 1 are there that should not be")
+		require.ErrorContains(f, err, "1 entries are missing and 1 are unexpected")
 	})
 }
 

@@ -1,10 +1,9 @@
-// Package applying carries out changes of a list that are in order already. It removes nothing before there is proof of
-// the addition that covers it: a response that shows the entries, a task that it names, or the list itself. If a response
-// is lost, it reads the list to find out what became of the addition. Afterwards it compares the list with what the
-// changes should have made of it.
+// Package applying applies sorted changes to a list. It removes an entry only after there is proof of the addition that
+// covers it. Proof is a response that shows the added entries or names a task, or the list itself. If a response is lost,
+// it reads the list to find out whether the addition took effect. At the end it checks that the list is as expected.
 //
-// It knows steps, texts of entries, and ids of entries and tasks. It must not know HTTP, plans, the shape of a response or
-// of a task, or what an error means: that is told by the functions of a [Changes].
+// It knows steps, texts of entries, and ids of entries and tasks. It must not know HTTP, plans, the format of a response or
+// of a task, or what an error means. The functions of a [Changes] know that.
 //
 // Entry points: [Changes.Do], [List] and [Added].
 package applying
@@ -19,84 +18,84 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// List is the list that is changed. Only Remove is called in several goroutines at once.
+// List is the list to change. Only Remove is called from several goroutines at once.
 type List interface {
-	// Read returns what the entries mean, and how many they are: a list may hold a meaning twice.
+	// Read returns the meanings of the entries, and the number of entries: a list may hold a meaning twice.
 	Read(ctx context.Context) (ipset.Meanings, int, error)
 	// Add adds entries in one call.
 	Add(ctx context.Context, texts []string) (Added, error)
-	// Remove removes the entry with this id. It returns the id of the task, "" if there is none. An entry that is gone
-	// already counts as removed.
+	// Remove removes the entry with this id. It returns the id of the task, "" if there is none. If the entry is already
+	// gone, it returns no error.
 	Remove(ctx context.Context, id string) (task string, err error)
-	// Await waits for tasks together; the first that failed ends the wait. Earlier waits have taken so long.
+	// Await waits for all tasks. The first failed task ends the wait. waited is the duration of the earlier waits.
 	Await(ctx context.Context, tasks []string, waited time.Duration) error
 }
 
-// Added is the response to an addition that was accepted.
+// Added is the response to an accepted addition.
 type Added struct {
-	Task     string                    // id of the task that it names; "" if it names none
-	Failed   error                     // with which that task has ended already
-	Shown    []string                  // entries that it shows
-	Unproven func(reason string) error // the error for a response that proves nothing; not nil
+	Task     string                    // id of the task; "" if the response names none
+	Failed   error                     // error of the task if it has already failed
+	Shown    []string                  // entries in the response
+	Unproven func(reason string) error // builds the error for a response that proves nothing; not nil
 }
 
 // Entry is an entry of the list.
 type Entry struct{ ID, Text string }
 
-// Changes are what is to be done. All functions are set.
+// Changes are the changes to apply. All functions must be set.
 type Changes struct {
 	List   List
-	Before ipset.Meanings // what the list means before; Do changes it
+	Before ipset.Meanings // meanings in the list before; Do modifies it
 	Size   int            // entries of the list before
 	Most   int            // entries that the list can hold
 	Add    []string
 	Remove []Entry
-	Steps  []listorder.Step // which of these come when
-	Wait   bool             // for tasks
-	AtOnce int              // removals that run at the same time
+	Steps  []listorder.Step // order of Add and Remove
+	Wait   bool             // wait for tasks
+	AtOnce int              // concurrent removals
 
-	// NotApplied tells whether an error of Add says that nothing was added.
+	// NotApplied reports whether an error of Add means that nothing was added.
 	NotApplied func(err error) bool
-	// Guard calls work in a goroutine of this package, and then done, also if work panics or ends the goroutine. notApplied
-	// says that the error of work means that nothing was changed.
+	// Guard calls work in a goroutine of this package. It then calls done, even if work panics or ends the goroutine.
+	// notApplied is true if the error of work means that nothing was changed.
 	Guard func(work func() error, done func(err error, notApplied bool))
-	// Stale makes the error for a list that is not what it should be afterwards.
+	// Stale builds the error for a list that is not as expected at the end.
 	Stale func(reason string) error
-	// Report is called after each call that changes the list, and at the end, one call at a time.
+	// Report is called after each call that changes the list, and at the end. Calls do not overlap.
 	Report func(Progress)
 }
 
-// Progress is how far the changes have come.
+// Progress is the progress of Do.
 type Progress struct {
 	Status   string // "adding", "removing" or "done"
-	Percent  int    // of the entries that change
-	Calls    int    // of Report, this one included
+	Percent  int    // of the entries to add and remove
+	Calls    int    // calls of Report so far, including this one
 	Complete bool
 }
 
-// Result is what was done.
+// Result is what Do has done.
 type Result struct {
-	Added   int      // entries that were added: by a response that proves it, or seen in the list
-	Removed int      // entries that were removed
+	Added   int      // added entries, proven by a response or by the list
+	Removed int      // removed entries
 	Size    int      // entries of the list at the end; 0 if it was not read
 	Tasks   []string // ids of all tasks
 }
 
-// run is a Do under way.
+// run is the state of Do.
 type run struct {
 	*Changes
 
-	added, removed []string      // tasks that are not waited for yet
-	waited         time.Duration // for tasks so far
-	unproven       []addition    // accepted without a word of what was added
+	added, removed []string      // tasks to wait for
+	waited         time.Duration // duration of all waits so far
+	unproven       []addition    // accepted, but the response proves nothing
 
-	turn      usercode.Turn // of the removals that run side by side
+	turn      usercode.Turn // guards the state while removals run concurrently
 	calls     int
 	result    Result
-	uncertain bool // a change failed of which nobody knows whether it was made
+	uncertain bool // a change failed that may have been applied
 }
 
-// Do carries out the changes. With an error, changed tells whether the list was changed or may have been.
+// Do applies the changes. If it returns an error, changed reports whether the list was changed or may have been.
 func (c *Changes) Do(ctx context.Context) (result *Result, changed bool, err error) {
 	r := &run{Changes: c, turn: usercode.NewTurn()}
 	err = r.carryOut(ctx)
@@ -104,7 +103,7 @@ func (c *Changes) Do(ctx context.Context) (result *Result, changed bool, err err
 }
 
 func (r *run) carryOut(ctx context.Context) error {
-	size := r.Size // entries that the list may hold at most, until the pending removals are in effect
+	size := r.Size // upper bound: without a wait, a removal may not be in effect yet
 	for _, step := range r.Steps {
 		if !step.Adds {
 			if err := r.removeAfter(ctx, step); err != nil {
@@ -133,7 +132,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	return r.verify(ctx)
 }
 
-// await waits for tasks together, and forgets them.
+// await waits for the tasks and clears them. Without Wait it does nothing.
 func (r *run) await(ctx context.Context, tasks *[]string) error {
 	if !r.Wait {
 		return nil
@@ -145,7 +144,7 @@ func (r *run) await(ctx context.Context, tasks *[]string) error {
 	return err
 }
 
-// done counts what a call has done, and reports it. pending are the tasks that its task belongs to.
+// done adds the n changes of a call to counter, its task to pending, and reports the progress.
 func (r *run) done(status string, counter *int, n int, task string, pending *[]string) {
 	*counter += n
 	if task != "" {
@@ -163,7 +162,7 @@ func (r *run) report(status string) {
 	r.Report(Progress{Status: status, Percent: percent, Calls: r.calls, Complete: status == "done"})
 }
 
-// verify reads the list and compares it with what the changes should have made of it.
+// verify reads the list and compares it with the expected one.
 func (r *run) verify(ctx context.Context) error {
 	is, size, err := r.List.Read(ctx)
 	if err != nil {
@@ -187,24 +186,23 @@ func (r *run) verify(ctx context.Context) error {
 			delete(want, m)
 			delete(is, m)
 		}
-		return r.Stale(fmt.Sprintf("afterwards %d entries are missing, and %d are there that should not be; %s",
-			missing, unexpected, r.whoChanged(want.Without(is)+is.Without(want) > 0)))
+		return r.Stale(fmt.Sprintf("after the changes %d entries are missing and %d are unexpected; %s",
+			missing, unexpected, r.likelyCause(want.Without(is)+is.Without(want) > 0)))
 	}
 	r.report("done")
 	return nil
 }
 
-// whoChanged tells who made the list what it is, as far as that is known. others: it differs also in what the changes
-// have not touched.
-func (r *run) whoChanged(others bool) string {
+// likelyCause names the possible causes of an unexpected list. others is true if entries differ that the changes do not
+// touch.
+func (r *run) likelyCause(others bool) string {
+	const notThisApply = "another client changed the list meanwhile, or a late request of an earlier Apply did"
 	switch {
 	case others:
-		return "somebody else changed it meanwhile, or an earlier Apply whose request arrived late"
+		return notThisApply
 	case r.uncertain:
-		return "a change whose response was lost may have come late, or somebody else changed it meanwhile, or an earlier Apply " +
-			"whose request arrived late"
+		return "a change whose response was lost may have arrived late, or " + notThisApply
 	default:
-		return "a change of this Apply is not in effect yet, or somebody else changed it meanwhile, or an earlier Apply whose " +
-			"request arrived late"
+		return "a change of this Apply is not in effect yet, or " + notThisApply
 	}
 }

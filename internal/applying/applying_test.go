@@ -27,27 +27,27 @@ var (
 	errStale    = errors.New("stale")
 )
 
-// list is a list in memory, whose calls take a second each.
+// list is a list in memory. Each of its calls takes a second.
 type list struct {
 	mu      sync.Mutex
-	entries map[string]string // texts by their ids, which are equal at first
+	entries map[string]string // texts by id; at first they are equal
 	log     []string
 	running int
-	most    int // removals that ran at once
+	most    int // largest number of concurrent removals
 
-	adds    []reply          // of the calls that add, in their order; then all goes well with a task
-	removes map[string]error // by id
-	reads   []error          // of the calls that read, in their order
-	tasks   map[string]error // of the waits
-	strange string           // a text that somebody adds before the last reading
-	noTask  bool             // of removals
+	adds    []response       // of Add, in order; further calls succeed with a task
+	removes map[string]error // errors of Remove by id
+	reads   []error          // errors of Read, in order
+	tasks   map[string]error // errors of Await by task
+	strange string           // a text that another client adds before the last Read
+	noTask  bool             // removals return no task
 }
 
-// reply is what an addition comes to.
-type reply struct {
+// response is the response to an addition, and its effect.
+type response struct {
 	added applying.Added
 	err   error
-	taken bool // the list takes the entries
+	taken bool // the entries get into the list
 }
 
 func newList(texts ...string) *list {
@@ -58,7 +58,7 @@ func newList(texts ...string) *list {
 	return l
 }
 
-// call notes a call, and lets it take its second.
+// call records a call and lets it take its second.
 func (l *list) call(format string, args ...any) {
 	l.mu.Lock()
 	l.log = append(l.log, fmt.Sprintf(format, args...))
@@ -90,7 +90,7 @@ func (l *list) Read(context.Context) (ipset.Meanings, int, error) {
 
 func (l *list) Add(_ context.Context, texts []string) (applying.Added, error) {
 	l.call("add %v", texts)
-	r := reply{added: applying.Added{Task: fmt.Sprint("t", texts[0])}, taken: true}
+	r := response{added: applying.Added{Task: fmt.Sprint("t", texts[0])}, taken: true}
 	if len(l.adds) > 0 {
 		r, l.adds = l.adds[0], l.adds[1:]
 	}
@@ -133,7 +133,7 @@ func (l *list) Await(_ context.Context, tasks []string, waited time.Duration) er
 	return nil
 }
 
-// changes are those of a list, with all texts as ids of what goes.
+// changes returns changes of a list in which the id of each removed entry is its text.
 func (l *list) changes(add, remove []string, steps ...listorder.Step) (*applying.Changes, *[]string) {
 	var reports []string
 	c := &applying.Changes{
@@ -160,13 +160,13 @@ func adds(from, to, size int) listorder.Step {
 
 func removes(from, to int) listorder.Step { return listorder.Step{From: from, To: to, Relies: true} }
 
-// inFakeTime runs a test in a bubble, where a second takes no time.
+// inFakeTime runs a test in a synctest bubble, where sleeping takes no real time.
 func inFakeTime(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, f)
 }
 
-// Additions come first, then the removals, some at once; each is reported, and the list is read at the end.
+// Additions come first, then concurrent removals. Each one is reported, and the list is read at the end.
 func TestChangesThatGoWell(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestChangesThatGoWell(t *testing.T) {
 	})
 }
 
-// No changes: the list is read, and is as it was.
+// Without changes, the list is only read.
 func TestNoChanges(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T) {
@@ -203,8 +203,8 @@ func TestNoChanges(t *testing.T) {
 	})
 }
 
-// With Wait, removals wait for the additions that they rely on, additions for the removals that make room, and the end for
-// all. Each wait is told how long the earlier ones took.
+// With Wait, removals wait for the additions that they rely on, additions wait for the removals that make room, and the
+// end waits for all. Each wait gets the duration of the earlier ones.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	all := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"}
@@ -257,7 +257,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// A task that failed ends the changes: before anything that relies on it, and at the end.
+// A failed task ends the changes: before anything that relies on it, and at the end.
 func TestATaskThatFailed(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -288,27 +288,27 @@ func TestATaskThatFailed(t *testing.T) {
 	}
 }
 
-// If the list is not what it should be, the error says how much it differs, and who may have done it.
+// If the list is not as expected at the end, the error says how much it differs, and names possible causes.
 func TestAListThatIsNotWhatItShouldBe(t *testing.T) {
 	t.Parallel()
 	const (
-		others = "somebody else changed it"
-		late   = "a change whose response was lost may have come late"
+		others = "another client changed the list"
+		late   = "a change whose response was lost may have arrived late"
 		own    = "a change of this Apply is not in effect yet"
 	)
 	task := applying.Added{Task: "t"}
 	for _, tt := range []struct {
 		name    string
 		strange string
-		adds    []reply
+		adds    []response
 		steps   []listorder.Step
 		want    string
 	}{
-		{"added by others", "203.0.113.1", nil, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "0 entries are missing, and 1 are there that should not be; " + others},
-		{"an addition that is not there", "", []reply{{added: task}}, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "1 entries are missing, and 0 are there that should not be; " + own},
-		{"a removed entry that is there", "192.0.2.1", nil, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "0 entries are missing, and 1 are there that should not be; " + own},
-		{"both", "203.0.113.1", []reply{{added: task}}, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "1 entries are missing, and 1 are there that should not be; " + others},
-		{"a lost response", "192.0.2.1", []reply{{err: errLost, taken: true}}, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "0 entries are missing, and 1 are there that should not be; " + late},
+		{"added by others", "203.0.113.1", nil, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "0 entries are missing and 1 are unexpected; " + others},
+		{"an addition that is not there", "", []response{{added: task}}, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "1 entries are missing and 0 are unexpected; " + own},
+		{"a removed entry that is there", "192.0.2.1", nil, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "0 entries are missing and 1 are unexpected; " + own},
+		{"both", "203.0.113.1", []response{{added: task}}, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "1 entries are missing and 1 are unexpected; " + others},
+		{"a lost response", "192.0.2.1", []response{{err: errLost, taken: true}}, []listorder.Step{adds(0, 1, 3), removes(0, 1)}, "0 entries are missing and 1 are unexpected; " + late},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -318,30 +318,30 @@ func TestAListThatIsNotWhatItShouldBe(t *testing.T) {
 				c, reports := l.changes([]string{"192.0.2.7"}, []string{"192.0.2.1"}, tt.steps...)
 				result, _, err := c.Do(t.Context())
 				require.ErrorIs(t, err, errStale)
-				require.ErrorContains(t, err, "afterwards "+tt.want)
+				require.ErrorContains(t, err, "after the changes "+tt.want)
 				assert.Equal(t, len(l.entries), result.Size)
 				assert.NotContains(t, fmt.Sprint(*reports), "done")
 			})
 		})
 	}
-	inFakeTime(t, func(t *testing.T) { // an entry that somebody else removed
+	inFakeTime(t, func(t *testing.T) { // another client removed an entry
 		l := newList("192.0.2.1")
 		c, _ := l.changes(nil, nil)
 		delete(l.entries, "192.0.2.1")
 		_, changed, err := c.Do(t.Context())
-		require.ErrorContains(t, err, "1 entries are missing, and 0 are there that should not be; "+others)
+		require.ErrorContains(t, err, "1 entries are missing and 0 are unexpected; "+others)
 		assert.False(t, changed)
 	})
 }
 
-// Entries are compared by what they mean.
+// Entries are compared by meaning.
 func TestEntriesAreWhatTheyMean(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, func(t *testing.T) {
 		l := newList("192.0.2.1", "192.0.2.2")
 		c, _ := l.changes([]string{"192.0.2.7/32"}, nil, adds(0, 1, 2), removes(0, 1))
 		c.Remove = []applying.Entry{{ID: "192.0.2.1", Text: "192.0.2.1/32"}}
-		l.adds = []reply{{added: applying.Added{Shown: []string{"192.0.2.7"}}, taken: true}}
+		l.adds = []response{{added: applying.Added{Shown: []string{"192.0.2.7"}}, taken: true}}
 		result, _, err := c.Do(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, 1, result.Added)

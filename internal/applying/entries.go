@@ -12,33 +12,33 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// addition is a part that was added, and its response.
+// addition is a part of the added entries and its response.
 type addition struct {
 	texts    []string
 	response Added
 }
 
-// settlements is how often a part is sent at most.
-const settlements = 3
+// maxAttempts is how often a part is sent at most.
+const maxAttempts = 3
 
-// add adds one part. When nobody can know whether the service took it, the list is read to find out. With Wait that is
-// not enough, as the list may show what is not in effect: the part is sent once more for its task (open point 26).
+// add adds one part. If the outcome is unknown, it reads the list to find out. With Wait it first sends the part once more
+// to get its task, because the list may show an entry that is not in effect (open point 26).
 func (r *run) add(ctx context.Context, texts []string) error {
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		response, err := r.List.Add(ctx, texts)
 		if err == nil {
 			return r.accepted(addition{texts, response})
 		}
-		again := r.Wait && try == 2 // of what may be in the list
+		again := r.Wait && attempt == 2 // the first attempt may have added the entries already
 		refused := r.NotApplied(err)
 		if refused && !again {
 			return err
 		}
 		r.uncertain = true
 		switch {
-		case ctx.Err() != nil || try == settlements:
+		case ctx.Err() != nil || attempt == maxAttempts:
 			return err
-		case r.Wait && try == 1:
+		case r.Wait && attempt == 1:
 			continue
 		}
 		is, _, readErr := r.List.Read(ctx)
@@ -56,8 +56,8 @@ func (r *run) add(ctx context.Context, texts []string) error {
 	}
 }
 
-// accepted takes what a response proves: it names a task, or shows the entries. Any other was perhaps not written by
-// what keeps the list.
+// accepted records what a response proves. A response that neither names a task nor shows the entries proves nothing: it
+// may come from a proxy.
 func (r *run) accepted(added addition) error {
 	switch {
 	case added.response.Task != "":
@@ -72,7 +72,7 @@ func (r *run) accepted(added addition) error {
 	return nil
 }
 
-// additionsHold returns nil if removals may rely on what was added so far.
+// additionsHold returns nil if removals may rely on the additions so far.
 func (r *run) additionsHold(ctx context.Context) error {
 	if err := r.await(ctx, &r.added); err != nil || len(r.unproven) == 0 {
 		return err
@@ -84,16 +84,15 @@ func (r *run) additionsHold(ctx context.Context) error {
 	return r.prove(is)
 }
 
-// prove looks for additions in the list whose responses proved nothing. A response without any sign of its entries,
-// there or in the list, is of no use.
+// prove looks up the unproven additions in the list. It returns the error of the first one that is not in the list.
 func (r *run) prove(is ipset.Meanings) error {
 	var failed error
 	for _, added := range r.unproven {
 		missing := is.Lacking(added.texts)
 		r.result.Added += len(added.texts) - len(missing)
 		if len(missing) > 0 && failed == nil {
-			failed = added.response.Unproven(fmt.Sprintf("it names no task, and of %d added entries %d are not in the list, for example %s",
-				len(added.texts), len(missing), redact.Line(missing[0])))
+			failed = added.response.Unproven(fmt.Sprintf("it names no task, and %d of %d added entries are not in the list, for example %s",
+				len(missing), len(added.texts), redact.Line(missing[0])))
 		}
 	}
 	if failed != nil {
@@ -103,7 +102,7 @@ func (r *run) prove(is ipset.Meanings) error {
 	return failed
 }
 
-// removeAfter removes the entries of a step, as soon as it may rely on the additions before it.
+// removeAfter removes the entries of a step. If the step relies on additions, it makes sure of them first.
 func (r *run) removeAfter(ctx context.Context, step listorder.Step) error {
 	if step.Relies {
 		if err := r.additionsHold(ctx); err != nil {
@@ -113,8 +112,8 @@ func (r *run) removeAfter(ctx context.Context, step listorder.Step) error {
 	return r.remove(ctx, r.Remove[step.From:step.To])
 }
 
-// remove removes entries, some at once. The first failure stops those that have not begun; what is under way is seen
-// through.
+// remove removes entries concurrently. After the first failure it starts no further removal, but waits for those under
+// way.
 func (r *run) remove(ctx context.Context, entries []Entry) error {
 	var group errgroup.Group
 	group.SetLimit(r.AtOnce)

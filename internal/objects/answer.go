@@ -10,39 +10,39 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Members that tell a task from other objects with an id.
+// Members that distinguish a task from other objects with an id.
 var (
-	// The document gives these to a network list, an entry or a page, and to no task.
+	// In the service document, these are members of a network list, an entry or a page, and never of a task.
 	membersOfNoTask = []string{
 		"type", "list", "name", "deprecated", "entries_uri", "entries_batch_deletion_uri", "creation_timestamp",
 		"modified_timestamp", "entry", "added_by", "network_list_uri", "items",
 	}
-	// These are members of a task. complete is one too, and counts more than those above.
+	// These are members of a task. complete is one too, and outweighs those above.
 	membersOfTask = []string{"operation", "status", "progress", "begin_time", "error_info"}
 )
 
-// Answer is the object that answers a change. It may hold a task, or no more than its id (open point 21). The zero Answer
-// holds none.
+// Answer is the body of the response to a change. It may hold a task, or just the id of one (open point 21). The zero
+// Answer holds no task.
 type Answer map[string]json.RawMessage
 
-// ReadAnswer reads a body; one that is no object is the zero Answer.
+// ReadAnswer reads a body. It returns the zero Answer if the body is not an object.
 func ReadAnswer(body []byte) Answer {
 	var members Answer
 	if json.Unmarshal(body, &members) != nil || wire.Defect(body) != "" {
 		return nil
 	}
-	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // they do not count
+	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // null proves nothing
 	return members
 }
 
 func (a Answer) has(name string) bool { return a[name] != nil }
 
-// IsNoTask tells whether the members belong to something else, so that nothing but a task_id counts.
+// IsNoTask reports whether the object is something else than a task. Then only its task_id can name a task.
 func (a Answer) IsNoTask() bool {
 	return slices.ContainsFunc(membersOfNoTask, a.has) && !a.has("complete")
 }
 
-// TaskID returns the id of the task, "" if there is none. uri is that of the object, if it can be read.
+// TaskID returns the id of the task, "" if there is none. uri is the object's own uri, or "" if that is unreadable.
 func (a Answer) TaskID(uri string) string {
 	if id := Text(a["task_id"]); id != "" {
 		return id
@@ -56,7 +56,7 @@ func (a Answer) TaskID(uri string) string {
 	return id
 }
 
-// Text returns the text of a JSON string or the digits of a JSON number; "" of anything else.
+// Text returns the text of a JSON string or the digits of a JSON number; "" for anything else.
 func Text(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

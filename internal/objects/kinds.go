@@ -6,7 +6,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Kind is a kind of objects with an id of their own.
+// Kind is a kind of object that has an id.
 type Kind int
 
 // The kinds of section 2 of the service document.
@@ -17,7 +17,7 @@ const (
 	EntryInfo
 )
 
-// membersOf are the members that the service document gives to some kinds and not to others (sections 2.1 and 2.6).
+// membersOf has the members that some kinds have and others do not (service document, sections 2.1 and 2.6).
 var membersOf = [...][]string{
 	Task: {
 		"operation", "status", "complete", "progress", "begin_time", "end_time", "last_updated", "user", "target", "error_info",
@@ -30,9 +30,9 @@ var membersOf = [...][]string{
 	EntryInfo: {"network_list_uri", "type"},
 }
 
-// Foreign returns a member that shows that an object is of another kind; "" if it may be of this one. An object is of
-// another kind if it has members that the service document gives to others, and none that it gives to its own kind alone.
-// Members that are not in the document prove nothing.
+// Foreign returns a member which proves that an object is of another kind; "" if the object may be of this kind. An object
+// is of another kind if it has a member of other kinds only, and no member of this kind only. Members that the service
+// document does not name prove nothing.
 func Foreign(kind Kind, object []byte) string {
 	foreign := ""
 	for text := range wire.Members(object) {

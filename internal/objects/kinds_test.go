@@ -8,14 +8,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/objects"
 )
 
-// An object is of another kind if it has members of others, and none that is its own alone (sections 2.1 and 2.6).
+// An object is of another kind if it has a member of other kinds only, and none of its own kind only. (Service document,
+// sections 2.1 and 2.6.)
 func TestForeignObjects(t *testing.T) {
 	t.Parallel()
 	all := map[objects.Kind]string{objects.Task: "task", objects.List: "list", objects.Entry: "entry", objects.EntryInfo: "info"}
 	for _, tt := range []struct {
 		object string
-		as     []objects.Kind // it may be
-		member string         // that shows of all others that it is not
+		as     []objects.Kind // the kinds that it may be of
+		member string         // the proof that it is of no other kind
 	}{
 		{`{"id":"a","operation":"x"}`, []objects.Kind{objects.Task}, "operation"},
 		{`{"id":"a","error_info":null}`, []objects.Kind{objects.Task}, "error_info"},
@@ -42,7 +43,7 @@ func TestForeignObjects(t *testing.T) {
 	}
 }
 
-// What tells a task from other answers to a change, and where its id stands (open point 21).
+// Which responses to a change are a task, and where its id is (open point 21).
 func TestTasksInAnswers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -80,7 +81,7 @@ func TestTasksInAnswers(t *testing.T) {
 	}
 }
 
-// The text of a string, and the digits of a number.
+// Text returns the text of a string and the digits of a number.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{

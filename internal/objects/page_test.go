@@ -11,7 +11,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// item is what a page of a test holds.
+// item is an item of a test's pages.
 type item struct{}
 
 func read(t *testing.T, body string) *objects.Page[item] {
@@ -21,7 +21,7 @@ func read(t *testing.T, body string) *objects.Page[item] {
 	return p
 }
 
-// Whether further pages exist, and whether the response says so, by what it says of itself.
+// Whether further pages exist, and whether the response says so, for each combination of members.
 func TestWhatAPageSaysOfFurtherPages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -46,18 +46,18 @@ func TestWhatAPageSaysOfFurtherPages(t *testing.T) {
 		{`{"items":[{}],"total":1}`, "", false, false},
 		{`{"items":[],"total":0}`, "", false, false},
 		{`{"items":[{}],"total":2}`, "page=2", false, true},
-		{`{"items":[{},{}],"total":1}`, "", false, true}, // no total
+		{`{"items":[{},{}],"total":1}`, "", false, true}, // 1 cannot be the total
 		{`{"items":[{}]}`, "", false, true},
 		{`{"items":[]}`, "", false, false},
 		{`{"items":[],"total":2}`, "page=2", false, false},
 	} {
 		facts := read(t, tt.body).Facts(tt.query)
-		assert.Equal(t, tt.said, facts.Said.Said, "%s %s", tt.body, tt.query)
+		assert.Equal(t, tt.said, facts.Page.Announces, "%s %s", tt.body, tt.query)
 		assert.Equal(t, tt.more, facts.HasMore, "%s %s", tt.body, tt.query)
 	}
 }
 
-// The members of a page, and what stands for one that is missing, null or below 0.
+// The facts of a page, also if members are missing, null or below 0.
 func TestMembersOfAPage(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -69,32 +69,32 @@ func TestMembersOfAPage(t *testing.T) {
 			`{"uri":"/u","items":[{}],"total":7,"has_more":true,"page_count":4,"page_index":2,"prev_uri":"/p","next_uri":"/n"}`,
 			objects.Facts{
 				Total: 7, PageCount: 4, PageIndex: 2, PrevURI: "/p", NextURI: "/n", HasMore: true,
-				Said: paging.Page{URI: "/u", Next: "/n", Said: true, HasMore: &yes, Index: 2, Count: 4, Total: 7, Items: 1},
+				Page: paging.Page{URI: "/u", Next: "/n", Announces: true, HasMore: &yes, Index: 2, Count: 4, Total: 7, Items: 1},
 			},
 		},
-		{`{"tasks":[{},{}]}`, objects.Facts{HasMore: true, Said: paging.Page{Count: paging.Unsaid, Total: paging.Unsaid, Items: 2}}},
+		{`{"tasks":[{},{}]}`, objects.Facts{HasMore: true, Page: paging.Page{Count: paging.Unknown, Total: paging.Unknown, Items: 2}}},
 		{
 			`{"items":[{}],"total":-5,"page_count":-5,"page_index":-5,"prev_uri":null}`,
-			objects.Facts{HasMore: true, Said: paging.Page{Count: paging.Unsaid, Total: paging.Unsaid, Items: 1}},
+			objects.Facts{HasMore: true, Page: paging.Page{Count: paging.Unknown, Total: paging.Unknown, Items: 1}},
 		},
 		{
-			`{"items":[{}],"total":0,"page_count":0}`, // neither fits an item
-			objects.Facts{HasMore: true, Said: paging.Page{Count: paging.Unsaid, Total: paging.Unsaid, Items: 1}},
+			`{"items":[{}],"total":0,"page_count":0}`, // both contradict the item
+			objects.Facts{HasMore: true, Page: paging.Page{Count: paging.Unknown, Total: paging.Unknown, Items: 1}},
 		},
-		{`{"items":[{}],"total":1}`, objects.Facts{Total: 1, Said: paging.Page{Count: paging.Unsaid, Total: 1, Items: 1}}},
-		{`{"items":[],"total":0,"page_count":0}`, objects.Facts{Said: paging.Page{Said: true}}},
+		{`{"items":[{}],"total":1}`, objects.Facts{Total: 1, Page: paging.Page{Count: paging.Unknown, Total: 1, Items: 1}}},
+		{`{"items":[],"total":0,"page_count":0}`, objects.Facts{Page: paging.Page{Announces: true}}},
 	} {
 		assert.Equal(t, tt.want, read(t, tt.body).Facts(""), tt.body)
 	}
 	array := objects.NewPage[item]()
 	require.NoError(t, wire.Decode([]byte(`[{},{}]`), &array.Items))
-	assert.Equal(t, objects.Facts{HasMore: true, Said: paging.Page{Count: paging.Unsaid, Total: paging.Unsaid, Items: 2}}, array.Facts(""))
+	assert.Equal(t, objects.Facts{HasMore: true, Page: paging.Page{Count: paging.Unknown, Total: paging.Unknown, Items: 2}}, array.Facts(""))
 }
 
-// What is no page, or can be read in more than one way.
+// Objects that are not a page, or are ambiguous.
 func TestProblemsOfPages(t *testing.T) {
 	t.Parallel()
-	const none = "no page: neither items nor tasks"
+	const none = "not a page: it has neither items nor tasks"
 	for body, want := range map[string]string{
 		`{"items":[]}`:                           "",
 		`{"tasks":[],"new":1,"New":2}`:           "",
@@ -115,7 +115,7 @@ func TestProblemsOfPages(t *testing.T) {
 		`{"Items":null,"page_index":1}`:          none,
 	} {
 		p := objects.NewPage[item]()
-		_ = wire.Decode([]byte(body), p) // a next_uri that is a number does not matter here
+		_ = wire.Decode([]byte(body), p) // a next_uri that is a number is irrelevant here
 		assert.Equal(t, want, p.Problem([]byte(body)), body)
 	}
 }

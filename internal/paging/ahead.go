@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// maxAhead bounds how many requests a page_count can cause at once, whatever n.
+// maxAhead bounds the requests under way, however large n and the page_count of the service are.
 const maxAhead = 1_000
 
-// Ahead returns the items like All, and fetches up to n pages ahead of the one that is handed out. It asks for pages by
-// number, once the first page has said how many there are. A collection that does not count its pages is read one by one.
+// Ahead returns the items like All, and prefetches up to n pages behind the one whose items it yields. It requests pages
+// by number after the first page has told their count. If the first page has no count, Ahead reads one page at a time.
 func (c Collection[T]) Ahead(ctx context.Context, n int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		head, err := c.read(ctx, c.Query)
@@ -31,20 +31,20 @@ func (c Collection[T]) Ahead(ctx context.Context, n int) iter.Seq2[T, error] {
 	}
 }
 
-// ahead reads a collection with pages fetched ahead.
+// ahead reads a collection with prefetched pages.
 type ahead[T any] struct {
 	*Collection[T]
 
 	trail    *trail
 	head     *arrived[T]
-	ready    map[int]chan arrived[T] // pages on their way, by number
+	ready    map[int]chan arrived[T] // prefetched pages, by number
 	underWay sync.WaitGroup
 }
 
-// run yields the items of all pages. It returns nil also when the caller wants no more.
+// run yields the items of all pages. It also returns nil if the caller stops.
 func (a *ahead[T]) run(ctx context.Context, n int, yield func(T, error) bool) error {
 	if want := a.trail.number + 1; want != a.head.Index {
-		return a.trail.broken("page %d was asked for, and page %d came", want, a.head.Index)
+		return a.trail.broken("requested page %d, but got page %d", want, a.head.Index)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.underWay.Wait()
@@ -66,7 +66,7 @@ func (a *ahead[T]) run(ctx context.Context, n int, yield func(T, error) bool) er
 			return a.trail.checkCounted(&page.Page, a.head.Count)
 		}
 		if a.trail.tooManyEmpty(page.Items) {
-			return a.trail.broken("%d pages in a row are empty, and page_count is %d", a.trail.empty, a.head.Count)
+			return a.trail.broken("%d pages in a row are empty, but page_count is %d", a.trail.empty, a.head.Count)
 		}
 		delete(a.ready, index)
 		next := <-coming
@@ -78,7 +78,7 @@ func (a *ahead[T]) run(ctx context.Context, n int, yield func(T, error) bool) er
 	}
 }
 
-// fetch begins to read a page by its number, unless there is none or it is not to be read.
+// fetch begins to read the page with this number, unless it is beyond the last page or MaxPages.
 func (a *ahead[T]) fetch(ctx context.Context, index int) {
 	if index > a.head.Count || a.MaxPages > 0 && index-a.head.Index >= a.MaxPages {
 		return
@@ -109,13 +109,13 @@ func (a *ahead[T]) readNumbered(ctx context.Context, index int) (*arrived[T], er
 	return a.read(ctx, values.Encode())
 }
 
-// take notes a page, and refuses one that does not fit what came before it.
+// take records a page. It refuses a page that contradicts the earlier ones.
 func (a *ahead[T]) take(page *arrived[T], index int) error {
 	t, head := a.trail, a.head
 	known, begins := compare(&t.items, page.items, a.Identity)
 	switch {
 	case page.Index != index:
-		return t.broken("page %d was asked for, and page %d came", index, page.Index)
+		return t.broken("requested page %d, but got page %d", index, page.Index)
 	case differ(page.Total, head.Total) || differ(page.Count, head.Count):
 		return t.broken("the collection changed while it was read: %d items in %d pages became %d in %d",
 			max(head.Total, 0), max(head.Count, 0), max(page.Total, 0), max(page.Count, 0))

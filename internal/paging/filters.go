@@ -7,13 +7,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// The parameters of the first request hold on every page of a collection. A service may leave them out of next_uri, and
-// would then go on with items that nobody asked for.
+// The parameters of the first request apply to every page of a collection. A service may omit them from next_uri, and
+// would then continue with items that do not match the request.
 
-// keepFilters adds to the query of a next page what it leaves out of the first one's parameters. changed names a
-// parameter that has another value there; then the next page is one of other items. Where the service forgot to escape a
-// plus, it would read a blank, so the parameter is sent as it was at first. What the service adds by itself stays as it
-// is, byte for byte. The number of the page is the service's alone, and so is a count that it gives.
+// keepFilters adds the parameters of the first query that are missing in the next one. If the next query gives a parameter
+// another value, changed is its name, because that page would hold other items. If the service forgot to escape a plus
+// sign, it would read a blank, so keepFilters sends the parameter as in the first query. Parameters that the service
+// added stay unchanged byte for byte. The service alone decides on page, and on count if next has one.
 func keepFilters(first, next string) (query, changed string) {
 	wanted, given := parameters(first), parameters(next)
 	for _, want := range wanted {
@@ -49,7 +49,7 @@ func keepFilters(first, next string) (query, changed string) {
 // parameter is one part of a query.
 type parameter struct{ name, value, text string }
 
-// parameters takes a query apart. Unlike url.ParseQuery it leaves nothing out that RFC 3986 allows, such as a semicolon.
+// parameters splits a query. Unlike url.ParseQuery it keeps everything that RFC 3986 allows, such as a semicolon.
 func parameters(query string) []parameter {
 	var all []parameter
 	for text := range strings.SplitSeq(query, "&") {
@@ -70,7 +70,7 @@ func plainParameter(text string) string {
 	return plain
 }
 
-// sameParameter tells whether a service means the same. It may write a time or a boolean in another spelling.
+// sameParameter reports whether two values mean the same. A service may write a time or a boolean differently.
 func sameParameter(want, have string) bool {
 	if have == want {
 		return true

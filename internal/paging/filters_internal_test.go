@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The parameters of the first request hold on every page (service document, section 2.6; a next_uri may leave them out).
+// The parameters of the first request apply to every page (service document, section 2.6), but a next_uri may omit them.
 func TestKeepFilters(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, first, next, kept, changed string }{

@@ -2,17 +2,17 @@ package paging
 
 import "hash/maphash"
 
-// itemSet knows the items of one collection again, by their ids: what else a task says changes while it runs. It keeps a
-// 64-bit hash of each id, so 50,000 entries take about a megabyte.
+// itemSet recognizes items of one collection by their ids, because the other members of a task change while it runs. It
+// keeps a 64-bit hash per id, so 50,000 entries take about a megabyte.
 type itemSet struct {
 	seed   maphash.Seed
 	hashes map[uint64]bool // true: a page begins with this item
-	size   int             // items of the first page that had some
-	page   []uint64        // the page that was compared last
+	size   int             // items on the first page that was not empty
+	page   []uint64        // hashes of the page that compare got last
 }
 
-// compare tells of a page with items whether none of them is new, and whether it begins like an earlier page. It does
-// not add them.
+// compare reports whether no item of a page is new, and whether the page begins like an earlier one. It does not add the
+// items to the set.
 func compare[T any](s *itemSet, items []T, identity func(*T) string) (known, begins bool) {
 	if s.hashes == nil {
 		s.seed, s.hashes = maphash.MakeSeed(), make(map[uint64]bool, len(items))
@@ -29,7 +29,7 @@ func compare[T any](s *itemSet, items []T, identity func(*T) string) (known, beg
 	return known, begins
 }
 
-// add takes in the page that was compared last.
+// add adds the items of the page that compare got last.
 func (s *itemSet) add() {
 	if s.size == 0 {
 		s.size = len(s.page)

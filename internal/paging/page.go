@@ -5,22 +5,22 @@ import (
 	"strconv"
 )
 
-// Unsaid is the value of a number that a page does not say.
-const Unsaid = -1
+// Unknown is the value of a number that a page does not give.
+const Unknown = -1
 
-// Page is what a page says of itself and of the one after it.
+// Page holds the facts that a page gives about itself and the next page.
 type Page struct {
 	URI, Next string
-	Said      bool  // whether further pages exist
-	HasMore   *bool // the member has_more; nil without
-	Index     int   // from 1; 0: it does not say
-	Count     int   // pages of the collection for the count used, or Unsaid
-	Total     int64 // items of the whole collection, or Unsaid
-	Items     int   // on this page
+	Announces bool  // it says whether further pages exist
+	HasMore   *bool // the member has_more; nil if absent
+	Index     int   // page_index, from 1; 0 if absent
+	Count     int   // page_count, or Unknown
+	Total     int64 // items of the whole collection, or Unknown
+	Items     int   // items on this page
 }
 
-// more reports whether the page announces another one. A page that says nothing, after others did, leaves out what would
-// be false and null.
+// more reports whether the page announces another one. After earlier pages announced the next one, a page without these
+// members counts as the last: some services omit false and null.
 func (p *Page) more(number int) bool {
 	switch {
 	case p.HasMore != nil:
@@ -32,7 +32,7 @@ func (p *Page) more(number int) bool {
 	}
 }
 
-// NumberIn returns a number of a query; 0 without one.
+// NumberIn returns the number that a query has for a name; 0 if there is none.
 func NumberIn(query, name string) int {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -45,5 +45,5 @@ func NumberIn(query, name string) int {
 	return n
 }
 
-// differ compares two numbers, unless one of them is Unsaid.
+// differ reports whether two numbers differ. It returns false if one of them is Unknown.
 func differ[N int | int64](a, b N) bool { return a >= 0 && b >= 0 && a != b }

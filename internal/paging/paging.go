@@ -1,9 +1,9 @@
-// Package paging reads a collection from its first page to its last, and knows at the end whether all of it came. It
-// follows next_uri, counts the pages by itself where no page says whether others follow, or fetches numbered pages ahead.
+// Package paging reads a collection from its first page to its last and checks that no item is missing. It follows
+// next_uri. If no page says whether others follow, it counts pages itself. It can also prefetch pages by number.
 //
 // It knows addresses, page numbers and totals. It must not know requests, JSON, or what the items are.
 //
-// Entry points: [Collection] with its sequences All and Ahead, and [Page], what a page says of itself.
+// Entry points: [Collection.All], [Collection.Ahead] and [Page].
 package paging
 
 import (
@@ -11,28 +11,29 @@ import (
 	"iter"
 )
 
-// Collection is what is read. All fields are set but MaxPages.
+// Collection describes the collection to read. All fields except MaxPages must be set.
 type Collection[T any] struct {
-	Path     string // below the base, in its one spelling
+	Path     string // relative to the base, in canonical form
 	Query    string // of the first page
-	MaxPages int    // 0: no bound
+	MaxPages int    // 0: no limit
 
 	// Read reads the page with this query.
 	Read func(ctx context.Context, query string) ([]T, Page, error)
-	// Identity is what an item is known by.
+	// Identity returns the id of an item.
 	Identity func(*T) string
-	// Resolve returns path and query of an address that the service sent in a member. It refuses one that leads elsewhere.
+	// Resolve returns path and query of an address that the service sent in a member. It returns an error for an address of
+	// another origin.
 	Resolve func(member, address string) (path, query string, err error)
 	// Refused reports whether an error of Read may mean that there is no such page.
 	Refused func(error) bool
-	// Broken makes the error for a collection that cannot be read to its end, after so many pages.
+	// Broken builds the error for a collection that cannot be read to its end. pages is the number of pages read.
 	Broken func(pages int, reason string) error
-	// Guard calls read in a goroutine of this package, and then done, also if read panics or ends the goroutine.
+	// Guard calls read in a goroutine of this package. It then calls done, even if read panics or ends the goroutine.
 	Guard func(read func() error, done func(error))
 }
 
-// All returns the items of all pages, one page after the other. It compares the end with what the pages announced, and
-// ends with the first error.
+// All returns the items of all pages, one page after the other. At the end it compares the items with the announced
+// totals. It stops at the first error.
 func (c Collection[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) { c.newWalk(nil).run(ctx, nil, yield) }
 }
@@ -63,11 +64,11 @@ type walk[T any] struct {
 
 	trail   *trail
 	numbers pageNumbers
-	steady  bool  // the collection must not change while it is read, as with pages that are fetched ahead
-	total   int64 // that it must keep then
+	steady  bool  // the collection must not change while it is read, as with prefetched pages
+	total   int64 // the total that a steady collection must keep
 }
 
-// newWalk begins. head is a page that has been read ahead of it, or nil.
+// newWalk returns a walk. head is the first page if it has been read already, otherwise nil.
 func (c *Collection[T]) newWalk(head *arrived[T]) *walk[T] {
 	w := &walk[T]{Collection: c, trail: c.newTrail()}
 	w.numbers = pageNumbers{trail: w.trail, count: NumberIn(c.Query, "count"), refused: c.Refused}
@@ -77,7 +78,7 @@ func (c *Collection[T]) newWalk(head *arrived[T]) *walk[T] {
 	return w
 }
 
-// run yields the items of all pages. The first one is head, unless that is nil.
+// run yields the items of all pages. It begins with head unless that is nil.
 func (w *walk[T]) run(ctx context.Context, head *arrived[T], yield func(T, error) bool) {
 	query, page := w.Query, head
 	for more := true; more; page = nil {
@@ -105,7 +106,7 @@ func (w *walk[T]) run(ctx context.Context, head *arrived[T], yield func(T, error
 	}
 }
 
-// yield hands the items out. It returns false if the caller wants no more.
+// yield yields the items. It returns false if the caller stops.
 func (a *arrived[T]) yield(yield func(T, error) bool) bool {
 	for _, item := range a.items {
 		if !yield(item, nil) {
@@ -115,7 +116,7 @@ func (a *arrived[T]) yield(yield func(T, error) bool) bool {
 	return true
 }
 
-// take judges a page, and says what follows it.
+// take checks a page and returns what follows it.
 func (w *walk[T]) take(page *arrived[T]) (follows step, err error) {
 	t := w.trail
 	if err := t.arrive(&page.Page); err != nil {
@@ -135,7 +136,7 @@ func (w *walk[T]) take(page *arrived[T]) (follows step, err error) {
 	}
 	t.deliver(len(page.items))
 	if w.steady && t.delivered > w.total {
-		return end, t.broken("%d items came, and the collection has %d", t.delivered, w.total)
+		return end, t.broken("received %d items, but the total is %d", t.delivered, w.total)
 	}
 	return follows, nil
 }

@@ -27,7 +27,7 @@ var (
 	errStopped = errors.New("paging stopped")
 )
 
-// reader is a collection that a test writes down: what is answered to each query, in the order in which they are asked.
+// reader is a scripted collection: it has the response to each query, in the order of the requests.
 type reader struct {
 	answer func(query url.Values) (items string, page paging.Page, err error)
 
@@ -35,9 +35,9 @@ type reader struct {
 	asked []string
 }
 
-// said is a page that says nothing of itself, but what the options add.
+// said returns a page without any facts except those that the options add.
 func said(options ...func(*paging.Page)) paging.Page {
-	p := paging.Page{Count: paging.Unsaid, Total: paging.Unsaid}
+	p := paging.Page{Count: paging.Unknown, Total: paging.Unknown}
 	for _, option := range options {
 		option(&p)
 	}
@@ -45,18 +45,18 @@ func said(options ...func(*paging.Page)) paging.Page {
 }
 
 func next(address string) func(*paging.Page) {
-	return func(p *paging.Page) { p.Next, p.Said = address, true }
+	return func(p *paging.Page) { p.Next, p.Announces = address, true }
 }
 
 func hasMore(more bool) func(*paging.Page) {
-	return func(p *paging.Page) { p.HasMore, p.Said = &more, true }
+	return func(p *paging.Page) { p.HasMore, p.Announces = &more, true }
 }
 func index(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Index = n } }
-func count(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Count, p.Said = n, true } }
+func count(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Count, p.Announces = n, true } }
 func total(n int64) func(*paging.Page) { return func(p *paging.Page) { p.Total = n } }
 func uri(a string) func(*paging.Page)  { return func(p *paging.Page) { p.URI = a } }
 
-// collection is /things of the reader. An item is a word.
+// collection returns the collection /things of the reader. Its items are words.
 func (r *reader) collection(query string, maxPages int) paging.Collection[string] {
 	return paging.Collection[string]{
 		Path: "/things", Query: query, MaxPages: maxPages,
@@ -94,7 +94,7 @@ func (r *reader) collection(query string, maxPages int) paging.Collection[string
 	}
 }
 
-// pagesOf answers with one page after the other, whatever is asked.
+// pagesOf returns one page after the other, whatever the query is.
 func pagesOf(pages ...any) func(url.Values) (string, paging.Page, error) {
 	at := 0
 	return func(url.Values) (string, paging.Page, error) {
@@ -122,17 +122,17 @@ func read(seq func(yield func(string, error) bool)) (items string, err error) {
 	return strings.Join(words, " "), err
 }
 
-// How a collection is read one page after the other, and what it takes for the end.
+// How All reads a collection page by page, and where it ends.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		query    string
 		maxPages int
-		pages    []any // items of a page, what it says; in the order in which they are asked for
+		pages    []any // for each request in order: the items of the page, and its facts or an error
 		items    string
-		asked    []string // queries
-		err      string   // a part of the error; "": none
+		asked    []string // expected queries
+		err      string   // a part of the expected error; "": none
 	}{
 		// Pages that announce the next one.
 		{"next_uri leads on", "", 0, []any{"a b", said(next("/things?page=2")), "c", said(next("/things?page=3")), "d", said(hasMore(false))}, "a b c d", []string{"", "page=2", "page=3"}, ""},
@@ -144,13 +144,13 @@ func TestAll(t *testing.T) {
 		{"page_count without next_uri", "", 0, []any{"a", said(count(2))}, "a", nil, "this is page 1 of 2, but there is no next_uri"},
 		{"page_count of 1", "", 0, []any{"a", said(count(1))}, "a", nil, ""},
 		{"a page later says nothing", "", 0, []any{"a", said(next("/things?page=2")), "b", said()}, "a b", nil, ""},
-		{"the last page is not the last of page_count", "", 0, []any{"a", said(count(3), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, "page 2 of 3 announces no other"},
+		{"the last page is not the last of page_count", "", 0, []any{"a", said(count(3), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, "page 2 of 3 announces no further page"},
 		{"page_count shrinks", "", 0, []any{"a", said(count(3), next("/things?page=2")), "b", said(count(2), hasMore(false))}, "a b", nil, ""},
-		{"fewer items than the last total", "", 0, []any{"a", said(total(1), next("/things?page=2")), "b", said(total(3), hasMore(false))}, "a b", nil, "2 items came, and the collection has 3"},
+		{"fewer items than the last total", "", 0, []any{"a", said(total(1), next("/things?page=2")), "b", said(total(3), hasMore(false))}, "a b", nil, "received 2 items, but the total is 3"},
 		{"more items than the total", "", 0, []any{"a", said(total(1), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
 		{"a total counts from page 1 only", "page=2", 0, []any{"b", said(index(2), total(5), hasMore(false))}, "b", nil, ""},
 
-		// Where next_uri may lead.
+		// Addresses that next_uri may have.
 		{"next_uri leads to another origin", "", 0, []any{"a", said(next("//example.net/things?page=2"))}, "a", nil, errAway.Error()},
 		{"next_uri leads to another collection", "", 0, []any{"a", said(next("/others?page=2"))}, "a", nil, "next_uri leads to another collection, /others"},
 		{"next_uri leads to itself", "page=1", 0, []any{"a", said(next("/things?page=1"))}, "a", nil, "next_uri leads in a circle, to /things"},
@@ -160,25 +160,25 @@ func TestAll(t *testing.T) {
 		{"a filter is left out of next_uri", "status=failed&count=1", 0, []any{"a", said(next("/things?page=2&count=5")), "b", said(hasMore(false))}, "a b", []string{"status=failed&count=1", "page=2&count=5&status=failed"}, ""},
 		{"a filter changes", "status=failed", 0, []any{"a", said(next("/things?page=2&status=all"))}, "a", nil, "next_uri changes status, by which the first page was selected"},
 
-		// Pages that do not fit one another.
-		{"page_index is another one", "", 0, []any{"a", said(index(2), hasMore(false))}, "", nil, "after 1: page 1 was asked for, and page 2 came"},
+		// Pages that contradict each other.
+		{"page_index is another one", "", 0, []any{"a", said(index(2), hasMore(false))}, "", nil, "after 1: requested page 1, but got page 2"},
 		{"page_index is the one that was asked for", "page=3", 0, []any{"a", said(index(3), hasMore(false))}, "a", nil, ""},
 		{"page_index jumps", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(3))}, "a", nil, "after 2: page_index 3 follows 1"},
 		{"page_index stays", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(1))}, "a", nil, "page_index 1 follows 1"},
-		{"a page repeats an earlier one", "", 0, []any{"a b", said(next("/things?page=2")), "a c", said(next("/things?page=3"))}, "a b", nil, "it repeats an earlier page"},
-		{"a page has no new item", "", 0, []any{"a b", said(next("/things?page=2")), "b a", said(hasMore(false))}, "a b", nil, "none of its items is new"},
-		{"a short page has no new item, and announces another", "", 0, []any{"a b", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "none of its items is new"},
+		{"a page repeats an earlier one", "", 0, []any{"a b", said(next("/things?page=2")), "a c", said(next("/things?page=3"))}, "a b", nil, "the page repeats an earlier one"},
+		{"a page has no new item", "", 0, []any{"a b", said(next("/things?page=2")), "b a", said(hasMore(false))}, "a b", nil, "the page has no new item"},
+		{"a short page has no new item, and announces another", "", 0, []any{"a b", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "the page has no new item"},
 		{"a short last page has known items alone", "", 0, []any{"a b", said(next("/things?page=2")), "b", said(hasMore(false))}, "a b b", nil, ""},
 		{"some items are known", "", 0, []any{"a b", said(next("/things?page=2")), "b c", said(hasMore(false))}, "a b b c", nil, ""},
 		{"two empty pages", "", 0, []any{"", said(next("/things?page=2")), "", said(next("/things?page=3")), "a", said(hasMore(false))}, "a", nil, ""},
-		{"three empty pages", "", 0, []any{"a", said(next("/things?page=2")), "", said(next("/things?page=3")), "", said(next("/things?page=4")), "", said(next("/things?page=5"))}, "a", nil, "3 pages in a row are empty, and more are announced"},
+		{"three empty pages", "", 0, []any{"a", said(next("/things?page=2")), "", said(next("/things?page=3")), "", said(next("/things?page=4")), "", said(next("/things?page=5"))}, "a", nil, "3 pages in a row are empty, but more are announced"},
 		{"empty pages that do not follow one another", "", 0, []any{"", said(next("/things?page=2")), "", said(next("/things?page=3")), "a", said(next("/things?page=4")), "", said(next("/things?page=5")), "", said(next("/things?page=6")), "b", said(hasMore(false))}, "a b", nil, ""},
-		{"MaxPages is reached", "", 2, []any{"a", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "after 2: more pages follow than MaxPages allows, 2"},
+		{"MaxPages is reached", "", 2, []any{"a", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "after 2: more pages follow than MaxPages allows (2)"},
 		{"MaxPages is enough", "", 2, []any{"a", said(next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
 		{"an error ends it", "", 0, []any{"a", said(next("/things?page=2")), "", errOutage}, "a", nil, "outage"},
 		{"a refused page that was announced", "count=5", 0, []any{"a", said(next("/things?page=2")), "", errNoPage}, "a", nil, "no such page"},
 
-		// Pages that announce nothing are counted.
+		// Pages that do not announce whether others follow are counted.
 		{"until a short page", "count=2", 0, []any{"a b", said(), "c d", said(), "e", said()}, "a b c d e", []string{"count=2", "count=2&page=2", "count=2&page=3"}, ""},
 		{"until an empty page", "", 0, []any{"a b", said(), "c d", said(), "", said()}, "a b c d", []string{"", "page=2", "page=3"}, ""},
 		{"an empty first page", "", 0, []any{"", said()}, "", []string{""}, ""},
@@ -186,23 +186,23 @@ func TestAll(t *testing.T) {
 		{"by page_index", "", 0, []any{"a", said(index(1)), "b", said(index(2)), "", said()}, "a b", []string{"", "page=2", "page=3"}, ""},
 		{"until the total", "", 0, []any{"a", said(total(2)), "b", said()}, "a b", []string{"", "page=2"}, ""},
 		{"a page larger than the first", "", 0, []any{"a", said(), "b c", said(), "", said()}, "a b c", nil, ""},
-		{"an empty page before the total", "", 0, []any{"a", said(total(3)), "", said()}, "a", nil, "1 of 3 items came, and this page has no other"},
+		{"an empty page before the total", "", 0, []any{"a", said(total(3)), "", said()}, "a", nil, "received 1 of 3 items, but this page has no new one"},
 		{"the second page is the first again: no paging", "", 0, []any{"a b", said(), "a b", said()}, "a b", nil, ""},
-		{"the second page is the first again, of as many items as asked for", "count=2", 0, []any{"a b", said(), "a b", said()}, "a b", nil, "it repeats an earlier page"},
-		{"the second page is the first again, and items are lacking", "", 0, []any{"a b", said(total(3)), "a b", said()}, "a b", nil, "2 of 3 items came, and this page has no other"},
-		{"a later page repeats", "", 0, []any{"a b", said(), "c d", said(), "a b", said()}, "a b c d", nil, "it repeats an earlier page"},
-		{"a later page begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c e", said()}, "a b c d", nil, "it repeats an earlier page"},
-		{"a later page has no new item", "", 0, []any{"a b", said(), "c d", said(), "d b", said()}, "a b c d", nil, "it repeats an earlier page"},
+		{"the second page is the first again, of as many items as asked for", "count=2", 0, []any{"a b", said(), "a b", said()}, "a b", nil, "the page repeats an earlier one"},
+		{"the second page is the first again, and items are lacking", "", 0, []any{"a b", said(total(3)), "a b", said()}, "a b", nil, "received 2 of 3 items, but this page has no new one"},
+		{"a later page repeats", "", 0, []any{"a b", said(), "c d", said(), "a b", said()}, "a b c d", nil, "the page repeats an earlier one"},
+		{"a later page begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c e", said()}, "a b c d", nil, "the page repeats an earlier one"},
+		{"a later page has no new item", "", 0, []any{"a b", said(), "c d", said(), "d b", said()}, "a b c d", nil, "the page repeats an earlier one"},
 		{"a short page that was moved on", "", 0, []any{"a b", said(), "c d", said(), "d", said()}, "a b c d", nil, ""},
-		{"a short page that begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c", said()}, "a b c d", nil, "it repeats an earlier page"},
+		{"a short page that begins like an earlier one", "", 0, []any{"a b", said(), "c d", said(), "c", said()}, "a b c d", nil, "the page repeats an earlier one"},
 		{"refused after a short page", "count=3", 0, []any{"a b", said(), "c d", said(), "", errNoPage}, "a b c d", nil, ""},
 		{"refused after a full page", "count=2", 0, []any{"a b", said(), "", errNoPage}, "a b", nil, "no such page"},
 		{"refused, and items are lacking", "count=3", 0, []any{"a b", said(total(4)), "", errNoPage}, "a b", nil, "no such page"},
 		{"the first page is refused", "count=3", 0, []any{"", errNoPage}, "", nil, "no such page"},
 		{"an outage after a short page", "count=3", 0, []any{"a b", said(), "", errOutage}, "a b", nil, "outage"},
-		{"MaxPages, and nobody knows", "", 1, []any{"a", said()}, "a", nil, "the reply does not say whether more pages follow, and MaxPages allows no more than 1"},
+		{"MaxPages, and nobody knows", "", 1, []any{"a", said()}, "a", nil, "the responses do not say whether more pages follow, and MaxPages allows at most 1"},
 		{"MaxPages is not reached", "", 3, []any{"a", said(), "b", said(), "", said()}, "a b", nil, ""},
-		{"the second page has the items of the first, and one of them again", "", 0, []any{"a b", said(), "a b a", said()}, "a b", nil, "it repeats an earlier page"},
+		{"the second page has the items of the first, and one of them again", "", 0, []any{"a b", said(), "a b a", said()}, "a b", nil, "the page repeats an earlier one"},
 		{"MaxPages, and the total has come", "", 1, []any{"a", said(total(1))}, "a", nil, ""},
 		{"a page announces at last", "", 0, []any{"a", said(), "b", said(hasMore(false))}, "a b", nil, ""},
 	} {
@@ -224,7 +224,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// Who wants no more gets no more, and nothing else is asked for.
+// If the caller stops, no further item is yielded and no further request is sent.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	for name, all := range map[string]func(paging.Collection[string]) func(func(string, error) bool){
@@ -246,7 +246,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// numbered answers with so many full pages of a collection that counts its pages, by number.
+// numbered returns the pages of a collection that gives its page_count, by number. All pages are full.
 func numbered(pages, size int, options ...func(*paging.Page)) func(url.Values) (string, paging.Page, error) {
 	return func(query url.Values) (string, paging.Page, error) {
 		n, _ := strconv.Atoi(cmp.Or(query.Get("page"), "1"))
@@ -265,7 +265,7 @@ func numbered(pages, size int, options ...func(*paging.Page)) func(url.Values) (
 	}
 }
 
-// on changes what page n says.
+// on changes the facts of page n.
 func on(n int, change func(*paging.Page)) func(*paging.Page) {
 	return func(p *paging.Page) {
 		if p.Index == n {
@@ -289,20 +289,20 @@ func TestAhead(t *testing.T) {
 		{"from the page that was asked for, of which the total does not speak", "page=3", 0, numbered(4, 1), "i3 i4", ""},
 		{"MaxPages", "", 2, numbered(3, 1), "i1 i2", "more pages follow than MaxPages allows"},
 		{"MaxPages is enough", "", 3, numbered(3, 1), "i1 i2 i3", ""},
-		{"another first page", "page=2", 0, numbered(3, 1, on(2, index(1))), "", "page 2 was asked for, and page 1 came"},
-		{"another page", "", 0, numbered(3, 1, on(2, index(3))), "i1", "page 2 was asked for, and page 3 came"},
+		{"another first page", "page=2", 0, numbered(3, 1, on(2, index(1))), "", "requested page 2, but got page 1"},
+		{"another page", "", 0, numbered(3, 1, on(2, index(3))), "i1", "requested page 2, but got page 3"},
 		{"another total", "", 0, numbered(3, 1, on(3, total(4))), "i1 i2", "3 items in 3 pages became 4 in 3"},
 		{"another page_count", "", 0, numbered(3, 1, on(2, count(4))), "i1", "3 items in 3 pages became 3 in 4"},
-		{"a page without total and page_count", "", 0, numbered(3, 1, on(2, total(paging.Unsaid)), on(2, count(paging.Unsaid))), "i1 i2 i3", ""},
-		{"the last page announces another", "", 0, numbered(2, 1, on(2, hasMore(true))), "i1 i2", "the last of 2 pages says that there are more"},
-		{"the total is not what came", "", 0, numbered(2, 1, total(3)), "i1 i2", "2 items came, and the collection has 3"},
-		{"empty pages", "", 0, numbered(5, 0), "", "3 pages in a row are empty, and page_count is 5"},
+		{"a page without total and page_count", "", 0, numbered(3, 1, on(2, total(paging.Unknown)), on(2, count(paging.Unknown))), "i1 i2 i3", ""},
+		{"the last page announces another", "", 0, numbered(2, 1, on(2, hasMore(true))), "i1 i2", "the last of 2 pages announces more"},
+		{"the total is not what came", "", 0, numbered(2, 1, total(3)), "i1 i2", "received 2 items, but the total is 3"},
+		{"empty pages", "", 0, numbered(5, 0), "", "3 pages in a row are empty, but page_count is 5"},
 		{"a page again", "", 0, func(url.Values) (string, paging.Page, error) { return "i1", said(count(1), index(1)), nil }, "i1", ""},
 		{"an outage of the first page", "", 0, pagesOf("", errOutage), "", "outage"},
 		{"no page_count: one by one", "", 0, pagesOf("a", said(index(1), next("/things?page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
 		{"no page_index: one by one", "", 0, pagesOf("a", said(count(2), next("/things?page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
 		{"one by one, and the total changes", "", 0, pagesOf("a", said(index(1), total(2), next("/things?page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items became 3"},
-		{"one by one, and more items than the total", "", 0, pagesOf("a", said(index(1), total(1), next("/things?page=2")), "b c", said(index(2), hasMore(false))), "a", "3 items came, and the collection has 1"},
+		{"one by one, and more items than the total", "", 0, pagesOf("a", said(index(1), total(1), next("/things?page=2")), "b c", said(index(2), hasMore(false))), "a", "received 3 items, but the total is 1"},
 		{"page_count of 0, and more are announced", "", 0, pagesOf("", said(index(1), count(0), next("/things?page=2")), "a", said(index(2), hasMore(false))), "a", ""},
 		{"page_count of 0", "", 0, pagesOf("", said(index(1), count(0))), "", ""},
 	} {
@@ -320,7 +320,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// A page that repeats an earlier one is refused also where pages are numbered.
+// A page that repeats an earlier one is also refused if pages are requested by number.
 func TestAheadRepeats(t *testing.T) {
 	t.Parallel()
 	r := &reader{answer: func(query url.Values) (string, paging.Page, error) {
@@ -329,10 +329,11 @@ func TestAheadRepeats(t *testing.T) {
 	}}
 	items, err := read(r.collection("", 0).Ahead(t.Context(), 2))
 	assert.Equal(t, "same", items)
-	require.ErrorContains(t, err, "it repeats an earlier page")
+	require.ErrorContains(t, err, "the page repeats an earlier one")
 }
 
-// At most n requests are under way, and never more than a thousand; n pages are fetched while the first is worked on.
+// At most n requests are under way, and never more than a thousand. While the caller works on the first page, n pages are
+// prefetched.
 func TestAheadIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ n, pages, most int }{{1, 10, 1}, {3, 10, 3}, {20, 10, 9}, {5000, 3000, 1000}} {
@@ -353,14 +354,14 @@ func TestAheadIsBounded(t *testing.T) {
 	}
 }
 
-// What goes wrong in a page that is fetched ahead ends the sequence where its items would stand. Nothing is left behind.
+// The error of a prefetched page ends the sequence at the place of its items. No goroutine stays behind.
 func TestAheadFails(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func() error{
 		"outage":   func() error { return errOutage },
 		"panicked": func() error { panic("in a transport") },
 	} {
-		synctest.Test(t, func(t *testing.T) { // which fails if a goroutine stays
+		synctest.Test(t, func(t *testing.T) { // fails if a goroutine stays behind
 			r := &reader{}
 			r.answer = func(query url.Values) (string, paging.Page, error) {
 				if query.Get("page") == "3" {

@@ -1,6 +1,7 @@
-// Package planning knows a list again, and tells people what a plan would change in it.
+// Package planning detects whether a list has changed since a plan was created, and describes to people what a plan would
+// change.
 //
-// It knows texts, ids and numbers. It must not know requests, the SDK's types, and how a plan is made or carried out.
+// It knows texts, ids and numbers. It must not know requests, the SDK's types, or how a plan is created or applied.
 //
 // Entry points: [Fingerprint] and [Summary.String].
 package planning
@@ -16,7 +17,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// Fingerprint knows a list again: the same texts under the same ids, in any order. of returns those of one entry.
+// Fingerprint returns a hash of the entries of a list. Two lists have the same fingerprint if they hold the same texts
+// under the same ids, in any order. of returns id and text of an entry.
 func Fingerprint[T any](entries []T, of func(*T) (id, text string)) string {
 	order := make([]*T, len(entries))
 	for i := range entries {
@@ -37,22 +39,22 @@ func Fingerprint[T any](entries []T, of func(*T) (id, text string)) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Summary is what a plan says of itself.
+// Summary has the facts of a plan that String prints.
 type Summary struct {
 	Type, Name, ListID string
 	Add                []string
-	Remove             int                // entries
-	Removed            func(i int) string // text of one of them
-	Keep, Peak         int                // entries that stay; the most entries on the way
+	Remove             int                // number of removed entries
+	Removed            func(i int) string // text of the i-th removed entry
+	Keep, Peak         int                // entries that stay; the largest number of entries on the way
 	Requests           int
 	Covering           int // added entries that cover removed ones
 	Uncovered          int // entries whose addresses are not covered for a moment
 }
 
-// shown bounds how many entries of a kind String lists.
+// shown is how many added and how many removed entries String lists.
 const shown = 20
 
-// String tells what would change, in some lines.
+// String describes in a few lines what would change.
 func (s *Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s list %s (%s): ", s.Type, redact.Line(s.Name), redact.Line(s.ListID))

@@ -15,8 +15,8 @@ type entry struct{ id, text string }
 
 func of(e *entry) (id, text string) { return e.id, e.text }
 
-// A fingerprint is that of the same texts under the same ids, in any order. Stored plans hold it, so it never changes:
-// the SHA-256 of lines of id, blank and text, in the order of the ids.
+// A fingerprint depends on texts and ids, but not on their order. Stored plans hold it, so it must never change: it is the
+// SHA-256 of lines of id, blank and text, sorted by id.
 func TestFingerprints(t *testing.T) {
 	t.Parallel()
 	list := []entry{{"b", "192.0.2.2"}, {"a", "192.0.2.3"}, {"a", "192.0.2.1"}}
@@ -33,7 +33,7 @@ func TestFingerprints(t *testing.T) {
 	assert.Equal(t, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", planning.Fingerprint(nil, of), "of nothing")
 }
 
-// A plan as people see it: numbers, what to know of them, and at most 20 entries of each kind.
+// A plan as people see it: numbers, remarks on them, and at most 20 added and 20 removed entries.
 func TestSummaries(t *testing.T) {
 	t.Parallel()
 	texts := func(n int) (all []string) {
