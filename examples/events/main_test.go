@@ -390,7 +390,7 @@ func TestRun(t *testing.T) {
 		"flag -filter: filters: at byte 13: no == or != in": {program.Misuse, []string{"-filter", "rule_id==abc,x"}},
 		`invalid value "yesterday" for flag -start`:         {program.Misuse, []string{"-start", "yesterday"}},
 		"is not after starttime":                            {program.Misuse, []string{"-since", "-1h"}},
-		`dimensions[1]: "" is no name`:                      {program.Misuse, []string{"-dimensions", "rule_id,"}},
+		`dimensions[1]: "" is not a valid name`:             {program.Misuse, []string{"-dimensions", "rule_id,"}},
 		`unexpected argument "today"`:                       {program.Misuse, []string{"today"}},
 		"-limit -1 is below 0":                              {program.Misuse, []string{"-limit", "-1"}},
 		"parquet goes to a file":                            {program.Misuse, []string{"-format", "parquet"}},

@@ -54,7 +54,8 @@ func hostOf(name string) string {
 	return name
 }
 
-// validHost reports whether DNS can resolve a host in canonical form. A name of invisible characters is empty in that form.
+// validHost reports whether a host in canonical form is an IP address or a valid host name. A name of invisible characters
+// is empty in that form.
 func validHost(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	if _, err := netip.ParseAddr(name); err == nil {

@@ -11,28 +11,28 @@ const (
 	longest  = 16 * time.Second       // between two permits, on average, however much is refused
 	recovery = 0.02                   // permits a second that one accepted purge adds
 
-	// An interval is drawn evenly from its average, a quarter less or more. More jitter costs two processes a part of
-	// their rate, less lets many of them meet again.
+	// Each interval is random: its average, up to a quarter less or more. More jitter lowers the rate of two processes; with
+	// less, many processes collide again and again.
 	leastJitter = 0.75
 
-	idle         = time.Minute     // without any purge, after which the interval halves
-	longestPause = 5 * time.Minute // however long the service asks for
+	idle         = time.Minute     // after this time without a purge, the interval halves
+	longestPause = 5 * time.Minute // caps the wait that the service asks for
 )
 
 // pace is the interval between permits. The limiter's lock guards it.
 type pace struct {
 	jitter   func() float64 // between 0 and 1; tests replace it
-	interval time.Duration  // between two permits, on average; 0 while nothing is refused
-	drawn    time.Duration  // the interval under way: the average with jitter
-	rate     *rate.Limiter  // spaces permits by it
+	interval time.Duration  // average between two permits; 0 while nothing is refused
+	drawn    time.Duration  // the current interval: the average with jitter
+	rate     *rate.Limiter  // enforces drawn
 	slowed   time.Time      // when the interval was doubled last
 	accepted time.Time      // when a purge was accepted last
-	refusing time.Time      // since when the service has accepted nothing; zero while it accepts
-	active   time.Time      // the last sign of a purge
+	refusing time.Time      // since when the service has accepted no purge; zero while it accepts
+	active   time.Time      // last activity of any purge
 }
 
-// pass takes a permit of the rate, or returns how long there is none. A permit is taken when it is used and never reserved
-// ahead: a caller that wakes late does not bring the next one closer to its own.
+// pass takes a token of the rate, or returns how long to wait for one. It never reserves a token ahead: if a caller woke
+// up late, the next one would follow it too closely.
 func (p *pace) pass(now time.Time) time.Duration {
 	reserved := p.rate.ReserveN(now, 1)
 	wait := reserved.DelayFrom(now)
@@ -42,7 +42,7 @@ func (p *pace) pass(now time.Time) time.Duration {
 	return wait
 }
 
-// setInterval sets the average interval, and draws the next one. Jitter keeps processes from meeting again and again.
+// setInterval sets the average interval and draws the next one. Jitter keeps processes from colliding again and again.
 func (p *pace) setInterval(now time.Time, average time.Duration) {
 	if p.interval = average; average <= shortest {
 		p.interval = 0
@@ -50,28 +50,28 @@ func (p *pace) setInterval(now time.Time, average time.Duration) {
 	if p.drawn = 0; p.interval > 0 {
 		p.drawn = time.Duration(float64(p.interval) * (leastJitter + 2*(1-leastJitter)*p.jitter()))
 	}
-	p.rate.SetLimitAt(now, rate.Every(p.drawn)) // of 0: no limit
+	p.rate.SetLimitAt(now, rate.Every(p.drawn)) // rate.Every(0) is no limit
 }
 
-// forgive shortens the interval after a time without any purge: trouble of yesterday does not slow today's purges down.
+// forgive shortens the interval after a time without purges, so that old refusals do not slow new purges down.
 func (p *pace) forgive(now time.Time) {
 	for unused := now.Sub(p.active); unused >= idle && p.interval > 0; unused -= idle {
 		p.setInterval(now, p.interval/2)
 	}
 }
 
-// Refusal is what follows when the service refuses a purge as too fast.
+// Refusal says how to react when the service refuses a purge as too fast.
 type Refusal struct {
-	Wait      time.Duration // until the purge may be sent again, at least
-	Everybody bool          // all purges wait as long: the limiter sees to that
-	Since     time.Time     // the service has accepted nothing since then, or the purge asked for its first permit then
+	Wait      time.Duration // shortest wait before the next attempt of the purge
+	Everybody bool          // the limiter makes all purges wait as long
+	Since     time.Time     // start of the refusals, or the purge's first request for a permit if that was later
 }
 
-// Refused notes that the service refused the request as too fast, and asked for a wait of after (0: it did not say). The
-// interval doubles, and nobody gets a permit during the wait.
+// Refused records that the service refused the request as too fast. after is the wait that the service asked for; 0 if it
+// did not say. The interval doubles, and the limiter grants no permit during the wait.
 //
-// If other purges were accepted since this one was refused last, the refusal is not about the pace: the status of "too
-// fast" is that of a fault, too. Then the purge alone waits, each time longer.
+// The status for "too fast" also means a fault. If the service accepted other purges since it last refused this one, the
+// refusal is not about the pace. Then only this purge waits, longer after each such refusal.
 func (p *Permit) Refused(after time.Duration) Refusal {
 	p.limiter.mu.Lock()
 	defer p.limiter.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *Limiter) refuse(p *Permit, now time.Time, after time.Duration) Refusal 
 	if l.refusing.IsZero() {
 		l.refusing = now
 	}
-	// A request that left before the interval was doubled says nothing about the present pace.
+	// A request that was sent before the last doubling says nothing about the current pace.
 	if !own && !p.granted.Before(l.slowed) {
 		l.slowed = now
 		l.setInterval(now, min(2*max(l.interval, shortest), longest))
@@ -103,7 +103,7 @@ func (l *Limiter) refuse(p *Permit, now time.Time, after time.Duration) Refusal 
 	return r
 }
 
-// Accepted notes that the service accepted the request.
+// Accepted records that the service accepted the request.
 func (p *Permit) Accepted() {
 	p.limiter.mu.Lock()
 	defer p.limiter.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *Limiter) accept(now time.Time) {
 	}
 }
 
-// rateOf is permits a second; 0 stands for no limit.
+// rateOf returns permits per second.
 func rateOf(interval time.Duration) float64 { return float64(time.Second) / float64(interval) }
 
 func intervalOf(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
@@ -130,7 +130,7 @@ func (l *Limiter) Refusing() bool {
 	return !l.refusing.IsZero()
 }
 
-// Pausing reports whether a pause is under way, in which no permit is given.
+// Pausing reports whether the limiter pauses: it grants no permit until the pause ends.
 func (l *Limiter) Pausing() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

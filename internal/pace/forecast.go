@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// LateError says that the permit would come after the deadline of the caller. It matches [context.DeadlineExceeded].
+// LateError means that the permit would come after the caller's deadline. It matches [context.DeadlineExceeded].
 type LateError struct {
-	Wait     time.Duration // until the permit, at least
-	Deadline time.Duration // until the deadline
+	Wait     time.Duration // shortest wait for the permit
+	Deadline time.Duration // time until the deadline
 	Refusing bool          // the service refuses purges as too fast
 }
 
-// Error says when the permit comes, and why so late.
+// Error says when the permit comes, and why it is late.
 func (e *LateError) Error() string {
-	text := fmt.Sprintf("the next purge permit comes in %v or later, and the deadline is in %v",
+	text := fmt.Sprintf("the next purge permit comes in %v or later, but the deadline is in %v",
 		e.Wait.Round(time.Millisecond), e.Deadline.Round(time.Millisecond))
 	if e.Refusing {
 		text += "; the service refuses purges as too fast"
@@ -27,16 +27,16 @@ func (e *LateError) Error() string {
 // Is matches [context.DeadlineExceeded].
 func (e *LateError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// RefusedError says that the service has refused all purges as too fast for as long as the caller waits for that.
+// RefusedError means that the service has refused all purges as too fast for longer than the caller's patience.
 type RefusedError struct{ After time.Duration }
 
-// Error says for how long.
+// Error says how long the service has refused all purges.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the service has refused all purges as too fast for %v", e.After)
 }
 
-// forecast tells for one caller of the queue after the other when its permit comes at the earliest: everybody in front
-// takes one, every request on the way arrives now, and all are accepted. The lock is held.
+// forecast returns a function whose n-th call gives the earliest time of the permit for the n-th caller in the queue. It
+// assumes the best case: every request on its way arrives now, and all are accepted. The lock is held.
 func (l *Limiter) forecast(now time.Time) (next func() time.Time) {
 	byPace, rate := latest(now.Add(l.waitByPace(now)), l.resume), 0.0
 	if l.interval > 0 {
@@ -64,8 +64,8 @@ func (l *Limiter) forecast(now time.Time) (next func() time.Time) {
 	}
 }
 
-// waitByPace is how long the interval allows no permit, at least: a purge on the way may be accepted, and the interval
-// drawn anew.
+// waitByPace returns the shortest possible wait for the end of the interval. If a purge on its way is accepted, the
+// interval becomes shorter and is drawn anew.
 func (l *Limiter) waitByPace(now time.Time) time.Duration {
 	if l.interval == 0 {
 		return 0
@@ -83,7 +83,8 @@ func (l *Limiter) waitByPace(now time.Time) time.Duration {
 	return min(wait, time.Duration(float64(wait)/float64(l.drawn)*leastJitter*float64(intervalOf(rate))))
 }
 
-// drop takes callers out of the queue who need not wait any longer, and lets the first one look again. The lock is held.
+// drop removes callers from the queue that cannot get a permit in time, and makes the first one try again. The lock is
+// held.
 func (l *Limiter) drop(now time.Time) {
 	next := l.forecast(now)
 	kept := l.queue[:0]

@@ -1,13 +1,13 @@
-// Package pace hands out permits for purges. The service takes two purge requests in any second for each customer, and
+// Package pace grants permits for purges. The service accepts two purge requests in any second for each customer, and
 // counts them when they arrive (service document, section 8).
 //
-// Two rules hold. A place bounds arrivals: there are two of them, and each is taken from the departure of a request until
-// [Hold] after its arrival. Of any three requests two share a place, so the later one leaves at least [Hold] after the
-// earlier one arrived, whatever happens on the way. The pace adapts: a refused purge doubles the interval between
-// permits, and accepted ones shorten it slowly, so that processes that know nothing of each other find their shares.
+// Two mechanisms keep this limit. Places bound arrivals: there are two, and a request occupies one from its departure until
+// [Hold] after its arrival. Of any three requests two use the same place. So the later one departs at least [Hold] after
+// the earlier one arrived, however long the network delays them. The pace adapts: a refused purge doubles the interval
+// between permits, and accepted ones shorten it slowly. So processes that do not know each other converge to fair shares.
 //
-// The package knows time and contexts. It may know nothing of HTTP, of addresses and of the SDK. Its entry points are
-// [New], [NewPace], [Limiter.Acquire] and [Permit].
+// The package knows time and contexts. It must not know HTTP, addresses or the SDK. Its entry points are [New], [NewPace],
+// [Limiter.Acquire] and [Permit].
 package pace
 
 import (
@@ -22,23 +22,23 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Hold is how long a place stays taken after its request has arrived: the second in which the service counts, and a
-// margin for clocks and timers.
+// Hold is how long a place stays occupied after its request has arrived. It is the second in which the service counts,
+// plus a margin for clocks and timers.
 const Hold = 1050 * time.Millisecond
 
 const places = 2 // service document, section 8
 
-// onTheWay marks a place whose request has not arrived yet. It is later than every time at which a place is free.
+// onTheWay marks a place whose request has not arrived yet. It is later than any time at which a place becomes free.
 var onTheWay = time.Unix(1<<40, 0)
 
-// Limiter hands out permits in the order in which callers came. Callers whose purge was refused come again, and get
-// every second permit while others wait. It is safe for concurrent use.
+// Limiter grants permits in the order of the calls. Purges that retry after a refusal get every second permit while others
+// wait. A Limiter is safe for concurrent use.
 type Limiter struct {
 	mu     sync.Mutex
 	queue  []*waiter
-	places []time.Time // when each of them is free; empty for a pace alone
+	places []time.Time // when each place becomes free; empty for NewPace
 	flying int         // permits that have not ended
-	resume time.Time   // no permit before this
+	resume time.Time   // no permit before this time
 	pace
 }
 
@@ -49,19 +49,19 @@ func New() *Limiter {
 	return l
 }
 
-// NewPace returns a limiter that does not bound arrivals, for use in front of another limiter. It waits for nothing until
-// a purge is refused.
+// NewPace returns a limiter that does not bound arrivals, for use in front of another limiter. It grants every permit at
+// once until a purge is refused.
 func NewPace() *Limiter {
 	return &Limiter{pace: pace{jitter: rand.Float64, rate: rate.NewLimiter(rate.Inf, 1)}}
 }
 
 // Caller is one purge. It acquires a permit for each of its attempts, one after the other.
 type Caller struct {
-	// Patience is how long the purge waits for a permit while the service accepts nothing.
+	// Patience is how long the purge waits for a permit while the service accepts no purge.
 	Patience time.Duration
 
-	since   time.Time // when it asked first
-	refused time.Time // when it was refused last; zero: never
+	since   time.Time // first request for a permit
+	refused time.Time // last refusal; zero: never refused
 	own     int       // refusals that were not about the pace
 }
 
@@ -70,8 +70,8 @@ type waiter struct {
 	*Caller
 
 	deadline time.Time     // zero: none
-	wake     chan struct{} // receives when something has changed for this caller
-	err      error         // why there is no permit
+	wake     chan struct{} // gets a value when the caller must check again
+	err      error         // set if the caller gets no permit
 }
 
 // Permit is the right to send one request.
@@ -83,18 +83,18 @@ type Permit struct {
 	ended   bool
 }
 
-// Acquire blocks until a request may be sent. It returns the error of ctx when ctx ends, and a [*LateError] as soon as it
-// knows that the permit comes after the deadline of ctx. If the service refuses all purges while the caller waits, for
-// longer than its patience, it returns a [*RefusedError]. The caller must end the permit with [Permit.End].
+// Acquire blocks until a request may be sent. When ctx ends, it returns the error of ctx. As soon as it knows that the
+// permit would come after the deadline of ctx, it returns a [*LateError]. If the service refuses all purges for longer
+// than the caller's patience, it returns a [*RefusedError]. The caller must end the permit with [Permit.End].
 func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	deadline, _ := ctx.Deadline() // a method of the user's, so under no lock
+	deadline, _ := ctx.Deadline() // user code, so no lock may be held
 	w := l.enter(deadline, c)
 	waits := true
 	defer func() {
-		if waits { // ctx has ended, or is the caller's own and panicked
+		if waits { // ctx has ended, or a method of the user's ctx panicked
 			l.leave(w)
 		}
 	}()
@@ -110,8 +110,8 @@ func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 	}
 }
 
-// enter puts a caller into the queue: a new one at its end, one that was refused behind the last of its kind and one new
-// caller. So purges that are refused again and again do not hold up the others, nor the others them.
+// enter inserts a caller into the queue. A new caller goes to the end. A refused one goes behind the last refused caller
+// and one new caller, so that both kinds take turns and neither starves the other.
 func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,14 +133,14 @@ func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	}
 	l.queue = slices.Insert(l.queue, at, w)
 	if at == len(l.queue)-1 && w.deadline.IsZero() && l.refusing.IsZero() {
-		l.wakeFirst() // nobody is late because of this one
+		l.wakeFirst() // this caller delays no other
 	} else {
 		l.drop(now)
 	}
 	return w
 }
 
-// leave takes a caller out who does not wait any longer; the next one moves up.
+// leave removes a caller that has stopped waiting, and wakes the first one.
 func (l *Limiter) leave(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,11 +150,11 @@ func (l *Limiter) leave(w *waiter) {
 	l.wakeFirst()
 }
 
-// untilWoken is a wait that only a signal ends: for an earlier caller, or for a request on the way.
+// untilWoken is a wait that only a signal ends: the wait for an earlier caller, or for a request on its way.
 const untilWoken = time.Duration(math.MaxInt64)
 
-// try returns a permit if it is the caller's turn and there is one. Otherwise it returns how long to wait for a change, or
-// why there will be no permit.
+// try returns a permit if the caller is first and a permit is available. Otherwise it returns how long to wait before the
+// next try, or the error if the caller gets no permit.
 func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,12 +168,12 @@ func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) 
 	if permit != nil {
 		l.queue[0] = nil
 		l.queue = l.queue[1:]
-		l.drop(now) // the next interval has been drawn
+		l.drop(now) // take has drawn a new interval, which changes the forecast
 	}
 	return permit, wait, nil
 }
 
-// take returns a permit, or how long there is none. The lock is held.
+// take returns a permit, or how long to wait for one. The lock is held.
 func (l *Limiter) take(c *Caller, now time.Time) (*Permit, time.Duration) {
 	place, free := l.nextPlace()
 	if free.Equal(onTheWay) {
@@ -194,7 +194,7 @@ func (l *Limiter) take(c *Caller, now time.Time) (*Permit, time.Duration) {
 	return &Permit{limiter: l, caller: c, place: place, granted: now}, 0
 }
 
-// nextPlace returns the place that is free first, and when that is; -1 if there are none.
+// nextPlace returns the place that becomes free first, and when. It returns -1 if the limiter has no places.
 func (l *Limiter) nextPlace() (place int, free time.Time) {
 	place = -1
 	for i, at := range l.places {
@@ -205,8 +205,8 @@ func (l *Limiter) nextPlace() (place int, free time.Time) {
 	return place, free
 }
 
-// End frees the permit's place. arrived is the latest moment at which the request may have reached the service, also in
-// the future; the zero time means that nothing was sent. A second call does nothing.
+// End frees the permit's place. arrived is the latest time at which the request may reach the service; it may be in the
+// future. The zero time means that nothing was sent. A second call does nothing.
 func (p *Permit) End(arrived time.Time) {
 	l := p.limiter
 	l.mu.Lock()
@@ -226,7 +226,7 @@ func (p *Permit) End(arrived time.Time) {
 	l.drop(time.Now())
 }
 
-// wakeFirst lets the first caller look again. The lock is held.
+// wakeFirst makes the first caller try again. The lock is held.
 func (l *Limiter) wakeFirst() {
 	if len(l.queue) > 0 {
 		l.queue[0].signal()
@@ -236,7 +236,7 @@ func (l *Limiter) wakeFirst() {
 func (w *waiter) signal() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it has not looked since the last signal
+	default: // it has not received the last signal yet
 	}
 }
 
@@ -257,7 +257,8 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// Ended is the error of a context whose Done is closed. It is never nil, also if that of a context of the user's is.
+// Ended returns the error of a context whose Done channel is closed. It is never nil, even if a user's context breaks its
+// contract and returns nil.
 func Ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

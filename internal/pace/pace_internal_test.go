@@ -14,14 +14,14 @@ import (
 
 const forever = untilWoken
 
-// step is one question to a limiter: at a time, is there a permit, and if not how long to wait for it.
+// step asks a limiter for a permit at a time, and expects the permit or how long to wait for it.
 type step struct {
 	at, wait time.Duration
-	end      time.Duration // when the request arrived; it is told at once. -1: it is on the way, -2: it was not sent
+	end      time.Duration // arrival of the request, reported at once. -1: on its way, -2: not sent
 }
 
-// Of three requests the first and the last are more than a second apart (service document, section 8): a place is free
-// again 1.05 s after the arrival of its request, however long the request took.
+// The first and the third of three requests are more than a second apart (service document, section 8). A place becomes
+// free 1.05 s after the arrival of its request, however long the request took.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	ms := time.Millisecond
@@ -61,13 +61,13 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// refusedAt lets the service refuse a request that left and was answered at these times.
+// refusedAt reports the refusal of a request with these times of departure and response.
 func refusedAt(l *Limiter, left, answered time.Time, after time.Duration) {
 	l.refuse(&Permit{limiter: l, caller: &Caller{}, place: -1, granted: left}, answered, after)
 }
 
-// A refusal doubles the average interval, from the service's 500 ms to at most 16 s; an accepted purge adds 0.02 a second
-// to the rate, until the limit does not bind any more.
+// A refusal doubles the average interval, from the service's 500 ms to at most 16 s. An accepted purge adds 0.02 permits
+// per second to the rate, until the interval is back at 500 ms.
 func TestThePaceAdapts(t *testing.T) {
 	t.Parallel()
 	l, now := New(), time.Now()
@@ -90,7 +90,7 @@ func TestThePaceAdapts(t *testing.T) {
 	}
 }
 
-// A refusal of a request that left before the interval was doubled says nothing new.
+// The refusal of a request that was sent before the last doubling does not double the interval again.
 func TestTwoRefusalsOfOnePace(t *testing.T) {
 	t.Parallel()
 	l, now := New(), time.Now()
@@ -103,8 +103,8 @@ func TestTwoRefusalsOfOnePace(t *testing.T) {
 	assert.Equal(t, 2*time.Second, l.interval)
 }
 
-// A purge that is refused again while others are accepted does not slow the others down. It alone waits, each time longer:
-// drawn between half of 0.5, 1, 2 to 16 s and all of it.
+// A purge that is refused again while others are accepted does not slow the others down. Only this purge waits, each time
+// longer: from half to all of 0.5, 1, 2 and up to 16 s, at random.
 func TestARefusalThatIsNotAboutThePace(t *testing.T) {
 	t.Parallel()
 	l, now := New(), time.Now()
@@ -131,7 +131,7 @@ func TestARefusalThatIsNotAboutThePace(t *testing.T) {
 	assert.Equal(t, time.Minute, r.Wait)
 }
 
-// Intervals are drawn between three quarters and five quarters of their average; a pause lasts at least one of them, and
+// An interval is random, between three quarters and five quarters of the average. A pause lasts at least one interval, and
 // as long as the service asks, up to 5 minutes.
 func TestIntervalsHaveJitter(t *testing.T) {
 	t.Parallel()
@@ -172,7 +172,7 @@ func TestThePauseStays(t *testing.T) {
 	assert.Equal(t, 8*time.Second, wait)
 }
 
-// The forecast: everybody in front takes a permit, what is on the way arrives now, and all are accepted.
+// The forecast assumes that requests on their way arrive now, and that all purges are accepted.
 func TestForecast(t *testing.T) {
 	t.Parallel()
 	now, ms := time.Now(), time.Millisecond
@@ -227,10 +227,10 @@ func TestForecast(t *testing.T) {
 	assert.Zero(t, NewPace().forecast(now)().Sub(now))
 }
 
-// patient is a caller that does not give up.
+// patient is a caller with unlimited patience.
 func patient() *Caller { return &Caller{Patience: time.Hour} }
 
-// acquire waits in a goroutine; it returns where the result comes.
+// acquire waits in a goroutine. It returns the channel for the result.
 func acquire(ctx context.Context, l *Limiter, c *Caller) chan any {
 	done := make(chan any, 1)
 	go func() {
@@ -244,12 +244,12 @@ func acquire(ctx context.Context, l *Limiter, c *Caller) chan any {
 	return done
 }
 
-// Callers are served in the order in which they came. Those that were refused before take every second permit, in the
-// order in which they were refused.
+// Callers get permits in the order of their calls. Those that were refused before get every second permit, in the order of
+// the refusals.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		arrive string // a letter is a new caller, an upper-case one was refused before
+		arrive string // lower case: a new caller; upper case: a caller that was refused before
 		served string
 	}{
 		{"abc", "abc"},
@@ -295,7 +295,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Who gives up leaves no hole, wherever it stands in the queue.
+// A caller whose context ends leaves no gap, wherever it is in the queue.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	for gone := range 3 {
@@ -329,12 +329,12 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// panicking is a context whose Done panics, as one of the user's own may.
+// panicking is a context whose Done panics, as a user's context may.
 type panicking struct{ context.Context }
 
 func (panicking) Done() <-chan struct{} { panic("boom") }
 
-// A caller whose own context panics holds up nobody behind.
+// A caller whose own context panics does not block those behind it.
 func TestAContextThatPanics(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestAContextThatPanics(t *testing.T) {
 	})
 }
 
-// A deadline before the forecast ends the wait at once, for the callers concerned alone.
+// A deadline before the forecast ends the wait at once, but only for that caller.
 func TestLateCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -384,7 +384,7 @@ func TestLateCallers(t *testing.T) {
 	})
 }
 
-// Any number of goroutines: never more than two permits at once, none is lost, nobody waits for ever.
+// With many goroutines there are never more than two permits at once, no permit is lost, and no caller waits forever.
 func TestManyCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -451,7 +451,7 @@ func TestIdleTimeRestoresThePace(t *testing.T) {
 	}
 }
 
-// A caller knows at once that the slow pace brings its permit too late, also behind others.
+// A caller learns at once that its permit will come too late at the slow pace, also behind other callers.
 func TestLateByThePace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -489,14 +489,14 @@ func TestLateByThePace(t *testing.T) {
 func TestWhyThereIsNoPermit(t *testing.T) {
 	t.Parallel()
 	late := &LateError{Wait: 1500*time.Millisecond + 1, Deadline: time.Second}
-	require.EqualError(t, late, "the next purge permit comes in 1.5s or later, and the deadline is in 1s")
+	require.EqualError(t, late, "the next purge permit comes in 1.5s or later, but the deadline is in 1s")
 	late.Refusing = true
-	require.EqualError(t, late, "the next purge permit comes in 1.5s or later, and the deadline is in 1s; the service refuses purges as too fast")
+	require.EqualError(t, late, "the next purge permit comes in 1.5s or later, but the deadline is in 1s; the service refuses purges as too fast")
 	require.NotErrorIs(t, late, context.Canceled)
 	require.EqualError(t, &RefusedError{time.Minute}, "the service has refused all purges as too fast for 1m0s")
 }
 
-// Patience ends after its time, not before: that time begins with the refusals or when the caller came, whichever is later.
+// Patience ends exactly after its time, which begins with the first refusal or the caller's arrival, whichever is later.
 func TestPatienceIsExact(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -519,7 +519,7 @@ func TestPatienceIsExact(t *testing.T) {
 	assert.Len(t, l.queue, 1, "the service accepts purges")
 }
 
-// Only a limiter that nobody uses forgives: not while somebody waits, nor while a purge is on the way.
+// The interval shrinks only while the limiter is idle: not while a caller waits, nor while a purge is on its way.
 func TestAUsedLimiterForgivesNothing(t *testing.T) {
 	t.Parallel()
 	other := &waiter{Caller: patient(), wake: make(chan struct{}, 1)}
@@ -542,7 +542,7 @@ func TestAUsedLimiterForgivesNothing(t *testing.T) {
 	}
 }
 
-// mute is a context that ends without an error, as one of the user's own may.
+// mute is a context that ends without an error, as a user's context may.
 type mute struct{ context.Context }
 
 func (mute) Err() error { return nil }
@@ -555,7 +555,7 @@ func TestEndedIsNeverNil(t *testing.T) {
 	require.ErrorIs(t, Ended(mute{ctx}), context.Canceled)
 }
 
-// A permit ends once, also one of a limiter that does not bound arrivals.
+// A permit ends only once, also that of a limiter that does not bound arrivals.
 func TestAPermitEndsOnce(t *testing.T) {
 	t.Parallel()
 	for _, l := range []*Limiter{New(), NewPace()} {
@@ -571,7 +571,7 @@ func TestAPermitEndsOnce(t *testing.T) {
 	}
 }
 
-// While the service accepts nothing, callers who wait give up when their patience ends, and not one after the other.
+// While the service accepts no purge, each waiting caller fails when its own patience ends, not one after the other.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -611,7 +611,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// slowContext takes its time to say when it ends.
+// slowContext has a Deadline method that takes a long time.
 type slowContext struct {
 	context.Context
 
@@ -623,7 +623,7 @@ func (c slowContext) Deadline() (time.Time, bool) {
 	return c.Context.Deadline()
 }
 
-// A context whose Deadline blocks holds up its own caller alone.
+// A context whose Deadline blocks delays only its own caller.
 func TestDeadlinesThatBlock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

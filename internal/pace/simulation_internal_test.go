@@ -12,18 +12,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// simulation is a number of processes that know nothing of each other and purge one after the other for one customer.
-// Every process has a Limiter of its own; the service refuses what is more than two in a second. Time is simulated.
+// simulation has several processes that do not know each other. Each one sends its purges one after the other, for the
+// same customer and with its own Limiter. The service refuses more than two in a second. Time is simulated.
 type simulation struct {
 	clients      int
-	purges       int           // of each client; 0: until the end
+	purges       int           // per process; 0: until the end
 	countRefused bool          // whether refused purges count against the limit too
-	until        time.Duration // 0: until all is purged
+	until        time.Duration // 0: until all purges are accepted
 }
 
 type simulated struct {
 	accepted, refused int
-	longest, all      time.Duration // of one purge, of everything
+	longest, all      time.Duration // longest single purge; total time
 	perClient         []int
 }
 
@@ -107,8 +107,8 @@ func quantiles[T interface{ ~int64 | ~float64 }](values []T) (median, most T) {
 	return values[len(values)/2], values[len(values)*99/100]
 }
 
-// Eight processes with 15 purges each, begun at the same moment, against a bare 503: nothing is lost, and the bounds hold
-// in each of 200 runs, whether refused purges count against the limit or not.
+// Eight processes start 15 purges each at the same moment; the service refuses with a bare 503. No purge is lost, and the
+// bounds hold in each of 200 runs, whether refused purges count against the limit or not.
 func TestSharesOfEightProcesses(t *testing.T) {
 	t.Parallel()
 	for _, counted := range []bool{true, false} {
@@ -122,8 +122,8 @@ func TestSharesOfEightProcesses(t *testing.T) {
 	}
 }
 
-// BenchmarkShares prints what processes that know nothing of each other reach together: 15 purges each, begun at the same
-// moment, in 200 runs; and purges a second in 900 s without an end.
+// BenchmarkShares prints the throughput of processes that do not know each other. In the first part, 200 runs, each process
+// starts 15 purges at the same moment. The second part is a continuous load over 900 s, in purges per second.
 func BenchmarkShares(b *testing.B) {
 	const runs = 200
 	for _, clients := range []int{1, 2, 4, 8, 16} {

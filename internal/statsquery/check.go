@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Report takes what is wrong with a parameter, as fmt.Sprintf does.
+// Report gets the parameter that is invalid, and the reason as a format with arguments.
 type Report func(field, format string, args ...any)
 
-// hits is the only metric; eventTimestamp comes with raw events even when it is not among the dimensions.
+// hits is the only metric. Raw events contain eventTimestamp even if it is not among the dimensions.
 const (
 	hits           = "hits"
 	eventTimestamp = "event_timestamp_ms"
 )
 
-// check states section 4.2, with what the family adds to it.
+// check applies the rules of section 4.2 and those of the family.
 func (f Family) check(q *Query, bad Report) {
 	checkNames(bad, "dimensions", q.Dimensions)
 	if f.top > 0 && len(q.Dimensions) == 0 {
-		bad("dimensions", "of a top-K have a default only by browser, clientip, country, ruleid and severity")
+		bad("dimensions", "must be set: only the categories browser, clientip, country, ruleid and severity have a default")
 	}
 	if f.aggregated {
 		checkNames(bad, "metrics", q.Metrics)
 		for i, m := range q.Metrics {
 			if m != hits {
-				bad(place("metrics", i), "%q is not hits, the only metric", m)
+				bad(place("metrics", i), "%q is not a metric; the only one is hits", m)
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func (f Family) check(q *Query, bad Report) {
 		asked := slices.Contains(q.Dimensions, s.Name) || slices.Contains(q.Metrics, s.Name) ||
 			!f.aggregated && s.Name == eventTimestamp
 		if !asked {
-			bad(place("sortby", i), "%q is not among the dimensions and metrics asked for", s.Name)
+			bad(place("sortby", i), "%q is not among the requested dimensions and metrics", s.Name)
 		}
 	}
 	if q.Limit < 0 {
@@ -59,14 +59,14 @@ func checkNames(bad Report, field string, names []string) {
 	for i, name := range names {
 		switch {
 		case name == "" || strings.ContainsAny(name, ", "):
-			bad(place(field, i), "%q is no name", name)
+			bad(place(field, i), "%q is not a valid name", name)
 		case slices.Contains(names[:i], name):
 			bad(place(field, i), "%q comes twice", name)
 		}
 	}
 }
 
-// checkSpan cuts the times to what is sent, whole seconds of UTC, and compares them.
+// checkSpan truncates the times to whole seconds of UTC, as they are sent, and compares them.
 func checkSpan(bad Report, q *Query) {
 	if q.Start.IsZero() {
 		bad("starttime", "is not set")
@@ -94,9 +94,9 @@ func (f Family) checkGranularity(bad Report, granularity string) {
 	case fiveMinutes, hour, day:
 	case "":
 		if f.granularity {
-			bad("granularity", "is required here")
+			bad("granularity", "must be set to 5minute, hour or day")
 		}
 	default:
-		bad("granularity", "%q is none of 5minute, hour and day", granularity)
+		bad("granularity", "%q is not 5minute, hour or day", granularity)
 	}
 }

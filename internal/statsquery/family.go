@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Family is what the families differ in.
+// Family has the properties in which the families of statistics differ.
 type Family struct {
 	Path    string // base path
-	NoLimit bool   // it takes no limit
+	NoLimit bool   // it has no parameter limit
 
-	aggregated  bool   // takes metrics
-	granularity bool   // requires one
-	top         int64  // rows at most; 0: no bound
-	dimension   string // default of a top-K; "": not known
+	aggregated  bool   // it has metrics
+	granularity bool   // it requires a granularity
+	top         int64  // largest number of rows; 0: no bound
+	dimension   string // default dimension of a top-K; "": unknown
 }
 
 // The families that have no categories.
@@ -49,9 +49,9 @@ func ShapingTopK(category string) (Family, bool) {
 	return Family{Path: "/stats/security/trafficshaping/topk/" + category, aggregated: true, top: 1000, dimension: dimension}, known
 }
 
-// Encode fills in the defaults of a top-K, cuts the times to whole seconds of UTC, and returns the query string. If a
-// parameter is invalid, Encode calls bad for each of them, with their names on the wire, and returns "". startTime is the
-// name of the parameter with the start.
+// Encode sets the defaults of a top-K, truncates the times to whole seconds of UTC, and returns the query string. If
+// parameters are invalid, Encode calls bad for each of them, with its name on the wire, and returns "". startTime is the
+// name of the parameter for the start.
 func (f Family) Encode(q *Query, startTime string, bad Report) string {
 	valid := true
 	f.setDefaults(q)
@@ -60,12 +60,12 @@ func (f Family) Encode(q *Query, startTime string, bad Report) string {
 		bad(field, format, args...)
 	})
 	if !valid {
-		return "" // not even the filter can be written
+		return "" // without encode, because an invalid filter has no text
 	}
 	return q.encode(startTime)
 }
 
-// setDefaults fills in what a top-K needs: the only metric, and the dimension of its category.
+// setDefaults sets the metric and the dimension of a top-K.
 func (f Family) setDefaults(q *Query) {
 	if f.top > 0 && len(q.Metrics) == 0 {
 		q.Metrics = []string{hits}
@@ -75,8 +75,8 @@ func (f Family) setDefaults(q *Query) {
 	}
 }
 
-// WithHeadroom returns the limit with which to ask for so many rows, and for those that are added in the meantime; but
-// never for more than a top-K has.
+// WithHeadroom returns the limit for a request that must return total rows, with a reserve for rows that are added
+// meanwhile. It is never more than a top-K has.
 func (f Family) WithHeadroom(total int64) int64 {
 	room := max(1000, total/100)
 	return min(total+min(room, math.MaxInt64-total), f.most())
@@ -85,11 +85,11 @@ func (f Family) WithHeadroom(total int64) int64 {
 // most is how many rows a response can have.
 func (f Family) most() int64 { return cmp.Or(f.top, math.MaxInt64) }
 
-// defaultLimit is how many rows a response has without a limit.
+// defaultLimit is the limit of the service if a request has none.
 const defaultLimit = 10
 
-// Complete reports whether no row is missing: there are as many as match, up to the limit, but never more than a top-K
-// gives. All rows are as many as match, and not as many as were asked for: then more may match than total says.
+// Complete reports whether no row is missing: got must reach total, or less if the limit or the size of a top-K is lower.
+// With all, got must also stay below the limit: if the response is full, more rows may match than total says.
 func (f Family) Complete(got, total, limit int64, all bool) bool {
 	want := total
 	if !all && !f.NoLimit {
@@ -106,13 +106,13 @@ const (
 	day         = "day"
 )
 
-// Finest returns the finest granularity for which the service has data of the whole span, by both accounts of section 8
-// (open point 13).
+// Finest returns the finest granularity for which the service has data of the whole span. It satisfies both statements of
+// section 8 (open point 13).
 func Finest(start, end, now time.Time) string {
 	if end.Before(start) {
 		start = end
 	}
-	now = now.UTC() // the days of another zone may have 25 hours
+	now = now.UTC() // in other zones a day may have 25 hours
 	switch {
 	case !start.Before(now.AddDate(0, 0, -7)):
 		return fiveMinutes

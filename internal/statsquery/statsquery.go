@@ -1,5 +1,5 @@
-// Package statsquery knows what the service document says of a statistics query (sections 4.2, 4.3, 7 and 8): which
-// parameters a family takes, how they are encoded, how many rows to ask for, and when a response has all of its rows.
+// Package statsquery has the rules of statistics queries (service document, sections 4.2, 4.3, 7 and 8). It knows which
+// parameters a family has, how they are encoded, how many rows to request, and when a response is complete.
 //
 // It must not know requests, responses, how a filter is written, or public types.
 //
@@ -25,7 +25,7 @@ type Query struct {
 	Granularity string
 	Filter      Filter // nil: no filter
 	SortBy      []Sort
-	Limit       int64 // 0: that of the service
+	Limit       int64 // 0: the default of the service
 }
 
 // Sort is one key of an order.
@@ -46,7 +46,7 @@ func (q Query) Clone() Query {
 	return q
 }
 
-// ID identifies a query of a service that [Family.Encode] has accepted, whatever its end is.
+// ID identifies a valid query of a service. It does not depend on the end. The query must come from [Family.Encode].
 func (q Query) ID(service string) string {
 	q.End = q.Start
 	sum := sha256.Sum256([]byte(service + "?" + q.encode("starttime")))
@@ -56,7 +56,7 @@ func (q Query) ID(service string) string {
 // timeLayout is the pattern of section 4.2. The service rejects a zone designator.
 const timeLayout = "2006-01-02T15:04:05"
 
-// encode returns the query string. startTime is the name of the parameter with the start.
+// encode returns the query string. startTime is the name of the parameter for the start.
 func (q Query) encode(startTime string) string {
 	values := url.Values{}
 	set := func(name, value string) {

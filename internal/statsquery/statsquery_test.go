@@ -14,7 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/statsquery"
 )
 
-// filter is an expression; "bad" is none.
+// filter is a filter expression; "bad" is invalid.
 type filter string
 
 func (f filter) Validate() error {
@@ -41,7 +41,7 @@ func aQuery() statsquery.Query {
 	return statsquery.Query{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: start, End: end, Granularity: "hour"}
 }
 
-// encode returns the query string, and what is wrong.
+// encode returns the query string and the reported problems.
 func encode(f statsquery.Family, q statsquery.Query) (text string, wrong []string) {
 	text = f.Encode(&q, "starttime", func(field, format string, args ...any) {
 		wrong = append(wrong, field+": "+fmt.Sprintf(format, args...))
@@ -85,7 +85,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// The start has the name that the dialect gives it, and the query then holds the times as they were sent.
+// The dialect chooses the parameter name of the start. After Encode, the query holds the times as they are sent.
 func TestEncodeChangesTheQuery(t *testing.T) {
 	t.Parallel()
 	q := statsquery.Query{Dimensions: []string{"a"}, Start: start, End: end.Add(time.Second - 1)}
@@ -94,7 +94,7 @@ func TestEncodeChangesTheQuery(t *testing.T) {
 	assert.Equal(t, end, q.End)
 }
 
-// Section 4.2 and 7: what the service would reject is reported with the name of the parameter, all of it at once.
+// Sections 4.2 and 7: each parameter that the service would reject is reported by name, all of them at once.
 func TestWhatIsInvalid(t *testing.T) {
 	t.Parallel()
 	year := func(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -107,26 +107,26 @@ func TestWhatIsInvalid(t *testing.T) {
 			"dimensions: is empty", "starttime: is not set", "endtime: is not set",
 		}},
 		"nothing of trends": {statsquery.ShapingTrends, func(q *statsquery.Query) { *q = statsquery.Query{Start: start, End: end} }, []string{
-			"dimensions: is empty", "metrics: is empty", "granularity: is required here",
+			"dimensions: is empty", "metrics: is empty", "granularity: must be set to 5minute, hour or day",
 		}},
 		"request trends need no granularity": {statsquery.RequestTrends, func(q *statsquery.Query) { q.Granularity = "" }, nil},
-		"WAF trends do":                      {statsquery.WAFTrends, func(q *statsquery.Query) { q.Granularity = "" }, []string{"granularity: is required here"}},
+		"WAF trends do":                      {statsquery.WAFTrends, func(q *statsquery.Query) { q.Granularity = "" }, []string{"granularity: must be set to 5minute, hour or day"}},
 		"another granularity": {statsquery.RequestTrends, func(q *statsquery.Query) { q.Granularity = "minute" }, []string{
-			`granularity: "minute" is none of 5minute, hour and day`,
+			`granularity: "minute" is not 5minute, hour or day`,
 		}},
 		"names that are none": {statsquery.WAFTrends, func(q *statsquery.Query) { q.Dimensions = []string{"", "a,b", "a b", "a"} }, []string{
-			`dimensions[0]: "" is no name`, `dimensions[1]: "a,b" is no name`, `dimensions[2]: "a b" is no name`,
+			`dimensions[0]: "" is not a valid name`, `dimensions[1]: "a,b" is not a valid name`, `dimensions[2]: "a b" is not a valid name`,
 		}},
 		"a name twice": {statsquery.WAFTrends, func(q *statsquery.Query) { q.Dimensions = []string{"a", "b", "a"} }, []string{`dimensions[2]: "a" comes twice`}},
 		"metrics": {statsquery.WAFTrends, func(q *statsquery.Query) { q.Metrics = []string{"hits", "bytes", "hits"} }, []string{
-			`metrics[2]: "hits" comes twice`, `metrics[1]: "bytes" is not hits, the only metric`,
+			`metrics[2]: "hits" comes twice`, `metrics[1]: "bytes" is not a metric; the only one is hits`,
 		}},
 		"metrics of trends": {statsquery.RequestTrends, func(q *statsquery.Query) { q.Metrics = nil }, []string{"metrics: is empty"}},
 		"metrics of a top-K": {topK(t, statsquery.WAFTopK, "country"), func(q *statsquery.Query) { q.Metrics = []string{"bytes"} }, []string{
-			`metrics[0]: "bytes" is not hits, the only metric`,
+			`metrics[0]: "bytes" is not a metric; the only one is hits`,
 		}},
 		"metrics of another top-K": {topK(t, statsquery.ShapingTopK, "country"), func(q *statsquery.Query) { q.Metrics = []string{"bytes"} }, []string{
-			`metrics[0]: "bytes" is not hits, the only metric`,
+			`metrics[0]: "bytes" is not a metric; the only one is hits`,
 		}},
 		"no start, and an end before the year 1": {statsquery.Events, func(q *statsquery.Query) { q.Start, q.End = time.Time{}, year(0) }, []string{
 			"starttime: is not set", "endtime: is in the year 0, which the service's format cannot express",
@@ -144,16 +144,16 @@ func TestWhatIsInvalid(t *testing.T) {
 		"an order": {statsquery.WAFTrends, func(q *statsquery.Query) {
 			q.SortBy = []statsquery.Sort{{Name: "hits"}, {Name: "a"}, {Name: "-a"}, {Name: "event_timestamp_ms"}}
 		}, []string{
-			`sortby[2]: "-a" is not among the dimensions and metrics asked for`, `sortby[3]: "event_timestamp_ms" is not among the dimensions and metrics asked for`,
+			`sortby[2]: "-a" is not among the requested dimensions and metrics`, `sortby[3]: "event_timestamp_ms" is not among the requested dimensions and metrics`,
 		}},
 		"an order of events": {statsquery.Events, func(q *statsquery.Query) {
 			q.Metrics, q.SortBy = nil, []statsquery.Sort{{Name: "event_timestamp_ms"}, {Name: "hits"}}
 		}, []string{
-			`sortby[1]: "hits" is not among the dimensions and metrics asked for`,
+			`sortby[1]: "hits" is not among the requested dimensions and metrics`,
 		}},
 		"a limit": {statsquery.WAFTrends, func(q *statsquery.Query) { q.Limit = -1 }, []string{"limit: -1 is below 0"}},
 		"a top-K whose dimension is not known": {topK(t, statsquery.WAFTopK, "requestpath"), func(q *statsquery.Query) { q.Dimensions, q.Metrics = nil, nil }, []string{
-			"dimensions: is empty", "dimensions: of a top-K have a default only by browser, clientip, country, ruleid and severity",
+			"dimensions: is empty", "dimensions: must be set: only the categories browser, clientip, country, ruleid and severity have a default",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestWhatIsInvalid(t *testing.T) {
 	}
 }
 
-// Section 4.3: the paths of the families, the categories, and the dimensions of those that the document names.
+// Section 4.3: the paths of the families, the categories, and the dimensions that the service document names for them.
 func TestFamilies(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "/stats/security/events", statsquery.Events.Path)
@@ -211,9 +211,9 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Section 8: a response has as many rows as match, up to the limit, which is 10 by default, and up to the size of a top-K:
-// 20 of the WAF, which takes no limit, and 1,000 of traffic shaping. All rows are as many as match, and fewer than asked
-// for.
+// Section 8: a response has all matching rows up to the limit, 10 by default, and up to the size of a top-K. That is 20 for
+// the WAF, which has no limit parameter, and 1,000 for traffic shaping. To prove all rows, there must be fewer than
+// requested.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	events, waf, shaping := statsquery.Events, topK(t, statsquery.WAFTopK, "browser"), topK(t, statsquery.ShapingTopK, "browser")
@@ -254,7 +254,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// All asks for 1,000 rows more than there were, or 1 % if that is more.
+// WithHeadroom adds 1,000 rows, or 1 % if that is more.
 func TestWithHeadroom(t *testing.T) {
 	t.Parallel()
 	for total, want := range map[int64]int64{
@@ -290,8 +290,7 @@ func TestFinest(t *testing.T) {
 	assert.Equal(t, "hour", statsquery.Finest(now.Add(-7*24*time.Hour-1), now, now))
 }
 
-// A query has the same id whatever its end, and another one when anything else differs. Stored cursors hold it, so it must
-// stay.
+// The id of a query depends on everything except its end. Stored cursors hold it, so it must not change.
 func TestID(t *testing.T) {
 	t.Parallel()
 	service := "https://api.example.com"
@@ -313,7 +312,7 @@ func TestID(t *testing.T) {
 	assert.NotEqual(t, want, id(func(*statsquery.Query) {}))
 }
 
-// A clone shares nothing that the caller may change.
+// A clone shares no memory that the caller may change.
 func TestClone(t *testing.T) {
 	t.Parallel()
 	q := aQuery()

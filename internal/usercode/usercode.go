@@ -1,10 +1,10 @@
-// Package usercode runs code of the user's inside the SDK: transports, limiters, log handlers, callbacks, methods of
-// contexts and of errors. In a goroutine of the user's, a panic or runtime.Goexit in it passes through to the user. In a
-// goroutine that the SDK started it becomes an error of the calls concerned: nobody could recover the panic, and nobody
-// would hear of the Goexit.
+// Package usercode runs user code inside the SDK: transports, limiters, log handlers, callbacks, methods of contexts and
+// errors. If user code panics or calls runtime.Goexit in the user's goroutine, that passes through to the user. In a
+// goroutine that the SDK started, it becomes an error of the affected calls. Otherwise the panic would end the process,
+// and the Goexit would leave callers waiting.
 //
-// The package knows functions and errors. It may know nothing of requests, of secrets and of what an error means to a
-// caller. Its entry points are [Run], [Panic], [ErrGoexit], [Caused], [NoContext] and [Turn].
+// The package knows functions and errors. It must not know requests, secrets, or what an error means to a caller. Its entry
+// points are [Run], [Panic], [ErrGoexit], [Caused], [NoContext] and [Turn].
 package usercode
 
 import (
@@ -23,32 +23,32 @@ var ErrGoexit = errors.New("a function given to the SDK called runtime.Goexit")
 // errPanic is the error of a panic whose value cannot be printed.
 var errPanic = errors.New("a function given to the SDK panicked with a value that cannot be printed")
 
-// Run calls f, and then done with its error. If f panics, done gets a [*Panic]; if f ends the goroutine, [ErrGoexit]. No
-// code of the user's may run in done, where nothing catches it; so done may ask nothing of an error of the user's.
+// Run calls f, and then done with its error. If f panics, done gets a [*Panic]; if f ends the goroutine, [ErrGoexit]. done
+// must not run user code, because nothing catches it there. So done must not call methods of an error that a user defined.
 func Run(f func() error, done func(error)) {
 	err := ErrGoexit
 	defer func() {
-		if recover() != nil { // the value of the panic panicked when it was printed
+		if recover() != nil { // printing the value of the panic panicked in turn
 			err = errPanic
 		}
 		done(err)
 	}()
 	defer func() {
 		if v := recover(); v != nil {
-			err = errPanic
+			err = errPanic // stays if printing v ends the goroutine
 			err = newPanic(v)
 		}
 	}()
 	err = f()
 }
 
-// Panic is a panic in code of the user's, as an error. It does not hold the value, which may hold anything.
+// Panic is a panic of user code as an error. It does not keep the panic value, which may contain secrets.
 type Panic struct {
 	text string
 	is   func(error) bool
 }
 
-// newPanic must be called by the function that recovered the value: there the stack still shows where it was.
+// newPanic must be called by the function that recovered the value, because its stack still shows where the panic was.
 func newPanic(value any) *Panic {
 	cause, _ := value.(error)
 	return &Panic{
@@ -57,17 +57,17 @@ func newPanic(value any) *Panic {
 	}
 }
 
-// Error returns the place of the panic and its value, in full: if it were clipped before the secrets are taken out of it,
-// it might end in a piece of one.
+// Error returns the place of the panic and its value in full. It must not be clipped before secrets are redacted, because
+// the end could then be a piece of a secret.
 func (p *Panic) Error() string { return p.text }
 
-// Is compares the value of the panic, if that is an error.
+// Is reports whether the panic value is an error that matches target.
 func (p *Panic) Is(target error) bool { return p.is(target) }
 
 // WithText returns the same panic with another text.
 func (p *Panic) WithText(text string) *Panic { return &Panic{text, p.is} }
 
-// Caused reports whether err is what [Run] makes of a panic or of an ended goroutine.
+// Caused reports whether err comes from [Run] because user code panicked or ended its goroutine.
 func Caused(err error) bool {
 	_, panicked := errors.AsType[*Panic](err)
 	return panicked || errors.Is(err, ErrGoexit) || errors.Is(err, errPanic)
@@ -100,15 +100,15 @@ func NoContext(ctx context.Context) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// Turn is a lock under which code of the user's runs. For a sync.Mutex a testing/synctest bubble lets no time pass, so a
-// callback that sleeps in a test of the user's would hang it. The zero value is of no use: see [NewTurn].
+// Turn is a lock under which user code may run. In a testing/synctest bubble, time stands still while a goroutine waits
+// for a sync.Mutex. So a callback that sleeps under a mutex would hang the user's test. Create a Turn with [NewTurn].
 type Turn chan struct{}
 
-// NewTurn returns a turn that nobody has.
+// NewTurn returns an unlocked Turn.
 func NewTurn() Turn { return make(Turn, 1) }
 
-// Lock waits for the turn.
+// Lock locks the Turn.
 func (t Turn) Lock() { t <- struct{}{} }
 
-// Unlock passes it on.
+// Unlock unlocks the Turn.
 func (t Turn) Unlock() { <-t }

@@ -31,7 +31,7 @@ type final struct{}
 
 func (*final) Error() string { runtime.Goexit(); return "" }
 
-// endOf runs f in a goroutine of its own, as it may end it.
+// endOf runs f in its own goroutine, because f may end it.
 func endOf(t *testing.T, f func() error) (err error) {
 	t.Helper()
 	calls := 0
@@ -52,7 +52,7 @@ func TestRun(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		f    func() error
-		text []string // parts of the error's; none: no error
+		text []string // parts of the error text; none: no error
 		is   error
 	}{
 		{"ends well", func() error { return nil }, nil, nil},
@@ -87,7 +87,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What reaches the user has another text, and still matches.
+// A panic with another text still matches its cause.
 func TestWithText(t *testing.T) {
 	t.Parallel()
 	var panicked *usercode.Panic
@@ -98,7 +98,7 @@ func TestWithText(t *testing.T) {
 	assert.Contains(t, panicked.Error(), "boom")
 }
 
-// One at a time, and in a bubble time passes while others wait.
+// A Turn excludes others, and in a synctest bubble time passes while they wait.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
