@@ -9,8 +9,8 @@ package address
 
 import "fmt"
 
-// Error reports what is wrong with an address or an id. An Error about the base URL shows no part of it: if the base URL
-// is misspelled, any part may hold a password.
+// Error reports what is wrong with an address or an id. An Error about the base URL shows no part of it: if the base
+// URL is misspelled, any part may hold a password.
 type Error struct {
 	Field  string // the parameter, member or placeholder that holds the address or the id
 	Reason string // what is wrong with it; may quote bytes of an address that the service sent

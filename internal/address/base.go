@@ -17,9 +17,10 @@ type Base struct {
 	customer     string
 }
 
-// Parse reads a base URL and appends the customer to its path as one escaped element. The scheme must be https; http is
-// allowed for a loopback host, and for every host if plainHTTP is true. Returns *Error if the base URL or the customer is
-// invalid, or if the base URL already ends in the customer or in /v1. The error shows no part of the base URL.
+// Parse reads a base URL and appends the customer to its path as one escaped element. The scheme must be https; http
+// is allowed for a loopback host, and for every host if plainHTTP is true. Returns *Error if the base URL or the
+// customer is invalid, or if the base URL already ends in the customer or in /v1. The error shows no part of the base
+// URL.
 func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -102,8 +103,8 @@ func checkParts(baseURL string, u *url.URL) error {
 // invalidBase takes no arguments for the reason, so that no part of the base URL can get into it.
 func invalidBase(reason string) *Error { return &Error{Field: "base URL", Reason: reason} }
 
-// URL returns the address of a request. path is relative to the base and already escaped; it is sent unchanged. Returns
-// the error of [url.PathUnescape] if path has a bad escape.
+// URL returns the address of a request. path is relative to the base and already escaped; it is sent unchanged.
+// Returns the error of [url.PathUnescape] if path has a bad escape.
 func (b *Base) URL(path, query string) (url.URL, error) {
 	escaped := b.path + path
 	plain, err := url.PathUnescape(escaped)
@@ -116,8 +117,9 @@ func (b *Base) Host() string { return b.host }
 // Path returns the whole escaped path of an address below the base. Errors and log records show it.
 func (b *Base) Path(below string) string { return b.path + below }
 
-// Key identifies the purge budget of this base, because the service counts per customer. Hosts that differ only in a dot
-// at the end are different origins but share a key. If they are the same host, two budgets would send too many purges.
+// Key identifies the purge budget of this base, because the service counts per customer. Hosts that differ only in a
+// dot at the end are different origins but share a key. If they are the same host, two budgets would send too many
+// purges.
 func (b *Base) Key() string {
 	u := url.URL{Host: b.host}
 	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()

@@ -10,7 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Requests go to {base_url}/<customer_name>/v1. The path of the base URL stays, and the customer is one escaped element.
+// Requests go to {base_url}/<customer_name>/v1. The path of the base URL stays, and the customer is one escaped
+// element.
 func TestWhereRequestsGo(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ baseURL, customer, want string }{
@@ -51,8 +52,8 @@ func TestPlainHTTP(t *testing.T) {
 	}
 }
 
-// Each mistake in a base URL has its own reason. The reason shows no part of the base URL: if it is misspelled, any part
-// may hold the password.
+// Each mistake in a base URL has its own reason. The reason shows no part of the base URL: if it is misspelled, any
+// part may hold the password.
 func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 	t.Parallel()
 	const (

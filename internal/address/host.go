@@ -14,8 +14,8 @@ import (
 )
 
 // A host has many spellings: letter case, a dot at the end, IDN, the forms of an IPv6 address, leading zeros of a port.
-// This file brings them into a canonical form, so that origins can be compared and clients of one service share its purge
-// budget.
+// This file brings them into a canonical form, so that origins can be compared and clients of one service share its
+// purge budget.
 
 // originOf returns scheme and host in canonical form, without the scheme's default port.
 func originOf(u *url.URL) url.URL {
@@ -54,8 +54,8 @@ func hostOf(name string) string {
 	return name
 }
 
-// validHost reports whether a host in canonical form is an IP address or a valid host name. A name of invisible characters
-// is empty in that form.
+// validHost reports whether a host in canonical form is an IP address or a valid host name. A name of invisible
+// characters is empty in that form.
 func validHost(host string) bool {
 	name := (&url.URL{Host: host}).Hostname()
 	if _, err := netip.ParseAddr(name); err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// All spellings of a host share one purge budget. The origin is what net/http dials, so it keeps a dot at the end and the
-// letter case of a zone.
+// All spellings of a host share one purge budget. The origin is what net/http dials, so it keeps a dot at the end and
+// the letter case of a zone.
 func TestSpellingsOfAHost(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -7,8 +7,9 @@ import (
 )
 
 // Resolve reads an address that the service sent or a user wrote, and returns its path and query relative to the base.
-// Addresses are relative to the base (open point 29). Resolve also accepts a path that begins with the path of the base,
-// and an absolute address of the same origin below that path. Returns *Error for all others; it may quote the address.
+// Addresses are relative to the base (open point 29). Resolve also accepts a path that begins with the path of the
+// base, and an absolute address of the same origin below that path. Returns *Error for all others; it may quote the
+// address.
 //
 // [url.URL.Parse] does not fit: it would drop the path of the base, or follow the address to another origin.
 func (b *Base) Resolve(field, address string) (path, query string, err error) {

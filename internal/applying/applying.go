@@ -1,9 +1,10 @@
 // Package applying applies sorted changes to a list. It removes an entry only after there is proof of the addition that
-// covers it. Proof is a response that shows the added entries or names a task, or the list itself. If a response is lost,
-// it reads the list to find out whether the addition took effect. At the end it checks that the list is as expected.
+// covers it. Proof is a response that shows the added entries or names a task, or the list itself. If a response is
+// lost, it reads the list to find out whether the addition took effect. At the end it checks that the list is as
+// expected.
 //
-// It knows steps, texts of entries, and ids of entries and tasks. It must not know HTTP, plans, the format of a response or
-// of a task, or what an error means. The functions of a [Changes] know that.
+// It knows steps, texts of entries, and ids of entries and tasks. It must not know HTTP, plans, the format of a
+// response or of a task, or what an error means. The functions of a [Changes] know that.
 //
 // Entry points: [Changes.Do], [List] and [Added].
 package applying
@@ -24,8 +25,8 @@ type List interface {
 	Read(ctx context.Context) (ipset.Meanings, int, error)
 	// Add adds entries in one call.
 	Add(ctx context.Context, texts []string) (Added, error)
-	// Remove removes the entry with this id. It returns the id of the task, "" if there is none. If the entry is already
-	// gone, it returns no error.
+	// Remove removes the entry with this id. It returns the id of the task, "" if there is none. If the entry is
+	// already gone, it returns no error.
 	Remove(ctx context.Context, id string) (task string, err error)
 	// Await waits for all tasks. The first failed task ends the wait. waited is the duration of the earlier waits.
 	Await(ctx context.Context, tasks []string, waited time.Duration) error

@@ -21,8 +21,8 @@ type addition struct {
 // maxAttempts is how often a part is sent at most.
 const maxAttempts = 3
 
-// add adds one part. If the outcome is unknown, it reads the list to find out. With Wait it first sends the part once more
-// to get its task, because the list may show an entry that is not in effect (open point 26).
+// add adds one part. If the outcome is unknown, it reads the list to find out. With Wait it first sends the part once
+// more to get its task, because the list may show an entry that is not in effect (open point 26).
 func (r *run) add(ctx context.Context, texts []string) error {
 	for attempt := 1; ; attempt++ {
 		response, err := r.List.Add(ctx, texts)
@@ -56,8 +56,8 @@ func (r *run) add(ctx context.Context, texts []string) error {
 	}
 }
 
-// accepted records what a response proves. A response that neither names a task nor shows the entries proves nothing: it
-// may come from a proxy.
+// accepted records what a response proves. A response that neither names a task nor shows the entries proves nothing:
+// it may come from a proxy.
 func (r *run) accepted(added addition) error {
 	switch {
 	case added.response.Task != "":

@@ -80,8 +80,8 @@ func TestCountries(t *testing.T) {
 	}
 }
 
-// Aggregate covers exactly the same addresses with the fewest ranges. The test compares it with a bitmap of 256 addresses
-// of each family.
+// Aggregate covers exactly the same addresses with the fewest ranges. The test compares it with a bitmap of 256
+// addresses of each family.
 func FuzzAggregate(f *testing.F) {
 	f.Add([]byte{0, 32, 1, 32, 2, 31, 128, 25, 0, 24}, false)
 	f.Add([]byte{7, 30, 5, 29, 255, 32}, true)
@@ -118,8 +118,8 @@ func FuzzAggregate(f *testing.F) {
 	})
 }
 
-// Parse accepts what net/netip or the table of countries accepts, and nothing else. The meaning covers the address of the
-// text, and parsing the meaning's text gives the same meaning.
+// Parse accepts what net/netip or the table of countries accepts, and nothing else. The meaning covers the address of
+// the text, and parsing the meaning's text gives the same meaning.
 func FuzzEntry(f *testing.F) {
 	for _, seed := range []string{
 		"192.0.2.1", "192.0.2.7/24", "2001:db8::1", "2001:db8::/32", "::ffff:192.0.2.1", "::ffff:192.0.2.1/120", "::ffff:192.0.2.1/95", "::/0", "fe80::1%eth0",

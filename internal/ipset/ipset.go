@@ -1,5 +1,6 @@
-// Package ipset reads the entries of a network list: addresses, address ranges and country codes. It parses a text into an
-// [Entry] whose [Meaning] can be compared, so that 192.0.2.1 and 192.0.2.1/32 are equal. A [Set] is a set of addresses.
+// Package ipset reads the entries of a network list: addresses, address ranges and country codes. It parses a text into
+// an [Entry] whose [Meaning] can be compared, so that 192.0.2.1 and 192.0.2.1/32 are equal. A [Set] is a set of
+// addresses.
 //
 // The package knows addresses and country codes. It must not know lists, plans, HTTP or the SDK. Its errors say what is
 // wrong with a text, not where the text came from. Its entry points are [Parse], [Read], [Aggregate] and [NewSet].
@@ -22,8 +23,8 @@ type Entry struct {
 
 // Meaning is the canonical form of an entry. Compare it with ==.
 type Meaning struct {
-	// Prefix is set if the entry is an address or a range. It is masked, and IPv4 in IPv6 is written as IPv4. An address is
-	// a prefix of full length.
+	// Prefix is set if the entry is an address or a range. It is masked, and IPv4 in IPv6 is written as IPv4. An
+	// address is a prefix of full length.
 	Prefix netip.Prefix
 	// Name is set otherwise: the country in upper case, or the text itself if it is neither.
 	Name string
@@ -69,8 +70,8 @@ func HoldsMappedIPv4(p netip.Prefix) bool {
 // withdrawn are codes of former countries (ISO 3166-3), which the library still accepts as countries.
 const withdrawn = "AN CS NT SU YU"
 
-// isCountry reports whether a code in upper case is assigned in ISO 3166-1 alpha-2. The library also accepts private codes
-// and reserved ones; the latter have no UN M.49 number.
+// isCountry reports whether a code in upper case is assigned in ISO 3166-1 alpha-2. The library also accepts private
+// codes and reserved ones; the latter have no UN M.49 number.
 func isCountry(code string) bool {
 	region, err := language.ParseRegion(code)
 	return err == nil && region.IsCountry() && region.String() == code && region.Canonicalize() == region &&
@@ -86,8 +87,8 @@ func Read(text string) Entry {
 	return e
 }
 
-// Opaque returns an entry whose meaning is its own text. A service may hold texts that [Parse] does not accept, such as XK
-// for Kosovo, EU, or an unusual spelling of an address. The letter case of a two-letter code is ignored.
+// Opaque returns an entry whose meaning is its own text. A service may hold texts that [Parse] does not accept, such as
+// XK for Kosovo, EU, or an unusual spelling of an address. The letter case of a two-letter code is ignored.
 func Opaque(text string) Entry {
 	if len(text) == len("XK") {
 		text = strings.ToUpper(text)

@@ -45,8 +45,8 @@ func Unique(entries []Entry) []Entry {
 	return kept
 }
 
-// Same reports whether texts and entries have the same meanings, equally often and in any order. entry returns the Entry
-// of an element.
+// Same reports whether texts and entries have the same meanings, equally often and in any order. entry returns the
+// Entry of an element.
 func Same[T any](texts []string, entries []T, entry func(*T) Entry) bool {
 	if len(texts) != len(entries) {
 		return false

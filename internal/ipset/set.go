@@ -7,8 +7,8 @@ import (
 	"go4.org/netipx"
 )
 
-// Set is an immutable set of addresses, stored as sorted ranges that neither overlap nor touch. [NewSet] creates it. The
-// zero value is empty.
+// Set is an immutable set of addresses, stored as sorted ranges that neither overlap nor touch. [NewSet] creates it.
+// The zero value is empty.
 type Set struct{ ranges []netipx.IPRange }
 
 // NewSet returns the set of all addresses in the prefixes. It ignores invalid prefixes, such as that of a country.
@@ -38,8 +38,8 @@ func setOf[T any](all []T, prefix func(T) netip.Prefix) Set {
 	return Set{merged}
 }
 
-// beyond reports whether a range that starts at from neither overlaps nor touches one that ends at to. IPv4 sorts before
-// IPv6, and Next of the last IPv4 address is invalid, so the two families never touch.
+// beyond reports whether a range that starts at from neither overlaps nor touches one that ends at to. IPv4 sorts
+// before IPv6, and Next of the last IPv4 address is invalid, so the two families never touch.
 func beyond(to, from netip.Addr) bool {
 	return to.Less(from) && to.Next() != from
 }

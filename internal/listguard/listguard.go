@@ -1,5 +1,6 @@
-// Package listguard limits how much of a list may change at once. It bounds the number of removed entries, the number of
-// added entries, and the width of an added range. It knows entries as texts. It must not know lists, plans or requests.
+// Package listguard limits how much of a list may change at once. It bounds the number of removed entries, the number
+// of added entries, and the width of an added range. It knows entries as texts. It must not know lists, plans or
+// requests.
 //
 // Entry points: [Removals], [Share], [AllowRemovals], [Additions.Refused] and [Places].
 package listguard
@@ -26,8 +27,8 @@ const (
 	Default = "default"
 )
 
-// The default limit allows a fifth of the entries. A fifth of a small list may be less than one entry, so there the limit
-// is a few entries. It is never more than half of them, because an empty feed must not empty a list.
+// The default limit allows a fifth of the entries. A fifth of a small list may be less than one entry, so there the
+// limit is a few entries. It is never more than half of them, because an empty feed must not empty a list.
 const (
 	defaultShare = 5
 	defaultFew   = 3
@@ -70,8 +71,8 @@ func Share(share float64) string {
 	return strconv.FormatFloat(percent, 'f', -1, 64) + "%"
 }
 
-// AllowRemovals returns two limits that allow removing n of size entries: n itself, and the smallest sufficient share in
-// steps of 0.01 %.
+// AllowRemovals returns two limits that allow removing n of size entries: n itself, and the smallest sufficient share
+// in steps of 0.01 %.
 func AllowRemovals(n, size int) (number, share string) {
 	const steps = 10_000
 	return strconv.Itoa(n), Share(float64((n*steps+size-1)/size) / steps)
@@ -87,8 +88,8 @@ type Additions struct {
 	WidestIPv6 int
 }
 
-// Refused yields each violation of the limits as the name of the option and a reason. placeOf returns where an added entry
-// comes from.
+// Refused yields each violation of the limits as the name of the option and a reason. placeOf returns where an added
+// entry comes from.
 func (a Additions) Refused(added []string, placeOf func(i int) string) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
 		nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(added[i]), placeOf(i)) }
@@ -106,8 +107,8 @@ func (a Additions) Refused(added []string, placeOf func(i int) string) iter.Seq2
 	}
 }
 
-// tooWide yields the limits that a range exceeds. An IPv6 range that contains the IPv6 form of every IPv4 address counts
-// as 0.0.0.0/0, because a service may match IPv4 clients in that form.
+// tooWide yields the limits that a range exceeds. An IPv6 range that contains the IPv6 form of every IPv4 address
+// counts as 0.0.0.0/0, because a service may match IPv4 clients in that form.
 func (a Additions) tooWide(added netip.Prefix) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
 		switch {
@@ -130,8 +131,8 @@ func (a Additions) tooWide(added netip.Prefix) iter.Seq2[string, string] {
 	}
 }
 
-// toAllow says how to set an option so that it allows this prefix length. It writes AnyWidth for 0, which would mean the
-// default.
+// toAllow says how to set an option so that it allows this prefix length. It writes AnyWidth for 0, which would mean
+// the default.
 func toAllow(option string, bits int) string {
 	if bits == 0 {
 		bits = AnyWidth
@@ -139,8 +140,8 @@ func toAllow(option string, bits int) string {
 	return fmt.Sprintf("set %s to %d to allow it", option, bits)
 }
 
-// Places returns a function that names the place of the i-th addition among the desired entries. An addition that is not
-// among them was merged from several.
+// Places returns a function that names the place of the i-th addition among the desired entries. An addition that is
+// not among them was merged from several.
 func Places(add, desired []string) func(i int) string {
 	places := sync.OnceValue(func() map[ipset.Meaning]int { // lazy, because only an error needs it
 		places := make(map[ipset.Meaning]int, len(desired))

@@ -30,9 +30,9 @@ var membersOf = [...][]string{
 	EntryInfo: {"network_list_uri", "type"},
 }
 
-// Foreign returns a member which proves that an object is of another kind; "" if the object may be of this kind. An object
-// is of another kind if it has a member of other kinds only, and no member of this kind only. Members that the service
-// document does not name prove nothing.
+// Foreign returns a member which proves that an object is of another kind; "" if the object may be of this kind. An
+// object is of another kind if it has a member of other kinds only, and no member of this kind only. Members that the
+// service document does not name prove nothing.
 func Foreign(kind Kind, object []byte) string {
 	foreign := ""
 	for text := range wire.Members(object) {

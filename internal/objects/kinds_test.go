@@ -8,8 +8,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/objects"
 )
 
-// An object is of another kind if it has a member of other kinds only, and none of its own kind only. (Service document,
-// sections 2.1 and 2.6.)
+// An object is of another kind if it has a member of other kinds only, and none of its own kind only. (Service
+// document, sections 2.1 and 2.6.)
 func TestForeignObjects(t *testing.T) {
 	t.Parallel()
 	all := map[objects.Kind]string{objects.Task: "task", objects.List: "list", objects.Entry: "entry", objects.EntryInfo: "info"}

@@ -1,6 +1,6 @@
-// Package objects recognizes what a JSON object of the service is. encoding/json decodes any object into any struct, so it
-// cannot tell. Package objects reads whether further pages follow, in all spellings. It detects an object of another kind
-// than requested. And it finds out whether the response to a change is a task.
+// Package objects recognizes what a JSON object of the service is. encoding/json decodes any object into any struct, so
+// it cannot tell. Package objects reads whether further pages follow, in all spellings. It detects an object of another
+// kind than requested. And it finds out whether the response to a change is a task.
 //
 // It knows members and their names (sections 2.1 and 2.6 of the service document). It must not know requests, the SDK's
 // types and errors, or the content of an item.
@@ -16,8 +16,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Page is the envelope of a page in JSON. Create it with [NewPage] before decoding. Decode a bare array into Items. Items
-// are pointers, so that null differs from an empty item.
+// Page is the envelope of a page in JSON. Create it with [NewPage] before decoding. Decode a bare array into Items.
+// Items are pointers, so that null differs from an empty item.
 type Page[T any] struct {
 	URI       string  `json:"uri"`
 	Items     []*T    `json:"items"`
@@ -35,8 +35,8 @@ type Page[T any] struct {
 // noAddress marks a missing next_uri. No collection has this address.
 const noAddress = "\x00"
 
-// NewPage returns a page to decode into. Its values show which members are missing, because decoding leaves those fields
-// alone. A next_uri of null, as on the last page, sets the pointer to nil.
+// NewPage returns a page to decode into. Its values show which members are missing, because decoding leaves those
+// fields alone. A next_uri of null, as on the last page, sets the pointer to nil.
 func NewPage[T any]() *Page[T] {
 	p := &Page[T]{Total: paging.Unknown, PageCount: paging.Unknown, next: noAddress}
 	p.NextURI = &p.next
@@ -76,8 +76,8 @@ func (p *Page[T]) Facts(query string) Facts {
 	return f
 }
 
-// more reports whether further pages exist, and whether the response says so. has_more has priority. A total has priority
-// over a next_uri of null, because it is more exact.
+// more reports whether further pages exist, and whether the response says so. has_more has priority. A total has
+// priority over a next_uri of null, because it is more exact.
 func more(p *paging.Page, query string, hasNext bool) (announces, more bool) {
 	number := 0           // of this page
 	if p.HasMore == nil { // otherwise parsing the query would be wasted
@@ -102,9 +102,9 @@ func more(p *paging.Page, query string, hasNext bool) (announces, more bool) {
 // pageMembers are the members of a page. The first two hold its items.
 var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "page_count", "page_index", "prev_uri", "next_uri"}
 
-// Problem returns why an object is not a page or is ambiguous; "" if it is fine. For example, if a member comes twice, in
-// any letter case, decoding keeps the last one, and the items of the first would be lost. Some services write null for an
-// empty list of items: such an object is a page if it has another member of a page.
+// Problem returns why an object is not a page or is ambiguous; "" if it is fine. For example, if a member comes twice,
+// in any letter case, decoding keeps the last one, and the items of the first would be lost. Some services write null
+// for an empty list of items: such an object is a page if it has another member of a page.
 func (p *Page[T]) Problem(object []byte) string {
 	var has [len(pageMembers)]bool
 	holdsItems := false

@@ -11,8 +11,8 @@ const (
 	longest  = 16 * time.Second       // between two permits, on average, however much is refused
 	recovery = 0.02                   // permits a second that one accepted purge adds
 
-	// Each interval is random: its average, up to a quarter less or more. More jitter lowers the rate of two processes; with
-	// less, many processes collide again and again.
+	// Each interval is random: its average, up to a quarter less or more. More jitter lowers the rate of two processes;
+	// with less, many processes collide again and again.
 	leastJitter = 0.75
 
 	idle         = time.Minute     // after this time without a purge, the interval halves
@@ -31,8 +31,8 @@ type pace struct {
 	active   time.Time      // last activity of any purge
 }
 
-// pass takes a token of the rate, or returns how long to wait for one. It never reserves a token ahead: if a caller woke
-// up late, the next one would follow it too closely.
+// pass takes a token of the rate, or returns how long to wait for one. It never reserves a token ahead: if a caller
+// woke up late, the next one would follow it too closely.
 func (p *pace) pass(now time.Time) time.Duration {
 	reserved := p.rate.ReserveN(now, 1)
 	wait := reserved.DelayFrom(now)
@@ -67,11 +67,11 @@ type Refusal struct {
 	Since     time.Time     // start of the refusals, or the purge's first request for a permit if that was later
 }
 
-// Refused records that the service refused the request as too fast. after is the wait that the service asked for; 0 if it
-// did not say. The interval doubles, and the limiter grants no permit during the wait.
+// Refused records that the service refused the request as too fast. after is the wait that the service asked for; 0 if
+// it did not say. The interval doubles, and the limiter grants no permit during the wait.
 //
-// The status for "too fast" also means a fault. If the service accepted other purges since it last refused this one, the
-// refusal is not about the pace. Then only this purge waits, longer after each such refusal.
+// The status for "too fast" also means a fault. If the service accepted other purges since it last refused this one,
+// the refusal is not about the pace. Then only this purge waits, longer after each such refusal.
 func (p *Permit) Refused(after time.Duration) Refusal {
 	p.limiter.mu.Lock()
 	defer p.limiter.mu.Unlock()

@@ -35,8 +35,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the service has refused all purges as too fast for %v", e.After)
 }
 
-// forecast returns a function whose n-th call gives the earliest time of the permit for the n-th caller in the queue. It
-// assumes the best case: every request on its way arrives now, and all are accepted. The lock is held.
+// forecast returns a function whose n-th call gives the earliest time of the permit for the n-th caller in the queue.
+// It assumes the best case: every request on its way arrives now, and all are accepted. The lock is held.
 func (l *Limiter) forecast(now time.Time) (next func() time.Time) {
 	byPace, rate := latest(now.Add(l.waitByPace(now)), l.resume), 0.0
 	if l.interval > 0 {

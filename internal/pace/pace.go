@@ -1,13 +1,14 @@
 // Package pace grants permits for purges. The service accepts two purge requests in any second for each customer, and
 // counts them when they arrive (service document, section 8).
 //
-// Two mechanisms keep this limit. Places bound arrivals: there are two, and a request occupies one from its departure until
-// [Hold] after its arrival. Of any three requests two use the same place. So the later one departs at least [Hold] after
-// the earlier one arrived, however long the network delays them. The pace adapts: a refused purge doubles the interval
-// between permits, and accepted ones shorten it slowly. So processes that do not know each other converge to fair shares.
+// Two mechanisms keep this limit. Places bound arrivals: there are two, and a request occupies one from its departure
+// until [Hold] after its arrival. Of any three requests two use the same place. So the later one departs at least
+// [Hold] after the earlier one arrived, however long the network delays them. The pace adapts: a refused purge doubles
+// the interval between permits, and accepted ones shorten it slowly. So processes that do not know each other converge
+// to fair shares.
 //
-// The package knows time and contexts. It must not know HTTP, addresses or the SDK. Its entry points are [New], [NewPace],
-// [Limiter.Acquire] and [Permit].
+// The package knows time and contexts. It must not know HTTP, addresses or the SDK. Its entry points are [New],
+// [NewPace], [Limiter.Acquire] and [Permit].
 package pace
 
 import (
@@ -31,8 +32,8 @@ const places = 2 // service document, section 8
 // onTheWay marks a place whose request has not arrived yet. It is later than any time at which a place becomes free.
 var onTheWay = time.Unix(1<<40, 0)
 
-// Limiter grants permits in the order of the calls. Purges that retry after a refusal get every second permit while others
-// wait. A Limiter is safe for concurrent use.
+// Limiter grants permits in the order of the calls. Purges that retry after a refusal get every second permit while
+// others wait. A Limiter is safe for concurrent use.
 type Limiter struct {
 	mu     sync.Mutex
 	queue  []*waiter
@@ -49,8 +50,8 @@ func New() *Limiter {
 	return l
 }
 
-// NewPace returns a limiter that does not bound arrivals, for use in front of another limiter. It grants every permit at
-// once until a purge is refused.
+// NewPace returns a limiter that does not bound arrivals, for use in front of another limiter. It grants every permit
+// at once until a purge is refused.
 func NewPace() *Limiter {
 	return &Limiter{pace: pace{jitter: rand.Float64, rate: rate.NewLimiter(rate.Inf, 1)}}
 }
@@ -110,8 +111,8 @@ func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 	}
 }
 
-// enter inserts a caller into the queue. A new caller goes to the end. A refused one goes behind the last refused caller
-// and one new caller, so that both kinds take turns and neither starves the other.
+// enter inserts a caller into the queue. A new caller goes to the end. A refused one goes behind the last refused
+// caller and one new caller, so that both kinds take turns and neither starves the other.
 func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,8 +154,8 @@ func (l *Limiter) leave(w *waiter) {
 // untilWoken is a wait that only a signal ends: the wait for an earlier caller, or for a request on its way.
 const untilWoken = time.Duration(math.MaxInt64)
 
-// try returns a permit if the caller is first and a permit is available. Otherwise it returns how long to wait before the
-// next try, or the error if the caller gets no permit.
+// try returns a permit if the caller is first and a permit is available. Otherwise it returns how long to wait before
+// the next try, or the error if the caller gets no permit.
 func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -257,8 +258,8 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// Ended returns the error of a context whose Done channel is closed. It is never nil, even if a user's context breaks its
-// contract and returns nil.
+// Ended returns the error of a context whose Done channel is closed. It is never nil, even if a user's context breaks
+// its contract and returns nil.
 func Ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

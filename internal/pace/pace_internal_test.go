@@ -66,8 +66,8 @@ func refusedAt(l *Limiter, left, answered time.Time, after time.Duration) {
 	l.refuse(&Permit{limiter: l, caller: &Caller{}, place: -1, granted: left}, answered, after)
 }
 
-// A refusal doubles the average interval, from the service's 500 ms to at most 16 s. An accepted purge adds 0.02 permits
-// per second to the rate, until the interval is back at 500 ms.
+// A refusal doubles the average interval, from the service's 500 ms to at most 16 s. An accepted purge adds 0.02
+// permits per second to the rate, until the interval is back at 500 ms.
 func TestThePaceAdapts(t *testing.T) {
 	t.Parallel()
 	l, now := New(), time.Now()
@@ -103,8 +103,8 @@ func TestTwoRefusalsOfOnePace(t *testing.T) {
 	assert.Equal(t, 2*time.Second, l.interval)
 }
 
-// A purge that is refused again while others are accepted does not slow the others down. Only this purge waits, each time
-// longer: from half to all of 0.5, 1, 2 and up to 16 s, at random.
+// A purge that is refused again while others are accepted does not slow the others down. Only this purge waits, each
+// time longer: from half to all of 0.5, 1, 2 and up to 16 s, at random.
 func TestARefusalThatIsNotAboutThePace(t *testing.T) {
 	t.Parallel()
 	l, now := New(), time.Now()
@@ -131,8 +131,8 @@ func TestARefusalThatIsNotAboutThePace(t *testing.T) {
 	assert.Equal(t, time.Minute, r.Wait)
 }
 
-// An interval is random, between three quarters and five quarters of the average. A pause lasts at least one interval, and
-// as long as the service asks, up to 5 minutes.
+// An interval is random, between three quarters and five quarters of the average. A pause lasts at least one interval,
+// and as long as the service asks, up to 5 minutes.
 func TestIntervalsHaveJitter(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -244,8 +244,8 @@ func acquire(ctx context.Context, l *Limiter, c *Caller) chan any {
 	return done
 }
 
-// Callers get permits in the order of their calls. Those that were refused before get every second permit, in the order of
-// the refusals.
+// Callers get permits in the order of their calls. Those that were refused before get every second permit, in the order
+// of the refusals.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -496,7 +496,8 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 	require.EqualError(t, &RefusedError{time.Minute}, "the service has refused all purges as too fast for 1m0s")
 }
 
-// Patience ends exactly after its time, which begins with the first refusal or the caller's arrival, whichever is later.
+// Patience ends exactly after its time, which begins with the first refusal or the caller's arrival, whichever is
+// later.
 func TestPatienceIsExact(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

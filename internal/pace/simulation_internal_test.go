@@ -107,8 +107,8 @@ func quantiles[T interface{ ~int64 | ~float64 }](values []T) (median, most T) {
 	return values[len(values)/2], values[len(values)*99/100]
 }
 
-// Eight processes start 15 purges each at the same moment; the service refuses with a bare 503. No purge is lost, and the
-// bounds hold in each of 200 runs, whether refused purges count against the limit or not.
+// Eight processes start 15 purges each at the same moment; the service refuses with a bare 503. No purge is lost, and
+// the bounds hold in each of 200 runs, whether refused purges count against the limit or not.
 func TestSharesOfEightProcesses(t *testing.T) {
 	t.Parallel()
 	for _, counted := range []bool{true, false} {
@@ -122,8 +122,8 @@ func TestSharesOfEightProcesses(t *testing.T) {
 	}
 }
 
-// BenchmarkShares prints the throughput of processes that do not know each other. In the first part, 200 runs, each process
-// starts 15 purges at the same moment. The second part is a continuous load over 900 s, in purges per second.
+// BenchmarkShares prints the throughput of processes that do not know each other. In the first part, 200 runs, each
+// process starts 15 purges at the same moment. The second part is a continuous load over 900 s, in purges per second.
 func BenchmarkShares(b *testing.B) {
 	const runs = 200
 	for _, clients := range []int{1, 2, 4, 8, 16} {

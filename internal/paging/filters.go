@@ -10,10 +10,10 @@ import (
 // The parameters of the first request apply to every page of a collection. A service may omit them from next_uri, and
 // would then continue with items that do not match the request.
 
-// keepFilters adds the parameters of the first query that are missing in the next one. If the next query gives a parameter
-// another value, changed is its name, because that page would hold other items. If the service forgot to escape a plus
-// sign, it would read a blank, so keepFilters sends the parameter as in the first query. Parameters that the service
-// added stay unchanged byte for byte. The service alone decides on page, and on count if next has one.
+// keepFilters adds the parameters of the first query that are missing in the next one. If the next query gives a
+// parameter another value, changed is its name, because that page would hold other items. If the service forgot to
+// escape a plus sign, it would read a blank, so keepFilters sends the parameter as in the first query. Parameters that
+// the service added stay unchanged byte for byte. The service alone decides on page, and on count if next has one.
 func keepFilters(first, next string) (query, changed string) {
 	wanted, given := parameters(first), parameters(next)
 	for _, want := range wanted {

@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The parameters of the first request apply to every page (service document, section 2.6), but a next_uri may omit them.
+// The parameters of the first request apply to every page (service document, section 2.6), but a next_uri may omit
+// them.
 func TestKeepFilters(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, first, next, kept, changed string }{

@@ -11,8 +11,8 @@ type itemSet struct {
 	page   []uint64        // hashes of the page that compare got last
 }
 
-// compare reports whether no item of a page is new, and whether the page begins like an earlier one. It does not add the
-// items to the set.
+// compare reports whether no item of a page is new, and whether the page begins like an earlier one. It does not add
+// the items to the set.
 func compare[T any](s *itemSet, items []T, identity func(*T) string) (known, begins bool) {
 	if s.hashes == nil {
 		s.seed, s.hashes = maphash.MakeSeed(), make(map[uint64]bool, len(items))

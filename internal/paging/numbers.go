@@ -11,8 +11,9 @@ import (
 //
 //   - If the responses give a total, the collection ends with that many items, and not before.
 //   - Without a total, an empty page, or one shorter than the first, is the last.
-//   - If the second page has exactly the items of the first, the service ignores the page number, and the first page was
-//     the whole collection. This does not hold if the first page was as long as the requested count: it may be incomplete.
+//   - If the second page has exactly the items of the first, the service ignores the page number, and the first page
+//     was the whole collection. This does not hold if the first page was as long as the requested count: it may be
+//     incomplete.
 //   - A service may refuse a page past the end with 400 or 404. That is the end only if the page before it was shorter
 //     than the requested count. A short page alone proves nothing, because a service may allow fewer items per page.
 //   - A new item may move known ones to the next page. A page of known items only, shorter than the first, is the last.

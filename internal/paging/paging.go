@@ -21,8 +21,8 @@ type Collection[T any] struct {
 	Read func(ctx context.Context, query string) ([]T, Page, error)
 	// Identity returns the id of an item.
 	Identity func(*T) string
-	// Resolve returns path and query of an address that the service sent in a member. It returns an error for an address of
-	// another origin.
+	// Resolve returns path and query of an address that the service sent in a member. It returns an error for an
+	// address of another origin.
 	Resolve func(member, address string) (path, query string, err error)
 	// Refused reports whether an error of Read may mean that there is no such page.
 	Refused func(error) bool

@@ -332,8 +332,8 @@ func TestAheadRepeats(t *testing.T) {
 	require.ErrorContains(t, err, "the page repeats an earlier one")
 }
 
-// At most n requests are under way, and never more than a thousand. While the caller works on the first page, n pages are
-// prefetched.
+// At most n requests are under way, and never more than a thousand. While the caller works on the first page, n pages
+// are prefetched.
 func TestAheadIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ n, pages, most int }{{1, 10, 1}, {3, 10, 3}, {20, 10, 9}, {5000, 3000, 1000}} {

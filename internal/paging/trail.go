@@ -71,8 +71,8 @@ func (t *trail) arrive(here *Page) error {
 	return nil
 }
 
-// checkNew refuses a page that repeats earlier items. A new item may move known ones to the next page. So a page may hold
-// some known items, and a short last page nothing else.
+// checkNew refuses a page that repeats earlier items. A new item may move known ones to the next page. So a page may
+// hold some known items, and a short last page nothing else.
 func (t *trail) checkNew(here *Page, known, begins bool) error {
 	switch {
 	case here.Items == 0:

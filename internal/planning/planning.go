@@ -1,5 +1,5 @@
-// Package planning detects whether a list has changed since a plan was created, and describes to people what a plan would
-// change.
+// Package planning detects whether a list has changed since a plan was created, and describes to people what a plan
+// would change.
 //
 // It knows texts, ids and numbers. It must not know requests, the SDK's types, or how a plan is created or applied.
 //

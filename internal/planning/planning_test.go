@@ -15,8 +15,8 @@ type entry struct{ id, text string }
 
 func of(e *entry) (id, text string) { return e.id, e.text }
 
-// A fingerprint depends on texts and ids, but not on their order. Stored plans hold it, so it must never change: it is the
-// SHA-256 of lines of id, blank and text, sorted by id.
+// A fingerprint depends on texts and ids, but not on their order. Stored plans hold it, so it must never change: it is
+// the SHA-256 of lines of id, blank and text, sorted by id.
 func TestFingerprints(t *testing.T) {
 	t.Parallel()
 	list := []entry{{"b", "192.0.2.2"}, {"a", "192.0.2.3"}, {"a", "192.0.2.1"}}

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// values are those of both alphabets, and none for other bytes.
+// values has the values of both Base64 alphabets, and none for other bytes.
 var values = func() (v [256]byte) {
 	for c := range v {
 		switch c := byte(c); {
@@ -29,9 +29,9 @@ var values = func() (v [256]byte) {
 
 const none = math.MaxUint8
 
-// base64 decodes each run of Base64 characters in a layer, and those with escaped characters in what the layer says
-// without its escapes. Nobody knows which character of a run is the first of four, so each run is decoded from four of
-// them on, and there are four layers. They hold the runs that are long enough for a secret.
+// base64 decodes each run of Base64 characters in a layer, also after decoding its escapes. A group of four may begin
+// at any character of a run. So each run is decoded from each of its first four characters on, into four layers. They
+// hold only the runs that are long enough for a secret.
 func (s *search) base64(l *layer) []*layer {
 	if s.words == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (s *search) base64(l *layer) []*layer {
 	return layers
 }
 
-// escape returns the first escape at p that is of these kinds and not loose.
+// escape returns the first escape at p of these kinds that is not loose.
 func (l *layer) escape(p int, of kinds) (one step, found bool) {
 	if kindOf(l.text[p])&of != 0 {
 		for _, one := range l.escapes(p, 1) {
@@ -65,9 +65,9 @@ func (l *layer) escape(p int, of kinds) (one step, found bool) {
 	return l.plain(p), false
 }
 
-// unescaped returns what the layer says without its escapes of these kinds, nil if there are none. Other kinds are left
-// alone, as a percent sign before a Base64 text may be none of an escape. Loose ones stay as they are: Base64 has plus
-// signs, and often an equals sign stands before it.
+// unescaped returns the layer with its escapes of these kinds decoded; nil if there are none. It keeps other kinds,
+// because a percent sign before a Base64 text may not be an escape. It also keeps loose escapes, because Base64 has
+// plus signs, and an equals sign often precedes it.
 func (l *layer) unescaped(of kinds) *layer {
 	if l.unescapedOf == nil {
 		l.unescapedOf = map[kinds]*layer{}
@@ -97,13 +97,14 @@ func (l *layer) unescaped(of kinds) *layer {
 			inner.to = append(inner.to, int32(part.to))       //nolint:gosec // the same
 			inner.odd = append(inner.odd, odd)
 		}
-		odd = one.size == 0 // only an escape has no bytes
+		odd = one.size == 0 // only an escape decodes to no bytes
 		p = int(one.to)
 	}
 	return inner
 }
 
-// runs decodes the runs of a layer, and of one without escapes those that had some. The end of a line may stand in one.
+// runs decodes the runs of a layer. If escapes were decoded, it decodes only the runs that had some, because the outer
+// layer has the others. A run may contain line ends.
 func (s *search) runs(l *layer) []*layer {
 	layers := []*layer{{source: l.source}, {source: l.source}, {source: l.source}, {source: l.source}}
 	least := (s.shortest*8 + 5) / 6
@@ -135,7 +136,7 @@ func (s *search) runs(l *layer) []*layer {
 	return layers
 }
 
-// padding returns the end of the equals signs that end a Base64 text at p, also in quoted-printable.
+// padding returns the end of the equals signs that end a Base64 text at p, also if they are quoted-printable.
 func (l *layer) padding(p int) int {
 	for range 2 {
 		if !bytes.HasPrefix(l.text[p:], []byte("=")) {
@@ -151,7 +152,7 @@ func (l *layer) padding(p int) int {
 	return p
 }
 
-// decode appends what a run says, and a byte that no secret has, so that none goes from one run to the next.
+// decode appends the decoded run. Between runs it puts a NUL byte, which no secret has, so that none crosses runs.
 func (l *layer) decode(outer *layer, run []int, end int) {
 	if len(l.text) > 0 {
 		l.text, l.from, l.to = append(l.text, 0), append(l.from, 0), append(l.to, 0)

@@ -9,7 +9,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// The time for a byte does not grow with the text, whatever is in it.
+// The time per byte does not grow with the length of the text, whatever it contains.
 func BenchmarkText(b *testing.B) {
 	const password = "correct-horse-battery"
 	pair := base64.StdEncoding.EncodeToString([]byte("alice:" + password))

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// entity reads what stands behind an ampersand. The semicolon may be missing, as browsers let it.
+// entity reads an entity behind its ampersand. The semicolon may be missing, because browsers accept that.
 func (r *reader) entity(from cursors) {
 	if sign := r.one(from, '#'); sign.size > 0 {
 		r.number(sign)
@@ -16,7 +16,7 @@ func (r *reader) entity(from cursors) {
 	}
 }
 
-// number reads what stands behind an ampersand and a number sign.
+// number reads a numeric entity behind its ampersand and number sign.
 func (r *reader) number(sign cursors) {
 	number := r.digits(sign, 1, longestNumber, isDecimal, 10)
 	if x := r.next(sign, func(c byte) bool { return c == 'x' || c == 'X' }); x.size > 0 {
@@ -36,7 +36,7 @@ func (r *reader) number(sign cursors) {
 	}
 }
 
-// windows1252 are the characters that browsers read numbers from 128 to 159 as.
+// windows1252 has the characters that browsers use for the numbers from 128 to 159.
 var windows1252 = func() (chars [32]rune) {
 	for i := range chars {
 		chars[i], _ = utf8.DecodeRuneInString(html.UnescapeString("&#" + strconv.Itoa(128+i) + ";"))
@@ -44,7 +44,7 @@ var windows1252 = func() (chars [32]rune) {
 	return chars
 }()
 
-// addNumber adds the character of a number in HTML.
+// addNumber adds the characters that a number can mean in HTML.
 func (r *reader) addNumber(n, to int32) {
 	r.addRune(n, to)
 	if 128 <= n && n < 160 {
@@ -55,21 +55,21 @@ func (r *reader) addNumber(n, to int32) {
 // longestName is the length of CounterClockwiseContourIntegral, the longest name of an entity.
 const longestName = 31
 
-// name is that of an entity, with the ampersand and the semicolon.
+// name is the name of an entity, with its ampersand and semicolon.
 type name struct {
 	text  [longestName + 2]byte
-	ends  [longestName + 2]int32 // positions behind each byte
+	ends  [longestName + 2]int32 // position behind each byte
 	size  int
 	tries int
 }
 
-// put makes c the byte behind the first ones, and the last.
+// put sets the byte at index first to c, and ends the name there.
 func (n *name) put(first int, c rune, end int32) {
 	n.text[first], n.ends[first] = byte(c), end //nolint:gosec // it was a byte
 	n.size = first + 1
 }
 
-// name reads on in a name. Its letters may be read in more than one way, and some ways are tried.
+// name continues a name. If its letters can be read in several ways, it tries a bounded number of them.
 func (r *reader) name(n *name, from int32) {
 	const most = 16
 	if n.tries == most {
@@ -95,7 +95,7 @@ func (r *reader) name(n *name, from int32) {
 	}
 }
 
-// named adds the character of a name. What follows a name without a semicolon stays as it is.
+// named adds the character of a name. Without a semicolon, the name may be only the beginning of the text, as in &ampx.
 func (r *reader) named(n *name) {
 	n.tries++
 	said := html.UnescapeString(string(n.text[:n.size]))
@@ -104,7 +104,7 @@ func (r *reader) named(n *name) {
 		before := len(r.steps)
 		r.addRune(c, n.ends[n.size-rest-1])
 		r.loosen(before, n.text[n.size-rest-1] != ';')
-	} else if c != '&' { // it has two characters
+	} else if c != '&' { // the entity has two characters
 		one := step{to: n.ends[n.size-1], size: int8(len(said))} //nolint:gosec // six at most
 		copy(one.text[:], said)
 		r.add(one)

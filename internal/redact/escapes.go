@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// An escape may be written with escapes, up to so many times.
+// escapesDeep bounds how deeply escapes may be nested: the characters of an escape may be escapes themselves.
 const escapesDeep = 3
 
-// step is one way to read on in a text: up to the position to, as these bytes.
+// step is one way to read a part of a text: up to the position to, decoded as text.
 type step struct {
 	to    int32
 	text  [longestStep]byte
-	size  int8 // number of bytes; 0 for what stands for nothing, as the end of a line that goes on
-	any   bool // a text that is cut off ends in this escape, so it may stand for anything
-	loose bool // an escape that may well be none, or only the beginning of one that is written with others
+	size  int8 // number of bytes; 0 for an escape that decodes to nothing, such as a soft line break
+	any   bool // the text was cut off within this escape, so it may mean anything
+	loose bool // may not be an escape, or may be only the beginning of a nested one
 }
 
-// longestStep is the length of the longest entity that has two characters.
+// longestStep is the length in bytes of the longest entity of two characters.
 const longestStep = 6
 
-// isIntro tells the bytes with which an escape begins.
+// isIntro has the bytes with which an escape begins.
 var isIntro = [256]bool{'\\': true, '%': true, '&': true, '=': true, '+': true, '~': true}
 
 // plain reads a byte as itself.
@@ -29,13 +29,13 @@ func (l *layer) plain(p int) step { return ascii(l.text[p], int32(p+1)) } //noli
 
 func ascii(c byte, to int32) step { return step{text: [longestStep]byte{c}, size: 1, to: to} }
 
-// table has the escapes of a text: those at p are steps[begin[p]:begin[p+1]].
+// table has the escapes of a text. Those at p are steps[begin[p]:begin[p+1]].
 type table struct {
 	begin []int32
 	steps []step
 }
 
-// escapes returns all ways in which an escape can be read at p that is written with less than so many others.
+// escapes returns all readings of an escape at p with a nesting of up to deep.
 func (l *layer) escapes(p, deep int) []step {
 	t := &l.tables[deep]
 	if len(t.steps) == 0 {
@@ -44,16 +44,16 @@ func (l *layer) escapes(p, deep int) []step {
 	return t.steps[t.begin[p]:t.begin[p+1]]
 }
 
-// tabulate reads the escapes of a text: those of JSON, Go, C and JavaScript (\), of URLs and forms (% and +), of XML
-// and HTML (&), of quoted-printable (=) and of JSON pointers (~). It goes over the text once for each depth, and no escape
-// is longer than a bound, so the work is linear in the length of the text.
+// tabulate reads the escapes of a text. They begin with \ (JSON, Go, C, JavaScript), with % or + (URLs, forms), with &
+// (XML, HTML), with = (quoted-printable) or with ~ (JSON pointers). The work is linear in the length of the text:
+// tabulate reads it once for each depth, and the length of an escape is bounded.
 func (l *layer) tabulate(most int) {
 	if l.tables[most].begin != nil || !slices.ContainsFunc(l.text, func(c byte) bool { return isIntro[c] }) {
 		return
 	}
 	for deep := 1; deep <= most; deep++ {
 		if deep > 1 && len(l.tables[deep-1].steps) == len(l.tables[deep-2].steps) {
-			l.tables[deep] = l.tables[deep-1] // no escape is written with others
+			l.tables[deep] = l.tables[deep-1] // no escape is nested more deeply
 			continue
 		}
 		begin := make([]int32, len(l.text)+1)
@@ -68,12 +68,12 @@ func (l *layer) tabulate(most int) {
 	}
 }
 
-// reader reads escapes whose parts may be escapes of less depth.
+// reader reads escapes whose parts may be escapes of a lower depth.
 type reader struct {
 	*layer
 	deep  int
 	steps []step
-	first int // of the steps at the position under way
+	first int // index of the first step at the current position
 }
 
 // escape adds the escapes at p.
@@ -89,7 +89,7 @@ func (r *reader) escape(p int) {
 	}
 }
 
-// behind reads what stands behind the first character of an escape.
+// behind reads the rest of an escape behind its first character.
 func (r *reader) behind(intro step) {
 	switch from := at(intro.to); intro.text[0] {
 	case '\\':
@@ -107,7 +107,7 @@ func (r *reader) behind(intro step) {
 	}
 }
 
-// add adds a step that is not there yet.
+// add adds a step unless it is already there.
 func (r *reader) add(one step) {
 	if !slices.Contains(r.steps[r.first:], one) {
 		r.steps = append(r.steps, one)
@@ -120,14 +120,14 @@ func (r *reader) addLoose(one step) {
 	r.add(one)
 }
 
-// loosen makes the steps from one on loose.
+// loosen sets loose for the steps from first on.
 func (r *reader) loosen(first int, loose bool) {
 	for i := first; i < len(r.steps); i++ {
 		r.steps[i].loose = loose
 	}
 }
 
-// addRune adds a character, if the number is one.
+// addRune adds a character if the number is a valid one.
 func (r *reader) addRune(c rune, to int32) {
 	if utf8.ValidRune(c) {
 		one := step{to: to}
@@ -136,7 +136,7 @@ func (r *reader) addRune(c rune, to int32) {
 	}
 }
 
-// addBytes adds bytes, which some writers mean as bytes of UTF-8 and others as characters of Latin-1.
+// addBytes adds bytes. Some encoders mean them as bytes of UTF-8, others as characters of Latin-1, so it adds both.
 func (r *reader) addBytes(all cursors) {
 	for _, one := range all.list() {
 		r.add(ascii(byte(one.n), one.to)) //nolint:gosec // two digits
@@ -147,7 +147,6 @@ func (r *reader) addBytes(all cursors) {
 	r.addEnd(all.ended)
 }
 
-// addRunes adds characters.
 func (r *reader) addRunes(all cursors) {
 	for _, one := range all.list() {
 		r.addRune(one.n, one.to)
@@ -155,20 +154,20 @@ func (r *reader) addRunes(all cursors) {
 	r.addEnd(all.ended)
 }
 
-// addEnd adds the step of an escape that the text ends in.
+// addEnd adds the step of an escape in which a cut-off text ends.
 func (r *reader) addEnd(ended bool) {
 	if ended && r.cut {
 		r.add(step{to: int32(len(r.text)), any: true}) //nolint:gosec // no text is that long
 	}
 }
 
-// cursor is a place up to which a part of an escape was read, and what was read: a number or a byte.
+// cursor is the position up to which a part of an escape was read, and the number or byte that was read.
 type cursor struct {
 	n  rune
 	to int32
 }
 
-// cursors are all places up to which the same part can be read. There is seldom more than one.
+// cursors are all positions up to which the same part can be read. There is seldom more than one.
 type cursors struct {
 	all   [8]cursor
 	size  int
@@ -186,7 +185,7 @@ func (s *cursors) put(n rune, to int32) {
 	}
 }
 
-// next reads a byte for which good holds.
+// next reads a byte that good accepts.
 func (r *reader) next(from cursors, good func(byte) bool) cursors {
 	to := cursors{ended: from.ended}
 	for _, one := range from.list() {
@@ -195,7 +194,8 @@ func (r *reader) next(from cursors, good func(byte) bool) cursors {
 	return to
 }
 
-// readOn is next from one place. Before the byte so many lines may end that go on: one for each quoted-printable writer.
+// readOn is next for one cursor. Up to lines soft line breaks may precede the byte: each quoted-printable encoding may
+// add one.
 func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base rune, lines int) {
 	r.reads++
 	p := int(from.to)
@@ -209,7 +209,7 @@ func (r *reader) readOn(to *cursors, from cursor, good func(byte) bool, base run
 		case base == 0:
 			to.put(rune(c), end)
 		default:
-			to.put(min(from.n*base+digit(c), utf8.MaxRune+1), end) // which is no character
+			to.put(min(from.n*base+digit(c), utf8.MaxRune+1), end) // the maximum is not a character, so it is ignored
 		}
 	}
 	put(r.text[p], from.to+1)
@@ -230,11 +230,11 @@ func (r *reader) one(from cursors, want byte) cursors {
 	return r.next(from, func(c byte) bool { return c == want })
 }
 
-// longestNumber bounds the digits of a number that has no length of its own. A longer one, which begins with zeros, is not
-// read: the digits may be escapes themselves, so a text could be one number from each of its bytes on.
+// longestNumber bounds the digits of a number of any length. Longer ones with leading zeros are not read. Otherwise the
+// work could be quadratic: a text of digits would be a number from each of its bytes on.
 const longestNumber = 20
 
-// digits reads a number of at least so many digits, and at most so many, to the base 8, 10 or 16.
+// digits reads a number with least to most digits, to the base 8, 10 or 16.
 func (r *reader) digits(from cursors, least, most int, good func(byte) bool, base rune) cursors {
 	for i := range from.list() {
 		from.all[i].n = 0
@@ -242,8 +242,8 @@ func (r *reader) digits(from cursors, least, most int, good func(byte) bool, bas
 	return r.moreDigits(from, least, most, good, base)
 }
 
-// moreDigits reads on in a number. A number ends where no digit follows. In one reading of the text it may end where it
-// goes on in another one.
+// moreDigits continues a number. A number ends where no digit follows. It may end in one reading of the text and
+// continue in another.
 func (r *reader) moreDigits(from cursors, least, most int, good func(byte) bool, base rune) cursors {
 	var whole cursors
 	for i := 0; i < most && from.size > 0; i++ {
@@ -280,7 +280,7 @@ func digit(c byte) rune {
 	return rune(c|0x20-'a') + 10
 }
 
-// backslash reads what stands behind a backslash.
+// backslash reads an escape behind its backslash.
 func (r *reader) backslash(from cursors) {
 	r.lineEnd(from)
 	all := r.next(from, func(c byte) bool { return ' ' <= c && c < 0x7f })
@@ -292,7 +292,7 @@ func (r *reader) backslash(from cursors) {
 			r.addRunes(r.hex(at(one.to), 8, 8))
 		case 'x':
 			r.addBytes(r.hex(at(one.to), 2, 2))
-			r.addNumbers(r.hex(at(one.to), 3, longestNumber)) // of C, which reads all digits
+			r.addNumbers(r.hex(at(one.to), 3, longestNumber)) // C reads all digits
 		case '0', '1', '2', '3', '4', '5', '6', '7':
 			r.octal(c, one.to)
 		case 'n':
@@ -304,26 +304,26 @@ func (r *reader) backslash(from cursors) {
 		case 'b', 'f', 'v': // characters that no secret has
 		case '"', '\'', '/', '\\':
 			r.add(ascii(c, one.to))
-		default: // what shells, regular expressions and JavaScript escape
+		default: // escaped by shells, regular expressions or JavaScript
 			r.addLoose(ascii(c, one.to))
 		}
 	}
 }
 
-// octal reads the digits of a number that begins with one. It has three digits in most languages, and one to three in C
-// and JavaScript.
+// octal reads an octal number behind its first digit. It has three digits in most languages, and one to three in C and
+// JavaScript.
 func (r *reader) octal(first byte, to int32) {
 	from := cursors{all: [8]cursor{{n: digit(first), to: to}}, size: 1}
 	if first > '3' {
-		r.addNumbers(r.moreDigits(from, 0, 1, isOctal, 8)) // a byte has no more
+		r.addNumbers(r.moreDigits(from, 0, 1, isOctal, 8)) // a third digit would exceed a byte
 		return
 	}
 	r.addBytes(r.moreDigits(from, 2, 2, isOctal, 8))
-	r.addNumbers(r.moreDigits(from, 0, 2, isOctal, 8)) // what has three is there already, and stays as it is
+	r.addNumbers(r.moreDigits(from, 0, 2, isOctal, 8)) // numbers of three digits are there already and stay not loose
 }
 
-// addNumbers adds numbers of any length: bytes if they are small enough, and otherwise characters. They are loose, as the
-// next digit may be an escape.
+// addNumbers adds numbers of any length: as bytes if they are small enough, otherwise as characters. They are loose,
+// because the next digit may be an escape.
 func (r *reader) addNumbers(all cursors) {
 	before := len(r.steps)
 	var small cursors
@@ -339,7 +339,7 @@ func (r *reader) addNumbers(all cursors) {
 	r.loosen(before, true)
 }
 
-// lineEnd reads the end of a line behind the sign that the line goes on in the next one.
+// lineEnd reads the line end of a soft line break.
 func (r *reader) lineEnd(from cursors) {
 	feed := r.one(from, '\n')
 	if feed.size == 0 {
@@ -351,7 +351,7 @@ func (r *reader) lineEnd(from cursors) {
 	r.addEnd(feed.ended)
 }
 
-// pointer reads what stands behind a tilde in a JSON pointer.
+// pointer reads an escape of a JSON pointer behind its tilde.
 func (r *reader) pointer(from cursors) {
 	all := r.next(from, func(c byte) bool { return c == '0' || c == '1' })
 	for _, one := range all.list() {
@@ -360,7 +360,7 @@ func (r *reader) pointer(from cursors) {
 	r.addEnd(all.ended)
 }
 
-// unicode reads what stands behind \u or %u: four digits, twice for what has two units in UTF-16, or digits in braces.
+// unicode reads an escape behind \u or %u: four digits, two such escapes for a surrogate pair, or digits in braces.
 func (r *reader) unicode(from cursors, intro byte) {
 	if open := r.one(from, '{'); open.size > 0 {
 		number := r.hex(open, 1, longestNumber)
@@ -388,7 +388,7 @@ func (r *reader) unicode(from cursors, intro byte) {
 	}
 }
 
-// percent reads what stands behind a percent sign.
+// percent reads an escape behind its percent sign.
 func (r *reader) percent(from cursors) {
 	if u := r.one(from, 'u'); u.size > 0 {
 		r.unicode(u, '%')
@@ -396,10 +396,11 @@ func (r *reader) percent(from cursors) {
 	r.addBytes(r.hex(from, 2, 2))
 }
 
-// mostBlanks bounds the blanks between the sign that a line goes on and its end. No line of quoted-printable is longer.
+// mostBlanks bounds the blanks between the equals sign of a soft line break and the line end. It is the longest line of
+// quoted-printable.
 const mostBlanks = 76
 
-// quotedPrintable reads what stands behind an equals sign: two digits, or the end of a line that goes on in the next.
+// quotedPrintable reads an escape behind its equals sign: two digits, or a soft line break.
 func (r *reader) quotedPrintable(from cursors) {
 	for end, blanks := from, 0; end.size > 0 && blanks < mostBlanks; blanks++ {
 		r.lineEnd(end)

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// reads counts the bytes that are read while the escapes of a text are tabulated.
+// reads returns how many bytes tabulate reads for a text.
 func reads(text string) int {
 	l := &layer{text: []byte(text), source: len(text)}
 	l.tabulate(escapesDeep)
 	return l.reads
 }
 
-// The work on a byte is bounded, whatever stands before and behind it: twice the text is twice the work.
+// The work per byte is bounded, whatever precedes and follows it: a text of twice the length takes twice the work.
 func TestTheWorkIsLinear(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{
@@ -32,7 +32,7 @@ func TestTheWorkIsLinear(t *testing.T) {
 	}
 }
 
-// The escapes of a text are read once for each depth. If no escape is written with others, two depths are enough.
+// The escapes of a text are read once for each depth. If no escapes are nested, two depths are enough.
 func TestEscapesAreReadOnce(t *testing.T) {
 	t.Parallel()
 	l := &layer{text: []byte(`%41 &amp; \u0041`)}
@@ -49,7 +49,7 @@ func TestEscapesAreReadOnce(t *testing.T) {
 }
 
 // A run of Base64 is decoded once, and once more for each reading of its escapes. A run that is too short for a
-// secret is not decoded. What may be no escape does not count as one.
+// secret is not decoded. Loose escapes do not count.
 func TestBase64IsDecodedOnce(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{

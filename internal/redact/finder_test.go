@@ -57,7 +57,7 @@ func TestWhatIsReplaced(t *testing.T) {
 	}
 }
 
-// What stands before a secret is hidden with it, and a secret that is too short by itself is found together with it.
+// Before is redacted together with its secret. With Before, a secret is found that would be too short alone.
 func TestBefore(t *testing.T) {
 	t.Parallel()
 	f := redact.NewFinder(redact.Hidden{Before: "alice:", Secret: redact.New("x")}, redact.Hidden{Before: "a:", Secret: redact.New("b")}).
@@ -65,7 +65,7 @@ func TestBefore(t *testing.T) {
 	assert.Equal(t, "x [redacted] Y[redacted] a:b [redacted] [redacted] id=123 id=", f.Text("x alice:x YWFsaWNlOng= a:b id=12345 12345 id=123 id="))
 }
 
-// A secret of four bytes is found without what stands before it, too, also in Base64. What stands before no secret is none.
+// A secret of four bytes is also found without its Before, also in Base64. Before alone is not redacted.
 func TestShortSecretsWithSomethingBeforeThem(t *testing.T) {
 	t.Parallel()
 	f := redact.NewFinder(redact.Hidden{Before: "a-long-name:", Secret: redact.New("abcd")}, redact.Hidden{Before: "user=", Secret: redact.New("")})
@@ -79,7 +79,7 @@ func TestAFinderThatIsNilFindsNothing(t *testing.T) {
 	assert.Equal(t, "sec", string(f.Beginning([]byte("secret"), 3, true)))
 }
 
-// Of a text that is cut off, a half of a secret or of a URL stays where more follows it, and an address is no secret.
+// In a text that was cut off, a part of a secret or of a URL stays unless it is at the end. An address is not a secret.
 func TestAHalfInTheMiddleStays(t *testing.T) {
 	t.Parallel()
 	f := finder("secret-word")
@@ -90,17 +90,18 @@ func TestAHalfInTheMiddleStays(t *testing.T) {
 	}
 }
 
-// What is taken out makes room for more of a text, up to where it is cut off; a half of a secret there is not shown.
+// Removed secrets make room for more of the text, up to the end of what was read. A part of a secret there is not
+// shown.
 func TestAHalfAtTheEndOfTheMarginIsNotShown(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("0123456789", 20)
 	text := strings.Repeat(secret+" ", 50)
-	require.Greater(t, len(text), 1000+redact.Margin) // which holds 45 secrets and a half
+	require.Greater(t, len(text), 1000+redact.Margin) // the part that is read holds 45 and a half secrets
 	want := strings.Repeat("[redacted] ", 45) + "[redacted]"
 	assert.Equal(t, want, string(finder(secret).Beginning([]byte(text), 1000, false)))
 }
 
-// Wherever a text is cut off, in any form of a secret: what is left of that is taken out.
+// Wherever a text is cut off within any form of a secret, the rest of the secret is removed.
 func TestTheBeginningOfASecretIsTakenOut(t *testing.T) {
 	t.Parallel()
 	const secret = `pass=wo"rd 😀`
@@ -124,18 +125,18 @@ func TestTheBeginningOfASecretIsTakenOut(t *testing.T) {
 				shown := string(f.Beginning([]byte(text), len(text)+redact.Margin, true))
 				if shown != "before [redacted]" {
 					assert.Equal(t, text, shown)
-					assert.Less(t, end, 8, "at least the first byte of the secret is shown") // an escape of one byte has no more
+					assert.Less(t, end, 8, "at least the first byte of the secret is shown") // no escape of one byte is longer
 				}
 			}
-			// A text that ends by itself has no secret in it.
+			// If the text was not cut off, it holds no secret.
 			half := "before " + form[:len(form)/2]
 			assert.Equal(t, half, string(f.Beginning([]byte(half), len(half), false)))
 		})
 	}
 }
 
-// If a text is cut off within an escape, Beginning takes out the escape together with the beginning of the secret.
-// A text that ends there by itself holds no secret. Each form begins an escape of the slash.
+// If a text is cut off within an escape, Beginning removes the escape together with the beginning of the secret. If the
+// text really ends there, it holds no secret. Each form begins an escape of the slash.
 func TestHalfAnEscapeIsTakenOut(t *testing.T) {
 	t.Parallel()
 	f := finder("pass/")
@@ -246,24 +247,24 @@ func TestErrorKeepsWhatItMatches(t *testing.T) {
 	assert.NoError(t, errors.Unwrap(err))
 }
 
-// silent is an error that does not say what it wraps.
+// silent is an error whose text does not contain that of the error it wraps.
 type silent struct{ inner []error }
 
 func (e *silent) Error() string   { return "it failed" }
 func (e *silent) Unwrap() []error { return e.inner }
 
-// one is a silent error of one error, or of none.
+// one is a silent error that wraps one error or none.
 type one struct{ inner error }
 
 func (e one) Error() string { return "it failed" }
 func (e one) Unwrap() error { return e.inner }
 
-// noted is an error with more than its text.
+// noted is an error with a field beside its text.
 type noted struct{ note string }
 
 func (e noted) Error() string { return "it failed" }
 
-// A secret in an error is found wherever a program can read it: in its text, in what it wraps, and in its fields.
+// A secret in an error is found wherever a program can read it: in its text, in wrapped errors and in its fields.
 func TestErrorsAreSafeThroughout(t *testing.T) {
 	t.Parallel()
 	f := finder("secret")
@@ -302,7 +303,7 @@ func TestErrorsAreSafeThroughout(t *testing.T) {
 	}
 }
 
-// A text holds a secret in whatever letter case; a text that is too long to look at counts as one that does.
+// Holds finds a secret in any letter case. It returns true for a text that is too long to search.
 func TestHolds(t *testing.T) {
 	t.Parallel()
 	f := redact.NewFinder(redact.Hidden{Before: "Basic ", Secret: redact.New("SeCreT")})
@@ -317,7 +318,7 @@ func TestHolds(t *testing.T) {
 	assert.True(t, none.Holds(strings.Repeat("x", redact.Most+1)))
 }
 
-// A line of a log has at most 512 bytes of a foreign text, ends no character in the middle, and shows what cannot be seen.
+// Line shows at most 512 bytes of a foreign text, splits no character, and quotes characters that do not print.
 func TestLine(t *testing.T) {
 	t.Parallel()
 	x := strings.Repeat("x", 508)

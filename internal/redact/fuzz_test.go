@@ -23,10 +23,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// A writer writes a text so that a decoder of its kind reads it.
+// A writer encodes a text so that the decoder of its kind can read it.
 type writer func(r *rand.Rand, text string) string
 
-// some writes some characters with an escape, and those that must be.
+// some escapes some characters, and all that must be escaped.
 func some(r *rand.Rand, text, must string, escape func(rune) string) string {
 	var b strings.Builder
 	often := r.IntN(4)
@@ -40,7 +40,7 @@ func some(r *rand.Rand, text, must string, escape func(rune) string) string {
 	return b.String()
 }
 
-// either writes hexadecimal digits in either case.
+// either writes hexadecimal digits in upper or lower case.
 func either(r *rand.Rand, digits string) string {
 	return some(r, digits, "", func(c rune) string { return strings.ToUpper(string(c)) })
 }
@@ -108,7 +108,7 @@ var (
 	runs      = regexp.MustCompile(`[A-Za-z0-9+/_\-\r\n]{6,}`)
 )
 
-// decoders read what writers write, and leave alone what they do not understand.
+// decoders decode the output of the writers. They leave everything else unchanged.
 var decoders = []func(string) []string{
 	func(text string) []string {
 		decode := func(text string) string {
@@ -165,7 +165,7 @@ var decoders = []func(string) []string{
 	},
 }
 
-// decoded lists what a text says to whoever decodes it, up to so many times.
+// decoded returns all texts that result from decoding a text, up to a number of times.
 func decoded(text string, times int) []string {
 	seen := map[string]bool{text: true}
 	all := []string{text}
@@ -186,7 +186,7 @@ func decoded(text string, times int) []string {
 	return all
 }
 
-// A secret in any form, and in any text, is found. A text without it stays as it is.
+// A secret is found in any form and any text. A text without it stays unchanged.
 func FuzzForms(f *testing.F) {
 	for i, secret := range []string{
 		`s3cr/t&"wört`, "pass word", "%41%42%43", `\u0041\u0042`, "&amp;&lt;", "a+b=c+d=", "=41=42", "😀😀", `\\\\`, "%%%%%", "++++", "aaaa",
@@ -236,7 +236,7 @@ func FuzzForms(f *testing.F) {
 	})
 }
 
-// redactOther finds a secret that is in no text here.
+// redactOther searches for a secret that no text of this test holds.
 func redactOther(secret string) *redact.Finder {
 	return finder(fmt.Sprintf("~%q~no text has this~%d", "ž", len(secret)))
 }

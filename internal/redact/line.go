@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine bounds how much of a foreign text one message repeats, in bytes.
+// maxLine is how many bytes of a foreign text one message shows.
 const maxLine = 512
 
-// Line returns a foreign text as it fits on one line of a log: clipped, and quoted if it has anything that is not plain to
-// see (a newline, a terminal's escape, a broken rune). It takes no secret out: use it on a text that holds none.
+// Line returns a foreign text for one line of a log. It clips the text. It quotes a text with a character that does not
+// print, such as a newline, an escape of a terminal or a broken rune. It removes no secrets: the text must hold none.
 func Line(text string) string {
 	if len(text) > maxLine {
 		end := maxLine
 		for end > maxLine-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 			end--
 		}
-		text = text[:end] + "..." // what is broken stays: without it, two pieces of a secret may become one
+		text = text[:end] + "..." // keeps broken runes: without them, two pieces of a secret could join
 	}
 	if utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) < 0 {
 		return text

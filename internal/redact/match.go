@@ -1,16 +1,16 @@
 package redact
 
-// automaton matches all secrets at once in the way of Shift-And: a set of bits has a bit for each byte of each secret,
-// which says that the secret was read up to there. A step costs some operations on words, however many secrets and
-// however many readings of the text there are.
+// automaton matches all secrets at once with the Shift-And algorithm. A set has one bit for each byte of each secret.
+// The bit says that the secret was read up to this byte. A step takes a few operations on words, however many secrets
+// and readings of the text there are.
 type automaton struct {
-	words    int      // of a set
-	masks    []uint64 // for each byte a set: where it stands in the secrets
-	starts   []uint64 // where reading may begin: at a secret, or at what stands before it
-	firsts   []uint64 // where a secret with what stands before it begins
-	lasts    []uint64 // where a secret ends
+	words    int      // words of a set
+	masks    []uint64 // for each byte value, the set of its positions in the secrets
+	starts   []uint64 // positions at which reading may begin: of a secret and of its Before
+	firsts   []uint64 // first positions of the secrets, including Before
+	lasts    []uint64 // last positions of the secrets
 	begins   [256]bool
-	shortest int // number of bytes that can be a secret
+	shortest int // length of the shortest text to find
 }
 
 func newAutomaton(hidden []Hidden) *automaton {
@@ -54,7 +54,8 @@ func set(bits []uint64, i int) { bits[i/64] |= 1 << (i % 64) }
 
 func (a *automaton) mask(c byte) []uint64 { return a.masks[int(c)*a.words:][:a.words] }
 
-// forward reads a step after the bits of from into to, which may be the same. It reports whether anything is left.
+// forward applies a step to the set from and writes the result to the set to; both may be the same slice. It reports
+// whether the result is not empty.
 func (a *automaton) forward(to, from []uint64, s *step) bool {
 	if s.size == 0 && !s.any {
 		copy(to, from)
@@ -66,7 +67,7 @@ func (a *automaton) forward(to, from []uint64, s *step) bool {
 		for w, bits := range to {
 			next := (bits<<1 | carry) &^ a.firsts[w]
 			carry = bits >> 63
-			if !s.any { // what nobody knows goes on with a secret, and begins none
+			if !s.any { // unknown bytes continue any secret, but do not begin one
 				if i == 0 {
 					next |= a.starts[w]
 				}
@@ -82,7 +83,8 @@ func (a *automaton) forward(to, from []uint64, s *step) bool {
 	return true
 }
 
-// backward is the other way: from what can be read to the end after a step, it gives what can be with it.
+// backward is the reverse of forward. from is the set of bytes from which a secret can be read to its end after a step.
+// to becomes that set before the step.
 func (a *automaton) backward(to, from []uint64, s *step) {
 	copy(to, from)
 	if s.any {
@@ -96,7 +98,7 @@ func (a *automaton) backward(to, from []uint64, s *step) {
 	}
 }
 
-// before turns the bytes that can come next into those after which they can. At the end of a step the secret may end.
+// before replaces a set of bytes by the set of the bytes before them. If end is true, the secret may also end here.
 func (a *automaton) before(bits []uint64, end bool) {
 	carry := uint64(0)
 	for w := a.words - 1; w >= 0; w-- {
@@ -127,25 +129,25 @@ func meet(a, b []uint64) bool {
 	return false
 }
 
-// search is the work on one text.
+// search is the search in one text.
 type search struct {
 	*automaton
-	found []span // of the source, in any order
+	found []span // parts of the source, in any order
 
-	// Of the stretch under way: a part of a layer in which some secret is always read in part.
+	// State of the current stretch: a part of a layer in which at each position some secret is partly read.
 	base   int
-	states []uint64 // for each position, from base on, the set of what was read up to there
-	edges  []edge   // steps that are no single bytes and go on with a secret
-	one    []uint64 // a set
+	states []uint64 // for each position from base on, the set of the bytes read up to there
+	edges  []edge   // steps other than single plain bytes that continue a secret
+	one    []uint64 // a set for temporary results
 }
 
-// edge is a step at its place.
+// edge is a step and its position.
 type edge struct {
 	from int
 	step
 }
 
-// match finds the secrets in a layer. Most bytes neither begin a secret nor an escape.
+// match finds the secrets in a layer. It is fast because most bytes begin neither a secret nor an escape.
 func (s *search) match(l *layer) {
 	if s.one == nil {
 		s.one = make([]uint64, s.words)
@@ -159,7 +161,7 @@ func (s *search) match(l *layer) {
 	}
 }
 
-// at is the set at a position of the stretch.
+// at returns the set at a position of the stretch.
 func (s *search) at(states *[]uint64, p int) []uint64 {
 	begin := (p - s.base) * s.words
 	for len(*states) < begin+s.words {
@@ -168,7 +170,7 @@ func (s *search) at(states *[]uint64, p int) []uint64 {
 	return (*states)[begin : begin+s.words]
 }
 
-// stretch reads on from p until no secret is read in part, and returns the position behind.
+// stretch reads from p on until no secret is partly read, and returns the position behind.
 func (s *search) stretch(l *layer, p int) int {
 	s.base, s.states, s.edges = p, s.states[:0], s.edges[:0]
 	hit, last := false, p
@@ -203,10 +205,10 @@ func (s *search) stretch(l *layer, p int) int {
 	return p
 }
 
-// mark goes back through a stretch from its end. A step is a part of a secret if what was read before it, the step, and
-// what can be read after it make one.
+// mark goes backward through a stretch. A step is part of a secret if the bytes that can be read before, within and
+// after the step form the secret.
 func (s *search) mark(l *layer, last int) {
-	var ends []uint64 // for each position the bytes with which the rest of a secret can begin there
+	var ends []uint64 // for each position, the bytes of secrets that can be read from there to the end
 	s.at(&ends, last+1)
 	if l.cut && last == len(l.text) {
 		for w, end := 0, s.at(&ends, last); w < len(end); w++ {
@@ -214,7 +216,7 @@ func (s *search) mark(l *layer, last int) {
 		}
 	}
 	rest := make([]uint64, s.words)
-	whole := span{last + 1, last + 1} // what was found so far and hangs together
+	whole := span{last + 1, last + 1} // the connected part found last
 	back := func(p int, one *step) {
 		after := s.at(&ends, int(one.to))
 		within := s.forward(s.one, s.at(&s.states, p), one)
@@ -242,8 +244,8 @@ func (s *search) mark(l *layer, last int) {
 	s.extend(l, whole, -1, -1)
 }
 
-// extend adds a part of a secret to what was found behind it and hangs together. If the part does not, that is done, and
-// another begins.
+// extend adds a part of a secret to the part found behind it. If the two are not connected, it records the part behind
+// and begins a new one.
 func (s *search) extend(l *layer, whole span, from, to int) span {
 	switch {
 	case whole.from >= whole.to:

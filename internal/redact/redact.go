@@ -1,12 +1,12 @@
-// Package redact keeps secrets out of texts that people see: errors, log records, what a program prints.
+// Package redact removes secrets from texts that people see: errors, log records, output of programs.
 //
-// A service or a proxy that repeats a request writes it in its own way: as JSON, as a query, in Base64, as HTML, or one
-// inside another. There are too many forms to list, so a [Finder] reads the text in all these ways at once. Each
-// character of a secret may stand as itself or as any escape of it, and each escape may be written with escapes. What is
-// replaced by [Mark] are the bytes of the text that were read as the secret, and no others.
+// A service or a proxy may echo a request as JSON, as a query, in Base64, as HTML, or in one form inside another. There
+// are too many forms to list, so a [Finder] reads the text in all these ways at once. Each character of a secret may
+// appear as itself or as any escape of it, and escapes may be nested. The Finder replaces exactly the bytes that it
+// read as the secret, with [Mark].
 //
-// The package knows bytes. It may know nothing of HTTP, of the service and of the SDK. Its entry points are [New],
-// [NewFinder], [Finder.Text] and [Finder.Beginning].
+// The package knows bytes. It must not know HTTP, the service or the SDK. Its entry points are [New], [NewFinder],
+// [Finder.Text] and [Finder.Beginning].
 package redact
 
 import (
@@ -17,13 +17,13 @@ import (
 	"sync"
 )
 
-// Finder takes secrets out of texts. It is immutable and safe for concurrent use. A nil Finder finds nothing.
+// Finder removes secrets from texts. It is immutable and safe for concurrent use. A nil Finder finds nothing.
 //
-// A Finder also takes user information out of URLs: it may be the password of somebody else, for example of a proxy.
+// A Finder also removes user information from URLs, because it may be the password of another system, such as a proxy.
 type Finder struct {
 	hidden []Hidden
-	built  func() *automaton // when the first text is shown: most clients never need it
-	lower  func() *Finder    // of the secrets in lower case
+	built  func() *automaton // lazy, because most clients never show a text
+	lower  func() *Finder    // a Finder for the secrets in lower case
 }
 
 // NewFinder returns a Finder for these secrets.
@@ -41,18 +41,18 @@ func NewFinder(hidden ...Hidden) *Finder {
 	}
 }
 
-// With returns a Finder that looks for more secrets.
+// With returns a Finder that also finds more secrets.
 func (f *Finder) With(more ...Hidden) *Finder { return NewFinder(slices.Concat(f.hidden, more)...) }
 
-// Bytes returns a text without secrets: the text itself if there are none in it.
+// Bytes returns a text without secrets. If there are none, it returns the text itself.
 func (f *Finder) Bytes(text []byte) []byte { return f.replace(text, false) }
 
-// Text returns a text without secrets, of a longer one the first [Most] bytes.
+// Text returns the first [Most] bytes of a text without secrets.
 func (f *Finder) Text(text string) string {
 	return string(f.Beginning([]byte(text[:min(len(text), Most+Margin)]), Most, false))
 }
 
-// Holds reports whether a text is longer than [Most] or holds a secret, in whatever letter case.
+// Holds reports whether a text is longer than [Most] or holds a secret, in any letter case.
 func (f *Finder) Holds(text string) bool {
 	if f.Text(text) != text {
 		return true
@@ -64,8 +64,9 @@ func (f *Finder) Holds(text string) bool {
 	return f.lower().Text(text) != text
 }
 
-// Beginning returns the first bytes of a text without secrets, at most so many. It looks at [Margin] bytes more. If the
-// text goes on behind them, or is cut off by itself, the beginning of a secret at its end is taken out, too.
+// Beginning returns up to most bytes from the beginning of a text, without secrets. It also reads the next [Margin]
+// bytes. If the text is longer, or if cut is true, the end may split a secret. Then it also removes the beginning of
+// that secret.
 func (f *Finder) Beginning(text []byte, most int, cut bool) []byte {
 	if all := most + Margin; len(text) >= all {
 		text, cut = text[:all], true
@@ -74,9 +75,9 @@ func (f *Finder) Beginning(text []byte, most int, cut bool) []byte {
 	return text[:min(len(text), most)]
 }
 
-// Error returns err itself, or if it holds a secret, an error that says the same without it. That one matches what err
-// matches and unwraps to nothing. A secret may stand in the text of err or of an error that it wraps, or in what fields
-// returns of one of them: what it holds beside its text. A nil fields returns nothing.
+// Error returns err itself if it holds no secret. Otherwise it returns an error with the redacted text, which matches
+// whatever err matches but wraps nothing. Error checks the texts of err and of the errors that it wraps. It also checks
+// the texts that fields returns for each of them; fields may be nil.
 func (f *Finder) Error(err error, fields func(error) []string) error {
 	text := err.Error()
 	safe := f.Text(text)
@@ -86,7 +87,8 @@ func (f *Finder) Error(err error, fields func(error) []string) error {
 	return &redactedError{safe, func(target error) bool { return errors.Is(err, target) }}
 }
 
-// errorsSafe goes through the tree of an error whose text is shown already. It reads no more than is left.
+// errorsSafe reports whether the tree of an error holds no secret. shown is a text that was checked before. It returns
+// false if the texts are longer than left.
 func (f *Finder) errorsSafe(err error, shown string, fields func(error) []string, left *int) bool {
 	var texts []string
 	if text := err.Error(); !strings.Contains(shown, text) {
@@ -101,7 +103,7 @@ func (f *Finder) errorsSafe(err error, shown string, fields func(error) []string
 		}
 	}
 	var inner []error
-	switch err := err.(type) { //nolint:errorlint // each error of the tree is looked at by itself
+	switch err := err.(type) { //nolint:errorlint // visits each error of the tree separately
 	case interface{ Unwrap() error }:
 		inner = []error{err.Unwrap()}
 	case interface{ Unwrap() []error }:
@@ -115,8 +117,8 @@ func (f *Finder) errorsSafe(err error, shown string, fields func(error) []string
 	return true
 }
 
-// redactedError keeps errors.Is of the error it stands for, and neither its text nor itself: not in a field either, as
-// there are printers that follow pointers.
+// redactedError matches whatever the original error matches. It must not hold the original error, not even in a field,
+// because some printers follow pointers.
 type redactedError struct {
 	text string
 	is   func(error) bool
@@ -130,7 +132,7 @@ func (f *Finder) replace(text []byte, cut bool) []byte {
 		return text
 	}
 	s := search{automaton: f.built()}
-	s.look(&layer{text: text, source: len(text), cut: cut}, 0)
+	s.scan(&layer{text: text, source: len(text), cut: cut}, 0)
 	if len(s.found) == 0 {
 		return text
 	}

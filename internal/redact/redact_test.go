@@ -17,7 +17,7 @@ func finder(texts ...string) *redact.Finder {
 	return redact.NewFinder(hidden...)
 }
 
-// All forms are written by hand: the secret is in none of them as it is.
+// All forms are written by hand. None of them contains the plain secret.
 func TestEscapesOfOtherWritersAreFound(t *testing.T) {
 	t.Parallel()
 	const secret, hard = `pass=wo"rd'1`, "pä😀+ß/x y"
@@ -112,7 +112,7 @@ func TestEscapesOfOtherWritersAreFound(t *testing.T) {
 	}
 }
 
-// alice:correct-horse, in lines of Base64 made by the tool of that name.
+// alice:correct-horse, encoded in lines by the tool base64.
 func TestBase64IsRead(t *testing.T) {
 	t.Parallel()
 	f := redact.NewFinder(
@@ -154,7 +154,8 @@ func TestBase64IsRead(t *testing.T) {
 	}
 }
 
-// If any byte of a secret's Base64 text is another one, whether of Base64 or not, the text does not hold the secret.
+// If any byte of a secret's Base64 text is changed, to a Base64 character or another one, the text does not hold the
+// secret.
 func TestNoOtherByteStandsForOneOfBase64(t *testing.T) {
 	t.Parallel()
 	f := finder("secret")

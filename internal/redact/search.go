@@ -1,10 +1,10 @@
 package redact
 
-// Base64 may hold Base64.
+// deepest bounds how deeply Base64 texts may be nested.
 const deepest = 3
 
-// look finds secrets and user information in a layer and in the Base64 texts in it.
-func (s *search) look(l *layer, depth int) {
+// scan finds secrets and user information in a layer and in the Base64 texts in it.
+func (s *search) scan(l *layer, depth int) {
 	l.tabulate(escapesDeep)
 	s.match(l)
 	s.userinfo(l, 0)
@@ -14,7 +14,7 @@ func (s *search) look(l *layer, depth int) {
 	}
 	for _, inner := range s.base64(l) {
 		if len(inner.text) >= s.shortest || inner.cut {
-			s.look(inner, depth+1)
+			s.scan(inner, depth+1)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 package redact
 
-// userinfo finds user names and passwords in URLs: what stands between the slashes and the last at sign. Escapes are
-// read as far as they go, or not at all if deep is 0.
+// userinfo finds user names and passwords in URLs: the text between the slashes and the last at sign. It decodes
+// escapes, unless deep is 0.
 func (s *search) userinfo(l *layer, deep int) {
 	var a authority
 	var before [2]byte
@@ -34,15 +34,15 @@ func (s *search) userinfo(l *layer, deep int) {
 	end(len(l.text))
 }
 
-// readURL returns the character of a URL that begins at p, and the place behind it. It is the one of the longest escape,
-// if there is one.
+// readURL returns the character at p of a URL, and the position behind it. If escapes begin at p, it decodes the
+// longest one.
 func (l *layer) readURL(p, deep int) (c byte, to int) {
 	c, to = l.text[p], p+1
 	if deep == 0 || !isIntro[c] {
 		return c, to
 	}
 	for _, one := range l.escapes(p, deep) {
-		// =3A and =2F are read although an equals sign is seldom one of an escape: they can begin a URL.
+		// An equals sign seldom begins an escape, but =3A and =2F may be the beginning of a URL.
 		if one.size == 1 && int(one.to) > to && (!one.loose || l.text[p] == '=' && (one.text[0] == ':' || one.text[0] == '/')) {
 			c, to = one.text[0], int(one.to)
 		}
@@ -53,14 +53,14 @@ func (l *layer) readURL(p, deep int) (c byte, to int) {
 // authority is the part of a URL behind its slashes.
 type authority struct {
 	open      bool
-	bare      bool // no scheme stands before the slashes, so this may be no URL
-	raw       bool // escapes are not read
-	begin, at int  // behind the slashes; at the last at sign
-	colon     bool // one came, so this may be a name and a password
-	listed    bool // no colon came, but what also separates one address from the next text
-	number    bool // a colon came, which a port may follow
-	address   bool // an IPv6 address came, with its colons
-	broken    bool // what follows the colon is no port, so this is a password, and it may hold slashes
+	bare      bool // without a scheme before the slashes, so this may not be a URL
+	raw       bool // escapes are not decoded
+	begin, at int  // position behind the slashes; position of the last at sign
+	colon     bool // has a colon, so this may be a name and a password
+	listed    bool // has no colon, but a separator that may end an address in a text
+	number    bool // the last colon may begin a port
+	address   bool // has an IPv6 address, whose colons do not count
+	broken    bool // the text behind the colon is not a port, so it is a password, which may contain slashes
 }
 
 func (a *authority) read(c byte, p int) {
@@ -82,8 +82,9 @@ func (a *authority) read(c byte, p int) {
 	}
 }
 
-// ends reports whether the authority ends before a character. A password may hold what should be escaped in a URL. Only a
-// quote, a blank and the like end it, and these not if an escape says that they are a part of it.
+// ends reports whether the authority ends before a character. A password may contain characters that a URL should
+// escape. Only blanks, control characters, quotes and angle brackets end a password, and escaped quotes and brackets do
+// not.
 func (a *authority) ends(c byte, escaped bool) bool {
 	switch c {
 	case '/', '?', '#':
@@ -91,7 +92,7 @@ func (a *authority) ends(c byte, escaped bool) bool {
 	case '\\', '^', '`', '{', '|', '}':
 		return !a.broken && !a.number
 	case '&':
-		return a.raw && a.number && !a.broken // what reads the escapes knows whether this is a quote behind a port
+		return a.raw && a.number && !a.broken // if escapes are decoded, &quot; behind a port is a quote instead
 	case '"', '<', '>':
 		return !a.broken || !escaped
 	default:

@@ -50,8 +50,8 @@ func ShapingTopK(category string) (Family, bool) {
 }
 
 // Encode sets the defaults of a top-K, truncates the times to whole seconds of UTC, and returns the query string. If
-// parameters are invalid, Encode calls bad for each of them, with its name on the wire, and returns "". startTime is the
-// name of the parameter for the start.
+// parameters are invalid, Encode calls bad for each of them, with its name on the wire, and returns "". startTime is
+// the name of the parameter for the start.
 func (f Family) Encode(q *Query, startTime string, bad Report) string {
 	valid := true
 	f.setDefaults(q)
@@ -88,8 +88,8 @@ func (f Family) most() int64 { return cmp.Or(f.top, math.MaxInt64) }
 // defaultLimit is the limit of the service if a request has none.
 const defaultLimit = 10
 
-// Complete reports whether no row is missing: got must reach total, or less if the limit or the size of a top-K is lower.
-// With all, got must also stay below the limit: if the response is full, more rows may match than total says.
+// Complete reports whether no row is missing: got must reach total, or less if the limit or the size of a top-K is
+// lower. With all, got must also stay below the limit: if the response is full, more rows may match than total says.
 func (f Family) Complete(got, total, limit int64, all bool) bool {
 	want := total
 	if !all && !f.NoLimit {
@@ -106,8 +106,8 @@ const (
 	day         = "day"
 )
 
-// Finest returns the finest granularity for which the service has data of the whole span. It satisfies both statements of
-// section 8 (open point 13).
+// Finest returns the finest granularity for which the service has data of the whole span. It satisfies both statements
+// of section 8 (open point 13).
 func Finest(start, end, now time.Time) string {
 	if end.Before(start) {
 		start = end

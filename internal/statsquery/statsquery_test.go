@@ -211,8 +211,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Section 8: a response has all matching rows up to the limit, 10 by default, and up to the size of a top-K. That is 20 for
-// the WAF, which has no limit parameter, and 1,000 for traffic shaping. To prove all rows, there must be fewer than
+// Section 8: a response has all matching rows up to the limit, 10 by default, and up to the size of a top-K. That is 20
+// for the WAF, which has no limit parameter, and 1,000 for traffic shaping. To prove all rows, there must be fewer than
 // requested.
 func TestComplete(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,10 @@
-// Package usercode runs user code inside the SDK: transports, limiters, log handlers, callbacks, methods of contexts and
-// errors. If user code panics or calls runtime.Goexit in the user's goroutine, that passes through to the user. In a
-// goroutine that the SDK started, it becomes an error of the affected calls. Otherwise the panic would end the process,
-// and the Goexit would leave callers waiting.
+// Package usercode runs user code inside the SDK: transports, limiters, log handlers, callbacks, methods of contexts
+// and errors. If user code panics or calls runtime.Goexit in the user's goroutine, that passes through to the user.
+// In a goroutine that the SDK started, it becomes an error of the affected calls. Otherwise the panic would end the
+// process, and the Goexit would leave callers waiting.
 //
-// The package knows functions and errors. It must not know requests, secrets, or what an error means to a caller. Its entry
-// points are [Run], [Panic], [ErrGoexit], [Caused], [NoContext] and [Turn].
+// The package knows functions and errors. It must not know requests, secrets, or what an error means to a caller. Its
+// entry points are [Run], [Panic], [ErrGoexit], [Caused], [NoContext] and [Turn].
 package usercode
 
 import (
@@ -23,8 +23,9 @@ var ErrGoexit = errors.New("a function given to the SDK called runtime.Goexit")
 // errPanic is the error of a panic whose value cannot be printed.
 var errPanic = errors.New("a function given to the SDK panicked with a value that cannot be printed")
 
-// Run calls f, and then done with its error. If f panics, done gets a [*Panic]; if f ends the goroutine, [ErrGoexit]. done
-// must not run user code, because nothing catches it there. So done must not call methods of an error that a user defined.
+// Run calls f, and then done with its error. If f panics, done gets a [*Panic]; if f ends the goroutine, [ErrGoexit].
+// done must not run user code, because nothing catches it there. So done must not call methods of an error that a
+// user defined.
 func Run(f func() error, done func(error)) {
 	err := ErrGoexit
 	defer func() {
@@ -48,7 +49,8 @@ type Panic struct {
 	is   func(error) bool
 }
 
-// newPanic must be called by the function that recovered the value, because its stack still shows where the panic was.
+// newPanic must be called by the function that recovered the value, because its stack still shows where the panic
+// was.
 func newPanic(value any) *Panic {
 	cause, _ := value.(error)
 	return &Panic{
@@ -57,8 +59,8 @@ func newPanic(value any) *Panic {
 	}
 }
 
-// Error returns the place of the panic and its value in full. It must not be clipped before secrets are redacted, because
-// the end could then be a piece of a secret.
+// Error returns the place of the panic and its value in full. It must not be clipped before secrets are redacted,
+// because the end could then be a piece of a secret.
 func (p *Panic) Error() string { return p.text }
 
 // Is reports whether the panic value is an error that matches target.
@@ -100,8 +102,9 @@ func NoContext(ctx context.Context) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// Turn is a lock under which user code may run. In a testing/synctest bubble, time stands still while a goroutine waits
-// for a sync.Mutex. So a callback that sleeps under a mutex would hang the user's test. Create a Turn with [NewTurn].
+// Turn is a lock under which user code may run. In a testing/synctest bubble, time stands still while a goroutine
+// waits for a sync.Mutex. So a callback that sleeps under a mutex would hang the user's test. Create a Turn with
+// [NewTurn].
 type Turn chan struct{}
 
 // NewTurn returns an unlocked Turn.
