@@ -7,35 +7,36 @@ import (
 
 // caller is one call of Put.
 type caller[Item comparable, Receipt any] struct {
-	items   []Item // each once
+	items   []Item // without duplicates
 	since   time.Time
-	request *request[Item, Receipt] // that carries them; nil while the caller waits
-	gone    bool                    // nobody waits for it any more
-	shares  []*share                // what is done for this caller, and maybe for others
-	waits   int                     // transactions that have not ended
+	request *request[Item, Receipt] // the request with the items; nil while the caller is in the line
+	gone    bool                    // the caller has left
+	shares  []*share                // work for this caller and maybe others
+	waits   int                     // transactions to wait for
 
 	done    chan struct{}
 	receipt Receipt
 	err     error
 }
 
-// share is work for some callers. It ends when they have all left.
+// share is work for several callers. It is canceled when all of them have left.
 type share struct {
 	staying int
 	cancel  context.CancelFunc
 }
 
-// unsent is the error of a caller of whose items nothing was sent.
+// unsent returns the error of a caller none of whose items was sent.
 func (c *caller[Item, Receipt]) unsent(err error) error {
 	return &Error[Item]{Items: c.items, Err: err, Outcome: NotApplied}
 }
 
-// resultLocked is what became of a caller whose items are in a request; see resultOf. The lock of the queue is held.
+// resultLocked returns the result of a caller whose items are in a request; see resultOf. The lock of the queue is
+// held.
 func (c *caller[Item, Receipt]) resultLocked(open *Failure) (Receipt, error) {
 	return resultOf(c.items, c.request.fates, open, c.request.work.Wait != nil)
 }
 
-// openLocked counts the items that have not ended, if anybody waits for them. The lock of the queue is held.
+// openLocked counts the items that have not ended; 0 if the caller has left. The lock of the queue is held.
 func (c *caller[Item, Receipt]) openLocked() (open int) {
 	for _, item := range c.items {
 		if !c.gone && !c.request.fates[item].ended {
@@ -45,7 +46,7 @@ func (c *caller[Item, Receipt]) openLocked() (open int) {
 	return open
 }
 
-// endLocked ends a caller, unless he has ended. The lock of the queue is held.
+// endLocked ends a caller unless it has ended already. The lock of the queue is held.
 func (c *caller[Item, Receipt]) endLocked(receipt Receipt, err error) {
 	select {
 	case <-c.done:
@@ -55,7 +56,7 @@ func (c *caller[Item, Receipt]) endLocked(receipt Receipt, err error) {
 	}
 }
 
-// leaveLocked takes a caller off what is done for him. The lock of the queue is held.
+// leaveLocked removes a caller from its shares. The lock of the queue is held.
 func (c *caller[Item, Receipt]) leaveLocked() {
 	for _, s := range c.shares {
 		if s.staying--; s.staying == 0 {

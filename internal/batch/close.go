@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// closeGrace is how long a Close that gives up waits for the goroutines of the queue. They end at once, unless a function
-// of the user's ignores its context.
+// closeGrace is how long Close waits for the goroutines of the queue after its context has ended. They end at once,
+// unless user code ignores its context.
 const closeGrace = 100 * time.Millisecond
 
-// Ending is how a Close ended.
+// Ending is the result of Close.
 type Ending struct {
-	GaveUp    bool  // its context ended first
-	Dropped   int   // items that had not ended when this Close or another one gave up
-	Reporting bool  // this Close gave up while nothing was left but a report
-	Report    error // what a report did in place of returning, the first time; only if no Close gave up
+	GaveUp    bool  // the context of this Close ended first
+	Dropped   int   // items that had not ended when the context of this Close or another one ended
+	Reporting bool  // the context of this Close ended while only a report was still running
+	Report    error // first panic or Goexit of a report; only if no context of a Close ended
 }
 
-// Close refuses new callers and sends the rest. If ctx ends before all of it has ended, every caller whose items were not
-// sent gets the error of Work.Closed, and what is under way is given up. When Close returns, nothing of the queue runs,
-// unless a function of the user's ignores the end of its context: 100 ms later Close returns, and so does every Put. Close
-// may be called again, and by several goroutines.
+// Close refuses new callers and sends the waiting items. If ctx ends first, each caller whose items were not sent gets
+// Work.Closed, and requests and waits under way are canceled. When Close returns, no goroutine of the queue runs. The
+// exception is user code that ignores its context: then Close and every Put return after 100 ms all the same. Close may
+// be called several times, also concurrently.
 func (q *Queue[Item, Receipt]) Close(ctx context.Context) Ending {
 	q.mu.Lock()
 	q.crew.closeLocked()
@@ -46,7 +46,7 @@ func (q *Queue[Item, Receipt]) Close(ctx context.Context) Ending {
 	return ending
 }
 
-// ended is how a Close ends that did not give up.
+// ended returns the result of a Close whose context has not ended.
 func (q *Queue[Item, Receipt]) ended() Ending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -57,7 +57,7 @@ func (q *Queue[Item, Receipt]) ended() Ending {
 	return ending
 }
 
-// giveUp ends all that waits and all that is under way.
+// giveUp fails the waiting callers, and cancels the requests and waits under way.
 func (q *Queue[Item, Receipt]) giveUp() Ending {
 	q.mu.Lock()
 	defer q.mu.Unlock()

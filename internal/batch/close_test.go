@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/batch"
 )
 
-// Callers end when the transactions of their items have ended; each is waited for once.
+// Callers end when the transactions of their items have ended. The queue waits for each transaction once.
 func TestTransactions(t *testing.T) {
 	t.Parallel()
 	waits := func(w *world) { w.work.Wait, w.refused = w.wait, "b" }
@@ -43,7 +43,7 @@ func TestTransactions(t *testing.T) {
 	})
 }
 
-// The wait for a transaction ends when all have left whose items it carries.
+// The wait for a transaction ends when all its callers have left.
 func TestLeavingATransaction(t *testing.T) {
 	t.Parallel()
 	var over atomic.Bool
@@ -69,7 +69,7 @@ func TestLeavingATransaction(t *testing.T) {
 	})
 }
 
-// Nobody waits for the transaction of a caller who has left.
+// If a caller has left, the queue does not wait for its transaction.
 func TestTransactionsForNobody(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.work.Wait, w.refused = w.wait, "b" }, func(w *world) {
@@ -112,7 +112,8 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// A report that takes long holds up nobody, and the next one has the newest statistics. Close reports one that does not return.
+// A slow report delays no caller, and the next one has the newest statistics. Close tells of a report that does not
+// return.
 func TestReportsThatTakeLong(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
@@ -144,7 +145,7 @@ func TestReportsThatPanic(t *testing.T) {
 	})
 }
 
-// Close sends all that waits.
+// Close sends all waiting items.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.options.MaxItems, w.work.Wait = 1, w.wait }, func(w *world) {
@@ -156,7 +157,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// Close gives up: what was not sent is not applied, what is under way ends, and what ignores that is left behind.
+// When the context of Close ends, unsent items are not applied and requests under way are canceled. Close does not wait
+// for one that ignores its context.
 func TestCloseGivesUp(t *testing.T) {
 	t.Parallel()
 	for _, ignores := range []bool{false, true} {
@@ -190,7 +192,7 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
-// A limiter that ignores the end of its context holds up Close for its grace alone, and no caller who waits.
+// A limiter that ignores its context delays Close by closeGrace only, and delays no waiting caller.
 func TestCloseLeavesADeafLimiterBehind(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -228,7 +230,7 @@ func TestCloseLeavesADeafLimiterBehind(t *testing.T) {
 	}
 }
 
-// A Close that drops items says so, and nothing of reports: neither of one that takes long nor of one that has failed.
+// A Close that drops items says only that. It mentions neither a slow report nor a failed one.
 func TestDroppedItemsComeBeforeReports(t *testing.T) {
 	t.Parallel()
 	for name, report := range map[string]func(){"takes long": func() { time.Sleep(10 * time.Second) }, "panics": func() { panic(errBoom) }} {
@@ -248,7 +250,7 @@ func TestDroppedItemsComeBeforeReports(t *testing.T) {
 	}
 }
 
-// Close counts what had not ended, and whom somebody waits for.
+// Close counts the items that had not ended and whose callers still wait.
 func TestWhatCloseGivesUp(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.work.Wait, w.refused = w.wait, "b" }, func(w *world) {
@@ -267,7 +269,7 @@ func TestWhatCloseGivesUp(t *testing.T) {
 	})
 }
 
-// A request whose receipt cannot be read was applied, but its transaction cannot be waited for.
+// A request with an unreadable receipt was applied, but the queue cannot wait for its transaction.
 func TestWithoutAReceipt(t *testing.T) {
 	t.Parallel()
 	for waits, outcome := range map[bool]batch.Outcome{false: batch.Applied, true: batch.Unknown} {
@@ -294,12 +296,12 @@ func TestWithoutAReceipt(t *testing.T) {
 	}
 }
 
-// brokenContext panics when it is asked why it has ended.
+// brokenContext has an Err method that panics.
 type brokenContext struct{ context.Context }
 
 func (brokenContext) Err() error { panic(errBoom) }
 
-// A panic of the caller's own context reaches him, and takes his items out.
+// A panic of the caller's own context reaches the caller, and removes its items from the queue.
 func TestContextsThatPanic(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.work.Left = context.Context.Err }, func(w *world) {

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// crew is the goroutines of a queue. It is idle when it is closed and all of them have ended.
+// crew manages the goroutines of a queue. It is idle when it is closed and all of them have ended.
 type crew struct {
-	mu    *sync.Mutex // the queue's, which guards the rest
+	mu    *sync.Mutex // the queue's lock; guards the fields below
 	catch func(f func() error, done func(*Failure))
 
 	closing context.Context //nolint:containedctx // ends when Close begins
@@ -22,8 +22,8 @@ func newCrew(mu *sync.Mutex, catch func(func() error, func(*Failure))) crew {
 	return c
 }
 
-// startLocked starts a goroutine: f, and then doneLocked with its error and under the lock, also if code of the user's
-// panics in f or ends the goroutine. The lock is held.
+// startLocked calls f in a goroutine. It then calls doneLocked with the error of f, under the lock, even if user code
+// in f panics or ends the goroutine. The lock is held.
 func (c *crew) startLocked(f func() error, doneLocked func(*Failure)) {
 	c.active++
 	go func() {
@@ -41,16 +41,16 @@ func (c *crew) startLocked(f func() error, doneLocked func(*Failure)) {
 	}()
 }
 
-// closeLocked lets nobody in any more. The lock is held.
+// closeLocked closes the crew. The lock is held.
 func (c *crew) closeLocked() {
 	c.close()
 	c.restLocked()
 }
 
-// closed: nobody is let in.
+// closed reports whether the crew is closed, so that the queue accepts no caller.
 func (c *crew) closed() bool { return c.closing.Err() != nil }
 
-// restLocked notes that there is nothing left to do. The lock is held.
+// restLocked closes idle if nothing is left to do. The lock is held.
 func (c *crew) restLocked() {
 	if c.closed() && c.active == 0 {
 		select {

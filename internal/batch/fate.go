@@ -2,30 +2,30 @@ package batch
 
 import "errors"
 
-// fate is what became of one item.
+// fate is the state of one item.
 type fate[Receipt any] struct {
 	accepted bool
 	receipt  Receipt  // if it was accepted
-	failed   *Failure // it was refused, or lost, or its transaction ended badly
-	ended    bool     // nothing more will become of it
-	unsure   bool     // a request before the last one may have carried it out
+	failed   *Failure // if it was refused, its request was lost, or its transaction failed
+	ended    bool     // the fate is final
+	unsure   bool     // an earlier request, which was refused, may have applied it
 }
 
-// known: it was sent, and there is an answer that is about it.
+// known reports whether a response decided about this item.
 func (f *fate[Receipt]) known() bool { return f.accepted || f.failed != nil }
 
-// applied: as far as anybody knows the item was carried out. If the queue waits for transactions, one that failed was not.
+// applied reports whether the item was certainly applied. If the queue waits for transactions, a failed item was not.
 func (f *fate[Receipt]) applied(waits bool) bool {
 	return f.ended && (f.failed == nil || f.failed.Outcome == Applied && !waits)
 }
 
-// untouched: as far as anybody knows the item was not carried out.
+// untouched reports whether the item was certainly not applied.
 func (f *fate[Receipt]) untouched() bool {
 	return !f.accepted && f.failed != nil && !f.unsure && f.failed.Outcome == NotApplied
 }
 
-// resultOf makes the result of a caller from the fates of his items: the receipt of the last of them that was accepted,
-// and an [*Error] with those that failed. open is why nobody waits for what has not ended; nil if all has.
+// resultOf returns the result of a caller from the fates of its items. That is the receipt of the last accepted item,
+// and an [*Error] with the failed ones. open is the failure of items that have not ended; nil if all have ended.
 func resultOf[Item comparable, Receipt any](items []Item, fates map[Item]*fate[Receipt], open *Failure, waits bool) (receipt Receipt, err error) {
 	failed := &Error[Item]{}
 	var causes []error

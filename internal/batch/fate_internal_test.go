@@ -46,7 +46,7 @@ func TestResultOf(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var items []string
-			fates := map[string]*fate[int]{"z": &no} // somebody else's
+			fates := map[string]*fate[int]{"z": &no} // of another caller
 			for i, f := range c.fates {
 				item := string(rune('a' + i))
 				items = append(items, item)

@@ -7,30 +7,30 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// line is the callers who wait to be put into a request.
+// line holds the callers whose items wait for a request.
 type line[Item comparable, Receipt any] struct {
-	callers []*caller[Item, Receipt] // oldest first; one who has left stays until he is passed over, or too many have left
-	left    int                      // of those, how many have left
-	items   int                      // of the others
-	room    *semaphore.Weighted      // for items
+	callers []*caller[Item, Receipt] // oldest first; those that have left are removed later, together
+	left    int                      // callers that have left
+	items   int                      // items of the other callers
+	room    *semaphore.Weighted      // free room, in items
 }
 
-// add puts a caller at the end. There is room for his items already.
+// add appends a caller. room has been acquired for its items already.
 func (l *line[Item, Receipt]) add(c *caller[Item, Receipt]) {
 	l.callers = append(l.callers, c)
 	l.items += len(c.items)
 }
 
-// pass counts a caller out.
+// pass releases the room for the items of a caller.
 func (l *line[Item, Receipt]) pass(c *caller[Item, Receipt]) {
 	l.items -= len(c.items)
 	l.room.Release(int64(len(c.items)))
 }
 
-// leave takes a caller out who does not wait any longer.
+// leave removes a caller that has stopped waiting.
 func (l *line[Item, Receipt]) leave(c *caller[Item, Receipt]) {
 	l.pass(c)
-	c.items = nil // a permit may be long in coming
+	c.items = nil // frees memory, because the caller may stay in the slice until the next permit
 	if l.left++; 2*l.left > len(l.callers) {
 		l.callers = slices.DeleteFunc(l.callers, func(c *caller[Item, Receipt]) bool { return c.gone })
 		l.left = 0
@@ -40,7 +40,7 @@ func (l *line[Item, Receipt]) leave(c *caller[Item, Receipt]) {
 	}
 }
 
-// take takes the oldest callers out whose items fit into a load.
+// take removes the oldest callers whose items fit into a load.
 func (l *line[Item, Receipt]) take(into *load[Item]) (taken []*caller[Item, Receipt]) {
 	for len(l.callers) > 0 {
 		c := l.callers[0]
@@ -59,7 +59,7 @@ func (l *line[Item, Receipt]) take(into *load[Item]) (taken []*caller[Item, Rece
 	return taken
 }
 
-// clear takes all out, and returns those who wait.
+// clear removes all callers, and returns those that still wait.
 func (l *line[Item, Receipt]) clear() (waiting []*caller[Item, Receipt]) {
 	for _, c := range l.callers {
 		if !c.gone {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// lineOf makes a line of callers, each of whom has the letters of a word; one that begins with a dash has left.
+// lineOf returns a line with a caller for each word, whose items are the letters. A dash before a word marks a caller
+// that has left.
 func lineOf(words ...string) *line[rune, int] {
 	l := &line[rune, int]{room: semaphore.NewWeighted(100)}
 	for _, word := range words {
@@ -23,7 +24,7 @@ func lineOf(words ...string) *line[rune, int] {
 	return l
 }
 
-// A request takes the oldest callers whose items fit, each item once.
+// A request takes the oldest callers whose items fit, without duplicates.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -62,7 +63,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// Those who have left are forgotten when they are more than half, and the last one leaves nothing behind.
+// Callers that have left are removed when they are more than half, and the last one leaves nothing behind.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	l := lineOf("a", "b", "c", "d", "e")

@@ -1,6 +1,6 @@
 package batch
 
-// load is the items of one request, each once.
+// load collects the items of one request, without duplicates.
 type load[Item comparable] struct {
 	maxItems, maxBytes int
 	size               func(Item) int
@@ -10,7 +10,7 @@ type load[Item comparable] struct {
 	bytes int
 }
 
-// add puts the items of a caller in, unless they make the load too large. The first caller's always fit.
+// add adds the items of a caller unless they make the load too large. The items of the first caller always fit.
 func (l *load[Item]) add(items []Item) bool {
 	if len(l.items) > 0 && !l.fits(items) {
 		return false
@@ -19,7 +19,7 @@ func (l *load[Item]) add(items []Item) bool {
 	return true
 }
 
-// fits: the items, each once, do not make the load too large.
+// fits reports whether the load stays within its limits with the items.
 func (l *load[Item]) fits(items []Item) bool {
 	count, bytes := len(l.items), l.bytes
 	for _, item := range items {
@@ -30,7 +30,6 @@ func (l *load[Item]) fits(items []Item) bool {
 	return count <= l.maxItems && bytes <= l.maxBytes
 }
 
-// put puts items in.
 func (l *load[Item]) put(items []Item) {
 	for _, item := range items {
 		if !l.known[item] {

@@ -9,25 +9,25 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// linger is how long an idle queue lets callers gather before it asks for a permit.
+// linger is how long an idle queue waits for further callers before it acquires a permit.
 const linger = 10 * time.Millisecond
 
-// Queue gathers the items of any number of goroutines into few requests. It is safe for concurrent use, and has no
-// goroutine while it has nothing to do.
+// Queue gathers the items of any number of goroutines into few requests. It is safe for concurrent use. An idle queue
+// has no goroutine.
 type Queue[Item comparable, Receipt any] struct {
 	work     Work[Item, Receipt]
 	options  Options
 	underWay *semaphore.Weighted
-	ctx      context.Context //nolint:containedctx // ends when the context of a Close ends; no caller's context may end another's request
+	ctx      context.Context //nolint:containedctx // ends with the context of a Close, because no caller's context may end another's request
 	cancel   context.CancelFunc
 
 	mu      sync.Mutex
 	crew    crew
 	line    line[Item, Receipt]
-	sent    map[*caller[Item, Receipt]]bool // whose items are in a request
+	sent    map[*caller[Item, Receipt]]bool // callers whose items are in a request
 	reports reporter
-	running bool               // the goroutine that takes permits
-	stop    context.CancelFunc // ends the wait for a permit that nobody needs any more
+	running bool               // a goroutine acquires permits
+	stop    context.CancelFunc // cancels the wait for a permit when all callers have left
 	dropped int                // items that had not ended when the context of a Close ended
 }
 
@@ -47,16 +47,17 @@ func New[Item comparable, Receipt any](work Work[Item, Receipt], options Options
 	return q
 }
 
-// Put hands items, at least one, to the queue, and waits for what becomes of them. All of one call go in one request,
-// together with those of others; identical ones are sent once. It returns the receipt of the request that carried the
-// last of the accepted ones, and an [*Error] if any have failed, or a [*TooLargeError]. If ctx ends, Put returns at once;
-// items that have not been sent are taken out then.
+// Put adds items, at least one, to the queue and waits until they have ended. The items of one call go into one
+// request, together with those of other callers. Identical items of a request are sent once. Put returns the receipt of
+// the request with the last accepted item. If items have failed, it also returns an [*Error]. If the items do not fit
+// into one request, it returns a [*TooLargeError]. When ctx ends, Put returns at once, and items that were not sent
+// leave the queue.
 func (q *Queue[Item, Receipt]) Put(ctx context.Context, items []Item) (receipt Receipt, err error) {
 	c, err := q.newCaller(items)
 	if err != nil {
 		return receipt, err
 	}
-	left := ctx.Done() // asked before the queue has anything of this caller
+	left := ctx.Done() // user code that may panic, so it runs before the queue knows the caller
 	if err := q.makeRoom(ctx, c); err != nil {
 		return receipt, err
 	}
@@ -65,7 +66,7 @@ func (q *Queue[Item, Receipt]) Put(ctx context.Context, items []Item) (receipt R
 	}
 	waits := true
 	defer func() {
-		if waits { // the context panicked when it was asked why it has ended
+		if waits { // Left panicked, because the context is user code
 			_, _ = q.abandon(c, q.work.Judge(context.Canceled))
 		}
 	}()
@@ -80,7 +81,7 @@ func (q *Queue[Item, Receipt]) Put(ctx context.Context, items []Item) (receipt R
 	}
 }
 
-// newCaller refuses what does not fit into one request.
+// newCaller refuses items that do not fit into one request.
 func (q *Queue[Item, Receipt]) newCaller(items []Item) (*caller[Item, Receipt], error) {
 	all := load[Item]{size: q.work.Size, known: make(map[Item]bool, len(items))}
 	all.put(items)
@@ -97,7 +98,7 @@ func (q *Queue[Item, Receipt]) newCaller(items []Item) (*caller[Item, Receipt], 
 func (q *Queue[Item, Receipt]) makeRoom(ctx context.Context, c *caller[Item, Receipt]) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(q.crew.closing, cancel)() //nolint:contextcheck // the end of the queue is not the caller's
+	defer context.AfterFunc(q.crew.closing, cancel)() //nolint:contextcheck // the queue's context is not the caller's
 	if q.line.room.Acquire(waiting, int64(len(c.items))) != nil {
 		if err := ctx.Err(); err != nil {
 			return c.unsent(err)
@@ -107,7 +108,7 @@ func (q *Queue[Item, Receipt]) makeRoom(ctx context.Context, c *caller[Item, Rec
 	return nil
 }
 
-// enter puts a caller at the end of the line; false if the queue is closed.
+// enter appends a caller to the line. It returns false if the queue is closed.
 func (q *Queue[Item, Receipt]) enter(c *caller[Item, Receipt]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,12 +125,12 @@ func (q *Queue[Item, Receipt]) enter(c *caller[Item, Receipt]) bool {
 	return true
 }
 
-// abandon takes a caller out who does not wait any longer.
+// abandon removes a caller that has stopped waiting, and returns its result.
 func (q *Queue[Item, Receipt]) abandon(c *caller[Item, Receipt], reason *Failure) (receipt Receipt, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
-	case <-c.done: // in the same instant
+	case <-c.done: // the caller ended at the same moment
 		return c.receipt, c.err
 	default:
 	}
@@ -145,8 +146,8 @@ func (q *Queue[Item, Receipt]) abandon(c *caller[Item, Receipt], reason *Failure
 	return receipt, err
 }
 
-// runLocked takes a permit and sends what is waiting then, again and again, as long as anything is. Each time it has a
-// goroutine of its own, because code of the user's may end it. The lock is held.
+// runLocked acquires a permit and sends the waiting items, and repeats this while items wait. Each round has its own
+// goroutine, because user code may end it. The lock is held.
 func (q *Queue[Item, Receipt]) runLocked(first bool) {
 	if q.line.items == 0 {
 		q.line.clear()
@@ -162,7 +163,7 @@ func (q *Queue[Item, Receipt]) runLocked(first bool) {
 		}
 		return err
 	}, func(failed *Failure) {
-		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // otherwise all callers have left meanwhile
+		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // otherwise stop ended ctx, because all callers have left
 			q.failLocked(failed.Err)
 		}
 		if failed != nil && ctx.Err() == nil {
@@ -174,7 +175,7 @@ func (q *Queue[Item, Receipt]) runLocked(first bool) {
 	})
 }
 
-// acquire waits until a request may be sent. On success the caller holds a place among those under way.
+// acquire waits until a request may be sent. On success it has also acquired one unit of underWay.
 func (q *Queue[Item, Receipt]) acquire(ctx context.Context, first bool) (permit Permit, err error) {
 	if first {
 		gather := time.NewTimer(linger)
@@ -196,7 +197,7 @@ func (q *Queue[Item, Receipt]) acquire(ctx context.Context, first bool) (permit 
 	return q.work.Acquire(ctx)
 }
 
-// failLocked ends all callers who wait: there is no permit to be had. Nothing of theirs was sent. The lock is held.
+// failLocked ends all callers in the line with an error, because the queue got no permit. The lock is held.
 func (q *Queue[Item, Receipt]) failLocked(err error) {
 	if q.ctx.Err() != nil {
 		err = q.work.Closed
@@ -207,7 +208,7 @@ func (q *Queue[Item, Receipt]) failLocked(err error) {
 	}
 }
 
-// dispatch sends what is waiting.
+// dispatch sends the waiting items. If there are none left, it returns the permit.
 func (q *Queue[Item, Receipt]) dispatch(permit Permit) {
 	q.mu.Lock()
 	next := load[Item]{maxItems: q.options.MaxItems, maxBytes: q.options.MaxBytes, size: q.work.Size, known: map[Item]bool{}}
@@ -222,7 +223,8 @@ func (q *Queue[Item, Receipt]) dispatch(permit Permit) {
 	}
 }
 
-// sendLocked sends the items of some callers, and ends the callers with what became of them. The lock is held.
+// sendLocked starts to send the items of some callers. When they are sent, it continues with followLocked. The lock is
+// held.
 func (q *Queue[Item, Receipt]) sendLocked(callers []*caller[Item, Receipt], items []Item, permit Permit) {
 	ctx, cancel := context.WithCancel(q.ctx)
 	r := &request[Item, Receipt]{
@@ -269,7 +271,7 @@ func (q *Queue[Item, Receipt]) send(ctx context.Context, permit Permit, items []
 	return receipt, err
 }
 
-// endedByClose is an error of something that was under way when the context of a Close ended.
+// endedByClose wraps the error of a request or wait that the end of a Close's context has canceled.
 func (q *Queue[Item, Receipt]) endedByClose(err error) error {
 	if q.ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
@@ -277,8 +279,7 @@ func (q *Queue[Item, Receipt]) endedByClose(err error) error {
 	return q.work.ClosedBy(err)
 }
 
-// followLocked ends the callers of a request that was sent, or begins to wait for the transactions that carry their items
-// out. The lock is held.
+// followLocked ends the callers of a request, or starts to wait for the transactions of their items. The lock is held.
 func (q *Queue[Item, Receipt]) followLocked(callers []*caller[Item, Receipt]) {
 	waits := waitsLocked(callers, q.work.Transaction)
 	for _, c := range callers {
@@ -291,7 +292,7 @@ func (q *Queue[Item, Receipt]) followLocked(callers []*caller[Item, Receipt]) {
 	}
 }
 
-// awaitLocked waits until a transaction has ended or all callers have left. The lock is held.
+// awaitLocked starts to wait until a transaction has ended or all its callers have left. The lock is held.
 func (q *Queue[Item, Receipt]) awaitLocked(id int64, w *transactionWait[Item, Receipt]) {
 	var ctx context.Context
 	ctx, w.cancel = context.WithCancel(q.ctx)
@@ -305,8 +306,8 @@ func (q *Queue[Item, Receipt]) awaitLocked(id int64, w *transactionWait[Item, Re
 	})
 }
 
-// settleLocked ends a caller whose items are in a request. open is why nobody waits for what has not ended. The lock is
-// held.
+// settleLocked ends a caller whose items are in a request. open is the failure of items that have not ended. The lock
+// is held.
 func (q *Queue[Item, Receipt]) settleLocked(c *caller[Item, Receipt], open *Failure) {
 	delete(q.sent, c)
 	c.endLocked(c.resultLocked(open))

@@ -31,7 +31,7 @@ func TestManyCallers(t *testing.T) {
 	})
 }
 
-// The permit comes first: who comes while the queue waits for it goes along.
+// The permit comes first: items that arrive while the queue waits for it go into the same request.
 func TestWhoComesWhileThePermitIsAwaited(t *testing.T) {
 	t.Parallel()
 	inWorld(t, unchanged, func(w *world) {
@@ -60,7 +60,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// A single item is sent whatever it takes.
+// A single item is sent whatever its size is.
 func TestASingleItem(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.options.MaxBytes = -1 }, func(w *world) {
@@ -69,7 +69,7 @@ func TestASingleItem(t *testing.T) {
 	})
 }
 
-// Callers wait for room, in their order; a caller who leaves and Close end the wait.
+// Callers wait for room in order. The end of the caller's context and Close end the wait.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.options.MaxPending, w.options.MaxItems = 2, 2 }, func(w *world) {
@@ -90,7 +90,8 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// Only the first request waits for other callers. What does not fit into it asks for its permit at once.
+// Only the first request waits for other callers. For items that do not fit into it, the queue acquires the next permit
+// at once.
 func TestOnlyTheFirstRequestGathers(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.options.MaxItems = 2 }, func(w *world) {
@@ -103,8 +104,8 @@ func TestOnlyTheFirstRequestGathers(t *testing.T) {
 	})
 }
 
-// A caller who leaves before a permit was asked for, because the queue still gathers or has no place for another request,
-// leaves nothing behind.
+// A caller may leave before the queue acquires a permit: while the queue gathers, or while too many requests are under
+// way. It leaves nothing behind.
 func TestACallerWhoLeavesEarly(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.options.UnderWay = 1 }, func(w *world) {
@@ -128,7 +129,7 @@ func TestACallerWhoLeavesEarly(t *testing.T) {
 	})
 }
 
-// What is refused fails only those who asked for it, and who asked for more gets the receipt of the rest.
+// A refused item fails only its callers. A caller with other items also gets their receipt.
 func TestRefusedItems(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.refused = "c" }, func(w *world) {
@@ -152,7 +153,7 @@ func TestRefusedItems(t *testing.T) {
 	})
 }
 
-// After too many requests the rest is given back.
+// After too many requests the remaining items fail.
 func TestTooManyRefused(t *testing.T) {
 	t.Parallel()
 	letters := make([]rune, 200)
@@ -168,7 +169,7 @@ func TestTooManyRefused(t *testing.T) {
 	})
 }
 
-// A caller who leaves takes out what was not sent. If nobody else waits, no permit is acquired.
+// When a caller leaves, its unsent items leave the queue. If no other caller waits, no permit is acquired.
 func TestLeavingBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	inWorld(t, unchanged, func(w *world) {
@@ -191,8 +192,8 @@ func TestLeavingBeforeItIsSent(t *testing.T) {
 	})
 }
 
-// The wait for a permit that nobody needs any more is stopped, and one that comes all the same is used for who came
-// meanwhile, or returned.
+// When all callers have left, the wait for a permit is canceled. If the permit comes all the same, it is used for new
+// callers or returned.
 func TestPermitsForNobody(t *testing.T) {
 	t.Parallel()
 	for deaf, most := range map[bool]int32{false: 0, true: 1} {
@@ -221,7 +222,7 @@ func TestPermitsForNobody(t *testing.T) {
 	}
 }
 
-// A request goes on for those who stay, and ends when all have left.
+// A request goes on while one of its callers stays, and is canceled when all have left.
 func TestLeavingARequest(t *testing.T) {
 	t.Parallel()
 	inWorld(t, unchanged, func(w *world) {
@@ -246,7 +247,7 @@ func TestLeavingARequest(t *testing.T) {
 	})
 }
 
-// An error that matches context.Canceled is one of Close only if Close has given up.
+// An error that matches context.Canceled comes from Close only if the context of Close has ended.
 func TestCanceledByItself(t *testing.T) {
 	t.Parallel()
 	canceled := func(w *world) {
@@ -260,7 +261,7 @@ func TestCanceledByItself(t *testing.T) {
 	})
 }
 
-// Without a permit nothing is sent, and the next caller tries again.
+// Without a permit nothing is sent. The next caller makes the queue acquire one again.
 func TestNoPermit(t *testing.T) {
 	t.Parallel()
 	failing := func(w *world) {
@@ -292,11 +293,11 @@ func TestNoPermit(t *testing.T) {
 	})
 }
 
-// A request that code of the user's ends fails those whose items it carries, and leaves the queue usable.
+// If user code ends a request, the callers of its items fail, and the queue stays usable.
 func TestASendThatDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.refused = "b" }, func(w *world) {
-		for range 5 { // more than may be under way
+		for range 5 { // more than UnderWay
 			w.requests = nil
 			w.does("Send b", func() { panic(errBoom) }) // after a was accepted
 			first, second := w.put(w.Context(), "a"), w.put(w.Context(), "b")
@@ -311,7 +312,7 @@ func TestASendThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// A request that may have worked before it was refused leaves its items in doubt.
+// If a request may have been applied before it was refused, the outcome of its items is unknown.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

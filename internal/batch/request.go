@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// request is the items of some callers, sent as one request or, if that is refused, as those into which it is split.
+// request sends the items of some callers as one request. If that is refused, it sends them in parts.
 type request[Item comparable, Receipt any] struct {
 	ctx   context.Context //nolint:containedctx // ends when all callers have left, or the context of a Close ends
 	work  *Work[Item, Receipt]
 	send  func(context.Context, Permit, []Item) (Receipt, error)
 	items []Item
 
-	mu    sync.Locker // the queue's, which guards the fates
+	mu    sync.Locker // the queue's lock; guards the fates
 	fates map[Item]*fate[Receipt]
 }
 
-// deliver sends the items: the first request with a permit, the others with permits of their own. What became of each item
-// is known afterwards.
+// deliver sends the items. The first request uses permit, and each further one acquires its own. Afterwards each item
+// has its fate.
 func (r *request[Item, Receipt]) deliver(permit Permit) {
 	s := splitter{maxSplits(len(r.items)), func(from, to int) answer {
 		now := permit
@@ -29,7 +29,7 @@ func (r *request[Item, Receipt]) deliver(permit Permit) {
 	}
 }
 
-// try sends some items. What became of them is known afterwards, unless they are several and were refused.
+// try sends some items. Afterwards they have their fates, unless several items were refused together.
 func (r *request[Item, Receipt]) try(permit Permit, items []Item) answer {
 	receipt, err := r.send(r.ctx, permit, items)
 	if err == nil {
@@ -50,7 +50,7 @@ func (r *request[Item, Receipt]) try(permit Permit, items []Item) answer {
 	return refused
 }
 
-// note keeps what became of some items.
+// note sets the fate of some items.
 func (r *request[Item, Receipt]) note(items []Item, now fate[Receipt]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *request[Item, Receipt]) note(items []Item, now fate[Receipt]) {
 	}
 }
 
-// doubt notes that some items may have been carried out by a request that was refused.
+// doubt records that a refused request may have applied its items.
 func (r *request[Item, Receipt]) doubt(items []Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +70,7 @@ func (r *request[Item, Receipt]) doubt(items []Item) {
 	}
 }
 
-// endLocked ends the items of which nothing is known, because the goroutine that sent them has failed. The lock is held.
+// endLocked ends the items without a fate, because the goroutine that sent them has failed. The lock is held.
 func (r *request[Item, Receipt]) endLocked(failed *Failure) {
 	for _, f := range r.fates {
 		if !f.known() {

@@ -2,27 +2,28 @@ package batch
 
 import "math/bits"
 
-// A request that is refused says nothing of which items are refused. They are found by group testing (Hwang's generalized
-// binary splitting): halves of a refused group are sent until one refused item stands alone, then groups of what is left,
-// of a size in which about every second group has a refused one. k refused of n take about k*log2(n/k) + 2k requests.
+// The response to a refused request does not say which items are refused. The queue finds them by group testing
+// (Hwang's generalized binary splitting). It sends halves of a refused group until one refused item is left. Then it
+// sends groups of the remaining items, of a size at which about every second group has a refused item. To find k
+// refused of n items, it takes about k*log2(n/k) + 2k requests.
 
-// maxSplits bounds the requests for n items, as each takes a permit of everybody. It is enough to find 20 refused ones of
-// 200; if there are more of them, the rest is given back to the callers.
+// maxSplits bounds the requests for n items, because each one takes a permit from other callers. The bound is enough to
+// find 20 refused items of 200. If there are more, the callers get the rest back as failed.
 func maxSplits(n int) int { return 1 + 16*bits.Len(uint(n)) }
 
-// answer is what comes of one request.
+// answer is the result of one request.
 type answer int
 
 const (
 	taken   answer = iota
-	refused        // because of one of its items, at least
+	refused        // because of at least one of its items
 	lost           // any other error
 )
 
-// splitter finds the refused ones among items that are known by their numbers.
+// splitter finds the refused items. Items are numbered from 0.
 type splitter struct {
 	left int                       // requests that may still be sent
-	send func(from, to int) answer // sends the items from one number to before another
+	send func(from, to int) answer // sends the items from number from up to, but not including, number to
 }
 
 func (s *splitter) try(from, to int) answer {
@@ -30,13 +31,13 @@ func (s *splitter) try(from, to int) answer {
 	return s.send(from, to)
 }
 
-// split sends all of n items, the first time together. It returns the number of the first item of which it is not known
-// what became of it: from there on all were refused together with others, or not sent. It is n if all are known.
+// split sends n items, at first together. The items before known have their fates. The others were only refused
+// together with others, or were not sent. If known is n, all have their fates.
 func (s *splitter) split(n int) (known int) {
 	size, found := n, 0
 	for known < n && s.left > 0 {
 		if 3*size > 2*(n-known) {
-			size = n - known // a small rest is not worth a request of its own
+			size = n - known // a small rest is not worth an extra request
 		}
 		if s.try(known, known+size) != refused {
 			known += size
@@ -45,7 +46,7 @@ func (s *splitter) split(n int) (known int) {
 		}
 		known = s.find(known, known+size)
 		if found++; found == 1 {
-			size = n - known // most often there is one
+			size = n - known // usually there is only one refused item
 		} else {
 			size = max(1, known*7/10/found)
 		}
@@ -53,8 +54,8 @@ func (s *splitter) split(n int) (known int) {
 	return known
 }
 
-// find looks for the first refused one of a group that was refused. It returns up to where it is known what became of the
-// items. If the first half of a group is taken, the refused one is in the other half, which need not be sent to know that.
+// find searches a refused group for its first refused item. The items before known have their fates. If the first half
+// of a group is accepted, the refused item is in the other half. So find does not send that half as a whole.
 func (s *splitter) find(at, end int) (known int) {
 	alone := end-at == 1 // the last group that was refused is a single item
 	for end-at > 1 && s.left > 0 {
@@ -68,7 +69,7 @@ func (s *splitter) find(at, end int) (known int) {
 		case taken:
 			at += half
 			if end-at == 1 && s.left > 0 {
-				s.try(at, end) // for its own words
+				s.try(at, end) // to get the error for this item alone
 				return end
 			}
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// splitting is what splitting a number of items does to a service that refuses some of them.
+// splitting splits a number of items for a service that refuses some of them, and records the requests.
 type splitting struct {
 	n       int
 	refused map[int]bool
-	lost    map[int]bool // requests, by their number from 1 on
-	most    int          // requests
+	lost    map[int]bool // lost requests, by their number from 1
+	most    int          // largest number of requests
 
 	sent  []string
-	fates []string // of each item, what is known
+	fates []string // the fate of each item
 	known int
 }
 
@@ -50,7 +50,7 @@ func numbers(list ...int) map[int]bool {
 	return set
 }
 
-// Which requests are sent: from one item to before another.
+// The sent requests: their first item and the one after their last.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -85,8 +85,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Whatever is refused and lost: each item ends with what its own request said, each refused one alone, no request more
-// than allowed, and from where split stops nothing is known.
+// Whatever is refused and lost, four rules hold. Each item has the result of its own last request. Each refused item
+// was sent alone. There are no more requests than allowed. From the item where split stops, no fate is known.
 func TestSplitAnything(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(1000) {
@@ -120,7 +120,7 @@ func TestSplitAnything(t *testing.T) {
 	}
 }
 
-// The bound is enough for 20 refused ones of 200, wherever they stand.
+// The bound is enough for 20 refused items of 200, at any positions.
 func TestSplitsAreEnough(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

@@ -1,21 +1,21 @@
 package batch
 
-// reporter keeps the statistics, and reports them in a goroutine of its own, so that a report that takes long holds up
-// nothing else. Of requests that end meanwhile it learns together.
+// reporter keeps the statistics. It reports them in its own goroutine, so that a slow report delays nothing else.
+// Requests that end during a report appear together in the next one.
 type reporter struct {
 	crew   *crew
 	report func(Stats)
-	state  func() Stats // of the line; the lock of the queue is held
+	state  func() Stats // state of the line; called with the lock of the queue
 
 	accepted, requests int
-	failures           int      // in a row
-	err                error    // of the last of these
-	changed            bool     // since the last report began
-	running            bool     // a report
-	failed             *Failure // what a report did in place of returning, the first time
+	failures           int      // failed requests in a row
+	err                error    // error of the last of them
+	changed            bool     // the statistics have changed since the last report began
+	running            bool     // a report is running
+	failed             *Failure // first panic or Goexit of a report
 }
 
-// countLocked notes one request. The lock of the queue is held.
+// countLocked records one request. The lock of the queue is held.
 func (r *reporter) countLocked(accepted int) {
 	r.requests++
 	r.accepted += accepted
@@ -38,7 +38,7 @@ func (r *reporter) changedLocked() {
 	}
 }
 
-// reportLocked reports until the newest statistics have been reported. The lock of the queue is held.
+// reportLocked starts reports until the newest statistics have been reported. The lock of the queue is held.
 func (r *reporter) reportLocked() {
 	r.changed = false
 	now := r.state()

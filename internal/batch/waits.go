@@ -1,6 +1,6 @@
 package batch
 
-// transactionWait is the wait for one transaction, for all callers whose items it carries.
+// transactionWait is the wait for one transaction, shared by all callers whose items it carries out.
 type transactionWait[Item comparable, Receipt any] struct {
 	share
 
@@ -8,8 +8,8 @@ type transactionWait[Item comparable, Receipt any] struct {
 	fates   []*fate[Receipt]
 }
 
-// waitsLocked returns the waits for what was accepted of the items of some callers and has not ended, by transaction. The
-// lock of the queue is held.
+// waitsLocked returns the waits for accepted items of some callers that have not ended, by transaction. The lock of the
+// queue is held.
 func waitsLocked[Item comparable, Receipt any](callers []*caller[Item, Receipt], transaction func(Receipt) int64) map[int64]*transactionWait[Item, Receipt] {
 	waits := map[int64]*transactionWait[Item, Receipt]{}
 	for _, c := range callers {
@@ -31,7 +31,7 @@ func waitsLocked[Item comparable, Receipt any](callers []*caller[Item, Receipt],
 	return waits
 }
 
-// add must get all items of one caller before those of the next.
+// add adds an item of a caller. All items of one caller must come before those of the next.
 func (w *transactionWait[Item, Receipt]) add(c *caller[Item, Receipt], f *fate[Receipt]) {
 	w.fates = append(w.fates, f)
 	if n := len(w.callers); n > 0 && w.callers[n-1] == c {
@@ -43,7 +43,7 @@ func (w *transactionWait[Item, Receipt]) add(c *caller[Item, Receipt], f *fate[R
 	c.waits++
 }
 
-// endLocked ends the items, and returns the callers who wait for nothing else. The lock of the queue is held.
+// endLocked ends the items, and returns the callers that wait for no other transaction. The lock of the queue is held.
 func (w *transactionWait[Item, Receipt]) endLocked(failed *Failure) (ended []*caller[Item, Receipt]) {
 	for _, f := range w.fates {
 		f.failed, f.ended = failed, true

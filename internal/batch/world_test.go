@@ -24,29 +24,29 @@ var (
 	errBoom     = errors.New("boom")
 )
 
-// world is what a queue works with: a service that takes one request of letters a second, for half a second, and carries
-// it out by a transaction in 10 s.
+// world is the environment of a queue. Items are letters. Its limiter gives one permit per second, a request takes half
+// a second, and its transaction 10 s.
 type world struct {
 	*testing.T
 	queue *batch.Queue[rune, int]
 
 	mu       sync.Mutex
-	requests []string // that were sent
+	requests []string // sent requests
 	began    time.Time
-	asked    int // for permits
-	permits  int // that have not ended
+	asked    int // calls of Acquire
+	permits  int // permits that have not ended
 	waits    []int64
 	stats    []batch.Stats
 
-	refused string            // letters
-	deaf    bool              // acquire ignores the end of its context
-	conduct map[string]func() // of a function, by its name
-	last    time.Time         // a permit was given
+	refused string            // letters that the service refuses
+	deaf    bool              // Acquire ignores its context
+	conduct map[string]func() // user code by the name of the function that runs it
+	last    time.Time         // time of the last permit
 	options batch.Options
 	work    batch.Work[rune, int]
 }
 
-// inWorld runs a test in a bubble of fake time, in which a goroutine that is left behind fails it.
+// inWorld runs a test in a bubble of fake time. A goroutine that stays behind fails the test.
 func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 	})
 }
 
-// judge: what is refused was not applied, of the rest nobody knows.
+// judge returns NotApplied for a refusal, and Unknown for any other error.
 func judge(err error) *batch.Failure {
 	if err == nil {
 		return nil
@@ -88,7 +88,7 @@ func judge(err error) *batch.Failure {
 	return &batch.Failure{Err: err, Text: err.Error(), Outcome: outcome}
 }
 
-// user is code of the user's that runs in a function.
+// user runs the user code that the test has set for a function.
 func (w *world) user(function string) {
 	w.mu.Lock()
 	f := w.conduct[function]
@@ -98,7 +98,7 @@ func (w *world) user(function string) {
 	}
 }
 
-// does says what code of the user's does in a function; nil: nothing.
+// does sets the user code that runs in a function; nil for none.
 func (w *world) does(function string, conduct func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,7 +118,7 @@ func (w *world) count(n int) {
 	w.permits += n
 }
 
-// pause puts the next permit off.
+// pause delays the next permit.
 func (w *world) pause(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,16 +193,16 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ended is how a Put ended.
+// ended is the result of a Put.
 type ended struct {
 	receipt int
-	items   string // that failed
-	text    string // of the error
+	items   string // failed items
+	text    string // text of the error
 	outcome batch.Outcome
 	after   time.Duration
 }
 
-// put hands letters to the queue, in a goroutine of its own.
+// put calls Put with letters in a goroutine.
 func (w *world) put(ctx context.Context, items string) <-chan ended {
 	result := make(chan ended, 1)
 	go func() {
