@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// group is what lies in one outermost range that is added or removed. Groups do not touch each other.
+// group has the ranges within one outermost range that is added or removed. Groups do not overlap.
 type group struct {
-	adds   []int32 // ranges that cover something, the widest first: the outermost range, or what replaces it
-	grows  bool    // it makes room for more entries than it needs, with one addition
+	adds   []int32 // added ranges that cover something, widest first: the outermost range, or its replacements
+	grows  bool    // its one addition frees more room than it needs
 	widest float64 // addresses that the first of adds covers
 }
 
-// groups are all groups, in the order in which they make room.
+// groups are all groups, sorted so that those that free most room come first.
 type groups struct {
 	all  []group
-	of   []int32   // the group of each range; -1 if nothing in it counts
+	of   []int32   // the group of each range; -1 if no address in it counts
 	need []float64 // addresses in each range that count
 }
 
@@ -34,7 +34,7 @@ func groupsOf(p *protection) *groups {
 	type numbered struct {
 		group
 		top  int32
-		gain int // entries that its first addition makes room for
+		gain int // entries that its first addition frees room for
 	}
 	var found []numbered
 	for top := int32(0); top < n; top = p.ranges[top].end {
@@ -52,7 +52,7 @@ func groupsOf(p *protection) *groups {
 		found = append(found, next)
 	}
 	slices.SortStableFunc(found, func(a, b numbered) int {
-		if byGain := cmp.Compare(b.gain, a.gain); byGain != 0 || a.grows { // those that grow gain most
+		if byGain := cmp.Compare(b.gain, a.gain); byGain != 0 || a.grows { // groups that grow come first
 			return byGain
 		}
 		return cmp.Or(cmp.Compare(len(a.adds), len(b.adds)), cmp.Compare(b.widest, a.widest))
@@ -66,7 +66,7 @@ func groupsOf(p *protection) *groups {
 	return g
 }
 
-// outermost are the outermost of the wanted ranges within top in which addresses count.
+// outermost returns the outermost of the wanted ranges within top in which addresses count.
 func (g *groups) outermost(p *protection, top int32, wanted func(*protectedRange) bool) (found []int32) {
 	for i := top + 1; i < p.ranges[top].end; {
 		if r := &p.ranges[i]; wanted(r) && g.need[i] > 0 {
@@ -79,14 +79,14 @@ func (g *groups) outermost(p *protection, top int32, wanted func(*protectedRange
 	return found
 }
 
-// bounds are how an order begins and ends.
+// bounds determine how an order begins and ends.
 type bounds struct {
-	growFirst bool  // if it must uncover something while groups are left that grow, it does so in one of them
-	last      int32 // the group that comes last; -1: the one in turn
-	hold      bool  // what is uncovered in that group stays so, and makes room for all others
+	growFirst bool  // while groups that grow are left, a removal that uncovers something must be in one of them
+	last      int32 // the group that comes last; -1: no group is forced to
+	hold      bool  // a gap in the last group stays open, and so makes room for all others
 }
 
-// bounds to try. A group of which no addition is left but its narrowest may come last.
+// bounds returns the bounds to try. The group with the narrowest last addition may come last.
 func (g *groups) bounds() (all []bounds) {
 	lasts := []int32{-1, g.smallest(func(c *group) bool { return !c.grows }), g.smallest(func(*group) bool { return true })}
 	for _, last := range slices.Compact(lasts) {
@@ -102,7 +102,7 @@ func (g *groups) bounds() (all []bounds) {
 	return all
 }
 
-// smallest is the group of the narrowest last addition, of those that may be; -1 if none may.
+// smallest returns the group with the narrowest last addition among those that may accepts; -1 if it accepts none.
 func (g *groups) smallest(may func(*group) bool) int32 {
 	found, least := int32(-1), 0.0
 	for i := range g.all {

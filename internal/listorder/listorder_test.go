@@ -39,16 +39,16 @@ func randomSmallList(r *rand.Rand, most int) smallList {
 	}
 	l := smallList{add: pick(r.IntN(most + 1)), remove: pick(r.IntN(most + 1)), keep: pick(r.IntN(3) * r.IntN(2))}
 	if len(l.remove) > 0 && r.IntN(8) == 0 {
-		l.remove = append(l.remove, l.remove[0]) // under another id
+		l.remove = append(l.remove, l.remove[0]) // the same range with another id
 	}
 	l.limit = len(l.keep) + max(len(l.add), len(l.remove)) + r.IntN(3)*r.IntN(2)*r.IntN(2)
 	if r.IntN(20) == 0 {
-		l.limit = max(l.limit-1, len(l.keep)+len(l.add)) // it holds more than it may
+		l.limit = max(l.limit-1, len(l.keep)+len(l.add)) // the list is larger than allowed
 	}
 	return l
 }
 
-// randomBlocks is a list of ranges that take the place of narrower ones, and the other way round.
+// randomBlocks returns a list in which ranges replace narrower ones, and the other way round.
 func randomBlocks(r *rand.Rand, most int) (l smallList) {
 	at := 0
 	for at < smallAddresses && len(l.add) < most && len(l.remove) < most {
@@ -108,12 +108,13 @@ func ones(set uint32) (n int) {
 	return n
 }
 
-// worth is how good an order is: the most uncovered addresses at once, and their sum over all changes.
+// worth is the quality of an order: the largest number of uncovered addresses at once, and their sum over all changes.
 type worth struct{ peak, sum int }
 
 func (a worth) less(b worth) bool { return a.peak < b.peak || a.peak == b.peak && a.sum < b.sum }
 
-// uncovered is what is not covered now and must be: what is covered before and after, and not by what stays.
+// uncovered returns the addresses that must be covered but are not: those that are covered before and after, and not by
+// entries that stay.
 func (l smallList) uncovered(added, removed int) int {
 	all := addressSet(l.keep, -1)
 	left := addressSet(l.remove, ^removed)
@@ -121,14 +122,15 @@ func (l smallList) uncovered(added, removed int) int {
 	return ones(must &^ (left | addressSet(l.add, added)))
 }
 
-// relies: the i-th removal goes only after additions, because they cover some of its addresses, and what stays does not
-// cover all.
+// relies reports whether the i-th removal must come after additions: they cover some of its addresses, and the entries
+// that stay do not cover all of them.
 func (l smallList) relies(i int) bool {
 	set := addressSet(l.remove, 1<<i)
 	return set&addressSet(l.add, -1) != 0 && set&^addressSet(l.keep, -1) != 0
 }
 
-// covers: the i-th addition covers addresses of such removals, and what stays does not cover all of it.
+// covers reports whether the i-th addition covers addresses of such removals, and the entries that stay do not cover
+// all of it.
 func (l smallList) covers(i int) bool {
 	relying := 0
 	for r := range l.remove {
@@ -156,7 +158,7 @@ func (h *searchHeap) Pop() any {
 	return last
 }
 
-// search tries every order of single changes; no order is worth more than what it finds.
+// search tries every order of single changes and finds the best worth.
 func (l smallList) search() worth {
 	for most := 0; ; most++ {
 		if w, ok := l.least(most); ok {
@@ -165,7 +167,7 @@ func (l smallList) search() worth {
 	}
 }
 
-// least is the smallest sum with no more than most at once.
+// least returns the smallest sum of the orders with at most most uncovered addresses at once.
 func (l smallList) least(most int) (worth, bool) {
 	best := map[[2]int]bool{}
 	todo := &searchHeap{{}}
@@ -188,7 +190,7 @@ func (l smallList) least(most int) (worth, bool) {
 	return worth{}, false
 }
 
-// visitNext visits each state that is one change further.
+// visitNext visits each state after one further change.
 func (l smallList) visitNext(s searchState, visit func(added, removed int)) {
 	size := len(l.keep) + len(l.remove) - ones(uint32(s.removed)) + ones(uint32(s.added))
 	for i := range l.add {
@@ -203,7 +205,7 @@ func (l smallList) visitNext(s searchState, visit func(added, removed int)) {
 	}
 }
 
-// pick returns the values at some places.
+// pick returns the values at some indexes.
 func pick[T any](all []T, places []int) (picked []T) {
 	for _, i := range places {
 		picked = append(picked, all[i])
@@ -211,7 +213,7 @@ func pick[T any](all []T, places []int) (picked []T) {
 	return picked
 }
 
-// walk is a list while steps are carried out.
+// walk is the state of a list while steps are applied.
 type walk struct {
 	smallList
 	worth
@@ -220,7 +222,7 @@ type walk struct {
 	largest              int
 }
 
-// change adds or removes the entry that is a bit of set.
+// change adds or removes the entry of a bit in set.
 func (w *walk) change(t *testing.T, set *int, i, by int) {
 	t.Helper()
 	require.Zero(t, *set&(1<<i), "%v: twice", w.smallList)
@@ -231,7 +233,7 @@ func (w *walk) change(t *testing.T, set *int, i, by int) {
 	w.peak, w.sum = max(w.peak, u), w.sum+u
 }
 
-// follow carries out a step; o has the entry that is each of its changes.
+// follow applies a step. o has the entry of each change.
 func (w *walk) follow(t *testing.T, o listorder.Order, step listorder.Step, perCall int) {
 	t.Helper()
 	was := w.uncovered(w.added, w.removed)
@@ -256,7 +258,7 @@ func (w *walk) follow(t *testing.T, o listorder.Order, step listorder.Step, perC
 	w.calls += step.Calls()
 }
 
-// spaces are where the addresses of a small list lie: one by one in IPv4 and IPv6, or each of them a network.
+// spaces are the address spaces of small lists: single addresses of IPv4 and IPv6, or networks in place of addresses.
 var spaces = []func(netip.Prefix) netip.Prefix{
 	func(p netip.Prefix) netip.Prefix { return p },
 	func(p netip.Prefix) netip.Prefix {
@@ -267,7 +269,7 @@ var spaces = []func(netip.Prefix) netip.Prefix{
 	},
 }
 
-// follow carries out all changes in the best order, and checks what is said of it.
+// follow applies all changes in the best order, and checks the properties of that order.
 func (l smallList) follow(t *testing.T, perCall int, space func(netip.Prefix) netip.Prefix) worth {
 	t.Helper()
 	within := listorder.Limits{List: l.limit, Call: perCall}
@@ -302,12 +304,12 @@ func mapped(prefixes []netip.Prefix, space func(netip.Prefix) netip.Prefix) []ne
 	return all
 }
 
-// telling are seeds of lists for which the order is worse without one part of the search: one that comes last and stays
-// uncovered, ties, the last group, addresses that stay covered.
+// telling are seeds of lists for which the order becomes worse without one part of the search. The parts are: a last
+// group that stays uncovered, ties, the last group, addresses that stay covered.
 var telling = []uint64{8894, 13138, 15360, 3834, 4244, 5042, 3432, 3764, 3832, 1022, 1156, 2039}
 
-// No order uncovers fewer addresses at once than that of a plan; and of those that uncover as few, none has a smaller sum
-// over all changes. Every order of small lists is tried.
+// No order uncovers fewer addresses at once than Best. Of the orders that uncover as few, none has a smaller sum over
+// all changes. The test tries every order of small lists.
 func TestNoOrderUncoversLess(t *testing.T) {
 	t.Parallel()
 	seeds := 3_000
@@ -318,7 +320,7 @@ func TestNoOrderUncoversLess(t *testing.T) {
 	for seed := range seeds {
 		all = append(all, uint64(seed))
 	}
-	full := 0 // lists in which something must be uncovered
+	full := 0 // lists that cannot avoid to uncover something
 	for _, seed := range all {
 		r := rand.New(rand.NewPCG(seed, 7))
 		l := randomSmallList(r, 4+int(seed%4))
@@ -335,12 +337,12 @@ func TestNoOrderUncoversLess(t *testing.T) {
 	require.Greater(t, full, seeds/10)
 }
 
-// tellingTooLarge are seeds of lists that hold more than they may, for which the order is worse without one part of the
-// search: the widest gap that is closed first, one that stays open for the others, what is out of date in a ranking.
+// tellingTooLarge are seeds of lists that are larger than allowed, for which the order becomes worse without one part
+// of the search. The parts are: closing the widest gap first, a gap that stays open for others, outdated rankings.
 var tellingTooLarge = []uint64{1, 55, 61, 67, 71, 77, 80, 211, 229, 526, 1186, 1886, 8159}
 
-// A list that holds more than it may needs several removals before its first addition, so that several groups are open at
-// once. For these lists too no order uncovers less.
+// A list that is larger than allowed needs several removals before its first addition, so several groups are open at
+// once. For these lists too, no order uncovers less.
 func TestNoOrderOfAListThatIsTooLargeUncoversLess(t *testing.T) {
 	t.Parallel()
 	for _, seed := range tellingTooLarge {

@@ -11,38 +11,38 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
-// protection knows which addresses a list covers while a plan is carried out. Only those count that the list covers
-// before and after, and that no entry covers that stays: the others are not missed, or not in danger.
+// protection tracks which addresses the list covers while the changes are applied. An address counts if the list covers
+// it before and after, and no entry that stays covers it. All other addresses need no cover, or keep it anyway.
 //
-// Ranges lie within one another or apart, so they are a tree. An address belongs to the narrowest range around it, and is
-// covered while that range or one around it is in the list. Adding or removing a range touches the ranges within it, and
-// no range is in more than 128 others.
+// Two ranges are nested or disjoint, so they form a tree. An address belongs to the narrowest range around it. It is
+// covered while that range or one around it is in the list. Adding or removing a range affects only the ranges within
+// it, and no range is within more than 128 others.
 type protection struct {
-	ranges  []protectedRange // in order of address; a range comes before those within it
+	ranges  []protectedRange // sorted by address; a range comes before those within it
 	adds    []int32          // the range of each addition; -1 if none of its addresses count
-	removes []int32          // the same of each removal
+	removes []int32          // the range of each removal; -1 if none of its addresses count
 
-	uncovered float64 // addresses that count and are covered by nothing now
-	gaps      int     // ranges whose own addresses are
+	uncovered float64 // addresses that count and are not covered now
+	gaps      int     // ranges whose own addresses are not covered now
 }
 
 type protectedRange struct {
 	prefix  netip.Prefix
-	parent  int32   // the narrowest range around it; -1 without one
-	end     int32   // behind the last range within it
+	parent  int32   // the narrowest range around it; -1 if there is none
+	end     int32   // index behind the last range within it
 	weight  float64 // addresses that belong to it
-	counts  bool    // they count
-	added   bool    // the plan adds it
-	present int32   // entries of the list that are this range; two ids may have one
-	cover   int32   // entries of the list that are this range or around it
+	counts  bool    // these addresses count
+	added   bool    // the changes add it
+	present int32   // entries of the list with this range; several ids may have the same
+	cover   int32   // entries of the list with this range or one around it
 
-	// What only this range covers, while it is there once.
-	solo       int32   // ranges within it, itself included, whose own addresses are covered by nothing else
+	// What only this range covers, while one entry has it.
+	solo       int32   // ranges within it, including itself, whose own addresses nothing else covers
 	soloWeight float64 // their addresses
 }
 
-// newProtection is the protection before the first change. It has no ranges if no address is in danger: nothing that goes
-// is covered by what comes, or the list is not crowded, so that all that comes does so before anything goes.
+// newProtection returns the protection before the first change. It has no ranges if no address is in danger. That is so
+// if no addition covers a removal, or if the list is not crowded, because then all additions come before all removals.
 func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 	p := &protection{adds: slices.Repeat([]int32{-1}, len(add)), removes: slices.Repeat([]int32{-1}, len(remove))}
 	all := p.inDanger(keep, add, remove, crowded)
@@ -70,8 +70,8 @@ func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 	return p
 }
 
-// inDanger marks the changes with addresses that count, by a range of 0. If the list is crowded, it returns the ranges
-// around these addresses, in any order and some of them twice.
+// inDanger marks the changes with addresses that count, with range 0. If the list is crowded, it returns the ranges
+// around these addresses, unsorted and with duplicates.
 func (p *protection) inDanger(keep, add, remove []netip.Prefix, crowded bool) (all []netip.Prefix) {
 	staying, coming := ipset.NewSet(keep), ipset.NewSet(add)
 	for i, r := range remove {
@@ -101,7 +101,7 @@ func (p *protection) inDanger(keep, add, remove []netip.Prefix, crowded bool) (a
 	return all
 }
 
-// place gives the marked changes their ranges.
+// place sets the ranges of the marked changes.
 func (p *protection) place(at map[netip.Prefix]int32, add, remove []netip.Prefix) {
 	for i, a := range add {
 		if p.adds[i] >= 0 {
@@ -117,17 +117,17 @@ func (p *protection) place(at map[netip.Prefix]int32, add, remove []netip.Prefix
 	}
 }
 
-// missed: while the later additions are not there, removing this uncovers addresses that are to stay covered. Rather
-// too often true than not often enough.
+// missed reports whether removing p before the later additions may uncover addresses that must stay covered. It is
+// conservative: it may return true although there is no such address.
 func missed(p netip.Prefix, later, there ipset.Set) bool {
 	return p.IsValid() && later.Overlaps(p) && !there.Contains(p)
 }
 
-// build finds for each range the one around it, and the addresses that are in none within it.
+// build computes for each range the one around it, and the number of addresses in it that are in no range within it.
 func (p *protection) build() {
 	var open []int32
-	next := make([]netip.Addr, len(p.ranges)) // behind the ranges within it so far
-	full := make([]bool, len(p.ranges))       // those have no gap
+	next := make([]netip.Addr, len(p.ranges)) // the address behind the ranges within it so far
+	full := make([]bool, len(p.ranges))       // the ranges within it so far have no gaps
 	end := func(i int32) netip.Addr { return netipx.RangeOfPrefix(p.ranges[i].prefix).To().Next() }
 	closeUpTo := func(here int32, within func(netip.Prefix) bool) {
 		for len(open) > 0 && !within(p.ranges[open[len(open)-1]].prefix) {
@@ -136,7 +136,7 @@ func (p *protection) build() {
 			if r.end = here; full[i] && next[i] == end(i) {
 				r.weight = 0
 			} else {
-				r.weight = max(r.weight, 1) // in IPv6 a few addresses of many are lost in rounding
+				r.weight = max(r.weight, 1) // in IPv6, rounding may lose the last addresses
 			}
 			open = open[:len(open)-1]
 		}
@@ -157,7 +157,7 @@ func (p *protection) build() {
 	closeUpTo(int32(len(p.ranges)), func(netip.Prefix) bool { return false }) //nolint:gosec // a list is small
 }
 
-// begin marks the addresses that count, and counts what covers them.
+// begin marks the addresses that count, and counts the entries that cover them.
 func (p *protection) begin(staysAt []bool) {
 	type around struct{ stays, comes, goes bool }
 	above := make([]around, len(p.ranges))
@@ -177,7 +177,7 @@ func (p *protection) begin(staysAt []bool) {
 	}
 }
 
-// holder is the narrowest range of the list that covers the addresses of i.
+// holder returns the narrowest range in the list that covers the addresses of i.
 func (p *protection) holder(i int32) int32 {
 	for p.ranges[i].present == 0 {
 		i = p.ranges[i].parent
@@ -194,11 +194,11 @@ func (p *protection) debit(i int32, weight float64) {
 	r := &p.ranges[i]
 	r.soloWeight -= weight
 	if r.solo--; r.solo == 0 {
-		r.soloWeight = 0 // without what rounding left
+		r.soloWeight = 0 // removes rounding errors
 	}
 }
 
-// put adds a range to the list. changed is called with each range that now covers less by itself.
+// put adds a range to the list. It calls changed for each range that now covers less alone.
 func (p *protection) put(x int32, changed func(int32)) {
 	for i := x; i < p.ranges[x].end; i++ {
 		r := &p.ranges[i]
@@ -222,7 +222,7 @@ func (p *protection) put(x int32, changed func(int32)) {
 	}
 }
 
-// take removes a range from the list. changed is called with each range that now covers more by itself.
+// take removes a range from the list. It calls changed for each range that now covers more alone.
 func (p *protection) take(x int32, changed func(int32)) {
 	p.ranges[x].present--
 	for i := x; i < p.ranges[x].end; i++ {
@@ -243,27 +243,27 @@ func (p *protection) take(x int32, changed func(int32)) {
 	}
 }
 
-// free: removing one entry of this range uncovers nothing.
+// free reports whether removing an entry with this range uncovers nothing.
 func (p *protection) free(x int32) bool { return p.ranges[x].solo == 0 }
 
-// clone is a copy to try an order with.
+// clone returns a copy for trying an order.
 func (p *protection) clone() *protection {
 	c := *p
 	c.ranges = slices.Clone(p.ranges)
 	return &c
 }
 
-// relies: the addresses of a removal are covered by additions, and must stay covered.
+// relies reports whether additions cover addresses of a removal that must stay covered.
 func (p *protection) relies(removal int) bool { return p.removes[removal] >= 0 }
 
-// spares: a removal uncovers nothing now.
+// spares reports whether a removal uncovers nothing now.
 func (p *protection) spares(removal int) bool {
 	x := p.removes[removal]
 	return x < 0 || len(p.ranges) == 0 || p.free(x)
 }
 
-// wanted is how many entries are to be removed at once when there is no room for the additions that are left. While
-// something is uncovered, nothing is done that can wait.
+// wanted returns how many entries to remove together if there is no room for the remaining additions. While something
+// is uncovered, it makes room for only one addition, because everything else can wait.
 func (p *protection) wanted(left, room, call int) int {
 	if p.gaps > 0 {
 		left = 1

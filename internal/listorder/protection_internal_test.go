@@ -19,10 +19,10 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
-// gap stands for an address that is in no range.
+// gap marks an address that is in no range.
 const gap = -1
 
-// inTurn is ranges of 2 to the power of each exponent addresses, one behind the other from 2001:db8:: on.
+// inTurn returns adjacent ranges from 2001:db8:: on, with 2 to the power of each exponent addresses.
 func inTurn(exponents ...int) (all []netip.Prefix) {
 	at := new(big.Int).Lsh(big.NewInt(0x20010db8), 96)
 	for _, e := range exponents {
@@ -36,7 +36,7 @@ func inTurn(exponents ...int) (all []netip.Prefix) {
 	return all
 }
 
-// upTo is a number and those behind it, up or down to another one.
+// upTo returns the numbers from one to another, up or down.
 func upTo(from, to int) (all []int) {
 	step := 1
 	if to < from {
@@ -48,14 +48,14 @@ func upTo(from, to int) (all []int) {
 	return append(all, to)
 }
 
-// The addresses of a range are those in none of the ranges within it. A range that others fill has none, and one with a gap
-// has one at least, also where a float cannot hold the numbers.
+// The own addresses of a range are those in none of the ranges within it. A range that others fill has none. A range
+// with a gap has at least one, even if a float cannot hold the numbers.
 func TestTheAddressesOfARange(t *testing.T) {
 	t.Parallel()
 	whole := prefixes("2001:db8::/32")
 	for name, tt := range map[string]struct {
-		ranges []netip.Prefix // in order
-		own    []float64      // of the first ones
+		ranges []netip.Prefix // sorted
+		own    []float64      // number of own addresses of the first ranges
 	}{
 		"apart":            {prefixes("192.0.2.0/31", "192.0.2.4/30"), []float64{2, 4}},
 		"a gap at the end": {prefixes("192.0.2.0/30", "192.0.2.0/31", "192.0.2.2/32"), []float64{1, 2, 1}},
@@ -65,9 +65,9 @@ func TestTheAddressesOfARange(t *testing.T) {
 		"filled in turn":   {prefixes("192.0.2.0/31", "192.0.2.0/32", "192.0.2.1/32", "192.0.2.2/32"), []float64{0, 1, 1, 1}},
 		"all of IPv4":      {prefixes("0.0.0.0/0", "0.0.0.0/1", "128.0.0.0/1"), []float64{0, 1 << 31, 1 << 31}},
 		"a large gap":      {prefixes("2001:db8::/32", "2001:db8::/128"), []float64{1 << 96, 1}},
-		// Of 2 to the power of 96, floats leave 2 to the power of 43 when the small numbers are subtracted first.
+		// If floats subtract the small numbers from 2 to the power of 96 first, 2 to the power of 43 are left.
 		"filled, with small ones first": {slices.Concat(whole, inTurn(slices.Concat([]int{1}, upTo(1, 95))...)), []float64{0, 2, 2, 4, 8}},
-		// All but one address: in floats nothing is left, because a half is rounded to an even number.
+		// All but one address: floats leave nothing, because they round a half to an even number.
 		"a gap that is lost in rounding": {
 			slices.Concat(whole, inTurn(slices.Concat([]int{95, 42, 41}, upTo(40, 0), []int{gap}, upTo(43, 94))...)),
 			[]float64{1, 1 << 95, 1 << 42, 1 << 41, 1 << 40},
@@ -87,7 +87,7 @@ func TestTheAddressesOfARange(t *testing.T) {
 	}
 }
 
-// counted is what protects the addresses of a list, counted anew.
+// counted is the protection of a list, computed from scratch.
 func counted(p *protection) (uncovered float64, gaps int, solo []int32, soloWeight []float64) {
 	solo, soloWeight = make([]int32, len(p.ranges)), make([]float64, len(p.ranges))
 	for i := range p.ranges {
@@ -113,8 +113,9 @@ func counted(p *protection) (uncovered float64, gaps int, solo []int32, soloWeig
 	return uncovered, gaps, solo, soloWeight
 }
 
-// While ranges come and go, what is uncovered and what each range covers alone is what counting anew gives. Whoever covers
-// more or less by itself is told of, but for the range that came or went.
+// While ranges are added and removed, the uncovered addresses and those that each range covers alone equal a
+// computation from scratch. Each range that covers more or less alone is reported, except the one that was added or
+// removed.
 func TestWhatIsCoveredIsKeptUpToDate(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -161,7 +162,7 @@ func TestWhatIsCoveredIsKeptUpToDate(t *testing.T) {
 	}
 }
 
-// Which addresses count: those that the list covers before and after, and that no entry covers that stays.
+// An address counts if the list covers it before and after, and no entry that stays covers it.
 func TestWhichAddressesCount(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

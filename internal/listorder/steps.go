@@ -2,19 +2,19 @@ package listorder
 
 import "net/netip"
 
-// Limits are how many entries a list and a call that adds to it may hold.
+// Limits are the largest numbers of entries in a list, and of entries that one call may add.
 type Limits struct{ List, Call int }
 
-// Step is one part of carrying out changes: a call that adds, or removals that may run side by side.
+// Step is one part of the changes: a call that adds entries, or removals that may run concurrently.
 type Step struct {
-	Adds     bool // it adds; otherwise it removes
-	From, To int  // which of the additions or of the removals, counted from 0 in their order; To is behind the last
-	Relies   bool // the removals rely on additions before them: those cover their addresses
+	Adds     bool // the step adds; otherwise it removes
+	From, To int  // the additions or removals of the step: those with index From up to, but not including, To
+	Relies   bool // the removals rely on earlier additions that cover their addresses
 	Uncovers bool // the removal uncovers addresses until a later addition
-	Size     int  // of the list afterwards
+	Size     int  // entries of the list afterwards
 }
 
-// Calls returns how many calls the step needs: one for each removal.
+// Calls returns how many calls the step needs. A removal needs one each.
 func (s Step) Calls() int {
 	if s.Adds {
 		return 1
@@ -22,14 +22,14 @@ func (s Step) Calls() int {
 	return s.To - s.From
 }
 
-// Steps returns how changes are carried out that are in order already: additions as far as there is room; when there is
-// none, as many removals as the next call of additions needs and as uncover nothing, at least one; and the other removals
-// last. An entry without addresses is the zero prefix.
+// Steps returns the steps of changes that are already sorted. Additions come as early as there is room. When there is
+// none, removals that uncover nothing make room for the next call, or one removal that uncovers something. The other
+// removals come last. An entry without addresses is the zero prefix.
 func Steps(keep, add, remove []netip.Prefix, l Limits) []Step {
 	return stepsOf(protectionOf(keep, add, remove, l), len(keep)+len(remove), l)
 }
 
-// stepsOf is Steps for a list of this size. guard knows what is covered, and follows.
+// stepsOf is Steps for a list of this size. It applies the steps to guard.
 func stepsOf(guard *protection, size int, l Limits) []Step {
 	var steps []Step
 	toAdd, toRemove, added, removed := len(guard.adds), len(guard.removes), 0, 0
@@ -69,7 +69,7 @@ func stepsOf(guard *protection, size int, l Limits) []Step {
 	return steps
 }
 
-// protectionOf is what the list covers before the first change.
+// protectionOf returns the protection before the first change.
 func protectionOf(keep, add, remove []netip.Prefix, l Limits) *protection {
 	crowded := len(keep)+len(remove)+len(add) > l.List // there is no room for all additions before the removals
 	return newProtection(keep, add, remove, crowded)

@@ -10,9 +10,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
 )
 
-// Whatever is kept, added and removed: the list never holds more than 50,000 on the way (one that is above already only
-// shrinks to it), no call adds more than 5,000, everything is done once and in order, and nothing is removed before an
-// addition for which there is room.
+// Whatever is kept, added and removed, four rules hold. The list never holds more than 50,000 entries on the way; a
+// larger one only shrinks. No call adds more than 5,000. All changes are made once and in order. Nothing is removed
+// before an addition for which there is room.
 func TestStepsNeverPassTheLimit(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -53,7 +53,7 @@ func TestStepsNeverPassTheLimit(t *testing.T) {
 	}
 }
 
-// Entries without addresses are never missed: their changes keep their order.
+// Entries without addresses cover nothing, so their changes keep their order.
 func TestEntriesWithoutAddresses(t *testing.T) {
 	t.Parallel()
 	none := make([]netip.Prefix, 3)
@@ -68,7 +68,7 @@ func TestEntriesWithoutAddresses(t *testing.T) {
 	}, listorder.Steps(none, none, none, limits))
 }
 
-// A full list of addresses becomes ranges of two: only the first of them is uncovered for a moment.
+// Ranges of two replace the addresses of a full list. Only the first address is uncovered for a moment.
 func TestAFullListThatIsMerged(t *testing.T) {
 	t.Parallel()
 	const ranges = 1_000
@@ -82,8 +82,8 @@ func TestAFullListThatIsMerged(t *testing.T) {
 	require.Equal(t, []int{len(remove), ranges, 1}, []int{o.Largest, o.Covering, o.Uncovering})
 }
 
-// A plan that was stored may have been edited: it may add a range twice, or one that stays or goes. Steps keeps to the
-// limits and loses nothing all the same.
+// A stored plan may have been edited: it may add a range twice, or one that stays or is removed. Steps still respects
+// the limits and loses no change.
 func TestStepsOfChangesThatOverlap(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {

@@ -10,11 +10,11 @@ import (
 // order is a sequence of changes: indexes of additions and of removals.
 type order struct {
 	add, remove []int
-	peak, sum   float64 // uncovered addresses: the most at once, and added up over all changes
+	peak, sum   float64 // uncovered addresses: the largest number at once, and the sum over all changes
 }
 
-// bestOrder orders the changes that p knows; p has no ranges if there is room for all additions. room is negative if the
-// list is larger than it may be.
+// bestOrder sorts the changes of p. If there is room for all additions, p has no ranges. If the list is larger than
+// allowed, room is negative.
 func bestOrder(p *protection, room, call int) (best order) {
 	if len(p.ranges) == 0 {
 		return simpleOrder(p)
@@ -35,8 +35,8 @@ func (o order) better(than order) bool {
 	return cmp.Or(cmp.Compare(o.peak, than.peak), cmp.Compare(o.sum, than.sum)) < 0
 }
 
-// simpleOrder is for a list that has room for all: additions that cover something first, removals that uncover nothing
-// first.
+// simpleOrder is the order for a list that has room for all additions. Additions that cover something come first, and
+// so do removals that uncover nothing.
 func simpleOrder(p *protection) order {
 	halves := func(ranges []int32, countsFirst bool) []int {
 		all := make([]int, 0, len(ranges))
@@ -52,27 +52,27 @@ func simpleOrder(p *protection) order {
 	return order{add: halves(p.adds, true), remove: halves(p.removes, false)}
 }
 
-// trial carries a plan out in thought.
+// trial simulates the changes to find an order.
 type trial struct {
 	*groups
 	*protection
 	bounds
 	order
 
-	call int // additions that one call may hold
+	call int // largest number of additions per call
 
 	room    int
-	turn    []int32 // groups, the next one at the end
-	waiting []int   // additions of each group that are left, its last ones
+	turn    []int32 // groups whose turn comes, the next one at the end
+	waiting []int   // how many of the last additions of each group are left
 	growing int     // groups that grow and have additions left
 	open    []int32 // groups in which something was uncovered
 
-	addAt    []int32   // the addition that is a range
-	others   []int     // additions that cover nothing
+	addAt    []int32   // the addition of each range
+	others   []int     // additions of no group
 	idle     []int     // removals that never uncover anything
-	removeAt [][]int32 // the removals that are a range and are left
-	spare    ranking   // ranges of removals that uncover nothing, the narrowest first
-	bound    ranking   // ranges of removals that uncover something, that of the fewest addresses first
+	removeAt [][]int32 // the remaining removals of each range
+	spare    ranking   // ranges of removals that uncover nothing
+	bound    ranking   // ranges of removals that uncover something, fewest addresses first
 }
 
 func newTrial(g *groups, p *protection, b bounds, room, call int) *trial {
@@ -97,7 +97,7 @@ func newTrial(g *groups, p *protection, b bounds, room, call int) *trial {
 	return t
 }
 
-// sortAdditions finds the addition that is each range, and those of no group. Of the latter, those that are a range come
+// sortAdditions finds the addition of each range, and the additions of no group. Of the latter, those with a range come
 // first.
 func (t *trial) sortAdditions() {
 	counted := make([]bool, len(t.ranges))
@@ -121,7 +121,7 @@ func (t *trial) sortAdditions() {
 	}
 }
 
-// sortRemovals finds the removals that are each range, and those that never uncover anything.
+// sortRemovals finds the removals of each range, and those that never uncover anything.
 func (t *trial) sortRemovals() {
 	for i, x := range t.removes {
 		if x < 0 {
@@ -150,18 +150,18 @@ func (t *trial) run() order {
 			t.removeBound()
 		}
 	}
-	for t.removeSpare() { // when all additions are there, nothing is bound
+	for t.removeSpare() { // after all additions, no removal uncovers anything
 	}
 	return t.order
 }
 
-// account counts what is uncovered after a change.
+// account updates peak and sum after a change.
 func (t *trial) account() {
 	t.peak = max(t.peak, t.uncovered)
 	t.sum += t.uncovered
 }
 
-// addNext adds what closes a gap, if it is time to, or the next one.
+// addNext makes the addition that closes a gap if that is better now, or the next one otherwise.
 func (t *trial) addNext() {
 	closing := t.closing()
 	next := t.next()
@@ -177,7 +177,7 @@ func (t *trial) addNext() {
 	}
 }
 
-// addFrom adds the next one of a group.
+// addFrom makes the next addition of a group.
 func (t *trial) addFrom(g int32) {
 	c := &t.all[g]
 	x := c.adds[len(c.adds)-t.waiting[g]]
@@ -196,7 +196,7 @@ func (t *trial) addOne(i int, x int32) {
 	t.account()
 }
 
-// next is the group whose turn it is; -1 if none has additions left.
+// next returns the group whose turn it is; -1 if no group has additions left.
 func (t *trial) next() int32 {
 	for n := len(t.turn); n > 0; n-- {
 		if g := t.turn[n-1]; t.waiting[g] > 0 && !slices.Contains(t.open, g) {
@@ -207,7 +207,7 @@ func (t *trial) next() int32 {
 	return -1
 }
 
-// closing is the group of the widest addition that covers what is uncovered; -1 if there is none.
+// closing returns the group with the widest addition that covers uncovered addresses; -1 if there is none.
 func (t *trial) closing() int32 {
 	found := int32(-1)
 	if t.gaps == 0 {
@@ -228,13 +228,14 @@ func (t *trial) closing() int32 {
 	return found
 }
 
-// widestLeft is how many addresses the next addition of a group covers.
+// widestLeft returns how many addresses the next addition of a group covers.
 func (t *trial) widestLeft(g int32) float64 {
 	adds := t.all[g].adds
 	return t.need[adds[len(adds)-t.waiting[g]]]
 }
 
-// mayClose: when the gap of a group is closed, there is room for the next addition, or that is not worth the gap.
+// mayClose reports whether to close the gap of group g before the next addition. It returns true if room for that
+// addition remains. Otherwise that addition would need another gap, and mayClose compares the two gaps.
 func (t *trial) mayClose(g, next int32) bool {
 	switch {
 	case t.hold && g == t.last:
@@ -250,17 +251,17 @@ func (t *trial) mayClose(g, next int32) bool {
 	}
 }
 
-// changed notes that a range covers more or less by itself than before.
+// changed updates the rankings after a range covers more or less alone than before.
 func (t *trial) changed(x int32) {
 	if t.free(x) {
-		// One that remains of several that cover the same is the widest, for which everything else may make room.
+		// Narrowest first: of several ranges that cover the same, the widest must remain until last.
 		heap.Push(&t.spare, ranked{x, -float64(t.ranges[x].prefix.Bits()), 0})
 	} else {
 		heap.Push(&t.bound, ranked{x, t.ranges[x].soloWeight, t.closedBy(t.of[x])})
 	}
 }
 
-// closedBy is how many additions close a group, if it is not to be the last.
+// closedBy returns how many additions close a group. The last group counts as having the most.
 func (t *trial) closedBy(g int32) int {
 	if g == t.last {
 		return math.MaxInt
@@ -268,7 +269,7 @@ func (t *trial) closedBy(g int32) int {
 	return len(t.all[g].adds)
 }
 
-// hasSpare tells whether there is a removal that uncovers nothing.
+// hasSpare reports whether there is a removal that uncovers nothing.
 func (t *trial) hasSpare() bool {
 	for len(t.spare) > 0 {
 		if x := t.spare[0].at; len(t.removeAt[x]) > 0 && t.free(x) {
@@ -279,7 +280,7 @@ func (t *trial) hasSpare() bool {
 	return len(t.idle) > 0
 }
 
-// removeSpare removes an entry that uncovers nothing, if there is one.
+// removeSpare makes a removal that uncovers nothing. It returns false if there is none.
 func (t *trial) removeSpare() bool {
 	switch {
 	case len(t.idle) > 0:
@@ -295,7 +296,7 @@ func (t *trial) removeSpare() bool {
 	return true
 }
 
-// removeBound removes the entry that uncovers the fewest addresses.
+// removeBound makes the removal that uncovers the fewest addresses.
 func (t *trial) removeBound() {
 	grow := t.growFirst && t.growing > 0 && t.gaps == 0
 	var passed []ranked
@@ -328,14 +329,14 @@ func (t *trial) removeOne(x int32) {
 	t.account()
 }
 
-// ranked is a range with what it is ranked by.
+// ranked is a range with its rank.
 type ranked struct {
 	at   int32
 	rank float64
-	tie  int // of the same rank the smallest comes first
+	tie  int // with equal ranks, the smallest tie comes first
 }
 
-// ranking is a heap. Some of it is out of date.
+// ranking is a heap by rank. It may hold outdated elements, which its users skip.
 type ranking []ranked
 
 func (r *ranking) Len() int { return len(*r) }
