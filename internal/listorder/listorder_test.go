@@ -122,7 +122,7 @@ func (l smallList) uncovered(added, removed int) int {
 	return ones(must &^ (left | addressSet(l.add, added)))
 }
 
-// relies reports whether the i-th removal must come after additions: they cover some of its addresses, and the entries
+// relies reports whether the i-th removal must come after additions. They cover some of its addresses, and the entries
 // that stay do not cover all of them.
 func (l smallList) relies(i int) bool {
 	set := addressSet(l.remove, 1<<i)

@@ -1,6 +1,6 @@
-// Package purgewire is how a purge, its receipt and its transaction look in JSON, in all spellings that a service may use.
+// Package purgewire encodes purges, and decodes their receipts and transactions in all spellings that a service may use.
 //
-// It knows JSON, statuses and the addresses of transactions. It must not know requests that are sent, retries, and the
+// It knows JSON, statuses and the addresses of transactions. It must not know how requests are sent and retried, or the
 // SDK's types and errors.
 //
 // Entry points: [URI], [Head], [ReceiptBody], [TransactionBody], [Pending] and [EndedBadly].

@@ -95,8 +95,8 @@ type TransactionBody struct {
 	} `json:"transaction_response"`
 }
 
-// Transaction returns what the response says of the transaction that was asked for, or nil if it says nothing of its
-// status: that is not to be taken for an end that went well.
+// Transaction returns the state of the transaction with the id asked. If the response has no status, it returns nil, because
+// a missing status must not look like a successful end.
 func (b *TransactionBody) Transaction(asked string) *Transaction {
 	r := &b.TransactionResponse
 	if r.TransactionStatus == "" && b.Code < http.StatusBadRequest {

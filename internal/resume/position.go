@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Sum stands for the content of a row. Rows with the same content have the same sum.
+// Sum is a checksum of a row. Rows with the same content have the same sum.
 type Sum [16]byte
 
 // Position is how far an export has come. The zero value is its beginning.
@@ -22,7 +22,7 @@ type Position struct {
 	missed int64 // rows that are known to have arrived late
 }
 
-// keptDays is how many days back rows are counted by their day: more than a service keeps events.
+// keptDays is for how many days the rows of each day are counted: longer than a service keeps events.
 const keptDays = 8
 
 func dayOf(at time.Time) int64 { return at.Truncate(24*time.Hour).Unix() / (24 * 60 * 60) }
@@ -49,8 +49,8 @@ func (p *Position) Rows() int64 { return p.rows }
 // Last returns the latest time of a row that has been handed out; zero without one.
 func (p *Position) Last() time.Time { return p.last }
 
-// From returns the time from which on to ask for rows again: one second before that of the last row, in whole seconds. It
-// returns the zero time at the beginning.
+// From returns the start of the next request: one second before the last row, in whole seconds. It returns the zero
+// time at the beginning.
 func (p *Position) From() time.Time {
 	if p.rows == 0 {
 		return time.Time{}
@@ -58,7 +58,7 @@ func (p *Position) From() time.Time {
 	return p.last.Truncate(time.Second).Add(-time.Second)
 }
 
-// Clone returns a copy that stays as it is.
+// Clone returns an independent copy.
 func (p *Position) Clone() *Position {
 	return &Position{p.rows, p.last, p.recent.clone(), maps.Clone(p.days), p.full, p.missed}
 }
@@ -76,7 +76,7 @@ func (p *Position) since(day time.Time) (rows int64) {
 // secondsAgo returns how many whole seconds before that of the last row a time lies; below 0 for a later one.
 func (p *Position) secondsAgo(at time.Time) int64 { return p.last.Unix() - at.Unix() }
 
-// add counts a row as handed out. It is at most one second, in whole ones, before the last.
+// add counts a row as handed out. The row is at most one whole second earlier than the last.
 func (p *Position) add(at time.Time, sum Sum) {
 	switch ago := p.secondsAgo(at); {
 	case p.rows == 0 || ago < -1:
@@ -104,7 +104,7 @@ func (p *Position) add(at time.Time, sum Sum) {
 type stored struct {
 	Rows   int64     `json:"rows"`
 	Last   time.Time `json:"last,omitzero"`
-	Recent [2][]byte `json:"recent,omitzero"` // sums one behind the other, of a row that came n times n of them
+	Recent [2][]byte `json:"recent,omitzero"` // concatenated sums; n copies for a row that came n times
 
 	Days   map[int64]int64 `json:"days,omitempty"` // rows of each day, by its number from 1970
 	Full   int64           `json:"full,omitempty"`

@@ -22,9 +22,9 @@ func (p *Position) Replay() *Replay {
 	return &Replay{position: p, begin: Position{rows: p.rows, last: p.last}, left: p.recent.clone()}
 }
 
-// Take judges the next row of the response. If the row is new, Take counts it as handed out and returns true. Of rows with
-// the same content, as many are known as have been handed out. It returns [ErrNotAscending] for a row that is earlier than
-// the one before it.
+// Take judges the next row of the response. If the row is new, Take counts it as handed out and returns true. Of rows
+// with the same content, as many are known as have been handed out. It returns [ErrNotAscending] for a row that is
+// earlier than the one before it.
 func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	if at.Before(r.previous) {
 		return false, ErrNotAscending
@@ -33,7 +33,7 @@ func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
 	if r.begin.rows > 0 {
 		ago := r.begin.secondsAgo(at)
 		if ago >= int64(len(r.left)) {
-			return false, nil // before what was asked for
+			return false, nil // earlier than requested
 		}
 		if ago >= 0 && r.left[ago][sum] > 0 {
 			r.left[ago][sum]--

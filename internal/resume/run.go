@@ -12,7 +12,7 @@ type Fault int
 const (
 	// Outage means that the same request may work later.
 	Outage Fault = iota
-	// Unusable means that the response was of no use. The next one may be.
+	// Unusable means that the response was invalid. The next one may be valid.
 	Unusable
 	// Final ends the export.
 	Final
@@ -22,8 +22,8 @@ const (
 type Source interface {
 	// Total returns the number of rows from a time on, up to another one.
 	Total(from, to time.Time) (int64, error)
-	// Read reads the rows from a time on, at most so many, and gives each to the replay. It returns how many rows match, as
-	// far as the response says so.
+	// Read reads up to limit rows from a time on, and passes each to the replay. It returns how many rows match, if the
+	// response says so.
 	Read(from time.Time, limit int64, replay *Replay) (total int64, err error)
 	// Stopped reports whether the user wants no more rows. Then Read returns no error.
 	Stopped() bool
@@ -37,10 +37,10 @@ type Source interface {
 	KeptFrom() time.Time
 }
 
-// How long a run asks again without a new row: after outages, and after responses that it cannot use.
+// How long a run retries without a new row.
 const (
-	patience = 5 * time.Minute
-	tries    = 4
+	patience = 5 * time.Minute // after outages
+	tries    = 4               // after unusable responses
 
 	firstPause   = 500 * time.Millisecond
 	longestPause = 5 * time.Second
@@ -58,19 +58,19 @@ type Run struct {
 	Position   *Position
 	Start, End time.Time // of the span
 
-	arrived   bool      // a row, in this run
+	arrived   bool      // a row has arrived in this run
 	alone     bool      // one response held the whole span
-	announced int64     // rows that the span has at least
-	newest    time.Time // when the last new row came
+	announced int64     // smallest possible number of rows in the span
+	newest    time.Time // when the last new row arrived
 	fruitless int       // requests since then
-	unusable  int       // responses since then
+	unusable  int       // unusable responses since then
 }
 
-// Arrived notes that a response has brought a row, new or known. Before that, a run ends with the first error.
+// Arrived records that a response had a row, new or known. Before the first row, a run ends with the first error.
 func (r *Run) Arrived() { r.arrived = true }
 
-// All reads to the end and checks that no row is missing. It returns a [*MissingError] if rows arrived late. These count
-// as reported, and the next run does not report them again.
+// All reads to the end and checks that no row is missing. It returns a [*MissingError] if rows arrived late. These
+// count as reported, and the next run does not report them again.
 func (r *Run) All() error {
 	r.newest = time.Now()
 	for again := false; ; again = true {
@@ -81,14 +81,14 @@ func (r *Run) All() error {
 		if err != nil || missing == 0 {
 			return err
 		}
-		if again { // some may have arrived between the rows and the total
+		if again { // in the first round, rows may have been added between the rows and the total
 			r.Position.missed += missing
 			return &MissingError{missing}
 		}
 	}
 }
 
-// rest reads all that is behind the position.
+// rest reads all rows behind the position.
 func (r *Run) rest() error {
 	p := r.Position
 	r.alone = p.rows == 0
@@ -147,7 +147,7 @@ func (r *Run) check() (missing int64, err error) {
 	return max(0, missing), err
 }
 
-// from is where the next request begins.
+// from returns the start of the next request.
 func (r *Run) from() time.Time {
 	if from := r.Position.From(); from.After(r.Start) {
 		return from
@@ -155,7 +155,7 @@ func (r *Run) from() time.Time {
 	return r.Start
 }
 
-// total asks for a total until there is one.
+// total requests a total and retries.
 func (r *Run) total(from, to time.Time) (int64, error) {
 	for {
 		total, err := r.Source.Total(from, to)
@@ -168,7 +168,7 @@ func (r *Run) total(from, to time.Time) (int64, error) {
 	}
 }
 
-// pause waits before the run asks again after an error. It returns the error if the run ends with it.
+// pause waits before a retry. It returns the error if the run must end.
 func (r *Run) pause(err error, progress bool) error {
 	fault := r.Source.Judge(err)
 	if fault == Final || !r.arrived {

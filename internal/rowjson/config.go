@@ -2,11 +2,11 @@ package rowjson
 
 // Config has what a [Reader] needs besides the response.
 type Config struct {
-	Limit    Limit    // of one row, and of everything but the rows together
+	Limit    Limit    // of one row, and of everything except the rows together
 	Redactor Redactor // for the errors of a [Plan]
-	Query    any      // a pointer that the member query is decoded into, as far as it fits; nil: nobody needs it
+	Query    any      // a pointer into which the member query is decoded, as far as it fits; nil: not decoded
 
-	StrictTexts bool // a text of a row that is not UTF-8, or has half of a surrogate pair, is an error
+	StrictTexts bool // reject texts of rows that are not UTF-8 or have half of a surrogate pair
 }
 
 // Limit is a number of bytes, and the error for more of them.

@@ -9,10 +9,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Names reads a list of dimensions, metrics or groupings, which is also the name of the member that may hold it. It reads
-// each shape of open point 14: an array, or an object that holds it under its own name or as items; of strings, of objects
-// with a name, or of arrays of these. An item of groupings may have several names or none, every other item has one. If
-// the body is no such list, Names returns what is wrong, and the cause if there is one. The body must be valid JSON.
+// Names reads a list of dimensions, metrics or groupings. list is one of these words. Names reads all forms of open
+// point 14. The body is an array, or an object that holds it as the member list or items. The elements are strings,
+// objects with a name, or arrays of these. An item of groupings may have several names or none, every other item has
+// one. If the body is no such list, Names returns what is wrong, and the cause if there is one. The body must be valid
+// JSON.
 func Names(body []byte, list string) (items [][]string, wrong string, cause error) {
 	raw := json.RawMessage(wire.ExactNames(body))
 	var object map[string]json.RawMessage

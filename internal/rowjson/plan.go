@@ -13,8 +13,8 @@ type Fields struct {
 	Value func(pointer any) *Value // returns where to keep a whole Value if the pointer to a field is of a type for that; otherwise nil
 }
 
-// Columns lists the columns that the fields of a struct type name, in their order, those of embedded structs included. It
-// returns nil for other types. A name may come twice.
+// Columns lists the columns that the fields of a struct type name, in their order, those of embedded structs included.
+// It returns nil for other types. A name may come twice.
 func (f Fields) Columns(t reflect.Type) []string {
 	var names []string
 	for _, field := range f.tagged(t) {
@@ -74,8 +74,8 @@ type Target struct {
 	plan   *Plan // for the columns of the last row
 }
 
-// Plan writes rows into one struct. It is built once for the columns of a response, so that nothing is looked up for each
-// value.
+// Plan writes rows into one struct. It is built once for the columns of a response, so that nothing is looked up for
+// each value.
 type Plan struct {
 	columns *columns
 	steps   []step
@@ -88,8 +88,8 @@ type step struct {
 	store
 }
 
-// Target returns the struct that a pointer points to as a Target. It returns an error if the pointer leads to something
-// else, to a struct without tags, or to one with a tagged field that no value can be read into.
+// Target returns a Target for the struct that a pointer points to. It returns an error if that is not a struct, has no
+// tagged field, or has a tagged field of an unsupported type.
 func (f Fields) Target(pointer any) (*Target, error) {
 	value := reflect.ValueOf(pointer).Elem()
 	fields := f.tagged(value.Type())

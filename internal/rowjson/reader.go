@@ -15,8 +15,8 @@ import (
 )
 
 // Reader reads one statistics response as it arrives. Its members may come in any order; unknown ones are skipped.
-// jsontext reads up to the rows and from behind them on, and validates every byte, UTF-8 included. The scanner splits the
-// rows. Their texts need not be UTF-8 unless Config says so. (Service document, section 2.4; open point 30.)
+// jsontext reads up to the rows and from behind them on, and validates every byte, UTF-8 included. The scanner splits
+// the rows. Their texts need not be UTF-8 unless Config says so. (Service document, section 2.4; open point 30.)
 type Reader struct {
 	dec   tokenizer
 	meter *meter
@@ -51,8 +51,8 @@ func NewReader(body io.Reader, config Config) *Reader {
 // ReadOn changes where the rest of the body comes from.
 func (r *Reader) ReadOn(from io.Reader) { r.meter.from = from }
 
-// Next reads the next row. It returns false at the end of the response, and if Err returns an error. Rows that come before
-// their columns are read when the response has ended.
+// Next reads the next row. It returns false at the end of the response, and if Err returns an error. Rows that come
+// before their columns are read when the response has ended.
 func (r *Reader) Next() bool {
 	for found := false; r.err == nil; {
 		switch {
@@ -102,11 +102,12 @@ func (r *Reader) Replaced() int64 { return r.source.scan.replaced }
 // Total returns total_results; -1 until it has come.
 func (r *Reader) Total() int64 { return r.total }
 
-// Envelope returns the code of an envelope that came in place of a result or beside one, and what the service says there.
+// Envelope returns the code of an envelope that came in place of a result or beside one, and what the service says
+// there.
 func (r *Reader) Envelope() (code int, words string) { return r.code, r.words.Text() }
 
-// EnvelopeCode returns the code of an envelope if it is certain: after a response that was read to its end, or up to a
-// member that an envelope does not have. Otherwise it is below 0.
+// EnvelopeCode returns the code of an envelope if it is certain. It is certain after the end of the response, or after
+// a member that an envelope does not have. Otherwise it returns a number below 0.
 func (r *Reader) EnvelopeCode() int {
 	if r.ended || r.isResult() {
 		return r.code
@@ -150,7 +151,7 @@ func (r *Reader) toRows() error {
 		return err
 	}
 	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.Join(errors.New("bytes after the reply"), err)
+		return errors.Join(errors.New("bytes after the response"), err)
 	}
 	r.ended = true
 	switch {
@@ -189,12 +190,13 @@ func (r *Reader) member(name string) error {
 	}
 	value, err := r.dec.ReadValue()
 	if err == nil {
-		r.code = wire.Graver(r.code, value)
+		r.code = wire.HigherCode(r.code, value)
 	}
 	return err
 }
 
-// resultMember reads a member of a result, of which none may come twice. Columns and rows that are null count as missing.
+// resultMember reads a member of a result, of which none may come twice. Columns and rows that are null count as
+// missing.
 func (r *Reader) resultMember(name string) error {
 	isTable := name == "columns" || name == "rows"
 	switch {
@@ -316,8 +318,8 @@ func (r *Reader) openRows() error {
 	return nil
 }
 
-// closeRows lets a tokenizer go on behind the rows. It gets the beginning of an array first, which the bracket behind the
-// rows ends.
+// closeRows lets a tokenizer go on behind the rows. It gets the beginning of an array first, which the bracket behind
+// the rows ends.
 func (r *Reader) closeRows() error {
 	r.inRows = false
 	if r.ended {

@@ -37,7 +37,8 @@ type oneByOne struct{ *bytes.Reader }
 func (r oneByOne) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(1, len(p))]) }
 
 // Whatever bytes come: no panic; the rows are the same when they come at once and byte by byte, and when they are kept.
-// What is accepted is what encoding/json reads. As JSON it is valid for every reader, also if the texts that came are not.
+// What is accepted is what encoding/json reads. As JSON it is valid for every reader, also if the texts that came are
+// not.
 func FuzzRows(f *testing.F) {
 	for _, seed := range []string{
 		`{"query":{"limit":1},"columns":[{"name":"a"},{"name":"b"}],"rows":[["x",1],[null,-1.5e3]],"total_results":2}`,

@@ -113,7 +113,7 @@ func TestReaderRefusesWhatIsNoResult(t *testing.T) {
 		`{"columns":[{"name":"a"}],"rows":[[1]`:                                        "unexpected EOF",
 		`{"columns":[{"name":"a"}],"rows":[[1]],"total_results":-1}`:                   "total_results is -1",
 		`{"columns":[{"name":"a"}],"rows":[[1]],"total_results":1}}`:                   "bytes after the rows",
-		`{"rows":[],"columns":[],"total_results":1}1`:                                  "bytes after the reply",
+		`{"rows":[],"columns":[],"total_results":1}1`:                                  "bytes after the response",
 		`{"columns":[{"name":"a"}],"rows":[[1]]:1}`:                                    "bytes after the rows",
 		`{"columns":[],"rows":[],"total_results":0,"secret` + strings.Repeat("x", 200): "unexpected EOF",
 		`{"secret":{"a":x}}`:                                                           "invalid character 'x'",
@@ -196,7 +196,7 @@ func TestTheLimitIsThatOfOneRowAndOfEverythingElse(t *testing.T) {
 	}
 }
 
-// A response of the size of the limit is read, whatever stands in it; one byte more is too much, a blank at the end too.
+// A response of exactly the limit is read, whatever it contains. One byte more is too much, even a blank at the end.
 func TestTheLimitIsExact(t *testing.T) {
 	t.Parallel()
 	const limit = 200
@@ -515,7 +515,7 @@ func TestContentOfRows(t *testing.T) {
 	}
 }
 
-// ReadAll reads to the end of the response, also if nobody needs the rows, and keeps them for somebody who does.
+// ReadAll reads to the end of the response. It keeps the rows only if it gets a Store.
 func TestReadAll(t *testing.T) {
 	t.Parallel()
 	const whole = `{"columns":[{"name":"a"}],"rows":[[1],["x"]],"total_results":2}`

@@ -9,12 +9,12 @@ import (
 )
 
 // A row is simple: an array of texts, numbers, true, false and null. So rows are split here, in one pass over the bytes
-// as they lie in the buffer. Plain values (ASCII without escapes, digits) are checked here. Of every other value only the
-// end is found here, and jsontext decides whether it is valid. A text that an attacker chose may hold bytes that are not
-// UTF-8, or half of a surrogate pair. Unless the scan is strict it is counted, and its Value replaces them.
+// as they lie in the buffer. Plain values (ASCII without escapes, digits) are checked here. Of every other value only
+// the end is found here, and jsontext decides whether it is valid. A text that an attacker chose may hold bytes that
+// are not UTF-8, or half of a surrogate pair. Unless the scan is strict it is counted, and its Value replaces them.
 
-// rowScan splits a row while it arrives. It looks at each byte once: if the text ends within the row, the next scan goes
-// on there. Otherwise a long row that arrives in many pieces would be scanned once for each piece.
+// rowScan splits a row while it arrives. It looks at each byte once: if the text ends within the row, the next scan
+// goes on there. Otherwise a long row that arrives in many pieces would be scanned once for each piece.
 type rowScan struct {
 	marks []uint32 // the place of the bracket, and the end of each complete value
 	at    int      // the next byte to look at; 0: a new row
@@ -34,8 +34,8 @@ const (
 	behindValue
 )
 
-// scan splits the row at the beginning of the text, from its bracket on, and returns the index behind it. After errShort
-// call it again with the same text and more behind it.
+// scan splits the row at the beginning of the text, from its bracket on, and returns the index behind it. After
+// errShort call it again with the same text and more behind it.
 func (s *rowScan) scan(text []byte) (end int, err error) {
 	i, marks := 1, s.marks[:0]
 	marks = append(marks, 0)
@@ -91,8 +91,8 @@ func behindQuote(text []byte, i int) (int, bool) {
 	return i, false
 }
 
-// plainNumber returns the index behind the whole number that begins at start; or, if the value is not a plain number,
-// false and the index up to which it may be one.
+// plainNumber returns the index behind the whole number that begins at start. If the value is not a plain number, it
+// returns false and the index up to which it may be one.
 func plainNumber(text []byte, start int) (int, bool) {
 	i := start + 1
 	for i < len(text) && text[i]-'0' <= 9 {
@@ -158,8 +158,8 @@ func isBehind(c byte) bool {
 	return c == ',' || c == ']' || c == ' ' || c == '\n' || c == '\t' || c == '\r'
 }
 
-// anyText returns the index behind the text that begins at text[start], of which everything before i has been looked at.
-// With errShort it returns the next index to look at.
+// anyText returns the index behind the text that begins at text[start], of which everything before i has been looked
+// at. With errShort it returns the next index to look at.
 func (s *rowScan) anyText(text []byte, start, i int) (int, error) {
 	for i = wire.PlainText(text, i); i < len(text); i = wire.PlainText(text, i) {
 		switch c := text[i]; {
@@ -208,8 +208,8 @@ func (s *rowScan) checkText(text []byte) error {
 // texts returns the option with which jsontext accepts the texts that the scan accepts.
 func (s *rowScan) texts() jsontext.Options { return jsontext.AllowInvalidUTF8(!s.strict) }
 
-// valueEnd returns the index behind the value that begins at text[start], of which everything before i is plain. With an
-// error it returns the next index to look at.
+// valueEnd returns the index behind the value that begins at text[start], of which everything before i is plain. With
+// an error it returns the next index to look at.
 func (s *rowScan) valueEnd(text []byte, start, i int) (int, error) {
 	switch c := text[start]; {
 	case c == '"':

@@ -39,8 +39,9 @@ func valuesOf(text []byte, marks []uint32) (values []string) {
 	return values
 }
 
-// The scanner accepts what the tokenizer accepts, with the same values at the same places, whether texts have to be UTF-8 or
-// not. If some of a row that it accepts is missing, it accepts the rest as a beginning. It counts each broken text once.
+// The scanner accepts what the tokenizer accepts, with the same values at the same places, whether texts have to be
+// UTF-8 or not. If some of a row that it accepts is missing, it accepts the rest as a beginning. It counts each broken
+// text once.
 func FuzzScanRow(f *testing.F) {
 	for _, seed := range []string{
 		`]`, ` ] `, `1]`, `"a","b" , -0, 0.5e-7,null,true,false]x`, `"2026-11-20T00:00:00.123","192.0.2.1","CN",64496,"942100","BLOCK",7]`,
@@ -103,8 +104,8 @@ func FuzzPlainIPv4(f *testing.F) {
 	})
 }
 
-// A row that arrives byte by byte is scanned once, not once for each byte: that would be 549,755,813,888 bytes for a row of
-// 1 MiB. What is counted is what a scan has in front of it.
+// A row that arrives byte by byte is scanned once, not once for each byte. That would be 549,755,813,888 bytes for a
+// row of 1 MiB. The test counts the bytes that each scan has to read.
 func TestRowsAreScannedOnce(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20

@@ -67,7 +67,8 @@ func (s *rowSource) peek() (byte, error) {
 	}
 }
 
-// row splits the next row and uses it up. Its marks are those of the scan. Text and marks are valid until the next call.
+// row splits the next row and uses it up. Its marks are those of the scan. Text and marks are valid until the next
+// call.
 func (s *rowSource) row() (text []byte, err error) {
 	for {
 		text := s.text[s.next:]

@@ -127,8 +127,8 @@ func storeNumber(p *json.Number, v Value) error {
 	return nil
 }
 
-// storeBool accepts true and false, in quotes too. What strconv.ParseBool also accepts, such as 1 and "t", is of another
-// type.
+// storeBool accepts true and false, in quotes too. What strconv.ParseBool also accepts, such as 1 and "t", is of
+// another type.
 func storeBool(field reflect.Value) store {
 	p := pointerTo[bool](field)
 	return store{set: func(v Value) error {

@@ -105,9 +105,9 @@ func (r Row) JSON() []byte {
 	return append(text, ']')
 }
 
-// AppendContent appends what the values of the row hold, but for those of one column. Rows of the same columns have the
-// same content if and only if all other values are of the same kind and text. How a text is escaped makes no difference,
-// unless a part of it is no text: then the value counts as it came.
+// AppendContent appends the content of the row, except the values of one column. Rows of the same columns have the same
+// content if and only if all other values have the same kind and text. Different escapes of a text make no difference,
+// unless the text is broken: then its bytes are compared as they came.
 func (r Row) AppendContent(b []byte, without int) []byte {
 	for i := range r.Len() {
 		if i == without {

@@ -14,8 +14,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// Bytes that are not UTF-8 and halves of surrogate pairs in the texts of rows are replaced and counted, wherever the rows
-// stand in the response; or they are an error if the reader is strict.
+// Bytes that are not UTF-8 and halves of surrogate pairs in the texts of rows are replaced and counted. The place of
+// the rows in the response makes no difference. If the reader is strict, they are an error.
 func TestBrokenTextsOfRows(t *testing.T) {
 	t.Parallel()
 	const (

@@ -9,8 +9,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// tokenizer is the one of jsontext, but its errors do not say in which member they occurred: jsontext shortens long names
-// there, so the text could hold a piece of a secret, which no search would find.
+// tokenizer is the one of jsontext, but its errors do not name the member in which they occurred. jsontext shortens
+// long names there, so the error could hold a piece of a secret, which the redaction would not find.
 type tokenizer struct{ *jsontext.Decoder }
 
 func newTokenizer(from io.Reader, options ...jsontext.Options) tokenizer {

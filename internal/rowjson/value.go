@@ -27,11 +27,11 @@ func (v Value) Raw() json.RawMessage {
 	return slices.Clip(v.raw) // or an append of the caller's would write over the value behind it
 }
 
-// JSON returns the value as it stands in the response, except that U+FFFD replaces bytes of a text that are not UTF-8, and
-// escapes of half a surrogate pair: it is valid JSON for every reader. It must not be changed.
+// JSON returns the value as it stands in the response, but as valid JSON for every reader. U+FFFD replaces bytes of a
+// text that are not UTF-8, and escapes of half a surrogate pair. The result must not be changed.
 func (v Value) JSON() json.RawMessage {
 	if v.isText() && wire.PlainText(v.raw, 1) < len(v.raw)-1 {
-		return slices.Clip(wire.MendText(v.raw))
+		return slices.Clip(wire.RepairText(v.raw))
 	}
 	return v.Raw()
 }
@@ -48,8 +48,8 @@ func (v Value) isText() bool { return len(v.raw) > 0 && v.raw[0] == '"' }
 // inner returns what stands between the quotes of a text, escapes and all.
 func (v Value) inner() []byte { return v.raw[1 : len(v.raw)-1] }
 
-// text returns the value without quotes and escapes. If nothing is escaped or replaced it is a part of the response, not a
-// copy. U+FFFD replaces what is no text, see JSON.
+// text returns the value without quotes and escapes. If nothing is escaped or replaced it is a part of the response,
+// not a copy. U+FFFD replaces what is no text, see JSON.
 func (v Value) text() []byte {
 	switch {
 	case v.IsNull():
@@ -61,7 +61,7 @@ func (v Value) text() []byte {
 	default:
 		text, err := jsontext.AppendUnquote(nil, v.raw)
 		if err != nil { // the reader has checked that it is a JSON string
-			text, _ = jsontext.AppendUnquote(nil, wire.MendText(v.raw))
+			text, _ = jsontext.AppendUnquote(nil, wire.RepairText(v.raw))
 		}
 		return text
 	}
@@ -206,8 +206,8 @@ func plainIPv4(text []byte) (netip.Addr, bool) {
 	return netip.AddrFrom4(bytes), i == len(text)
 }
 
-// texts are short texts without escapes that a column had lately. A column of countries or actions has few different ones,
-// and each string is built once.
+// texts are short texts without escapes that a column had lately. A column of countries or actions has few different
+// ones, and each string is built once.
 type texts [256]string
 
 const longText = 64
@@ -222,8 +222,8 @@ func (t *texts) of(v Value) string {
 	if n == 0 || n > longText {
 		return v.String()
 	}
-	// The place is found by the length and by the last two characters and the middle one: texts of a column mostly differ
-	// there.
+	// The index depends on the length, the last two characters and the middle one, because texts of a column mostly
+	// differ there.
 	at := uint(n) + uint(text[n-1]) + 31*uint(text[max(n-2, 0)]) + 7*uint(text[n/2])
 	known := &t[at%uint(len(t))]
 	if *known != string(text) {

@@ -14,7 +14,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// What is wrong with a number. An error of a plan shows the one of strconv, and Int64 and Float64 have words of their own.
+// What is wrong with a number. An error of a plan shows the one of strconv, and Int64 and Float64 have words of their
+// own.
 const (
 	noSyntax = "invalid syntax"
 	noRange  = "value out of range"
@@ -23,8 +24,8 @@ const (
 	noFloat  = " is out of range of a float64"
 )
 
-// A number in quotes is read if JSON would take it for a number without them. Everything else is an error that says what
-// the value is not.
+// A number in quotes is read if JSON would take it for a number without them. Everything else is an error that says
+// what the value is not.
 func TestNumbersInEverySpelling(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -188,7 +189,7 @@ func TestTextsOfValues(t *testing.T) {
 	}
 }
 
-// What a value returns belongs to its reader: an append does not reach into the value behind it, and a clone does not
+// The results of a value belong to the caller. An append does not overwrite the value behind it, and a clone does not
 // change with the row.
 func TestWhatAValueReturnsIsTheCallers(t *testing.T) {
 	t.Parallel()

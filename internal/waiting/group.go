@@ -11,53 +11,53 @@ import (
 )
 
 const (
-	fewestListed = 3 // items that are still waited for, from which on a list is worth a request
-	mostDoubts   = 3 // rounds in which a list was wrong, after which it is not read again
+	fewestListed = 3 // smallest number of pending items for which a list is worth a request
+	mostDoubts   = 3 // rounds with an outdated list after which it is not read again
 )
 
-// probes is how many of so many pending items are read by themselves although the list shows that they go on.
+// probes returns how many of the pending items to read singly although the list shows them as running.
 func probes(pending int) int { return 1 + pending/50 }
 
 // cutOff is the verdict on a read that the end of the context cut off.
 const cutOff Verdict = -1
 
-// Group waits for many items in rounds. In the first round each item is read by itself. Later rounds may read a list. It
-// is only believed when it shows an item that goes on: an item that it does not show, or shows as ended, is read by itself
-// in the same round. So are a few of the others, in turn. If one of these has ended, the list is behind, and the next
-// round does without it. A list that saves nothing, or is behind again and again, is not read any more.
+// Group waits for many items in rounds. The first round reads each item singly. Later rounds may read a list. If the
+// list shows an item as running, Group relies on it. It singly reads the items that the list does not show or shows as
+// ended, and a few of the others in turn. If one of these has ended, the list is outdated, and the next round does not
+// read it. A list that saves no request, or is outdated several times, is not read again.
 //
-// The reads of a round stop at the first failure that is an outage, so that what is down is not asked for each item.
-// What failed comes last in the next round, so that one item that can never be read does not hold up the others.
+// A round stops at the first failure that is an outage, so that a service that is down does not get a request per item.
+// Failed items come last in the next round, so that an item that can never be read does not delay the others.
 type Group[T any] struct {
 	Loop
 
-	Items    int  // how many; they are known by their index
-	AtOnce   int  // reads that run at the same time
+	Items    int  // number of items; their ids are the indexes from 0
+	AtOnce   int  // concurrent reads
 	FailFast bool // the first item with an error ends the wait
 
-	// Read reads one item. Only one call for an item runs at a time.
+	// Read reads one item. Calls for the same item do not overlap.
 	Read func(ctx context.Context, i int) (T, error)
-	// Done tells whether an item has ended, and the error with which it did. Of an item that was never read it says false.
+	// Done reports whether an item has ended, and its error. It must return false for the zero item.
 	Done func(item T) (bool, error)
-	// List reads a list, in at most so many requests, and returns the pending items that it shows, and how many requests
-	// it took. last has all items as they were read by themselves. If List is nil, there is none.
+	// List reads a list with at most most requests. It returns the pending items in the list, and the number of
+	// requests. last has all items as they were last read singly. If List is nil, Group reads no list.
 	List func(ctx context.Context, last []T, pending []int, most int) (shown map[int]T, requests int)
 	// Report is called for each item that was read in a round, in the order of the items, after the round.
 	Report func(i, round int, item T, err error)
-	// Guard calls read in a goroutine of this package, and then done, also if read panics or ends the goroutine.
+	// Guard calls read in a goroutine of this package. It then calls done, even if read panics or ends the goroutine.
 	Guard func(read func() error, done func(error))
 
-	last    []T     // as they were read by themselves
-	errs    []error // with which items ended, or cannot be read
-	pending []int   // in the order in which they are read
+	last    []T     // the items as they were last read singly
+	errs    []error // errors of items that have ended or cannot be read
+	pending []int   // in reading order
 	rounds  int
-	useless bool // the list
-	doubts  int  // how often it was wrong
-	doubted bool // in the last round
+	useless bool // the list saves no request
+	doubts  int  // rounds in which the list was outdated
+	doubted bool // the list was outdated in the last round
 }
 
-// Wait returns the items as they were last read by themselves, and the error of each item, by index. Its own error is an
-// [*Ended], which says that the items of Pending were not seen to the end. Wait may be called once.
+// Wait returns the items as they were last read singly, and the error of each item, by index. err is an [*Ended] if the
+// wait ended early; then Pending has the items that have not ended. Wait may be called once.
 func (g *Group[T]) Wait(ctx context.Context) (items []T, errs []error, err error) {
 	g.last, g.errs = make([]T, g.Items), make([]error, g.Items)
 	for i := range g.Items {
@@ -69,10 +69,11 @@ func (g *Group[T]) Wait(ctx context.Context) (items []T, errs []error, err error
 	return g.last, g.errs, err
 }
 
-// Pending are the items that have not ended, in their order.
+// Pending returns the items that have not ended, sorted.
 func (g *Group[T]) Pending() []int { return slices.Sorted(slices.Values(g.pending)) }
 
-// Unfinished says after so many rounds how many items have not ended, and names some of them.
+// Unfinished returns a text with the number of items that have not ended, some of their names, and the number of
+// rounds.
 func (g *Group[T]) Unfinished(rounds int, name func(i int) string) string {
 	const most = 5
 	pending := g.Pending()
@@ -87,18 +88,18 @@ func (g *Group[T]) Unfinished(rounds int, name func(i int) string) string {
 	return fmt.Sprintf("%d: %s%s; %d polls", len(pending), strings.Join(names, ", "), more, rounds)
 }
 
-// round is one round.
+// round is the state of one round.
 type round[T any] struct {
 	*Group[T]
 
-	unlisted int          // items that the list should have shown
-	requests int          // for the list
-	probes   map[int]bool // read by themselves although the list shows that they go on
+	unlisted int          // pending items that the list does not show
+	requests int          // requests for the list
+	probes   map[int]bool // items to read singly although the list shows them as running
 
 	mu     sync.Mutex
-	read   map[int]T     // what the reads gave, or the list showed
-	failed map[int]error // of reads
-	stop   error         // the first of these that is not about one item
+	read   map[int]T     // items from reads and from the list
+	failed map[int]error // errors of reads
+	stop   error         // the first error that is not about one item alone
 }
 
 func (g *Group[T]) round(ctx context.Context) (done bool, err error) {
@@ -119,7 +120,7 @@ func (g *Group[T]) round(ctx context.Context) (done bool, err error) {
 	return len(g.pending) == 0 || failed && g.FailFast, r.stop
 }
 
-// readList reads the list if that may be cheaper, and returns the items that must be read by themselves.
+// readList reads the list if that may be cheaper, and returns the items to read singly.
 func (r *round[T]) readList(ctx context.Context) (alone []int) {
 	if r.List == nil || r.useless || r.doubted || r.doubts >= mostDoubts || r.rounds == 1 || len(r.pending) < fewestListed {
 		return r.pending
@@ -144,8 +145,8 @@ func (r *round[T]) readList(ctx context.Context) (alone []int) {
 	return alone
 }
 
-// readEach reads items by themselves, some at once. The first failure that is not about its item alone stops those that
-// have not begun.
+// readEach reads items singly and concurrently. After the first failure that is not about one item alone, it starts no
+// further read.
 func (r *round[T]) readEach(ctx context.Context, items []int) {
 	var group errgroup.Group
 	group.SetLimit(r.AtOnce)
@@ -178,7 +179,7 @@ func (r *round[T]) stopped() bool {
 	return r.stop != nil
 }
 
-// verdict judges the error of a read. The methods of an error may be code of the user's, so no lock is held.
+// verdict judges the error of a read. The methods of an error may be user code, so no lock is held.
 func (r *round[T]) verdict(ctx context.Context, err error) Verdict {
 	r.mu.Lock()
 	known := r.Known
@@ -189,7 +190,7 @@ func (r *round[T]) verdict(ctx context.Context, err error) Verdict {
 	return r.Judge(err, known)
 }
 
-// keep notes what a read gave.
+// keep records the result of a read.
 func (r *round[T]) keep(i int, item T, verdict Verdict, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,8 +209,8 @@ func (r *round[T]) keep(i int, item T, verdict Verdict, err error) {
 	}
 }
 
-// settle reports the round, and orders what is still pending: what goes on, what was not read, what failed. It returns
-// whether an item ended with an error.
+// settle reports the round and sorts the pending items: running ones first, then those not read, then failed ones. It
+// returns whether an item ended with an error.
 func (r *round[T]) settle() (failed bool) {
 	var goOn, probed, unread, again []int
 	for _, i := range r.pending {

@@ -1,8 +1,8 @@
-// Package waiting polls until what is waited for has ended, also through an outage of what is asked. One thing is polled
-// by a [Loop]. Many are polled by a [Group], in rounds, with a list in place of single reads where that is cheaper.
+// Package waiting polls something until it has ended, and continues through outages. A [Loop] polls one thing. A
+// [Group] polls many in rounds, and reads a list in place of single items if that is cheaper.
 //
-// It knows time, contexts and errors. It must not know HTTP, tasks, transactions, or what an error means: that is told by
-// the function Judge of a Loop.
+// It knows time, contexts and errors. It must not know HTTP, tasks, transactions, or what an error means. The function
+// Judge of a Loop knows that.
 //
 // Entry points: [Loop], [Group], [Growing], [Sleep], and [Ended], the error of a wait that ended early.
 package waiting
@@ -31,10 +31,10 @@ const (
 
 // Loop polls at once and then after each interval. Judge and Interval are set.
 type Loop struct {
-	Interval func() time.Duration // from one poll to the next
-	Timeout  time.Duration        // of the whole wait; 0: no limit but that of the context
-	Known    bool                 // what is waited for exists for certain; set by the first poll that succeeds
-	// Judge says what the error of a poll means. It is not asked about the end of the context.
+	Interval func() time.Duration // poll interval
+	Timeout  time.Duration        // of the whole wait; 0: only the context limits it
+	Known    bool                 // the polled thing certainly exists; set by the first successful poll
+	// Judge says what the error of a poll means. It is not called for the end of the context.
 	Judge func(err error, known bool) Verdict
 }
 
@@ -92,7 +92,7 @@ func endedBy(ctx context.Context, err error) bool {
 	return ended != nil && errors.Is(err, ended)
 }
 
-// Sleep waits for d or until the context ends; with a d of 0 or less it only asks the context.
+// Sleep waits for d or until the context ends. If d is 0 or less, it only checks the context.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
@@ -107,7 +107,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Ended is a wait that ended before what it waits for.
+// Ended means that a wait ended early.
 type Ended struct {
 	Err    error // that of the context, or of the poll that ended the wait
 	Early  bool  // the context or the timeout has ended
@@ -116,7 +116,7 @@ type Ended struct {
 	Last   error // of the last of these; nil if none failed
 }
 
-// Error says why the wait ended, and what became of the last polls.
+// Error says why the wait ended, and how the last polls failed.
 func (e *Ended) Error() string {
 	switch {
 	case e.Failed > 1:
@@ -128,7 +128,7 @@ func (e *Ended) Error() string {
 	}
 }
 
-// Unwrap gives why the wait ended, and the error of the last poll that failed.
+// Unwrap returns the cause of the end and the error of the last failed poll.
 func (e *Ended) Unwrap() []error {
 	if e.Last == nil {
 		return []error{e.Err}

@@ -21,7 +21,7 @@ var (
 	errPanic   = errors.New("panic")
 )
 
-// judge knows these errors. A host that is not known is an outage only after it has been known.
+// judge knows these errors. An unknown host is an outage only if the item was read before.
 func judge(err error, known bool) waiting.Verdict {
 	switch {
 	case errors.Is(err, errGone):
@@ -35,7 +35,7 @@ func judge(err error, known bool) waiting.Verdict {
 
 func everySecond() time.Duration { return time.Second }
 
-// What a loop does after each way in which a poll can end.
+// What a loop does after each result of a poll.
 func TestALoopEndsWithWhatIsPermanent(t *testing.T) {
 	t.Parallel()
 	errHost := errors.New("no such host")
@@ -91,7 +91,7 @@ func TestAFailureAtTheEndOfTheContext(t *testing.T) {
 	}
 }
 
-// items is a group of which each item ends in a round of its own, from the first round on.
+// items returns a group whose items end one per round, from the first round on.
 type items struct {
 	mu    sync.Mutex
 	reads map[int]int
@@ -173,7 +173,7 @@ func TestWhatFailsComesLast(t *testing.T) {
 	})
 }
 
-// An item that a list shows as ended is read by itself: only that tells how it ended.
+// An item that a list shows as ended is read singly: only that shows how it ended.
 func TestAListDoesNotSayHowAnItemEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestAListDoesNotSayHowAnItemEnded(t *testing.T) {
 	})
 }
 
-// A list that is behind is found out by the items that are read in turn.
+// The items that are read in turn show that a list is outdated.
 func TestAListThatIsBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestGrowingIntervals(t *testing.T) {
 	}
 }
 
-// What has not ended is told by how many there are and by the names of the first five.
+// Unfinished gives the number of pending items and the names of the first five.
 func TestUnfinishedItemsAreNamed(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{

@@ -14,9 +14,9 @@ const unreadableCode = 500
 
 // EnvelopeCode reads the code of an envelope; 0 if there is none. The code may contradict the HTTP status.
 //
-// It recognizes the member in any letter case, takes the gravest of several codes, and counts what stands before a syntax
-// error: a refusal that is missed is worse than one that is invented. If the body has a member with one of the names in
-// unless that is not null, it is no envelope, and EnvelopeCode returns 0.
+// A missed refusal is worse than an invented one. So EnvelopeCode recognizes the member in any letter case, takes the
+// highest of several codes, and also reads a code before a syntax error. If the body has a member with one of the names
+// in unless that is not null, it is no envelope, and EnvelopeCode returns 0.
 func EnvelopeCode(body []byte, unless ...string) int {
 	if !mentionsCode(body) {
 		return 0
@@ -36,7 +36,7 @@ func EnvelopeCode(body []byte, unless ...string) int {
 		}
 		switch {
 		case strings.EqualFold(name, "code"):
-			code = Graver(code, value)
+			code = HigherCode(code, value)
 		case value.Kind() != 'n' && slices.Contains(unless, name):
 			return 0
 		}
@@ -44,9 +44,9 @@ func EnvelopeCode(body []byte, unless ...string) int {
 	return code
 }
 
-// Graver returns the graver of a code and another one in JSON. A number that is not a whole one counts as 500; a word, an
+// HigherCode returns the higher of a code and another one in JSON. A number that is not whole counts as 500. A word, an
 // array and an object are not codes and count as 0.
-func Graver(code int, value jsontext.Value) int {
+func HigherCode(code int, value jsontext.Value) int {
 	var other Code
 	switch kind := value.Kind(); {
 	case kind != '0' && kind != '"':
@@ -56,7 +56,8 @@ func Graver(code int, value jsontext.Value) int {
 	return max(code, int(other))
 }
 
-// mentionsCode spares most responses a second decoding. It finds the name in any letter case, and any name with escapes.
+// mentionsCode spares most responses a second decoding. It finds the name in any letter case, and any name with
+// escapes.
 func mentionsCode(body []byte) bool {
 	const name = "code"
 	for {

@@ -62,10 +62,10 @@ func TestEnvelopeCodeSparesMostResponses(t *testing.T) { //nolint:paralleltest /
 
 func TestGraver(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, 503, wire.Graver(400, jsontext.Value(`503`)))
-	assert.Equal(t, 400, wire.Graver(400, jsontext.Value(`"200"`)))
-	assert.Equal(t, 500, wire.Graver(400, jsontext.Value(`0.5`)))
-	assert.Equal(t, 400, wire.Graver(400, jsontext.Value(`[503]`)))
+	assert.Equal(t, 503, wire.HigherCode(400, jsontext.Value(`503`)))
+	assert.Equal(t, 400, wire.HigherCode(400, jsontext.Value(`"200"`)))
+	assert.Equal(t, 500, wire.HigherCode(400, jsontext.Value(`0.5`)))
+	assert.Equal(t, 400, wire.HigherCode(400, jsontext.Value(`[503]`)))
 }
 
 func TestErrorTextIsFoundInEachOfItsMembers(t *testing.T) {

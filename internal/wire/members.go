@@ -1,8 +1,8 @@
-// Package wire reads JSON the way the SDK needs it: with exact member names, strictly where encoding/json silently
-// repairs, and tolerantly where services differ in how they write a number, a time or an error.
+// Package wire reads JSON the way the SDK needs it. Member names must match exactly. It rejects defects that
+// encoding/json silently repairs. It accepts the different ways in which services write a number, a time or an error.
 //
-// The package knows JSON texts. It must not know HTTP, the operations of the service, or the errors of the SDK. Its entry
-// points are [Decode], [Defect], [EnvelopeCode] and the types of single values: [Code], [Int] and [Timestamp].
+// The package knows JSON texts. It must not know HTTP, the operations of the service, or the errors of the SDK. Its
+// entry points are [Decode], [Defect], [EnvelopeCode] and the types of single values: [Code], [Int] and [Timestamp].
 package wire
 
 import (
@@ -12,8 +12,8 @@ import (
 )
 
 // The names of JSON members are case-sensitive, but encoding/json also reads a member Name into a field of name, even
-// beside a member name. So Decode reads what the SDK returns. Only what is refused is recognized in any letter case: the
-// code of an envelope, and a page with a duplicate member. There an error is the safe side.
+// beside a member name. So Decode reads what the SDK returns. Only what is refused is recognized in any letter case:
+// the code of an envelope, and a page with a duplicate member. There an error is the safe side.
 
 // Decode is json.Unmarshal for types whose members have lower-case ASCII names, as in the service document. A member
 // whose name differs in letter case is an unknown member.
@@ -21,9 +21,9 @@ func Decode(text []byte, out any) error {
 	return json.Unmarshal(ExactNames(text), out)
 }
 
-// ExactNames returns the text for encoding/json, with a minus sign before each member name that has a capital letter or
-// a character beyond ASCII, so that encoding/json matches it with no field. Invalid JSON stays invalid. If there is no
-// such name, ExactNames returns the text itself.
+// ExactNames prepares a text for encoding/json. It puts a minus sign before each member name that has a capital letter
+// or a character beyond ASCII. So encoding/json matches that name with no field. Invalid JSON stays invalid. If there
+// is no such name, ExactNames returns the text itself.
 func ExactNames(text []byte) []byte {
 	var changed []byte
 	done := 0 // up to here the text is in changed

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Most numbers and timestamps have a plain form, which is read here without making a string of each. Every other form is
-// left to the packages strconv and time, so that they alone decide what else is valid.
+// Most numbers and timestamps have a plain form, which is read here without making a string of each. Every other form
+// is left to the packages strconv and time, so that they alone decide what else is valid.
 
 // PlainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, in UTC. It returns false for
 // every other form. Most timestamps have the date of the one before, so known keeps that date between calls.
@@ -110,8 +110,8 @@ func PlainInt(text []byte) (int64, bool) {
 	return n, true
 }
 
-// PlainText returns the index of the first byte from i on that is not plain text within a JSON string: a quote, a
-// backslash, a control character, or a byte beyond ASCII. It looks at eight bytes at a time.
+// PlainText returns the index of the first byte from i on that is not plain text within a JSON string. That is a quote,
+// a backslash, a control character, or a byte beyond ASCII. It checks eight bytes at a time.
 func PlainText(text []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(text); i += 8 {

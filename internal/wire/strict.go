@@ -10,13 +10,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// UnboundedNames is an option of jsontext that accepts duplicate names. Without it the tokenizer remembers every name of
-// an object to detect a duplicate, and a member that is skipped may have millions.
+// UnboundedNames is an option of jsontext that accepts duplicate names. Without it the tokenizer remembers every name
+// of an object to detect a duplicate, and a member that is skipped may have millions.
 var UnboundedNames = jsontext.AllowDuplicateNames(true)
 
-// Defect returns what encoding/json would silently repair in a UTF-8 text; "" if there is no such thing. Of a duplicate
-// member encoding/json takes the last, and it writes U+FFFD for one half of a surrogate pair, so that two ids may become
-// equal. Invalid JSON is not a defect, because every decoder rejects it.
+// Defect returns what encoding/json would silently repair in a UTF-8 text; "" if there is nothing. encoding/json takes
+// the last of duplicate members. It replaces one half of a surrogate pair by U+FFFD, so two ids may become equal.
+// Invalid JSON is not a defect, because every decoder rejects it.
 func Defect(text []byte) string {
 	if jsontext.Value(text).IsValid() || !json.Valid(text) {
 		return ""
@@ -40,11 +40,11 @@ func IsCut(text []byte) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// maxShown is how many bytes of a value an error repeats.
+// maxShown is how many bytes of a value an error shows.
 const maxShown = 200
 
-// Clip returns what an error repeats of a value. Of a long one this is only its length: secrets are taken out of the
-// error later, and if the value were cut, a piece of a secret could remain at the end.
+// Clip returns what an error shows of a value: the value, or only the length of a long one. Secrets are removed from
+// the error later, and at the end of a cut value a piece of a secret could remain.
 func Clip(value []byte) []byte {
 	if len(value) > maxShown {
 		return fmt.Appendf(nil, "a value of %d bytes", len(value))

@@ -12,8 +12,8 @@ import (
 )
 
 // Code is a code that should be a whole number, however the service writes it. A word in quotes leaves it unchanged,
-// because the HTTP status says the same. A Code has 32 bits everywhere, and a number out of range becomes the nearest one
-// in range, never a small one. Of several codes that are decoded into one Code the greatest stays.
+// because the HTTP status says the same. A Code has 32 bits everywhere, and a number out of range becomes the nearest
+// one in range, never a small one. Of several codes that are decoded into one Code the greatest stays.
 type Code int
 
 // UnmarshalJSON reads a number, also one in quotes. It returns an error for a number that is not a whole one.
@@ -72,8 +72,8 @@ func (p *Present) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Timestamp is an ISO 8601 timestamp of the service, in UTC. The service document shows no pattern, so it is read in all
-// usual ones; a timestamp without a zone is UTC.
+// Timestamp is an ISO 8601 timestamp of the service, in UTC. The service document shows no pattern, so it is read in
+// all usual ones; a timestamp without a zone is UTC.
 type Timestamp struct{ time.Time }
 
 // UnmarshalJSON reads a timestamp. An empty text and null are the zero time.

@@ -12,7 +12,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// The service document says ISO 8601 and UTC, and shows no pattern: all usual ones are read, and one without a zone is UTC.
+// The service document says ISO 8601 and UTC without a pattern. All usual patterns are read. Without a zone, a time is
+// UTC.
 func TestTimestampsAreReadInUTC(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Time{

@@ -12,7 +12,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-func TestMendTextReplacesWhatIsNoText(t *testing.T) {
+func TestRepairTextReplacesWhatIsNoText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"\"\xff\"":                 "\"\ufffd\"",
@@ -26,16 +26,17 @@ func TestMendTextReplacesWhatIsNoText(t *testing.T) {
 		`"\\ud800\/\"` + "\xc0\"":  `"\\ud800\/\"` + "\ufffd\"",
 		"\"12345678\xff12345678\"": "\"12345678\ufffd12345678\"",
 	} {
-		assert.Equal(t, want, string(wire.MendText([]byte(text))), "%q", text)
+		assert.Equal(t, want, string(wire.RepairText([]byte(text))), "%q", text)
 	}
 	for _, whole := range []string{`""`, `"a"`, `"ü☃😀"`, `"\ud83d\ude00\n\u00fc\\"`, `"` + "\ufffd" + `\ufffd"`} {
 		text := []byte(whole)
-		assert.Same(t, &text[0], &wire.MendText(text)[0], "%s is not copied", whole)
+		assert.Same(t, &text[0], &wire.RepairText(text)[0], "%s is not copied", whole)
 	}
 }
 
-// A mended string is what encoding/json reads, and valid for a strict reader. Only strings with something to mend change.
-func FuzzMendText(f *testing.F) {
+// A repaired string is what encoding/json reads, and valid for a strict reader. Only strings with something to repair
+// change.
+func FuzzRepairText(f *testing.F) {
 	for _, seed := range []string{"a", "\xff", `\ud800`, `\ud83d\ude00`, `\ud83d\ud83d\ude00`, `\\ud800`, "ü\xc3", `\uD800\uDC0`, `\"`, "\ufffd"} {
 		f.Add([]byte(seed))
 	}
@@ -46,11 +47,11 @@ func FuzzMendText(f *testing.F) {
 		}
 		var want, got string
 		require.NoError(t, json.Unmarshal(quoted, &want))
-		mended := wire.MendText(quoted)
-		require.NoError(t, json.Unmarshal(mended, &got))
+		repaired := wire.RepairText(quoted)
+		require.NoError(t, json.Unmarshal(repaired, &got))
 		assert.Equal(t, want, got)
-		assert.True(t, jsontext.Value(mended).IsValid(), "%q", mended)
-		assert.True(t, utf8.Valid(mended))
-		assert.Equal(t, jsontext.Value(quoted).IsValid(), string(mended) == string(quoted))
+		assert.True(t, jsontext.Value(repaired).IsValid(), "%q", repaired)
+		assert.True(t, utf8.Valid(repaired))
+		assert.Equal(t, jsontext.Value(quoted).IsValid(), string(repaired) == string(quoted))
 	})
 }

@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// MendText returns a quoted JSON string with U+FFFD in place of each byte that is not UTF-8, and of each escape of half a
-// surrogate pair. encoding/json decodes such a string in the same way. Everything else stays as it came. If there is
-// nothing to mend, MendText returns quoted itself. In every other way the string must be valid JSON.
-func MendText(quoted []byte) []byte {
-	var mended []byte
-	done := 0 // up to here the string is in mended
+// RepairText returns a quoted JSON string in which U+FFFD replaces invalid characters, as encoding/json does. These are
+// each byte that is not UTF-8, and each escape of half a surrogate pair. Everything else stays unchanged. If there is
+// nothing to repair, RepairText returns quoted itself. In every other way the string must be valid JSON.
+func RepairText(quoted []byte) []byte {
+	var repaired []byte
+	done := 0 // up to here the string is in repaired
 	for i := PlainText(quoted, 1); i < len(quoted); i = PlainText(quoted, i) {
 		size, broken := character(quoted[i:])
 		if broken {
-			mended = utf8.AppendRune(append(mended, quoted[done:i]...), utf8.RuneError)
+			repaired = utf8.AppendRune(append(repaired, quoted[done:i]...), utf8.RuneError)
 			done = i + size
 		}
 		i += size
 	}
-	if mended == nil {
+	if repaired == nil {
 		return quoted
 	}
-	return append(mended, quoted[done:]...)
+	return append(repaired, quoted[done:]...)
 }
 
 // character returns the size of the character or escape that a text begins with, and whether it has to be replaced.
