@@ -1,4 +1,5 @@
-// Package purgewire encodes purges, and decodes their receipts and transactions in all spellings that a service may use.
+// Package purgewire encodes purges, and decodes their receipts and transactions in all spellings that a service may
+// use.
 //
 // It knows JSON, statuses and the addresses of transactions. It must not know how requests are sent and retried, or the
 // SDK's types and errors.

@@ -80,8 +80,8 @@ type Transaction struct {
 	TransactionStatusDescription string
 }
 
-// TransactionBody is the body of the response to a read of a transaction: times in epoch seconds, negative while there is
-// no end yet.
+// TransactionBody is the body of the response to a read of a transaction: times in epoch seconds, negative while there
+// is no end yet.
 type TransactionBody struct {
 	Code                wire.Code `json:"code"`
 	Description         string    `json:"description"`
@@ -95,8 +95,8 @@ type TransactionBody struct {
 	} `json:"transaction_response"`
 }
 
-// Transaction returns the state of the transaction with the id asked. If the response has no status, it returns nil, because
-// a missing status must not look like a successful end.
+// Transaction returns the state of the transaction with the id asked. If the response has no status, it returns nil,
+// because a missing status must not look like a successful end.
 func (b *TransactionBody) Transaction(asked string) *Transaction {
 	r := &b.TransactionResponse
 	if r.TransactionStatus == "" && b.Code < http.StatusBadRequest {
