@@ -21,8 +21,8 @@ type addition struct {
 // maxAttempts is how often a part is sent at most.
 const maxAttempts = 3
 
-// add adds one part. If the outcome is unknown, it reads the list to find out. With Wait it first sends the part once
-// more to get its task, because the list may show an entry that is not in effect (open point 26).
+// add adds one part. If the outcome is unknown, it reads the list to find out. With Wait, the list is not enough: it
+// may show an entry that is not in effect. So add first sends the part once more to get its task (open point 26).
 func (r *run) add(ctx context.Context, texts []string) error {
 	for attempt := 1; ; attempt++ {
 		response, err := r.List.Add(ctx, texts)

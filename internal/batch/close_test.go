@@ -112,7 +112,7 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// A slow report delays no caller, and the next one has the newest statistics. Close tells of a report that does not
+// A slow report delays no caller, and the next one has the newest statistics. Close reports one that does not
 // return.
 func TestReportsThatTakeLong(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 const maxAhead = 1_000
 
 // Ahead returns the items like All, and prefetches up to n pages behind the one whose items it yields. It requests
-// pages by number after the first page has told their count. If the first page has no count, Ahead reads one page at a
+// pages by number after the first page has given their count. If the first page has no count, Ahead reads one page at a
 // time.
 func (c Collection[T]) Ahead(ctx context.Context, n int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

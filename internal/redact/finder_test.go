@@ -269,7 +269,7 @@ func TestErrorsAreSafeThroughout(t *testing.T) {
 	t.Parallel()
 	f := finder("secret")
 	fields := func(err error) []string {
-		if n, ok := err.(noted); ok { //nolint:errorlint // each error of the tree is asked by itself
+		if n, ok := err.(noted); ok { //nolint:errorlint // visits each error of the tree separately
 			return []string{"a field", n.note}
 		}
 		return nil

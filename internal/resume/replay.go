@@ -8,7 +8,7 @@ import (
 // ErrNotAscending means that a response does not have its rows in ascending order of their times.
 var ErrNotAscending = errors.New("its rows are not in ascending order of their times")
 
-// Replay tells the new rows of one response from those that have been handed out before. Its rows must begin at
+// Replay separates the new rows of one response from those that were handed out before. Its rows must begin at
 // [Position.From] of the position, or later.
 type Replay struct {
 	position *Position

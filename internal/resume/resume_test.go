@@ -15,7 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/resume"
 )
 
-// row is a row at so many milliseconds after a full second, with a name that is its content.
+// row is a row with a time in milliseconds after a full second, and a name as its content.
 type row struct {
 	ms   int64
 	name string
@@ -30,7 +30,7 @@ func (r row) sum() (s resume.Sum) {
 	return s
 }
 
-// read gives a response to a position and returns the names that are new.
+// read replays a response to a position and returns the names of the new rows.
 func read(t *testing.T, p *resume.Position, rows ...row) string {
 	t.Helper()
 	var names []string
@@ -45,7 +45,7 @@ func read(t *testing.T, p *resume.Position, rows ...row) string {
 	return strings.Join(names, " ")
 }
 
-// A response repeats rows of the last two seconds, and what it repeats is known.
+// A response repeats rows of the last two seconds, and Take recognizes them.
 func TestWhatIsNew(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -129,7 +129,7 @@ func TestRowsThatAreNotAscending(t *testing.T) {
 	require.ErrorIs(t, err, resume.ErrNotAscending)
 }
 
-// A clone stays as it is.
+// A clone does not change with its original.
 func TestClone(t *testing.T) {
 	t.Parallel()
 	var p resume.Position
@@ -141,7 +141,7 @@ func TestClone(t *testing.T) {
 	assert.Equal(t, "c d", read(t, clone, row{500, "x"}, row{1500, "b"}, row{1500, "c"}, row{9000, "d"})[len("x "):])
 }
 
-// What a position holds does not grow with the number of rows.
+// The size of a position does not grow with the number of rows.
 func TestMemoryIsThatOfTwoSeconds(t *testing.T) {
 	t.Parallel()
 	var p resume.Position
@@ -190,7 +190,7 @@ func TestStoredPositions(t *testing.T) {
 	}
 }
 
-// Whatever the rows, wherever responses break and in whatever order ties come: each row comes once.
+// For any rows, any breaks of responses and any order of ties, each row is handed out once.
 func TestEachRowOnce(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {

@@ -27,7 +27,7 @@ type Source interface {
 	Read(from time.Time, limit int64, replay *Replay) (total int64, err error)
 	// Stopped reports whether the user wants no more rows. Then Read returns no error.
 	Stopped() bool
-	// Limit returns the limit of a request for so many rows.
+	// Limit returns the limit for a request that must return total rows.
 	Limit(total int64) int64
 	// Judge says what an error of Total and Read means.
 	Judge(err error) Fault

@@ -19,15 +19,15 @@ var (
 	errFinal    = errors.New("final")
 )
 
-// answer is what a source gives for one request.
+// answer is the response of a source to one request.
 type answer struct {
 	total int64
 	rows  []row
 	err   error
-	after time.Duration // that the request takes
+	after time.Duration // duration of the request
 }
 
-// source gives one answer after the other, and the last one again and again.
+// source gives one answer after the other, and repeats the last one.
 type source struct {
 	answers  []answer
 	requests []string
@@ -88,7 +88,7 @@ func (s *source) Judge(err error) resume.Fault {
 	}
 }
 
-// What a run asks for, and how it ends.
+// The requests of a run, and its result.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	a, b, c, late := row{1000, "a"}, row{2500, "b"}, row{9000, "c"}, row{1500, "late"}
@@ -190,7 +190,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// A late row is reported once, by whichever run. Another one is reported by itself.
+// A late row is reported only once, also across runs. A further late row is reported again.
 func TestALateRowIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,7 @@ func TestBrokenTextsOfRows(t *testing.T) {
 	}
 }
 
-// What comes in place of or beside a text of a row stays an error.
+// Invalid bytes outside of the texts of rows stay an error, and so do all other defects of such texts.
 func TestOnlyTextsOfRowsMayBeBroken(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{

@@ -90,7 +90,7 @@ func (v Value) Int64() (int64, error) {
 	return n, nil
 }
 
-// signed reads a whole number of so many bits.
+// signed reads a whole number with this many bits.
 func (v Value) signed(bits int) (int64, error) {
 	text := v.text()
 	n, err := strconv.ParseInt(string(text), 10, bits)
@@ -100,7 +100,7 @@ func (v Value) signed(bits int) (int64, error) {
 	return n, err
 }
 
-// unsigned reads a whole number of so many bits, not below 0.
+// unsigned reads a whole number with this many bits, not below 0.
 func (v Value) unsigned(bits int) (uint64, error) {
 	text := v.text()
 	n, err := strconv.ParseUint(string(text), 10, bits)

@@ -15,16 +15,16 @@ const (
 	mostDoubts   = 3 // rounds with an outdated list after which it is not read again
 )
 
-// probes returns how many of the pending items to read singly although the list shows them as running.
+// probes returns how many of the pending items to read individually although the list shows them as running.
 func probes(pending int) int { return 1 + pending/50 }
 
 // cutOff is the verdict on a read that the end of the context cut off.
 const cutOff Verdict = -1
 
-// Group waits for many items in rounds. The first round reads each item singly. Later rounds may read a list. If the
-// list shows an item as running, Group relies on it. It singly reads the items that the list does not show or shows as
-// ended, and a few of the others in turn. If one of these has ended, the list is outdated, and the next round does not
-// read it. A list that saves no request, or is outdated several times, is not read again.
+// Group waits for many items in rounds. The first round reads each item individually. Later rounds may read a list. If
+// the list shows an item as running, Group relies on it. It individually reads the items that the list does not show or
+// shows as ended, and a few of the others in turn. If one of these has ended, the list is outdated, and the next round
+// does not read it. A list that saves no request, or is outdated several times, is not read again.
 //
 // A round stops at the first failure that is an outage, so that a service that is down does not get a request per item.
 // Failed items come last in the next round, so that an item that can never be read does not delay the others.
@@ -40,14 +40,14 @@ type Group[T any] struct {
 	// Done reports whether an item has ended, and its error. It must return false for the zero item.
 	Done func(item T) (bool, error)
 	// List reads a list with at most most requests. It returns the pending items in the list, and the number of
-	// requests. last has all items as they were last read singly. If List is nil, Group reads no list.
+	// requests. last has all items as they were last read individually. If List is nil, Group reads no list.
 	List func(ctx context.Context, last []T, pending []int, most int) (shown map[int]T, requests int)
 	// Report is called for each item that was read in a round, in the order of the items, after the round.
 	Report func(i, round int, item T, err error)
 	// Guard calls read in a goroutine of this package. It then calls done, even if read panics or ends the goroutine.
 	Guard func(read func() error, done func(error))
 
-	last    []T     // the items as they were last read singly
+	last    []T     // the items as they were last read individually
 	errs    []error // errors of items that have ended or cannot be read
 	pending []int   // in reading order
 	rounds  int
@@ -56,8 +56,8 @@ type Group[T any] struct {
 	doubted bool // the list was outdated in the last round
 }
 
-// Wait returns the items as they were last read singly, and the error of each item, by index. err is an [*Ended] if the
-// wait ended early; then Pending has the items that have not ended. Wait may be called once.
+// Wait returns the items as they were last read individually, and the error of each item, by index. err is an [*Ended]
+// if the wait ended early; then Pending has the items that have not ended. Wait may be called once.
 func (g *Group[T]) Wait(ctx context.Context) (items []T, errs []error, err error) {
 	g.last, g.errs = make([]T, g.Items), make([]error, g.Items)
 	for i := range g.Items {
@@ -94,7 +94,7 @@ type round[T any] struct {
 
 	unlisted int          // pending items that the list does not show
 	requests int          // requests for the list
-	probes   map[int]bool // items to read singly although the list shows them as running
+	probes   map[int]bool // items to read individually although the list shows them as running
 
 	mu     sync.Mutex
 	read   map[int]T     // items from reads and from the list
@@ -120,7 +120,7 @@ func (g *Group[T]) round(ctx context.Context) (done bool, err error) {
 	return len(g.pending) == 0 || failed && g.FailFast, r.stop
 }
 
-// readList reads the list if that may be cheaper, and returns the items to read singly.
+// readList reads the list if that may be cheaper, and returns the items to read individually.
 func (r *round[T]) readList(ctx context.Context) (alone []int) {
 	if r.List == nil || r.useless || r.doubted || r.doubts >= mostDoubts || r.rounds == 1 || len(r.pending) < fewestListed {
 		return r.pending
@@ -145,8 +145,8 @@ func (r *round[T]) readList(ctx context.Context) (alone []int) {
 	return alone
 }
 
-// readEach reads items singly and concurrently. After the first failure that is not about one item alone, it starts no
-// further read.
+// readEach reads items individually and concurrently. After the first failure that is not about one item alone, it
+// starts no further read.
 func (r *round[T]) readEach(ctx context.Context, items []int) {
 	var group errgroup.Group
 	group.SetLimit(r.AtOnce)

@@ -23,7 +23,7 @@ type Verdict int
 const (
 	// GoesOn means an outage. The wait polls again.
 	GoesOn Verdict = iota
-	// EndsOne means that what was asked for cannot be read. A Group goes on waiting for the others.
+	// EndsOne means that this thing cannot be read. A Group continues to wait for the others.
 	EndsOne
 	// EndsAll means that nothing can be read.
 	EndsAll
@@ -112,7 +112,7 @@ type Ended struct {
 	Err    error // that of the context, or of the poll that ended the wait
 	Early  bool  // the context or the timeout has ended
 	Polls  int   // or rounds of a Group, the last included
-	Failed int   // the last so many polls failed before the context ended
+	Failed int   // number of polls in a row that failed before the context ended
 	Last   error // of the last of these; nil if none failed
 }
 

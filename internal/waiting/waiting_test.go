@@ -173,7 +173,7 @@ func TestWhatFailsComesLast(t *testing.T) {
 	})
 }
 
-// An item that a list shows as ended is read singly: only that shows how it ended.
+// An item that a list shows as ended is read individually: only that shows how it ended.
 func TestAListDoesNotSayHowAnItemEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

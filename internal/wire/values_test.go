@@ -97,7 +97,7 @@ func TestCodes(t *testing.T) {
 	assert.Equal(t, wire.Code(503), got, "the greatest stays")
 }
 
-// encoding/json calls UnmarshalJSON with valid JSON only; whoever else calls it gets an error, too.
+// encoding/json calls UnmarshalJSON only with valid JSON. Any other caller also gets an error.
 func TestInvalidJSONIsAnError(t *testing.T) {
 	t.Parallel()
 	require.Error(t, new(wire.Code).UnmarshalJSON([]byte(`"\q"`)))
