@@ -96,7 +96,7 @@ func statistics() []Operation {
 // exports are those of raw events. Each range over one has an export of its own.
 func exports(path string) []Operation {
 	return []Operation{{
-		Name: "Export.Rows", Also: []string{"Stats.NewExport", "Export.Cursor"}, Kind: Streams, Resumes: true,
+		Name: "Export.Rows", Also: []string{"Stats.NewExport", "Export.Cursor", "Export.Warnings"}, Kind: Streams, Resumes: true,
 		Method: http.MethodGet, Path: path + "/data", Requests: 2, Ahead: 1, Items: allEvents,
 		sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
 			return func(yield func(webdelivery.Row, error) bool) {

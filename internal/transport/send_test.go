@@ -84,7 +84,7 @@ func TestAFailureDescribesTheLastResponse(t *testing.T) {
 	t.Parallel()
 	said := answer(503, `{"code":507,"description":"no room for `+password+`"}`, "X-Id", "7", "Set-Cookie", "a=b")
 	want := transport.Failure{
-		Status: 503, Code: 507, Method: "POST", Path: "/acme/v1/things", Description: "no room for [redacted]",
+		Status: 503, Code: 507, Method: "POST", Path: "/acme/v1/things", Host: "api.example.com", Description: "no room for [redacted]",
 		Body: []byte(`{"code":507,"description":"no room for [redacted]"}`), Header: http.Header{"X-Id": {"7"}}, Attempts: 4,
 		Outcome: transport.Unknown,
 	}
@@ -123,7 +123,7 @@ func TestAFailedLoginKeepsNothing(t *testing.T) {
 	r.Rules.Refuse = []int{403}
 	inFakeTime(t, nil, func(f *fixture) {
 		assert.Equal(f, transport.Failure{
-			Status: 403, Method: "POST", Path: "/acme/v1/sessions", Description: "Forbidden", Attempts: 1, Outcome: transport.NotApplied,
+			Status: 403, Method: "POST", Path: "/acme/v1/sessions", Host: "api.example.com", Description: "Forbidden", Attempts: 1, Outcome: transport.NotApplied,
 			Header: http.Header{"Content-Type": {"text/plain"}, "Retry-After": {"7"}}, Unauthorized: true,
 		}, *f.fails(r))
 	}, said)
