@@ -8,27 +8,32 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// TaskSpec describes a task that begins now (service-interface section 2.1). The zero value is one that has ended well.
+// TaskSpec describes a task that begins now. The zero value is a task that has already succeeded. (Service document,
+// [section 2.1].)
+//
+// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 type TaskSpec struct {
-	ID         string                // "" makes one; an existing task is replaced
-	Operation  string                // operation; "" means without that member
+	ID         string                // id; "" creates a new id; the id of an existing task replaces that task
+	Operation  string                // operation; "" omits the member
 	Status     string                // status at all times; "" means IN_PROGRESS, then COMPLETE or FAILED
-	Duration   time.Duration         // until it ends, by Server.Clock; 0 means it has ended already, negative means never
-	Error      *TaskError            // how it ends; nil means well
-	User       webdelivery.Reference // who began it; zero means without that member
-	Target     webdelivery.Reference // what it works on; zero means without that member
-	ForeignURI string                // in place of the task's own uri
+	Duration   time.Duration         // time until the end, by Server.Clock; 0 means already ended, negative means never
+	Error      *TaskError            // the failure that the task ends with; nil means that it succeeds
+	User       webdelivery.Reference // user, who initiated the task; the zero value omits the member
+	Target     webdelivery.Reference // target; the zero value omits the member
+	ForeignURI string                // replaces the task's own address in uri; "" keeps it
 }
 
-// TaskError is how a task ends badly: the members of error_info (service-interface section 2.1).
+// TaskError is the failure that a task ends with: the members of error_info. (Service document, [section 2.1].)
+//
+// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 type TaskError struct {
 	Message, Type string   // message and type
-	Details       []string // the message of each of details
+	Details       []string // the messages in details
 
-	Incomplete bool // the member complete stays false although the task ended
+	Incomplete bool // the member complete stays false although the task has ended
 }
 
-// AddTask adds a task and returns its id, a new one when the spec has none.
+// AddTask adds a task and returns its id. If the spec has no id, AddTask creates one.
 func (s *Server) AddTask(spec TaskSpec) (id string) { return s.fake.AddTask(spec.spec()) }
 
 func (t TaskSpec) spec() testserver.TaskSpec {
@@ -38,23 +43,26 @@ func (t TaskSpec) spec() testserver.TaskSpec {
 	}
 }
 
-// NetworkListSpec describes a network list that is created now (service-interface section 2.6). The zero value is an
-// empty list of addresses.
+// NetworkListSpec describes a network list that is created now. The zero value is an empty list of type IP. (Service
+// document, [section 2.6].)
+//
+// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
 type NetworkListSpec struct {
-	ID          string                      // "" makes a UUID; an existing list is replaced
-	Type        webdelivery.NetworkListType // "" means ListTypeIP
-	Name        string                      // name; it may be that of another list
-	Description string                      // description; always there when one list is read
+	ID          string                      // id; "" creates a UUID; the id of an existing list replaces that list
+	Type        webdelivery.NetworkListType // type; "" means ListTypeIP
+	Name        string                      // name; two lists may have the same name
+	Description string                      // description; always present when a single list is read
 
 	NoDescription bool // items of the collection lack the member description
-	Deprecated    bool // hidden from collections that do not ask for it
+	Deprecated    bool // deprecated; collections show the list only if they ask for deprecated ones
 
-	// Entries is what the list holds at first, at most 50,000; one that is there twice counts once. Their values are not
-	// checked, so that a client can be shown what it does not expect.
+	// Entries are the initial entries, at most 50,000. Duplicates count once. The server does not validate their values,
+	// so a test can show a client unexpected ones.
 	Entries []string
 }
 
-// AddNetworkList adds a list and returns its id. It panics if the type is none, or there are more than 50,000 entries.
+// AddNetworkList adds a list and returns its id. It panics if the type is unknown, or if there are more than 50,000
+// entries.
 func (s *Server) AddNetworkList(spec NetworkListSpec) (id string) {
 	return s.fake.AddNetworkList(spec.spec())
 }
@@ -66,21 +74,23 @@ func (l NetworkListSpec) spec() testserver.NetworkListSpec {
 	}
 }
 
-// ChangeEntries changes a list as somebody else would: at once, without a task, first removing and then adding. It
-// panics if the list does not exist or would pass 50,000 entries.
+// ChangeEntries changes a list as another user of the service would. It first removes and then adds entries, takes effect
+// at once and creates no task. ChangeEntries panics if the list does not exist or would exceed 50,000 entries.
 func (s *Server) ChangeEntries(id string, add, remove []string) {
 	s.fake.ChangeEntries(id, add, remove)
 }
 
-// Entries returns what a list holds now, as it was written and in order of addition; nil when it does not exist. The slice
-// is the caller's.
+// Entries returns a copy of the current entries of a list, as they were written and in order of addition. If the list
+// does not exist, Entries returns nil.
 func (s *Server) Entries(id string) []string { return s.fake.Entries(id) }
 
-// Event is one security event record (service-interface section 2.5). A field with its zero value is absent: null in a
-// row. A text that is not UTF-8 stands in rows as it is, as an attacker may have sent it. The three bytes of half a
-// surrogate pair, such as "\xed\xa0\x80", become its escape.
+// Event is one security event record. A field with its zero value is absent, and null in a row. A text that is not UTF-8
+// appears in rows unchanged, as an attacker may have sent it. The exception is half of a surrogate pair encoded in three
+// bytes, such as "\xed\xa0\x80": it appears as an escape, here \ud800. (Service document, [section 2.5].)
+//
+// [section 2.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#25-dimensions-and-metrics
 type Event struct {
-	Time time.Time // event_timestamp_ms; what is below a millisecond is cut off
+	Time time.Time // event_timestamp_ms; truncated to milliseconds
 
 	Severity           string     // event_severity
 	Type               string     // event_type: a constant of this package, "Rate Limit", or any other
@@ -90,26 +100,28 @@ type Event struct {
 	Browser            string     // client_browser
 	CountryCode        string     // client_country_code
 	ASN                int64      // client_asn
-	RuleID             string     // rule_id; an event of the WAF families has one
+	RuleID             string     // rule_id; required for an event of the WAF families
 	Domain             string     // domain
 	Property           string     // property
 	WAFAction          string     // waf_action
 	RequestPath        string     // request_path
 }
 
-// Values of event_type. The service document shows CUSTOM alone; the others are this fake's. They say which families an
-// event belongs to. "Rate Limit", which portals of such services show, is traffic shaping too, by address and by country.
+// Values of event_type. The service document shows only CUSTOM; the fake defines the others. The value decides which
+// statistics families an event belongs to. "Rate Limit", the word of some portals, counts as traffic shaping too: for
+// addresses and for countries.
 const (
-	EventTypeRequest          = "REQUEST"            // no rule applied: no security event, so in request trends alone
-	EventTypeWAF              = "WAF"                // a rule of the WAF applied
-	EventTypeCustom           = "CUSTOM"             // a rule of the customer's own applied
+	EventTypeRequest          = "REQUEST"            // no rule applied; only in request trends, not a security event
+	EventTypeWAF              = "WAF"                // a WAF rule applied
+	EventTypeCustom           = "CUSTOM"             // a custom rule of the customer applied
 	EventTypeBlockIP          = "BLOCK_IP"           // traffic shaping: blocked by address
 	EventTypeBlockCountry     = "BLOCK_COUNTRY"      // traffic shaping: blocked by country
-	EventTypeRateLimitIP      = "RATE_LIMIT_IP"      // traffic shaping: too many requests of an address
-	EventTypeRateLimitCountry = "RATE_LIMIT_COUNTRY" // traffic shaping: too many requests of a country
+	EventTypeRateLimitIP      = "RATE_LIMIT_IP"      // traffic shaping: too many requests from an address
+	EventTypeRateLimitCountry = "RATE_LIMIT_COUNTRY" // traffic shaping: too many requests from a country
 )
 
-// AddEvents adds security events to those of [WithEvents]. One in the future shows when [Server.Clock] gets there.
+// AddEvents adds security events to those of [WithEvents]. An event with a time in the future appears when [Server.Clock]
+// reaches that time.
 func (s *Server) AddEvents(events ...Event) {
 	all := make([]testserver.Event, len(events))
 	for i, e := range events {
@@ -118,16 +130,17 @@ func (s *Server) AddEvents(events ...Event) {
 	s.fake.AddEvents(all...)
 }
 
-// EventCount returns how many raw events there are with start <= time < end: total_results of a query without a filter.
+// EventCount returns the number of raw events with start <= time < end. A query of that range without a filter reports
+// the same number in total_results.
 func (s *Server) EventCount(start, end time.Time) int { return s.fake.EventCount(start, end) }
 
-// FailTransactions makes the next n purges, which are accepted as ever, end with this transaction_status,
-// transaction_status_description and code; 0 means 200. Statuses that the SDK takes for a failure are in its open point
-// 9, "FAILED" among them.
+// FailTransactions sets how the transactions of the next n accepted purges end: transaction_status,
+// transaction_status_description and code. A code of 0 means 200. The SDK treats "FAILED" as a failure; open point 9 in
+// docs/open-points.md lists the other such statuses.
 func (s *Server) FailTransactions(n int, status, description string, code int) {
 	s.fake.FailTransactions(n, status, description, code)
 }
 
-// ExpireSessions ends every session that exists. A request with one of them gets 401, or 403 from purges and transactions
-// ([Dialect].TransactionDenied has other spellings).
+// ExpireSessions ends all current sessions. A request that uses one of them is rejected with 401. Purges and transactions
+// reject it with 403; [Dialect].TransactionDenied changes that status for transactions.
 func (s *Server) ExpireSessions() { s.fake.ExpireSessions() }

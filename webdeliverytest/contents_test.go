@@ -23,7 +23,7 @@ func inMemory(t *testing.T, test func(t *testing.T, srv *webdeliverytest.Server,
 	})
 }
 
-// A task shows what it was given (service-interface section 2.1).
+// A task shows every field of its spec (service document, section 2.1).
 func TestAddTask(t *testing.T) {
 	t.Parallel()
 	t.Run("fields", func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAddTask(t *testing.T) {
 	})
 }
 
-// A network list shows what it was given, and what the program and somebody else made of it (section 2.6).
+// A network list shows its spec, the changes of the program and those of another user (service document, section 2.6).
 func TestAddNetworkList(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
@@ -100,7 +100,8 @@ func TestAddNetworkList(t *testing.T) {
 	})
 }
 
-// Every field of an event is a dimension (section 2.5), and an event counts where its type belongs.
+// Every field of an event is a dimension (service document, section 2.5), and an event counts in the families of its
+// type.
 func TestAddEvents(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
@@ -157,7 +158,7 @@ func TestAddEvents(t *testing.T) {
 	})
 }
 
-// What was purged compares with what was submitted, and a transaction ends as it was told to.
+// Purged returns values equal to the submitted ones, and a transaction ends as FailTransactions says.
 func TestPurgedAndFailTransactions(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
@@ -182,7 +183,7 @@ func TestPurgedAndFailTransactions(t *testing.T) {
 	})
 }
 
-// Sessions end when they are told to.
+// ExpireSessions ends the sessions.
 func TestExpireSessions(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
@@ -203,7 +204,7 @@ func TestExpireSessions(t *testing.T) {
 	})
 }
 
-// A request is told with all that it carried, and nobody else's copy is touched.
+// Requests returns everything that a request carried, and each caller gets its own copy.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {

@@ -13,8 +13,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Structs with the same fields are converted by the compiler, which so checks them. Those that are not, because a field
-// is of a type of the SDK, keep every field by name and value.
+// The compiler checks structs that a conversion between types covers. This test covers those with fields of SDK types:
+// each field keeps its name and value.
 func TestEveryFieldArrives(t *testing.T) {
 	t.Parallel()
 	task := TaskSpec{
@@ -47,7 +47,7 @@ func TestEveryFieldArrives(t *testing.T) {
 	}
 }
 
-// The constants of this package mean what those of the fake do.
+// The constants of this package have the values of those of the fake.
 func TestConstants(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t,

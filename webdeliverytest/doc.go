@@ -1,6 +1,6 @@
-// Package webdeliverytest is a fake of the web-delivery management service, for testing programs that use the SDK
-// without the service: it keeps every rule of the service document, remembers what it was asked, goes wrong when told to,
-// and lives by a clock that can be advanced.
+// Package webdeliverytest is a fake of the web-delivery management service. Use it to test programs that use the SDK,
+// without access to the service. It enforces every rule of the service document and records each request. It injects the
+// faults that a test asks for, and its clock can be advanced.
 //
 //	func TestDeployPurgesThePage(t *testing.T) {
 //		srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
@@ -10,8 +10,8 @@
 //		}
 //	}
 //
-// In a bubble of testing/synctest, a server in memory and its clients live in fake time: limits, retries and waits take
-// none, and are exact.
+// In a testing/synctest bubble, a server in memory and its clients use fake time. Rate limits, retries and waits then
+// take no real time, and tests can assert exact durations.
 //
 //	func TestDeployRepeatsItsPurge(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
@@ -27,13 +27,14 @@
 //		})
 //	}
 //
-// Without a bubble, time is real. What the server lets age (tasks, transactions, sessions) then ages as quickly as
-// [Clock.Advance] says; what the SDK waits for (looks, permits for purges, retries) takes as long as ever, unless its
-// options make it short.
+// Outside a bubble, time is real. [Clock.Advance] then makes the server's tasks, transactions and sessions age faster. It
+// does not shorten the waits of the SDK: poll intervals, purge permits and retries take their usual time. Set the
+// options of the SDK to shorten those.
 //
-// A server begins empty, with one user. [Server.AddTask], [Server.AddNetworkList] and [Server.AddEvents] give it contents,
-// [Option] values another character. Where the service document is silent it answers in one way of several; [Dialect] has
-// the others. Contents, requests and faults belong to one server: any number of them run side by side.
+// A new server is empty and has one user. Add contents with [Server.AddTask], [Server.AddNetworkList] and
+// [Server.AddEvents]. Change other properties with an [Option]. Where the service document leaves something open, the
+// server uses one of several forms; [Dialect] selects another. Servers share nothing, so tests can run in parallel.
 //
-// [Start] is [NewServer] where there is no test. examples/emulator in the repository is a fake service as a program.
+// [Start] replaces [NewServer] where there is no test. The program examples/emulator of the repository runs a fake
+// service.
 package webdeliverytest

@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// deploy is what a user's program does; the tests of it are those of the package page.
+// deploy stands for a user's program. Its tests are those on the package page.
 func deploy(ctx context.Context, client *webdelivery.Client, uri string) error {
 	receipt, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
 		Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact(uri)},
@@ -53,7 +53,7 @@ func TestDeployRepeatsItsPurge(t *testing.T) {
 	})
 }
 
-// The tests on the package page are those above.
+// The package page shows the tests above.
 func TestPackagePageIsTrue(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("doc.go")

@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
-// A purge takes its two seconds on a clock that only the program moves.
+// A purge takes two seconds on a clock that only the program advances.
 func Example() {
 	srv, err := webdeliverytest.Start(webdeliverytest.WithNow(func() time.Time { return noon }))
 	if err != nil {
@@ -55,7 +55,7 @@ func Example() {
 	// alice PURGE https://www.example.com/app.css
 }
 
-// The connection breaks after a login was carried out; the client logs in again, and nobody notices.
+// The connection breaks after the service has executed a login. The client logs in again, and the call succeeds.
 func ExampleServer_Fail() {
 	srv, err := webdeliverytest.Start()
 	if err != nil {
@@ -83,7 +83,7 @@ func ExampleServer_Fail() {
 	// Output: deploy-property is COMPLETE after 2 logins
 }
 
-// Somebody else changes a list between the plan and its use.
+// Another user changes a list between Plan and Apply.
 func ExampleServer_ChangeEntries() {
 	srv, err := webdeliverytest.Start()
 	if err != nil {
@@ -114,7 +114,7 @@ func ExampleServer_ChangeEntries() {
 	// [192.0.2.1 203.0.113.9]
 }
 
-// A span that has ended is still growing while the service records its last events.
+// A time range that has just ended still gains rows while the service records its last events.
 func ExampleWithRecordingDelay() {
 	srv, err := webdeliverytest.Start(
 		webdeliverytest.WithNow(func() time.Time { return noon }),
@@ -132,7 +132,7 @@ func ExampleWithRecordingDelay() {
 	// Output: more events: true
 }
 
-// A million events a second, for a load test; none of them is stored.
+// A million events per second for a load test; the server stores none of them.
 func ExampleWithEvents() {
 	srv, err := webdeliverytest.Start(
 		webdeliverytest.WithNow(func() time.Time { return noon }),

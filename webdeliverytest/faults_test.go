@@ -14,7 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// A rule hits what it matches until it is spent or removed.
+// A rule hits the requests that it matches until its Count is used up or the rule is removed.
 func TestFail(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ *webdelivery.Client) {
@@ -37,7 +37,7 @@ func TestFail(t *testing.T) {
 	})
 }
 
-// An unsteady service: the same requests fail in every run, and the SDK gets everything through.
+// An unsteady service: the same requests fail in each run, and with retries every call of the SDK succeeds.
 func TestFailWithProbability(t *testing.T) {
 	t.Parallel()
 	run := func(seed uint64) (statuses []int) {
@@ -63,7 +63,7 @@ func TestFailWithProbability(t *testing.T) {
 	assert.NotEqual(t, first, run(3))
 }
 
-// What a rule does is done; each act in turn, as the client meets it.
+// Each fault of a rule has its effect on the client.
 func TestFailActs(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ *webdelivery.Client) {
@@ -113,7 +113,7 @@ func TestFailActs(t *testing.T) {
 	})
 }
 
-// What a rule holds is the caller's: a header that is changed afterwards changes no reply.
+// Fail copies the header of a rule: later changes of the caller's map have no effect on responses.
 func TestFailKeepsItsOwnHeader(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {
@@ -126,7 +126,7 @@ func TestFailKeepsItsOwnHeader(t *testing.T) {
 	})
 }
 
-// Nonsense is told, and never becomes a rule.
+// Check reports an invalid rule, and Fail does not add it.
 func TestFailNonsense(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, client *webdelivery.Client) {

@@ -11,7 +11,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Option changes the service that is faked. One that makes no sense is refused by [Start] with an error that names it.
+// Option configures a server. If an option is invalid, [Start] returns an error that names it.
 type Option func(*settings) error
 
 // settings are what the options fill.
@@ -24,7 +24,7 @@ type settings struct {
 func (set *settings) listen(fake *testserver.Server) error {
 	switch {
 	case set.memory && set.address != "":
-		return errors.New("InMemory and WithAddress exclude each other")
+		return errors.New("InMemory and WithAddress exclude each other; pass one of them")
 	case set.memory:
 		fake.ListenMemory()
 		return nil
@@ -37,9 +37,9 @@ func (set *settings) listen(fake *testserver.Server) error {
 	}
 }
 
-// InMemory listens in memory: no port is used, and a testing/synctest bubble understands how its connections block.
-// Each server has a loopback address of its own as URL, which only [Server.HTTPClient] and the clients of
-// [Server.Client] reach. Default: a free port of 127.0.0.1.
+// InMemory makes the server listen in memory instead of on a TCP port. Its connections work in a testing/synctest bubble.
+// Each server has its own loopback address as URL. Only [Server.HTTPClient] and the clients of [Server.Client] reach it.
+// Default: a free port of 127.0.0.1.
 func InMemory() Option {
 	return func(set *settings) error {
 		set.memory = true
@@ -47,51 +47,51 @@ func InMemory() Option {
 	}
 }
 
-// WithAddress listens on a TCP address, for example "127.0.0.1:8080". One that is not on loopback lets other machines
-// in, which nothing but the users' passwords keeps out, sent in the clear.
+// WithAddress makes the server listen on a TCP address, for example "127.0.0.1:8080". Other machines can reach an address
+// that is not on loopback. Only the passwords protect the server then, and clients send them unencrypted.
 func WithAddress(address string) Option {
 	return func(set *settings) error {
 		if address == "" {
-			return errors.New("WithAddress: is empty")
+			return errors.New(`WithAddress: the address is empty; pass one such as "127.0.0.1:8080"`)
 		}
 		set.address = address
 		return nil
 	}
 }
 
-// WithNow gives the time that [Server.Clock] begins with and goes by. Default: time.Now, which inside a testing/synctest
-// bubble is the fake time.
+// WithNow sets the function from which [Server.Clock] takes the time. Default: time.Now, which returns the fake time
+// inside a testing/synctest bubble.
 func WithNow(now func() time.Time) Option {
 	return func(set *settings) error {
 		if now == nil {
-			return errors.New("WithNow: is nil")
+			return errors.New("WithNow: now is nil")
 		}
 		set.config.Clock = testserver.NewClock(now)
 		return nil
 	}
 }
 
-// WithCustomer names the customer in the path of every request. Default "acme".
+// WithCustomer sets the customer name in the path of all requests. Default: "acme".
 func WithCustomer(name string) Option {
 	return func(set *settings) error {
 		if name == "" || name == "." || name == ".." || strings.IndexFunc(name, isControl) >= 0 {
-			return fmt.Errorf("WithCustomer: %q is no path element", name)
+			return fmt.Errorf("WithCustomer: %q cannot be an element of a path", name)
 		}
 		set.config.Customer = name
 		return nil
 	}
 }
 
-// WithBasePath puts an escaped path, for example "/root", in front of the customer. Default: none.
+// WithBasePath sets the path in front of the customer, escaped, for example "/root". Default: none.
 func WithBasePath(path string) Option {
 	return func(set *settings) error {
 		u, err := url.ParseRequestURI(path)
 		if err != nil || u.EscapedPath() != path {
-			return fmt.Errorf("WithBasePath: %q is no escaped path", path)
+			return fmt.Errorf("WithBasePath: %q is not an escaped path; pass one such as %q", path, "/root")
 		}
 		for _, element := range strings.Split(u.Path, "/")[1:] {
 			if element == "" || element == "." || element == ".." {
-				return fmt.Errorf("WithBasePath: %q has an element that is empty, or dots alone", path)
+				return fmt.Errorf(`WithBasePath: %q has an element that is empty, "." or ".."`, path)
 			}
 		}
 		set.config.BasePath = path
@@ -99,20 +99,22 @@ func WithBasePath(path string) Option {
 	}
 }
 
-// User is somebody who may log in (service-interface section 5).
+// User is a user of the service. (Service document, [section 5].)
+//
+// [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
 type User struct {
-	Name, Password string // neither may be empty
+	Name, Password string // required
 
-	Domains          []string // domains that this user may purge, written like those of WithHostPatterns; nil means all
-	MayNotViewConfig bool     // reads of network lists answer 403
+	Domains          []string // domains that the user may purge, in the form of WithHostPatterns; nil means all
+	MayNotViewConfig bool     // the service rejects this user's reads of network lists with 403
 }
 
-// WithUsers says who may log in. [Server.Client] is the first of them. Default: "alice" with the password
-// "correct-horse-battery", who may do everything.
+// WithUsers sets the users of the service. [Server.Client] uses the first one. Default: "alice" with the password
+// "correct-horse-battery", without restrictions.
 func WithUsers(users ...User) Option {
 	return func(set *settings) error {
 		if len(users) == 0 {
-			return errors.New("WithUsers: there is none")
+			return errors.New("WithUsers: pass at least one user")
 		}
 		set.config.Users = nil
 		for _, user := range users {
@@ -131,9 +133,9 @@ func (u User) check(before []testserver.User) error {
 	case u.Name == "" || u.Password == "":
 		return fmt.Errorf("user %q needs a name and a password", u.Name)
 	case strings.Contains(u.Name, ":"):
-		return fmt.Errorf("user %q: Basic authentication carries no name with a colon", u.Name)
+		return fmt.Errorf("user %q: the name has a colon, which Basic authentication cannot carry", u.Name)
 	case strings.IndexFunc(u.Name+u.Password, isControl) >= 0:
-		return fmt.Errorf("user %q: name or password hold a control character", u.Name)
+		return fmt.Errorf("user %q: the name or the password has a control character", u.Name)
 	case slices.ContainsFunc(before, func(other testserver.User) bool { return other.Name == u.Name }):
 		return fmt.Errorf("user %q is there twice", u.Name)
 	}
@@ -142,8 +144,8 @@ func (u User) check(before []testserver.User) error {
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-// WithSessionLifetime ends a session so long after its login, by [Server.Clock]. Default: only [Server.ExpireSessions]
-// ends one.
+// WithSessionLifetime sets how long a session is valid after its login, by [Server.Clock]. Default: until
+// [Server.ExpireSessions].
 func WithSessionLifetime(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.SessionLifetime = d
@@ -151,21 +153,24 @@ func WithSessionLifetime(d time.Duration) Option {
 	}
 }
 
-// WithPurgeRate accepts n purge requests, above 0, in any window of that length, by [Server.Clock]. The server refuses
-// more with 503; [Dialect].TooFast has other spellings. Default: 2 in a second (service-interface section 8).
+// WithPurgeRate makes the server accept at most n purge requests, above 0, in any window of that length, by
+// [Server.Clock]. The server rejects more with 503; [Dialect].TooFast changes that status. Default: 2 per second. (Service
+// document, [section 8].)
+//
+// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 func WithPurgeRate(n int, window time.Duration) Option {
 	return func(set *settings) error {
 		if n <= 0 {
-			return fmt.Errorf("WithPurgeRate: %d is not above 0", n)
+			return fmt.Errorf("WithPurgeRate: %d purges: use a number above 0", n)
 		}
 		set.config.PurgeRate, set.config.PurgeWindow = n, window
 		return above0("WithPurgeRate", window)
 	}
 }
 
-// WithRefusedPurgesCounted makes the server count purges that it refuses as too fast against the rate, as if it had
-// accepted them. A client that repeats too soon then stays refused. Whether a service counts them is open (open point 39).
-// Default: only accepted purges count, and those refused for another reason.
+// WithRefusedPurgesCounted makes the server count the purges that it rejects as too fast, as if it had accepted them. A
+// client that retries too soon is then rejected again and again. The service document does not say whether they count
+// (open point 39). Default: they do not count; all other purges do, including those rejected for another reason.
 func WithRefusedPurgesCounted() Option {
 	return func(set *settings) error {
 		set.config.CountRefused = true
@@ -173,8 +178,8 @@ func WithRefusedPurgesCounted() Option {
 	}
 }
 
-// WithUnlimitedPurges takes purge requests as fast as they come. The SDK still spaces them, unless it is given another
-// limiter by [webdelivery.WithPurgeLimiter].
+// WithUnlimitedPurges makes the server accept purge requests at any rate. The SDK still limits its own rate, unless
+// [webdelivery.WithPurgeLimiter] sets another limiter.
 func WithUnlimitedPurges() Option {
 	return func(set *settings) error {
 		set.config.PurgeRate = -1
@@ -182,7 +187,7 @@ func WithUnlimitedPurges() Option {
 	}
 }
 
-// WithPurgeDuration says how long a transaction is PENDING, by [Server.Clock]; 0 means not at all. Default 2 s.
+// WithPurgeDuration sets how long a transaction is PENDING, by [Server.Clock]. With 0 it ends at once. Default: 2 s.
 func WithPurgeDuration(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.PurgeDuration = orAtOnce(d)
@@ -190,8 +195,8 @@ func WithPurgeDuration(d time.Duration) Option {
 	}
 }
 
-// WithDeployDuration says how long the task of a changed network list runs, by [Server.Clock]; 0 means not at all.
-// Default 2 s.
+// WithDeployDuration sets how long the task of a changed network list runs, by [Server.Clock]. With 0 it ends at once.
+// Default: 2 s.
 func WithDeployDuration(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.DeployDuration = orAtOnce(d)
@@ -199,7 +204,7 @@ func WithDeployDuration(d time.Duration) Option {
 	}
 }
 
-// orAtOnce spells a duration as the fake has it: there, 0 means the default.
+// orAtOnce converts a duration for testserver.Config, where 0 means the default and a negative value means at once.
 func orAtOnce(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -207,9 +212,11 @@ func orAtOnce(d time.Duration) time.Duration {
 	return d
 }
 
-// WithHostPatterns says which domains the customer's properties have, and so which may be purged: names, and names after
-// "*.", which stands for one or more labels (service-interface section 4.4 rule 3). None: no purge is valid. Default:
-// example.com, example.net and everything below them.
+// WithHostPatterns sets the domains of the customer's properties, which are the domains that can be purged. A pattern is a
+// name, or "*." and a name; "*" stands for one or more labels. Without patterns, the server rejects every purge. Default:
+// example.com, example.net and all their subdomains. (Service document, [section 4.4], rule 3.)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func WithHostPatterns(patterns ...string) Option {
 	return func(set *settings) error {
 		if err := checkPatterns(patterns); err != nil {
@@ -223,28 +230,28 @@ func WithHostPatterns(patterns ...string) Option {
 func checkPatterns(patterns []string) error {
 	for _, pattern := range patterns {
 		if name := strings.TrimPrefix(pattern, "*."); name == "" || strings.ContainsAny(name, "*/?# ") {
-			return fmt.Errorf("%q is no domain, nor one after \"*.\"", pattern)
+			return fmt.Errorf(`%q is neither a domain nor "*." and a domain`, pattern)
 		}
 	}
 	return nil
 }
 
-// WithEvents makes up security events, so many a second on average, at most a million. Which ones depends on the seed and
-// the rate alone; [Dialect].Vocabulary has other words for them. There are none before since; zero means 35 days before
-// the start. None of them is stored: an event is made when a query asks for it. Default: none but those of
-// [Server.AddEvents].
+// WithEvents generates security events, on average perSecond of them per second, at most a million. Only the seed and the
+// rate decide which events there are. [Dialect].Vocabulary selects their words. The first event comes at since; the zero
+// time means 35 days before the start of the server. The server stores no event: it generates them for each query.
+// Default: only the events of [Server.AddEvents].
 func WithEvents(perSecond float64, seed uint64, since time.Time) Option {
 	return func(set *settings) error {
 		set.config.EventsPerSecond, set.config.EventSeed, set.config.EventsSince = perSecond, seed, since
 		if perSecond > 0 && perSecond <= 1e6 { // NaN is neither
 			return nil
 		}
-		return fmt.Errorf("WithEvents: %v a second is not above 0 and at most a million", perSecond)
+		return fmt.Errorf("WithEvents: %v events per second: use a number above 0, at most a million", perSecond)
 	}
 }
 
-// WithRecordingDelay lets every event show in the statistics so long after its time, by [Server.Clock]. So rows are still
-// added to a span that has ended, as services need a while to record an event. Default: 0, events show at once.
+// WithRecordingDelay sets how long after its time an event appears in the statistics, by [Server.Clock]. A time range that
+// has just ended therefore still gains rows, as with services that need time to record an event. Default: 0.
 func WithRecordingDelay(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.RecordingDelay = d
@@ -252,7 +259,8 @@ func WithRecordingDelay(d time.Duration) Option {
 	}
 }
 
-// WithIdleTimeout closes a connection that was not used for so long, as servers and load balancers do. Default: never.
+// WithIdleTimeout makes the server close a connection after that time without use, as servers and load balancers do.
+// Default: never.
 func WithIdleTimeout(d time.Duration) Option {
 	return func(set *settings) error {
 		set.config.IdleTimeout = d
@@ -260,12 +268,13 @@ func WithIdleTimeout(d time.Duration) Option {
 	}
 }
 
-// WithRequestLog gives every request to log when it was answered or cut, each in a goroutine of its own, instead of
-// keeping it: for a server that runs long. [Server.Requests] and [Server.Count] then know of none.
+// WithRequestLog makes the server call log with each request, after it has sent or cut the response. Calls may run
+// concurrently. The server does not store the requests then, which suits one that runs for long. [Server.Requests] returns
+// none and [Server.Count] returns 0.
 func WithRequestLog(log func(Request)) Option {
 	return func(set *settings) error {
 		if log == nil {
-			return errors.New("WithRequestLog: is nil")
+			return errors.New("WithRequestLog: log is nil")
 		}
 		set.config.RequestLog = func(r testserver.Request) { log(Request(r)) }
 		return nil
@@ -274,14 +283,14 @@ func WithRequestLog(log func(Request)) Option {
 
 func above0(option string, d time.Duration) error {
 	if d <= 0 {
-		return fmt.Errorf("%s: %v is not above 0", option, d)
+		return fmt.Errorf("%s: %v is too short: use a duration above 0", option, d)
 	}
 	return nil
 }
 
 func notBelow0(option string, d time.Duration) error {
 	if d < 0 {
-		return fmt.Errorf("%s: %v is below 0", option, d)
+		return fmt.Errorf("%s: %v is negative: use 0 or more", option, d)
 	}
 	return nil
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// wire is a client without the SDK, which answers with status and body.
+// wire is a client without the SDK. Its methods return the status and the response as text.
 type wire struct {
 	t   *testing.T
 	srv *webdeliverytest.Server
 }
 
-func (w wire) do(method, path, body string, edits ...func(*http.Request)) (status int, reply string) {
+func (w wire) do(method, path, body string, edits ...func(*http.Request)) (status int, response string) {
 	w.t.Helper()
 	address := w.srv.URL + "/" + w.srv.Customer + "/v1" + path
 	r, err := http.NewRequestWithContext(w.t.Context(), method, address, strings.NewReader(body))
@@ -49,7 +49,7 @@ func (w wire) purge(uri string) (status int) {
 	return status
 }
 
-func (w wire) get(path string, edits ...func(*http.Request)) (status int, reply string) {
+func (w wire) get(path string, edits ...func(*http.Request)) (status int, response string) {
 	w.t.Helper()
 	return w.do(http.MethodGet, path, "", edits...)
 }
@@ -58,7 +58,7 @@ func as(name, password string) func(*http.Request) {
 	return func(r *http.Request) { r.SetBasicAuth(name, password) }
 }
 
-// Every option has an effect that a request meets.
+// Each option has an effect that a request shows.
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	const css = "https://www.example.com/app.css"
@@ -123,9 +123,9 @@ func TestOptions(t *testing.T) {
 			TooFast: "429-retry-after",
 		})}, func(t *testing.T, w wire) {
 			w.purge(css)
-			status, reply := w.do(http.MethodPost, "/cache/purge", "{}")
+			status, response := w.do(http.MethodPost, "/cache/purge", "{}")
 			assert.Equal(t, 429, status)
-			assert.Contains(t, reply, "Retry-After: 60\r\n")
+			assert.Contains(t, response, "Retry-After: 60\r\n")
 		}},
 		"denied transactions": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
 			TransactionDenied: "400",
@@ -139,9 +139,9 @@ func TestOptions(t *testing.T) {
 			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithEvents(2, 7, time.Time{}),
 			webdeliverytest.WithDialect(webdeliverytest.Dialect{Vocabulary: "portal"}),
 		}, func(t *testing.T, w wire) {
-			_, reply := w.get("/stats/security/request/trends/data?dimensions=event_type&metrics=hits" +
+			_, response := w.get("/stats/security/request/trends/data?dimensions=event_type&metrics=hits" +
 				"&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00")
-			assert.Regexp(t, `"rows":\[\["Custom",\d+\],\["Rate Limit",\d+\],\["WAF",\d+\]\]`, reply)
+			assert.Regexp(t, `"rows":\[\["Custom",\d+\],\["Rate Limit",\d+\],\["WAF",\d+\]\]`, response)
 		}},
 		"unlimited purges": {[]webdeliverytest.Option{webdeliverytest.WithUnlimitedPurges()}, func(t *testing.T, w wire) {
 			for range 10 {
@@ -174,8 +174,8 @@ func TestOptions(t *testing.T) {
 		}, func(t *testing.T, w wire) {
 			assert.Equal(t, start, w.srv.Clock.Now())
 			assert.InDelta(t, 7200, w.srv.EventCount(start.Add(-24*time.Hour), start), 2, "2 a second for an hour")
-			_, reply := w.get("/stats/security/events/data?dimensions=client_ip&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00&limit=1")
-			assert.Regexp(t, `"total_results":(3599|3600|3601)`, reply)
+			_, response := w.get("/stats/security/events/data?dimensions=client_ip&starttime=2026-03-01T07:30:00&endtime=2026-03-01T08:00:00&limit=1")
+			assert.Regexp(t, `"total_results":(3599|3600|3601)`, response)
 		}},
 		"recording delay": {[]webdeliverytest.Option{
 			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithEvents(2, 7, start.Add(-time.Hour)),
@@ -186,9 +186,9 @@ func TestOptions(t *testing.T) {
 		"dialect": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
 			TasksPrefix: "/ops", SessionReply: "text", Errors: "empty",
 		})}, func(t *testing.T, w wire) {
-			status, reply := w.get("/tasks")
+			status, response := w.get("/tasks")
 			assert.Equal(t, 404, status)
-			assert.True(t, strings.HasSuffix(reply, "\r\n\r\n"), "no body")
+			assert.True(t, strings.HasSuffix(response, "\r\n\r\n"), "no body")
 			client := w.srv.ClientAs(t, webdelivery.SessionAuth(w.srv.Username, w.srv.Password),
 				webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/ops"}))
 			_, err := client.Tasks.List(t.Context(), webdelivery.TaskListOptions{})
@@ -213,7 +213,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// pending submits a purge and tells, after each further while, whether its transaction is pending.
+// pending submits a purge, advances the clock by each while, and returns whether the transaction was pending then.
 func pending(t *testing.T, w wire, whiles ...time.Duration) (states []bool) {
 	t.Helper()
 	require.Equal(t, 201, w.purge("www.example.com/"))
@@ -236,7 +236,7 @@ func clearList(t *testing.T, w wire) *webdelivery.Task {
 	return task
 }
 
-// A server with a log keeps no request; on an address of its own it is reached like any other.
+// A server with a request log stores no requests. A server with its own address works like any other.
 func TestWithRequestLogAndAddress(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -249,7 +249,7 @@ func TestWithRequestLogAndAddress(t *testing.T) {
 	assert.Regexp(t, `^http://127\.0\.0\.3:\d+$`, srv.URL)
 	status, _ := wire{t, srv}.get("/tasks")
 	assert.Equal(t, 200, status)
-	srv.Close() // all is logged then
+	srv.Close() // all requests are in the log then
 	require.Len(t, logged, 1)
 	assert.Equal(t, "/acme/v1/tasks", logged[0].Path)
 	assert.Equal(t, 200, logged[0].Status)
@@ -257,13 +257,13 @@ func TestWithRequestLogAndAddress(t *testing.T) {
 	assert.Zero(t, srv.Count("", ""))
 }
 
-// An option that makes no sense starts nothing, and is named.
+// If an option is invalid, Start returns an error that names it.
 func TestNonsense(t *testing.T) {
 	t.Parallel()
 	user := func(u webdeliverytest.User) webdeliverytest.Option { return webdeliverytest.WithUsers(u) }
 	twice := webdeliverytest.User{Name: "a", Password: "b"}
 	for want, options := range map[string][]webdeliverytest.Option{
-		"option is nil":      {nil},
+		"options[0]":         {nil},
 		"WithAddress":        {webdeliverytest.WithAddress("")},
 		"missing port":       {webdeliverytest.WithAddress("127.0.0.1")},
 		"exclude each other": {webdeliverytest.WithAddress("127.0.0.1:0"), webdeliverytest.InMemory()},
@@ -309,7 +309,7 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// The slices of an option are copied.
+// Options copy the slices that they get.
 func TestOptionsKeepTheirOwn(t *testing.T) {
 	t.Parallel()
 	users := []webdeliverytest.User{{Name: "a", Password: "b", Domains: []string{"example.com"}}}

@@ -7,16 +7,16 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Request is one request that was received, also one that was refused or cut.
+// Request is one request that the server received, including those that it rejected or cut.
 type Request struct {
 	Time     time.Time   // arrival, by Server.Clock
 	Method   string      // as received
 	Path     string      // escaped, as received
 	RawQuery string      // as received
 	Header   http.Header // as received, credentials included
-	Body     []byte      // what was read of it
-	User     string      // whose credentials it carried; "" when they were nobody's
-	Status   int         // that was answered; 0 when the connection was closed before, or nothing is answered yet
+	Body     []byte      // the part that the server read
+	User     string      // name of the user whose credentials it carried; "" without valid credentials
+	Status   int         // status of the response; 0 if there is none yet, or the connection was closed before it
 	Conn     int         // number of its connection, from 1
 }
 
@@ -30,21 +30,22 @@ func (s *Server) Requests() []Request {
 	return all
 }
 
-// Count returns how many requests there were; method and path choose as in [FaultRule], "" and "" all of them.
+// Count returns the number of received requests that match. The arguments work like Method and Path of [FaultRule]:
+// Count("", "") counts all requests.
 func (s *Server) Count(method, path string) int { return s.fake.Count(method, path) }
 
-// Purge is a purge request that was accepted. Its fields compare with what was submitted:
+// Purge is a purge request that the server accepted. Its fields can be compared with the submitted values:
 //
 //	assert.Equal(t, []webdelivery.PurgeURI{webdelivery.Exact(uri)}, srv.Purged()[0].URIs)
 type Purge struct {
 	Time          time.Time               // arrival, by Server.Clock
-	User          string                  // who purged
+	User          string                  // name of the user
 	Action        webdelivery.PurgeAction // as received
 	URIs          []webdelivery.PurgeURI  // as received, in order
-	TransactionID int64                   // that was answered
+	TransactionID int64                   // transaction_id of the response
 }
 
-// Purged returns copies of the purge requests that were accepted, in order of arrival.
+// Purged returns copies of all accepted purge requests, in order of arrival.
 func (s *Server) Purged() []Purge {
 	accepted := s.fake.Purged()
 	all := make([]Purge, len(accepted))
@@ -60,8 +61,8 @@ func (s *Server) Purged() []Purge {
 	return all
 }
 
-// Logins returns how many sessions were created, those that have ended included.
+// Logins returns the number of sessions created so far, including ended ones.
 func (s *Server) Logins() int { return s.fake.Logins() }
 
-// Connections returns how many connections were accepted, those that have ended included.
+// Connections returns the number of connections accepted so far, including closed ones.
 func (s *Server) Connections() int { return s.fake.Connections() }

@@ -9,27 +9,27 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Server is a fake service that listens. Make it with [NewServer] or [Start]. It is safe for concurrent use; its fields
-// are to be read only.
+// Server is a fake service that listens for requests. Create it with [NewServer] or [Start]. It is safe for concurrent
+// use. Do not change its fields.
 type Server struct {
-	// URL is the base URL for webdelivery.NewClient: with the path of [WithBasePath], without the customer.
+	// URL is the base URL for webdelivery.NewClient. It includes the path of [WithBasePath], but not the customer.
 	URL string
-	// Customer is the one that the service has: "acme" unless [WithCustomer] says otherwise.
+	// Customer is the only customer of the service. [WithCustomer] sets it; the default is "acme".
 	Customer string
-	// Username and Password are those of the first user: "alice" and "correct-horse-battery" unless [WithUsers] says
-	// otherwise.
+	// Username and Password are those of the first user. [WithUsers] sets them; the defaults are "alice" and
+	// "correct-horse-battery".
 	Username, Password string
-	// Clock is the time by which tasks, transactions and sessions age.
+	// Clock is the clock by which tasks, transactions and sessions age.
 	Clock *Clock
 
 	fake      *testserver.Server
 	transport *http.Transport
 }
 
-// NewServer starts a fake service for a test and closes it when the test ends. An option that makes no sense, or an
-// address that cannot be had, fails the test at once.
+// NewServer starts a fake service for a test and closes it when the test ends. If an option is invalid, or the server
+// cannot listen on its address, NewServer fails the test at once.
 //
-// In a testing/synctest bubble it is called with the t of the bubble and [InMemory]; it is then closed inside of it.
+// In a testing/synctest bubble, pass the t of the bubble and [InMemory]. The server is then closed inside the bubble.
 func NewServer(t testing.TB, options ...Option) *Server {
 	t.Helper()
 	s, err := Start(options...)
@@ -40,13 +40,13 @@ func NewServer(t testing.TB, options ...Option) *Server {
 	return s
 }
 
-// Start starts a fake service where there is no test that it could belong to: in TestMain, in an example, in a program.
-// Whoever starts it calls [Server.Close].
+// Start starts a fake service outside a test: in TestMain, in an example or in a program. The caller must call
+// [Server.Close]. Start returns an error if an option is invalid, or if the server cannot listen on its address.
 func Start(options ...Option) (*Server, error) {
 	var set settings
-	for _, option := range options {
+	for i, option := range options {
 		if option == nil {
-			return nil, fmt.Errorf("webdeliverytest: an option is nil")
+			return nil, fmt.Errorf("webdeliverytest: options[%d]: the option is nil", i)
 		}
 		if err := option(&set); err != nil {
 			return nil, fmt.Errorf("webdeliverytest: %w", err)
@@ -66,24 +66,25 @@ func Start(options ...Option) (*Server, error) {
 		URL: fake.URL(), Customer: customer, Username: user.Name, Password: user.Password,
 		Clock: &Clock{fake.Clock()}, fake: fake, transport: fake.Transport(),
 	}
-	s.transport.MaxIdleConnsPerHost = 128 // as many as the SDK keeps of its own
+	s.transport.MaxIdleConnsPerHost = 128 // the same number as the SDK's own transport
 	return s, nil
 }
 
-// Close ends every request and connection and returns when nothing of the server runs any more. It may be called again.
+// Close ends all requests and connections, and returns when no goroutine of the server is left. Further calls do nothing.
 func (s *Server) Close() {
 	s.transport.CloseIdleConnections()
 	_ = s.fake.Close() // it has nothing to report
 }
 
-// Client makes a client of the SDK that uses Basic authentication as the first user. The options come after the one that
-// leads it here, [webdelivery.WithHTTPClient] with [Server.HTTPClient]. Options that make no sense fail the test.
+// Client creates a client of the SDK for this server, with Basic authentication as the first user. Client first applies
+// [webdelivery.WithHTTPClient] with [Server.HTTPClient], then the given options. If an option is invalid, Client fails the
+// test.
 func (s *Server) Client(t testing.TB, options ...webdelivery.Option) *webdelivery.Client {
 	t.Helper()
 	return s.ClientAs(t, webdelivery.BasicAuth(s.Username, s.Password), options...)
 }
 
-// ClientAs is [Server.Client] with other credentials:
+// ClientAs works like [Server.Client], with other credentials:
 //
 //	srv.ClientAs(t, webdelivery.SessionAuth(srv.Username, srv.Password))
 func (s *Server) ClientAs(t testing.TB, auth webdelivery.Auth, options ...webdelivery.Option) *webdelivery.Client {
@@ -95,14 +96,14 @@ func (s *Server) ClientAs(t testing.TB, auth webdelivery.Auth, options ...webdel
 	return client
 }
 
-// NewClient is [Server.ClientAs] where there is no test; its errors are those of [webdelivery.NewClient].
+// NewClient works like [Server.ClientAs], but outside a test. It returns the errors of [webdelivery.NewClient].
 func (s *Server) NewClient(auth webdelivery.Auth, options ...webdelivery.Option) (*webdelivery.Client, error) {
 	here := []webdelivery.Option{webdelivery.WithHTTPClient(s.HTTPClient())}
 	return webdelivery.NewClient(s.URL, s.Customer, auth, append(here, options...)...)
 }
 
-// HTTPClient makes an http.Client that reaches the server, also one in memory, where it reaches nothing else. All that
-// are made share their connections, which end with the server.
+// HTTPClient creates an http.Client for this server. If the server is in memory, the client reaches no other address. All
+// clients from HTTPClient share their connections. Closing the server closes them.
 func (s *Server) HTTPClient() *http.Client {
 	return &http.Client{Transport: s.transport}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// Many servers run side by side, on TCP and in memory, and share nothing; each stops with its test.
+// Many servers run in parallel, on TCP and in memory. They share nothing, and each stops with its test.
 func TestServersSideBySide(t *testing.T) {
 	t.Parallel()
 	const n = 40
 	servers := make([]*webdeliverytest.Server, n)
-	conns := make([]net.Conn, n) // to those on TCP; another server may get the port afterwards
+	conns := make([]net.Conn, n) // to the servers on TCP; another server may get the port later
 	t.Run("together", func(t *testing.T) {
 		for i := range n {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestServersSideBySide(t *testing.T) {
 	}
 }
 
-// A server belongs to the bubble that it was started in: its cleanup runs there, and leaves nothing behind, whatever is
-// still under way.
+// A server belongs to the bubble in which it was started. Its cleanup runs there and leaves no goroutine, even if
+// requests are still in flight.
 func TestInABubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// Without a test it is closed by hand, any number of times.
+// Outside a test, the caller closes the server; further calls of Close do nothing.
 func TestStartAndClose(t *testing.T) {
 	t.Parallel()
 	srv, err := webdeliverytest.Start(webdeliverytest.InMemory())
@@ -105,7 +105,7 @@ func TestStartAndClose(t *testing.T) {
 	require.ErrorIs(t, err, webdelivery.ErrInvalid)
 }
 
-// Clients of every kind of user; the first is the default.
+// Clients as each kind of user; the first user is the default.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// What the user's own http.Client does is the user's: the option of the SDK given last holds.
+// A WithHTTPClient of the caller replaces the one of the server, because the later option wins.
 func TestOwnHTTPClient(t *testing.T) {
 	t.Parallel()
 	srv := webdeliverytest.NewServer(t)
@@ -161,7 +161,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// deadTest is a test that Fatal ends, so that its end can be looked at.
+// deadTest is a testing.TB that records the text of Fatal and ends the goroutine.
 type deadTest struct {
 	testing.TB
 
@@ -175,12 +175,12 @@ func (d *deadTest) Fatal(args ...any) {
 	runtime.Goexit()
 }
 
-// What cannot be started or made fails the test at once, with the reason.
+// If a server or a client cannot be created, the test fails at once with the reason.
 func TestNonsenseFailsTheTest(t *testing.T) {
 	t.Parallel()
 	srv := webdeliverytest.NewServer(t)
 	for want, f := range map[string]func(testing.TB){
-		"webdeliverytest: WithCustomer: \"\" is no path element": func(t testing.TB) {
+		"webdeliverytest: WithCustomer: \"\" cannot be an element of a path": func(t testing.TB) {
 			webdeliverytest.NewServer(t, webdeliverytest.WithCustomer(""))
 		},
 		"WithUserAgent": func(t testing.TB) { srv.Client(t, webdelivery.WithUserAgent("")) },
@@ -198,7 +198,7 @@ func TestNonsenseFailsTheTest(t *testing.T) {
 	}
 }
 
-// The clock of the server is the process's, and goes on by what is advanced.
+// The clock of the server is that of the process plus the advances.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

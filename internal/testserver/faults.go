@@ -52,23 +52,23 @@ type Fault struct {
 	Handler  http.HandlerFunc // answers in place of all of the above but Delay; the request is not executed
 }
 
-// Check tells what makes no sense in a fault: a Probability that is none, a Status that ends no request, a Cut that is
-// none of the constants, a number or a duration below 0.
+// Check returns an error if a field is invalid. The text begins with the name of the field, so that callers can put the
+// name of their own type in front of it.
 func (f Fault) Check() error {
 	switch {
 	case f.Status != 0 && (f.Status < http.StatusOK || f.Status > 999):
-		return fmt.Errorf("testserver: Fault.Status %d ends no request", f.Status)
+		return invalid("Status", f.Status, "use 200 to 999, or 0 to execute the request")
 	case math.IsNaN(f.Probability) || f.Probability < 0 || f.Probability > 1:
-		return fmt.Errorf("testserver: Fault.Probability %v is not between 0 and 1", f.Probability)
+		return invalid("Probability", f.Probability, "use 0 to 1; 0 hits every request")
 	case f.Cut < CutNone || f.Cut > CutChunked:
-		return fmt.Errorf("testserver: Fault.Cut %d is none of the constants", f.Cut)
+		return invalid("Cut", f.Cut, "use one of the Cut constants")
 	}
 	for _, field := range []struct {
 		name  string
 		value int
 	}{{"Skip", f.Skip}, {"Count", f.Count}, {"CutAfter", f.CutAfter}} {
 		if field.value < 0 {
-			return fmt.Errorf("testserver: Fault.%s %d is below 0", field.name, field.value)
+			return invalid(field.name, field.value, "use 0 or more")
 		}
 	}
 	for _, field := range []struct {
@@ -76,17 +76,21 @@ func (f Fault) Check() error {
 		value time.Duration
 	}{{"Delay", f.Delay}, {"Stall", f.Stall}, {"Dribble", f.Dribble}} {
 		if field.value < 0 {
-			return fmt.Errorf("testserver: Fault.%s %v is below 0", field.name, field.value)
+			return invalid(field.name, field.value, "use 0 or more")
 		}
 	}
 	return nil
 }
 
-// Fail adds a rule. A request is hit by the first rule, in order of registration, that matches, has hits left, and whose
-// dice say so. It panics if the rule makes no sense; see [Fault.Check].
+func invalid(field string, value any, advice string) error {
+	return fmt.Errorf("%s is %v: %s", field, value, advice)
+}
+
+// Fail adds a rule; remove removes it. The first rule, in order of addition, that matches a request, has hits left and
+// selects it by Probability, hits it. Fail panics if [Fault.Check] returns an error.
 func (s *Server) Fail(f Fault) (remove func()) {
 	if err := f.Check(); err != nil {
-		panic(err.Error())
+		panic("testserver: Fault." + err.Error())
 	}
 	rule := &faultRule{Fault: f, dice: dice(mix(f.Seed))}
 	s.faults.mu.Lock()

@@ -157,24 +157,24 @@ func TestFaultNonsense(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
 	for _, p := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Probability %v is not between 0 and 1", p), func() {
+		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Probability is %v: use 0 to 1; 0 hits every request", p), func() {
 			f.Fail(testserver.Fault{Probability: p})
 		})
 	}
 	for _, status := range []int{-1, 1, 100, 199, 1000} {
-		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Status %d ends no request", status), func() {
+		assert.PanicsWithValue(t, fmt.Sprintf("testserver: Fault.Status is %d: use 200 to 999, or 0 to execute the request", status), func() {
 			f.Fail(testserver.Fault{Status: status})
 		})
 	}
 	for want, fault := range map[string]testserver.Fault{
-		"Cut -1 is none of the constants": {Cut: -1},
-		"Cut 6 is none of the constants":  {Cut: testserver.CutChunked + 1},
-		"Skip -1 is below 0":              {Skip: -1},
-		"Count -2 is below 0":             {Count: -2},
-		"CutAfter -3 is below 0":          {CutAfter: -3},
-		"Delay -1s is below 0":            {Delay: -time.Second},
-		"Stall -1ns is below 0":           {Stall: -1},
-		"Dribble -1m0s is below 0":        {Dribble: -time.Minute},
+		"Cut is -1: use one of the Cut constants": {Cut: -1},
+		"Cut is 6: use one of the Cut constants":  {Cut: testserver.CutChunked + 1},
+		"Skip is -1: use 0 or more":               {Skip: -1},
+		"Count is -2: use 0 or more":              {Count: -2},
+		"CutAfter is -3: use 0 or more":           {CutAfter: -3},
+		"Delay is -1s: use 0 or more":             {Delay: -time.Second},
+		"Stall is -1ns: use 0 or more":            {Stall: -1},
+		"Dribble is -1m0s: use 0 or more":         {Dribble: -time.Minute},
 	} {
 		assert.PanicsWithValue(t, "testserver: Fault."+want, func() { f.Fail(fault) })
 	}
