@@ -13,18 +13,20 @@ func ExampleAnd() {
 	// Output: client_country_code==CN;client_browser!=Mozilla\, like Gecko
 }
 
-// A query refuses such a filter too, before anything is sent.
+// A query reports the same problem before it sends a request.
 func ExampleOr() {
 	fmt.Println(filters.Or(filters.Eq("client_country_code", "CN"), filters.Eq("client_country_code", "DE")))
 
 	err := filters.Or(filters.Eq("rule_id", "942100"), filters.Eq("rule id", "1")).Validate()
 	var invalid *filters.InvalidError
 	if errors.As(err, &invalid) {
-		fmt.Println(invalid.Filter, "cannot be said:", invalid.Reason)
+		fmt.Println("invalid:", invalid.Filter)
+		fmt.Println(invalid.Reason)
 	}
 	// Output:
 	// client_country_code==CN,client_country_code==DE
-	// rule id==1 cannot be said: the dimension holds an operator, a separator or a blank
+	// invalid: rule id==1
+	// the dimension contains white space or one of the characters = ! , ;
 }
 
 func ExampleParse() {

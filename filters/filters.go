@@ -1,14 +1,19 @@
-// Package filters builds, prints and parses the filter expressions of security statistics queries
-// (service-interface section 4.2): comparisons of a dimension with a value, all joined by AND or all joined by OR.
+// Package filters builds, prints and parses the filter expressions of security statistics queries. An expression is one
+// comparison of a dimension with a value, or several comparisons that are all joined by AND or all joined by OR.
 //
 //	filters.Eq("client_country_code", "CN")
 //	filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("event_action", "WARN"))
 //
-// The service takes no mix of AND and OR, and here none can be built: [And] and [Or] take comparisons only. What is wrong
-// with a comparison is told when it is used: by Validate, and by every query with it, before anything is sent.
+// The service rejects expressions that mix AND and OR. This package cannot build one: [And] and [Or] accept only
+// comparisons. The functions return no errors. Call Validate to check an expression. A query also checks its expression
+// before it sends a request.
 //
-// An expression is a value that nothing changes: it can be kept, compared, and used by any number of goroutines. [Parse]
-// reads one from a text, such as a flag or a file; [ParseEcho] reads what the service answers with.
+// Expressions are immutable and comparable, and safe for concurrent use. [Parse] reads an expression from a text, such as
+// a flag or a file. [ParseEcho] reads the filters in the response to a query.
+//
+// (Service document, [section 4.2].)
+//
+// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 package filters
 
 import (
@@ -16,60 +21,65 @@ import (
 	"unicode"
 )
 
-// Operator is how a dimension is compared with a value (service-interface section 4.2). Its zero value is none, and
-// refused.
+// Operator compares a dimension with a value. The zero value is invalid. (Service document, [section 4.2].)
+//
+// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type Operator string
 
 // The operators of the service.
 const (
-	Equal    Operator = "==" // has the value
-	NotEqual Operator = "!=" // does not have it
+	Equal    Operator = "==" // the dimension has the value
+	NotEqual Operator = "!=" // the dimension does not have the value
 )
 
-// Expr is a filter expression (service-interface section 4.2): a [Filter], or several joined by [And] or [Or]. Two valid
-// expressions that print the same are equal (==). A query without a filter has a nil Expr.
+// Expr is a filter expression: a [Filter], or several filters joined by [And] or [Or]. If two valid expressions have the
+// same String, they are equal (==). A query without a filter has a nil Expr. (Service document, [section 4.2].)
+//
+// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type Expr interface {
-	// String prints the expression as it is sent. What Validate refuses has no printed form that could be read back.
+	// String returns the expression in the form in which queries send it. Parse reads it back, unless Validate returns an
+	// error.
 	String() string
-	// Validate tells what cannot be said to the service, as an [*InvalidError] about the first comparison that cannot.
+	// Validate returns an [*InvalidError] about the first comparison that cannot be sent, or nil.
 	Validate() error
-	// Filters lists the comparisons, in order; of several that are joined none when Validate refuses one. The list is the
-	// caller's.
+	// Filters returns the comparisons in order, as a copy. If an expression of And or Or is invalid, Filters returns none.
 	Filters() []Filter
 
 	sealed()
 }
 
-// Filter compares one dimension with one value. Make it with [Eq] or [Ne].
+// Filter compares one dimension with one value. Create it with [Eq] or [Ne].
 type Filter struct {
 	Dimension string   // required
 	Operator  Operator // required
-	Value     string   // any text; a comma or semicolon in it is escaped when it is printed
+	Value     string   // any text that Validate accepts, also ""; String escapes commas and semicolons
 }
 
-// Eq matches what has the value. An empty value is allowed.
+// Eq returns a filter that matches records whose dimension has the value. The value may be empty.
 func Eq(dimension, value string) Filter { return Filter{dimension, Equal, value} }
 
-// Ne matches what does not have the value.
+// Ne returns a filter that matches records whose dimension does not have the value. The value may be empty.
 func Ne(dimension, value string) Filter { return Filter{dimension, NotEqual, value} }
 
-// And matches what all of the filters match. One filter is itself; none is refused by Validate.
+// And returns an expression that matches the records that all of the filters match. For one filter, And returns that
+// filter. Without filters, Validate of the expression returns an error.
 func And(filters ...Filter) Expr { return join(and, filters) }
 
-// Or matches what at least one of the filters matches. One filter is itself; none is refused by Validate.
+// Or returns an expression that matches the records that at least one of the filters matches. For one filter, Or returns
+// that filter. Without filters, Validate of the expression returns an error.
 func Or(filters ...Filter) Expr { return join(or, filters) }
 
-// The separators between filters (service-interface section 4.2).
+// The separators between filters (service document, section 4.2).
 const (
 	or  = ','
 	and = ';'
 )
 
-// list is several filters. It is kept as it is printed, so that expressions can be compared.
+// list is several filters. It stores their printed form instead of a slice, so that expressions are comparable with ==.
 type list struct {
 	text      string
 	separator byte
-	problem   InvalidError // of the first filter that has one
+	problem   InvalidError // the problem of the first invalid filter
 }
 
 func join(separator byte, filters []Filter) Expr {
@@ -78,7 +88,7 @@ func join(separator byte, filters []Filter) Expr {
 	}
 	l := list{separator: separator}
 	if len(filters) == 0 {
-		l.problem = InvalidError{Reason: "there are no filters to join; leave the filter out instead"}
+		l.problem = InvalidError{Reason: "there are no filters to join; pass at least one, or no filter to the query"}
 	}
 	texts := make([]string, len(filters))
 	for i, f := range filters {
@@ -118,18 +128,20 @@ func (l list) Filters() []Filter {
 
 func (f Filter) sealed() {}
 
-// escaper writes the two escapes there are (service-interface section 4.2).
+// escaper writes the only two escapes of the service (service document, section 4.2).
 var escaper = strings.NewReplacer(`,`, `\,`, `;`, `\;`)
 
-// String prints dimension, operator and escaped value.
+// String returns the dimension, the operator and the escaped value.
 func (f Filter) String() string { return f.Dimension + string(f.Operator) + escaper.Replace(f.Value) }
 
-// Filters is the filter alone, also of one that Validate refuses.
+// Filters returns the filter as the only element, even if Validate returns an error.
 func (f Filter) Filters() []Filter { return []Filter{f} }
 
-// Validate refuses a dimension that is empty or holds an operator, a separator or a blank, an operator that is neither of
-// the two, and a value in which a backslash stands before a comma or semicolon or at the end: on the wire it could not be
-// told from an escape (open point 17). Its error is an [*InvalidError].
+// Validate returns an [*InvalidError] if the filter cannot be sent:
+//   - The dimension is empty, or contains white space or one of the characters = ! , ;
+//   - The operator is neither [Equal] nor [NotEqual].
+//   - The value has a backslash before a comma, before a semicolon or at the end. The service would read it as an escape
+//     (open point 17).
 func (f Filter) Validate() error {
 	if problem := f.problem(); problem != "" {
 		return &InvalidError{f, problem}
@@ -142,23 +154,23 @@ func (f Filter) problem() string {
 	case f.Dimension == "":
 		return "the dimension is empty"
 	case strings.ContainsAny(f.Dimension, "=!,;") || strings.ContainsFunc(f.Dimension, unicode.IsSpace):
-		return "the dimension holds an operator, a separator or a blank"
+		return "the dimension contains white space or one of the characters = ! , ;"
 	case f.Operator != Equal && f.Operator != NotEqual:
-		return "the operator is neither == nor !="
+		return "the operator is neither == nor !=; use Eq or Ne"
 	case strings.Contains(f.Value, `\,`) || strings.Contains(f.Value, `\;`) || strings.HasSuffix(f.Value, `\`):
-		return "a backslash in the value stands before a comma or semicolon or at the end, where it would be read as an escape"
+		return "the value has a backslash before a comma, before a semicolon or at the end, where the service reads it as an escape"
 	default:
 		return ""
 	}
 }
 
-// InvalidError is a filter that cannot be said to the service.
+// InvalidError reports a filter that cannot be sent to the service.
 type InvalidError struct {
-	Filter Filter // the comparison; zero when there was none to join
-	Reason string // what is wrong with it
+	Filter Filter // the invalid filter; zero if And or Or got no filters
+	Reason string // why it is invalid
 }
 
-// Error gives the comparison, its parts quoted and clipped, and the reason on one line.
+// Error returns the filter and the reason on one line. The parts of the filter are quoted and truncated.
 func (e *InvalidError) Error() string {
 	if e.Filter == (Filter{}) {
 		return "filters: " + e.Reason

@@ -10,8 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/filters"
 )
 
-// What is printed for what is built, and that it is read back as the same: <dimension><operator><value>, a comma for
-// OR, a semicolon for AND, both escaped in a value by a backslash (section 4.2).
+// The printed form of expressions, which Parse reads back: <dimension><operator><value>, joined by a comma for OR or a
+// semicolon for AND. A backslash escapes both in a value (service document, section 4.2).
 func TestPrintAndParse(t *testing.T) {
 	t.Parallel()
 	eq, ne := filters.Eq, filters.Ne
@@ -51,10 +51,10 @@ func TestPrintAndParse(t *testing.T) {
 	}
 }
 
-// same is what a user writes: expressions are equal when they print the same.
+// same compares as users do: expressions with the same printed form are equal.
 func same(a, b filters.Expr) bool { return a == b }
 
-// What cannot be said to the service, with the words that name it.
+// Invalid filters, and a part of the error that names the cause.
 func TestWhatCannotBeSaid(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -88,7 +88,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 	}
 }
 
-// Where a text is wrong, in bytes.
+// The position of a syntax error, in bytes.
 func TestSyntaxErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -124,7 +124,8 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// The service appends a filter on the customer by AND, even to an OR list (section 2.4, open point 18).
+// The service appends a filter on the customer with AND, even to filters joined by OR (service document, section 2.4,
+// open point 18).
 func TestParseEcho(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -168,7 +169,7 @@ func TestFilters(t *testing.T) {
 	assert.NotEqual(t, filters.And(a, b), filters.Or(a, b))
 }
 
-// What the caller passed is the caller's: changing the slice afterwards changes nothing.
+// And copies the caller's slice: later changes of it have no effect.
 func TestTheSliceIsTheCallers(t *testing.T) {
 	t.Parallel()
 	parts := []filters.Filter{filters.Eq("a", "1"), filters.Eq("b", "2")}
@@ -177,7 +178,7 @@ func TestTheSliceIsTheCallers(t *testing.T) {
 	assert.Equal(t, "a==1;b==2", expr.String())
 }
 
-// Every expression that can be built and is valid is read back as itself.
+// Parse and ParseEcho read back each valid expression.
 func FuzzBuild(f *testing.F) {
 	f.Add("a", "1", true, "b", `\x,;`, false)
 	f.Add("a!", "=", false, "", `\`, true)
@@ -203,7 +204,7 @@ func FuzzBuild(f *testing.F) {
 	})
 }
 
-// Parse never panics, and what it accepts prints back to the same bytes.
+// Parse never panics. If it accepts a text, the expression prints the same bytes.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"a==1;b!=2", `a==\,,b==\;`, `a==\\,`, "a===b", "==", ";", `\`} {
 		f.Add(seed)

@@ -6,26 +6,29 @@ import (
 	"strings"
 )
 
-// SyntaxError is a text that is no filter expression.
+// SyntaxError reports a text that is not a filter expression.
 type SyntaxError struct {
-	Offset int    // in bytes, from 0, where the text is wrong
-	Reason string // what is wrong there
+	Offset int    // position of the error, in bytes from 0
+	Reason string // what is wrong at that position
 }
 
-// Error gives place and reason on one line.
+// Error returns the position and the reason on one line.
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("filters: at byte %d: %s", e.Offset, e.Reason)
 }
 
-// Parse reads an expression as String prints it. What it accepts prints back to the same bytes. A mix of AND and OR is
-// refused, as the service refuses it (service-interface section 4.2), and so is an empty text. Errors are [*SyntaxError].
+// Parse reads an expression in the form that [Expr].String returns. String of the result returns the same bytes. Parse
+// returns a [*SyntaxError] if the text is empty, mixes AND and OR, or has an invalid comparison. (Service document,
+// [section 4.2].)
+//
+// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 func Parse(s string) (Expr, error) {
 	var filters []Filter
 	var separator byte
 	for _, part := range split(s) {
 		if part.separator != 0 {
 			if separator != 0 && separator != part.separator {
-				return nil, &SyntaxError{part.offset - 1, "AND and OR in one expression"}
+				return nil, &SyntaxError{part.offset - 1, "AND and OR in one expression; use only commas (OR) or only semicolons (AND)"}
 			}
 			separator = part.separator
 		}
@@ -38,12 +41,15 @@ func Parse(s string) (Expr, error) {
 	return join(separator, filters), nil
 }
 
-// customerDimension is what the service's own filter compares (service-interface section 2.4).
+// customerDimension is the dimension of the filter that the service appends (service document, section 2.4).
 const customerDimension = "customer"
 
-// ParseEcho splits the filters of a reply's query: the service joins a filter on the customer by AND to what was
-// supplied, even to filters that are joined by OR (service-interface section 2.4, open point 18). supplied is nil when
-// there was none. Errors are [*SyntaxError].
+// ParseEcho splits the filters in the response to a query. The service appends a filter on the customer with AND, even
+// if the supplied filters are joined by OR (open point 18). If the query had no filter, supplied is nil. ParseEcho
+// returns a [*SyntaxError] if the text does not end in a filter on the customer, or if the rest is not an expression.
+// (Service document, [section 2.4].)
+//
+// [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 func ParseEcho(s string) (supplied Expr, customer string, err error) {
 	parts := split(s)
 	last := parts[len(parts)-1]
@@ -65,11 +71,11 @@ func ParseEcho(s string) (supplied Expr, customer string, err error) {
 // part is the text between two separators.
 type part struct {
 	text      string
-	offset    int  // in the whole
-	separator byte // before it, 0 at the beginning
+	offset    int  // within the whole text
+	separator byte // the one before the part; 0 for the first part
 }
 
-// split cuts at the separators that are not escaped.
+// split splits a text at the separators that are not escaped.
 func split(s string) []part {
 	var parts []part
 	begin, separator := 0, byte(0)
@@ -102,7 +108,7 @@ func parseFilter(p part) (Filter, error) {
 	return f, nil
 }
 
-// quote clips and quotes a text for an error.
+// quote truncates and quotes a text for an error.
 func quote(s string) string {
 	const most = 100
 	if len(s) > most {
