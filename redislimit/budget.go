@@ -14,16 +14,16 @@ import (
 
 const (
 	answerWithin = time.Second      // the time that a caller waits for the answer to a script
-	finishWithin = 5 * time.Second  // the time after which a question is given up, with the connection that it set up
-	underWay     = 4                // how many newcomers of a Limiter ask at the same time, and how many who have a ticket
+	finishWithin = 5 * time.Second  // the time after which a question is canceled, with the connection that it set up
+	underWay     = 4                // how many newcomers of a Limiter ask at the same time, and how many callers with a ticket
 	sendWithin   = 10 * time.Second // from the question to the expiry of its permit
 	networkStall = 5 * time.Second  // the longest time from the start of a request to its arrival
 	promiseGrace = 2 * time.Second  // a caller that asks later than this after its time loses its ticket
-	askOften     = 5 * time.Second  // a caller that waits asks at least this often
+	askOften     = 5 * time.Second  // a waiting caller asks at least this often
 )
 
-// UnavailableError says that there is no permit because Redis could not be asked: Redis is unreachable, does not answer
-// within a second, rejects the script, or returns a malformed answer. Nothing may be sent.
+// UnavailableError reports that Redis can give no permit: it is unreachable, does not answer within a second, rejects
+// the script, or returns a malformed answer. The caller must not send its purge.
 type UnavailableError struct{ cause error }
 
 // Error returns the cause on one line.
@@ -31,8 +31,8 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprint("redislimit: no permit without Redis: ", e.cause)
 }
 
-// Unwrap returns the error of go-redis. An error of go-redis that matches the error of a context is replaced by one with
-// the same text, because it was not the caller's context that ended.
+// Unwrap returns the error of go-redis. The result never matches the error of a context, because the caller's context has
+// not ended. If the error of go-redis does match, Unwrap returns one with the same text instead.
 func (e *UnavailableError) Unwrap() error { return e.cause }
 
 func unavailable(cause error) error {
@@ -48,21 +48,21 @@ type budget struct {
 	keys []string // the one key
 
 	met     atomic.Pointer[string] // the run of Redis that answered last
-	changed func()                 // another run has answered
+	changed func()                 // called when another run answers
 
-	turns   chan struct{}   // held by the callers who ask; the others queue for it, not for a connection of go-redis
+	turns   chan struct{}   // held by the callers that ask; the others queue for it, not for a connection of go-redis
 	again   chan struct{}   // the same for callers with a ticket, so that newcomers do not make them lose it
 	answers atomic.Int64    // how many questions were answered
-	late    func(id string) // an id has got an answer after its caller had left
+	late    func(id string) // called if an answer comes after its caller has left
 
-	hold       time.Duration // how long a slot is taken after its purge has arrived
+	hold       time.Duration // how long a slot stays taken after its purge has arrived
 	sendWithin time.Duration
 	stall      time.Duration
 	grace      time.Duration
 	often      time.Duration
 }
 
-// longest is how long a lease holds its slot if nobody ends it.
+// longest is how long a lease holds its slot if no one ends it earlier.
 func (b *budget) longest() time.Duration { return b.sendWithin + b.stall + b.hold }
 
 // answer says whether the caller has a lease. If it has none, the answer says how long to wait.
@@ -89,20 +89,20 @@ func (b *budget) askIn(ctx context.Context, turns chan struct{}, id string) (ans
 		patience = max(0, time.Until(deadline).Microseconds())
 	}
 	args := []any{id, micros(b.hold), patience, micros(b.grace), micros(b.often)}
-	reply, err := b.run(ctx, func() { <-turns }, func() { b.late(id) }, askScript, args)
-	if err == nil && (reply.code < answerWait || reply.code > answerRefused) {
-		err = unavailable(fmt.Errorf("it answers %d", reply.code))
+	response, err := b.run(ctx, func() { <-turns }, func() { b.late(id) }, askScript, args)
+	if err == nil && (response.code < answerWait || response.code > answerRefused) {
+		err = unavailable(fmt.Errorf("malformed answer %d", response.code))
 	}
 	if err != nil {
 		return a, err
 	}
-	a.granted, a.refused = reply.code == answerGranted, reply.code == answerRefused
-	a.wait = time.Duration(min(reply.wait, math.MaxInt64/1000)) * time.Microsecond
+	a.granted, a.refused = response.code == answerGranted, response.code == answerRefused
+	a.wait = time.Duration(min(response.wait, math.MaxInt64/1000)) * time.Microsecond
 	return a, nil
 }
 
-// turn waits until turns has room. A process with many callers is not a Redis that is down: turn gives up only if Redis
-// answers nobody for answerWithin.
+// turn waits until turns has room. A long queue of callers does not mean that Redis is down: turn returns an error only
+// if Redis answers no caller for answerWithin.
 func (b *budget) turn(ctx context.Context, turns chan struct{}) error {
 	silence := time.NewTicker(answerWithin)
 	defer silence.Stop()
@@ -123,56 +123,56 @@ func (b *budget) turn(ctx context.Context, turns chan struct{}) error {
 
 var errNoAnswer = fmt.Errorf("no answer within %v", answerWithin)
 
-// tell sends leases in the form of ledger.open.
-func (b *budget) tell(ctx context.Context, leases []any) error {
-	return b.order(ctx, tellScript, leases...)
+// report sends leases to Redis, in the form of ledger.open.
+func (b *budget) report(ctx context.Context, leases []any) error {
+	return b.order(ctx, reportScript, leases...)
 }
 
-// pause gives no permit to anybody for d, which is above 0.
+// pause makes Redis give no permit for d, which is above 0.
 func (b *budget) pause(ctx context.Context, d time.Duration) error {
 	return b.order(ctx, pauseScript, micros(d))
 }
 
-// order runs a script that has nothing to answer.
+// order runs a script without a result.
 func (b *budget) order(ctx context.Context, script *redis.Script, args ...any) error {
-	reply, err := b.run(ctx, func() {}, func() {}, script, args)
-	if err == nil && reply.code != answerGranted {
-		err = unavailable(fmt.Errorf("it answers %d", reply.code))
+	response, err := b.run(ctx, func() {}, func() {}, script, args)
+	if err == nil && response.code != answerGranted {
+		err = unavailable(fmt.Errorf("malformed answer %d", response.code))
 	}
 	return err
 }
 
-// reply is the answer of any script.
-type reply struct {
+// response is the answer of any script.
+type response struct {
 	code, wait int64
 	run        string
 }
 
-// read reads the reply to a question.
-func read(values []any, question string) (r reply, err error) {
+// read reads the response to a question.
+func read(values []any, question string) (r response, err error) {
 	if len(values) == 4 {
 		code, isCode := values[0].(int64)
 		wait, isWait := values[1].(int64)
 		run, isRun := values[3].(string)
 		if isCode && isWait && isRun && wait >= 0 && values[2] == question {
-			return reply{code, wait, run}, nil
+			return response{code, wait, run}, nil
 		}
 	}
-	return reply{}, fmt.Errorf("it answers %.200q", fmt.Sprint(values))
+	return response{}, fmt.Errorf("malformed answer %.200q", fmt.Sprint(values))
 }
 
-// run returns when ctx ends, and within a second, whatever the options of go-redis are. The question goes on then in its
-// goroutine, for finishWithin at most: it may be setting up a connection, which takes several round trips and serves the
-// next question. run calls release when the question has ended or that time is over, and late if an answer comes after
-// run has returned.
-func (b *budget) run(ctx context.Context, release, late func(), script *redis.Script, args []any) (reply, error) {
+// run returns when ctx ends, and within a second, whatever the options of go-redis are. The question then goes on in
+// its goroutine, for finishWithin at most. It may be setting up a connection, which takes several round trips and
+// serves the next question. run calls release when the question has ended or that time is over. If an answer comes
+// after run has returned, run calls late.
+func (b *budget) run(ctx context.Context, release, late func(), script *redis.Script, args []any) (response, error) {
 	if err := ended(ctx); err != nil {
 		release()
-		return reply{}, err
+		return response{}, err
 	}
 	type answer struct {
-		reply reply
-		err   error
+		response response
+		err      error
 	}
 	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	context.AfterFunc(background, release) // also if go-redis ignores the context
@@ -186,7 +186,7 @@ func (b *budget) run(ctx context.Context, release, late func(), script *redis.Sc
 		values, a.err = script.Run(background, b.rdb, b.keys, append([]any{micros(b.longest()), question}, args...)...).Slice()
 		if a.err == nil {
 			b.answers.Add(1)
-			a.reply, a.err = read(values, question)
+			a.response, a.err = read(values, question)
 		}
 		if alone := left.Swap(true); alone && a.err == nil {
 			late()
@@ -205,16 +205,16 @@ func (b *budget) run(ctx context.Context, release, late func(), script *redis.Sc
 		a = <-answers // it came at the same time
 	}
 	if a.err == nil {
-		b.meet(a.reply.run)
-		return a.reply, nil
+		b.meet(a.response.run)
+		return a.response, nil
 	}
 	if err := ended(ctx); err != nil {
-		return reply{}, fmt.Errorf("redislimit: Redis has not answered: %w", err)
+		return response{}, fmt.Errorf("redislimit: Redis has not answered: %w", err)
 	}
-	return reply{}, unavailable(a.err)
+	return response{}, unavailable(a.err)
 }
 
-// meet notes which run of Redis has answered. Another one than before may not know the leases of this process.
+// meet records which run of Redis has answered. A new run may not know the leases of this process.
 func (b *budget) meet(run string) {
 	if met := b.met.Swap(&run); met != nil && *met != run {
 		b.changed()

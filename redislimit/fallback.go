@@ -50,7 +50,7 @@ func (s *share) wait(ctx context.Context) (again bool, err error) {
 		return false, ctx.Err()
 	}
 	for {
-		permit, ask := s.look()
+		permit, ask := s.due()
 		if permit <= 0 || ask <= 0 {
 			return permit > 0, nil
 		}
@@ -73,9 +73,9 @@ func (s *share) ahead() (permit, ask time.Duration) {
 	return time.Until(s.free), time.Until(s.askAt)
 }
 
-// look returns how long it is until the next permit and until the next question to Redis, and takes the one that is due.
+// due returns how long it is until the next permit and until the next question to Redis, and takes the one that is due.
 // If both are due, it takes the question.
-func (s *share) look() (permit, ask time.Duration) {
+func (s *share) due() (permit, ask time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -112,7 +112,7 @@ func (s *share) retire() {
 	s.out = false
 }
 
-// granted counts a permit, also one of Redis: processes that took turns at Redis then continue to take turns.
+// granted counts a permit, also one of Redis. Processes that took turns at Redis then continue to take turns.
 func (s *share) granted() {
 	if s != nil {
 		s.hold(s.interval)

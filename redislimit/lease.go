@@ -28,7 +28,7 @@ func (l *Limiter) lease(ctx context.Context) (webdelivery.Permit, error) {
 		l.fallback.granted()
 		permit := webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
 			if lease := l.ledger.done(id, l.freeAfter(arrived)); lease != nil {
-				l.tell(ctx, lease)
+				l.report(ctx, lease)
 			}
 		}}
 		if time.Until(expires) > l.budget.sendWithin/2 {
@@ -70,26 +70,26 @@ func (l *Limiter) queue(ctx context.Context, id string) (expires time.Time, err 
 	}
 }
 
-// withdraw gives up a question, with its lease and its ticket. It does not wait for Redis. If Redis is down, settle tells
+// withdraw ends a question with its lease and its ticket. It does not wait for Redis. If Redis is down, settle reports
 // it later.
 func (l *Limiter) withdraw(ctx context.Context, id string, why error) {
 	l.ledger.withdrawn(id, time.Now().Add(l.budget.longest()))
 	if !isUnavailable(why) && l.leavers.add(id) {
 		go func() {
 			for leases := l.leavers.take(); len(leases) > 0; leases = l.leavers.take() {
-				_, _ = l.tellAll(context.WithoutCancel(ctx), leases)
+				_, _ = l.reportAll(context.WithoutCancel(ctx), leases)
 			}
 		}()
 	}
 }
 
-// tell tells Redis that a lease is done. It returns when Redis has answered or ctx ends; the question goes on then. If
-// Redis does not answer, settle repeats it.
-func (l *Limiter) tell(ctx context.Context, lease []any) {
+// report reports to Redis that a lease is done. It returns when Redis has answered or ctx ends; the question then goes
+// on. If Redis does not answer, settle sends it again.
+func (l *Limiter) report(ctx context.Context, lease []any) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		_, _ = l.tellAll(context.WithoutCancel(ctx), lease)
+		_, _ = l.reportAll(context.WithoutCancel(ctx), lease)
 	}()
 	select {
 	case <-answered:
@@ -97,21 +97,21 @@ func (l *Limiter) tell(ctx context.Context, lease []any) {
 	}
 }
 
-// tellAll tells Redis of leases, up to tellAtOnce in one question. It stops at the first error.
-// It returns whether a lease has ended meanwhile.
-func (l *Limiter) tellAll(ctx context.Context, leases []any) (again bool, err error) {
-	for batch := range slices.Chunk(leases, 3*tellAtOnce) {
-		err := l.budget.tell(ctx, batch)
+// reportAll reports leases to Redis, up to reportAtOnce in one question. It stops at the first error. It returns
+// whether a lease has ended meanwhile.
+func (l *Limiter) reportAll(ctx context.Context, leases []any) (again bool, err error) {
+	for batch := range slices.Chunk(leases, 3*reportAtOnce) {
+		err := l.budget.report(ctx, batch)
 		l.heard(err)
 		if err != nil {
 			return false, err
 		}
-		again = l.ledger.tell(batch) || again
+		again = l.ledger.reported(batch) || again
 	}
 	return again, nil
 }
 
-// settle tells Redis what it may not know after an outage: the leases of this process, then a pause.
+// settle reports to Redis what it may not know after an outage: the leases of this process, then a pause.
 func (l *Limiter) settle(ctx context.Context) error {
 	if err := ended(ctx); err != nil || l.ledger.settledAll() {
 		return err
@@ -124,7 +124,7 @@ func (l *Limiter) settle(ctx context.Context) error {
 	for again := true; again; {
 		leases, outages := l.ledger.open() // another caller may have settled meanwhile
 		var err error
-		if again, err = l.tellAll(ctx, leases); err != nil {
+		if again, err = l.reportAll(ctx, leases); err != nil {
 			return err
 		}
 		if !again {
@@ -151,17 +151,17 @@ func (l *Limiter) local() webdelivery.Permit {
 	l.ledger.outage()
 	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
 		if lease := l.ledger.done(id, l.freeAfter(arrived)); lease != nil && !l.fallback.rules() {
-			l.tell(ctx, lease)
+			l.report(ctx, lease)
 		}
 	}}
 }
 
-// endOf returns when the slot of a permit is free if nobody ends it.
+// endOf returns when the slot of a permit is free if no one ends it earlier.
 func (l *Limiter) endOf(expires time.Time) time.Time {
 	return expires.Add(l.budget.stall + l.budget.hold)
 }
 
-// freeAfter returns when the slot of a purge is free that has arrived by then.
+// freeAfter returns when a slot is free whose purge has arrived at that time.
 func (l *Limiter) freeAfter(arrived time.Time) time.Time {
 	now := time.Now()
 	switch {

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	maxWithdrawn = 1000 // how many withdrawn questions a process remembers that Redis does not know of
-	tellAtOnce   = 256  // how many leases one script tells; Redis remembers as many ids that have ended
+	maxWithdrawn = 1000 // how many withdrawn questions unknown to Redis a process remembers
+	reportAtOnce = 256  // how many leases one script reports; Redis remembers as many ended ids
 )
 
 // lease is a permit of this process, or a question whose answer it does not know.
 type lease struct {
-	free time.Time // from then on the slot may be free
-	end  time.Time // by then the slot is free, whatever happens
-	done bool      // the purge has arrived, or never will
-	told bool      // Redis knows that it is done
+	free     time.Time // from then on the slot may be free
+	end      time.Time // by then the slot is free, whatever happens
+	done     bool      // the purge has arrived, or never will
+	reported bool      // Redis knows that it is done
 }
 
-// over says whether nothing more needs to be said of it.
+// over returns whether the ledger can forget the lease.
 func (e lease) over(now time.Time) bool {
-	if e.told {
+	if e.reported {
 		return !now.Before(e.free)
 	}
 	return !now.Before(e.end)
@@ -32,7 +32,7 @@ type ledger struct {
 	mu      sync.Mutex
 	leases  map[string]lease
 	outages int       // how many outages began
-	settled int       // how many of them Redis has been told the leases after
+	settled int       // how many of them came before the last time that Redis got all leases
 	owed    time.Time // the end of a pause that Redis does not know
 }
 
@@ -43,18 +43,18 @@ func (l *ledger) granted(id string, end time.Time) {
 	l.add(id, lease{free: end, end: end})
 }
 
-// withdrawn adds a question of a caller who is gone. It may have got a lease or a ticket, until end.
+// withdrawn adds a question of a caller that has left. It may have got a lease or a ticket, until end.
 func (l *ledger) withdrawn(id string, end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget()
-	untold := 0
+	unreported := 0
 	for _, e := range l.leases {
-		if e.done && !e.told {
-			untold++
+		if e.done && !e.reported {
+			unreported++
 		}
 	}
-	if untold < maxWithdrawn {
+	if unreported < maxWithdrawn {
 		l.add(id, lease{free: time.Now(), end: end, done: true})
 	}
 }
@@ -77,7 +77,7 @@ func (l *ledger) forget() {
 	}
 }
 
-// done ends a lease; its slot is free from free on. It returns what tellScript needs to know, or nil if the lease has
+// done ends a lease; its slot is free from free on. It returns what reportScript needs to know, or nil if the lease has
 // ended by itself.
 func (l *ledger) done(id string, free time.Time) []any {
 	l.mu.Lock()
@@ -95,7 +95,7 @@ func (l *ledger) done(id string, free time.Time) []any {
 	return e.args(id)
 }
 
-// open returns what tellScript needs to know of all leases after an outage, and what to pass to settle once Redis knows
+// open returns what reportScript needs to know of all leases after an outage, and what to pass to settle once Redis knows
 // it. It returns no leases if there was no outage.
 func (l *ledger) open() (leases []any, outages int) {
 	l.mu.Lock()
@@ -117,7 +117,7 @@ func (l *ledger) settledAll() bool {
 	return l.settled == l.outages && !time.Now().Before(l.owed)
 }
 
-// unsettled returns whether there was an outage after which Redis was not told of a lease that may hold a slot.
+// unsettled returns whether there was an outage after which Redis has not yet got all leases that may hold a slot.
 func (l *ledger) unsettled() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,8 +141,8 @@ func (e lease) args(id string) []any {
 	return []any{id, micros(time.Until(e.free)), done}
 }
 
-// tell notes that Redis knows these leases, as args returned them. It returns whether one of them has ended since.
-func (l *ledger) tell(leases []any) (again bool) {
+// reported records that Redis knows these leases, which args returned. It returns whether one of them has ended since.
+func (l *ledger) reported(leases []any) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for args := range slices.Chunk(leases, 3) {
@@ -150,30 +150,30 @@ func (l *ledger) tell(leases []any) (again bool) {
 		e, ok := l.leases[id]
 		switch {
 		case ok && ends:
-			e.told = true
+			e.reported = true
 			l.leases[id] = e
-		case ok && e.done && !e.told:
+		case ok && e.done && !e.reported:
 			again = true
 		}
 	}
 	return again
 }
 
-// settle notes that Redis was told after that many outages.
+// settle records that Redis got the leases after that many outages.
 func (l *ledger) settle(outages int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settled = max(l.settled, outages)
 }
 
-// outage begins one, or a purge that Redis does not know, or another run of Redis.
+// outage records an outage. A purge that Redis does not know and another run of Redis count as outages too.
 func (l *ledger) outage() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.outages++
 }
 
-// owe notes a pause that Redis does not know.
+// owe records a pause that Redis does not know.
 func (l *ledger) owe(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +189,7 @@ func (l *ledger) debt() time.Time {
 	return l.owed
 }
 
-// paid notes that Redis knows it.
+// paid records that Redis knows it.
 func (l *ledger) paid(until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,8 +198,8 @@ func (l *ledger) paid(until time.Time) {
 	}
 }
 
-// leavers are the ids that were withdrawn and wait for their sender. There is one sender, so thousands of callers who
-// give up together ask Redis only a few questions.
+// leavers are the withdrawn ids that wait for their sender. There is one sender, so thousands of callers that leave
+// together ask Redis only a few questions.
 type leavers struct {
 	mu      sync.Mutex
 	ids     []string
@@ -216,7 +216,7 @@ func (l *leavers) add(id string) bool {
 	return start
 }
 
-// take returns all that wait, as tellScript needs it. If it returns nothing, the sender must end.
+// take returns all waiting ids, as reportScript needs them. If it returns nothing, the sender must end.
 func (l *leavers) take() (leases []any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

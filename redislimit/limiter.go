@@ -21,9 +21,9 @@ var _ webdelivery.PermitLimiter = (*Limiter)(nil)
 // Limiter gives permits to submit a purge to all processes that share its budget. It is a [webdelivery.PermitLimiter].
 // Create it with [New]; the zero value is not usable. It is safe for concurrent use, and needs no closing.
 //
-// A Limiter asks Redis a few questions at a time. Each has a goroutine, which may outlive its call by up to 5 s if Redis
-// does not answer: it completes the connection for the next question. If a late answer is a permit, the Limiter gives it
-// back.
+// A Limiter asks Redis a few questions at a time, each in its own goroutine. If Redis does not answer, the goroutine
+// may outlive its call by up to 5 s: it completes the connection for the next question. If a late answer is a permit,
+// the Limiter returns it to Redis.
 type Limiter struct {
 	budget   budget
 	ledger   ledger
@@ -94,25 +94,27 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 // Wait therefore bounds departures alone: of any three, the first and the third are twice the interval apart. Use
 // [Limiter.Acquire] to bound arrivals. Wait returns the errors of Acquire.
 //
-// Wait does not wait until Redis has heard of the end. If the process ends at once, the slot is free after 16.05 s.
+// Wait does not wait until Redis knows that the permit has ended. If the process ends at once, the slot is free after
+// 16.05 s.
 func (l *Limiter) Wait(ctx context.Context) error {
 	permit, err := l.Acquire(ctx)
 	if err != nil {
 		return err
 	}
-	// Done takes a way to Redis and back. If Wait returned after it, the purge would leave later than Redis counts from.
+	// Done takes a round trip to Redis. If Wait waited for it, the purge would leave later than the time from which
+	// Redis counts.
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	permit.Done(over, time.Now())
 	return nil
 }
 
-// Pause gives no permit to anybody for d from now on, in whatever process. It never shortens a pause that is under way.
-// If d is 0 or less, Pause does nothing.
+// Pause stops the permits of all processes for d from now on. It never shortens an earlier pause. If d is 0 or less,
+// Pause does nothing.
 //
-// If Redis is down, Pause returns an [*UnavailableError]. This process then gets no permit during the pause, and tells
-// Redis of what is left of it as soon as Redis is reachable. If New was given invalid arguments, Pause returns an
-// [*OptionError].
+// If Redis is down, Pause returns an [*UnavailableError]. This process then gets no permit during the pause. As soon as
+// Redis is reachable, the process reports to it what is left of the pause. If New was given invalid arguments, Pause
+// returns an [*OptionError].
 func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 	switch {
 	case l.invalid != nil:
@@ -125,12 +127,12 @@ func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 	return l.settle(ctx)
 }
 
-// heard notes whether Redis is there.
+// heard records whether Redis is reachable.
 func (l *Limiter) heard(err error) {
 	switch {
 	case err == nil:
 		l.fallback.retire()
-	case isUnavailable(err): // the end of the caller's context says nothing
+	case isUnavailable(err): // other errors come from the caller's context and say nothing about Redis
 		l.fallback.takeOver()
 		l.ledger.outage()
 	}

@@ -29,9 +29,9 @@ type OptionError struct {
 func (e *OptionError) Error() string { return "redislimit: " + e.Option + " " + e.Reason }
 
 // WithInterval sets the average time between two permits: each of the two slots is free again 2 x d after its purge has
-// arrived. A d below a microsecond, or with a fraction of one, is rounded up. Default 525 ms: the second in which the
-// service counts, with a margin of 50 ms. With less than 500 ms the limit of the service is not kept. A d above an hour is
-// invalid.
+// arrived. A d below a microsecond, or with a fraction of one, is rounded up. Default: 525 ms, so that a slot is free
+// after the second in which the service counts, plus a margin of 50 ms. With less than 500 ms, purges exceed the limit
+// of the service. A d above an hour is invalid.
 //
 // All processes of one budget should use the same interval: each permit uses that of its own process.
 func WithInterval(d time.Duration) Option {
@@ -67,8 +67,8 @@ func WithKeyPrefix(prefix string) Option {
 // no permit until the fallback purges of this process are over. While Redis does not answer within its second, a caller
 // with a near deadline may get the error of its context.
 //
-// All shares together keep the average rate, but only departures are counted, and processes do not know each other:
-// three purges may arrive within a second, and the service may reject one.
+// All shares together keep the average rate. But each process counts only its own departures, so three purges may
+// arrive within a second, and the service may reject one.
 func FallbackLocal(processes int) Option {
 	return func(s *settings) error {
 		if processes < 1 || processes > 10_000 {

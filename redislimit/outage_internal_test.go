@@ -185,13 +185,13 @@ func TestTheLedgerStaysSmall(t *testing.T) {
 		l.outage()
 		leases, outages := l.open()
 		assert.Len(t, leases, 3*(maxWithdrawn+1))
-		l.tell(leases)
+		l.reported(leases)
 		l.settle(outages)
 		leases, _ = l.open()
 		assert.Empty(t, leases)
 		l.withdrawn(name(5000), time.Now().Add(time.Minute))
 		assert.Len(t, l.leases, 2, "what Redis knows takes no room")
-		l.tell([]any{name(5000), 0, 1})
+		l.reported([]any{name(5000), 0, 1})
 		l.outage()
 		leases, _ = l.open()
 		assert.Len(t, leases, 3, "Redis knows the end of the others")
@@ -314,14 +314,14 @@ func TestRedisAnswersNonsense(t *testing.T) {
 		"a number":                 {":1\r\n", "unexpected type"},
 		"a text":                   {"+OK\r\n", "unexpected type"},
 		"nothing":                  {"$-1\r\n", "redis: nil"},
-		"an empty list":            {"*0\r\n", "it answers \"[]\""},
-		"too short a list":         {"*2\r\n:1\r\n:0\r\n", "it answers \"[1 0]\""},
-		"too long a list":          {"*5\r\n:1\r\n:0\r\n$26\r\nNUMBER\r\n$1\r\na\r\n:1\r\n", "it answers \"[1 0 "},
-		"a wait below zero":        {"*4\r\n:1\r\n:-1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "it answers \"[1 -1 "},
-		"no wait":                  {"*4\r\n:1\r\n$1\r\n1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "it answers \"[1 1 "},
-		"an unknown answer":        {"*4\r\n:3\r\n:1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "it answers 3"},
-		"a list of texts":          {"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "it answers \"[a b]\""},
-		"that of another question": {"*4\r\n:1\r\n:0\r\n$26\r\n" + name(1) + "\r\n$1\r\na\r\n", "it answers \"[1 0 0000"},
+		"an empty list":            {"*0\r\n", "malformed answer \"[]\""},
+		"too short a list":         {"*2\r\n:1\r\n:0\r\n", "malformed answer \"[1 0]\""},
+		"too long a list":          {"*5\r\n:1\r\n:0\r\n$26\r\nNUMBER\r\n$1\r\na\r\n:1\r\n", "malformed answer \"[1 0 "},
+		"a wait below zero":        {"*4\r\n:1\r\n:-1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "malformed answer \"[1 -1 "},
+		"no wait":                  {"*4\r\n:1\r\n$1\r\n1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "malformed answer \"[1 1 "},
+		"an unknown answer":        {"*4\r\n:3\r\n:1\r\n$26\r\nNUMBER\r\n$1\r\na\r\n", "malformed answer 3"},
+		"a list of texts":          {"*2\r\n$1\r\na\r\n$1\r\nb\r\n", "malformed answer \"[a b]\""},
+		"that of another question": {"*4\r\n:1\r\n:0\r\n$26\r\n" + name(1) + "\r\n$1\r\na\r\n", "malformed answer \"[1 0 0000"},
 		"an error":                 {"-NOAUTH Authentication required.\r\n", "NOAUTH Authentication required."},
 		"still loading":            {"-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading"},
 	} {
@@ -526,7 +526,7 @@ func TestManyLostLeases(t *testing.T) {
 		for id := range 300 {
 			leases = append(leases, name(id), micros(time.Hour), 0)
 		}
-		require.NoError(t, l.budget.tell(t.Context(), leases))
+		require.NoError(t, l.budget.report(t.Context(), leases))
 		assert.Equal(t, 256, strings.Count(s.state(t)["blocks"], ";"))
 		assert.Equal(t, time.Hour, s.instant(t, "resume").Sub(s.instant(t, "last")))
 		refused(t, l)

@@ -68,7 +68,7 @@ func TestHowLongToWait(t *testing.T) {
 		l := s.limiter(t)
 		l.budget.sendWithin = 10 * time.Hour
 		busy(t, l)
-		require.NoError(t, l.budget.tell(t.Context(), []any{name(1), micros(30 * time.Minute), 1}))
+		require.NoError(t, l.budget.report(t.Context(), []any{name(1), micros(30 * time.Minute), 1}))
 		end := s.instant(t, "end1")
 		for place := range 6 {
 			wait := ask(t, l, 10+place).wait
@@ -267,7 +267,7 @@ func TestTheWayCounts(t *testing.T) {
 	onServers(t, func(t *testing.T, s *server) {
 		l := s.limiter(t)
 		busy(t, l)
-		require.NoError(t, l.budget.tell(t.Context(), []any{name(1), micros(2 * time.Minute), 1}))
+		require.NoError(t, l.budget.report(t.Context(), []any{name(1), micros(2 * time.Minute), 1}))
 		far := s.through(t, 100*time.Millisecond)
 		l = New(s.client(t, func(o *redis.Options) { o.Addr = far.addr }), "acme", WithInterval(time.Hour))
 		l.budget.often = 1000 * time.Hour

@@ -2,8 +2,8 @@ package redislimit
 
 import "github.com/redis/go-redis/v9"
 
-// A budget is one hash in Redis. All instants are microseconds of virtual time: 16 digits, which a number of Lua (a
-// double) holds exactly, and which must be written with %.0f, because Lua itself prints only 14 digits.
+// A budget is one hash in Redis. All instants are microseconds of virtual time. They have 16 digits, which a number of
+// Lua (a double) holds exactly. Scripts must write them with %.0f, because Lua itself prints only 14 digits.
 //
 // Virtual time is the clock of Redis plus an offset. It never runs backwards: if the clock is set back, the offset grows
 // by the same amount.
@@ -13,19 +13,19 @@ import "github.com/redis/go-redis/v9"
 //	resume       the end of the last pause: no permit before it
 //	run          the run of Redis that last wrote the hash: its run id, a colon, and its replication id. A replica that
 //	             takes over has another run id; a former master that takes over again has another replication id
-//	id1, id2     the lease on slot 1 and on slot 2; empty if its purge has arrived
-//	end1, end2   the instant from which the slot is free; for a lease, if nobody ends it earlier
+//	id1, id2     the leases on slot 1 and slot 2; empty if the purge has arrived
+//	end1, end2   the instant from which the slot is free; for a lease, unless it ends earlier
 //	blocks       the leases that the hash has lost: "<id> <end> <1 if the purge may be under way, otherwise 0>;", and so on.
-//	             Nobody gets a permit before the last of these ends
-//	gone         the ids that ended last, newest first: a question that arrives after its end takes nothing
+//	             No caller gets a permit before the last of these ends
+//	gone         the ids that ended last, newest first. A question with such an id takes nothing
 //	head, tail   the number of the first ticket that may still wait, and of the next ticket that is given out
 //	waiting      the number of tickets that wait
 //	ticket:N     who holds ticket N: "<promise> <id>". The holder asks again before the promise, or loses the ticket
 //	number:ID    the number of the ticket of ID
 //
-// Every script begins with prelude. ARGV[1] is the duration of the longest lease: from the grant to the free slot.
-// ARGV[2] is the number of the question, a random text. Every script returns {code, wait, number, run}: with the number,
-// no answer is taken for that of another question; with the run, a process notices that it talks to another Redis.
+// Every script begins with prelude. ARGV[1] is the duration of the longest lease, from the grant to the free slot.
+// ARGV[2] is the number of the question, a random text. Every script returns {code, wait, number, run}. The number
+// proves that the answer belongs to the question. The run shows a process whether it talks to another Redis.
 const prelude = `
 local numbers = {'last', 'offset', 'resume', 'end1', 'end2', 'head', 'tail', 'waiting'}
 local texts = {'run', 'id1', 'id2', 'gone', 'blocks'}
@@ -40,8 +40,8 @@ local changed = f.last > clock + f.offset -- whether something must be kept even
 f.offset = math.max(f.offset, f.last - clock)
 local now = clock + f.offset
 
--- A Redis that was restarted, or that was a replica, may have lost the last leases. Nobody gets a permit until they are
--- over. A hash that does not exist may just be unused; then the uptime tells since when all leases are known. The uptime
+-- A Redis that was restarted, or that was a replica, may have lost the last leases. No caller gets a permit until they are
+-- over. A hash that does not exist may just be unused. Then the uptime shows since when all leases are known. The uptime
 -- is the difference of two times without their fractions, so it can be a second too long.
 local function inform(section)
   local info = redis.pcall('INFO', section)
@@ -104,12 +104,14 @@ const (
 )
 
 // askScript asks for a lease. ARGV: the id of the caller, hold, the longest wait (-1: any), the grace of a promise, the
-// longest time between two questions. The code and the wait are answerGranted, 0; answerWait, w: ask again in w
-// microseconds; answerRefused, w: the permit comes in w at the earliest, which is too late, and nothing is taken. For an
-// id that has ended they are -1, 0.
+// longest time between two questions. It returns one of these codes and waits:
+//   - answerGranted, 0: the id has a lease.
+//   - answerWait, w: ask again in w microseconds.
+//   - answerRefused, w: the permit would come in w at the earliest, which is too late. The script takes nothing.
+//   - -1, 0: the id has ended.
 //
-// If the id holds a lease, its answer was lost. The script then renews the lease. It never frees one: the question may
-// be a late copy, and the purge may be in flight.
+// If the id holds a lease, its answer was lost. The script then renews the lease. It never frees one, because the
+// question may be a late copy, and the purge may be in flight.
 var askScript = redis.NewScript(prelude + `
 local id, hold, patience, grace, often = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 if isGone(id) then
@@ -136,8 +138,8 @@ local function grant(slot)
   return answer(1, 0)
 end
 
--- Counts the callers before a ticket, up to limit. Callers who broke their promise lose their tickets. It returns the
--- first promise of the others, too.
+-- Counts the callers before a ticket, up to limit. Callers that broke their promise lose their tickets. It also returns
+-- the first promise of the others.
 local function before(number, limit)
   local count, n, first = 0, f.head, math.huge
   while n < number and count < limit do
@@ -183,12 +185,12 @@ if patience >= 0 and wait > patience then
   return answer(2, wait)
 end
 
--- If a slot is free, callers before have not asked for it yet. If the first of them breaks its promise, ask then. The
--- first places ask more often, as those behind wait for their promises.
+-- If a slot is free, earlier callers have not asked for it yet. If the first of them breaks its promise, ask then. The
+-- first places ask more often, because later callers wait for their promises.
 if free > 0 then wait = math.min(wait, first + 1 - now) end
 if place < 32 then often = often / 2 end
 
--- Ask from time to time, as callers before may be gone. A pause ends for nobody before its end.
+-- Ask from time to time, because earlier callers may be gone. No caller gets a permit during a pause.
 wait = math.max(math.min(wait, often), f.resume - now)
 if not own and not held then
   f.tail, f.waiting = f.tail + 1, f.waiting + 1
@@ -201,13 +203,13 @@ keep()
 return answer(0, wait)
 `)
 
-// tellScript tells Redis of leases. ARGV: for each of them its id, how long it may still hold its slot, and 1 if it ends
-// here or 0 if its purge may still be under way. The code is 1.
+// reportScript reports leases to Redis. ARGV has three values for each lease: its id, how long it may still hold its
+// slot, and 1 or 0. 1 means that the lease ends now; 0 means that its purge may still be in flight. The code is 1.
 //
-// An end frees the slot after that time, but not later than the end of the lease; it deletes a ticket too. If Redis does
-// not know the lease, it has lost its data. Nobody then gets a permit for that time, or until an end that comes later says
-// less.
-var tellScript = redis.NewScript(prelude + `
+// An end frees the slot after that time, but not later than the end of the lease. It deletes a ticket too. If Redis
+// does not know the lease, it has lost its data. No caller then gets a permit for that time, or until a later end
+// shortens it.
+var reportScript = redis.NewScript(prelude + `
 for i = 3, #ARGV, 3 do
   local id, left, ends = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2] == '1'
   local known = isGone(id)
@@ -240,7 +242,7 @@ keep()
 return answer(1, 0)
 `)
 
-// pauseScript gives no permit to anybody for the time in ARGV[3]. The code is 1.
+// pauseScript stops all permits for the time in ARGV[3]. The code is 1.
 var pauseScript = redis.NewScript(prelude + `
 if now + ARGV[3] > f.resume then
   f.resume = now + ARGV[3]

@@ -332,14 +332,14 @@ func liar(t *testing.T, answer string) (addr string) {
 					if err != nil {
 						return
 					}
-					reply := answer
+					response := answer
 					if parts := bytes.Split(buf[:n], []byte("\r\n")); len(parts) > 12 {
-						reply = strings.ReplaceAll(answer, "NUMBER", string(parts[12]))
+						response = strings.ReplaceAll(answer, "NUMBER", string(parts[12]))
 					}
 					if !bytes.Contains(buf[:n], []byte("evalsha")) { // the handshake: several commands may come at once
-						reply = strings.Repeat("-ERR unknown command\r\n", bytes.Count(buf[:n], []byte("*")))
+						response = strings.Repeat("-ERR unknown command\r\n", bytes.Count(buf[:n], []byte("*")))
 					}
-					if _, err := io.WriteString(conn, reply); err != nil {
+					if _, err := io.WriteString(conn, response); err != nil {
 						return
 					}
 				}

@@ -55,7 +55,7 @@ func ask(t *testing.T, l *Limiter, id int) answer {
 // free ends a lease; its slot is free at once.
 func free(t *testing.T, l *Limiter, id int) {
 	t.Helper()
-	require.NoError(t, l.budget.tell(t.Context(), []any{name(id), 0, 1}))
+	require.NoError(t, l.budget.report(t.Context(), []any{name(id), 0, 1}))
 }
 
 // 100 callers of 4 processes at once get two permits.
@@ -166,7 +166,7 @@ func TestDoneChangesNothingElse(t *testing.T) {
 
 		require.True(t, ask(t, l, 1).granted)
 		end = s.instant(t, "end2")
-		require.NoError(t, l.budget.tell(t.Context(), []any{name(1), micros(1000 * time.Hour), 1}))
+		require.NoError(t, l.budget.report(t.Context(), []any{name(1), micros(1000 * time.Hour), 1}))
 		assert.Equal(t, end, s.instant(t, "end2"), "whatever a process says")
 		s.step(t, 3*time.Hour)
 
@@ -289,8 +289,8 @@ func TestALateQuestion(t *testing.T) {
 		for id := 3; id < 300; id++ {
 			ended = append(ended, name(id), 0, 1)
 		}
-		require.NoError(t, l.budget.tell(t.Context(), ended))
-		assert.Len(t, s.state(t)["gone"], tellAtOnce*27)
+		require.NoError(t, l.budget.report(t.Context(), ended))
+		assert.Len(t, s.state(t)["gone"], reportAtOnce*27)
 	})
 }
 
