@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// sessionCookie is the cookie that carries a session id (service-interface section 5).
+// sessionCookie is the cookie that carries a session id (service document, section 5).
 const sessionCookie = "authtoken"
 
 type session struct {
@@ -15,8 +15,8 @@ type session struct {
 	created time.Time
 }
 
-// identify finds out whose credentials a request carries: those of the Authorization header if there is one, else the
-// session cookie. Ambiguous credentials are nobody's.
+// identify returns the user whose credentials a request carries: those of the Authorization header if there is one,
+// otherwise the session cookie. If credentials are ambiguous, identify returns no user.
 func (s *Server) identify(r *http.Request) (user *User, basic bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +56,8 @@ func (s *Server) bySession(r *http.Request) *User {
 	return found.user
 }
 
-// authenticate refuses a request without valid credentials: 401 in general, 403 in the purge area (service-interface
-// sections 5 and 7).
+// authenticate rejects a request without valid credentials, with 401 in general and with 403 in the purge area (service
+// document, sections 5 and 7).
 func (c *call) authenticate(rt route) error {
 	if c.user != nil && (c.basic || !rt.basic) {
 		return nil
@@ -73,32 +73,32 @@ func (s *Server) sessionRoutes() []route {
 	return []route{{method: http.MethodPost, path: "/sessions", basic: true, handle: createSession}}
 }
 
-// createSession is POST /sessions (service-interface section 4.5); the shape of the reply is open.
-func createSession(c *call) (reply, error) {
+// createSession is POST /sessions (service document, section 4.5). The document leaves the shape of the response open.
+func createSession(c *call) (response, error) {
 	id := rand.Text()
 	c.s.sessions[id] = session{user: c.user, created: c.now}
 	c.s.logins++
 	switch spelling := c.s.dialect.SessionReply; spelling {
 	case "string":
-		return jsonReply(http.StatusCreated, id), nil
+		return jsonResponse(http.StatusCreated, id), nil
 	case "text":
-		return textReply(http.StatusCreated, "text/plain", id), nil
+		return textResponse(http.StatusCreated, "text/plain", id), nil
 	case "cookie":
 		cookie := http.Cookie{Name: sessionCookie, Value: id, Path: "/", HttpOnly: true}
-		return reply{status: http.StatusCreated, header: http.Header{"Set-Cookie": {cookie.String()}}}, nil
+		return response{status: http.StatusCreated, header: http.Header{"Set-Cookie": {cookie.String()}}}, nil
 	default:
-		return jsonReply(http.StatusCreated, map[string]string{spelling: id}), nil
+		return jsonResponse(http.StatusCreated, map[string]string{spelling: id}), nil
 	}
 }
 
-// ExpireSessions makes the server refuse every session that exists.
+// ExpireSessions ends all current sessions.
 func (s *Server) ExpireSessions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.sessions)
 }
 
-// Logins returns how many sessions were created.
+// Logins returns the number of sessions created so far.
 func (s *Server) Logins() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,38 +7,70 @@ import (
 	"time"
 )
 
-// Dialect holds the wire spellings that the service document leaves open. An empty field means the first value listed.
-// A value that is not listed makes the server answer 501 to everything, naming it.
+// Dialect selects the forms on the wire that the service document leaves open. An empty field means the default, which
+// is the first value in its comment. If a value is unknown, the server answers every request with 501 and names the
+// value.
 type Dialect struct {
-	// What the server takes.
-	TasksPrefix         string // path in front of /tasks; ""
-	StartTimeParam      string // query parameter of statistics; "starttime"
-	EntryKey            string // key of an entry in the body of POST entries; "entry"
-	EntryDeletePath     string // its path elements {list} and {entry} stand for the ids; "/config/networklists/{list}/{entry}"
-	BatchDeletionMethod string // method on entries_batch_deletion_uri; "POST"
+	// Requests: what the server accepts.
+	TasksPrefix    string // path in front of /tasks; default ""
+	StartTimeParam string // query parameter for the start time of statistics; default "starttime"
+	EntryKey       string // key of an entry in the body of POST entries; default "entry"
 
-	// What the server answers with.
-	TaskPage     string // "envelope" (section 2.6), "array", "tasks" (an object with that member)
-	SessionReply string // "id", "session_id", "sessionid", "authtoken", "token" (object members), "string", "cookie", "text"
-	PurgeReply   string // "201", "200", "303-body" (its body has code 201), "303-location" (no body, the id is at the end of Location)
-	TooFast      string // status of a purge above the rate: "503", "503-retry-after" (with Retry-After), "429", "429-retry-after"
-	NextURI      string // addresses in replies: "relative" to /{customer}/v1, "prefixed" with the whole path, "absolute"
-	Timestamps   string // "Z" (network lists in whole seconds, tasks in milliseconds); all in milliseconds: "milliseconds" (and Z), "+0000", "none" (no zone designator)
-	Final        string // transaction_status of a transaction that ended well; "COMPLETE"
-	Errors       string // but those of a purge: "code", "message", "error_info" (JSON objects), "html", "empty"
+	// EntryDeletePath is the path for the deletion of an entry. Its elements {list} and {entry} stand for the ids. The
+	// default is "/config/networklists/{list}/{entry}".
+	EntryDeletePath string
 
-	TransactionDenied string // status of failed authentication at GET of a transaction: "403", "401", "400"
+	BatchDeletionMethod string // method for entries_batch_deletion_uri; default "POST"
 
-	// What changes of network lists answer with.
-	EntriesReply    string // to POST entries: "task", "task_id", "id" (objects with the task's id), "entries" (an array), "empty" (204)
-	ListDeleteReply string // to DELETE of a list: "empty" (204), "task", "task_id"
+	// Responses in general.
+	TaskPage string // task lists: "envelope" (service document, section 2.6), "array", "tasks" (an object with that member)
 
-	// What statistics answer with.
-	MemberOrder string // of a result: "documented" (section 2.4), "rows-first" (columns after rows), "total-first"
-	Names       string // dimensions, groupings, metrics: "strings", "objects" (each {name}), "member" (an object with strings in dimensions etc.), "items" (an object with {name} in items)
-	Groupings   string // a grouping set: "arrays" (of names as Names has them), "joined" (one name, commas between)
-	TopKTotal   string // total_results of a top-K: "rows" (at most k), "groups" (all there are)
-	Vocabulary  string // words of generated events: "document" (CUSTOM, WARN), "portal" (types WAF, Rate Limit, Custom; severities High, Medium, Low, Info; actions Block, Warn)
+	// SessionReply is the form of the session id: "id", "session_id", "sessionid", "authtoken", "token" (members of an
+	// object), "string" (in JSON), "cookie", "text".
+	SessionReply string
+
+	// PurgeReply is the status of an accepted purge: "201", "200", "303-body" or "303-location". The body of "303-body"
+	// has the code 201. "303-location" has no body; its Location ends in the transaction id.
+	PurgeReply string
+
+	TooFast string // purges above the rate: "503", "503-retry-after" (with Retry-After), "429", "429-retry-after"
+	NextURI string // addresses: "relative" to /{customer}/v1, "prefixed" with the whole path, "absolute"
+
+	// Timestamps is the form of times: "Z" (network lists in whole seconds, tasks in milliseconds). With the other
+	// values, all times have milliseconds: "milliseconds" (with Z), "+0000", "none" (no zone designator).
+	Timestamps string
+
+	Final  string // transaction_status of a successful transaction; default "COMPLETE"
+	Errors string // error bodies except those of purges: "code", "message", "error_info" (JSON objects), "html", "empty"
+
+	TransactionDenied string // status if authentication fails for GET of a transaction: "403", "401", "400"
+
+	// Responses to changes of network lists.
+
+	// EntriesReply is the response to POST entries: "task", "task_id", "id" (objects with the task's id), "entries" (an
+	// array), "empty" (204).
+	EntriesReply    string
+	ListDeleteReply string // response to DELETE of a list: "empty" (204), "task", "task_id"
+
+	// Responses of statistics.
+
+	// MemberOrder is the order of a result's members: "documented" (service document, section 2.4), "rows-first"
+	// (columns after rows), "total-first".
+	MemberOrder string
+
+	// Names is the form of dimensions, groupings and metrics: "strings", "objects", "member" or "items".
+	//   - "strings" is an array of strings, "objects" an array of {name} objects.
+	//   - "member" is an object with the array of strings in the member dimensions, groupings or metrics.
+	//   - "items" is an object with the array of {name} objects in the member items.
+	Names string
+
+	Groupings string // a grouping set: "arrays" (of names in the form of Names), "joined" (one name with commas)
+	TopKTotal string // total_results of a top-K: "rows" (at most k), "groups" (all groups, also those not returned)
+
+	// Vocabulary selects the words in generated events: "document" (such as CUSTOM and WARN) or "portal". The words
+	// of "portal" are the types WAF, Rate Limit and Custom, the severities High, Medium, Low and Info, and the actions
+	// Block and Warn.
+	Vocabulary string
 }
 
 type spelling struct {
@@ -68,13 +100,13 @@ var spellings = []spelling{
 	{"Vocabulary", func(d *Dialect) *string { return &d.Vocabulary }, []string{"document", "portal"}},
 }
 
-// Spelling is a field of [Dialect] that knows its values.
+// Spelling is a field of [Dialect] with a list of valid values.
 type Spelling struct {
 	Field  string
 	Values []string // the default first
 }
 
-// Spellings returns the fields of [Dialect] whose values are listed, and With makes a dialect of one of them.
+// Spellings returns the fields of [Dialect] that have a list of values. [Dialect.With] sets such a field.
 func Spellings() []Spelling {
 	all := make([]Spelling, len(spellings))
 	for i, s := range spellings {
@@ -83,7 +115,7 @@ func Spellings() []Spelling {
 	return all
 }
 
-// With returns the dialect with another value of a field of [Spellings]. It panics if there is no such field.
+// With returns a copy of the dialect in which the field has the value. It panics if [Spellings] has no such field.
 func (d Dialect) With(field, value string) Dialect {
 	i := slices.IndexFunc(spellings, func(s spelling) bool { return s.name == field })
 	*spellings[i].field(&d) = value
@@ -103,7 +135,7 @@ func (d Dialect) withDefaults() Dialect {
 	return d
 }
 
-// check finds a spelling that nobody knows. Falling back to the default would make a test pass that proves nothing.
+// check rejects an unknown value. If it fell back to the default, a test could pass without proving anything.
 func (d Dialect) check() error {
 	for _, s := range spellings {
 		if value := *s.field(&d); !slices.Contains(s.values, value) {
@@ -113,7 +145,7 @@ func (d Dialect) check() error {
 	return checkEntryPath(d.EntryDeletePath)
 }
 
-// listStamp prints an ISO 8601 UTC timestamp as network lists and their entries carry it (open point 42).
+// listStamp formats a time as an ISO 8601 UTC timestamp of network lists and their entries (open point 42).
 func (d Dialect) listStamp(t time.Time) string {
 	if d.Timestamps == "Z" {
 		return t.UTC().Format("2006-01-02T15:04:05") + "Z"
@@ -121,7 +153,7 @@ func (d Dialect) listStamp(t time.Time) string {
 	return d.stamp(t)
 }
 
-// stamp prints an ISO 8601 UTC timestamp as tasks carry it.
+// stamp formats a time as an ISO 8601 UTC timestamp of tasks.
 func (d Dialect) stamp(t time.Time) string {
 	const seconds = "2006-01-02T15:04:05.000"
 	switch t = t.UTC(); d.Timestamps {
@@ -134,8 +166,8 @@ func (d Dialect) stamp(t time.Time) string {
 	}
 }
 
-// address spells an address in a reply, given relative to {base_url}/{customer}/v1 (open in the document; section 2.3
-// and 2.6 show the relative form).
+// address returns the form of an address in a response; relative is relative to {base_url}/{customer}/v1. The document
+// leaves the form open; its sections 2.3 and 2.6 show the relative one.
 func (c *call) address(relative string) string {
 	switch c.s.dialect.NextURI {
 	case "prefixed":

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// dimension is a column of the table of event records (service-interface section 2.5).
+// dimension is a column of the table of event records (service document, section 2.5).
 type dimension struct {
 	name string
 	of   func(*record) value
@@ -22,7 +22,7 @@ const (
 	hits          = "hits" // the only metric
 )
 
-// dimensions are those that the document names, and request_path for the top-K that lists it.
+// dimensions are those that the document names, and request_path for the category requestpath of a top-K.
 var dimensions = []dimension{
 	{timeDimension, func(e *record) value { return timeValue(e.Time.UnixMilli()) }},
 	{"event_severity", func(e *record) value { return textValue(e.Severity) }},
@@ -43,14 +43,14 @@ var dimensions = []dimension{
 // value is one value of a row.
 type value struct {
 	kind   kind
-	number int64 // of a number; of a time in Unix milliseconds
+	number int64 // a number, or a time in Unix milliseconds
 	text   string
 	addr   netip.Addr
 }
 
 type kind uint8
 
-// Kinds of values; null is that of an absent one.
+// Kinds of values; null is an absent value.
 const (
 	null kind = iota
 	number
@@ -66,7 +66,7 @@ func textValue(s string) value {
 	return value{kind: text, text: s}
 }
 
-// numberValue of nothing is null: no dimension has a meaningful 0.
+// numberValue returns null for 0, because no dimension has a meaningful 0.
 func numberValue(n int64) value {
 	if n == 0 {
 		return value{}
@@ -83,10 +83,11 @@ func addrValue(a netip.Addr) value {
 
 func timeValue(milli int64) value { return value{kind: instant, number: milli} }
 
-// timeLayout is how rows show a time: without zone designator (section 2.4).
+// timeLayout is the format of times in rows: without a zone designator (section 2.4).
 const timeLayout = "2006-01-02T15:04:05.000"
 
-// appendText appends the value as a filter compares it: what a row shows, without quotes and escapes; null is nothing.
+// appendText appends the value in the form that a filter compares: that of a row, without quotes and escapes. null is
+// "".
 func (v value) appendText(b []byte) []byte {
 	switch v.kind {
 	case number:
@@ -102,7 +103,7 @@ func (v value) appendText(b []byte) []byte {
 	}
 }
 
-// appendJSON appends the value as a row shows it.
+// appendJSON appends the value in the form of a row.
 func (v value) appendJSON(b []byte) []byte {
 	switch v.kind {
 	case null:
@@ -116,7 +117,7 @@ func (v value) appendJSON(b []byte) []byte {
 	}
 }
 
-// is compares with a text without making one.
+// is compares the value with a text, without allocating.
 func (v value) is(s string) bool {
 	if v.kind == text {
 		return v.text == s
@@ -125,7 +126,7 @@ func (v value) is(s string) bool {
 	return string(v.appendText(space[:0])) == s
 }
 
-// compare orders as JSON values are ordered: null first, numbers by size, strings, also those of addresses, byte by byte.
+// compare orders values as JSON: null first, numbers by size, and strings (also addresses) byte by byte.
 func (v value) compare(w value) int {
 	switch {
 	case v.kind != w.kind:
@@ -140,8 +141,8 @@ func (v value) compare(w value) int {
 	}
 }
 
-// appendString appends a JSON string. The loop spares nearly all of them the encoder. Bytes that are not UTF-8 stand in it
-// as they are, as a service may copy them from a log; but half of a surrogate pair in its three bytes becomes an escape.
+// appendString appends a JSON string. For nearly all strings, the loop avoids the encoder. Bytes that are not UTF-8
+// stay unchanged, as a service may copy them from a log. Half of a surrogate pair in three bytes becomes an escape.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -179,7 +180,7 @@ func appendEscaped(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendJSON appends what [jsonReply] has as its body.
+// appendJSON appends the body of [jsonResponse].
 func appendJSON(b []byte, v any) []byte {
-	return append(b, bytes.TrimSuffix(jsonReply(http.StatusOK, v).body, []byte("\n"))...)
+	return append(b, bytes.TrimSuffix(jsonResponse(http.StatusOK, v).body, []byte("\n"))...)
 }

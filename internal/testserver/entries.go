@@ -13,7 +13,7 @@ type listEntryJSON struct {
 	Created string `json:"creation_timestamp"`
 }
 
-// listEntryJSON is an entry as the entries collection has it (service-interface section 2.6).
+// listEntryJSON returns an entry in the form of the entries collection (service document, section 2.6).
 func (c *call) listEntryJSON(l *networkList, e *listEntry) listEntryJSON {
 	return listEntryJSON{
 		URI: c.entryAddress(l, e), ID: e.id, Entry: e.text, AddedBy: e.addedBy, Created: c.s.dialect.listStamp(e.created),
@@ -24,76 +24,77 @@ func (c *call) entryAddress(l *networkList, e *listEntry) string {
 	return c.address(l.path() + "/entries/" + url.PathEscape(e.id))
 }
 
-// listEntries is GET /config/networklists/{networklist_id}/entries (service-interface section 4.6), in order of addition.
-func listEntries(c *call) (reply, error) {
+// listEntries is GET /config/networklists/{networklist_id}/entries (service document, section 4.6), in order of
+// addition.
+func listEntries(c *call) (response, error) {
 	l, err := c.namedList()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	return pageReply(c, l.all(), 100, func(e *listEntry) listEntryJSON { return c.listEntryJSON(l, e) })
+	return pageResponse(c, l.all(), 100, func(e *listEntry) listEntryJSON { return c.listEntryJSON(l, e) })
 }
 
-// getEntry is GET /config/networklists/{networklist_id}/entries/{entry_id}. Of the entry itself it does not tell the
-// value (service-interface section 2.6).
-func getEntry(c *call) (reply, error) {
+// getEntry is GET /config/networklists/{networklist_id}/entries/{entry_id}. The response does not contain the entry
+// itself (service document, section 2.6).
+func getEntry(c *call) (response, error) {
 	l, e, err := c.namedEntry()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
-	return jsonReply(http.StatusOK, map[string]string{
+	return jsonResponse(http.StatusOK, map[string]string{
 		"uri": c.entryAddress(l, e), "id": e.id, "type": l.Type, "network_list_uri": c.address(l.path()),
 	}), nil
 }
 
-// addEntries is POST /config/networklists/{networklist_id}/entries (service-interface section 4.6): all or nothing, and
-// what is there already stays. The reply is open.
-func addEntries(c *call) (reply, error) {
+// addEntries is POST /config/networklists/{networklist_id}/entries (service document, section 4.6). It adds all entries
+// or none. Entries that the list already has stay unchanged. The document leaves the response open.
+func addEntries(c *call) (response, error) {
 	l, err := c.namedList()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	values, err := readEntries(c.body, c.s.dialect.EntryKey, l.Type)
 	if err != nil {
-		return reply{}, refuse(http.StatusBadRequest, "%v", err)
+		return response{}, refuse(http.StatusBadRequest, "%v", err)
 	}
 	if err := c.s.addTo(l, values, c.user.Name); err != nil {
-		return reply{}, refuse(http.StatusBadRequest, "%v", err)
+		return response{}, refuse(http.StatusBadRequest, "%v", err)
 	}
 	t := c.deploy("networklist-update", l)
 	if form := c.s.dialect.EntriesReply; form != "entries" {
-		return c.taskReply(form, t), nil
+		return c.taskResponse(form, t), nil
 	}
 	items := make([]listEntryJSON, 0, len(values))
 	for _, v := range values {
 		items = append(items, c.listEntryJSON(l, l.byKey[v.key]))
 	}
-	return jsonReply(http.StatusOK, items), nil
+	return jsonResponse(http.StatusOK, items), nil
 }
 
-// deleteEntry is DELETE of one entry, whose path is open (service-interface section 4.6).
-func deleteEntry(c *call) (reply, error) {
+// deleteEntry is DELETE of one entry. The document leaves its path open (service document, section 4.6).
+func deleteEntry(c *call) (response, error) {
 	l, e, err := c.namedEntry()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	c.s.removeFrom(l, e)
-	return c.taskReply("task", c.deploy("networklist-update", l)), nil
+	return c.taskResponse("task", c.deploy("networklist-update", l)), nil
 }
 
-// clearEntries is what entries_batch_deletion_uri is for: it removes all entries and keeps the list (service-interface
-// section 2.6). Method and reply are open.
-func clearEntries(c *call) (reply, error) {
+// clearEntries serves entries_batch_deletion_uri: it removes all entries and keeps the list (service document, section
+// 2.6). The document leaves the method and the response open.
+func clearEntries(c *call) (response, error) {
 	l, err := c.namedList()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	if len(l.byID) > 0 {
 		l.entrySet, l.modified = newEntrySet(), c.now
 	}
-	return c.taskReply("task", c.deploy("networklist-update", l)), nil
+	return c.taskResponse("task", c.deploy("networklist-update", l)), nil
 }
 
-// namedEntry is the entry that the path names, and its list.
+// namedEntry returns the entry that the path names, and its list.
 func (c *call) namedEntry() (*networkList, *listEntry, error) {
 	l, err := c.namedList()
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *call) namedEntry() (*networkList, *listEntry, error) {
 	return nil, nil, refuse(http.StatusNotFound, "network list %q has no entry %q", l.ID, c.vars["entry"])
 }
 
-// addTo puts distinct values in; either all or, if the list would pass its limit, none.
+// addTo adds distinct values. If the list would exceed its limit, addTo adds none.
 func (s *Server) addTo(l *networkList, values []entryValue, by string) error {
 	fresh := l.missing(values)
 	if err := l.mayGrow(len(fresh)); err != nil {

@@ -7,23 +7,23 @@ import (
 	"regexp"
 )
 
-// Types of a network list (service-interface section 2.6).
+// Types of a network list (service document, section 2.6).
 const (
 	typeIP  = "IP"
 	typeGEO = "GEO"
 )
 
-// maxUpdate is how many entries one request may bring (service-interface section 8).
+// maxUpdate is the maximum number of entries per request (service document, section 8).
 const maxUpdate = 5_000
 
-// entryValue is what an entry stands for.
+// entryValue is the value of an entry.
 type entryValue struct {
-	text string // as it was given when it was first added
-	key  string // the same for all texts that mean the same
+	text string // the text with which it was first added
+	key  string // the same for all texts with the same meaning
 }
 
-// readEntries reads the body of POST entries: an array of objects with one member (service-interface section 4.6). Of
-// values that are the same the first is returned.
+// readEntries reads the body of POST entries: an array of objects with one member (service document, section 4.6). If
+// values are equal, it returns the first of them.
 func readEntries(body []byte, name, kind string) ([]entryValue, error) {
 	items, err := readArray("the body", body)
 	switch {
@@ -56,7 +56,7 @@ func readEntry(item []byte, name, kind string) (entryValue, error) {
 	return entryValue{text, key}, err
 }
 
-// values makes distinct values of texts without checking them.
+// values converts texts to distinct values without validating them.
 func (l *networkList) values(texts []string) []entryValue {
 	values := make([]entryValue, len(texts))
 	for i, text := range texts {
@@ -81,7 +81,7 @@ func distinct(values []entryValue) []entryValue {
 	return out
 }
 
-// canonical checks an entry by the rules of service-interface section 2.6 and returns what it is compared by.
+// canonical validates an entry by section 2.6 of the service document, and returns the key for comparisons.
 func canonical(kind, text string) (string, error) {
 	if kind == typeGEO {
 		return countryCode(text)
@@ -89,8 +89,8 @@ func canonical(kind, text string) (string, error) {
 	return addressRange(text)
 }
 
-// countryCode takes any two capital letters: which of them ISO 3166-1 has assigned changes over time, and the standard
-// library has no list.
+// countryCode accepts any two capital letters. The codes that ISO 3166-1 assigns change over time, and the standard
+// library has no list of them.
 func countryCode(text string) (string, error) {
 	if !twoCapitals.MatchString(text) {
 		return "", fmt.Errorf("%q is not an ISO 3166-1 two-letter country code", text)
@@ -100,9 +100,9 @@ func countryCode(text string) (string, error) {
 
 var twoCapitals = regexp.MustCompile(`^[A-Z]{2}$`)
 
-// addressRange takes an IPv4 address, an IPv6 address or a CIDR range. What an address belongs to is decided by its bits
-// alone, hence open point 27: it is the range that holds just it, host bits of a range do not matter, and IPv4 within
-// ::ffff:0:0/96 is IPv4. A zone is refused: it means something on one host only.
+// addressRange accepts an IPv4 address, an IPv6 address or a CIDR range. Entries with the same bits mean the same (open
+// point 27). An address is the range that holds only this address, host bits of a range do not matter, and IPv4 within
+// ::ffff:0:0/96 is IPv4. A zone is rejected, because it has a meaning on one host only.
 func addressRange(text string) (string, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if addr, notAddr := netip.ParseAddr(text); notAddr == nil {

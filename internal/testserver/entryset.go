@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxEntries is how many entries a list may have (service-interface section 8).
+// maxEntries is the maximum number of entries of a list (service document, section 8).
 const maxEntries = 50_000
 
 // listEntry is an entry of a network list.
@@ -19,10 +19,10 @@ type listEntry struct {
 	gone    bool // removed
 }
 
-// entrySet is what a network list holds: at most one entry of a value, in order of addition. Nothing but reading a list
-// that changed takes time in proportion to its size: a removed entry is only marked and swept out later.
+// entrySet holds the entries of a network list, in order of addition and without duplicates. A removed entry is only
+// marked, and swept out later. So only reading a changed list takes time in proportion to its size.
 type entrySet struct {
-	ordered []*listEntry // also those that are gone
+	ordered []*listEntry // also removed entries
 	byID    map[string]*listEntry
 	byKey   map[string]*listEntry
 }
@@ -31,7 +31,7 @@ func newEntrySet() entrySet {
 	return entrySet{byID: map[string]*listEntry{}, byKey: map[string]*listEntry{}}
 }
 
-// missing returns those of distinct values that the set does not hold.
+// missing returns the values that the set does not hold.
 func (s *entrySet) missing(values []entryValue) []entryValue {
 	var fresh []entryValue
 	for _, v := range values {
@@ -58,7 +58,7 @@ func (s *entrySet) remove(e *listEntry) {
 	e.gone = true
 	delete(s.byID, e.id)
 	delete(s.byKey, e.key)
-	if len(s.ordered) > 2*len(s.byID)+64 { // nobody reads; what is gone must not pile up
+	if len(s.ordered) > 2*len(s.byID)+64 { // without reads, removed entries would pile up
 		s.sweep()
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// refusal is a request that the service does not carry out.
+// refusal is the error of a request that the service rejects.
 type refusal struct {
 	status      int
 	description string
@@ -25,18 +25,19 @@ func (r *refusal) with(name, value string) *refusal {
 	return r
 }
 
-// refusalOf words a refusal as the dialect has it. The document shows only the body of a purge (service-interface
-// sections 2.3 and 7: code and description), which is that of a purge in every dialect and the default for all.
-func (s *Server) refusalOf(rt route, err error) reply {
+// refusalOf returns a rejection in the form of the dialect. The document shows only the body of a purge: code and
+// description (service document, sections 2.3 and 7). That body is the default for all endpoints. Purges have it in
+// every dialect.
+func (s *Server) refusalOf(rt route, err error) response {
 	if rt.limited {
-		return errorReply(err, "code")
+		return errorResponse(err, "code")
 	}
-	return s.errorReply(err)
+	return s.errorResponse(err)
 }
 
-func (s *Server) errorReply(err error) reply { return errorReply(err, s.dialect.Errors) }
+func (s *Server) errorResponse(err error) response { return errorResponse(err, s.dialect.Errors) }
 
-func errorReply(err error, form string) reply {
+func errorResponse(err error, form string) response {
 	var refused *refusal
 	if !errors.As(err, &refused) {
 		refused = refuse(http.StatusInternalServerError, "%v", err)
@@ -48,20 +49,20 @@ func errorReply(err error, form string) reply {
 	return answer
 }
 
-func errorBody(r *refusal, form string) reply {
+func errorBody(r *refusal, form string) response {
 	switch form {
 	case "message":
-		return jsonReply(r.status, map[string]any{"message": r.description})
+		return jsonResponse(r.status, map[string]any{"message": r.description})
 	case "error_info":
-		return jsonReply(r.status, map[string]any{"error_info": errorInfo{
+		return jsonResponse(r.status, map[string]any{"error_info": errorInfo{
 			Message: r.description, Type: http.StatusText(r.status), Details: []detail{{r.description}},
 		}})
 	case "html":
 		text := fmt.Sprintf("%d %s", r.status, http.StatusText(r.status))
-		return textReply(r.status, "text/html; charset=utf-8", "<html><body><h1>"+text+"</h1></body></html>\n")
+		return textResponse(r.status, "text/html; charset=utf-8", "<html><body><h1>"+text+"</h1></body></html>\n")
 	case "empty":
-		return reply{status: r.status, header: http.Header{}}
+		return response{status: r.status, header: http.Header{}}
 	default:
-		return jsonReply(r.status, map[string]any{"code": r.status, "description": r.description})
+		return jsonResponse(r.status, map[string]any{"code": r.status, "description": r.description})
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Event is one security event record. A field with its zero value is absent: null in a row. A text that is not UTF-8
-// stands in rows as it is; the three bytes of half a surrogate pair become its escape.
+// Event is one security event record. A field with its zero value is absent, and null in a row. A text that is not
+// UTF-8 appears in rows unchanged, except that the three bytes of half a surrogate pair become its escape.
 type Event struct {
-	Time time.Time // in whole milliseconds; the rest is cut off
+	Time time.Time // truncated to milliseconds
 
 	Severity           string     // event_severity
 	Type               string     // event_type: a constant below, "Rate Limit", or any other
@@ -27,10 +27,10 @@ type Event struct {
 	RequestPath        string     // request_path
 }
 
-// Values of event_type. The document shows CUSTOM alone; the other names are this fake's. The last four are what it
-// calls traffic shaping: blocking and rate limiting by IP address/range and geo-location (section 4.3).
+// Values of event_type. The document shows only CUSTOM; the other names belong to this fake. The last four are traffic
+// shaping: blocking and rate limiting by IP address/range and geo-location (section 4.3).
 const (
-	TypeRequest          = "REQUEST" // no rule applied: no security event, counted by request trends alone
+	TypeRequest          = "REQUEST" // no rule applied; only in request trends, not a security event
 	TypeWAF              = "WAF"
 	TypeCustom           = "CUSTOM"
 	TypeBlockIP          = "BLOCK_IP"
@@ -42,8 +42,8 @@ const (
 // typeRateLimit is the portal's word for all of traffic shaping.
 const typeRateLimit = "Rate Limit"
 
-// record is an event in the statistics. Its kind is the constant above that says which families it belongs to, whatever
-// word its Type is; that of an added event is its Type.
+// record is an event in the statistics. Its kind is one of the constants above and decides to which families it
+// belongs. Its Type may be another word for it. The kind of an added event is its Type.
 type record struct {
 	Event
 
@@ -60,13 +60,13 @@ func (e *record) isShaping() bool {
 	}
 }
 
-// isSecurity reports whether the event is a raw event: all are but plain requests.
+// isSecurity reports whether the event is a raw event. Only plain requests are not.
 func (e *record) isSecurity() bool { return e.kind != TypeRequest }
 
-// isWAF reports whether the event belongs to the WAF families: a rule applied, and not one of traffic shaping.
+// isWAF reports whether the event belongs to the WAF families: a rule applied that is not traffic shaping.
 func (e *record) isWAF() bool { return e.RuleID != "" && e.isSecurity() && !e.isShaping() }
 
-// isAny reports that every event belongs to the request trends.
+// isAny reports whether the event belongs to the request trends, which every event does.
 func (e *record) isAny() bool { return true }
 
 // An added event of the type "Rate Limit" does not say what was limited, so it counts for addresses and for countries.
@@ -76,8 +76,8 @@ func (e *record) isCountryRateLimit() bool {
 	return e.kind == TypeRateLimitCountry || e.kind == typeRateLimit
 }
 
-// AddEvents adds security events to those that are generated. One in the future shows when the Clock gets there, and
-// Config.RecordingDelay later.
+// AddEvents adds security events to the generated ones. An event in the future appears when the Clock reaches its time,
+// plus Config.RecordingDelay.
 func (s *Server) AddEvents(events ...Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *Server) AddEvents(events ...Event) {
 	s.added = all
 }
 
-// EventCount returns how many raw events there are with start <= time < end: what a query of raw events without filters
-// has in total_results.
+// EventCount returns the number of raw events with start <= time < end. A query of raw events without filters reports
+// the same number in total_results.
 func (s *Server) EventCount(start, end time.Time) int {
 	s.mu.Lock()
 	h := s.history()
@@ -106,22 +106,22 @@ func (s *Server) EventCount(start, end time.Time) int {
 	return count
 }
 
-// history is all that happened until now, as far as it is recorded.
+// history is the record of all events until now.
 type history struct {
 	now     time.Time
-	until   time.Time // when the last event happened that is recorded
+	until   time.Time // time of the latest possible recorded event
 	traffic generator
 	added   []record // ascending in time
 }
 
-// history takes what there is at the moment; s.mu is held.
+// history returns the current history. The caller holds s.mu.
 func (s *Server) history() history {
 	now := s.cfg.Clock.Now()
 	return history{now: now, until: now.Add(-s.cfg.RecordingDelay), traffic: s.traffic, added: s.added}
 }
 
-// between goes through the events with start <= time < end that are recorded, ascending in time; of those at the same
-// millisecond the added ones come first. What is yielded is valid until the next.
+// between returns the recorded events with start <= time < end, ascending in time. Of events in the same millisecond,
+// the added ones come first. An event is valid until the next one.
 func (h history) between(start, end time.Time) iter.Seq[*record] {
 	from, until := ceilMilli(start), min(ceilMilli(end), h.until.UnixMilli()+1)
 	first := h.firstAdded(from)
@@ -146,7 +146,7 @@ func (h history) between(start, end time.Time) iter.Seq[*record] {
 	}
 }
 
-// firstAdded is the place of the first added event that is not before a time in Unix milliseconds.
+// firstAdded returns the index of the first added event at or after a time in Unix milliseconds.
 func (h history) firstAdded(milli int64) int {
 	place, _ := slices.BinarySearchFunc(h.added, milli, func(e record, milli int64) int {
 		return int(min(1, max(-1, e.Time.UnixMilli()-milli)))
@@ -154,7 +154,7 @@ func (h history) firstAdded(milli int64) int {
 	return place
 }
 
-// ceilMilli is the first whole millisecond that is not before t.
+// ceilMilli returns the first whole millisecond at or after t.
 func ceilMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
 func latest(a, b time.Time) time.Time {

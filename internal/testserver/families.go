@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// family is one family of security statistics (service-interface section 4.3).
+// family is one family of security statistics (service document, section 4.3).
 type family struct {
 	path    string // base path
 	belongs func(*record) bool
@@ -14,15 +14,15 @@ type family struct {
 	groupings  [][]string // valid grouping sets; nil for raw events, which are not aggregated
 
 	granular granular
-	ordered  bool // takes sortby
-	limited  bool // takes limit
-	top      int  // how many a top-K returns; 0 for others
+	ordered  bool // accepts sortby
+	limited  bool // accepts limit
+	top      int  // k of a top-K; 0 for other families
 }
 
-// granular tells whether a family takes a granularity.
+// granular is how a family handles a granularity.
 type granular int
 
-// Whether a family takes a granularity.
+// How a family handles a granularity.
 const (
 	never granular = iota
 	optional
@@ -31,7 +31,7 @@ const (
 
 func (f *family) raw() bool { return f.groupings == nil }
 
-// families are all there are. Which events belong to which is this fake's decision: see the methods of [record].
+// families are all families. The fake decides which events belong to which family; see the methods of [record].
 var families = slices.Concat(
 	[]*family{
 		{
@@ -77,7 +77,7 @@ func allDimensions() []string {
 	return names
 }
 
-// trends makes a family whose grouping sets are those listed, each with and without the time, and the time alone.
+// trends returns a family with these grouping sets: each listed set with and without the time, and the time alone.
 func trends(area string, belongs func(*record) bool, granular granular, sets ...string) *family {
 	f := &family{
 		path: "/stats/security/" + area + "/trends", belongs: belongs, granular: granular, ordered: true, limited: true,
@@ -93,10 +93,10 @@ func trends(area string, belongs func(*record) bool, granular granular, sets ...
 	return f
 }
 
-// topKDimensions are those that a top-K offers beside that of its category.
+// topKDimensions are the dimensions of a top-K besides that of its category.
 var topKDimensions = []string{"client_country_code", "event_action", "event_type", "domain", "property"}
 
-// topK makes a family whose grouping sets are the category's dimension, alone and with one other.
+// topK returns a family with these grouping sets: the dimension of the category alone, and with one other.
 func topK(area, category, key string, belongs func(*record) bool) *family {
 	f := &family{
 		path: "/stats/security/" + area + "/topk/" + category, belongs: belongs,
@@ -111,7 +111,7 @@ func topK(area, category, key string, belongs func(*record) bool) *family {
 	return f
 }
 
-// wafTopK is one whose number of rows is not asked for (section 8: k is 20).
+// wafTopK returns a family without limit and sortby (section 8: k is 20).
 func wafTopK(category, key string) []*family {
 	f := topK("waf", category, key, (*record).isWAF)
 	f.top = 20

@@ -12,44 +12,60 @@ import (
 	"time"
 )
 
-// Cut says where a connection is closed.
+// Cut selects where a connection is closed. The zero value is CutNone.
 type Cut int
 
-// Where a connection is closed.
+// Places where a connection is closed.
 const (
 	CutNone         Cut = iota
-	CutBeforeRead       // before the body is read; nothing is executed
-	CutAfterRead        // after the body was read; nothing is executed
-	CutAfterExecute     // after the request was executed; no reply
-	CutBody             // in the middle of the reply's body, which has a Content-Length
-	CutChunked          // in the middle of the reply's body, which is sent chunked
+	CutBeforeRead       // before the server reads the body; the request is not executed
+	CutAfterRead        // after the server has read the body; the request is not executed
+	CutAfterExecute     // after the request was executed; there is no response
+	CutBody             // within the body of a response with Content-Length
+	CutChunked          // within the body of a chunked response
 )
 
-// Fault makes requests go wrong. What it matches comes first, then what it does; the zero value of a field leaves that
-// part alone, so that Fault{Path: "/tasks", Header: h} executes requests and adds h to the replies. Delay, Stall and
-// Dribble pass in the time of the process (the fake one inside a testing/synctest bubble), not on the server's Clock.
+// Fault injects faults into the requests that it matches. Method to Seed select the requests; Delay to Handler are the
+// faults. A field with its zero value has no effect. For example, Fault{Path: "/tasks", Header: h} executes each
+// request for /tasks and adds h to the response.
+//
+// Delay, Stall and Dribble use the time of the process, or the fake time of a testing/synctest bubble. The server's
+// Clock does not affect them.
 type Fault struct {
-	Method string // "" means any
-	Path   string // relative to /{customer}/v1, escaped; "*" is one element, a last "**" any rest, also none; "" any address at all
-	Skip   int    // so many matching requests pass first
-	Count  int    // so many are hit; 0 means every one until the rule is removed
+	// Method is the method of the requests; "" matches all.
+	Method string
 
-	// Probability is the part of the matching requests that is hit, chosen by Seed and their order of arrival alone, so
-	// that the same requests are hit in every run. Those that pass because of Skip, or met an earlier rule, are not
-	// counted. 0 means every one.
+	// Path is the escaped path below /{customer}/v1. An element "*" matches any one element. A last element "**"
+	// matches any number of elements, also none. "" matches every address, also outside of /{customer}/v1.
+	Path string
+
+	Skip  int // number of matching requests that pass before the first hit
+	Count int // number of requests to hit; 0 means all until the rule is removed
+
+	// Probability is the share of the matching requests that is hit, from 0 to 1; 0 hits all of them. Only Seed and the
+	// order of arrival decide which, so each run hits the same requests. Requests that Skip lets pass, or that an
+	// earlier rule hits, do not count in that order.
 	Probability float64
-	Seed        uint64
+	Seed        uint64 // seed for Probability; any number, also 0
 
-	Delay    time.Duration    // before anything else; a client that goes away ends it, and nothing is executed
-	Status   int              // answered instead of executing the request
-	Header   http.Header      // set in the reply; nil values remove a header (Content-Type above all)
-	Body     string           // body for Status; with Status 0 the request is executed and, unless this is "", its reply's body replaced
-	Execute  bool             // with Status: the request is executed first
-	Cut      Cut              // closes the connection
-	CutAfter int              // for CutBody, CutChunked and Stall: bytes of the body before it, at most all; 0 means half, of a stream 500
-	Stall    time.Duration    // the reply's body pauses once for so long, at CutAfter; a cut comes after the pause
-	Dribble  time.Duration    // the reply's body comes byte by byte, each after so long
-	Handler  http.HandlerFunc // answers in place of all of the above but Delay; the request is not executed
+	Delay time.Duration // wait before all other faults; if the client disconnects meanwhile, the request is not executed
+
+	// Status is the status of the response, from 200 to 999. The request is not executed unless Execute is set.
+	// 0 executes it and keeps its status.
+	Status int
+
+	Header  http.Header // headers to set in the response; a nil value removes a header, such as Content-Type
+	Body    string      // body of the response; "" means none with Status, and the service's own without it
+	Execute bool        // execute the request although Status is set
+
+	Cut      Cut           // where to close the connection
+	CutAfter int           // bytes of the body before CutBody, CutChunked or Stall; 0 means half, or 500 of a stream
+	Stall    time.Duration // one pause within the body of the response, at CutAfter and before a cut
+	Dribble  time.Duration // pause before each byte of the body of the response
+
+	// Handler writes the response. The request is not executed. Of the other faults, only Delay, CutBeforeRead and
+	// CutAfterRead apply.
+	Handler http.HandlerFunc
 }
 
 // Check returns an error if a field is invalid. The text begins with the name of the field, so that callers can put the
@@ -103,7 +119,7 @@ func (s *Server) Fail(f Fault) (remove func()) {
 	}
 }
 
-// FaultHits returns how many requests were hit by a rule so far.
+// FaultHits returns the number of requests that a rule has hit so far.
 func (s *Server) FaultHits() int {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -113,7 +129,7 @@ func (s *Server) FaultHits() int {
 type faultRules struct {
 	mu    sync.Mutex
 	rules []*faultRule
-	hits  int // of all rules, also of those that are gone
+	hits  int // of all rules, also of removed ones
 }
 
 type faultRule struct {
@@ -123,7 +139,8 @@ type faultRule struct {
 	dice         dice
 }
 
-// take finds the fault for a request and uses up one of its hits. Without one it returns a fault that does nothing.
+// take finds the fault that hits a request, and uses up one of its hits. If there is none, it returns the zero Fault,
+// which has no effect.
 func (f *faultRules) take(method string, at place) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,14 +187,14 @@ func matches(wantMethod, wantPath, method string, at place) bool {
 	return true
 }
 
-// rewrite turns the service's reply into the faulty one, and executes the request only where the fault says so.
-func (f Fault) rewrite(execute func() reply) reply {
-	var answer reply
+// rewrite returns the faulty response. It executes the request only if the fault allows it.
+func (f Fault) rewrite(execute func() response) response {
+	var answer response
 	if f.Status == 0 || f.Execute {
 		answer = execute()
 	}
 	if f.Status != 0 {
-		answer = reply{status: f.Status, header: http.Header{}}
+		answer = response{status: f.Status, header: http.Header{}}
 	}
 	if f.Body != "" {
 		answer.body, answer.stream = []byte(f.Body), nil

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// The readers below are stricter than json.Unmarshal, which takes other letter case in names, names given twice, null
-// for anything and broken UTF-8.
+// The functions below are stricter than json.Unmarshal. Unmarshal accepts names in other letter case, duplicate names,
+// null for any type, and broken UTF-8.
 
-// readObject splits a JSON text that is one object into its members. A member not named, or named twice, is an error.
+// readObject splits a JSON object into its members. It rejects members that names does not list, and duplicates.
 func readObject(raw []byte, names ...string) (map[string]json.RawMessage, error) {
 	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return nil, errors.New("malformed JSON")

@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// network is how a server is reached: at most one listener, the connections it accepted, and what still runs.
+// network is the network side of a server: at most one listener, its connections, and the running handlers.
 type network struct {
-	ctx    context.Context // ends with Close; contexts of requests come from it
+	ctx    context.Context // ends with Close; the parent of the contexts of requests
 	cancel context.CancelFunc
 
 	closeOnce sync.Once
@@ -27,18 +27,18 @@ type network struct {
 	http    *http.Server
 	serving chan struct{} // closed when http.Serve returned
 
-	running     sync.WaitGroup // connections, and handlers of hijacked ones
+	running     sync.WaitGroup // connections, and handlers of hijacked connections
 	connections atomic.Int64
 	open        atomic.Int64
 	foreign     atomic.Int64
 }
 
-// ListenTCP is ListenOn a free loopback port.
+// ListenTCP calls [Server.ListenOn] with a free loopback port.
 func (s *Server) ListenTCP() (url string, err error) { return s.ListenOn("127.0.0.1:0") }
 
-// ListenOn starts to listen on a TCP address and returns the base URL, BasePath included, without the customer. For all
-// addresses of the machine (":8080") the URL names the loopback one. A server listens once: a second call returns the
-// address it has.
+// ListenOn starts to listen on a TCP address and returns the base URL. The URL includes BasePath, but not the customer.
+// If the address covers all addresses of the machine (":8080"), the URL has the loopback address. A server listens
+// once: a second call returns the URL of the first.
 func (s *Server) ListenOn(address string) (url string, err error) {
 	n := &s.network
 	n.mu.Lock()
@@ -56,9 +56,9 @@ func (s *Server) ListenOn(address string) (url string, err error) {
 	return s.serve(listener), nil
 }
 
-// ListenMemory starts to listen in memory and returns the base URL, BasePath included, without the customer. Its host
-// is a loopback address that no other server of the process has; only [Server.DialContext] reaches it. A server
-// listens once: a second call returns the address it has.
+// ListenMemory starts to listen in memory and returns the base URL. The URL includes BasePath, but not the customer.
+// Its host is a loopback address that no other server of the process has, and only [Server.DialContext] reaches it. A
+// server listens once: a second call returns the URL of the first.
 func (s *Server) ListenMemory() (url string) {
 	n := &s.network
 	n.mu.Lock()
@@ -70,14 +70,14 @@ func (s *Server) ListenMemory() (url string) {
 	return s.serve(n.memory)
 }
 
-// serve accepts connections on the listener; s.network.mu is held.
+// serve accepts connections on the listener. The caller holds s.network.mu.
 func (s *Server) serve(listener net.Listener) string {
 	n := &s.network
 	n.url = "http://" + reachable(listener.Addr()) + s.cfg.BasePath
 	n.serving = make(chan struct{})
 	n.http = &http.Server{
 		Handler:     s,
-		ErrorLog:    log.New(io.Discard, "", 0), // clients that misbehave are what tests are about
+		ErrorLog:    log.New(io.Discard, "", 0), // clients of tests misbehave on purpose
 		BaseContext: func(net.Listener) context.Context { return n.ctx },
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, int(n.connections.Add(1)))
@@ -87,15 +87,15 @@ func (s *Server) serve(listener net.Listener) string {
 		Protocols:   new(http.Protocols),
 	}
 	n.http.Protocols.SetHTTP1(true)
-	n.http.Protocols.SetUnencryptedHTTP2(true) // for clients that begin with it
+	n.http.Protocols.SetUnencryptedHTTP2(true) // for clients that use HTTP/2 without TLS
 	go func() {
 		defer close(n.serving)
-		_ = n.http.Serve(listener) // always an error: that the server was closed
+		_ = n.http.Serve(listener) // the error always says that the server was closed
 	}()
 	return n.url
 }
 
-// reachable is where this machine finds a listener.
+// reachable returns the address at which this machine reaches a listener.
 func reachable(addr net.Addr) string {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
@@ -115,7 +115,7 @@ func (n *network) track(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// enter counts a handler, so that Close also waits for one that has hijacked its connection.
+// enter counts a handler, so that Close also waits for a handler that has hijacked its connection.
 func (n *network) enter(r *http.Request) (leave func()) {
 	if connectionNumber(r.Context()) == 0 {
 		return func() {}
@@ -126,13 +126,13 @@ func (n *network) enter(r *http.Request) (leave func()) {
 
 type connectionKey struct{}
 
-// connectionNumber is 0 for a request that did not come through a listener of the server.
+// connectionNumber returns 0 for a request that did not come through a listener of the server.
 func connectionNumber(ctx context.Context) int {
 	number, _ := ctx.Value(connectionKey{}).(int)
 	return number
 }
 
-// Close stops listening, closes all connections and waits until every handler has returned. It may be called again.
+// Close stops listening, closes all connections and waits until every handler has returned. Further calls do nothing.
 func (s *Server) Close() error {
 	s.network.closeOnce.Do(s.network.close)
 	return nil
@@ -147,31 +147,31 @@ func (n *network) close() {
 	if server == nil {
 		return
 	}
-	_ = server.Close() // what it reports is of listeners and connections that are gone anyway
+	_ = server.Close() // its errors concern only listeners and connections that are closed now
 	<-n.serving
 	_ = server.Close() // a connection may have been accepted while the first Close ran
 	n.running.Wait()
 }
 
-// URL returns the base URL, BasePath included, without the customer; "" before the server listens.
+// URL returns the base URL with BasePath, but without the customer. Before the server listens, URL returns "".
 func (s *Server) URL() string {
 	s.network.mu.Lock()
 	defer s.network.mu.Unlock()
 	return s.network.url
 }
 
-// Connections returns how many connections were accepted so far.
+// Connections returns the number of connections accepted so far.
 func (s *Server) Connections() int { return int(s.network.connections.Load()) }
 
-// OpenConnections returns how many connections are open now. One that a handler has hijacked is that handler's own and
-// no longer counted; as long as a connection is counted, a handler may run on it, and when none is, none does.
+// OpenConnections returns the number of open connections, without those that a handler has hijacked. A handler runs
+// only on a counted connection, so if the number is 0, no handler runs, except on hijacked connections.
 func (s *Server) OpenConnections() int { return int(s.network.open.Load()) }
 
-// ForeignDials returns how often DialContext was asked for an address that is not the server's.
+// ForeignDials returns the number of calls of DialContext for an address that is not the server's.
 func (s *Server) ForeignDials() int { return int(s.network.foreign.Load()) }
 
-// DialContext connects to a server that listens in memory. Another address than the server's fails and is counted: a
-// client that was lured elsewhere shows in ForeignDials.
+// DialContext connects to a server that listens in memory. A dial to any other address fails and is counted:
+// ForeignDials then shows that a client was lured elsewhere.
 func (s *Server) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	s.network.mu.Lock()
 	memory := s.network.memory
@@ -183,8 +183,8 @@ func (s *Server) DialContext(ctx context.Context, network, addr string) (net.Con
 	return memory.dial(ctx, network)
 }
 
-// Transport returns a new transport that reaches the server: over DialContext when it listens in memory, else a plain
-// one. It uses no proxy.
+// Transport returns a new transport for the server, without a proxy. If the server listens in memory, the transport
+// uses DialContext.
 func (s *Server) Transport() *http.Transport {
 	s.network.mu.Lock()
 	defer s.network.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// memoryServers numbers the in-memory listeners of the process, so that each has an address of its own: clients may
-// keep state by origin.
+// memoryServers numbers the in-memory listeners of the process, so that each has its own address: clients may keep
+// state per origin.
 var memoryServers atomic.Uint32
 
-// memoryListener hands out ends of net.Pipe. Unlike a socket these block in a way that testing/synctest understands.
+// memoryListener hands out ends of net.Pipe. Unlike sockets, they are durably blocked in the sense of testing/synctest.
 type memoryListener struct {
 	addr     *net.TCPAddr
 	accepted chan net.Conn
@@ -66,7 +66,7 @@ func (l *memoryListener) dial(ctx context.Context, network string) (net.Conn, er
 	}
 }
 
-// pipeConn is an end of a net.Pipe that has addresses and fails with the errors of a TCP connection.
+// pipeConn is an end of a net.Pipe with addresses and with the errors of a TCP connection.
 type pipeConn struct {
 	net.Conn
 

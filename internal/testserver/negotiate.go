@@ -9,10 +9,10 @@ import (
 
 const jsonType = "application/json"
 
-// jsonRanges are the media ranges that JSON falls into, by how specific they are.
+// jsonRanges are the media ranges that include JSON, with their specificity.
 var jsonRanges = map[string]int{"*/*": 1, "application/*": 2, jsonType: 3}
 
-// negotiate answers 406 to a body that is not declared as JSON, and to a client that does not take JSON.
+// negotiate rejects with 406 a body that is not declared as JSON, and a client that does not accept JSON.
 func (c *call) negotiate() error {
 	if len(c.body) > 0 {
 		declared, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
@@ -21,7 +21,7 @@ func (c *call) negotiate() error {
 		}
 	}
 	if !acceptsJSON(c.r.Header.Values("Accept")) {
-		return refuse(http.StatusNotAcceptable, "replies are %s", jsonType)
+		return refuse(http.StatusNotAcceptable, "responses have the type %s, which Accept excludes", jsonType)
 	}
 	return nil
 }

@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// NetworkListSpec describes a network list that is created now (service-interface section 2.6).
+// NetworkListSpec describes a network list that is created now (service document, section 2.6).
 type NetworkListSpec struct {
-	ID          string // "" makes a UUID; an existing list is replaced
+	ID          string // "" creates a UUID; the id of an existing list replaces that list
 	Type        string // "IP" or "GEO"; "" means "IP"
 	Name        string // name
-	Description string // description, always there when one list is read
+	Description string // description; always present when a single list is read
 
-	NoDescription bool // collection items lack the member description
-	Deprecated    bool // hidden from collections that do not ask for it
+	NoDescription bool // items of the collection lack the member description
+	Deprecated    bool // collections show the list only if they ask for deprecated ones
 
-	// Entries is what the list holds at first, at most 50,000, by the set semantics of POST entries. The rules of entry
-	// values are not applied, so that a client can be shown what it does not expect: an entry that breaks them is told
-	// from others by its text.
+	// Entries are the initial entries, at most 50,000. As with POST entries, duplicates count once. Their values are
+	// not validated, so that a test can show a client unexpected ones. An invalid entry is compared with others by its
+	// text.
 	Entries []string
 }
 
-// networkList is a list as it is now.
+// networkList is the current state of a list.
 type networkList struct {
 	NetworkListSpec
 	entrySet
@@ -33,8 +33,8 @@ type networkList struct {
 	created, modified time.Time // modified is zero until the contents change
 }
 
-// AddNetworkList adds a list, whose entries carry the added_by "operator". It panics if the type is none or there are
-// more than 50,000 entries.
+// AddNetworkList adds a list and returns its id. Its entries have the added_by "operator". AddNetworkList panics if the
+// type is unknown, or if there are more than 50,000 entries.
 func (s *Server) AddNetworkList(spec NetworkListSpec) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Server) AddNetworkList(spec NetworkListSpec) (id string) {
 	return spec.ID
 }
 
-// Entries returns what a list holds now, in order of addition; nil when the list does not exist.
+// Entries returns the current entries of a list, in order of addition. If the list does not exist, Entries returns nil.
 func (s *Server) Entries(id string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,9 +66,9 @@ func (s *Server) Entries(id string) []string {
 	return nil
 }
 
-// ChangeEntries changes a list as somebody else would, called "somebody-else" in added_by: at once, without a task, first
-// removing and then adding. Values are compared as everywhere and, like those of AddNetworkList, not checked. It panics
-// if the list does not exist or would pass 50,000 entries.
+// ChangeEntries changes a list as another user would, with "somebody-else" in added_by. It first removes and then adds
+// entries, takes effect at once and creates no task. Values are compared as usual; like those of AddNetworkList, they
+// are not validated. ChangeEntries panics if the list does not exist or would exceed 50,000 entries.
 func (s *Server) ChangeEntries(id string, add, remove []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Server) ChangeEntries(id string, add, remove []string) {
 	}
 }
 
-// list finds a list; nil when there is none.
+// list returns the list with the id, or nil.
 func (s *Server) list(id string) *networkList {
 	for _, l := range s.lists {
 		if l.ID == id {
@@ -100,7 +100,8 @@ func (s *Server) removeList(id string) {
 	s.lists = slices.DeleteFunc(s.lists, func(l *networkList) bool { return l.ID == id })
 }
 
-// newUUID makes an id that nothing else has and that the next run makes again (RFC 9562: version 8 is up to its maker).
+// newUUID returns a unique id that is the same in each run. It is a version 8 UUID, whose bits the implementation may
+// choose (RFC 9562).
 func (s *Server) newUUID() string {
 	s.uuids++
 	noise := mix(s.uuids)
@@ -122,7 +123,7 @@ func (s *Server) networkListRoutes() []route {
 	}
 }
 
-// checkEntryPath refuses a template of Dialect.EntryDeletePath that routes cannot match.
+// checkEntryPath rejects a Dialect.EntryDeletePath that routes cannot match.
 func checkEntryPath(template string) error {
 	elements := strings.Split(template, "/")
 	for _, name := range []string{"{list}", "{entry}"} {
@@ -137,7 +138,7 @@ type networkListJSON struct {
 	URI         string   `json:"uri"`
 	ID          string   `json:"id"`
 	Type        string   `json:"type"`
-	List        []string `json:"list,omitzero"` // nil: without that member
+	List        []string `json:"list,omitzero"` // nil omits the member
 	Name        string   `json:"name"`
 	Description *string  `json:"description,omitempty"`
 	Deprecated  bool     `json:"deprecated"`
@@ -147,7 +148,7 @@ type networkListJSON struct {
 	Modified    string   `json:"modified_timestamp,omitempty"`
 }
 
-// networkListJSON is a list without the member list.
+// networkListJSON returns a list without the member list.
 func (c *call) networkListJSON(l *networkList) networkListJSON {
 	uri := l.path()
 	out := networkListJSON{
@@ -163,14 +164,14 @@ func (c *call) networkListJSON(l *networkList) networkListJSON {
 
 func (l *networkList) path() string { return "/config/networklists/" + url.PathEscape(l.ID) }
 
-// listNetworkLists is GET /config/networklists (service-interface section 4.6). The order is that of creation.
-func listNetworkLists(c *call) (reply, error) {
+// listNetworkLists is GET /config/networklists (service document, section 4.6), in order of creation.
+func listNetworkLists(c *call) (response, error) {
 	deprecated, err := c.boolean("deprecated", false)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	if kind := c.query.Get("type"); c.query.Has("type") && kind != typeIP && kind != typeGEO {
-		return reply{}, refuse(http.StatusBadRequest, "type %q is neither IP nor GEO", kind)
+		return response{}, refuse(http.StatusBadRequest, "type %q is neither IP nor GEO", kind)
 	}
 	var found []*networkList
 	for _, l := range c.s.lists {
@@ -178,7 +179,7 @@ func listNetworkLists(c *call) (reply, error) {
 			found = append(found, l)
 		}
 	}
-	return pageReply(c, found, 10, func(l *networkList) networkListJSON {
+	return pageResponse(c, found, 10, func(l *networkList) networkListJSON {
 		item := c.networkListJSON(l)
 		if l.NoDescription {
 			item.Description = nil
@@ -187,35 +188,35 @@ func listNetworkLists(c *call) (reply, error) {
 	})
 }
 
-// getNetworkList is GET /config/networklists/{networklist_id} (service-interface section 4.6).
-func getNetworkList(c *call) (reply, error) {
+// getNetworkList is GET /config/networklists/{networklist_id} (service document, section 4.6).
+func getNetworkList(c *call) (response, error) {
 	l, err := c.namedList()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	include, err := c.boolean("includelist", true)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	out := c.networkListJSON(l)
 	if include {
 		out.List = l.texts()
 	}
-	return jsonReply(http.StatusOK, out), nil
+	return jsonResponse(http.StatusOK, out), nil
 }
 
-// deleteNetworkList is DELETE /config/networklists/{networklist_id}: it removes the list and all its data
-// (service-interface section 4.6). The change is deployed, and so has a task, whether the reply shows it or not.
-func deleteNetworkList(c *call) (reply, error) {
+// deleteNetworkList is DELETE /config/networklists/{networklist_id}: it removes the list and all its data (service
+// document, section 4.6). The deployment of the change has a task, even if the response does not show it.
+func deleteNetworkList(c *call) (response, error) {
 	l, err := c.namedList()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	c.s.removeList(l.ID)
-	return c.taskReply(c.s.dialect.ListDeleteReply, c.deploy("networklist-delete", l)), nil
+	return c.taskResponse(c.s.dialect.ListDeleteReply, c.deploy("networklist-delete", l)), nil
 }
 
-// namedList is the list that the path names.
+// namedList returns the list that the path names.
 func (c *call) namedList() (*networkList, error) {
 	if l := c.s.list(c.vars["list"]); l != nil {
 		return l, nil
@@ -223,7 +224,7 @@ func (c *call) namedList() (*networkList, error) {
 	return nil, refuse(http.StatusNotFound, "network list %q does not exist", c.vars["list"])
 }
 
-// deploy starts the task that brings a changed list to where it is used. What operation is called is open.
+// deploy starts the task that deploys a changed list. The document leaves the names of operations open.
 func (c *call) deploy(operation string, l *networkList) *task {
 	return c.s.newTask(TaskSpec{
 		Operation: operation, Duration: max(0, c.s.cfg.DeployDuration),
@@ -232,15 +233,15 @@ func (c *call) deploy(operation string, l *networkList) *task {
 	})
 }
 
-// taskReply shows a task in one of the forms that the document leaves open.
-func (c *call) taskReply(form string, t *task) reply {
+// taskResponse returns a task in one of the forms that the document leaves open.
+func (c *call) taskResponse(form string, t *task) response {
 	switch form {
 	case "empty":
-		return reply{status: http.StatusNoContent, header: http.Header{}}
+		return response{status: http.StatusNoContent, header: http.Header{}}
 	case "task_id", "id":
-		return jsonReply(http.StatusOK, map[string]string{form: t.ID})
+		return jsonResponse(http.StatusOK, map[string]string{form: t.ID})
 	default:
-		return jsonReply(http.StatusOK, c.taskJSON(t))
+		return jsonResponse(http.StatusOK, c.taskJSON(t))
 	}
 }
 

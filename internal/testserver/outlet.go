@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// outlet passes a reply's body on to the client, as far and as fast as the fault lets it.
+// outlet sends the body of a response to the client, as far and as fast as the fault allows.
 type outlet struct {
 	ctx context.Context // of the request
 	w   http.ResponseWriter
@@ -14,11 +14,11 @@ type outlet struct {
 	dribble time.Duration
 	stall   time.Duration
 	cut     bool
-	breaks  bool // a cut or a stall is still to come,
-	left    int  // after so many bytes
+	breaks  bool // a cut or a stall is still to come
+	left    int  // bytes before it
 }
 
-func newOutlet(w http.ResponseWriter, r *http.Request, answer reply, fault Fault) *outlet {
+func newOutlet(w http.ResponseWriter, r *http.Request, answer response, fault Fault) *outlet {
 	cut := fault.Cut == CutBody || fault.Cut == CutChunked
 	return &outlet{
 		ctx: r.Context(), w: w, dribble: fault.Dribble, stall: fault.Stall,
@@ -41,7 +41,7 @@ func (o *outlet) Write(p []byte) (int, error) {
 	return before + after, err
 }
 
-// breach is the moment at which the fault strikes. What went out before must not stay behind in a buffer.
+// breach applies the cut or the stall. It flushes first, so that the client gets all bytes before it.
 func (o *outlet) breach() {
 	o.breaks = false
 	_ = http.NewResponseController(o.w).Flush()
@@ -50,7 +50,7 @@ func (o *outlet) breach() {
 	}
 }
 
-// pass does not return if the client goes away while the bytes dribble.
+// pass sends bytes. It does not return if the client disconnects while the bytes dribble.
 func (o *outlet) pass(p []byte) (int, error) {
 	if o.dribble <= 0 {
 		return o.w.Write(p)

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// page is the envelope of a paged collection (service-interface section 2.6).
+// page is the envelope of a paged collection (service document, section 2.6).
 type page[T any] struct {
 	URI       string  `json:"uri"`
 	Items     []T     `json:"items"`
@@ -18,7 +18,7 @@ type page[T any] struct {
 	NextURI   *string `json:"next_uri"` // null on the last page
 }
 
-// paginate cuts the page out of all that the query parameters page and count ask for.
+// paginate returns the page of all that the query parameters page and count select.
 func paginate[T any](c *call, all []T, defaultCount int) (page[T], error) {
 	index, err := c.positive("page", 1)
 	if err != nil {
@@ -47,11 +47,11 @@ func paginate[T any](c *call, all []T, defaultCount int) (page[T], error) {
 	return p, nil
 }
 
-// pageReply answers with the page that the query parameters ask for, each of its items as show has it.
-func pageReply[T, U any](c *call, all []T, defaultCount int, show func(T) U) (reply, error) {
+// pageResponse returns the page that the query parameters select; show converts each item.
+func pageResponse[T, U any](c *call, all []T, defaultCount int, show func(T) U) (response, error) {
 	cut, err := paginate(c, all, defaultCount)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	shown := page[U]{
 		URI: cut.URI, Items: make([]U, len(cut.Items)), Total: cut.Total, HasMore: cut.HasMore,
@@ -60,10 +60,10 @@ func pageReply[T, U any](c *call, all []T, defaultCount int, show func(T) U) (re
 	for i, item := range cut.Items {
 		shown.Items[i] = show(item)
 	}
-	return jsonReply(http.StatusOK, shown), nil
+	return jsonResponse(http.StatusOK, shown), nil
 }
 
-// pageAddress is the request's own address, filters included, with its count and page parameters.
+// pageAddress returns the address of a page: that of the request with its filters, and with count and page.
 func (c *call) pageAddress(index, count int) string {
 	query := maps.Clone(c.query)
 	query.Set("page", strconv.Itoa(index))

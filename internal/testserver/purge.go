@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Purge is a purge request that was accepted.
+// Purge is an accepted purge request.
 type Purge struct {
 	Time          time.Time // arrival, by the server's clock
 	User          string
@@ -17,14 +17,14 @@ type Purge struct {
 	TransactionID int64
 }
 
-// PurgeURI is one uri object of a purge request (service-interface section 2.2).
+// PurgeURI is one uri object of a purge request (service document, section 2.2).
 type PurgeURI struct {
 	MatchMode             string
 	URIPattern            string
 	CacheKeyModifierRegex string
 }
 
-// Purged returns the purge requests that were accepted, in order.
+// Purged returns the accepted purge requests, in order.
 func (s *Server) Purged() []Purge {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,22 +48,22 @@ func (s *Server) purgeRoutes() []route {
 	}
 }
 
-// submitPurge is POST /cache/purge (service-interface section 4.4).
-func submitPurge(c *call) (reply, error) {
+// submitPurge is POST /cache/purge (service document, section 4.4).
+func submitPurge(c *call) (response, error) {
 	action, uris, err := parsePurge(c.body)
 	if err != nil {
-		return reply{}, refuse(http.StatusBadRequest, "%v", err)
+		return response{}, refuse(http.StatusBadRequest, "%v", err)
 	}
 	for _, uri := range uris {
 		if err := c.mayPurge(uri); err != nil {
-			return reply{}, refuse(http.StatusBadRequest, "%v: uri_pattern %q", err, uri.URIPattern)
+			return response{}, refuse(http.StatusBadRequest, "%v: uri_pattern %q", err, uri.URIPattern)
 		}
 	}
 	id := c.s.newTransaction(c.now)
 	c.s.purges = append(c.s.purges, Purge{
 		Time: c.arrived, User: c.user.Name, Action: action, URIs: uris, TransactionID: id,
 	})
-	return c.purgeReply(id), nil
+	return c.purgeResponse(id), nil
 }
 
 type purgeJSON struct {
@@ -77,9 +77,9 @@ type purgeResponseJSON struct {
 	TransactionStatusURI string `json:"transaction_status_uri"`
 }
 
-// purgeReply is the purge response (service-interface section 2.3), 201 unless the dialect has another. The body of a 303
-// has the code 201 (open point 7).
-func (c *call) purgeReply(id int64) reply {
+// purgeResponse is the purge response (service document, section 2.3). Its status is 201 unless the dialect has
+// another. The body of a 303 has the code 201 (open point 7).
+func (c *call) purgeResponse(id int64) response {
 	relative := "/transactions/" + strconv.FormatInt(id, 10)
 	status := map[string]int{
 		"201": http.StatusCreated, "200": http.StatusOK,
@@ -89,12 +89,12 @@ func (c *call) purgeReply(id int64) reply {
 	if status == http.StatusSeeOther {
 		code = http.StatusCreated
 	}
-	answer := jsonReply(status, purgeJSON{
+	answer := jsonResponse(status, purgeJSON{
 		Code: code, Description: "request submitted", TransactionID: id,
 		PurgeResponse: purgeResponseJSON{TransactionStatusURI: c.address(relative)},
 	})
 	if c.s.dialect.PurgeReply == "303-location" {
-		answer = reply{status: status, header: http.Header{}}
+		answer = response{status: status, header: http.Header{}}
 	}
 	if status == http.StatusSeeOther {
 		answer.header.Set("Location", c.s.base.path()+relative)
@@ -102,15 +102,15 @@ func (c *call) purgeReply(id int64) reply {
 	return answer
 }
 
-// limit lets at most PurgeRate requests through in any window of PurgeWindow (service-interface section 8). Arrivals
-// count, whatever the request is answered with later; those refused here count only with CountRefused. The answer to one
-// too many is open (open point 8).
+// limit allows at most PurgeRate requests in any window of PurgeWindow (service document, section 8). Arrivals count,
+// whatever the later response to the request is. Requests rejected here count only with CountRefused. The document
+// leaves the response to such a request open (open point 8).
 func (s *Server) limit(arrived time.Time) error {
 	rate, window := s.cfg.PurgeRate, s.cfg.PurgeWindow
 	if rate < 0 {
 		return nil
 	}
-	// A delayed request may come here after one that arrived later, so its place is looked up.
+	// A delayed request may reach this point after one that arrived later, so look up its place.
 	at, _ := slices.BinarySearchFunc(s.arrivals, arrived, time.Time.Compare)
 	first, last := max(0, at-rate), min(len(s.arrivals), at+rate)
 	near := slices.Concat(s.arrivals[first:at], []time.Time{arrived}, s.arrivals[at:last])
@@ -126,7 +126,7 @@ func (s *Server) limit(arrived time.Time) error {
 	return nil
 }
 
-// tooFast refuses a purge above the rate, in the words of the dialect.
+// tooFast rejects a purge above the rate, in the form of the dialect.
 func (s *Server) tooFast(wait time.Duration) error {
 	status, asks := http.StatusServiceUnavailable, strings.HasSuffix(s.dialect.TooFast, "-retry-after")
 	if strings.HasPrefix(s.dialect.TooFast, "429") {
@@ -140,8 +140,8 @@ func (s *Server) tooFast(wait time.Duration) error {
 	return refused
 }
 
-// transactionDenied is the status of failed authentication at a transaction (open point 6).
+// transactionDenied is the status if authentication fails for a transaction (open point 6).
 func (d Dialect) transactionDenied() int {
 	status, _ := strconv.Atoi(d.TransactionDenied)
-	return status // 0 for a spelling that check refuses
+	return status // 0 for a value that check rejects
 }

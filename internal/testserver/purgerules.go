@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// parsePurge reads the body of a purge request by the rules of service-interface sections 2.2 and 4.4 that need no
-// knowledge of the customer.
+// parsePurge reads the body of a purge request. It applies the rules of sections 2.2 and 4.4 of the service document
+// that need no knowledge of the customer.
 func parsePurge(body []byte) (action string, uris []PurgeURI, err error) {
 	outer, err := readObject(body, "purge_request")
 	if err != nil {
@@ -44,7 +44,7 @@ func parsePurge(body []byte) (action string, uris []PurgeURI, err error) {
 	return action, uris, nil
 }
 
-// parsePurgeURI returns the pattern with an error as well, as far as it could be read.
+// parsePurgeURI returns the pattern even with an error, as far as it could be read.
 func parsePurgeURI(raw []byte) (uri PurgeURI, err error) {
 	members, err := readObject(raw, "match_mode", "uri_pattern", "cache_key_modifier_regex")
 	if err != nil {
@@ -78,7 +78,7 @@ func parsePurgeURI(raw []byte) (uri PurgeURI, err error) {
 	return uri, nil
 }
 
-// mayPurge checks the domain of a pattern against the customer's properties and the user's rights (service-interface
+// mayPurge checks the domain of a pattern against the customer's properties and the user's rights (service document,
 // sections 4.4, 5 and 7).
 func (c *call) mayPurge(uri PurgeURI) error {
 	host, err := domainOf(uri.URIPattern)
@@ -95,7 +95,7 @@ func (c *call) mayPurge(uri PurgeURI) error {
 	return nil
 }
 
-// domainOf cuts the domain part out of a uri_pattern, whose protocol part may be omitted.
+// domainOf returns the domain part of a uri_pattern, whose protocol part may be omitted.
 func domainOf(pattern string) (string, error) {
 	rest := pattern
 	protocol, after, found := strings.Cut(pattern, "://")
@@ -111,8 +111,8 @@ func domainOf(pattern string) (string, error) {
 	return strings.ToLower(rest), nil
 }
 
-// configured tells whether a property has the domain. A wildcard in the domain must be literally that of a host
-// pattern (service-interface section 4.4 rule 3).
+// configured returns whether a property has the domain. A wildcard in the domain is valid only if a host pattern has
+// the same text (service document, section 4.4, rule 3).
 func configured(patterns []string, host string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		if strings.Contains(host, "*") {
@@ -122,7 +122,7 @@ func configured(patterns []string, host string) bool {
 	})
 }
 
-// covers matches a host pattern: "*." stands for one or more leading labels.
+// covers returns whether a host pattern matches the host. "*." stands for one or more leading labels.
 func covers(pattern, host string) bool {
 	pattern = strings.ToLower(pattern)
 	if domain, ok := strings.CutPrefix(pattern, "*."); ok {

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// Request is one received request, also one that was refused or cut.
+// Request is one received request, including those that were rejected or cut.
 type Request struct {
 	Time     time.Time   // arrival, by the server's clock
 	Method   string      // as received
 	Path     string      // escaped, as received
 	RawQuery string      // as received
 	Header   http.Header // as received
-	Body     []byte      // what was read of it
-	User     string      // whose credentials it carried; "" when it was not authenticated
-	Status   int         // status line sent; 0 when the connection was closed before one, or nothing was sent yet
-	Conn     int         // number of its connection, from 1; 0 when the handler was called without a listener
+	Body     []byte      // the part that the server read
+	User     string      // name of the user whose credentials it carried; "" without valid credentials
+	Status   int         // status of the response; 0 if there is none yet, or the connection was closed before it
+	Conn     int         // number of its connection, from 1; 0 if the handler was called without a listener
 }
 
-// Requests returns copies of all requests, in order of arrival; none with Config.RequestLog.
+// Requests returns copies of all requests, in order of arrival. With Config.RequestLog, it returns none.
 func (s *Server) Requests() []Request {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -37,7 +37,8 @@ func (s *Server) Requests() []Request {
 	return all
 }
 
-// Count returns how many requests match; method and path are those of [Fault]. It is 0 with Config.RequestLog.
+// Count returns the number of requests that match; method and path work like those of [Fault]. With Config.RequestLog,
+// it returns 0.
 func (s *Server) Count(method, path string) int {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -50,7 +51,7 @@ func (s *Server) Count(method, path string) int {
 	return count
 }
 
-// Refused returns how many requests got 401, or 403 because they were not authenticated. It is 0 with Config.RequestLog.
+// Refused returns how many requests got 401, or 403 because they were not authenticated. With Config.RequestLog it returns 0.
 func (s *Server) Refused() int {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -63,9 +64,9 @@ func (s *Server) Refused() int {
 	return count
 }
 
-// Forget drops what grows with the number of requests: their records, tasks, transactions, purges and added events. Lists,
-// sessions, faults and counts (other than [Server.Count]) stay, and no id is given out again. A test that runs for hours
-// calls it while no request is under way, and its memory then tells about the client.
+// Forget drops the data that grow with the number of requests: their records, tasks, transactions, purges and added
+// events. Lists, sessions, faults and counts (other than [Server.Count]) stay, and no id is reused. A test that runs
+// for hours calls Forget while no request is in flight. The memory in use then shows how much the client needs.
 func (s *Server) Forget() {
 	s.log.mu.Lock()
 	s.log.entries = nil
@@ -89,8 +90,8 @@ type entry struct {
 	at place
 }
 
-// arrive looks at the clock and at the faults under the lock, so that times ascend like the entries, and the order of
-// arrival by which faults choose is theirs.
+// arrive reads the clock and the faults under the lock. So times ascend in the order of the entries, and faults see
+// requests in that order too.
 func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	e := &entry{at: at, Request: Request{
 		Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery,
@@ -105,9 +106,9 @@ func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	return e, s.faults.take(r.Method, at)
 }
 
-// read takes the body in. A client that was cut off in the middle of it leaves an error and what did come.
+// read reads the body. If the connection of the client breaks, read stores the part that arrived and returns the error.
 func (rec *recorder) read(e *entry, r *http.Request) error {
-	if r.Body == nil { // possible when the handler is called without net/http's server
+	if r.Body == nil { // possible if the handler is called without the server of net/http
 		return nil
 	}
 	body, err := io.ReadAll(r.Body)
@@ -125,7 +126,7 @@ func (rec *recorder) user(e *entry, user *User) {
 	}
 }
 
-// status is called before the status line leaves, so that whoever has the reply also finds it here.
+// status is called before the status line is sent, so that a caller with the response also finds its status here.
 func (rec *recorder) status(e *entry, status int) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
@@ -134,7 +135,7 @@ func (rec *recorder) status(e *entry, status int) {
 	}
 }
 
-// leave is called when all is done for a request.
+// leave is called when a request has been processed completely.
 func (rec *recorder) leave(e *entry, log func(Request)) {
 	if log == nil {
 		return
@@ -145,17 +146,17 @@ func (rec *recorder) leave(e *entry, log func(Request)) {
 	log(done)
 }
 
-// serve runs a fault's own handler and records the status that it answers with.
+// serve runs the handler of a fault and records the status of its response.
 func (rec *recorder) serve(e *entry, handler http.HandlerFunc, w http.ResponseWriter, r *http.Request) {
 	watched := &statusWriter{ResponseWriter: w, status: func(status int) { rec.status(e, status) }}
 	r.Body = io.NopCloser(bytes.NewReader(e.Body))
 	handler(watched, r)
 	if !watched.hijacked {
-		rec.status(e, http.StatusOK) // what net/http answers for a handler that wrote nothing
+		rec.status(e, http.StatusOK) // the status that net/http sends for a handler that wrote nothing
 	}
 }
 
-// statusWriter tells which status is sent and still offers what a handler of a fault needs to misbehave.
+// statusWriter reports the status that is sent. A handler of a fault can still flush and hijack through it.
 type statusWriter struct {
 	http.ResponseWriter
 

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// route is one method on one path of the service document, with the checks that are the same everywhere.
+// route is one endpoint of the service document: a method, a path, and the settings of the common checks.
 type route struct {
 	method  string
-	path    string   // relative to /{customer}/v1; an element "{name}" stands for any one element
-	params  []string // query parameters it takes; every other is refused
-	body    bool     // takes a JSON body; otherwise a body is refused
-	basic   bool     // takes Basic credentials only
-	denied  int      // status when authentication fails; 0 means 401
-	config  bool     // reads the configuration: for users who may view it
+	path    string   // relative to /{customer}/v1; an element "{name}" matches any one element
+	params  []string // its query parameters; the server rejects all others
+	body    bool     // accepts a JSON body; otherwise the server rejects a body
+	basic   bool     // accepts only Basic credentials
+	denied  int      // status if authentication fails; 0 means 401
+	config  bool     // reads the configuration: only for users who may view it
 	limited bool     // counts towards the purge rate
-	handle  func(*call) (reply, error)
+	handle  func(*call) (response, error)
 }
 
 // allRoutes lists every endpoint of the service, area by area.
@@ -32,14 +32,14 @@ func (s *Server) allRoutes() []route {
 	)
 }
 
-// place is a path in its elements, relative to {base_url}/{customer}/v1 for that of a request.
+// place is a path, split into its elements. The place of a request is relative to {base_url}/{customer}/v1.
 type place struct {
-	inside   bool     // under {base_url}/{customer}/v1; otherwise there are no elements
+	inside   bool     // below {base_url}/{customer}/v1; otherwise there are no elements
 	escaped  []string // as received
-	elements []string // decoded one by one: an escaped slash does not split
+	elements []string // decoded one by one, so an escaped slash does not split an element
 }
 
-// split takes an escaped path apart; one that cannot be decoded is nowhere.
+// split splits an escaped path. If the path cannot be decoded, split returns a place that is not inside.
 func split(path string) place {
 	p := place{inside: true, escaped: strings.Split(strings.TrimPrefix(path, "/"), "/")}
 	for _, e := range p.escaped {
@@ -62,7 +62,7 @@ func (s *Server) locate(u *url.URL) place {
 	return place{inside: true, escaped: at.escaped[depth:], elements: at.elements[depth:]}
 }
 
-// match compares the path and returns the elements that stand for names.
+// match compares the path, and returns the elements that the names of the route's path match.
 func (rt route) match(at place) (map[string]string, bool) {
 	pattern := strings.Split(strings.TrimPrefix(rt.path, "/"), "/")
 	if !at.inside || len(pattern) != len(at.elements) {
@@ -82,13 +82,13 @@ func (rt route) match(at place) (map[string]string, bool) {
 	return vars, true
 }
 
-// call is one request on its way through the service.
+// call is a request that the service is processing.
 type call struct {
 	s       *Server
 	r       *http.Request
 	at      place
 	vars    map[string]string // named path elements, decoded
-	query   url.Values        // known parameters only, each once and not empty
+	query   url.Values        // only known parameters, each once and not empty
 	body    []byte
 	user    *User // nil: no valid credentials
 	basic   bool  // the credentials were Basic
@@ -96,17 +96,17 @@ type call struct {
 	now     time.Time
 }
 
-// execute runs the request against the service's state, as one step.
-func (s *Server) execute(c *call) reply {
+// execute processes the request as one atomic step.
+func (s *Server) execute(c *call) response {
 	if s.unusable != nil {
-		return s.errorReply(refuse(http.StatusNotImplemented, "%v", s.unusable))
+		return s.errorResponse(refuse(http.StatusNotImplemented, "%v", s.unusable))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.now = s.cfg.Clock.Now()
 	rt, err := s.find(c)
 	if err != nil {
-		return s.errorReply(err)
+		return s.errorResponse(err)
 	}
 	if err := c.admit(rt); err != nil {
 		return s.refusalOf(rt, err)
@@ -118,7 +118,7 @@ func (s *Server) execute(c *call) reply {
 	return answer
 }
 
-// find looks the endpoint up: 404 for an unknown path, 405 for a known one with another method.
+// find looks up the endpoint. It returns 404 for an unknown path, and 405 for a known path with another method.
 func (s *Server) find(c *call) (route, error) {
 	var allowed []string
 	for _, rt := range s.nearest(c.at) {
@@ -136,8 +136,8 @@ func (s *Server) find(c *call) (route, error) {
 		with("Allow", strings.Join(slices.Compact(allowed), ", "))
 }
 
-// nearest returns the routes of a path. Where one path spells out what another has a name for, it is the only one meant:
-// "entries" is no entry of /config/networklists/{list}/{entry}.
+// nearest returns the routes of a path. If several routes match, those with the fewest named elements win: "entries" is
+// never the {entry} of /config/networklists/{list}/{entry}.
 func (s *Server) nearest(at place) []route {
 	var found []route
 	fewest := 0
@@ -154,7 +154,7 @@ func (s *Server) nearest(at place) []route {
 	return found
 }
 
-// admit makes the checks that come before an endpoint's own, in the order of the package comment.
+// admit makes the checks that all endpoints share, in the order of the package comment.
 func (c *call) admit(rt route) error {
 	if err := c.authenticate(rt); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (c *call) admit(rt route) error {
 	return c.parseQuery(rt.params)
 }
 
-// parseQuery refuses parameters that the endpoint does not have, and those given twice or without a value.
+// parseQuery rejects unknown parameters, duplicates, and parameters without a value.
 func (c *call) parseQuery(known []string) error {
 	query, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {

@@ -1,17 +1,23 @@
 // Package testserver is a strict fake of the web-delivery management service.
 //
-// It is written from the service document (service-interface) alone and knows nothing of the SDK that is tested on it:
-// what the document rules out is refused, what it leaves open follows [Dialect], and whatever arrives is recorded.
-// A server is an [http.Handler]; [Server.ListenTCP], [Server.ListenOn] and [Server.ListenMemory] give it an address.
-// Nothing in it runs by itself: tasks, transactions and sessions age by looking at its [Clock] when a request comes, and
-// security events are made up, or found among those of [Server.AddEvents], when somebody asks for them.
+// It follows the service document alone and never imports the SDK, which is tested against it. It rejects what the
+// document forbids. Where the document leaves something open, [Dialect] selects a form. It records every request. A
+// server is an [http.Handler]; [Server.ListenTCP], [Server.ListenOn] and [Server.ListenMemory] give it an address.
+// Nothing happens between requests: a request reads the [Clock] and computes how far tasks, transactions and sessions
+// are. A query generates its security events, or finds them among those of [Server.AddEvents].
 //
-// Every request passes these steps, and the first that refuses it answers: address (404), method (405),
-// authentication (401, or 403 in the purge area), right to view configuration (403), purge rate (503), content types
-// (406), query and body (400). That a list, an entry or a task does not exist (404) comes after what is wrong with the
-// names of parameters, and before what is wrong with their values and inside a body.
+// Every request passes these checks, and the first failed check decides the response:
+//  1. address (404)
+//  2. method (405)
+//  3. authentication (401, or 403 in the purge area)
+//  4. right to view configuration (403)
+//  5. purge rate (503)
+//  6. content types (406)
+//  7. names of query parameters (400)
+//  8. existence of the list, entry or task (404)
+//  9. values of query parameters, and the body (400)
 //
-// Inside a testing/synctest bubble a server is made, used and closed within the bubble, and listens in memory.
+// For a testing/synctest bubble, create, use and close the server within the bubble, and let it listen in memory.
 package testserver
 
 import (
@@ -26,45 +32,46 @@ import (
 	"time"
 )
 
-// Config says which service is faked. The zero value is a service with one customer and one user.
+// Config describes the service to fake. The zero value is a service with one customer and one user.
 type Config struct {
 	Customer        string        // customer name in the path; "" means "acme"
-	BasePath        string        // path in front of /{customer}/v1, for example "/root"; "" none
-	Users           []User        // who may log in; nil means one User{Name: "alice", Password: "correct-horse-battery"}
-	SessionLifetime time.Duration // on the clock; 0 means until ExpireSessions
+	BasePath        string        // path in front of /{customer}/v1, for example "/root"; "" means none
+	Users           []User        // nil means one User{Name: "alice", Password: "correct-horse-battery"}
+	SessionLifetime time.Duration // by the clock; 0 means until ExpireSessions
 	Clock           *Clock        // nil means NewClock(nil)
 	PurgeRate       int           // purge requests per PurgeWindow; 0 means 2, negative means unlimited
 	PurgeWindow     time.Duration // 0 means one second
-	CountRefused    bool          // purges that are refused as too fast count against the rate as well (open point 39)
-	PurgeDuration   time.Duration // how long a transaction is PENDING; 0 means two seconds, negative means not at all
+	CountRefused    bool          // purges rejected as too fast count against the rate as well (open point 39)
+	PurgeDuration   time.Duration // how long a transaction is PENDING; 0 means two seconds, negative means that it ends at once
 	IdleTimeout     time.Duration // after which an idle connection is closed; 0 means never
 	HostPatterns    []string      // host patterns of the customer's properties; nil means example.com and example.net
-	Dialect         Dialect       // wire spellings that the service document leaves open
+	Dialect         Dialect       // forms on the wire that the service document leaves open
 
-	DeployDuration time.Duration // how long the task of a changed network list takes; 0 means two seconds, negative means at once
+	DeployDuration time.Duration // how long the task of a changed list runs; 0 means two seconds, negative means that it ends at once
 
-	RecordingDelay time.Duration // how long after its time an event shows; 0 means at once
+	RecordingDelay time.Duration // how long after its time an event appears in the statistics
 
-	RequestLog func(Request) // is given every request once it was answered or cut, from its own goroutine; they are not kept then
+	// RequestLog is called with each request, after its response was sent or cut. The server then stores no requests.
+	RequestLog func(Request)
 
-	EventsPerSecond float64   // generated security events, on average; 0 means none, more than a million is too many
-	EventSeed       uint64    // which stream of them; an event depends on the seed, the rate and its time alone
-	EventsSince     time.Time // there are none before; zero means 35 days before the Clock's time in New
+	EventsPerSecond float64   // generated security events per second, on average; 0 means none; at most a million
+	EventSeed       uint64    // selects the events; an event depends only on the seed, the rate and its time
+	EventsSince     time.Time // time of the first event; zero means 35 days before the Clock's time in New
 }
 
-// User is somebody who may log in.
+// User is a user of the service.
 type User struct {
 	Name, Password string
 
-	Domains          []string // domains it may purge, written like Config.HostPatterns; nil means all
-	MayNotViewConfig bool     // configuration reads answer 403 (service-interface section 5)
+	Domains          []string // domains that the user may purge, in the form of Config.HostPatterns; nil means all
+	MayNotViewConfig bool     // the service rejects the user's configuration reads with 403 (service document, section 5)
 }
 
 // Server is the fake service. It is safe for concurrent use.
 type Server struct {
 	cfg      Config
 	dialect  Dialect
-	unusable error // what makes no sense in cfg; every request is answered with it
+	unusable error // the first problem of cfg; the server answers every request with it
 	base     place // {base_url}/{customer}/v1
 	routes   []route
 	traffic  generator
@@ -73,23 +80,23 @@ type Server struct {
 	faults  faultRules
 	network network
 
-	mu           sync.Mutex // guards what follows; a route's handler runs with it held
+	mu           sync.Mutex // guards the fields below; handlers of routes run with it held
 	sessions     map[string]session
 	logins       int
 	tasks        map[string]*task
 	taskNumber   int
-	arrivals     []time.Time // of purge requests that count against the rate, ascending
+	arrivals     []time.Time // times of the purge requests that count against the rate, ascending
 	purges       []Purge
 	transactions map[int64]*transaction
 
-	transactionNumber int64 // made so far
+	transactionNumber int64 // number created so far
 	failures          []ending
 	lists             []*networkList // in order of creation
-	uuids             uint64         // made so far
-	added             []record       // ascending in time; replaced as a whole, so that a reply under way keeps what it began with
+	uuids             uint64         // number created so far
+	added             []record       // ascending in time; never changed in place, as responses may still read it
 }
 
-// New makes a server that does not listen yet.
+// New creates a server that does not listen yet.
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := &Server{
@@ -110,7 +117,8 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Err tells what makes no sense in the Config. A server that was made of it answers 501 to everything, with these words.
+// Err returns an error if the Config is invalid. Such a server answers every request with 501 and the text of the
+// error.
 func (s *Server) Err() error { return s.unusable }
 
 // Identity returns the customer and the first user.
@@ -129,7 +137,7 @@ func (cfg Config) withDefaults() Config {
 	if cfg.HostPatterns == nil {
 		cfg.HostPatterns = []string{"www.example.com", "*.example.com", "example.com", "*.example.net", "example.net"}
 	}
-	setDefault(&cfg.PurgeRate, 2) // service-interface section 8
+	setDefault(&cfg.PurgeRate, 2) // service document, section 8
 	setDefault(&cfg.PurgeWindow, time.Second)
 	setDefault(&cfg.PurgeDuration, 2*time.Second)
 	setDefault(&cfg.DeployDuration, 2*time.Second)
@@ -138,7 +146,7 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// prefix gives a path that others are appended to one form: "" or with a slash in front and none behind.
+// prefix normalizes a path that stands in front of others: "", or with a leading and without a trailing slash.
 func prefix(path string) string {
 	if path = strings.Trim(path, "/"); path == "" {
 		return ""
@@ -153,17 +161,17 @@ func setDefault[T comparable](value *T, fallback T) {
 	}
 }
 
-// Clock returns the clock by which the server lives.
+// Clock returns the clock of the server.
 func (s *Server) Clock() *Clock { return s.cfg.Clock }
 
-// ServeHTTP records the request, lets the first fault that matches act, and else executes it.
+// ServeHTTP records the request, applies the first fault that hits it, and otherwise executes it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.network.enter(r)()
 	at := s.locate(r.URL)
 	seen, fault := s.arrive(r, at)
 	defer s.log.leave(seen, s.cfg.RequestLog)
 
-	// The body is read before a delay: only then does net/http notice that the client goes away.
+	// Read the body before a delay: only then does net/http notice that the client disconnects.
 	if fault.Cut != CutBeforeRead {
 		if err := s.log.read(seen, r); err != nil {
 			abort()
@@ -181,20 +189,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case fault.Handler != nil:
 		s.log.serve(seen, fault.Handler, w, r)
 	default:
-		answer := fault.rewrite(func() reply {
+		answer := fault.rewrite(func() response {
 			return s.execute(&call{s: s, r: r, at: at, user: user, basic: basic, body: seen.Body, arrived: seen.Time})
 		})
 		s.send(w, r, answer, fault, seen)
 	}
 }
 
-// abort closes the connection without a reply (HTTP/2: resets the stream). net/http takes this panic as the way to say
-// it, works alike on every kind of connection and keeps the bookkeeping that Close relies on.
+// abort closes the connection without a response (HTTP/2: resets the stream). net/http defines this panic for it. It
+// works alike on every kind of connection, and keeps the counts that Close relies on.
 func abort() {
 	panic(http.ErrAbortHandler)
 }
 
-// pause waits and tells whether the client is still there.
+// pause waits, and returns whether the client is still connected.
 func pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true

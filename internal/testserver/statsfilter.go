@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// filter is a filter expression (service-interface section 4.2): terms joined by OR or by AND, never by both. Without
-// terms it lets everything pass.
+// filter is a filter expression (service document, section 4.2): terms that are all joined by OR or all joined by AND.
+// A filter without terms matches every record.
 type filter struct {
 	or    bool
 	terms []term
@@ -31,7 +31,7 @@ func (f filter) matches(e *record) bool {
 
 func (t term) matches(e *record) bool { return t.of(e).is(t.value) != t.not }
 
-// parseFilter reads an expression whose dimensions lookup knows. "" is one without terms.
+// parseFilter reads an expression; lookup finds its dimensions. "" is an expression without terms.
 func parseFilter(expression string, lookup func(name string) (column, error)) (filter, error) {
 	if expression == "" {
 		return filter{}, nil
@@ -51,8 +51,8 @@ func parseFilter(expression string, lookup func(name string) (column, error)) (f
 	return f, nil
 }
 
-// splitFilter cuts an expression at its separators, and resolves the escapes. A backslash escapes a comma or a semicolon
-// and stands for itself before anything else (open point 17).
+// splitFilter splits an expression at its separators and resolves the escapes. A backslash escapes a comma or a
+// semicolon. Before any other character, it stands for itself (open point 17).
 func splitFilter(expression string) (texts []string, separators string) {
 	var current, found []byte
 	for i := 0; i < len(expression); i++ {
@@ -73,7 +73,7 @@ func splitFilter(expression string) (texts []string, separators string) {
 
 func isSeparator(c byte) bool { return c == ',' || c == ';' }
 
-// parseTerm takes the first operator: a value may hold others.
+// parseTerm splits at the first operator, because a value may contain others.
 func parseTerm(text string, lookup func(name string) (column, error)) (term, error) {
 	at := slices.DeleteFunc([]int{strings.Index(text, "=="), strings.Index(text, "!=")}, func(i int) bool { return i < 0 })
 	if len(at) == 0 {
@@ -87,8 +87,8 @@ func parseTerm(text string, lookup func(name string) (column, error)) (term, err
 	return term{of: c.of, not: text[first] == '!', value: text[first+2:]}, nil
 }
 
-// withCustomer is the echo of a filter expression: the filter on the customer is appended, joined with the AND operator
-// (section 2.4), whatever joins the others (open point 18).
+// withCustomer returns the echo of a filter expression: the service appends a filter on the customer with AND (section
+// 2.4). It does so even if OR joins the other filters (open point 18).
 func withCustomer(expression, customer string) string {
 	own := "customer==" + strings.NewReplacer(",", `\,`, ";", `\;`).Replace(customer)
 	if expression == "" {

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// statsQuery is a data query of statistics that nothing is wrong with (service-interface section 4.2).
+// statsQuery is a valid data query of statistics (service document, section 4.2).
 type statsQuery struct {
 	family  *family
 	echo    queryEcho
 	history history
 
-	start, end time.Time // what of the span asked for exists
+	start, end time.Time // the part of the requested range that exists
 	columns    []column  // the dimensions, then the metrics
 	filter     filter
 	order      []sortKey
@@ -35,7 +35,7 @@ type queryEcho struct {
 	Filters    string   `json:"filters"`
 }
 
-// column is one of a result; of is nil for a metric.
+// column is a column of a result; of is nil for a metric.
 type column struct {
 	name string
 	of   func(*record) value
@@ -46,7 +46,7 @@ type sortKey struct {
 	descending bool
 }
 
-// params are the parameters that the family's data method takes.
+// params returns the parameters of the family's data method.
 func (f *family) params(d Dialect) []string {
 	names := []string{"dimensions", d.StartTimeParam, "endtime", "filters"}
 	if !f.raw() {
@@ -106,7 +106,7 @@ func (c *call) requireParams(f *family) error {
 	return nil
 }
 
-// needs tells which of its parameters a family cannot do without.
+// needs returns whether a parameter is required.
 func (f *family) needs(param string) bool {
 	switch param {
 	case "filters", "sortby", "limit":
@@ -118,7 +118,7 @@ func (f *family) needs(param string) bool {
 	}
 }
 
-// granularity is nil when it is not given.
+// granularity returns nil if the query has none.
 func (c *call) granularity() (*granularity, error) {
 	if !c.query.Has("granularity") {
 		return nil, nil
@@ -131,8 +131,8 @@ func (c *call) granularity() (*granularity, error) {
 	return nil, refuse(http.StatusBadRequest, "granularity must be day, hour or 5minute")
 }
 
-// column finds a dimension of the family. That of the time is the start of the bucket in aggregated data, so that it
-// takes a granularity.
+// column finds a dimension of the family. In aggregated data, the time dimension is the start of the bucket, so it
+// requires a granularity.
 func (f *family) column(name string, g *granularity) (column, error) {
 	if !slices.Contains(f.dimensions, name) {
 		return column{}, refuse(http.StatusBadRequest, "unknown dimension %q", name)
@@ -143,14 +143,14 @@ func (f *family) column(name string, g *granularity) (column, error) {
 		return c, nil
 	}
 	if g == nil {
-		return column{}, refuse(http.StatusBadRequest, "dimension %q takes a granularity", name)
+		return column{}, refuse(http.StatusBadRequest, "dimension %q requires a granularity", name)
 	}
 	c.of = g.bucket
 	return c, nil
 }
 
-// readSpan reads the times and leaves out what is not kept any longer: the rest gives no rows, and is no error.
-// Aggregated data without a granularity is kept like daily data.
+// readSpan reads the times, and leaves out the part that is no longer stored: that part gives no rows, and no error.
+// Aggregated data without a granularity are stored as long as daily data.
 func (q *statsQuery) readSpan(g *granularity) error {
 	var startErr, endErr error
 	q.start, startErr = parseStatsTime(q.dialect.StartTimeParam, q.echo.StartTime)
@@ -170,8 +170,8 @@ func (q *statsQuery) readSpan(g *granularity) error {
 	return nil
 }
 
-// readColumns puts event_timestamp_ms in front of the columns of raw events unless it is asked for, where it stays where
-// it was asked for (section 2.4).
+// readColumns reads the columns. For raw events it puts event_timestamp_ms first, unless the query names it (section
+// 2.4).
 func (q *statsQuery) readColumns(metrics string, lookup func(string) (column, error)) error {
 	names := q.echo.Dimensions
 	if q.family.raw() && !slices.Contains(names, timeDimension) {
@@ -200,7 +200,7 @@ func (q *statsQuery) readColumns(metrics string, lookup func(string) (column, er
 	return nil
 }
 
-// groups tells whether the names are a valid grouping set, in any order.
+// groups returns whether the names are a valid grouping set, in any order.
 func (f *family) groups(names []string) bool {
 	names = slices.Sorted(slices.Values(names))
 	return slices.ContainsFunc(f.groupings, func(set []string) bool {
@@ -221,14 +221,15 @@ func (q *statsQuery) readOrder(sortby string) ([]sortKey, error) {
 		name, descending := strings.CutPrefix(part, "-")
 		i := q.columnIndex(name)
 		if i < 0 {
-			return nil, refuse(http.StatusBadRequest, "cannot sort by %q: it is not asked for", name)
+			return nil, refuse(http.StatusBadRequest, "cannot sort by %q: it is not a column of the result", name)
 		}
 		keys = append(keys, sortKey{i, descending})
 	}
 	return keys, nil
 }
 
-// readLimit takes any number of digits, as there is no upper bound (section 8); a limit of 0 leaves total_results alone.
+// readLimit accepts any number of digits, because there is no upper bound (section 8). With a limit of 0, only
+// total_results remains.
 func (q *statsQuery) readLimit(limit string) (int, error) {
 	switch {
 	case !q.family.limited:

@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// memberOrders are the orders in which the members of a result come (open point 30), by Dialect.MemberOrder.
+// memberOrders are the orders of the members of a result (open point 30), by Dialect.MemberOrder.
 var memberOrders = map[string][]string{
 	"documented":  {"query", "columns", "rows", "total_results"},
 	"rows-first":  {"rows", "columns", "total_results", "query"},
 	"total-first": {"total_results", "query", "columns", "rows"},
 }
 
-// write writes the result (service-interface section 2.4) as the rows are found: it can be longer than memory.
+// write writes the result (service document, section 2.4) while it finds the rows: the result may not fit into memory.
 func (q *statsQuery) write(ctx context.Context, w io.Writer) error {
 	out := bufio.NewWriterSize(w, 32<<10)
 	total := -1
@@ -72,7 +72,8 @@ func (q *statsQuery) writeRows(ctx context.Context, out *bufio.Writer) (total in
 	return total, cmp.Or(err, out.WriteByte(']'))
 }
 
-// results hands over the rows up to the limit, each valid until the next, and returns how many there are without it.
+// results passes the rows up to the limit to row, and returns the number of rows without the limit. A row is valid
+// until the next one.
 func (q *statsQuery) results(ctx context.Context, row func([]byte) error) (total int, err error) {
 	if q.family.raw() {
 		total, err = q.rawRows(ctx, row)
@@ -82,8 +83,7 @@ func (q *statsQuery) results(ctx context.Context, row func([]byte) error) (total
 	return total, cmp.Or(err, ctx.Err())
 }
 
-// matching goes through the events that the query is about, until the context ends. What is yielded is valid until the
-// next.
+// matching returns the events that the query matches, until the context ends. An event is valid until the next one.
 func (q *statsQuery) matching(ctx context.Context) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		looked := 0
@@ -98,7 +98,8 @@ func (q *statsQuery) matching(ctx context.Context) iter.Seq[*record] {
 	}
 }
 
-// rawRows shows each event as it comes if it comes in the order asked for, which by default is that of time.
+// rawRows passes on each event at once if the query asks for the order of time, which is the default. Otherwise it
+// sorts them first.
 func (q *statsQuery) rawRows(ctx context.Context, row func([]byte) error) (total int, err error) {
 	var buf []byte
 	show := func(e *record) error {
@@ -158,7 +159,8 @@ func (k sortKey) direct(c int) int {
 // group is one row of aggregated data: a value for each column, hits last.
 type group []value
 
-// groupRows counts the events of each group, and shows the groups in the order asked for. A top-K is cut before that.
+// groupRows counts the events of each group, and passes on the groups in the requested order. It cuts a top-K before it
+// sorts.
 func (q *statsQuery) groupRows(ctx context.Context, row func([]byte) error) (total int, err error) {
 	groups := q.countGroups(ctx)
 	slices.SortFunc(groups, func(a, b group) int { return slices.CompareFunc(a, b, value.compare) })
@@ -233,8 +235,8 @@ func (g group) appendJSON(b []byte) []byte {
 	return append(b, ']')
 }
 
-// ranking keeps the first of the items added, in an order and up to a limit, without keeping all of them. Items that are
-// alike stay in the order in which they came.
+// ranking keeps the first items in an order, up to a limit, without storing all items. Equal items stay in the order of
+// their addition.
 type ranking[T any] struct {
 	limit   int
 	compare func(a, b T) int

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// parseStatsTime reads yyyy-MM-ddTHH:mm:ss in UTC, without any zone designator. 24:00:00 is 00:00:00 of the next day
-// (service-interface section 4.2, open point 11). Printing what was read and comparing rules out the liberties that
-// time.Parse takes.
+// parseStatsTime reads yyyy-MM-ddTHH:mm:ss in UTC, without a zone designator. 24:00:00 is 00:00:00 of the next day
+// (service document, section 4.2, open point 11). It formats the result again and compares it with the text, because
+// time.Parse accepts more than the layout.
 func parseStatsTime(name, value string) (time.Time, error) {
 	const layout = "2006-01-02T15:04:05"
 	var more time.Duration
@@ -23,8 +23,8 @@ func parseStatsTime(name, value string) (time.Time, error) {
 	return t.Add(more), nil
 }
 
-// granularity is what trends are aggregated by, and how long that is kept (section 8). A bucket is kept whole until all
-// of it is too old; from then on its events are in no row.
+// granularity is the bucket size of trends, with the time for which its data are stored (section 8). A bucket is stored
+// as long as a part of it is recent enough. Then its events are in no row.
 type granularity struct {
 	name string
 	size time.Duration
@@ -39,18 +39,18 @@ var granularities = []granularity{
 
 func always(time.Time) time.Time { return time.Time{} }
 
-// since is the start of the earliest bucket that exists.
+// since returns the start of the earliest bucket that exists.
 func (g granularity) since(now time.Time) time.Time {
 	return g.kept(now.UTC()).Truncate(g.size)
 }
 
-// bucket is the start of the bucket that an event falls into.
+// bucket returns the start of the bucket of an event.
 func (g granularity) bucket(e *record) value {
 	return timeValue(e.Time.Truncate(g.size).UnixMilli())
 }
 
-// rawSince is the time of the earliest raw events: the previous three days plus the elapsed part of the current day
-// (section 6).
+// rawSince returns the time from which raw events are stored: the previous three days plus the elapsed part of the
+// current day (section 6).
 func rawSince(now time.Time) time.Time {
 	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 }

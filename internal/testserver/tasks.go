@@ -9,30 +9,30 @@ import (
 	"time"
 )
 
-// Ref names the user or the target of a task (service-interface section 2.1).
+// Ref names the user or the target of a task (service document, section 2.1).
 type Ref struct {
 	ID  string `json:"id,omitempty"`
 	URI string `json:"uri,omitempty"`
 }
 
-// TaskError is how a task ends badly: the members of error_info.
+// TaskError is the failure that a task ends with: the members of error_info.
 type TaskError struct {
 	Message, Type string
 	Details       []string
 
-	Incomplete bool // the member complete stays false although the task ended
+	Incomplete bool // the member complete stays false although the task has ended
 }
 
-// TaskSpec describes a task that starts now.
+// TaskSpec describes a task that begins now.
 type TaskSpec struct {
-	ID         string        // "" means one that is not taken; an existing one is replaced
+	ID         string        // "" creates a new id; the id of an existing task replaces that task
 	Operation  string        // operation
 	Status     string        // status at all times; "" means IN_PROGRESS, then COMPLETE or FAILED
-	Duration   time.Duration // until it ends; 0 means it has ended already, negative means never
-	Error      *TaskError    // how it ends; nil means well
-	User       Ref           // zero means without that member
-	Target     Ref           // zero means without that member
-	ForeignURI string        // in place of the task's own uri
+	Duration   time.Duration // time until the end, by the clock; 0 means already ended, negative means never
+	Error      *TaskError    // the failure that the task ends with; nil means that it succeeds
+	User       Ref           // the zero value omits the member
+	Target     Ref           // the zero value omits the member
+	ForeignURI string        // replaces the task's own address in uri; "" keeps it
 }
 
 // AddTask adds a task and returns its id.
@@ -42,7 +42,7 @@ func (s *Server) AddTask(spec TaskSpec) (id string) {
 	return s.newTask(spec).ID
 }
 
-// newTask starts a task; s.mu is held. Endpoints whose change takes time answer with it.
+// newTask starts a task. Endpoints whose changes take time return it. The caller holds s.mu.
 func (s *Server) newTask(spec TaskSpec) *task {
 	for spec.ID == "" {
 		s.taskNumber++
@@ -55,7 +55,7 @@ func (s *Server) newTask(spec TaskSpec) *task {
 	return t
 }
 
-// task is a task as it was started; how far it is follows from the clock alone.
+// task is a task as it began. Only the clock decides how far it is.
 type task struct {
 	TaskSpec
 
@@ -80,7 +80,7 @@ func (t *task) progress(now time.Time) int {
 	}
 }
 
-// updated is when the progress last changed.
+// updated returns when the progress last changed.
 func (t *task) updated(now time.Time) time.Time {
 	if t.ended(now) {
 		return t.end()
@@ -101,7 +101,7 @@ func (t *task) status(now time.Time) string {
 	}
 }
 
-// percent is rounded down, and below 100 for what has not ended.
+// percent is rounded down, and at most 99 because the operation has not ended.
 func percent(part, whole time.Duration) int {
 	return min(99, int(part/max(1, whole/100)))
 }
@@ -131,7 +131,7 @@ type detail struct {
 	Message string `json:"message"`
 }
 
-// taskJSON is the task as it stands now, with every field of service-interface section 2.1 that applies.
+// taskJSON returns the current state of the task, with every field of section 2.1 of the service document that applies.
 func (c *call) taskJSON(t *task) taskJSON {
 	stamp := c.s.dialect.stamp
 	out := taskJSON{
@@ -165,37 +165,37 @@ func (s *Server) taskRoutes() []route {
 	}
 }
 
-// getTask is GET /tasks/{task_id} (service-interface section 4.1).
-func getTask(c *call) (reply, error) {
+// getTask is GET /tasks/{task_id} (service document, section 4.1).
+func getTask(c *call) (response, error) {
 	t := c.s.tasks[c.vars["task_id"]]
 	if t == nil {
-		return reply{}, refuse(http.StatusNotFound, "task %q does not exist", c.vars["task_id"])
+		return response{}, refuse(http.StatusNotFound, "task %q does not exist", c.vars["task_id"])
 	}
-	return jsonReply(http.StatusOK, c.taskJSON(t)), nil
+	return jsonResponse(http.StatusOK, c.taskJSON(t)), nil
 }
 
-// listTasks is GET /tasks (service-interface section 4.1). The order and the defaults of page and count are open; the
-// latter are those of network lists (section 8).
-func listTasks(c *call) (reply, error) {
+// listTasks is GET /tasks (service document, section 4.1). The document leaves the order and the defaults of page and
+// count open. The defaults here are those of network lists (section 8).
+func listTasks(c *call) (response, error) {
 	found, err := c.findTasks()
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	p, err := paginate(c, found, 10)
 	if err != nil {
-		return reply{}, err
+		return response{}, err
 	}
 	switch c.s.dialect.TaskPage {
 	case "array":
-		return jsonReply(http.StatusOK, p.Items), nil
+		return jsonResponse(http.StatusOK, p.Items), nil
 	case "tasks":
-		return jsonReply(http.StatusOK, map[string]any{"tasks": p.Items}), nil
+		return jsonResponse(http.StatusOK, map[string]any{"tasks": p.Items}), nil
 	default:
-		return jsonReply(http.StatusOK, p), nil
+		return jsonResponse(http.StatusOK, p), nil
 	}
 }
 
-// findTasks returns the tasks that the filters leave, the one updated last first.
+// findTasks returns the tasks that match the filters, the last updated one first.
 func (c *call) findTasks() ([]taskJSON, error) {
 	since, err := parseSince(c.query.Get("since"))
 	if err != nil {
@@ -222,8 +222,8 @@ func (c *call) wanted(param, value string) bool {
 	return !c.query.Has(param) || c.query.Get(param) == value
 }
 
-// parseSince reads yyyy-MM-dd'T'HH:mm:ss.SSSZ, its zone being +0000 or Z, or a date alone. Printing what was read and
-// comparing rules out the liberties that time.Parse takes.
+// parseSince reads yyyy-MM-dd'T'HH:mm:ss.SSSZ, with the zone +0000 or Z, or a date alone. It formats the result again
+// and compares it with the text, because time.Parse accepts more than the layout.
 func parseSince(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -1,8 +1,8 @@
 package testserver
 
-// What generated traffic looks like. Shares are in 256ths.
+// The contents of generated traffic. Shares are in 256ths.
 
-// lot is a set of things, each of which is drawn as often as its share says.
+// lot is a set of items to draw from, each with the frequency of its share.
 type lot[T any] struct {
 	items []T
 	drawn [256]uint8 // index into items by byte
@@ -34,8 +34,8 @@ type site struct{ domain, property string }
 
 type rule struct{ id, severity string }
 
-// asn is a network with a number that is set aside for documentation (one for private use), and the part of
-// their addresses that it has.
+// asn is a network with a number reserved for documentation (one is for private use). part is its part of the addresses
+// reserved for documentation.
 type asn struct {
 	country string
 	asn     int64
@@ -68,7 +68,7 @@ var (
 		{asn{"NG", 4200000017, 10}, 6}, // a 32-bit number
 		{asn{"JP", 65536, 11}, 6},
 		{asn{"IS", 65537, 12}, 2},
-		{asn{"", 0, 13}, 2}, // nobody knows where that is
+		{asn{"", 0, 13}, 2}, // unknown location
 	}...)
 
 	browsers = newLot([]share[string]{
@@ -113,8 +113,8 @@ var (
 	shapingActions = newLot([]share[string]{{"BLOCK", 232}, {"WARN", 24}}...)
 )
 
-// vocabularies are the words of generated events by Dialect.Vocabulary, for each of those above. Portals of services with
-// this interface have the words of "portal"; they have one type for all of traffic shaping.
+// vocabularies maps each word above to the word of a Dialect.Vocabulary. Portals of services with this interface use
+// the words of "portal", with one type for all of traffic shaping.
 var vocabularies = map[string]map[string]string{
 	"portal": {
 		TypeWAF: "WAF", TypeCustom: "Custom",

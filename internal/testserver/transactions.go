@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// firstTransaction is above 2^53, and ids are odd: a client that keeps them in a float64 loses digits of every one.
+// firstTransaction is above 2^53, and all ids are odd. A client that stores an id in a float64 changes each of them.
 const firstTransaction int64 = 1<<53 + 1
 
-// transaction is a purge in progress; how far it is follows from the clock alone.
+// transaction is a purge in progress. Only the clock decides how far it is.
 type transaction struct {
 	begin time.Time
 	ending
 }
 
-// ending is how a transaction ends.
+// ending is the final state of a transaction.
 type ending struct {
 	status, description string
 	code                int
@@ -61,18 +61,18 @@ type transactionResponseJSON struct {
 	Description string `json:"transaction_status_description"`
 }
 
-// getTransaction is GET /transactions/{transaction_id} (service-interface sections 2.3 and 4.4).
-func getTransaction(c *call) (reply, error) {
+// getTransaction is GET /transactions/{transaction_id} (service document, sections 2.3 and 4.4).
+func getTransaction(c *call) (response, error) {
 	text := c.vars["transaction_id"]
 	if !isNumber(text) {
-		return reply{}, refuse(http.StatusBadRequest, "transaction id %q is not a number", text)
+		return response{}, refuse(http.StatusBadRequest, "transaction id %q is not a number", text)
 	}
 	id, err := strconv.ParseInt(text, 10, 64)
 	t := c.s.transactions[id]
 	if err != nil || t == nil {
-		return reply{}, refuse(http.StatusNotFound, "transaction %s does not exist", text)
+		return response{}, refuse(http.StatusNotFound, "transaction %s does not exist", text)
 	}
-	return jsonReply(http.StatusOK, t.describe(id, c.now, c.s.cfg.PurgeDuration)), nil
+	return jsonResponse(http.StatusOK, t.describe(id, c.now, c.s.cfg.PurgeDuration)), nil
 }
 
 func (t *transaction) describe(id int64, now time.Time, duration time.Duration) transactionJSON {

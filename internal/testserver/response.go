@@ -11,33 +11,33 @@ import (
 	"strconv"
 )
 
-// reply is an answer, held back until faults had their say.
-type reply struct {
+// response is the response to a request, kept in memory so that a fault can change it.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 
-	// stream, if not nil, writes the body piece by piece in place of body. It runs without the server's lock, ends when
-	// the context does, and may run more than once, always with the same result.
+	// stream, if not nil, writes the body in pieces and replaces the field body. It runs without the server's lock and
+	// ends with its context. It may run more than once, always with the same result.
 	stream func(context.Context, io.Writer) error
 }
 
-func jsonReply(status int, value any) reply {
+func jsonResponse(status int, value any) response {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false) // addresses in replies keep their "&"
+	enc.SetEscapeHTML(false) // addresses keep their "&"
 	if err := enc.Encode(value); err != nil {
-		return textReply(http.StatusInternalServerError, "text/plain", fmt.Sprintf("testserver: %v", err))
+		return textResponse(http.StatusInternalServerError, "text/plain", fmt.Sprintf("testserver: %v", err))
 	}
-	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body.Bytes()}
+	return response{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body.Bytes()}
 }
 
-func textReply(status int, contentType, text string) reply {
-	return reply{status: status, header: http.Header{"Content-Type": {contentType}}, body: []byte(text)}
+func textResponse(status int, contentType, text string) response {
+	return response{status: status, header: http.Header{"Content-Type": {contentType}}, body: []byte(text)}
 }
 
-// send writes the reply, as far and as fast as the fault lets it.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, answer reply, fault Fault, seen *entry) {
+// send writes the response, as far and as fast as the fault allows.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, answer response, fault Fault, seen *entry) {
 	if fault.Cut == CutAfterExecute {
 		abort()
 	}
@@ -56,8 +56,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, answer reply, faul
 	}
 }
 
-// announced is the Content-Length, if the reply has one: a stream has none, unless the fault wants one to fall short of.
-func (answer reply) announced(r *http.Request, fault Fault) (length int, ok bool) {
+// announced returns the Content-Length, if the response has one. A stream has none, except for a CutBody, which must
+// fall short of it.
+func (answer response) announced(r *http.Request, fault Fault) (length int, ok bool) {
 	length = len(answer.body)
 	switch {
 	case fault.Cut == CutChunked:
@@ -71,12 +72,13 @@ func (answer reply) announced(r *http.Request, fault Fault) (length int, ok bool
 		}
 		length = int(counted)
 	}
-	// A cut must show in an empty body as well, so at least one byte more is announced than goes out.
+	// A client must notice a cut of an empty body too, so the length is at least one byte more than is sent.
 	return max(length, answer.breach(fault)+1), true
 }
 
-// breach is after how many bytes of the body a fault cuts or stalls. Nobody notices a stall behind an announced length.
-func (answer reply) breach(fault Fault) int {
+// breach returns after how many bytes of the body a fault cuts or stalls. A stall must come before the last byte: a
+// client does not notice one after the announced length.
+func (answer response) breach(fault Fault) int {
 	switch {
 	case answer.stream != nil:
 		return cmp.Or(fault.CutAfter, streamBreach)
@@ -89,18 +91,18 @@ func (answer reply) breach(fault Fault) int {
 	}
 }
 
-// streamBreach is where a stream is cut or stalls when the fault does not say; the middle of it is not known.
+// streamBreach is where a stream is cut or stalls by default, because its middle is not known.
 const streamBreach = 500
 
-// write puts the body out. It does not return if the fault cuts it or the client goes away in the middle of a stream.
-func (answer reply) write(out *outlet) {
+// write sends the body. It does not return if the fault cuts the body, or if the client disconnects within a stream.
+func (answer response) write(out *outlet) {
 	if answer.stream == nil {
-		_, _ = out.Write(answer.body) // an error here means that nobody listens any more
+		_, _ = out.Write(answer.body) // an error means that the client has disconnected
 	} else if answer.stream(out.ctx, out) != nil {
 		abort()
 	}
 	if out.breaks {
-		out.breach() // the body was shorter
+		out.breach() // the body was shorter than CutAfter
 	}
 }
 
