@@ -12,9 +12,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Which service, and what may be changed there; docs/conformance.md explains them.
+// The service to check, and what the suite may change there. docs/conformance.md explains the flags.
 var (
-	baseURL       = flag.String("base-url", "", "service to look at, without the customer; none means the fake")
+	baseURL       = flag.String("base-url", "", "base URL of the service, without the customer; empty means the fake")
 	customer      = flag.String("customer", "", "customer name")
 	tasksPrefix   = flag.String("tasks-prefix", "", "path in front of /tasks")
 	writeList     = flag.String("write-list", "", "id of an empty list of type IP whose entries may be added and removed")
@@ -25,7 +25,8 @@ var (
 	report        = flag.String("report", "", "file to write the report to, as Markdown")
 )
 
-// The rules hold on the fake, and each of them that can be tried is; or they are tried on the service of -base-url.
+// Without flags, all rules hold on the fake, and each rule that can be tried is tried. With -base-url, the test checks
+// that service.
 func TestService(t *testing.T) {
 	t.Parallel()
 	var target conformance.Target
@@ -54,7 +55,7 @@ func TestService(t *testing.T) {
 		}
 		of := rules[:count]
 		rules = rules[count:]
-		t.Run(section, func(t *testing.T) { // one after the other, as they change the same service
+		t.Run(section, func(t *testing.T) { // not parallel, because they change the same service
 			for _, rule := range of {
 				t.Run(rule.Text, func(t *testing.T) {
 					result := service.Try(t.Context(), rule)
@@ -77,7 +78,7 @@ func TestService(t *testing.T) {
 	assert.True(t, tried > 0 || len(results) == 0, "no rule could be tried")
 }
 
-// tell passes or fails the test of one rule. The fake leaves no excuse for one that was not tried.
+// tell passes or fails the test of one rule. On the fake, a rule that could be tried must be tried.
 func tell(t *testing.T, r conformance.Result) {
 	t.Helper()
 	switch {

@@ -19,13 +19,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// deviation makes a service differ from the document in one thing, which shows in certain requests only.
+// deviation makes a service differ from the document in one point, which only certain requests show.
 type deviation struct {
 	meant func(*http.Request) bool
 	wrap  func(http.Handler) http.Handler
 }
 
-// A suite that cannot fail proves nothing: whatever a service does differently, the rules about it say so, and no other.
+// A suite that cannot fail proves nothing. For each deviation of a service, exactly the rules about it must differ.
 func TestDeviationsAreFound(t *testing.T) {
 	t.Parallel()
 	const purged = "www.example.com/conformance"
@@ -111,7 +111,7 @@ func TestDeviationsAreFound(t *testing.T) {
 
 		"a task that does not exist is gone": {
 			deviate: status("GET", "/tasks/conformance-absent", 404, 410),
-			differ:  []string{"4.1 a task that does not exist is answered with 404"},
+			differ:  []string{"4.1 GET of a task that does not exist returns 404"},
 		},
 		"progress is a string": {
 			deviate: answer("GET", "/tasks", func(b object) {
@@ -135,18 +135,18 @@ func TestDeviationsAreFound(t *testing.T) {
 			}),
 			differ: []string{"2.3 members of a purge response have their types"},
 		},
-		"a purge is answered with 202": {
+		"a purge returns 202": {
 			deviate: status("POST", "/cache/purge", 201, 202),
 			differ: []string{
 				"2.3 members of a purge response have their types",
-				"4.4 a purge is answered with 201, or with 303 and code 201",
+				"4.4 a purge returns 201, or with 303 and code 201",
 			},
 		},
-		"a purge is answered with 303 and code 201": {
+		"a purge returns 303 and code 201": {
 			deviate: status("POST", "/cache/purge", 201, 303),
 		},
-		"a purge is answered with 303 and code 303": {
-			deviate: reply("POST", "/cache/purge", func(answer *httptest.ResponseRecorder) {
+		"a purge returns 303 and code 303": {
+			deviate: response("POST", "/cache/purge", func(answer *httptest.ResponseRecorder) {
 				if answer.Code == 201 {
 					answer.Code = 303
 					answer.Body = bytes.NewBuffer(bytes.ReplaceAll(answer.Body.Bytes(), []byte(`"code":201`), []byte(`"code":303`)))
@@ -154,16 +154,16 @@ func TestDeviationsAreFound(t *testing.T) {
 			}),
 			differ: []string{
 				"2.3 members of a purge response have their types",
-				"4.4 a purge is answered with 201, or with 303 and code 201",
+				"4.4 a purge returns 201, or with 303 and code 201",
 			},
 		},
 		"GET of purge is not found": {
 			deviate: status("GET", "/cache/purge", 405, 404),
-			differ:  []string{"4.4 a method other than POST is answered with 405 by purge"},
+			differ:  []string{"4.4 purge rejects a method other than POST with 405"},
 		},
 		"the Content-Type of a purge does not matter": {
 			deviate: question("POST", "/cache/purge", func(r *http.Request) { r.Header.Set("Content-Type", "application/json") }),
-			differ:  []string{"4.4 a Content-Type other than JSON is answered with 406 by purge"},
+			differ:  []string{"4.4 purge rejects a Content-Type other than JSON with 406"},
 		},
 		"code is absent from a refused purge": {
 			deviate: answer("POST", "/cache/purge", func(b object) {
@@ -171,25 +171,25 @@ func TestDeviationsAreFound(t *testing.T) {
 					delete(b, "code")
 				}
 			}),
-			differ: []string{"7 the body of a refused purge has code, the HTTP status, and description"},
+			differ: []string{"7 the body of a rejected purge has code, the HTTP status, and description"},
 		},
 		"purge does not answer 403 to an invalid authtoken": {
 			deviate: question("POST", "/cache/purge", func(r *http.Request) {
 				if r.Header.Get("Cookie") == "authtoken=conformance-absent" {
-					r.URL.Path = "/acme/v1/tasks" // which answers 405 to this one
+					r.URL.Path = "/acme/v1/tasks" // where GET returns 405
 				}
 			}),
-			differ: []string{"7 an invalid authtoken is answered with 403 by purge"},
+			differ: []string{"7 purge rejects an invalid authtoken with 403"},
 		},
-		"EXACT_LITERAL with a modifier is taken": {
+		"EXACT_LITERAL with a modifier is accepted": {
 			deviate: question("POST", "/cache/purge", content(
 				`"cache_key_modifier_regex":"conformance","match_mode":"EXACT_LITERAL"`, `"match_mode":"EXACT_LITERAL"`)),
-			differ: []string{"4.4 cache_key_modifier_regex with EXACT_LITERAL is refused with 400"},
+			differ: []string{"4.4 cache_key_modifier_regex with EXACT_LITERAL is rejected with 400"},
 		},
-		"a pattern without protocol is refused": {
+		"a pattern without protocol is rejected": {
 			deviate: question("POST", "/cache/purge", content(
 				`"match_mode":"EXACT_LITERAL","uri_pattern":"`+purged, `"match_mode":"EXACT_LITERAL","uri_pattern":"unknown.example.org`)),
-			differ: []string{"4.4 EXACT_LITERAL without protocol is taken"},
+			differ: []string{"4.4 EXACT_LITERAL without protocol is accepted"},
 		},
 		"begin_ts is in milliseconds": {
 			deviate: answer("GET", "/transactions/.*", func(b object) {
@@ -232,7 +232,7 @@ func TestDeviationsAreFound(t *testing.T) {
 			}),
 			differ: []string{"2.4 numeric dimensions are numbers"},
 		},
-		"a time in UTC by name is taken": {
+		"a time in UTC by name is accepted": {
 			deviate: question("GET", "/stats/.*", func(r *http.Request) { r.URL.RawQuery = strings.ReplaceAll(r.URL.RawQuery, "00Z", "00") }),
 			differ:  []string{"4.2 a time with the zone designator Z is rejected"},
 		},
@@ -267,7 +267,7 @@ func TestDeviationsAreFound(t *testing.T) {
 			differ: []string{"8 a WAF top-K by severity has at most 20 rows"},
 		},
 		"HEAD has a body": {
-			deviate: reply("HEAD", "/stats/security/waf/trends", func(answer *httptest.ResponseRecorder) {
+			deviate: response("HEAD", "/stats/security/waf/trends", func(answer *httptest.ResponseRecorder) {
 				_, _ = answer.WriteString("{}")
 			}),
 			differ: []string{"4.3 HEAD of WAF trends is answered like data, without a body"},
@@ -275,17 +275,17 @@ func TestDeviationsAreFound(t *testing.T) {
 		"a family is not there": {
 			deviate: status("(GET|HEAD)", "/stats/security/request/trends.*", 200, 503),
 			differ: []string{
-				"4.3 data of request trends is answered with 200 and a result",
-				"4.3 dimensions of request trends is answered with 200",
-				"4.3 groupings of request trends is answered with 200",
-				"4.3 metrics of request trends is answered with 200",
+				"4.3 data of request trends returns 200 and a result",
+				"4.3 dimensions of request trends returns 200",
+				"4.3 groupings of request trends returns 200",
+				"4.3 metrics of request trends returns 200",
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, target := fake(testserver.Dialect{}, little)
-			var rules []conformance.Rule // a rule that sends nothing of the kind cannot notice
+			var rules []conformance.Rule // a rule that sends no such request cannot notice the deviation
 			for _, rule := range quickRules() {
 				if slices.ContainsFunc(sent[rule.Text], c.deviate.meant) {
 					rules = append(rules, rule)
@@ -297,7 +297,7 @@ func TestDeviationsAreFound(t *testing.T) {
 	}
 }
 
-// requests are what each rule sends to a service that differs in nothing.
+// requests are the requests of each rule to a service without a deviation.
 func requests(t *testing.T) map[string][]*http.Request {
 	t.Helper()
 	server, target := fake(testserver.Dialect{}, little)
@@ -324,13 +324,13 @@ func number(value any) int64 {
 	return n
 }
 
-// about tells which requests are to a path relative to the base.
+// about returns whether a request is for a path relative to the base.
 func about(method, path string) func(*http.Request) bool {
 	pattern := regexp.MustCompile("^" + method + " /acme/v1" + path + "$")
 	return func(r *http.Request) bool { return pattern.MatchString(r.Method + " " + r.URL.Path) }
 }
 
-// question changes requests before they are answered.
+// question changes requests before the service gets them.
 func question(method, path string, change func(*http.Request)) deviation {
 	meant := about(method, path)
 	return deviation{meant, func(h http.Handler) http.Handler {
@@ -343,7 +343,7 @@ func question(method, path string, change func(*http.Request)) deviation {
 	}}
 }
 
-// parameter changes one value of a query parameter; that of an absent one is "".
+// parameter changes the value of a query parameter. An absent parameter has the value "".
 func parameter(name, from, to string) func(*http.Request) {
 	return func(r *http.Request) {
 		if q := r.URL.Query(); q.Get(name) == from && (from != "" || !q.Has(name)) {
@@ -353,7 +353,7 @@ func parameter(name, from, to string) func(*http.Request) {
 	}
 }
 
-// content changes the body.
+// content changes the body of requests.
 func content(from, to string) func(*http.Request) {
 	return func(r *http.Request) {
 		var body bytes.Buffer
@@ -367,8 +367,8 @@ type readCloser struct{ *strings.Reader }
 // Close implements [io.Closer].
 func (readCloser) Close() error { return nil }
 
-// reply changes answers.
-func reply(method, path string, change func(*httptest.ResponseRecorder)) deviation {
+// response changes responses.
+func response(method, path string, change func(*httptest.ResponseRecorder)) deviation {
 	meant := about(method, path)
 	return deviation{meant, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -390,16 +390,16 @@ func reply(method, path string, change func(*httptest.ResponseRecorder)) deviati
 }
 
 func status(method, path string, from, to int) deviation {
-	return reply(method, path, func(answer *httptest.ResponseRecorder) {
+	return response(method, path, func(answer *httptest.ResponseRecorder) {
 		if answer.Code == from {
 			answer.Code = to
 		}
 	})
 }
 
-// answer changes bodies that are JSON objects.
+// answer changes the bodies of responses that are JSON objects.
 func answer(method, path string, change func(object)) deviation {
-	return reply(method, path, func(answer *httptest.ResponseRecorder) {
+	return response(method, path, func(answer *httptest.ResponseRecorder) {
 		whole := answer.Body.Bytes()
 		dec := json.NewDecoder(bytes.NewReader(whole))
 		dec.UseNumber()

@@ -13,49 +13,50 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// A service that decided otherwise where the document leaves it open keeps every rule, and what it decided is told.
+// Where the document leaves something open, a service may choose another form: no rule differs, and the report shows
+// the form.
 func TestDialectsAreTold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		dialect testserver.Dialect
-		told    map[string]string // by section and text of the rule
-		differ  []string          // what the dialect spells against the words of the document
+		report  map[string]string // by section and text of the rule
+		differ  []string          // rules that the dialect breaks
 	}{
 		"default": {
-			told: map[string]string{
+			report: map[string]string{
 				"4.1 body of GET tasks":                           "the paged envelope of section 2.6",
-				"4.2 spelling of starttime":                       "starttime is taken, startime is answered with 400",
+				"4.2 spelling of starttime":                       "starttime is accepted, startime returns 400",
 				"4.5 body of POST sessions":                       "an object with id",
 				"4.6 key of an entry in the body of POST entries": "entry",
 				"4.6 path of DELETE of an entry":                  "{list}/{entry}",
 				"2.6 method on entries_batch_deletion_uri":        "POST",
-				"8 more than two purge requests in one second":    `the third was answered with 503, Retry-After: ""`,
+				"8 more than two purge requests in one second":    `the third returned 503, Retry-After: ""`,
 				"7 status of a rejected query":                    "400",
-				"5 failed authentication at transactions":         "a bad password is answered with 403, an invalid session with 403",
-				"8 purges refused as too fast count against the rate": "after two refused ones, and none accepted in the last second, " +
-					"a purge was answered with 201",
-				"2.1 meaning of the uri of a task": "relative to the base, answered with 200; the path of GET of that task: true",
+				"5 failed authentication at transactions":         "a bad password returns 403, an invalid session returns 403",
+				"8 purges rejected as too fast count against the rate": "after two rejected ones, and none accepted in the last second, " +
+					"a purge returned 201",
+				"2.1 meaning of the uri of a task": "relative to the base, returned 200; the path of GET of that task: true",
 				"2.5 event_timestamp_ms of an aggregated row": "by hour, of 2026-11-19T11:00:00 to 2026-11-20T11:00:00, " +
 					"it is 2026-11-19T11:00:00.000 to 2026-11-20T10:00:00.000",
 				"2.5 words of event_type, event_action and event_severity": `event_type: "BLOCK_COUNTRY", "BLOCK_IP", "CUSTOM", ` +
 					`"RATE_LIMIT_COUNTRY", "RATE_LIMIT_IP", "WAF"; event_action: "BLOCK", "WARN"; ` +
 					`event_severity: "CRITICAL", "ERROR", "HIGH", "NOTICE", "WARNING"`,
-				"2.6 letter case of country codes":                                   "2 in upper case, 0 not",
-				"2.6 spelling of the timestamps of network lists":                    `"0000-00-00T00:00:00Z"`,
-				"3 transaction_status of transactions that failed":                   `those of the run, failed or not: "COMPLETE, code 200", "PENDING, code 200"`,
-				"4.2 a backslash in a value of a filter":                             "before a letter it is answered with 200, at the end with 200",
-				"4.2 an event at the very start and at the very end of a span":       "it is found at the start: true, at the end: false",
-				"4.2 sortby what is not asked for, and a dimension that comes twice": "answered with 400 and 400",
-				"4.2 start as a parameter":                                           "answered with 400",
-				"4.3 HEAD of WAF trends without parameters":                          "answered with 200",
-				"4.4 a transaction that does not exist":                              "answered with 404",
-				"4.4 a uri_pattern with a fragment":                                  "answered with 201",
-				"4.6 DELETE of an entry that does not exist":                         "answered with 404",
-				"4.6 POST to the address of an entry":                                "answered with 405, then the list has 1 entries; POST to the entries adds them",
-				"4.6 a network list that does not exist":                             "answered with 404",
-				"4.6 an entry that does not exist":                                   "answered with 404",
-				"4.6 one address in several spellings":                               `answered with 200, then the list has ["192.0.2.1"]`,
-				"2.6 form of next_uri of lists":                                      "relative to the base",
+				"2.6 letter case of country codes":                                                "2 in upper case, 0 not",
+				"2.6 spelling of the timestamps of network lists":                                 `"0000-00-00T00:00:00Z"`,
+				"3 transaction_status of transactions that failed":                                `those of the run, failed or not: "COMPLETE, code 200", "PENDING, code 200"`,
+				"4.2 a backslash in a value of a filter":                                          "before a letter it returns 200, at the end it returns 200",
+				"4.2 an event at the very start and at the very end of a span":                    "it is found at the start: true, at the end: false",
+				"4.2 sortby a column that is not in the result, and a dimension that comes twice": "returned 400 and 400",
+				"4.2 start as a parameter":                                                        "returned 400",
+				"4.3 HEAD of WAF trends without parameters":                                       "returned 200",
+				"4.4 a transaction that does not exist":                                           "returned 404",
+				"4.4 a uri_pattern with a fragment":                                               "returned 201",
+				"4.6 DELETE of an entry that does not exist":                                      "returned 404",
+				"4.6 POST to the address of an entry":                                             "returned 405, then the list has 1 entries; POST to the entries adds them",
+				"4.6 a network list that does not exist":                                          "returned 404",
+				"4.6 an entry that does not exist":                                                "returned 404",
+				"4.6 one address in several spellings":                                            `returned 200, then the list has ["192.0.2.1"]`,
+				"2.6 form of next_uri of lists":                                                   "relative to the base",
 			},
 		},
 		"other requests": {
@@ -63,20 +64,20 @@ func TestDialectsAreTold(t *testing.T) {
 				TasksPrefix: "/operations", StartTimeParam: "startime", EntryKey: "value", BatchDeletionMethod: "DELETE",
 				EntryDeletePath: "/config/networklists/{list}/entries/{entry}",
 			},
-			told: map[string]string{
-				"4.1 path prefix of the tasks":                    `"/operations" is answered with 200`,
-				"4.2 spelling of starttime":                       "startime is taken, starttime is answered with 400",
+			report: map[string]string{
+				"4.1 path prefix of the tasks":                    `"/operations" returns 200`,
+				"4.2 spelling of starttime":                       "startime is accepted, starttime returns 400",
 				"4.6 key of an entry in the body of POST entries": "value",
 				"4.6 path of DELETE of an entry":                  "{list}/entries/{entry}",
 				"2.6 method on entries_batch_deletion_uri":        "DELETE",
 			},
 		},
-		"other replies": {
+		"other responses": {
 			dialect: testserver.Dialect{
 				TaskPage: "array", SessionReply: "cookie", NextURI: "absolute", Timestamps: "+0000", Final: "DONE",
 				EntriesReply: "entries", ListDeleteReply: "task_id", MemberOrder: "rows-first", Names: "items", TopKTotal: "groups",
 			},
-			told: map[string]string{
+			report: map[string]string{
 				"4.1 body of GET tasks":                    "an array",
 				"4.5 body of POST sessions":                "a cookie",
 				"2.6 form of next_uri of entries":          "absolute",
@@ -88,12 +89,12 @@ func TestDialectsAreTold(t *testing.T) {
 				"4.3 body of dimensions of request trends": "an object {items: an array, each item an object {name: a string}}",
 			},
 		},
-		"yet other replies": {
+		"yet other responses": {
 			dialect: testserver.Dialect{
 				TaskPage: "tasks", SessionReply: "text", NextURI: "prefixed", Timestamps: "none", EntriesReply: "empty",
 				ListDeleteReply: "task_id", MemberOrder: "total-first", Names: "member", Groupings: "joined",
 			},
-			told: map[string]string{
+			report: map[string]string{
 				"4.1 body of GET tasks":                "an object with tasks",
 				"4.5 body of POST sessions":            "a text",
 				"2.6 form of next_uri of entries":      "with the path of the base in front",
@@ -104,24 +105,24 @@ func TestDialectsAreTold(t *testing.T) {
 		},
 		"a purge without 201": {
 			dialect: testserver.Dialect{PurgeReply: "303-body", SessionReply: "string"},
-			told: map[string]string{
-				"4.4 what a purge is answered with": "303, Location: true, body: true",
-				"4.5 body of POST sessions":         "a JSON string",
+			report: map[string]string{
+				"4.4 response to a purge":   "303, Location: true, body: true",
+				"4.5 body of POST sessions": "a JSON string",
 			},
 		},
 		"limits and vocabulary": {
 			dialect: testserver.Dialect{
 				TooFast: "429-retry-after", TransactionDenied: "400", Vocabulary: "portal", Timestamps: "milliseconds",
 			},
-			told: map[string]string{
-				"8 more than two purge requests in one second":    `the third was answered with 429, Retry-After: "1"`,
-				"5 failed authentication at transactions":         "a bad password is answered with 400, an invalid session with 400",
+			report: map[string]string{
+				"8 more than two purge requests in one second":    `the third returned 429, Retry-After: "1"`,
+				"5 failed authentication at transactions":         "a bad password returns 400, an invalid session returns 400",
 				"2.6 spelling of the timestamps of network lists": `"0000-00-00T00:00:00.000Z"`,
 			},
 		},
 		"errors of another shape": {
 			dialect: testserver.Dialect{Errors: "message"},
-			told: map[string]string{
+			report: map[string]string{
 				"7 body of an error that is not one of a purge": "application/json, an object with message",
 			},
 		},
@@ -131,7 +132,7 @@ func TestDialectsAreTold(t *testing.T) {
 			server, target := fake(c.dialect, little)
 			differ, all := try(t, target, server, quickRules())
 			assert.ElementsMatch(t, c.differ, differ)
-			for rule, want := range c.told {
+			for rule, want := range c.report {
 				got := all[rule]
 				assert.Equal(t, conformance.Seen, got.Verdict, "%s: %s", rule, got.Detail)
 				assert.Equal(t, want, got.Detail, rule)
@@ -140,12 +141,12 @@ func TestDialectsAreTold(t *testing.T) {
 	}
 }
 
-// Whichever of its listed spellings the fake has, no rule differs and each is tried, but for those named here.
+// With each value of each dialect field, every rule is tried, and no rule differs except those named here.
 func TestEverySpellingKeepsTheRules(t *testing.T) {
 	t.Parallel()
 	const members, answered, address = "2.3 members of a purge response have their types",
-		"4.4 a purge is answered with 201, or with 303 and code 201", "2.3 transaction_status_uri has the form transactions, id"
-	differ := map[string][]string{ // open point 7: what the SDK reads, and no document shows
+		"4.4 a purge returns 201, or with 303 and code 201", "2.3 transaction_status_uri has the form transactions, id"
+	differ := map[string][]string{ // open point 7: forms that the SDK reads, but the document does not show
 		"PurgeReply 200":          {answered},
 		"PurgeReply 303-location": {members, answered},
 	}
@@ -153,7 +154,7 @@ func TestEverySpellingKeepsTheRules(t *testing.T) {
 		"PurgeReply 303-location": {address, "2.3 form of transaction_status_uri"},
 	}
 	for _, spelling := range testserver.Spellings() {
-		values := spelling.Values[1:] // the default is that of TestDialectsAreTold
+		values := spelling.Values[1:] // TestDialectsAreTold covers the default
 		if testing.Short() {
 			values = values[:1]
 		}
@@ -176,19 +177,19 @@ func TestEverySpellingKeepsTheRules(t *testing.T) {
 	}
 }
 
-// A service may count the purges that it refuses as too fast.
+// A service may count the purges that it rejects as too fast.
 func TestCountedRefusalsAreTold(t *testing.T) {
 	t.Parallel()
 	for _, tooFast := range []string{"503", "429-retry-after"} {
 		server, target := fakeOf(testserver.Config{CountRefused: true, Dialect: testserver.Dialect{TooFast: tooFast}}, little)
 		differ, all := try(t, target, server, quickRules())
 		assert.Empty(t, differ)
-		assert.Equal(t, "after two refused ones, and none accepted in the last second, a purge was answered with "+tooFast[:3],
-			all["8 purges refused as too fast count against the rate"].Detail)
+		assert.Equal(t, "after two rejected ones, and none accepted in the last second, a purge returned "+tooFast[:3],
+			all["8 purges rejected as too fast count against the rate"].Detail)
 	}
 }
 
-// Every open point that can be seen from outside has a rule that names it, and every number that a rule names is one.
+// Every open point that can be seen from outside has a rule that names it, and every number in a rule is an open point.
 func TestOpenPointsHaveRules(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/open-points.md")

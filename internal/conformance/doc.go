@@ -1,10 +1,10 @@
-// Package conformance states the rules of the service document (docs/service-interface.md) one by one, and looks whether a
-// service keeps them.
+// Package conformance states the rules of the service document one by one, and checks
+// whether a service follows them.
 //
-// It speaks plain net/http and knows nothing of the SDK, so that both can be wrong only independently of each other. Its
-// test runs the rules against the fake of internal/testserver, or against the service of a user (docs/conformance.md).
+// It uses plain net/http and does not import the SDK, so the two cannot share a mistake. Its test runs the rules
+// against the fake of internal/testserver, or against a user's service (docs/conformance.md).
 //
-// A rule is stated by the document, and then a service that breaks it differs, or it is left open, and then what the
-// service does is told and nothing is held against it. A service is read only, but for one session that is created, unless
-// [Target] names what may be changed.
+// The document either states a rule or leaves it open. A service that breaks a stated rule differs. Of an open rule,
+// the report shows what the service does, and no behavior is wrong. The suite only reads, and creates one session. It
+// changes something only if [Target] names it.
 package conformance

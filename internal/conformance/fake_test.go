@@ -17,18 +17,18 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// noon is where the clock of every fake stands at first. It moves only when a rule waits.
+// noon is the initial time of every fake's clock, which advances only when a rule waits.
 var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
-// size is how much a fake holds.
+// size is the amount of contents of a fake.
 type size int
 
 const (
 	little     size = iota // enough for nearly all rules, in a fraction of the time
-	everything             // so that no rule need be left out
+	everything             // enough for all rules
 )
 
-// fake is a service with something of all that rules need.
+// fake returns a service with the contents that rules need.
 func fake(dialect testserver.Dialect, much size) (*testserver.Server, conformance.Target) {
 	return fakeOf(testserver.Config{Dialect: dialect}, much)
 }
@@ -64,7 +64,7 @@ func fakeOf(cfg testserver.Config, much size) (*testserver.Server, conformance.T
 	return s, target
 }
 
-// addTasks adds more than a page of tasks, among them one that runs and one that failed.
+// addTasks adds more than a page of tasks, including a running and a failed one.
 func addTasks(s *testserver.Server) {
 	for i := range 12 {
 		s.Clock().Advance(time.Second)
@@ -83,7 +83,7 @@ func addTasks(s *testserver.Server) {
 	}
 }
 
-// addEvents adds, to what is made up anyway, so many clients and a browser with a comma in its name.
+// addEvents adds events to the generated ones: of many clients, and of a browser with a comma in its name.
 func addEvents(s *testserver.Server, clients int) {
 	begin := noon.Add(-25 * time.Hour)
 	var events []testserver.Event
@@ -103,7 +103,7 @@ func addEvents(s *testserver.Server, clients int) {
 	s.AddEvents(events...)
 }
 
-// addLists adds more than a page of lists, and those that may be changed.
+// addLists adds more than a page of lists, and the lists that rules may change.
 func addLists(s *testserver.Server, target *conformance.Target) {
 	s.AddNetworkList(testserver.NetworkListSpec{Name: "offices", Description: "all of them", Entries: addresses(120)})
 	s.AddNetworkList(testserver.NetworkListSpec{Name: "countries", Type: "GEO", Entries: []string{"CH", "SE"}})
@@ -124,7 +124,7 @@ func addresses(count int) []string {
 	return values
 }
 
-// direct hands requests to a handler without a network between.
+// direct passes requests to a handler without a network.
 type direct struct{ http.Handler }
 
 // RoundTrip implements [http.RoundTripper].
@@ -141,14 +141,14 @@ func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// quickRules are all but those that send thousands of entries or URIs.
+// quickRules are all rules except those that send thousands of entries or URIs.
 func quickRules() []conformance.Rule {
 	return slices.DeleteFunc(conformance.Rules(), func(r conformance.Rule) bool {
 		return strings.Contains(r.Text, "5,000") || r.Text == "there is no limit on uri objects"
 	})
 }
 
-// try tries rules on a handler and returns those that differ, and all results, by section and text.
+// try checks rules on a handler. It returns the rules that differ, and all results by section and text.
 func try(
 	t *testing.T, target conformance.Target, handler http.Handler, rules []conformance.Rule,
 ) (differ []string, all map[string]conformance.Result) {

@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Unless something is named that may be changed, a service is read only, but for one session.
+// If the target names nothing to change, the suite only reads, and creates one session.
 func TestNothingIsChangedUnlessNamed(t *testing.T) {
 	t.Parallel()
 	server, target := fake(testserver.Dialect{}, little)
@@ -47,7 +47,7 @@ func TestNothingIsChangedUnlessNamed(t *testing.T) {
 		"as docs/conformance.md says")
 }
 
-// What may be written is left as it was found, and a list that holds something is not touched.
+// The suite leaves the WriteList as it found it, and does not change a WriteList that has entries.
 func TestWrittenListIsLeftAsItWas(t *testing.T) {
 	t.Parallel()
 	server, target := fake(testserver.Dialect{}, little)
@@ -62,7 +62,7 @@ func TestWrittenListIsLeftAsItWas(t *testing.T) {
 	assert.Zero(t, server.Count(http.MethodPost, "/config/**"))
 }
 
-// Section 8: two purge requests a second. The suite keeps to it.
+// The suite sends at most two purge requests per second (section 8).
 func TestPurgeRateIsKept(t *testing.T) {
 	t.Parallel()
 	server, target := fake(testserver.Dialect{}, little)
@@ -81,7 +81,7 @@ func TestPurgeRateIsKept(t *testing.T) {
 	}
 }
 
-// No password, session or header of authentication gets into what is told, and nothing goes to another origin.
+// No password, session or authentication header gets into the report, and no request goes to another origin.
 func TestNoSecretIsTold(t *testing.T) {
 	t.Parallel()
 	server, target := fake(testserver.Dialect{SessionReply: "token"}, little)
@@ -105,17 +105,17 @@ func TestNoSecretIsTold(t *testing.T) {
 	for _, r := range all {
 		results = append(results, r)
 	}
-	told := conformance.Report(results)
-	assert.Contains(t, told, "was answered with 302")
+	report := conformance.Report(results)
+	assert.Contains(t, report, "returned 302")
 	require.NotEmpty(t, tokens)
 	encoded := base64.StdEncoding.EncodeToString([]byte(target.User.Name + ":" + target.User.Password))
 	for _, secret := range append(tokens, target.User.Password, target.Visitor.Password, encoded) {
-		known := secret == "conformance-absent" // the suite's own, on which nothing depends
-		assert.False(t, strings.Contains(told, secret) && !known, "%q is told", secret)
+		known := secret == "conformance-absent" // a value of the suite itself, which is no secret
+		assert.False(t, strings.Contains(report, secret) && !known, "%q is in the report", secret)
 	}
 }
 
-// Credentials are sent over TLS or to this machine only, and an address that cannot be used is not shown.
+// The suite sends credentials only over TLS or to this machine. Errors do not show an invalid address.
 func TestBaseURL(t *testing.T) {
 	t.Parallel()
 	for address, usable := range map[string]bool{
@@ -135,7 +135,7 @@ func TestBaseURL(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// Rules are told apart by their names, which are those of subtests; and every section with rules has some.
+// The names of rules are unique, because subtests use them. Every section of the document that states rules has some.
 func TestRulesHaveNames(t *testing.T) {
 	t.Parallel()
 	seen, sections := map[string]bool{}, map[string]bool{}
@@ -150,7 +150,7 @@ func TestRulesHaveNames(t *testing.T) {
 	}
 }
 
-// The suite knows nothing of the SDK: it would agree with the SDK's own mistakes.
+// The suite does not import the SDK, because it would share the mistakes of the SDK.
 func TestNoSDK(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

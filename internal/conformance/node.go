@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// node is a JSON value somewhere in a reply. What is not as it should be ends the rule: it differs if the rule is about
-// the shape of the reply (probe.strict), and otherwise lacks what it builds on.
+// node is a JSON value within a response. An unexpected value ends the check. The rule differs if it is about the shape
+// of the response (probe.strict). Otherwise a precondition is missing, and the rule is skipped.
 type node struct {
 	p     *probe
-	path  string // where it is, for people
-	value any    // as json.Decoder with UseNumber has it
+	path  string // its place, for messages
+	value any    // the value that json.Decoder with UseNumber returns
 }
 
-// json is the body, which must be one JSON text.
-func (r reply) json() node {
+// json returns the body, which must be one JSON text.
+func (r response) json() node {
 	dec := json.NewDecoder(bytes.NewReader(r.body))
 	dec.UseNumber()
 	n := node{p: r.p, path: r.request}
@@ -47,7 +47,7 @@ func (n node) has(name string) bool {
 	return ok
 }
 
-// at is a member of an object. Its name is compared letter by letter.
+// at returns a member of an object. Names are case-sensitive.
 func (n node) at(name string) node {
 	object, ok := n.value.(map[string]any)
 	if !ok {
@@ -99,7 +99,7 @@ func (n node) integer() int64 {
 
 func (n node) null() bool { return n.value == nil }
 
-// time is an ISO 8601 timestamp in UTC. How a zone designator is written, if there is one, is open.
+// time returns an ISO 8601 timestamp in UTC. The document leaves the zone designator open.
 func (n node) time() time.Time {
 	parts := isoUTC.FindStringSubmatch(n.text())
 	if parts == nil {
@@ -114,7 +114,7 @@ func (n node) time() time.Time {
 
 var isoUTC = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)(?:Z|[+-]00:?00)?$`)
 
-// uuid is the text form of RFC 9562.
+// uuid returns a UUID in the text form of RFC 9562.
 func (n node) uuid() string {
 	id := n.text()
 	if !isUUID.MatchString(id) {
@@ -125,14 +125,14 @@ func (n node) uuid() string {
 
 var isUUID = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
-// address is that of a resource, which must be the one at a path relative to {base_url}/{customer}/v1.
+// address checks that the value is the address of the resource at path, which is relative to {base_url}/{customer}/v1.
 func (n node) address(path string) {
 	if got, form := n.p.relative(n.text()); got != path {
 		n.wrong("is %q (%s), not the address of %s", n.value, form, path)
 	}
 }
 
-// kind is what a value is, for people. It does not show the value: a reply may be about anything.
+// kind returns the type of a value, for messages. It does not show the value, which may be private.
 func (n node) kind() string {
 	switch v := n.value.(type) {
 	case nil:
@@ -153,8 +153,8 @@ func (n node) kind() string {
 	}
 }
 
-// members names the members of an object in the order in which they came.
-func (r reply) members() []string {
+// members returns the names of an object's members, in their order in the body.
+func (r response) members() []string {
 	var names []string
 	dec := json.NewDecoder(bytes.NewReader(r.body))
 	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
@@ -171,11 +171,11 @@ func (r reply) members() []string {
 	return names
 }
 
-// isJSON reads the body if it is JSON.
-func (r reply) isJSON(into any) bool { return json.Unmarshal(r.body, into) == nil }
+// isJSON decodes the body, and returns whether it is JSON.
+func (r response) isJSON(into any) bool { return json.Unmarshal(r.body, into) == nil }
 
-// shapeOfError is what the body of an error is.
-func (r reply) shapeOfError() string {
+// shapeOfError describes the body of an error.
+func (r response) shapeOfError() string {
 	var body any
 	switch {
 	case len(r.body) == 0:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Report is a Markdown table of the results with a summary.
+// Report returns a summary and a Markdown table of the results.
 func Report(results []Result) string {
 	count := map[Verdict]int{}
 	for _, r := range results {
@@ -25,7 +25,7 @@ func Report(results []Result) string {
 	return b.String()
 }
 
-// cell keeps what a service sent from breaking out of the table.
+// cell escapes and truncates a text of the service, so that it cannot break the table.
 func cell(text string) string {
 	const longest = 300
 	quoted := strings.Map(func(r rune) rune {

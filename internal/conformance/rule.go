@@ -9,12 +9,12 @@ import (
 
 // Rule is one sentence of the service document.
 type Rule struct {
-	Section string // of docs/service-interface.md
-	Text    string // what the document says, or what it does not say
+	Section string // section of the service document
+	Text    string // what the document states, or what it leaves open
 
-	Open   bool   // the document leaves it open: what is seen is told
-	Point  int    // its number in docs/open-points.md; 0 none
-	Unseen string // why it cannot be seen from outside; "" it can
+	Open   bool   // the document leaves it open; the report shows what was seen
+	Point  int    // number of the open point in docs/open-points.md; 0 means none
+	Unseen string // why it cannot be seen from outside; "" means that it can
 
 	check func(*probe)
 }
@@ -41,7 +41,7 @@ func unseen(section, text, why string) Rule {
 	return Rule{Section: section, Text: text, Unseen: why, check: func(p *probe) { p.skip("%s", why) }}
 }
 
-// Verdict is what became of a rule.
+// Verdict is the result of checking a rule.
 type Verdict string
 
 // Verdicts.
@@ -52,21 +52,21 @@ const (
 	NotTried Verdict = "not tried"
 )
 
-// Result is a rule and what became of it.
+// Result is a rule with its verdict.
 type Result struct {
 	Rule
 
 	Verdict Verdict
-	Detail  string // what was seen instead; what was seen; why it was not tried
+	Detail  string // for Differs and Seen: what was seen; for NotTried: the reason
 }
 
-// outcome ends the check of a rule from anywhere within it, as t.FailNow ends a test.
+// outcome is a panic value that ends the check of a rule from anywhere within it, as t.FailNow ends a test.
 type outcome struct {
 	verdict Verdict
 	detail  string
 }
 
-// Try looks whether the service keeps a rule.
+// Try checks whether the service follows a rule.
 func (s *Service) Try(ctx context.Context, rule Rule) (result Result) {
 	result = Result{Rule: rule, Verdict: Holds}
 	defer func() {
@@ -75,7 +75,7 @@ func (s *Service) Try(ctx context.Context, rule Rule) (result Result) {
 		case outcome:
 			result.Verdict, result.Detail = end.verdict, end.detail
 			if rule.Open && end.verdict == Differs {
-				result.Verdict = NotTried // nothing is held against a service where the document leaves it open
+				result.Verdict = NotTried // where the document leaves it open, no behavior is wrong
 			}
 		default:
 			panic(end)
@@ -85,29 +85,30 @@ func (s *Service) Try(ctx context.Context, rule Rule) (result Result) {
 	return result
 }
 
-// differs ends a rule that the service breaks.
+// differs ends the check of a rule that the service breaks.
 func (p *probe) differs(format string, args ...any) {
 	panic(outcome{Differs, fmt.Sprintf(format, args...)})
 }
 
-// skip ends a rule that cannot be tried.
+// skip ends the check of a rule that cannot be tried.
 func (p *probe) skip(format string, args ...any) {
 	panic(outcome{NotTried, fmt.Sprintf(format, args...)})
 }
 
-// saw ends a rule that the document leaves open.
+// saw ends the check of a rule that the document leaves open.
 func (p *probe) saw(format string, args ...any) {
 	panic(outcome{Seen, fmt.Sprintf(format, args...)})
 }
 
-// want ends a rule that the service breaks unless ok.
+// want calls differs unless ok.
 func (p *probe) want(ok bool, format string, args ...any) {
 	if !ok {
 		p.differs(format, args...)
 	}
 }
 
-// need ends a rule that lacks what it builds on unless ok. Whether it should be there is another rule.
+// need calls skip unless ok, because a precondition of the check is missing. Whether the service must meet it is
+// another rule.
 func (p *probe) need(ok bool, format string, args ...any) {
 	if !ok {
 		p.skip(format, args...)

@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// learnt is what was found out about a service where the document leaves it open, and what need not be read twice.
+// learnt holds what the run has found out about the service where the document leaves it open, and what it need not
+// read twice.
 type learnt struct {
-	sessionReply *reply         // to the creation of the one session of a run
-	withEntries  map[int]string // lists with at least so many entries
+	sessionResponse *response      // the response to the creation of the one session of a run
+	withEntries     map[int]string // ids of lists by their minimum number of entries
 
 	begun []int64 // transactions of the run
 
 	entryKey, entryDelete, clearMethod string
-	listDeleted                        *reply
+	listDeleted                        *response
 
 	startParam string
 	groupings  map[string][]string // by base path of the family
 	span       [2]string           // of the queries
 }
 
-// accessRules are those of authentication.
+// accessRules are the rules about authentication.
 func accessRules() []Rule {
 	return []Rule{
 		stated("4.5", "POST sessions with Basic credentials creates a session", func(p *probe) {
@@ -30,14 +31,14 @@ func accessRules() []Rule {
 		}),
 		open("4.5", 5, "body of POST sessions", func(p *probe) {
 			p.sessionID()
-			_, form := sessionOf(*p.sessionReply)
+			_, form := sessionOf(*p.sessionResponse)
 			p.saw("%s", form)
 		}),
 		unseen("4.5", "lifetime of a session", "the document does not give it"),
 		stated("5", "HTTP Basic authenticates", func(p *probe) {
 			for _, path := range p.readable() {
 				r := p.get(path)
-				p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s was answered with %d", r.request, r.status)
+				p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s returned %d", r.request, r.status)
 			}
 		}),
 		stated("5", "a session id as the cookie authtoken authenticates", func(p *probe) {
@@ -45,18 +46,18 @@ func accessRules() []Rule {
 			p.need(id != "", "there is no session id")
 			for _, path := range p.readable() {
 				r := p.send(http.MethodGet, path, nil, cookie(id))
-				p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s was answered with %d", r.request, r.status)
+				p.want(r.status != http.StatusUnauthorized && r.status != http.StatusForbidden, "%s returned %d", r.request, r.status)
 			}
 		}),
 		stated("5", "a session id authenticates a purge", func(p *probe) {
 			id := p.sessionID()
 			p.need(id != "", "there is no session id")
 			r := p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), cookie(id))
-			p.want(r.status < 400, "%s was answered with %d", r.request, r.status)
+			p.want(r.status < 400, "%s returned %d", r.request, r.status)
 		}),
-		stated("5", "failed authentication is answered with 401 by tasks", func(p *probe) { p.denied(p.tasks("")) }),
-		stated("5", "failed authentication is answered with 401 by network lists", func(p *probe) { p.denied(lists) }),
-		stated("7", "an invalid authentication token is answered with 401 by network lists", func(p *probe) {
+		stated("5", "tasks reject failed authentication with 401", func(p *probe) { p.denied(p.tasks("")) }),
+		stated("5", "network lists reject failed authentication with 401", func(p *probe) { p.denied(lists) }),
+		stated("7", "network lists reject an invalid authentication token with 401", func(p *probe) {
 			p.send(http.MethodGet, lists, nil, cookie(absentID)).wanted(http.StatusUnauthorized)
 		}),
 		stated("5", "who may not view configuration gets 403 of network lists", func(p *probe) {
@@ -65,11 +66,11 @@ func accessRules() []Rule {
 			p.send(http.MethodGet, listPath(p.someList()), nil, p.Visitor.basic).wanted(http.StatusForbidden)
 		}),
 		open("5", 6, "failed authentication at sessions", func(p *probe) {
-			p.saw("answered with %d", p.send(http.MethodPost, "/sessions", nil, stranger).status)
+			p.saw("returned %d", p.send(http.MethodPost, "/sessions", nil, stranger).status)
 		}),
 		open("5", 6, "failed authentication at statistics", func(p *probe) {
 			r := p.send(http.MethodGet, events.path+"/data?"+p.query(events).Encode(), nil, stranger)
-			p.saw("answered with %d", r.status)
+			p.saw("returned %d", r.status)
 		}),
 		open("7", 31, "body of an error that is not one of a purge", func(p *probe) {
 			r := p.send(http.MethodGet, lists, nil, stranger)
@@ -78,7 +79,7 @@ func accessRules() []Rule {
 	}
 }
 
-// readable are paths of each area that can be read without knowing more.
+// readable returns a path of each area that can be read without an id.
 func (p *probe) readable() []string {
 	return []string{p.tasks(""), lists, events.path + "/data?" + p.query(events).Encode()}
 }
@@ -91,17 +92,17 @@ func (p *probe) denied(path string) {
 
 // sessionID creates the one session of a run.
 func (p *probe) sessionID() string {
-	if p.sessionReply == nil {
+	if p.sessionResponse == nil {
 		r := p.send(http.MethodPost, "/sessions", nil, p.User.basic)
-		p.want(r.status >= 200 && r.status < 300, "%s was answered with %d", r.request, r.status)
-		p.sessionReply = &r
+		p.want(r.status >= 200 && r.status < 300, "%s returned %d", r.request, r.status)
+		p.sessionResponse = &r
 	}
-	id, _ := sessionOf(*p.sessionReply)
+	id, _ := sessionOf(*p.sessionResponse)
 	return id
 }
 
-// sessionOf finds the session id where a service may have put it (open point 5), and tells where.
-func sessionOf(r reply) (id, form string) {
+// sessionOf finds the session id in any of its possible places (open point 5), and returns which one it is.
+func sessionOf(r response) (id, form string) {
 	var body any
 	if r.isJSON(&body) {
 		if text, ok := body.(string); ok {
@@ -125,7 +126,7 @@ func sessionOf(r reply) (id, form string) {
 	return "", "nothing that is known"
 }
 
-// versionRules are those of section 9.
+// versionRules are the rules of section 9.
 func versionRules() []Rule {
 	return []Rule{
 		stated("9", "the version is the path segment v1 after the customer", func(p *probe) {
@@ -136,12 +137,12 @@ func versionRules() []Rule {
 		open("9", 0, "other versions", func(p *probe) {
 			address := *p.base
 			address.Path, address.RawPath = address.Path[:len(address.Path)-len("v1")]+"v2", ""
-			p.saw("v2 is answered with %d", p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status)
+			p.saw("v2 returns %d", p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status)
 		}),
 		open("9", 0, "another customer", func(p *probe) {
 			address := *p.base
 			address.Path, address.RawPath = address.Path[:len(address.Path)-len("/"+p.Customer+"/v1")]+"/"+absentID+"/v1", ""
-			p.saw("answered with %d", p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status)
+			p.saw("returned %d", p.sendTo(http.MethodGet, address.String()+lists, nil, p.User.basic).status)
 		}),
 		stated("9", "deprecated lists are hidden unless deprecated=true is passed", func(p *probe) {
 			for _, query := range []string{"", "&deprecated=false"} {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// changeRules are those of changing network lists. All but the last work on the list that may be written, which is empty
-// before and after each of them.
+// changeRules are the rules about changing network lists. All but the last use the WriteList, which is empty before and
+// after each of them.
 func changeRules() []Rule {
 	return []Rule{
 		stated("2.6", "modified_timestamp is there once a list was modified", func(p *probe) {
@@ -62,20 +62,20 @@ func changeRules() []Rule {
 		open("4.6", 26, "an entry that is there already", func(p *probe) {
 			p.written([]string{"192.0.2.1"}, func(string) {
 				r := p.post([]string{"192.0.2.1"})
-				p.saw("answered with %d, then the list has %d entries", r.status, len(p.held()))
+				p.saw("returned %d, then the list has %d entries", r.status, len(p.held()))
 			})
 		}),
 		open("4.6", 20, "POST to the address of an entry", func(p *probe) {
 			p.written([]string{"192.0.2.1"}, func(entry string) {
 				p.need(isUUID.MatchString(entry), "the id of an entry is no UUID")
 				r := p.send(http.MethodPost, listPath(p.WriteList)+"/entries/"+entry, []object{{p.entryKey: "192.0.2.2"}}, p.User.basic)
-				p.saw("answered with %d, then the list has %d entries; POST to the entries adds them", r.status, p.total())
+				p.saw("returned %d, then the list has %d entries; POST to the entries adds them", r.status, p.total())
 			})
 		}),
 		open("4.6", 27, "one address in several spellings", func(p *probe) {
 			p.written([]string{"192.0.2.1"}, func(string) {
 				r := p.post([]string{"192.0.2.1", "192.0.2.1/32", "::ffff:192.0.2.1"})
-				p.saw("answered with %d, then the list has %q", r.status, p.held())
+				p.saw("returned %d, then the list has %q", r.status, p.held())
 			})
 		}),
 		open("4.6", 38, "DELETE of an entry that does not exist", func(p *probe) {
@@ -83,7 +83,7 @@ func changeRules() []Rule {
 				p.deleteEntry(entry)
 				gone := p.until(func() bool { return p.total() == 0 })
 				p.need(gone, "the entry was not deleted")
-				p.saw("answered with %d", p.send(http.MethodDelete, p.entryPath(p.entryDelete, entry), nil, p.User.basic).status)
+				p.saw("returned %d", p.send(http.MethodDelete, p.entryPath(p.entryDelete, entry), nil, p.User.basic).status)
 			})
 		}),
 		stated("4.6", "DELETE of an entry removes it alone", func(p *probe) {
@@ -107,32 +107,32 @@ func changeRules() []Rule {
 			})
 		}),
 		stated("8", "5,000 entries are added by one call", func(p *probe) {
-			p.many(5000, func(r reply) {
-				p.want(r.status < 300, "they were answered with %d", r.status)
+			p.many(5000, func(r response) {
+				p.want(r.status < 300, "they returned %d", r.status)
 				p.want(p.until(func() bool { return p.total() == 5000 }), "the list has %d entries", p.total())
 			})
 		}),
 		stated("8", "more than 5,000 entries are not added by one call", func(p *probe) {
-			p.many(5001, func(r reply) { r.refused("with 5,001 entries") })
+			p.many(5001, func(r response) { r.refused("with 5,001 entries") })
 		}),
 		open("8", 37, "removal of more than 5,000 entries by one call", func(p *probe) {
-			p.many(5000, func(r reply) {
+			p.many(5000, func(r response) {
 				p.need(r.status < 300 && p.until(func() bool { return p.total() == 5000 }), "5,000 entries were not added")
 				p.post([]string{"192.0.2.1"})
 				p.need(p.until(func() bool { return p.total() == 5001 }), "another entry was not added")
 				r = p.send(p.clearMethod, listPath(p.WriteList)+"/entries/deletions", nil, p.User.basic)
 				p.until(func() bool { return r.status >= 300 || p.total() == 0 })
-				p.saw("a call for 5,001 entries was answered with %d, then there were %d", r.status, p.total())
+				p.saw("a call for 5,001 entries returned %d, then there were %d", r.status, p.total())
 			})
 		}),
 		stated("8", "a list has at most 50,000 entries", func(p *probe) {
-			p.need(p.FullList != "", "it is not said which list is full")
+			p.need(p.FullList != "", "the configuration does not say which list is full")
 			total := p.read(listPath(p.FullList) + "/entries?count=1").at("total").integer()
 			p.need(total == 50_000, "the list that is to be full has %d entries", total)
 			p.sendEntries(p.FullList, []string{"2001:db8:ffff:ffff::1"}).refused("to a full list")
 		}),
 
-		// The last: there is only one such list.
+		// This rule comes last, because there is only one such list.
 		stated("4.6", "DELETE of a list removes it", func(p *probe) {
 			p.deleteList()
 			gone := p.until(func() bool { return p.get(listPath(p.DeleteList)).status != http.StatusOK })
@@ -145,11 +145,11 @@ func changeRules() []Rule {
 	}
 }
 
-// emptied runs a test on the list that may be written. It must be empty, and is afterwards.
+// emptied runs a check on the WriteList. The list must be empty before, and emptied empties it afterwards.
 func (p *probe) emptied(test func()) {
-	p.need(p.WriteList != "", "it is not said which list may be written")
+	p.need(p.WriteList != "", "the configuration does not say which list may be written")
 	p.need(p.total() == 0, "the list that may be written is not empty")
-	defer func() { // also when the rule ends within
+	defer func() { // also if the check ends within
 		p.strict = false
 		for _, e := range p.entries() {
 			p.deleteEntry(e.at("id").text())
@@ -158,11 +158,11 @@ func (p *probe) emptied(test func()) {
 	test()
 }
 
-// written is emptied with some entries. The test gets the id of the first of them.
+// written works like emptied, but first adds entries. The check gets the id of the first one.
 func (p *probe) written(values []string, test func(first string)) {
 	p.emptied(func() {
 		r := p.post(values)
-		p.need(r.status < 300, "%s was answered with %d", r.request, r.status)
+		p.need(r.status < 300, "%s returned %d", r.request, r.status)
 		p.need(p.until(func() bool { return p.total() > 0 }), "no entry was added")
 		for _, e := range p.entries() {
 			if e.at("entry").text() == values[0] {
@@ -174,8 +174,8 @@ func (p *probe) written(values []string, test func(first string)) {
 	})
 }
 
-// many posts so many entries, if all can be removed again by one request.
-func (p *probe) many(count int, test func(reply)) {
+// many posts so many entries, provided that one request can remove them all.
+func (p *probe) many(count int, test func(response)) {
 	p.written([]string{"192.0.2.1"}, func(string) { p.need(p.clear(), "so many entries could not be removed again") })
 	p.emptied(func() {
 		defer p.clear()
@@ -195,7 +195,7 @@ func (p *probe) entries() []node {
 	return p.read(listPath(p.WriteList) + "/entries").at("items").items()
 }
 
-// held is what the list that may be written holds, in order of the text.
+// held returns the entries of the WriteList, sorted.
 func (p *probe) held() []string {
 	var values []string
 	for _, e := range p.entries() {
@@ -205,10 +205,10 @@ func (p *probe) held() []string {
 	return values
 }
 
-func (p *probe) post(values []string) reply { return p.sendEntries(p.WriteList, values) }
+func (p *probe) post(values []string) response { return p.sendEntries(p.WriteList, values) }
 
-// sendEntries finds out, the first time, which key the service takes (open point 19).
-func (p *probe) sendEntries(list string, values []string) (r reply) {
+// sendEntries posts entries. The first call finds out which key the service accepts (open point 19).
+func (p *probe) sendEntries(list string, values []string) (r response) {
 	keys := []string{p.entryKey}
 	if p.entryKey == "" {
 		keys = []string{"entry", "value"}
@@ -226,9 +226,9 @@ func (p *probe) sendEntries(list string, values []string) (r reply) {
 	return r
 }
 
-// deleteEntry finds out, the first time, which path the service takes (open point 22).
-func (p *probe) deleteEntry(entry string) (r reply) {
-	p.need(isUUID.MatchString(entry), "the id of an entry is no UUID") // nothing else may end up in the path
+// deleteEntry deletes an entry. The first call finds out which path the service accepts (open point 22).
+func (p *probe) deleteEntry(entry string) (r response) {
+	p.need(isUUID.MatchString(entry), "the id of an entry is no UUID") // no other text may get into the path
 	forms := []string{p.entryDelete}
 	if p.entryDelete == "" {
 		forms = []string{"{list}/{entry}", "{list}/entries/{entry}"}
@@ -239,7 +239,7 @@ func (p *probe) deleteEntry(entry string) (r reply) {
 			return r
 		}
 	}
-	p.skip("DELETE of an entry was answered with %d", r.status)
+	p.skip("DELETE of an entry returned %d", r.status)
 	return r
 }
 
@@ -247,7 +247,8 @@ func (p *probe) entryPath(form, entry string) string {
 	return lists + "/" + strings.NewReplacer("{list}", p.WriteList, "{entry}", entry).Replace(form)
 }
 
-// clear removes all entries at once. It finds out, the first time, by which method (open point 24).
+// clear removes all entries with one request. The first call finds out which method the service accepts (open point
+// 24).
 func (p *probe) clear() bool {
 	methods := []string{p.clearMethod}
 	if p.clearMethod == "" {
@@ -263,21 +264,21 @@ func (p *probe) clear() bool {
 	return false
 }
 
-// deleteList deletes the list that may be deleted, once for all rules about it.
-func (p *probe) deleteList() reply {
-	p.need(p.DeleteList != "", "it is not said which list may be deleted")
+// deleteList deletes the DeleteList, once for all rules about it.
+func (p *probe) deleteList() response {
+	p.need(p.DeleteList != "", "the configuration does not say which list may be deleted")
 	if p.listDeleted == nil {
 		r := p.send(http.MethodDelete, listPath(p.DeleteList), nil, p.User.basic)
 		p.listDeleted = &r
 	}
 	r := *p.listDeleted
 	r.p = p
-	p.need(r.status < 300, "%s was answered with %d", r.request, r.status)
+	p.need(r.status < 300, "%s returned %d", r.request, r.status)
 	return r
 }
 
-// shape is what the body of a reply to a change is (open points 21 and 23).
-func (r reply) shape() string {
+// shape describes the response to a change (open points 21 and 23).
+func (r response) shape() string {
 	members := r.members()
 	slices.Sort(members)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"regexp"
 )
 
-// entryRules are those of reading the entries of network lists.
+// entryRules are the rules about reading the entries of network lists.
 func entryRules() []Rule {
 	entries := func(p *probe) string { return listPath(p.listWithEntries(2)) + "/entries" }
 	return []Rule{
@@ -34,20 +34,20 @@ func entryRules() []Rule {
 			kind := e.at("type").text()
 			p.want(kind == typeIP || kind == typeGEO, "type is %q", kind)
 		}),
-		stated("4.6", "GET of the entries of a list is answered with 200", func(p *probe) {
+		stated("4.6", "GET of the entries of a list returns 200", func(p *probe) {
 			p.get(listPath(p.someList()) + "/entries").wanted(http.StatusOK)
 		}),
 		stated("4.6", "count of entries is 100 by default", func(p *probe) {
 			defaultCount(p, listPath(p.listWithEntries(101))+"/entries", 100)
 		}),
 		stated("4.6", "page of entries is 1 by default", func(p *probe) { defaultPage(p, entries(p)) }),
-		stated("4.6", "invalid query parameters of entries are answered with 400", func(p *probe) {
+		stated("4.6", "GET of entries rejects invalid query parameters with 400", func(p *probe) {
 			for _, query := range []string{"page=x", "count=x"} {
 				r := p.get(listPath(p.someList()) + "/entries?" + query)
-				p.want(r.status == http.StatusBadRequest, "%s was answered with %d", query, r.status)
+				p.want(r.status == http.StatusBadRequest, "%s returned %d", query, r.status)
 			}
 		}),
-		stated("4.6", "GET of an entry is answered with 200", func(p *probe) {
+		stated("4.6", "GET of an entry returns 200", func(p *probe) {
 			list := p.listWithEntries(2)
 			p.get(listPath(list) + "/entries/" + p.someEntry(list)).wanted(http.StatusOK)
 		}),
@@ -63,7 +63,7 @@ func entryRules() []Rule {
 		}),
 		open("4.6", 38, "an entry that does not exist", func(p *probe) {
 			r := p.get(listPath(p.someList()) + "/entries/00000000-0000-4000-8000-000000000000")
-			p.saw("answered with %d", r.status)
+			p.saw("returned %d", r.status)
 		}),
 	}
 }
@@ -80,7 +80,7 @@ func isAddress(text string) bool {
 	return notAddr == nil || notPrefix == nil
 }
 
-// isCountryCode goes by the form alone: what ISO 3166-1 has assigned changes.
+// isCountryCode checks only the form, because the codes that ISO 3166-1 assigns change.
 func isCountryCode(text string) bool { return countryCode.MatchString(text) }
 
 var countryCode = regexp.MustCompile(`^[A-Za-z]{2}$`)

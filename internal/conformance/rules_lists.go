@@ -18,7 +18,7 @@ const (
 	typeGEO = "GEO"
 )
 
-// listRules are those of reading network lists.
+// listRules are the rules about reading network lists.
 func listRules() []Rule {
 	return []Rule{
 		stated("2.6", "members of a network list have their types", func(p *probe) {
@@ -72,13 +72,13 @@ func listRules() []Rule {
 					}
 				}
 			}
-			p.need(upper+lower > 0, "none of the lists looked at has entries")
+			p.need(upper+lower > 0, "none of the lists read has entries")
 			p.saw("%d in upper case, %d not", upper, lower)
 		}),
 		stated("2.6", "entries of a list of type IP are addresses and CIDR ranges", func(p *probe) { entryValues(p, typeIP, isAddress) }),
 		stated("2.6", "entries of a list of type GEO are two-letter country codes", func(p *probe) { entryValues(p, typeGEO, isCountryCode) }),
 
-		stated("4.6", "GET networklists is answered with 200", func(p *probe) { p.get(lists).wanted(http.StatusOK) }),
+		stated("4.6", "GET networklists returns 200", func(p *probe) { p.get(lists).wanted(http.StatusOK) }),
 		stated("4.6", "items of networklists have no list", func(p *probe) {
 			p.eachList(func(l node) { p.want(!l.has("list"), "%s has the member list", l.path) })
 		}),
@@ -99,13 +99,13 @@ func listRules() []Rule {
 		}),
 		stated("4.6", "count of networklists is 10 by default", func(p *probe) { defaultCount(p, lists, 10) }),
 		stated("4.6", "page of networklists is 1 by default", func(p *probe) { defaultPage(p, lists) }),
-		stated("4.6", "invalid query parameters of networklists are answered with 400", func(p *probe) {
+		stated("4.6", "GET networklists rejects invalid query parameters with 400", func(p *probe) {
 			for _, query := range []string{"page=x", "count=x", "type=IPX", "deprecated=x"} {
 				r := p.get(lists + "?" + query)
-				p.want(r.status == http.StatusBadRequest, "%s was answered with %d", query, r.status)
+				p.want(r.status == http.StatusBadRequest, "%s returned %d", query, r.status)
 			}
 		}),
-		stated("4.6", "GET of a network list is answered with 200 and that list", func(p *probe) {
+		stated("4.6", "GET of a network list returns 200 and that list", func(p *probe) {
 			id := p.someList()
 			r := p.get(listPath(id))
 			r.wanted(http.StatusOK)
@@ -126,11 +126,11 @@ func listRules() []Rule {
 			p.want(!l.has("list"), "the member list is there")
 			l.at("id")
 		}),
-		stated("4.6", "includelist that is no boolean is answered with 400", func(p *probe) {
+		stated("4.6", "an includelist that is not a boolean is rejected with 400", func(p *probe) {
 			p.get(listPath(p.someList()) + "?includelist=x").wanted(http.StatusBadRequest)
 		}),
 		open("4.6", 38, "a network list that does not exist", func(p *probe) {
-			p.saw("answered with %d", p.get(listPath("00000000-0000-4000-8000-000000000000")).status)
+			p.saw("returned %d", p.get(listPath("00000000-0000-4000-8000-000000000000")).status)
 		}),
 	}
 }
@@ -139,20 +139,20 @@ var digit = regexp.MustCompile(`\d`)
 
 func listPath(id string) string { return lists + "/" + url.PathEscape(id) }
 
-// eachList looks at the lists of the first page, deprecated ones included, and at the first of them read by itself.
-func (p *probe) eachList(look func(l node)) {
+// eachList visits the lists of the first page, including deprecated ones.
+func (p *probe) eachList(visit func(l node)) {
 	items := p.read(lists + "?count=100&deprecated=true").at("items").items()
 	p.need(len(items) > 0, "there are no network lists")
 	p.strict = true
 	for _, l := range items {
-		look(l)
+		visit(l)
 	}
 }
 
-// someList is the id of a list.
+// someList returns the id of a list.
 func (p *probe) someList() string { return p.listsOf("")[0] }
 
-// listsOf are the ids of the first lists of a type, at most ten.
+// listsOf returns the ids of the first lists of a type, at most ten.
 func (p *probe) listsOf(kind string) []string {
 	query := "?count=10"
 	if kind != "" {
@@ -166,7 +166,7 @@ func (p *probe) listsOf(kind string) []string {
 	return ids
 }
 
-// entryValues looks at the entries of the first lists of a type.
+// entryValues checks the entries of the first lists of a type.
 func entryValues(p *probe, kind string, valid func(string) bool) {
 	found := false
 	for _, id := range p.listsOf(kind) {
@@ -175,10 +175,10 @@ func entryValues(p *probe, kind string, valid func(string) bool) {
 			p.want(valid(e.text()), "%s is %q", e.path, e.value)
 		}
 	}
-	p.need(found, "none of the lists looked at has entries")
+	p.need(found, "none of the lists read has entries")
 }
 
-// defaultCount compares a page without count with the number that the document gives.
+// defaultCount compares the size of a page without count with the default of the document.
 func defaultCount(p *probe, path string, count int) {
 	page := p.read(path)
 	total, items := page.at("total").integer(), len(page.at("items").items())
@@ -186,7 +186,7 @@ func defaultCount(p *probe, path string, count int) {
 	p.want(items == count, "the page has %d items, not %d", items, count)
 }
 
-// defaultPage compares a page without page with the first.
+// defaultPage compares a response without the parameter page with page 1.
 func defaultPage(p *probe, path string) {
 	page := p.read(path)
 	p.want(page.at("page_index").integer() == 1, "page_index is %d", page.at("page_index").integer())
@@ -195,7 +195,7 @@ func defaultPage(p *probe, path string) {
 		"the items are not those of page 1")
 }
 
-// pagingRules are those of the envelope, once for lists and once for entries.
+// pagingRules are the rules about the envelope, once for lists and once for entries.
 func pagingRules() []Rule {
 	return slices.Concat(
 		envelopeRules("lists", 10, func(*probe) string { return lists }),
@@ -204,7 +204,7 @@ func pagingRules() []Rule {
 }
 
 func envelopeRules(what string, count int, path func(p *probe) string) []Rule {
-	// pages are the first and the last page of one item each.
+	// pages returns the first and the last page, of one item each.
 	pages := func(p *probe) (first, last node, total int64) {
 		at := path(p)
 		first = p.read(at + "?page=1&count=1")
@@ -295,7 +295,7 @@ func envelopeRules(what string, count int, path func(p *probe) string) []Rule {
 	}
 }
 
-// pageAddress checks that an address is that of a page of one item.
+// pageAddress checks that an address is that of a page with one item.
 func pageAddress(n node, path, index string) {
 	address, form := n.p.relative(n.text())
 	got, query, _ := strings.Cut(address, "?")
@@ -305,7 +305,7 @@ func pageAddress(n node, path, index string) {
 	}
 }
 
-// listWithEntries is a list with at least so many entries, among the first ones.
+// listWithEntries returns the id of one of the first lists that has at least so many entries.
 func (p *probe) listWithEntries(least int) string {
 	if id := p.withEntries[least]; id != "" {
 		return id
@@ -319,6 +319,6 @@ func (p *probe) listWithEntries(least int) string {
 			return id
 		}
 	}
-	p.skip("none of the lists looked at has %d entries", least)
+	p.skip("none of the lists read has %d entries", least)
 	return ""
 }

@@ -16,15 +16,15 @@ const (
 	exact  = "EXACT_LITERAL"
 	prefix = "PREFIX_LITERAL"
 
-	notThere = "www.conformance.invalid" // no customer has it (RFC 6761)
+	notThere = "www.conformance.invalid" // a domain that no customer has (RFC 6761)
 )
 
-// purgeGap keeps three purge requests out of any second, however the network delays them.
+// purgeGap is long enough that no three purge requests arrive in one second, even if the network delays them.
 const purgeGap = 600 * time.Millisecond
 
 type object map[string]any
 
-// purgeOf is the body of a purge request.
+// purgeOf returns the body of a purge request.
 func purgeOf(action string, uris ...object) object {
 	return object{"purge_request": object{"action": action, "uris": uris}}
 }
@@ -36,37 +36,37 @@ func modified(mode, pattern, modifier string) object {
 }
 
 // purge sends a purge request as soon as the rate allows.
-func (p *probe) purge(body object, who as) reply {
+func (p *probe) purge(body object, who as) response {
 	return p.purges(1, body, who)[0]
 }
 
-// purges sends some at once. More than one come in a second of their own.
-func (p *probe) purges(count int, body object, who as) []reply {
-	return p.paced(count, func() reply { return p.send(http.MethodPost, purgePath, body, who) })
+// purges sends count purge requests at once. If there is more than one, no others share their second.
+func (p *probe) purges(count int, body object, who as) []response {
+	return p.paced(count, func() response { return p.send(http.MethodPost, purgePath, body, who) })
 }
 
-// paced sends requests that may count as purges.
-func (p *probe) paced(count int, send func() reply) []reply {
+// paced sends requests that may count against the purge rate.
+func (p *probe) paced(count int, send func() response) []response {
 	p.need(p.PurgeURI != "", "it is not said what may be purged")
 	if count > 1 {
 		p.pause(time.Second)
 	}
 	p.pause(p.nextPurge.Sub(p.Now()))
-	replies := make([]reply, count)
-	for i := range replies {
-		replies[i] = send()
+	responses := make([]response, count)
+	for i := range responses {
+		responses[i] = send()
 	}
 	p.nextPurge = p.Now().Add(purgeGap)
 	if count > 1 {
 		p.nextPurge = p.Now().Add(1100 * time.Millisecond)
 	}
-	return replies
+	return responses
 }
 
-// taken is a purge that must be taken, in whatever way (open point 7 leaves more than 201 to a service).
+// taken checks that the service accepts a purge, with any status that open point 7 allows.
 func (p *probe) taken(what string, body object) {
 	r := p.purge(body, p.User.basic)
-	p.want(r.status < 400, "%s was answered with %d", what, r.status)
+	p.want(r.status < 400, "%s returned %d", what, r.status)
 }
 
 func (p *probe) bare() string {
@@ -77,22 +77,22 @@ func (p *probe) bare() string {
 	return rest
 }
 
-// purgeRules are those of POST purge.
+// purgeRules are the rules about POST purge.
 func purgeRules() []Rule {
 	refused := func(what string, body func(p *probe) object) func(p *probe) {
 		return func(p *probe) { p.purge(body(p), p.User.basic).refused(what) }
 	}
 	const unobservable = "caches are not part of this interface"
 	return []Rule{
-		stated("2.2", "action PURGE is taken", func(p *probe) { p.taken("PURGE", purgeOf("PURGE", uri(exact, p.PurgeURI))) }),
-		stated("2.2", "action EXPIRE is taken", func(p *probe) { p.taken("EXPIRE", purgeOf("EXPIRE", uri(exact, p.PurgeURI))) }),
-		stated("2.2", "another action is refused", refused("with another action", func(p *probe) object {
+		stated("2.2", "action PURGE is accepted", func(p *probe) { p.taken("PURGE", purgeOf("PURGE", uri(exact, p.PurgeURI))) }),
+		stated("2.2", "action EXPIRE is accepted", func(p *probe) { p.taken("EXPIRE", purgeOf("EXPIRE", uri(exact, p.PurgeURI))) }),
+		stated("2.2", "another action is rejected", refused("with another action", func(p *probe) object {
 			return purgeOf("CONFORMANCE", uri(exact, p.PurgeURI))
 		})),
-		stated("2.2", "match_mode PREFIX_LITERAL is taken", func(p *probe) {
+		stated("2.2", "match_mode PREFIX_LITERAL is accepted", func(p *probe) {
 			p.taken(prefix, purgeOf("PURGE", uri(prefix, p.PurgeURI)))
 		}),
-		stated("2.2", "another match_mode is refused", refused("with another match_mode", func(p *probe) object {
+		stated("2.2", "another match_mode is rejected", refused("with another match_mode", func(p *probe) object {
 			return purgeOf("EXPIRE", uri("CONFORMANCE", p.PurgeURI))
 		})),
 		stated("2.2", "purge_request is required", refused("without purge_request", func(*probe) object { return object{} })),
@@ -112,14 +112,14 @@ func purgeRules() []Rule {
 			p.taken("a plain string", purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "conformance")))
 			p.taken("a string with a wildcard suffix", purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "conformance*")))
 		}),
-		stated("2.2", "cache_key_modifier_regex with a wildcard that is no suffix is refused", refused("with a wildcard inside", func(p *probe) object {
+		stated("2.2", "cache_key_modifier_regex with a wildcard that is no suffix is rejected", refused("with a wildcard inside", func(p *probe) object {
 			return purgeOf("EXPIRE", modified(prefix, p.PurgeURI, "con*formance"))
 		})),
 		unseen("2.2", "EXPIRE keeps the objects and PURGE does not", unobservable),
 
 		stated("2.3", "members of a purge response have their types", func(p *probe) {
 			r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
-			p.need(r.status < 400, "the purge was answered with %d", r.status)
+			p.need(r.status < 400, "the purge returned %d", r.status)
 			p.strict = true
 			body := r.json()
 			p.want(body.at("code").integer() == int64(r.code()), "code is %d, the status %d", body.at("code").integer(), r.status)
@@ -140,7 +140,7 @@ func purgeRules() []Rule {
 			p.saw("%s", form)
 		}),
 
-		stated("4.4", "a purge is answered with 201, or with 303 and code 201", func(p *probe) {
+		stated("4.4", "a purge returns 201, or with 303 and code 201", func(p *probe) {
 			r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
 			r.wanted(http.StatusCreated, http.StatusSeeOther)
 			p.strict = true
@@ -149,11 +149,11 @@ func purgeRules() []Rule {
 				p.want(code == http.StatusCreated, "the status is 303 and code is %d", code)
 			}
 		}),
-		stated("4.4", "a method other than POST is answered with 405 by purge", func(p *probe) {
-			get := func() reply { return p.get(purgePath) }
+		stated("4.4", "purge rejects a method other than POST with 405", func(p *probe) {
+			get := func() response { return p.get(purgePath) }
 			p.paced(1, get)[0].wanted(http.StatusMethodNotAllowed)
 		}),
-		stated("4.4", "a Content-Type other than JSON is answered with 406 by purge", func(p *probe) {
+		stated("4.4", "purge rejects a Content-Type other than JSON with 406", func(p *probe) {
 			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), func(r *http.Request) {
 				p.User.basic(r)
 				r.Header.Set("Content-Type", "text/plain")
@@ -161,16 +161,16 @@ func purgeRules() []Rule {
 		}),
 		open("4.4", 44, "a uri_pattern with a fragment", func(p *probe) {
 			r := p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI+"#conformance")), p.User.basic)
-			p.saw("answered with %d", r.status)
+			p.saw("returned %d", r.status)
 		}),
-		open("4.4", 7, "what a purge is answered with", func(p *probe) {
+		open("4.4", 7, "response to a purge", func(p *probe) {
 			r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
 			p.saw("%d, Location: %t, body: %t", r.status, r.header.Get("Location") != "", len(r.body) > 0)
 		}),
-		stated("4.4", "EXACT_LITERAL without protocol is taken", func(p *probe) {
+		stated("4.4", "EXACT_LITERAL without protocol is accepted", func(p *probe) {
 			p.taken("a pattern without protocol", purgeOf("PURGE", uri(exact, p.bare())))
 		}),
-		stated("4.4", "PREFIX_LITERAL without protocol is taken", func(p *probe) {
+		stated("4.4", "PREFIX_LITERAL without protocol is accepted", func(p *probe) {
 			p.taken("a pattern without protocol", purgeOf("PURGE", uri(prefix, p.bare())))
 		}),
 		stated("4.4", "PREFIX_LITERAL may name a directory", func(p *probe) {
@@ -178,14 +178,14 @@ func purgeRules() []Rule {
 		}),
 		unseen("4.4", "exact purges are protocol-specific and prefix purges are not", unobservable),
 		unseen("4.4", "a prefix purge reaches everything under it", unobservable),
-		stated("4.4", "a wildcard domain of a property is taken", func(p *probe) {
-			p.need(p.PurgeWildcard != "", "it is not said which wildcard domain may be purged")
+		stated("4.4", "a wildcard domain of a property is accepted", func(p *probe) {
+			p.need(p.PurgeWildcard != "", "the configuration does not say which wildcard domain may be purged")
 			p.taken("a wildcard domain", purgeOf("EXPIRE", uri(prefix, p.PurgeWildcard)))
 		}),
-		stated("4.4", "a wildcard domain of no property is refused", refused("with an unknown wildcard domain", func(*probe) object {
+		stated("4.4", "a wildcard domain of no property is rejected", refused("with an unknown wildcard domain", func(*probe) object {
 			return purgeOf("EXPIRE", uri(prefix, "*."+notThere+"/"))
 		})),
-		stated("4.4", "cache_key_modifier_regex with EXACT_LITERAL is refused with 400", func(p *probe) {
+		stated("4.4", "cache_key_modifier_regex with EXACT_LITERAL is rejected with 400", func(p *probe) {
 			p.purge(purgeOf("EXPIRE", modified(exact, p.PurgeURI, "conformance")), p.User.basic).wanted(http.StatusBadRequest)
 		}),
 
@@ -193,49 +193,49 @@ func purgeRules() []Rule {
 			p.need(p.Visitor.Name != "", "there is no second user")
 			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.Visitor.basic).wanted(http.StatusBadRequest)
 		}),
-		stated("7", "a purge without configuration for the path is answered with 400", func(p *probe) {
+		stated("7", "a purge without configuration for the path is rejected with 400", func(p *probe) {
 			p.purge(purgeOf("EXPIRE", uri(exact, "http://"+notThere+"/conformance")), p.User.basic).wanted(http.StatusBadRequest)
 		}),
-		stated("7", "a bad password is answered with 403 by purge", func(p *probe) {
+		stated("7", "purge rejects a bad password with 403", func(p *probe) {
 			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), stranger).wanted(http.StatusForbidden)
 		}),
-		stated("7", "an invalid authtoken is answered with 403 by purge", func(p *probe) {
+		stated("7", "purge rejects an invalid authtoken with 403", func(p *probe) {
 			p.purge(purgeOf("EXPIRE", uri(exact, p.PurgeURI)), cookie(absentID)).wanted(http.StatusForbidden)
 		}),
-		stated("7", "the body of a refused purge has code, the HTTP status, and description", func(p *probe) {
+		stated("7", "the body of a rejected purge has code, the HTTP status, and description", func(p *probe) {
 			r := p.purge(purgeOf("EXPIRE", modified(exact, p.PurgeURI, "conformance")), p.User.basic)
-			p.need(r.status >= 400, "the purge was answered with %d", r.status)
+			p.need(r.status >= 400, "the purge returned %d", r.status)
 			p.strict = true
 			p.want(r.json().at("code").integer() == int64(r.status), "code is not %d", r.status)
 			r.json().at("description").text()
 		}),
-		unseen("7", "a fault in the purge infrastructure is answered with 5xx", "it cannot be brought about"),
+		unseen("7", "a fault in the purge infrastructure returns 5xx", "it cannot be brought about"),
 
-		stated("8", "two purge requests in one second are taken", func(p *probe) {
+		stated("8", "two purge requests in one second are accepted", func(p *probe) {
 			for _, r := range p.purges(2, purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.User.basic) {
-				p.want(r.status < 400, "one was answered with %d", r.status)
+				p.want(r.status < 400, "one returned %d", r.status)
 			}
 		}),
 		open("8", 8, "more than two purge requests in one second", func(p *probe) {
 			p.need(p.ExceedPurgeRate, "the suite sends at most two")
-			replies := p.purges(3, purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.User.basic)
-			p.saw("the third was answered with %d, Retry-After: %q", replies[2].status, replies[2].header.Get("Retry-After"))
+			responses := p.purges(3, purgeOf("EXPIRE", uri(exact, p.PurgeURI)), p.User.basic)
+			p.saw("the third returned %d, Retry-After: %q", responses[2].status, responses[2].header.Get("Retry-After"))
 		}),
-		open("8", 39, "purges refused as too fast count against the rate", refusedCount),
+		open("8", 39, "purges rejected as too fast count against the rate", refusedCount),
 		stated("8", "there is no limit on uri objects", func(p *probe) {
 			p.taken("a purge of 1,000 URIs", purgeOf("EXPIRE", slices.Repeat([]object{uri(exact, p.PurgeURI)}, 1000)...))
 		}),
 	}
 }
 
-// refusedCount purges twice, twice again while the first two still fill the second, and once when only those that were
-// refused could fill it.
+// refusedCount sends two purges, then two more within the same second, which are rejected. The last one comes when only
+// the rejected ones could still fill the rate.
 func refusedCount(p *probe) {
 	p.need(p.ExceedPurgeRate, "the suite sends at most two")
 	body := purgeOf("EXPIRE", uri(exact, p.PurgeURI))
 	accepted := p.purges(2, body, p.User.basic)
 	began := p.Now()
-	p.need(accepted[0].status < 400 && accepted[1].status < 400, "two purges in one second were not taken")
+	p.need(accepted[0].status < 400 && accepted[1].status < 400, "two purges in one second were not accepted")
 	p.pause(600 * time.Millisecond)
 	p.nextPurge = time.Time{}
 	for range 2 {
@@ -243,24 +243,24 @@ func refusedCount(p *probe) {
 		p.nextPurge = time.Time{}
 		if r.status < 400 {
 			p.nextPurge = p.Now().Add(2 * time.Second)
-			p.saw("a third purge in one second was answered with %d", r.status)
+			p.saw("a third purge in one second returned %d", r.status)
 		}
 	}
 	p.pause(began.Add(1100 * time.Millisecond).Sub(p.Now()))
 	last := p.purge(body, p.User.basic)
 	p.nextPurge = p.Now().Add(2 * time.Second)
-	p.saw("after two refused ones, and none accepted in the last second, a purge was answered with %d", last.status)
+	p.saw("after two rejected ones, and none accepted in the last second, a purge returned %d", last.status)
 }
 
-// code is what a purge response has as its code: 201 for 303, and else the status (open point 7).
-func (r reply) code() int {
+// code returns the expected code of a purge response: 201 for a 303, otherwise the status (open point 7).
+func (r response) code() int {
 	if r.status == http.StatusSeeOther {
 		return http.StatusCreated
 	}
 	return r.status
 }
 
-// transactionRules are those of a purge on its way.
+// transactionRules are the rules about transactions.
 func transactionRules() []Rule {
 	return []Rule{
 		stated("2.3", "members of a transaction status have their types", func(p *probe) {
@@ -317,17 +317,17 @@ func transactionRules() []Rule {
 			}
 			p.saw("those of the run, failed or not: %s", list(statuses))
 		}),
-		stated("4.4", "GET of a transaction is answered with 200 and code 200", func(p *probe) {
+		stated("4.4", "GET of a transaction returns 200 and code 200", func(p *probe) {
 			r := p.get(transactionPath(p.transaction()))
 			r.wanted(http.StatusOK)
 			code := r.json().at("code").integer()
 			p.want(code == http.StatusOK, "code is %d", code)
 		}),
 		open("4.4", 38, "a transaction that does not exist", func(p *probe) {
-			p.saw("answered with %d", p.get(transactionPath(1)).status)
+			p.saw("returned %d", p.get(transactionPath(1)).status)
 		}),
 		open("5", 6, "failed authentication at transactions", func(p *probe) {
-			p.saw("a bad password is answered with %d, an invalid session with %d",
+			p.saw("a bad password returns %d, an invalid session returns %d",
 				p.send(http.MethodGet, transactionPath(1), nil, stranger).status,
 				p.send(http.MethodGet, transactionPath(1), nil, cookie(absentID)).status)
 		}),
@@ -336,10 +336,10 @@ func transactionRules() []Rule {
 
 func transactionPath(id int64) string { return "/transactions/" + strconv.FormatInt(id, 10) }
 
-// transaction starts a purge and finds its id where a service may have put it (open point 7).
+// transaction starts a purge and finds its id in any of its possible places (open point 7).
 func (p *probe) transaction() (id int64) {
 	r := p.purge(purgeOf("PURGE", uri(exact, p.PurgeURI)), p.User.basic)
-	p.need(r.status < 400, "the purge was answered with %d", r.status)
+	p.need(r.status < 400, "the purge returned %d", r.status)
 	if len(r.body) > 0 {
 		id = r.json().at("transaction_id").integer()
 	} else {

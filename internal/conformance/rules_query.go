@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// queryRules are those that all data methods share (section 4.2).
+// queryRules are the rules that all data methods share (section 4.2).
 func queryRules() []Rule {
 	refused := func(why string, edits ...edit) func(p *probe) {
 		return func(p *probe) { p.data(events, edits...).refused(why) }
@@ -25,7 +25,7 @@ func queryRules() []Rule {
 		}
 	}
 	return []Rule{
-		stated("4.2", "times without zone designator are taken", taken()),
+		stated("4.2", "times without zone designator are accepted", taken()),
 		stated("4.2", "a time with the zone designator Z is rejected", zoned("Z")),
 		stated("4.2", "a time with a numeric zone designator is rejected", zoned("+00:00")),
 		stated("4.2", "starttime is required", refused("without starttime", without("starttime"))),
@@ -53,13 +53,13 @@ func queryRules() []Rule {
 			q := p.query(events)
 			q.Set(other, q.Get(name))
 			q.Del(name)
-			p.saw("%s is taken, %s is answered with %d", name, other, p.get(events.path+"/data?"+q.Encode()).status)
+			p.saw("%s is accepted, %s returns %d", name, other, p.get(events.path+"/data?"+q.Encode()).status)
 		}),
 		open("4.2", 41, "start as a parameter", func(p *probe) {
 			edits := []edit{with("dimensions", timestamp+",client_ip"), with("sortby", timestamp), with("limit", "2")}
 			r := p.data(events, append(slices.Clone(edits), with("start", "1"))...)
 			if r.status != http.StatusOK {
-				p.saw("answered with %d", r.status)
+				p.saw("returned %d", r.status)
 			}
 			moved, whole := r.json(), p.result(events, edits...)
 			p.need(whole.rows() == 2 && moved.rows() > 0, "there are not two events in the last day")
@@ -86,42 +86,42 @@ func queryRules() []Rule {
 			}
 			p.saw("it is found at the start: %t, at the end: %t", found(at, at.Add(time.Second)), found(at.Add(-time.Second), at))
 		}),
-		open("4.2", 34, "sortby what is not asked for, and a dimension that comes twice", func(p *probe) {
-			p.saw("answered with %d and %d", p.data(events, with("dimensions", "client_ip"), with("sortby", "event_action")).status,
+		open("4.2", 34, "sortby a column that is not in the result, and a dimension that comes twice", func(p *probe) {
+			p.saw("returned %d and %d", p.data(events, with("dimensions", "client_ip"), with("sortby", "event_action")).status,
 				p.data(events, with("dimensions", "client_ip,client_ip")).status)
 		}),
 		open("4.2", 17, "a backslash in a value of a filter", func(p *probe) {
-			p.saw("before a letter it is answered with %d, at the end with %d",
+			p.saw("before a letter it returns %d, at the end it returns %d",
 				p.data(events, with("filters", `client_browser==conformance\absent`)).status,
 				p.data(events, with("filters", `client_browser==conformance\`)).status)
 		}),
 		open("4.2", 11, "an hour of 24 in endtime", func(p *probe) {
 			day := p.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
-			p.saw("answered with %d", p.data(events, with("starttime", day+"T00:00:00"), with("endtime", day+"T24:00:00")).status)
+			p.saw("returned %d", p.data(events, with("starttime", day+"T00:00:00"), with("endtime", day+"T24:00:00")).status)
 		}),
 		open("4.2", 11, "a fraction of a second in a time", func(p *probe) {
 			p.query(events)
-			p.saw("answered with %d", p.data(events, with("endtime", p.span[1]+".000")).status)
+			p.saw("returned %d", p.data(events, with("endtime", p.span[1]+".000")).status)
 		}),
 		stated("4.2", "metrics is required on aggregated data", func(p *probe) {
 			for _, f := range []family{wafTrends, requestTrends, shapingTrends, wafByClientIP, shapingByClientIP} {
 				p.data(f, without("metrics")).refused("without metrics of " + f.name)
 			}
 		}),
-		stated("4.2", "a metric other than hits is refused", func(p *probe) {
+		stated("4.2", "a metric other than hits is rejected", func(p *probe) {
 			p.data(wafTrends, with("metrics", "conformance")).refused("with another metric")
 		}),
 		stated("4.2", "granularity is day, hour or 5minute", func(p *probe) {
 			for _, granularity := range []string{"day", "hour", "5minute"} {
 				r := p.data(wafTrends, with("granularity", granularity))
-				p.want(r.status == http.StatusOK, "%s was answered with %d", granularity, r.status)
+				p.want(r.status == http.StatusOK, "%s returned %d", granularity, r.status)
 			}
 		}),
 		open("4.2", 0, "another granularity", func(p *probe) {
-			p.saw("minute is answered with %d", p.data(wafTrends, with("granularity", "minute")).status)
+			p.saw("minute returns %d", p.data(wafTrends, with("granularity", "minute")).status)
 		}),
 		open("4.3", 12, "granularity on request trends", func(p *probe) {
-			p.saw("with it answered with %d, without it with %d", p.data(requestTrends, with("granularity", "hour")).status,
+			p.saw("with it %d, without it %d", p.data(requestTrends, with("granularity", "hour")).status,
 				p.data(requestTrends).status)
 		}),
 
@@ -156,7 +156,7 @@ func queryRules() []Rule {
 		}),
 		open("4.2", 0, "filters joined with OR and with AND in one expression", func(p *probe) {
 			r := p.data(events, with("filters", "event_action==A,event_action==B;event_type==C"))
-			p.saw("answered with %d", r.status)
+			p.saw("returned %d", r.status)
 		}),
 		stated("4.2", "a comma and a semicolon in a value are escaped with a backslash", func(p *probe) {
 			r := p.data(events, with("filters", `client_browser==conformance\,absent\;browser`))
@@ -237,20 +237,20 @@ func queryRules() []Rule {
 	}
 }
 
-// wholeSecond reads a time of a row, and tells whether it has no part of a second.
+// wholeSecond parses a time of a row, and returns whether it has no fraction of a second.
 func wholeSecond(text string) (t time.Time, whole bool) {
-	t, err := time.Parse(statsTime, strings.Replace(text, " ", "T", 1)) // takes a fraction too
+	t, err := time.Parse(statsTime, strings.Replace(text, " ", "T", 1)) // accepts a fraction too
 	return t, err == nil && t.Nanosecond() == 0
 }
 
-// actions are different values of event_action.
+// actions returns distinct values of event_action.
 func (p *probe) actions(count int) []string {
 	values := p.someRows(with("limit", "1000")).different("event_action")
 	p.need(len(values) >= count, "there are not %d different values of event_action", count)
 	return values[:count]
 }
 
-// sorted are the times of events in an order.
+// sorted returns the times of events in an order.
 func (p *probe) sorted(order string) []string {
 	var values []string
 	for _, value := range p.someRows(with("dimensions", timestamp), with("sortby", order), with("limit", "50")).values(timestamp) {
@@ -260,13 +260,13 @@ func (p *probe) sorted(order string) []string {
 	return values
 }
 
-// familyRules are those that each family has for itself (section 4.3).
+// familyRules are the rules about each family (section 4.3).
 func familyRules() []Rule {
 	var rules []Rule
 	for _, f := range families {
 		of := " of " + f.name
 		rules = append(rules,
-			stated("4.3", "data"+of+" is answered with 200 and a result", func(p *probe) {
+			stated("4.3", "data"+of+" returns 200 and a result", func(p *probe) {
 				r := p.data(f)
 				r.wanted(http.StatusOK)
 				p.strict = true
@@ -276,7 +276,7 @@ func familyRules() []Rule {
 				}
 			}),
 			stated("4.3", "starttime, endtime and dimensions"+of+" are required", func(p *probe) {
-				p.need(p.data(f).status == http.StatusOK, "data was not answered with 200 anyway")
+				p.need(p.data(f).status == http.StatusOK, "data does not return 200 anyway")
 				for _, name := range []string{"starttime", "endtime", "dimensions"} {
 					p.data(f, without(name)).refused("without " + name)
 				}
@@ -284,13 +284,13 @@ func familyRules() []Rule {
 			stated("4.3", "HEAD"+of+" is answered like data, without a body", func(p *probe) {
 				query := p.query(f, with("dimensions", strings.Join(p.grouping(f), ",")))
 				head, data := p.send(http.MethodHead, f.path+"?"+query.Encode(), nil, p.User.basic), p.data(f)
-				p.want(head.status == data.status, "HEAD was answered with %d, data with %d", head.status, data.status)
+				p.want(head.status == data.status, "HEAD returned %d, data returned %d", head.status, data.status)
 				p.want(head.header.Get("Content-Type") == data.header.Get("Content-Type"), "HEAD has the Content-Type %q, data %q",
 					head.header.Get("Content-Type"), data.header.Get("Content-Type"))
 				p.want(len(head.body) == 0, "HEAD has a body of %d bytes", len(head.body))
 			}),
 			open("4.3", 36, "HEAD"+of+" without parameters", func(p *probe) {
-				p.saw("answered with %d", p.send(http.MethodHead, f.path, nil, p.User.basic).status)
+				p.saw("returned %d", p.send(http.MethodHead, f.path, nil, p.User.basic).status)
 			}),
 		)
 		if f.topK {
@@ -302,12 +302,12 @@ func familyRules() []Rule {
 			if f.topK {
 				rules = append(rules, open("4.3", 15, what+of, func(p *probe) {
 					r := p.get(f.path + "/" + what)
-					p.saw("beside data answered with %d", r.status)
+					p.saw("beside data returned %d", r.status)
 				}))
 				continue
 			}
 			rules = append(rules,
-				stated("4.3", what+of+" is answered with 200", func(p *probe) { p.get(f.path + "/" + what).wanted(http.StatusOK) }),
+				stated("4.3", what+of+" returns 200", func(p *probe) { p.get(f.path + "/" + what).wanted(http.StatusOK) }),
 				open("4.3", 14, "body of "+what+of, func(p *probe) { p.saw("%s", p.read(f.path+"/"+what).outline()) }),
 			)
 		}
@@ -325,7 +325,7 @@ func familyRules() []Rule {
 	return rules
 }
 
-// described are the methods of a family that tell what can be asked for.
+// described are the methods of a family that list what queries may contain.
 func (f family) described() []string {
 	if f.raw {
 		return []string{"dimensions"}
@@ -333,7 +333,7 @@ func (f family) described() []string {
 	return []string{"dimensions", "groupings", "metrics"}
 }
 
-// outline is the shape of a value, for people: that of an array is that of its first item.
+// outline describes the shape of a value. An array has the shape of its first item.
 func (n node) outline() string {
 	switch v := n.value.(type) {
 	case []any:
@@ -353,7 +353,7 @@ func (n node) outline() string {
 	}
 }
 
-// topKRules are those of the sizes of top-K views (sections 4.3 and 8).
+// topKRules are the rules about the sizes of top-K views (sections 4.3 and 8).
 func topKRules() []Rule {
 	rules := []Rule{
 		stated("4.3", "a WAF top-K by clientip has those with the most hits", func(p *probe) {
@@ -401,9 +401,9 @@ func topKRules() []Rule {
 	return rules
 }
 
-// retentionRules are those of how long data is kept (sections 6 and 8).
+// retentionRules are the rules about retention (sections 6 and 8).
 func retentionRules() []Rule {
-	// between has rows of a day that many days ago.
+	// between queries a day that many days ago.
 	between := func(p *probe, f family, days int, granularity string) int {
 		day := p.Now().UTC().AddDate(0, 0, -days)
 		return p.result(f, with("starttime", day.Format(statsTime)), with("endtime", day.Add(24*time.Hour).Format(statsTime)),
@@ -421,7 +421,7 @@ func retentionRules() []Rule {
 			r := p.data(wafTrends, with("starttime", day.Format(statsTime)), with("endtime", day.Add(24*time.Hour).Format(statsTime)),
 				with("granularity", granularity))
 			if r.status != http.StatusOK {
-				p.saw("of %d days ago it is answered with %d", days, r.status)
+				p.saw("of %d days ago it returns %d", days, r.status)
 			}
 			p.saw("of %d days ago it has %d rows", days, r.json().rows())
 		}

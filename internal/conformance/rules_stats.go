@@ -13,7 +13,7 @@ import (
 const named = "event_timestamp_ms,event_severity,event_type,event_action,client_connection_remote_ip,client_ip,client_browser," +
 	"client_country_code,client_asn,rule_id,domain,property,waf_action"
 
-// resultRules are those of the result of a query (sections 2.4 and 2.5).
+// resultRules are the rules about the result of a query (sections 2.4 and 2.5).
 func resultRules() []Rule {
 	return []Rule{
 		stated("2.4", "query of a result echoes starttime and endtime as sent", func(p *probe) {
@@ -107,15 +107,15 @@ func resultRules() []Rule {
 		open("2.5", 43, "words of event_type, event_action and event_severity", func(p *probe) {
 			const names = "event_type,event_action,event_severity"
 			result := p.someRows(with("dimensions", names), with("limit", "1000"))
-			var told []string
+			var words []string
 			for name := range strings.SplitSeq(names, ",") {
 				values := map[string]bool{}
 				for _, value := range result.different(name) {
 					values[value] = true
 				}
-				told = append(told, name+": "+list(values))
+				words = append(words, name+": "+list(values))
 			}
-			p.saw("%s", strings.Join(told, "; "))
+			p.saw("%s", strings.Join(words, "; "))
 		}),
 		open("2.5", 35, "event_timestamp_ms of an aggregated row", func(p *probe) {
 			sets := p.sets(wafTrends)
@@ -134,7 +134,7 @@ func resultRules() []Rule {
 					refused = append(refused, name)
 				}
 			}
-			p.saw("of those that the document names these are refused: %q", refused)
+			p.saw("of those that the document names these are rejected: %q", refused)
 		}),
 		stated("2.5", "the only metric is hits", func(p *probe) {
 			for _, f := range []family{wafTrends, requestTrends, shapingTrends} {
@@ -152,18 +152,18 @@ func resultRules() []Rule {
 				p.want(value.integer() >= 0, "%s is negative", value.path)
 			}
 		}),
-		stated("2.5", "grouping sets that groupings tells are accepted", func(p *probe) {
+		stated("2.5", "grouping sets that groupings returns are accepted", func(p *probe) {
 			for _, f := range []family{wafTrends, requestTrends, shapingTrends} {
 				var body any
 				r := p.get(f.path + "/groupings")
 				p.need(r.status == http.StatusOK && r.isJSON(&body) && len(namesIn(body)) > 0, "groupings of %s cannot be read", f.name)
 				for _, set := range namesIn(body)[:min(5, len(namesIn(body)))] {
 					r := p.data(f, with("dimensions", strings.Join(set, ",")), with("granularity", "hour"))
-					p.want(r.status == http.StatusOK, "%q of %s was answered with %d", set, f.name, r.status)
+					p.want(r.status == http.StatusOK, "%q of %s returned %d", set, f.name, r.status)
 				}
 			}
 		}),
-		stated("2.5", "dimensions that are no grouping set are refused", func(p *probe) {
+		stated("2.5", "dimensions that are no grouping set are rejected", func(p *probe) {
 			for _, f := range []family{wafTrends, requestTrends, shapingTrends} {
 				all := p.dimensions(f)
 				for _, set := range p.sets(f) {
@@ -172,7 +172,7 @@ func resultRules() []Rule {
 				p.data(f, with("dimensions", strings.Join(all, ","))).refused("with all dimensions of " + f.name)
 			}
 		}),
-		stated("4.2", "a dimension that is none is refused", func(p *probe) {
+		stated("4.2", "a dimension that does not exist is rejected", func(p *probe) {
 			p.data(events, with("dimensions", "conformance_absent")).refused("with an unknown dimension")
 		}),
 	}
@@ -180,7 +180,7 @@ func resultRules() []Rule {
 
 var unzoned = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?$`)
 
-// ownFilter is the filter that a service appends.
+// ownFilter returns the filter that a service appends.
 func (p *probe) ownFilter() string { return "customer==" + escape(p.Customer) }
 
 func columns(result node) []string {
@@ -191,7 +191,7 @@ func columns(result node) []string {
 	return names
 }
 
-// someRows is a result of raw events that has rows.
+// someRows returns a result of raw events that has rows.
 func (p *probe) someRows(edits ...edit) node {
 	result := p.result(events, edits...)
 	p.need(result.rows() > 0, "there are no events in the last day")
@@ -205,7 +205,7 @@ func (p *probe) sets(f family) [][]string {
 	return namesIn(body)
 }
 
-// singles are the dimensions that are a grouping set by themselves.
+// singles returns the dimensions that are a grouping set by themselves.
 func (p *probe) singles(f family) (names []string) {
 	for _, set := range p.sets(f) {
 		if len(set) == 1 {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const absentID = "conformance-absent" // of what no service has
+const absentID = "conformance-absent" // an id that no service has
 
 func taskRules() []Rule {
 	return []Rule{
@@ -71,16 +71,16 @@ func taskRules() []Rule {
 				p.need(path != "", "it is %s", form)
 				r := p.get(path)
 				same := path == p.tasks("/"+url.PathEscape(task.at("id").text()))
-				p.saw("%s, answered with %d; the path of GET of that task: %t", form, r.status, same)
+				p.saw("%s, returned %d; the path of GET of that task: %t", form, r.status, same)
 			})
 		}),
 
-		stated("4.1", "GET tasks is answered with 200 for a page of tasks", func(p *probe) {
+		stated("4.1", "GET tasks returns 200 for a page of tasks", func(p *probe) {
 			p.get(p.tasks("")).wanted(http.StatusOK)
 		}),
 		open("4.1", 1, "path prefix of the tasks", func(p *probe) {
 			r := p.get(p.tasks(""))
-			p.saw("%q is answered with %d", p.TasksPrefix, r.status)
+			p.saw("%q returns %d", p.TasksPrefix, r.status)
 		}),
 		open("4.1", 2, "body of GET tasks", func(p *probe) {
 			_, shape := p.tasksOf(p.read(p.tasks("")))
@@ -110,36 +110,36 @@ func taskRules() []Rule {
 		}),
 		stated("4.1", "status of tasks leaves tasks of that status", func(p *probe) { taskFilter(p, "status") }),
 		stated("4.1", "operation of tasks leaves tasks of that operation", func(p *probe) { taskFilter(p, "operation") }),
-		stated("4.1", "invalid query parameters of tasks are answered with 400", func(p *probe) {
+		stated("4.1", "GET tasks rejects invalid query parameters with 400", func(p *probe) {
 			for _, query := range []string{"?page=x", "?count=x", "?since=x"} {
 				r := p.get(p.tasks(query))
-				p.want(r.status == http.StatusBadRequest, "%s was answered with %d", query, r.status)
+				p.want(r.status == http.StatusBadRequest, "%s returned %d", query, r.status)
 			}
 		}),
-		stated("4.1", "GET of a task is answered with 200 and that task", func(p *probe) {
+		stated("4.1", "GET of a task returns 200 and that task", func(p *probe) {
 			id := p.someTask()
 			r := p.get(p.tasks("/" + url.PathEscape(id)))
 			r.wanted(http.StatusOK)
 			p.strict = true
 			p.want(r.json().at("id").text() == id, "another task was read")
 		}),
-		stated("4.1", "a task that does not exist is answered with 404", func(p *probe) {
+		stated("4.1", "GET of a task that does not exist returns 404", func(p *probe) {
 			p.get(p.tasks("/" + absentID)).wanted(http.StatusNotFound)
 		}),
-		stated("4.1", "failed authentication is answered with 401 by GET tasks", func(p *probe) {
+		stated("4.1", "GET tasks rejects failed authentication with 401", func(p *probe) {
 			p.send(http.MethodGet, p.tasks(""), nil, stranger).wanted(http.StatusUnauthorized)
 			p.send(http.MethodGet, p.tasks(""), nil, nobody).wanted(http.StatusUnauthorized)
 		}),
-		stated("4.1", "failed authentication is answered with 401 by GET of a task", func(p *probe) {
+		stated("4.1", "GET of a task rejects failed authentication with 401", func(p *probe) {
 			p.send(http.MethodGet, p.tasks("/"+url.PathEscape(p.someTask())), nil, stranger).wanted(http.StatusUnauthorized)
 		}),
 	}
 }
 
-// tasks is the path of the tasks with something after it.
+// tasks returns the path of the tasks, followed by rest.
 func (p *probe) tasks(rest string) string { return p.TasksPrefix + "/tasks" + rest }
 
-// tasksOf finds the tasks in a page of them, whatever its shape (open point 2).
+// tasksOf returns the tasks of a page, whatever its shape (open point 2).
 func (p *probe) tasksOf(body node) (tasks []node, shape string) {
 	switch {
 	case body.has("items"):
@@ -151,13 +151,13 @@ func (p *probe) tasksOf(body node) (tasks []node, shape string) {
 	}
 }
 
-// eachTask looks at the first page of tasks. A rule about their members needs at least one.
-func (p *probe) eachTask(look func(task node)) {
+// eachTask visits the tasks of the first page. A rule about their members needs at least one.
+func (p *probe) eachTask(visit func(task node)) {
 	tasks, _ := p.tasksOf(p.read(p.tasks("")))
 	p.need(len(tasks) > 0, "there are no tasks")
 	p.strict = true
 	for _, task := range tasks {
-		look(task)
+		visit(task)
 	}
 }
 
@@ -180,7 +180,7 @@ func taskTypes(p *probe) {
 		if task.has("progress") {
 			task.at("progress").integer()
 		}
-		task.at("id") // without it no task can be read
+		task.at("id") // without an id, a task cannot be read
 	})
 }
 
@@ -205,7 +205,7 @@ func errorInfo(p *probe) {
 	p.need(found, "no task has ended with an error")
 }
 
-// sinceFilter asks for what was updated at or after the time of the task in the middle.
+// sinceFilter queries the tasks updated at or after the time of the middle task.
 func sinceFilter(p *probe) {
 	tasks, _ := p.tasksOf(p.read(p.tasks("?count=100")))
 	var times []time.Time

@@ -16,38 +16,38 @@ import (
 	"time"
 )
 
-// Target says which service is looked at, and what may be changed there: nothing unless it is named.
+// Target names the service to check, and what the suite may change there. It changes nothing that is not named.
 type Target struct {
 	BaseURL  string // without the customer
 	Customer string
 	User     User
-	Visitor  User // may neither view the configuration nor purge PurgeURI; zero: nobody
+	Visitor  User // may neither view the configuration nor purge PurgeURI; the zero value means no such user
 
 	TasksPrefix string // path in front of /tasks (open point 1)
 
-	WriteList     string // id of an empty list of type IP: entries are added and removed
-	FullList      string // id of a list of type IP that has 50,000 entries: one more is tried
-	DeleteList    string // id of a list that is deleted
-	PurgeURI      string // an object that is purged, with all whose address begins like its own
-	PurgeWildcard string // a pattern with a wildcard domain that is purged as a prefix
+	WriteList     string // id of an empty list of type IP; the suite adds and removes entries
+	FullList      string // id of a list of type IP with 50,000 entries; the suite tries to add one
+	DeleteList    string // id of a list that the suite deletes
+	PurgeURI      string // an object to purge, together with all objects whose address begins with its own
+	PurgeWildcard string // a pattern with a wildcard domain, to purge as a prefix
 
-	ExceedPurgeRate bool // more than two purge requests a second may be sent
+	ExceedPurgeRate bool // the suite may send more than two purge requests per second
 
-	Transport http.RoundTripper                          // nil means one of its own
-	Now       func() time.Time                           // the service's time; nil means time.Now
-	Wait      func(context.Context, time.Duration) error // nil means in real time
+	Transport http.RoundTripper                          // nil means a new transport
+	Now       func() time.Time                           // the time of the service; nil means time.Now
+	Wait      func(context.Context, time.Duration) error // nil means to wait in real time
 }
 
-// User is somebody who may log in.
+// User is a user of the service.
 type User struct{ Name, Password string }
 
 const (
-	maxRequests = 2000 // a run sends no more, whatever the service answers
+	maxRequests = 2000 // the maximum per run, whatever the service does
 	maxBody     = 8 << 20
 	timeout     = 30 * time.Second
 )
 
-// Service is a service that is looked at, and what was learnt about it. It is used by one goroutine.
+// Service is a service to check, with the facts learnt about it. It is not safe for concurrent use.
 type Service struct {
 	Target
 
@@ -55,17 +55,17 @@ type Service struct {
 	client   *http.Client
 	requests int
 
-	nextPurge time.Time // when another purge request may be sent
+	nextPurge time.Time // when the next purge request may be sent
 
 	learnt
 }
 
-// NewService prepares to look at a service. It sends nothing.
+// NewService prepares the check of a service. It sends no request.
 func NewService(t Target) (*Service, error) {
 	base, err := url.Parse(strings.TrimSuffix(t.BaseURL, "/") + "/" + url.PathEscape(t.Customer) + "/v1")
 	switch {
 	case err != nil:
-		return nil, errors.New("the base URL cannot be read") // without it: it might hold a password
+		return nil, errors.New("the base URL cannot be read") // the message omits the URL, which may contain a password
 	case base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "":
 		return nil, errors.New("the base URL must be a scheme, a host and a path alone")
 	case base.Scheme != "https" && (base.Scheme != "http" || !isLoopback(base.Hostname())):
@@ -105,20 +105,20 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// probe is a rule on its way through the service.
+// probe is the check of one rule on a service.
 type probe struct {
 	*Service
 
-	ctx    context.Context //nolint:containedctx // lives as long as the call of Try that it belongs to
-	strict bool            // the rule is about the shape of the reply: what is not as it should be differs
+	ctx    context.Context //nolint:containedctx // lives as long as its call of Try
+	strict bool            // the rule is about the shape of the response, so an unexpected value breaks it
 }
 
-// as gives a request credentials.
+// as sets the credentials of a request.
 type as func(*http.Request)
 
 func nobody(*http.Request) {}
 
-// stranger is a user that no service has. A wrong password of one that exists might lock that one out.
+// stranger is a user that no service has. A wrong password of an existing user might lock that user out.
 func stranger(r *http.Request) { r.SetBasicAuth("conformance-nobody", "conformance-nothing") }
 
 func (u User) basic(r *http.Request) {
@@ -129,8 +129,8 @@ func cookie(id string) as {
 	return func(r *http.Request) { r.Header.Set("Cookie", "authtoken="+id) }
 }
 
-// reply is what the service answered.
-type reply struct {
+// response is a response of the service.
+type response struct {
 	p       *probe
 	request string // method and path
 	status  int
@@ -138,13 +138,13 @@ type reply struct {
 	body    []byte
 }
 
-// send sends a request to a path relative to {base_url}/{customer}/v1, which may have a query string. A request that
-// cannot be sent ends the rule.
-func (p *probe) send(method, path string, body any, who as) reply {
+// send sends a request to a path relative to {base_url}/{customer}/v1, which may have a query string. If it cannot send
+// the request, it ends the check.
+func (p *probe) send(method, path string, body any, who as) response {
 	return p.sendTo(method, p.base.String()+path, body, who)
 }
 
-func (p *probe) sendTo(method, address string, body any, who as) reply {
+func (p *probe) sendTo(method, address string, body any, who as) response {
 	p.requests++
 	p.need(p.requests <= maxRequests, "the run has sent %d requests, which is its limit", maxRequests)
 	var content io.Reader
@@ -167,21 +167,21 @@ func (p *probe) sendTo(method, address string, body any, who as) reply {
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
 	p.need(err == nil, "%s: %v", name, err)
 	p.need(len(text) <= maxBody, "%s: the body has more than %d bytes", name, maxBody)
-	return reply{p: p, request: name, status: answer.StatusCode, header: answer.Header, body: text}
+	return response{p: p, request: name, status: answer.StatusCode, header: answer.Header, body: text}
 }
 
-// get reads with the user's own credentials.
-func (p *probe) get(path string) reply { return p.send(http.MethodGet, path, nil, p.User.basic) }
+// get sends a GET request with the user's credentials.
+func (p *probe) get(path string) response { return p.send(http.MethodGet, path, nil, p.User.basic) }
 
-// read is the body of a GET that must succeed for the rule to go on.
+// read returns the body of a GET. If the GET does not succeed, read ends the check.
 func (p *probe) read(path string) node {
 	r := p.get(path)
-	p.need(r.status == http.StatusOK, "%s was answered with %d", r.request, r.status)
+	p.need(r.status == http.StatusOK, "%s returned %d", r.request, r.status)
 	return r.json()
 }
 
-// relative cuts an address of a reply down to what follows {base_url}/{customer}/v1, whichever of the three forms it
-// has (open point 29), and tells which. One of another origin is foreign, and nothing is ever sent to it.
+// relative returns the part of an address after {base_url}/{customer}/v1, and which of the three forms it has (open
+// point 29). An address of another origin is foreign; the suite never sends a request to it.
 func (p *probe) relative(address string) (path, form string) {
 	origin := p.base.Scheme + "://" + p.base.Host
 	if rest, ok := strings.CutPrefix(address, origin+p.base.EscapedPath()+"/"); ok {
@@ -197,17 +197,17 @@ func (p *probe) relative(address string) (path, form string) {
 }
 
 // wanted checks a status.
-func (r reply) wanted(statuses ...int) {
-	r.p.want(slices.Contains(statuses, r.status), "%s was answered with %d, not with %s", r.request, r.status,
+func (r response) wanted(statuses ...int) {
+	r.p.want(slices.Contains(statuses, r.status), "%s returned %d instead of %s", r.request, r.status,
 		strings.Trim(fmt.Sprint(statuses), "[]"))
 }
 
-// refused checks that a request was not carried out, where the document does not say how that is told.
-func (r reply) refused(why string) {
-	r.p.want(r.status >= 400 && r.status < 500, "%s %s was answered with %d", r.request, why, r.status)
+// refused checks that the service rejected a request, where the document leaves the status open.
+func (r response) refused(why string) {
+	r.p.want(r.status >= 400 && r.status < 500, "%s %s returned %d", r.request, why, r.status)
 }
 
-// until looks again and again whether something has come true: a change may take time to show.
+// until polls until done returns true, because a change may take time to appear.
 func (p *probe) until(done func() bool) bool {
 	for range 30 {
 		if done() {

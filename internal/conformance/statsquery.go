@@ -12,7 +12,7 @@ import (
 type family struct {
 	name     string
 	path     string
-	key      string // dimensions that are asked for when the service does not tell its grouping sets
+	key      string // dimensions to query if the service does not return its grouping sets
 	raw      bool   // not aggregated: no metrics, no groupings
 	granular bool   // granularity is required
 	topK     bool
@@ -28,7 +28,7 @@ var (
 	shapingByClientIP = topK("traffic shaping", "trafficshaping", "clientip", "client_ip")
 )
 
-// families are all there are. The dimension of a path is not among those that the document names.
+// families are all families. The document does not name the dimension of a path.
 var families = []family{
 	events, wafTrends, requestTrends, shapingTrends,
 	topK("WAF", "waf", "browser", "client_browser"),
@@ -63,7 +63,7 @@ type edit func(url.Values)
 func with(name, value string) edit { return func(q url.Values) { q.Set(name, value) } }
 func without(name string) edit     { return func(q url.Values) { q.Del(name) } }
 
-// query is one that nothing is wrong with: a day that ended a while ago, so that its numbers do not change any more.
+// query returns a valid query. Its day ended a while ago, so its numbers no longer change.
 func (p *probe) query(f family, edits ...edit) url.Values {
 	if p.span[0] == "" {
 		end := p.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
@@ -86,7 +86,7 @@ func (p *probe) query(f family, edits ...edit) url.Values {
 	return q
 }
 
-// startName finds out which spelling of starttime the service takes (open point 10).
+// startName finds out which spelling of starttime the service accepts (open point 10).
 func (p *probe) startName() string {
 	if p.startParam != "" {
 		return p.startParam
@@ -101,20 +101,20 @@ func (p *probe) startName() string {
 	return p.startParam
 }
 
-// data asks for data. Aggregated data is asked for by a grouping set that the service has.
-func (p *probe) data(f family, edits ...edit) reply {
+// data sends a data query. For aggregated data, its dimensions are a grouping set of the service.
+func (p *probe) data(f family, edits ...edit) response {
 	grouping := with("dimensions", strings.Join(p.grouping(f), ","))
 	return p.get(f.path + "/data?" + p.query(f, append([]edit{grouping}, edits...)...).Encode())
 }
 
-// result is the result of a query that must succeed for the rule to go on.
+// result returns the result of a query. If the query does not succeed, result ends the check.
 func (p *probe) result(f family, edits ...edit) node {
 	r := p.data(f, edits...)
-	p.need(r.status == http.StatusOK, "%s was answered with %d", r.request, r.status)
+	p.need(r.status == http.StatusOK, "%s returned %d", r.request, r.status)
 	return r.json()
 }
 
-// grouping is the shortest grouping set without the time that the service tells, or the key of the family.
+// grouping returns the service's shortest grouping set without the time, or the key of the family.
 func (p *probe) grouping(f family) []string {
 	if f.raw {
 		return strings.Split(f.key, ",")
@@ -141,8 +141,8 @@ func (p *probe) grouping(f family) []string {
 	return set
 }
 
-// namesIn reads the body of dimensions, groupings or metrics, whose shape is open (open point 14): each item is a name,
-// an object with a name, or, of groupings, an array of either or names joined by commas.
+// namesIn reads the body of dimensions, groupings or metrics, whose shape is open (open point 14). An item is a name,
+// or an object with a name. An item of groupings may also be an array of these, or names joined by commas.
 func namesIn(body any) (sets [][]string) {
 	if object, ok := body.(map[string]any); ok {
 		for _, member := range []string{"dimensions", "groupings", "metrics", "items"} {
@@ -166,7 +166,7 @@ func namesIn(body any) (sets [][]string) {
 	return sets
 }
 
-// column is the place of a column in the rows of a result.
+// column returns the index of a column in the rows of a result.
 func (n node) column(name string) int {
 	for i, c := range n.at("columns").items() {
 		if c.at("name").text() == name {
@@ -177,7 +177,7 @@ func (n node) column(name string) int {
 	return 0
 }
 
-// values are those of one column.
+// values returns the values of one column.
 func (n node) values(column string) []node {
 	at := n.column(column)
 	var values []node
@@ -195,7 +195,7 @@ func (n node) rows() int { return len(n.at("rows").items()) }
 
 func (n node) total() int64 { return n.at("total_results").integer() }
 
-// different are the different strings of a column.
+// different returns the distinct strings of a column.
 func (n node) different(column string) []string {
 	var all []string
 	for _, value := range n.values(column) {
@@ -206,5 +206,5 @@ func (n node) different(column string) []string {
 	return all
 }
 
-// escape writes a value into a filter expression.
+// escape escapes a value for a filter expression.
 func escape(value string) string { return strings.NewReplacer(",", `\,`, ";", `\;`).Replace(value) }
