@@ -15,18 +15,18 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// The guard. Unlike times, allocations are the same in every run and on every machine, so they can be judged: one more
-// for each call, row or URI is seen in the change that brings it.
+// The guard on allocations. Unlike times, allocations are the same in every run and on every machine, so a check can
+// fail on them. It shows one more allocation per call, row or URI in the change that adds it.
 
-// counted is a subject whose allocations are kept.
+// counted is a subject whose number of allocations is committed.
 type counted struct {
 	name  string
-	runs  int // one run's are the average of so many, rounded down
-	slack int // so many more are no growth
+	runs  int // number of runs; the result is their average, rounded down
+	slack int // a growth up to this number passes
 	make  func() (subject, error)
 }
 
-// readAheadSlack: goroutines fetch the pages, and how they take turns decides what is taken from pools.
+// readAheadSlack exists because the scheduling of the goroutines that fetch pages decides what they find in pools.
 const readAheadSlack = 100
 
 var guarded = []counted{
@@ -55,24 +55,26 @@ var guarded = []counted{
 }
 
 func scanning(n int) (subject, error) {
-	client, err := alwaysReplying(rowsBody(n))
+	client, err := alwaysResponding(rowsBody(n))
 	return all(n, func() (int, error) { return scanAll(client) }), err
 }
 
 func querying(n int) (subject, error) {
-	client, err := alwaysReplying(rowsBody(n))
+	client, err := alwaysResponding(rowsBody(n))
 	return all(n, func() (int, error) { return queryAll(client) }), err
 }
 
 func calling(body string, do func(*webdelivery.Client) error) (subject, error) {
-	client, err := alwaysReplying([]byte(body))
+	client, err := alwaysResponding([]byte(body))
 	return func() error { return do(client) }, err
 }
 
-// batches: the runtime itself allocates now and then, so the least of some batches counts.
+// batches is the number of batches, of which the lowest result counts, because the runtime itself allocates now and
+// then.
 const batches = 5
 
-// countAllocs counts what one operation allocates, on one processor and without a collector, which empties pools.
+// countAllocs counts the allocations of one operation. It uses one processor and no garbage collector, because a
+// collection empties pools.
 func (c counted) countAllocs() (least int, took time.Duration, err error) {
 	s, err := c.make()
 	if err != nil {
@@ -105,7 +107,7 @@ func (c counted) countAllocs() (least int, took time.Duration, err error) {
 const allocsHead = "# Allocations of one operation. make bench-allocs fails when one grows; make bench-allocs ALLOCS=-write,\n" +
 	"# writes what they are now.\n"
 
-// writeAllocs commits what is.
+// writeAllocs writes the current numbers to the file.
 func writeAllocs(path string, guarded []counted) error {
 	text := allocsHead
 	for _, c := range guarded {
@@ -115,13 +117,13 @@ func writeAllocs(path string, guarded []counted) error {
 		}
 		text += fmt.Sprintf("%s\t%d\n", c.name, n)
 	}
-	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // committed, for all to read
+	return os.WriteFile(path, []byte(text), 0o644) //nolint:gosec // a committed file that everyone may read
 }
 
-var errGrown = errors.New("allocations have grown. If that is meant, run 'make bench-allocs ALLOCS=-write', " +
+var errGrown = errors.New("allocations have grown. If the growth is intended, run 'make bench-allocs ALLOCS=-write', " +
 	"commit the file, and say why in the commit")
 
-// checkAllocs compares what is with what was committed. It prints times too, which nothing depends on.
+// checkAllocs compares the current numbers with the committed ones. It also prints times, only for information.
 func checkAllocs(out io.Writer, path string, guarded []counted) error {
 	committed, err := readAllocs(path)
 	if err != nil {
@@ -149,7 +151,7 @@ func checkAllocs(out io.Writer, path string, guarded []counted) error {
 }
 
 func readAllocs(path string) (map[string]int, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // the file that was asked for
+	text, err := os.ReadFile(path) //nolint:gosec // the file that -allocs names
 	if err != nil {
 		return nil, err
 	}

@@ -19,10 +19,11 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// What must not disturb the figures runs in a process of its own, which is this program again: the server, whose
-// allocations are not the client's; and each measurement of peak memory, which is that of a whole process.
+// This program starts itself again as child processes, so that some work does not disturb the figures. One is the
+// server, whose allocations are not those of the client. Others measure peak memory, which is that of a whole process.
 
-// childRole names, in the environment, what a child process does: serve, or one of readers and the address to read from.
+// childRole is the environment variable with the role of a child process: serve, or one of readers and the address to
+// read.
 const childRole = "WEBDELIVERY_BENCH_CHILD"
 
 func beChild(role string, in io.Reader, out io.Writer) error {
@@ -46,7 +47,8 @@ func beChild(role string, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// child is this program in another role. It ends with ctx, and a serving one when its standard input is closed.
+// child returns this program in another role. The process ends with ctx; a server also ends when its standard input is
+// closed.
 func child(ctx context.Context, role string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -83,7 +85,7 @@ func startServer() (url string, stop func(), err error) {
 	}
 	stop = func() {
 		_ = in.Close()
-		_ = cmd.Wait() // it has nothing to tell any more
+		_ = cmd.Wait() // its result no longer matters
 		cancel()
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
@@ -94,7 +96,7 @@ func startServer() (url string, stop func(), err error) {
 	return strings.TrimSpace(line), stop, nil
 }
 
-// serve listens on loopback until its standard input ends, which it does with the process that started it.
+// serve listens on loopback until its standard input ends, which happens at the latest when the parent process ends.
 func serve(in io.Reader, out io.Writer) error {
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -122,8 +124,8 @@ func serve(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// handler answers with rows at /rows/{n}/..., with the number of connections so far at /connections, and with the small
-// reply that each SDK expects.
+// handler serves rows at /rows/{n}/..., the number of connections so far at /connections, and the small response that
+// each SDK expects.
 func handler(connections *atomic.Int64) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/rows/{n}/", func(w http.ResponseWriter, r *http.Request) {
@@ -133,19 +135,19 @@ func handler(connections *atomic.Int64) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = writeRows(w, n) // the client may have seen enough
+		_ = writeRows(w, n) // the client may stop reading early
 	})
 	mux.HandleFunc("/connections", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, connections.Load()) })
-	for _, p := range append(peers, peer{path: "/acme/v1/tasks/task-1", reply: taskBody}) {
+	for _, p := range append(peers, peer{path: "/acme/v1/tasks/task-1", response: taskBody}) {
 		mux.HandleFunc(p.path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, p.reply)
+			_, _ = io.WriteString(w, p.response)
 		})
 	}
 	return mux
 }
 
-// readers read the rows of a reply in one of several ways, and tell how many there were.
+// readers read the rows of a response, each in its way, and return the number of rows.
 var readers = map[string]func(url string) (rows int, err error){
 	"scan": func(url string) (int, error) {
 		client, err := newClient(url)
@@ -170,7 +172,7 @@ var readers = map[string]func(url string) (rows int, err error){
 	},
 }
 
-// fetch is what a user writes to get a body.
+// fetch reads a body as a user of net/http does.
 func fetch(client *http.Client, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, url, nil) //nolint:gosec // of the server in the other process
 	if err != nil {
@@ -184,16 +186,16 @@ func fetch(client *http.Client, url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// unmarshalAll is what a user writes to read rows.
+// unmarshalAll reads rows as a user of encoding/json does.
 func unmarshalAll(body []byte) (rows int, err error) {
-	var reply struct {
+	var response struct {
 		Rows [][]any `json:"rows"`
 	}
-	err = json.Unmarshal(body, &reply)
-	return len(reply.Rows), err
+	err = json.Unmarshal(body, &response)
+	return len(response.Rows), err
 }
 
-// peakMemory is the most memory that this process has had, in bytes.
+// peakMemory returns the peak memory of this process, in bytes.
 func peakMemory() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

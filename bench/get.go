@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// plainTask is what a user of net/http writes.
+// plainTask is the type that a user of net/http writes.
 type plainTask struct {
 	ID          string    `json:"id"`
 	URI         string    `json:"uri"`
@@ -64,7 +64,7 @@ func rawGet(client *http.Client, url string) subject {
 	}
 }
 
-// sdkGet is the same through the SDK.
+// sdkGet does the same with the SDK.
 func sdkGet(url string) (subject, error) {
 	client, err := newClient(url)
 	if err != nil {
@@ -79,20 +79,19 @@ func sdkGet(url string) (subject, error) {
 	}, nil
 }
 
-// netHTTP is a client with the defaults of net/http.
+// netHTTP returns a client with the defaults of net/http.
 func netHTTP() *http.Client {
 	transport, _ := http.DefaultTransport.(*http.Transport)
 	return &http.Client{Transport: transport.Clone()}
 }
 
-// get: one small GET over loopback, one after the other.
+// get measures small GET requests over loopback, one after the other.
 func (b *bench) get() error {
 	sdk, err := sdkGet(b.url)
 	if err != nil {
 		return err
 	}
-	// Two processes take turns on few cores, so that a call may take twice the time of the next one. Many short rounds
-	// spread that evenly.
+	// Two processes share few cores, so one call may take twice the time of the next. Many short rounds even this out.
 	pairs := b.options
 	pairs.rounds, pairs.round = 11*b.rounds, b.round/5
 	results, err := pairs.interleave(sdk, rawGet(netHTTP(), b.url))
@@ -107,11 +106,11 @@ func (b *bench) get() error {
 	return nil
 }
 
-// connections: how many 64 goroutines need.
+// connections measures how many connections 64 goroutines need.
 func (b *bench) connections() error {
 	const goroutines = 64
 	dialled := func(s subject) (float64, error) {
-		if err := atOnce(goroutines, b.sizes.requests/5, s); err != nil { // each opens its connection
+		if err := atOnce(goroutines, b.sizes.requests/5, s); err != nil { // each goroutine opens its connection
 			return 0, err
 		}
 		before, err := b.connectionsSoFar()
@@ -122,7 +121,7 @@ func (b *bench) connections() error {
 			return 0, err
 		}
 		after, err := b.connectionsSoFar()
-		return float64(after-before-1) * 1000 / float64(b.sizes.requests), err // one asked for the number
+		return float64(after-before-1) * 1000 / float64(b.sizes.requests), err // minus the connection that asked for the number
 	}
 	sdk, err := sdkGet(b.url)
 	if err != nil {
@@ -151,7 +150,7 @@ func (b *bench) connectionsSoFar() (int, error) {
 	return strconv.Atoi(string(body))
 }
 
-// atOnce does n operations from so many goroutines.
+// atOnce runs n operations in so many goroutines.
 func atOnce(goroutines, n int, s subject) error {
 	work := make(chan struct{})
 	failed := make(chan error, goroutines)

@@ -9,7 +9,7 @@ func growthTable() *table {
 	return &table{name: "growth", head: []string{"What", "Size", "Time", "For each", "Allocations", "Memory"}}
 }
 
-// growing: how cost follows size.
+// growing measures how the cost grows with the size.
 func (b *bench) growing() error {
 	for _, grow := range []func() error{b.growingRows, b.growingLists, b.growingPurges, b.growingCallers} {
 		if err := grow(); err != nil {
@@ -34,7 +34,7 @@ func (b *bench) alone(s subject) (measured, error) {
 
 func (b *bench) growingRows() error {
 	for _, n := range b.sizes.growth.rows {
-		client, err := alwaysReplying(rowsBody(n))
+		client, err := alwaysResponding(rowsBody(n))
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,8 @@ func (b *bench) growingPurges() error {
 	return nil
 }
 
-// growingCallers: calls of one client from many goroutines. The server, of another process, has a part of the machine.
+// growingCallers measures calls of one client from many goroutines. The server runs in another process and uses a part
+// of the machine.
 func (b *bench) growingCallers() error {
 	for _, goroutines := range b.sizes.growth.goroutines {
 		get, err := sdkGet(b.url)
@@ -95,7 +96,7 @@ func (b *bench) growingCallers() error {
 			return err
 		}
 		perSecond := float64(n) / m.time().Seconds()
-		b.growth.add("Tasks.Get: goroutines", count(goroutines), count(int(perSecond))+" calls a second",
+		b.growth.add("Tasks.Get: goroutines", count(goroutines), count(int(perSecond))+" calls per second",
 			inTime(m.time()/each), fmt.Sprintf("%.0f a call", m.allocs/float64(n)), inBytes(m.bytes/float64(n))+" a call")
 	}
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// planning makes subjects of planning n entries against as many of which half are the same, and of only reading the
-// list as Plan does.
+// planning returns two subjects. plan plans n entries against as many of which half are equal. read only reads the
+// list, as Plan does.
 func planning(n int) (plan, read subject, err error) {
 	texts := addresses(n + n/2)
 	desired := texts[n/2:]
@@ -25,11 +25,11 @@ func planning(n int) (plan, read subject, err error) {
 		}
 		return err
 	}
-	const ahead = 4 // as Plan reads (docs/open-points.md, 32)
+	const ahead = 4 // the number that Plan uses (docs/open-points.md, 32)
 	return plan, reading(client, listID, n, webdelivery.ReadAhead(ahead)), nil
 }
 
-// reading makes a subject of reading the n entries of a list.
+// reading returns a subject that reads the n entries of a list.
 func reading(client *webdelivery.Client, id string, n int, options ...webdelivery.ReadOption) subject {
 	return all(n, func() (entries int, err error) {
 		for _, err := range client.NetworkLists.AllEntries(context.Background(), id, webdelivery.EntryOptions{Count: pageCount}, options...) {
@@ -42,7 +42,8 @@ func reading(client *webdelivery.Client, id string, n int, options ...webdeliver
 	})
 }
 
-// plan: a full list against as many desired entries. Reading is bound by the service; what the SDK adds is judged.
+// plan measures a full list against as many desired entries. The service bounds the reading, so the goal concerns only
+// the rest.
 func (b *bench) plan() error {
 	plan, read, err := planning(b.sizes.entries)
 	if err != nil {
@@ -63,7 +64,7 @@ func (b *bench) plan() error {
 	return nil
 }
 
-// ahead: what reading ahead is worth when every reply takes a while.
+// ahead measures what reading ahead gains if each response has a delay.
 func (b *bench) ahead() error {
 	n := b.sizes.entries
 	ready := listInMemory(addresses(n))
@@ -79,7 +80,7 @@ func (b *bench) ahead() error {
 		return err
 	}
 	r := results[1].ratio(results[0])
-	b.figure(fmt.Sprintf("AllEntries of %s, %v for every reply: ReadAhead(8), reference without", count(n), b.sizes.slow),
+	b.figure(fmt.Sprintf("AllEntries of %s, %v per response: ReadAhead(8), reference without", count(n), b.sizes.slow),
 		inTime(results[0].time()), inTime(results[1].time()), faster(r), fiveTimes(r))
 	return nil
 }

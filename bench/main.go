@@ -1,14 +1,14 @@
-// Command bench measures the SDK against references in the same run and prints what came out beside the goals of
+// Command bench measures the SDK against references in the same run. It prints the results beside the goals of
 // docs/performance.md. In this folder, with GOWORK=off:
 //
 //	go run .                                        # everything that has a goal
-//	go run . -only 'rows|get'                       # some of it
+//	go run . -only 'rows|get'                       # a part of it
 //	go run . -growth -markdown ../docs/performance.md
 //	go run -tags peers . -peers                     # other SDKs beside this one
 //	go run . -allocs allocs.txt -check              # the guard on allocations; -write commits new values
 //
-// Times are printed and never judged: a goal that is missed leaves the exit code 0. It is 1 when something could not be
-// measured, or when the guard finds more allocations than were committed.
+// A missed goal does not change the exit code, because times vary. The exit code is 1 if a measurement fails, or if the
+// guard finds more allocations than the committed numbers.
 package main
 
 import (
@@ -29,13 +29,13 @@ func main() {
 	o := defaults()
 	var allocs string
 	var check, write bool
-	only := flag.String("only", "", "measure only what this regular expression matches: "+topicNames())
-	flag.IntVar(&o.rounds, "rounds", o.rounds, "rounds, of which the median counts")
-	flag.BoolVar(&o.others, "peers", false, "measure other SDKs too (needs -tags peers)")
-	flag.BoolVar(&o.grows, "growth", false, "measure how cost grows too")
+	only := flag.String("only", "", "measure only the topics that match this regular expression: "+topicNames())
+	flag.IntVar(&o.rounds, "rounds", o.rounds, "number of rounds; the result is their median")
+	flag.BoolVar(&o.others, "peers", false, "also measure other SDKs (requires -tags peers)")
+	flag.BoolVar(&o.grows, "growth", false, "also measure how the cost grows with the size")
 	flag.StringVar(&o.markdown, "markdown", "", "also write the tables between the markers of this file")
-	flag.StringVar(&allocs, "allocs", "", "only count allocations, and compare them with this file")
-	flag.BoolVar(&check, "check", false, "with -allocs: fail when one has grown")
+	flag.StringVar(&allocs, "allocs", "", "only count allocations; this `file` has the committed numbers; requires -check or -write")
+	flag.BoolVar(&check, "check", false, "with -allocs: fail if a number has grown")
 	flag.BoolVar(&write, "write", false, "with -allocs: write the file")
 	flag.Parse()
 	switch {
@@ -62,10 +62,10 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// options say what is measured, and how much of it.
+// options are what to measure, and how much.
 type options struct {
 	rounds   int
-	round    time.Duration // how long a round of one subject is to take
+	round    time.Duration // intended duration of a round of one subject
 	only     *regexp.Regexp
 	others   bool
 	grows    bool
@@ -73,13 +73,13 @@ type options struct {
 	sizes    sizes
 }
 
-// sizes are how much is measured.
+// sizes are the sizes of the measurements.
 type sizes struct {
-	rows, manyRows int           // a reply; one that is to need no more memory
-	uris           int           // of one purge
-	callers, alone int           // of the queue; how many purges one by one stand for as many
-	entries        int           // of a list, and desired
-	slow           time.Duration // what every reply takes longer when pages are read ahead
+	rows, manyRows int           // of a response; of a second one that must not need more memory
+	uris           int           // in one purge
+	callers, alone int           // of the queue; number of single purges, from which the time for all callers is extrapolated
+	entries        int           // of a list, and desired entries
+	slow           time.Duration // delay of each response when pages are read ahead
 	requests       int           // of 64 goroutines
 	coldBuild      bool
 	growth         growthSizes
@@ -105,11 +105,11 @@ func defaults() options {
 type bench struct {
 	options
 
-	url                  string // of the server in a process of its own
+	url                  string // of the server in its own process
 	goals, peers, growth *table
 }
 
-// topics are what can be measured, in the order in which it is.
+// topics are the measurements, in their order.
 var topics = []struct {
 	name    string
 	measure func(*bench) error
@@ -134,9 +134,9 @@ func topicNames() (names string) {
 	return names
 }
 
-var errMarkdownOfSome = errors.New("-markdown writes whole tables: leave -only out")
+var errMarkdownOfSome = errors.New("-markdown writes whole tables; remove -only")
 
-// run measures and prints.
+// run measures and prints the tables.
 func run(out io.Writer, o options) error {
 	if o.markdown != "" && o.only.String() != "" {
 		return errMarkdownOfSome

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain runs the tests, or is one of the processes that a measurement starts.
+// TestMain runs the tests, or becomes one of the processes that a measurement starts.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(childRole); role != "" {
 		exit(beChild(role, os.Stdin, os.Stdout))
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tiny measures everything that takes no time of its own, once.
+// tiny are options for a short run of everything that does not take long.
 func tiny() options {
 	return options{
 		rounds: 1, round: time.Millisecond, only: regexp.MustCompile(""), grows: true,
@@ -34,7 +34,7 @@ func tiny() options {
 	}
 }
 
-// A run measures everything, and every line of its tables is whole.
+// A run measures everything, and each line of its tables is complete.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "performance.md")
@@ -52,7 +52,7 @@ func TestRun(t *testing.T) {
 	assert.True(t, strings.HasSuffix(written, "<!-- end of bench:growth -->\nafter\n"), written)
 	assert.NotContains(t, written, "old")
 	for _, what := range []string{
-		"100 rows from memory: Scan, reference jsontext IsValid", "100 rows from memory: Scan, reference json.Unmarshal", "allocations a row",
+		"100 rows from memory: Scan, reference jsontext IsValid", "100 rows from memory: Scan, reference json.Unmarshal", "allocations per row",
 		"100 rows from memory: Query", "100 rows over HTTP, peak memory of the process: Scan", "200 rows over HTTP, peak memory of the process: Scan",
 		"100 rows over HTTP, peak memory of the process: Query", "time to the first row", "Tasks.Get over loopback", "Tasks.Get: allocations",
 		"64 goroutines", "Submit of 10 URIs, Content-Length set, reference json.Marshal |", "json.Marshal: memory", "20 callers with one URI each",
@@ -89,7 +89,7 @@ func TestInsertWantsMarkers(t *testing.T) {
 	require.ErrorContains(t, goalTable().insert(page, ""), "lacks <!-- bench:goals -->")
 }
 
-// What is measured is what docs/performance.md says: these rows, and URIs of 77 bytes with their comma.
+// The measured data are those of docs/performance.md: these rows, and URIs of 77 bytes with their comma.
 func TestData(t *testing.T) {
 	t.Parallel()
 	assert.JSONEq(t, `{"query":{},"columns":[{"name":"event_timestamp_ms"},{"name":"client_ip"},{"name":"client_country_code"},`+
@@ -132,7 +132,7 @@ func TestUnits(t *testing.T) {
 	assert.Equal(t, "1.5 KiB", inBytes(3<<9))
 }
 
-// Ratios are those of rounds, not of medians.
+// A ratio is the median of the rounds' ratios, not the ratio of medians.
 func TestRatios(t *testing.T) {
 	t.Parallel()
 	a := measured{rounds: []time.Duration{10, 40, 90}, allocs: 7, bytes: 9}
@@ -157,7 +157,7 @@ func TestInterleave(t *testing.T) {
 	o := options{rounds: 2}
 	results, err := o.interleave(subjectOf("a"), subjectOf("b"))
 	require.NoError(t, err)
-	assert.Equal(t, "a a b b a b b a", strings.Join(turns, " ")) // each is warmed up and calibrated first
+	assert.Equal(t, "a a b b a b b a", strings.Join(turns, " ")) // each subject is warmed up and calibrated first
 	assert.Len(t, results[0].rounds, 2)
 	assert.GreaterOrEqual(t, results[0].bytes, float64(1<<20))
 	assert.GreaterOrEqual(t, results[0].allocs, 1.0)
@@ -167,7 +167,7 @@ func TestInterleave(t *testing.T) {
 	require.ErrorIs(t, err, fails)
 }
 
-// The guard names what has grown, by how much, and what to do.
+// The guard names the operation with more allocations, the growth, and what to do.
 func TestCheckAllocs(t *testing.T) { //nolint:paralleltest // counts what the process allocates
 	allocating := func(name string, n, slack int) counted {
 		return counted{name, 10, slack, func() (subject, error) {
@@ -207,7 +207,7 @@ func TestCheckAllocs(t *testing.T) { //nolint:paralleltest // counts what the pr
 	}
 }
 
-// What the guard measures can be measured.
+// All subjects of the guard can be measured.
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	for _, c := range guarded {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Two cores that others use too: a time means nothing alone. What is compared is measured in turns, round by round, and
-// the median of the rounds' ratios counts.
+// The machine has few cores, shared with other programs, so a time alone means nothing. Compared subjects are measured
+// in turns, round by round. The result is the median of the rounds' ratios.
 
-// subject is something to measure: one operation, which checks that it did what it should.
+// subject is one operation to measure. It checks its own result.
 type subject func() error
 
-// measured is what a subject took, for one operation.
+// measured is the cost of one operation of a subject.
 type measured struct {
 	rounds []time.Duration // in the order of the rounds
 	allocs float64
@@ -22,7 +22,7 @@ type measured struct {
 
 func (m measured) time() time.Duration { return median(m.rounds) }
 
-// ratio is how many times the other took it.
+// ratio returns the cost of m divided by that of other.
 func (m measured) ratio(other measured) float64 {
 	ratios := make([]float64, len(m.rounds))
 	for i := range ratios {
@@ -31,7 +31,7 @@ func (m measured) ratio(other measured) float64 {
 	return median(ratios)
 }
 
-// minus is what it took more than the other.
+// minus returns the additional cost of m over other.
 func (m measured) minus(other measured) measured {
 	rest := measured{allocs: m.allocs - other.allocs, bytes: m.bytes - other.bytes}
 	for i := range m.rounds {
@@ -45,7 +45,7 @@ func median[T cmp.Ordered](all []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// interleave measures subjects in turns; who is first changes from round to round.
+// interleave measures subjects in turns. Each round begins with another subject.
 func (o options) interleave(subjects ...subject) ([]measured, error) {
 	n := make([]int, len(subjects))
 	for i, s := range subjects {
@@ -73,7 +73,7 @@ func (o options) interleave(subjects ...subject) ([]measured, error) {
 	return results, nil
 }
 
-// calibrate tells how many operations make a round. The first one warms up.
+// calibrate returns the number of operations of a round. The first operation warms up.
 func (o options) calibrate(s subject) (n int, err error) {
 	if err := s(); err != nil {
 		return 0, err
@@ -89,7 +89,7 @@ func (o options) calibrate(s subject) (n int, err error) {
 	}
 }
 
-// measure is one round of n operations. The garbage of others is collected before.
+// measure runs one round of n operations. It first collects the garbage of earlier rounds.
 func measure(s subject, n int) (measured, error) {
 	var before, after runtime.MemStats
 	runtime.GC()

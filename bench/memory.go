@@ -10,10 +10,10 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// processes is how many child processes a figure of peak memory is the median of.
+// processes is the number of child processes per figure of peak memory, which is their median.
 const processes = 3
 
-// peakOf is the peak memory of a process that reads n rows over HTTP.
+// peakOf returns the peak memory of a process that reads n rows over HTTP.
 func (b *bench) peakOf(reader string, n int) (float64, error) {
 	peaks := make([]float64, 0, processes)
 	for range processes {
@@ -38,7 +38,7 @@ func (b *bench) peakOf(reader string, n int) (float64, error) {
 	return median(peaks), nil
 }
 
-// memory: whole processes, and how soon there is something to work on.
+// memory measures the peak memory of whole processes, and the time to the first row.
 func (b *bench) memory() error {
 	n, many := b.sizes.rows, b.sizes.manyRows
 	peak := map[string]float64{}
@@ -65,7 +65,7 @@ func (b *bench) memory() error {
 
 var errNoRow = errors.New("no row")
 
-// firstRow: how soon there is something to work on.
+// firstRow measures the time until the first row is available.
 func (b *bench) firstRow(n int) error {
 	url := fmt.Sprintf("%s/rows/%d", b.url, n)
 	client, err := newClient(url)

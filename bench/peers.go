@@ -9,13 +9,13 @@ func peerTable() *table {
 	return &table{name: "peers", head: []string{"One small GET", "Time", "Times net/http", "Allocations"}}
 }
 
-// peers are other SDKs with the same small GET, each by its own call: what the server answers to it, and how it is made.
-// They are there with the build tag peers: compiling them takes minutes.
+// peers are other SDKs. Each makes a small GET with its own call, and has its path and response. They need the build
+// tag peers, because compiling them takes minutes.
 var peers []peer
 
 type peer struct {
-	name, path, reply string
-	client            func(url string) (subject, error)
+	name, path, response string
+	client               func(url string) (subject, error)
 }
 
 var errNoPeers = errors.New("built without other SDKs: go run -tags peers")

@@ -17,12 +17,12 @@ import (
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 )
 
-var errWrongReply = errors.New("not what was asked for")
+var errWrongResponse = errors.New("not what was asked for")
 
-// found checks a reply.
+// found checks a response.
 func found(err error, right bool) error {
 	if err == nil && !right {
-		return errWrongReply
+		return errWrongResponse
 	}
 	return err
 }
@@ -93,7 +93,7 @@ func githubGet(url string) (subject, error) {
 func cloudflareGet(url string) (subject, error) {
 	service := accounts.NewAccountService(option.WithBaseURL(url+"/"), option.WithAPIToken("token"))
 	var params accounts.AccountGetParams
-	params.AccountID.Value, params.AccountID.Present = "a17", true // as cloudflare.F does, whose package takes minutes to compile
+	params.AccountID.Value, params.AccountID.Present = "a17", true // the same as cloudflare.F, whose package takes minutes to compile
 	return func() error {
 		account, err := service.Get(context.Background(), params)
 		return found(err, account != nil && account.ID == "a17")

@@ -14,13 +14,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// unlimited lets a purge go at once: what is measured is the SDK, not the service's limit.
+// unlimited lets every purge go at once, because the SDK is measured, not the limit of the service.
 type unlimited struct{}
 
 // Wait implements [webdelivery.Limiter].
 func (unlimited) Wait(context.Context) error { return nil }
 
-// submitting makes a subject of one purge. The service reads the body, and checks that its length was announced.
+// submitting returns a subject that submits one purge. The service reads the body and checks its Content-Length.
 func submitting(request webdelivery.PurgeRequest) (subject, error) {
 	client, err := inMemoryClient(func(r *http.Request) (*http.Response, error) {
 		size, err := io.Copy(io.Discard, r.Body)
@@ -31,7 +31,7 @@ func submitting(request webdelivery.PurgeRequest) (subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return reply(http.StatusCreated, []byte(receiptBody))
+		return response(http.StatusCreated, []byte(receiptBody))
 	})
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func submitting(request webdelivery.PurgeRequest) (subject, error) {
 	}, nil
 }
 
-// marshalling is the reference: the same body made whole.
+// marshalling is the reference: it encodes the same body in memory.
 func marshalling(request webdelivery.PurgeRequest) subject {
 	whole := struct {
 		PurgeRequest webdelivery.PurgeRequest `json:"purge_request"`
@@ -53,7 +53,7 @@ func marshalling(request webdelivery.PurgeRequest) subject {
 	}
 }
 
-// purge: one large purge.
+// purge measures one large purge.
 func (b *bench) purge() error {
 	request := purgeOf(b.sizes.uris)
 	submit, err := submitting(request)
@@ -74,8 +74,8 @@ func (b *bench) purge() error {
 
 var errRefused = errors.New("the service refused a purge")
 
-// queue: many callers with one URI each, and the service's limit of two requests a second. It is the limit that takes
-// the time, so once is enough.
+// queue measures many callers with one URI each, under the service's limit of two requests per second. That limit
+// determines the time, so one run is enough.
 func (b *bench) queue() error {
 	queued, requests, err := b.queued()
 	if err != nil {
@@ -87,12 +87,13 @@ func (b *bench) queue() error {
 	}
 	r := float64(alone) / float64(queued)
 	g := goal{"under 4 s, at most 6 requests, ratio above 1,300", queued < 4*time.Second && requests <= 6 && r > 1300}
-	b.figure(fmt.Sprintf("%s callers with one URI each, two requests a second, reference one by one (extrapolated from %d)", count(b.sizes.callers), b.sizes.alone),
+	b.figure(fmt.Sprintf("%s callers with one URI each, two requests per second, reference one by one (extrapolated from %d)", count(b.sizes.callers), b.sizes.alone),
 		fmt.Sprintf("%s, %d requests", inTime(queued), requests), inTime(alone), faster(r), g)
 	return nil
 }
 
-// withService is a strict service and a client of it; two clients of one service would share its budget.
+// withService starts a strict service with one client. Each measurement needs its own, because two clients would share
+// the budget of the service.
 func withService(use func(*testserver.Server, *webdelivery.Client) error) error {
 	srv := testserver.New(testserver.Config{})
 	url, err := srv.ListenTCP()
@@ -110,7 +111,7 @@ func withService(use func(*testserver.Server, *webdelivery.Client) error) error 
 func (b *bench) queued() (took time.Duration, requests int, err error) {
 	err = withService(func(srv *testserver.Server, client *webdelivery.Client) error {
 		queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
-		errs := make([]error, b.sizes.callers+1) // the last is that of the end
+		errs := make([]error, b.sizes.callers+1) // the last one is the error of Close
 		began := time.Now()
 		var wg sync.WaitGroup
 		for i := range b.sizes.callers {
@@ -133,7 +134,7 @@ func (b *bench) queued() (took time.Duration, requests int, err error) {
 	return took, requests, err
 }
 
-// oneByOne is how long as many callers would take without a queue.
+// oneByOne returns how long as many callers would take without a queue.
 func (b *bench) oneByOne() (took time.Duration, err error) {
 	err = withService(func(_ *testserver.Server, client *webdelivery.Client) error {
 		began := time.Now()

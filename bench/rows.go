@@ -15,7 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// event is a row of the benchmarks: seven columns, 76 bytes with its comma on average.
+// event is a row of the benchmarks. It has seven columns and on average 76 bytes, including its comma.
 type event struct {
 	Time    time.Time  `stats:"event_timestamp_ms"`
 	IP      netip.Addr `stats:"client_ip"`
@@ -31,7 +31,7 @@ var eventsQuery = webdelivery.EventsQuery{
 	Start: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
 }
 
-// writeRows writes a reply of n rows (service-interface section 2.4).
+// writeRows writes a response with n rows (service document, section 2.4).
 func writeRows(w io.Writer, n int) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	_, _ = out.WriteString(`{"query":{},"columns":[{"name":"event_timestamp_ms"},{"name":"client_ip"},{"name":"client_country_code"},` +
@@ -54,7 +54,7 @@ func writeRows(w io.Writer, n int) error {
 
 func rowsBody(n int) []byte {
 	var body bytes.Buffer
-	_ = writeRows(&body, n) // a buffer takes everything
+	_ = writeRows(&body, n) // a buffer returns no error
 	return body.Bytes()
 }
 
@@ -76,7 +76,7 @@ func queryAll(client *webdelivery.Client) (rows int, err error) {
 	return len(result.Rows), nil
 }
 
-// all makes a subject of a reading that must find n rows.
+// all returns a subject that reads rows and must find n of them.
 func all(n int, read func() (int, error)) subject {
 	return func() error {
 		rows, err := read()
@@ -87,13 +87,13 @@ func all(n int, read func() (int, error)) subject {
 	}
 }
 
-var errNotValid = errors.New("the rows are no JSON")
+var errNotValid = errors.New("the rows are not valid JSON")
 
-// rows: a reply that is in memory already.
+// rows measures the reading of a response from memory.
 func (b *bench) rows() error {
 	n := b.sizes.rows
 	body := rowsBody(n)
-	client, err := alwaysReplying(body, webdelivery.WithMaxResponseBytes(1<<40))
+	client, err := alwaysResponding(body, webdelivery.WithMaxResponseBytes(1<<40))
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (b *bench) rows() error {
 	r = unmarshal.ratio(scan)
 	b.figure(what+"Scan, reference json.Unmarshal", speed(scan), speed(unmarshal), faster(r), fiveTimes(r))
 	each := scan.allocs / float64(n)
-	b.figure("allocations a row", fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", unmarshal.allocs/float64(n)), "", atMost(0.005, each, "a row"))
+	b.figure("allocations per row", fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", unmarshal.allocs/float64(n)), "", atMost(0.005, each, "per row"))
 	r = query.ratio(unmarshal)
 	b.figure(what+"Query, reference json.Unmarshal", speed(query), speed(unmarshal), times(r), atMost(0.35, r, "times"))
 	return nil

@@ -10,35 +10,35 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// What the benchmarks sign in as.
+// The credentials of the benchmarks.
 const (
 	customer = "acme"
 	username = "alice"
 	password = "correct-horse-battery"
 )
 
-// inMemory is a service that answers without a network.
+// inMemory is a service without a network.
 type inMemory func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements [http.RoundTripper].
 func (f inMemory) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// reply is what a service in memory answers.
-func reply(status int, body []byte) (*http.Response, error) {
+// response returns a response of a service in memory.
+func response(status int, body []byte) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}},
 		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
 	}, nil
 }
 
-// inMemoryClient is a client of such a service, which may purge as often as it likes.
+// inMemoryClient returns a client of such a service, without a purge limit.
 func inMemoryClient(service inMemory, options ...webdelivery.Option) (*webdelivery.Client, error) {
 	options = append(options, webdelivery.WithHTTPClient(&http.Client{Transport: service}), webdelivery.WithPurgeLimiter(unlimited{}))
 	return webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password), options...)
 }
 
-// alwaysReplying is a client of a service that knows one answer.
-func alwaysReplying(body []byte, options ...webdelivery.Option) (*webdelivery.Client, error) {
+// alwaysResponding returns a client of a service that returns the same body to every request.
+func alwaysResponding(body []byte, options ...webdelivery.Option) (*webdelivery.Client, error) {
 	return inMemoryClient(func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
@@ -46,22 +46,22 @@ func alwaysReplying(body []byte, options ...webdelivery.Option) (*webdelivery.Cl
 			}
 			_ = r.Body.Close()
 		}
-		return reply(http.StatusOK, body)
+		return response(http.StatusOK, body)
 	}, options...)
 }
 
-// newClient is a client as a user makes it.
+// newClient creates a client as a user does.
 func newClient(base string, options ...webdelivery.Option) (*webdelivery.Client, error) {
 	return webdelivery.NewClient(base, customer, webdelivery.BasicAuth(username, password), options...)
 }
 
-// taskBody is the small reply: a task with every member but error_info (service-interface section 2.1).
+// taskBody is the small response: a task with every member except error_info (service document, section 2.1).
 const taskBody = `{"id":"task-1","uri":"/tasks/task-1","operation":"deploy-property","status":"COMPLETE","complete":true,` +
 	`"progress":100,"begin_time":"2026-11-20T08:30:00.000Z","end_time":"2026-11-20T08:31:00.000Z",` +
 	`"last_updated":"2026-11-20T08:31:00.000Z","user":{"id":"user-1","uri":"/users/user-1"},` +
 	`"target":{"id":"property-1","uri":"/properties/property-1"}}`
 
-// object is the i-th URI to purge; in a request each is 77 bytes of JSON with its comma.
+// object returns the i-th URI to purge. In a request, each is 77 bytes of JSON with its comma.
 func object(i int) webdelivery.PurgeURI {
 	return webdelivery.Exact(fmt.Sprintf("https://www.example.com/%05d", i))
 }
@@ -77,7 +77,7 @@ func purgeOf(n int) webdelivery.PurgeRequest {
 const receiptBody = `{"code":201,"description":"Request submitted","purge_response":` +
 	`{"transaction_status_uri":"/transactions/17"},"transaction_id":17}`
 
-// addresses are distinct, of the range for benchmarks.
+// addresses returns distinct addresses of the range reserved for benchmarks.
 func addresses(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -91,7 +91,8 @@ const (
 	pageCount = 1000
 )
 
-// listInMemory is a service with one list, whose pages of a thousand entries are ready (service-interface section 2.6).
+// listInMemory returns a service with one list, with prepared pages of a thousand entries (service document, section
+// 2.6).
 func listInMemory(entries []string) inMemory {
 	list := fmt.Sprintf(`{"uri":"/config/networklists/%[1]s","id":"%[1]s","type":"IP","name":"blocked","description":"",`+
 		`"deprecated":false,"entries_uri":"/config/networklists/%[1]s/entries",`+
@@ -106,17 +107,17 @@ func listInMemory(entries []string) inMemory {
 	pages[""] = pages["1"]
 	return func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/"+customer+"/v1/config/networklists/"+listID {
-			return reply(http.StatusOK, []byte(list))
+			return response(http.StatusOK, []byte(list))
 		}
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {
 			return nil, err
 		}
-		return reply(http.StatusOK, pages[query.Get("page")])
+		return response(http.StatusOK, pages[query.Get("page")])
 	}
 }
 
-// entryPage is a page of the entries collection; first is the number of its first entry.
+// entryPage returns a page of the entries collection. first is the number of its first entry.
 func entryPage(entries []string, first, total, index, last int) []byte {
 	address := func(page int) string {
 		return fmt.Sprintf(`"/config/networklists/%s/entries?count=%d&page=%d"`, listID, pageCount, page)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// table is what is printed, as text and between markers of a page.
+// table is printed as text, and inserted between the markers of a page.
 type table struct {
 	name  string // of its markers
 	head  []string
@@ -31,9 +31,9 @@ func (t *table) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// insert writes the table into a page in Markdown, in place of what is between its markers.
+// insert replaces the text between the markers of a Markdown page by the table.
 func (t *table) insert(page, machine string) error {
-	text, err := os.ReadFile(page) //nolint:gosec // the page that was asked for
+	text, err := os.ReadFile(page) //nolint:gosec // the page that -markdown names
 	if err != nil {
 		return err
 	}
@@ -53,10 +53,10 @@ func (t *table) insert(page, machine string) error {
 		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
 	}
 	b.WriteString(end + after)
-	return os.WriteFile(page, []byte(b.String()), 0o644) //nolint:gosec // a page of documentation, for all to read
+	return os.WriteFile(page, []byte(b.String()), 0o644) //nolint:gosec // documentation that everyone may read
 }
 
-// goal is what a figure is to reach; the zero value asks for nothing.
+// goal is the goal of a figure. The zero value is no goal.
 type goal struct {
 	text string
 	met  bool
@@ -84,7 +84,7 @@ func (b *bench) figure(what, sdk, reference, ratio string, g goal) {
 	b.goals.add(what, sdk, reference, ratio, g.text, g.verdict())
 }
 
-// The units in which figures are shown.
+// The units of figures.
 
 const mib = 1 << 20
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Two programs that make the same two calls, one through the SDK, one through net/http.
+// Two programs that make the same two calls, one with the SDK, one with net/http.
 
 const sdkProgram = `package main
 
@@ -77,7 +77,7 @@ func main() {
 
 const sdkModule = "github.com/webdelivery/webdelivery-go"
 
-// weight: what a program gets that imports the SDK.
+// weight measures what importing the SDK adds to a program.
 func (b *bench) weight() error {
 	dir, err := os.MkdirTemp("", "weight")
 	if err != nil {
@@ -87,7 +87,7 @@ func (b *bench) weight() error {
 	if err := writePrograms(dir); err != nil {
 		return err
 	}
-	// Building once brings go.mod and go.sum to what the program needs.
+	// The first build updates go.mod and go.sum for the program.
 	if _, err := golang(dir, nil, "build", "-mod=mod", "-o", "warm", "./sdk"); err != nil {
 		return err
 	}
@@ -111,13 +111,13 @@ func (b *bench) weight() error {
 	return b.coldBuilds(dir)
 }
 
-// writePrograms makes a module with both programs. It may use what the SDK's own go.sum vouches for.
+// writePrograms creates a module with both programs, with the SDK's go.sum.
 func writePrograms(dir string) error {
 	root, err := golang(".", nil, "list", "-m", "-f", "{{.Dir}}", sdkModule)
 	if err != nil {
 		return err
 	}
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum")) //nolint:gosec // of this repository
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum")) //nolint:gosec // a file of this repository
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func writePrograms(dir string) error {
 	return nil
 }
 
-// binaries: how much larger the program is, as built by default and stripped.
+// binaries measures how much larger the program is, built by default and stripped.
 func (b *bench) binaries(dir string) error {
 	for _, flags := range []string{"", "-s -w"} {
 		sizes := map[string]float64{}
@@ -163,7 +163,7 @@ func (b *bench) binaries(dir string) error {
 	return nil
 }
 
-// coldBuilds: how long a build takes that has nothing to begin with but the sources.
+// coldBuilds measures how long a build takes with empty caches.
 func (b *bench) coldBuilds(dir string) error {
 	took := map[string]time.Duration{}
 	for _, program := range []string{"sdk", "plain"} {
@@ -178,7 +178,7 @@ func (b *bench) coldBuilds(dir string) error {
 	return nil
 }
 
-// golang runs the go command, away from any workspace.
+// golang runs the go command outside any workspace.
 func golang(dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "go", args...) //nolint:gosec // all of them are in this file
 	cmd.Dir, cmd.Env = dir, append(append(os.Environ(), "GOWORK=off"), env...)
