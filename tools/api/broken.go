@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// since is what is broken of the surface that stands in a file.
+// since lists what is broken since the surface in a file.
 func since(file string, now []string) ([]string, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the caller names it
+	text, err := os.ReadFile(file) //nolint:gosec // the caller names the file
 	if err != nil {
 		return nil, err
 	}
 	return broken(strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"), now), nil
 }
 
-// broken lists the lines of old that now has no more, with a minus before them, and after each what has come in its place,
-// with a plus. A new line alone breaks nobody, unless it asks more of an interface that users implement.
+// broken lists the lines of old that are not in now, with a minus. After each it lists the line that replaces it, with
+// a plus. A new line alone breaks no program, unless it adds a method to an interface that users implement.
 func broken(old, now []string) []string {
-	became := make(map[string]string, len(now)) // the lines that have come, by name
+	became := make(map[string]string, len(now)) // the new lines, by name
 	for _, line := range now {
 		if !slices.Contains(old, line) {
 			became[name.FindString(line)] = line
@@ -28,7 +28,7 @@ func broken(old, now []string) []string {
 	var lines []string
 	for _, line := range old {
 		if slices.Contains(now, line) || strings.Contains(line, ", and unexported ") {
-			continue // that nothing is hidden any more takes nothing from anybody
+			continue // a line that says unexported members exist; its removal breaks no program
 		}
 		in := became[name.FindString(line)]
 		if in != "" && compatible(line, in) {
@@ -47,11 +47,11 @@ func broken(old, now []string) []string {
 	return lines
 }
 
-// name is what of a line stays when a type or a value changes.
+// name returns the part of a line that stays the same if a type or a value changes.
 var name = regexp.MustCompile(`^pkg \w+, (?:(?:const|var|func) \w+|method \(.*?\) \w+|type \w+(?:\[.*?\])?(?: (?:struct|interface), \w+)?)`)
 
-// compatible knows the two changes of a line that break nobody: another version of the SDK, which each release has, and
-// more types to choose from.
+// compatible returns whether a change of a line breaks no program. There are two such changes: another version of the
+// SDK, as in each release, and more types to choose from.
 func compatible(old, now string) bool {
 	const version = "pkg webdelivery, const Version untyped string = "
 	if strings.HasPrefix(old, version) && strings.HasPrefix(now, version) {
@@ -65,8 +65,8 @@ func compatible(old, now string) bool {
 	return !slices.ContainsFunc(strings.Split(choice, " | "), func(t string) bool { return !slices.Contains(choices, t) })
 }
 
-// asks tells whether a line adds to an interface that anybody could implement: one without unexported methods that is no
-// choice of types.
+// asks returns whether a line adds a method to an interface that users can implement: one without unexported methods
+// that is not a type constraint.
 func asks(line string, old []string) bool {
 	i, _, ok := strings.Cut(line, " interface, ")
 	if !ok || !slices.Contains(old, i+" interface") {

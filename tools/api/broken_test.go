@@ -84,7 +84,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// The names by which changes are told are found in every line that there is.
+// Each line of the surface has a name by which broken matches changes.
 func TestEveryLineHasAName(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../api/current.txt")

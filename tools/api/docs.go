@@ -7,8 +7,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// undocumented lists the places of exported names that have no comment of their own. godoclint knows no fields and no
-// methods of interfaces, and takes the comment of a group for one of each constant in it.
+// undocumented lists the places of exported names without their own comment. godoclint checks neither fields nor
+// methods of interfaces, and accepts the comment of a group for each of its constants.
 func undocumented(p *packages.Package) []string {
 	d := &docs{fset: p.Fset, files: p.Syntax}
 	d.packageComment()
@@ -45,7 +45,7 @@ func (d *docs) packageComment() {
 }
 
 func (d *docs) group(decl *ast.GenDecl) {
-	var own *ast.CommentGroup // the comment of a declaration is that of its one name, unless it has parentheses
+	var own *ast.CommentGroup // without parentheses, the comment of a declaration is that of its name
 	if !decl.Lparen.IsValid() {
 		own = decl.Doc
 	}
@@ -62,7 +62,7 @@ func (d *docs) group(decl *ast.GenDecl) {
 	}
 }
 
-// members are the fields of a struct, those of its fields included, and the methods of an interface.
+// members returns the fields of a struct, including the fields of its fields, and the methods of an interface.
 func (d *docs) members(t ast.Expr) {
 	switch t := t.(type) {
 	case *ast.StructType:
@@ -96,7 +96,7 @@ func (d *docs) add(name string, at token.Pos) {
 	d.missing = append(d.missing, d.fset.Position(at).String()+": "+name+" has no comment")
 }
 
-// commented: a directive alone, as //nolint, tells a reader nothing.
+// commented returns whether there is a comment. A directive alone, such as //nolint, does not count.
 func commented(groups ...*ast.CommentGroup) bool {
 	for _, g := range groups {
 		if g != nil && g.Text() != "" {
@@ -106,7 +106,7 @@ func commented(groups ...*ast.CommentGroup) bool {
 	return false
 }
 
-// receiver is the name of a type without pointer, package and type parameters.
+// receiver returns the name of a type without pointer, package and type parameters.
 func receiver(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.Ident:

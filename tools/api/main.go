@@ -1,9 +1,11 @@
-// Command api prints the public surface of the modules whose directories it is given, one line for each exported name
-// with its type, sorted, so that a change of it is a change of lines. Packages under internal and examples have none.
+// Command api prints the public surface of the modules in the given directories. Each exported name is one line with
+// its type, and the lines are sorted, so a change of the surface is a change of lines. Packages under internal and
+// examples have no public surface.
 //
-// With -undocumented it prints instead where that surface has no comment, with -unused DIR what of it the module in DIR
-// does not use; both end with 1 if there is any. With -broken FILE it prints what of an earlier surface, which it reads
-// from FILE, is gone or changed; whether that is allowed is for the caller to say.
+// With -undocumented, it prints the exported names without a comment instead. With -unused DIR, it prints the names
+// that the module in DIR does not use. Both exit with 1 if there are any. With -broken FILE, it reads an earlier
+// surface from FILE, and prints what is gone or changed since. It exits with 0 then: the caller decides whether the
+// changes are allowed.
 package main
 
 import (
@@ -50,7 +52,7 @@ func main() {
 	}
 }
 
-// public loads the packages that a user of the modules may import.
+// public loads the packages that users of the modules can import.
 func public(dirs []string) ([]*packages.Package, error) {
 	var found []*packages.Package
 	for _, dir := range dirs {
@@ -81,7 +83,7 @@ func load(dir string, tests bool) ([]*packages.Package, error) {
 	return pkgs, nil
 }
 
-// each gathers the lines of all packages.
+// each collects the lines of all packages.
 func each(pkgs []*packages.Package, list func(*packages.Package) []string) []string {
 	var lines []string
 	for _, p := range pkgs {
@@ -111,14 +113,14 @@ func entries(p *types.Package) []entry {
 
 func hidden(element string) bool { return element == "internal" || element == "examples" }
 
-// entry is a line of the surface, and what it tells of.
+// entry is a line of the surface, and its object.
 type entry struct {
 	line string
-	what types.Object // nil if a program cannot name it
-	of   types.Object // of a method: the type that has it, which with embedding is not the one that declares it
+	what types.Object // nil if a program cannot refer to it
+	of   types.Object // the type that has the method; with embedding, another type declares it
 }
 
-// listing gathers the lines of one package.
+// listing collects the lines of one package.
 type listing struct {
 	pkg     *types.Package
 	entries []entry
@@ -165,7 +167,7 @@ func (l *listing) typeName(o *types.TypeName) {
 			if m.Exported() {
 				l.add(m, o, "type %s interface, %s%s", name, m.Name(), l.signature(m))
 			} else {
-				l.add(nil, nil, "type %s interface, and unexported methods", name) // nobody else can implement it
+				l.add(nil, nil, "type %s interface, and unexported methods", name) // no other package can implement it
 			}
 		}
 		for t := range under.EmbeddedTypes() {
@@ -208,7 +210,7 @@ func (l *listing) fields(name string, s *types.Struct) {
 	}
 }
 
-// signature is without the names of parameters, which are no part of what a program is compiled against.
+// signature omits the names of parameters, because programs do not depend on them.
 func (l *listing) signature(f *types.Func) string {
 	s := f.Signature()
 	return parameters(s.TypeParams(), l.qualify) + strings.TrimPrefix(l.text(s), "func")
@@ -227,7 +229,7 @@ func parameters(list *types.TypeParamList, qualify types.Qualifier) string {
 
 func (l *listing) text(t types.Type) string { return types.TypeString(nameless(t), l.qualify) }
 
-// nameless takes the names of parameters out of a signature.
+// nameless removes the names of parameters from a signature.
 func nameless(t types.Type) types.Type {
 	s, ok := t.(*types.Signature)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// unused lists the lines of the public packages that the module in a directory, its tests included, does not use.
+// unused lists the lines of the public packages that the module in a directory does not use, not even in its tests.
 func unused(pkgs []*packages.Package, dir string) ([]string, error) {
 	consumer, err := load(dir, true)
 	if err != nil {
@@ -17,7 +17,8 @@ func unused(pkgs []*packages.Package, dir string) ([]string, error) {
 	for _, p := range consumer {
 		u.add(p.TypesInfo)
 	}
-	// Things are the same only within one loading: what was imported counts, and of the rest nothing is used.
+	// Objects are comparable only within one load, so use the packages that the module imports. The module uses nothing
+	// of the others.
 	imported := make(map[string]*packages.Package)
 	packages.Visit(consumer, nil, func(p *packages.Package) { imported[p.PkgPath] = p })
 	pkgs = slices.Clone(pkgs)
@@ -29,14 +30,14 @@ func unused(pkgs []*packages.Package, dir string) ([]string, error) {
 	return each(pkgs, u.without), nil
 }
 
-// uses is what a program names. It goes by what the compiler knows, not by how a name is spelt: two types may well have a
-// field Name each.
+// uses are the objects that a program refers to. It compares objects, not names, because two types may each have a
+// field Name.
 type uses struct {
 	named    map[types.Object]bool
 	selected map[selected]bool
 }
 
-// selected is a method as a program calls it, which is on the type that embeds it, not on the one that declares it.
+// selected is a method as a program calls it: on the type that embeds it, not on the type that declares it.
 type selected struct{ of, method types.Object }
 
 func newUses() *uses { return &uses{make(map[types.Object]bool), make(map[selected]bool)} }
@@ -70,7 +71,7 @@ func (u *uses) without(p *packages.Package) []string {
 	return lines
 }
 
-// origin is the one declaration of what generic types have in each instance.
+// origin returns the generic declaration of an object that each instance of a generic type has.
 func origin(o types.Object) types.Object {
 	switch o := o.(type) {
 	case *types.Func:

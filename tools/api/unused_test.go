@@ -103,7 +103,7 @@ func check(t *testing.T, source string, library *types.Package) (*types.Package,
 	return p, info
 }
 
-// Modules as they lie on the disk: tests count, and so do packages that nobody imports.
+// Modules on the disk: tests count as uses, and packages that no one imports are listed.
 func TestUnused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

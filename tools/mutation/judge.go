@@ -17,12 +17,12 @@ import (
 	"time"
 )
 
-// fate is what became of a mutant.
+// fate is the result for a mutant.
 type fate string
 
 const (
 	killed    fate = "killed"    // a test failed
-	hung      fate = "hung"      // a test did not end, or took all memory
+	hung      fate = "hung"      // a test did not end, or used all memory
 	survived  fate = "survived"  // every test that reaches it passed
 	unreached fate = "unreached" // no test reaches it
 )
@@ -38,7 +38,7 @@ type test struct {
 	took time.Duration
 }
 
-// build compiles the tests with all mutants in them, asleep.
+// build compiles the tests with all mutants, none of them active.
 func build(dir, work string) (*suite, error) {
 	s := &suite{binary: filepath.Join(work, "mutants.test"), dir: dir, work: work}
 	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", filepath.Join(work, "overlay.json"), "-o", s.binary, ".") //nolint:gosec,noctx // our own
@@ -56,7 +56,7 @@ func build(dir, work string) (*suite, error) {
 	return s, nil
 }
 
-// command runs the binary. A mutant may take memory without end, so there is a limit.
+// command returns a command that runs the binary. Its memory is limited, because a mutant may use it without end.
 func (s *suite) command(ctx context.Context, environment string, args ...string) *exec.Cmd {
 	const kilobytes = 6 << 20
 	script := fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, kilobytes)
@@ -68,7 +68,7 @@ func (s *suite) command(ctx context.Context, environment string, args ...string)
 	return cmd
 }
 
-// record runs each test alone, which must pass, and notes the mutants it reaches and its time.
+// record runs each test alone. The test must pass; record stores its time and the mutants that it reaches.
 func (s *suite) record(workers int, mutants []*mutant) error {
 	reached := make([][]byte, len(s.tests))
 	failed := make([]error, len(s.tests))
@@ -102,16 +102,16 @@ func (s *suite) record(workers int, mutants []*mutant) error {
 	return nil
 }
 
-// A mutant meets first the quick tests that noticed others of its file, then all quick ones, then the slower ones, and
-// at last the few that take as long as all the others. Which these are makes the search short; what is found does not
-// depend on it, as a survivor has met all.
+// A mutant first meets the quick tests that noticed others of its file, then all other quick tests, then the slower
+// ones. The few tests that take as long as all others together come last. This order only shortens the search: a
+// survivor has met all tests.
 const (
 	quick = 300 * time.Millisecond
 	slow  = 3 * time.Second
 	first = 12
 )
 
-// judge wakes one mutant after the other and runs the tests that reach it.
+// judge activates one mutant after the other, and runs the tests that reach it.
 func (s *suite) judge(workers int, mutants []*mutant) {
 	var mu sync.Mutex
 	done, kills := 0, map[string]map[int]int{}
@@ -159,7 +159,7 @@ func (s *suite) rounds(tests []int, kills map[int]int) (rounds [4][]int) {
 	return rounds
 }
 
-// try runs tests with a mutant awake, and tells which of them noticed.
+// try runs tests with an active mutant. It returns the fate of the mutant, and the tests that noticed it.
 func (s *suite) try(m *mutant, tests []int) (fate, []int) {
 	var names []string
 	limit := 20 * time.Second
@@ -190,7 +190,7 @@ func pattern(names ...string) string {
 	return "^(" + strings.Join(names, "|") + ")$"
 }
 
-// each calls a function for 0 to n-1, some at a time.
+// each calls a function for 0 to n-1, some in parallel.
 func each(workers, n int, do func(int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64

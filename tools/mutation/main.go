@@ -1,12 +1,12 @@
-// Command mutation tells how much of the SDK's code its tests hold in place: it changes one thing at a time and counts
-// the changes that no test notices. The score of a file is the share that was noticed.
+// Command mutation measures how much of the SDK's code its tests check. It changes one thing at a time, and counts the
+// changes that no test notices. The score of a file is the share of noticed changes.
 //
 //	go run ./mutation -dir ../internal/transport call.go send.go  # every mutant of these files
-//	go run ./mutation -dir .. -sample 40 -seed 7 plan.go apply.go # some of them, always the same for one seed
+//	go run ./mutation -dir .. -sample 40 -seed 7 plan.go apply.go # a sample, always the same for one seed
 //
-// All mutants are compiled into one test binary, and an environment variable says which one is awake; so nothing is
-// compiled twice, and the working tree is not touched (go build -overlay). A first round runs every test alone and notes
-// the mutants that it reaches. After that a mutant is shown to those tests only: the others cannot notice it.
+// One test binary contains all mutants, and an environment variable selects the active one. So nothing is compiled
+// twice, and the working tree does not change (go build -overlay). A first round runs each test alone and records the
+// mutants that it reaches. Then only those tests run with a mutant, because the others cannot notice it.
 package main
 
 import (
@@ -24,10 +24,10 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.dir, "dir", ".", "directory of the package")
-	flag.IntVar(&o.workers, "workers", 2, "mutants at a time")
-	flag.IntVar(&o.sample, "sample", 0, "mutants of each file, 0 for all")
-	flag.Uint64Var(&o.seed, "seed", 1, "which ones are in the sample")
-	flag.Float64Var(&o.least, "min", 85, "score that each file must have, in percent")
+	flag.IntVar(&o.workers, "workers", 2, "mutants to test at a time")
+	flag.IntVar(&o.sample, "sample", 0, "mutants per file; 0 means all")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed that selects the sample")
+	flag.Float64Var(&o.least, "min", 85, "minimum score of each file, in percent")
 	flag.Parse()
 	if err := run(o, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutation:", err)
@@ -42,12 +42,12 @@ type options struct {
 	least           float64
 }
 
-// errWeak: a file's score is below what it must be.
+// errWeak means that the score of a file is below the minimum.
 var errWeak = errors.New("the score is too low")
 
 func run(o options, files []string) error {
 	if len(files) == 0 {
-		return errors.New("name the files to mutate")
+		return errors.New("name the files to mutate, for example: -dir .. plan.go apply.go")
 	}
 	work, err := os.MkdirTemp("", "mutation")
 	if err != nil {
@@ -70,7 +70,7 @@ func run(o options, files []string) error {
 	return report(files, chosen, o.least)
 }
 
-// instrument writes the changed files, the one with the switches, and the overlay that puts them in place.
+// instrument writes the changed files, the file with the switches, and the overlay that replaces the originals.
 func instrument(dir, work string, files []string) ([]*mutant, error) {
 	sources, err := load(dir, files)
 	if err != nil {
@@ -101,7 +101,7 @@ func instrument(dir, work string, files []string) ([]*mutant, error) {
 	return mutants, os.WriteFile(filepath.Join(work, "overlay.json"), overlay, 0o600)
 }
 
-// choose takes the same sample of each file for the same seed.
+// choose returns a sample of each file, always the same for the same seed.
 func choose(mutants []*mutant, size int, seed uint64) []*mutant {
 	if size == 0 {
 		return mutants
@@ -120,7 +120,7 @@ func choose(mutants []*mutant, size int, seed uint64) []*mutant {
 	return chosen
 }
 
-// report prints the survivors and the score of each file.
+// report prints the surviving mutants and the score of each file.
 func report(files []string, mutants []*mutant, least float64) error {
 	var weak bool
 	for _, m := range mutants {
@@ -147,7 +147,7 @@ func report(files []string, mutants []*mutant, least float64) error {
 			file, total, count[killed], count[hung], count[survived], count[unreached], score)
 	}
 	if weak {
-		return fmt.Errorf("%w: each file needs %.0f %%", errWeak, least)
+		return fmt.Errorf("%w: each file needs at least %.0f %%", errWeak, least)
 	}
 	return nil
 }

@@ -25,12 +25,12 @@ type mutant struct {
 	id           int // from 1
 	file         string
 	line, column int
-	change       string // what is changed, for people
-	tests        []int  // that reach it
+	change       string // description of the change
+	tests        []int  // the tests that reach it
 	fate         fate
 }
 
-// source is a file to be changed. A change never adds a line, so places stay what they are.
+// source is a file to change. A change never adds a line, so line numbers stay the same.
 type source struct {
 	dir, name, pkg string
 	fset           *token.FileSet
@@ -42,7 +42,7 @@ type source struct {
 	mutants *[]*mutant
 }
 
-// edit puts text at a place, or in place of what is there.
+// edit inserts text at a place, or replaces the text there.
 type edit struct {
 	at, until int
 	text      string
@@ -65,7 +65,7 @@ func load(dir string, names []string) ([]*source, error) {
 		if !slices.Contains(names, filepath.Base(path)) {
 			continue
 		}
-		text, err := os.ReadFile(path) //nolint:gosec // the code that is to be changed
+		text, err := os.ReadFile(path) //nolint:gosec // the code to change
 		if err != nil {
 			return nil, err
 		}
@@ -80,13 +80,13 @@ func load(dir string, names []string) ([]*source, error) {
 	return sources, nil
 }
 
-// mutate gives the changed text and adds its mutants.
+// mutate returns the changed text and adds its mutants.
 func (s *source) mutate(mutants *[]*mutant) []byte {
 	s.mutants = mutants
 	ast.PreorderStack(s.file, nil, func(n ast.Node, stack []ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GenDecl:
-			return n.Tok == token.VAR // a constant, a type and an import have nothing that runs
+			return n.Tok == token.VAR // constants, types and imports have no code that runs
 		case *ast.BlockStmt:
 			s.statements(n.List, stack)
 		case *ast.CaseClause:
@@ -112,7 +112,7 @@ func (s *source) mutate(mutants *[]*mutant) []byte {
 	return s.apply()
 }
 
-// statements leaves one out after the other: assignments, calls, defer, sends, and jumps.
+// statements creates mutants that leave out one statement: an assignment, call, defer, send or jump.
 func (s *source) statements(list []ast.Stmt, stack []ast.Node) {
 	for _, stmt := range list {
 		switch stmt := stmt.(type) {
@@ -122,7 +122,7 @@ func (s *source) statements(list []ast.Stmt, stack []ast.Node) {
 			}
 		case *ast.ExprStmt:
 			if call, ok := stmt.X.(*ast.CallExpr); ok && s.source(call.Fun) == "panic" {
-				continue // the compiler may need it at the end of a function
+				continue // the compiler may require it at the end of a function
 			}
 		case *ast.ReturnStmt:
 			if len(stmt.Results) > 0 || hasResults(stack) {
@@ -138,7 +138,7 @@ func (s *source) statements(list []ast.Stmt, stack []ast.Node) {
 
 func hasResults(stack []ast.Node) bool { f := function(stack); return f != nil && f.Results != nil }
 
-// function is the innermost function around a node.
+// function returns the innermost function around a node.
 func function(stack []ast.Node) *ast.FuncType {
 	for _, n := range slices.Backward(stack) {
 		switch n := n.(type) {
@@ -151,7 +151,7 @@ func function(stack []ast.Node) *ast.FuncType {
 	return nil
 }
 
-// conditionsOf turns the conditions of a switch without a tag around.
+// conditionsOf negates the conditions of a switch without a tag.
 func (s *source) conditionsOf(n *ast.CaseClause, stack []ast.Node) {
 	if len(stack) < 2 {
 		return
@@ -163,14 +163,14 @@ func (s *source) conditionsOf(n *ast.CaseClause, stack []ast.Node) {
 	}
 }
 
-// condition turns one around; those that compare or combine are changed by their operators.
+// condition negates a condition. If it compares or combines, its operator is changed elsewhere.
 func (s *source) condition(cond ast.Expr) {
 	if _, ok := ast.Unparen(cond).(*ast.BinaryExpr); !ok {
-		s.wrap(cond, "turn "+s.source(cond)+" around", "((", ") != mutantIs(%d))")
+		s.wrap(cond, "negate "+s.source(cond), "((", ") != mutantIs(%d))")
 	}
 }
 
-// returned gives the zero value of one result in its place.
+// returned replaces one result by its zero value.
 func (s *source) returned(n *ast.ReturnStmt, stack []ast.Node) {
 	f := function(stack)
 	if f == nil || f.Results == nil || f.Results.NumFields() != len(n.Results) {
@@ -209,7 +209,7 @@ var (
 
 func (s *source) binary(n *ast.BinaryExpr) {
 	if s.info.Types[n].Value != nil {
-		return // worked out by the compiler
+		return // the compiler computes it
 	}
 	x, y, text := s.source(n.X), s.source(n.Y), s.source(n)
 	if other, ok := opposites[n.Op]; ok {
@@ -240,14 +240,14 @@ func (s *source) isNumber(e ast.Expr) bool {
 	return ok && basic.Info()&(types.IsInteger|types.IsFloat) != 0
 }
 
-// boolean turns true and false around.
+// boolean swaps true and false.
 func (s *source) boolean(n *ast.Ident) {
 	if s.info.Uses[n] == types.Universe.Lookup("true") || s.info.Uses[n] == types.Universe.Lookup("false") {
-		s.wrap(n, "turn "+n.Name+" around", "(", " != mutantIs(%d))")
+		s.wrap(n, "negate "+n.Name, "(", " != mutantIs(%d))")
 	}
 }
 
-// wrap puts something before and after a node; the number of the mutant stands in one of the two.
+// wrap inserts text before and after a node. One of the two contains the number of the mutant.
 func (s *source) wrap(n ast.Node, change, before, after string) {
 	id := s.add(n, change)
 	if bytes.Contains([]byte(before), []byte("%d")) {
@@ -259,7 +259,7 @@ func (s *source) wrap(n ast.Node, change, before, after string) {
 	s.put(n.End(), n.End(), after, true)
 }
 
-// numbered fills in the number; the rest of the text may hold a % of its own.
+// numbered fills in the number of the mutant. The rest of the text may contain a %.
 func numbered(text string, id int) string {
 	return string(bytes.Replace([]byte(text), []byte("%d"), fmt.Append(nil, id), 1))
 }
@@ -281,8 +281,8 @@ func (s *source) source(n ast.Node) string {
 	return string(s.text[s.offset(n.Pos()):s.offset(n.End())])
 }
 
-// apply makes the changed text. At one place what closes comes first, the innermost before the others; then what opens,
-// the outermost first.
+// apply returns the changed text. At one place, closing texts come first, the innermost before the others. Then come
+// the opening texts, the outermost first.
 func (s *source) apply() []byte {
 	sort.Slice(s.edits, func(i, j int) bool {
 		a, b := s.edits[i], s.edits[j]
@@ -308,7 +308,7 @@ func (s *source) apply() []byte {
 	return out.Bytes()
 }
 
-// oneLine shortens a piece of code for a list.
+// oneLine shortens code for a list.
 func oneLine(text string) string {
 	text = string(bytes.Join(bytes.Fields([]byte(text)), []byte(" ")))
 	const most = 140
