@@ -2,13 +2,13 @@ package operations
 
 import "slices"
 
-// All returns every operation, area by area.
+// All returns all operations, grouped by area.
 func All() []Operation {
 	return slices.Concat(calls(), sessions(), tasks(), purges(), networkLists(), statistics())
 }
 
-// Distinct returns one operation for each method as it is declared, and each variant: the families of statistics share
-// their methods. It is for tests that make a product of operations and much else.
+// Distinct returns one operation for each declared method and variant, because the families of statistics share their
+// methods. Tests use it to combine operations with many other cases.
 func Distinct() []Operation {
 	declared, seen := map[string]string{}, map[string]bool{}
 	for _, method := range Methods() {

@@ -10,7 +10,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// calls are those by Do, of each kind.
+// calls are the operations with Do, one of each kind.
 func calls() []Operation {
 	return []Operation{
 		{

@@ -9,14 +9,14 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Method is an exported method that is reached from a client.
+// Method is an exported method that can be reached from a client.
 type Method struct {
-	Name string // its way from the client: "Tasks.Get", "Stats.Events.Rows"; of what a method makes: "PurgeQueue.Purge"
-	Go   string // as it is declared: "TasksService.Get", "StatsFamily.Rows"
+	Name string // its path from the client: "Tasks.Get", "Stats.Events.Rows"; for a type that a method creates: "PurgeQueue.Purge"
+	Go   string // its declaration: "TasksService.Get", "StatsFamily.Rows"
 }
 
-// Methods finds the methods of a client, of its services, and of what these make to be called further: families of
-// statistics and queues.
+// Methods returns the methods of a client, of its services, and of the values that these create for further calls:
+// families of statistics and queues.
 func Methods() []Method {
 	f := finder{seen: map[reflect.Type]bool{}}
 	f.visit(reflect.TypeFor[*webdelivery.Client](), "")
@@ -28,7 +28,7 @@ type finder struct {
 	seen    map[reflect.Type]bool
 }
 
-// visit lists the methods of a type that is reached by a way, and goes on from there.
+// visit lists the methods of the type at a path, and visits the types that they lead to.
 func (f *finder) visit(t reflect.Type, way string) {
 	f.seen[t] = true
 	defer delete(f.seen, t)
@@ -38,7 +38,7 @@ func (f *finder) visit(t reflect.Type, way string) {
 		for out := range method.Type.Outs() {
 			switch {
 			case !f.isService(out):
-			case strings.Contains(out.Elem().Name(), "["): // a method makes one of many of this type
+			case strings.Contains(out.Elem().Name(), "["): // a method creates a value of this type
 				f.visit(out, name)
 			default:
 				f.visit(out, out.Elem().Name())
@@ -52,7 +52,7 @@ func (f *finder) visit(t reflect.Type, way string) {
 	}
 }
 
-// isService tells whether a type is called further: one of its methods takes a context, or it leads to such a type.
+// isService returns whether a type is called further: one of its methods takes a context, or it leads to such a type.
 func (f *finder) isService(t reflect.Type) bool {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct || t.Elem().PkgPath() != root || f.seen[t] {
 		return false
@@ -71,7 +71,7 @@ func (f *finder) isService(t reflect.Type) bool {
 
 var root = reflect.TypeFor[webdelivery.Client]().PkgPath()
 
-// declarer is the type that declares a method: the one that is embedded, if it has the method.
+// declarer returns the type that declares a method: the embedded type, if it has the method.
 func declarer(t reflect.Type, method string) string {
 	for field := range t.Elem().Fields() {
 		embedded := reflect.PointerTo(field.Type)

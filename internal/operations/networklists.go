@@ -118,7 +118,7 @@ func listChanges() []Operation {
 		{
 			Name: "NetworkLists.Apply", Kind: Writes, Method: http.MethodPost, Path: entries, Requests: 1, Before: 3, applied: isListed,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
-				// Where the list cannot be read there is no plan, and Apply has to find that out by itself.
+				// If the list cannot be read, there is no plan, and Apply must report that itself.
 				planned, planErr := plan(ctx, c, use)
 				if planned == nil {
 					planned = &webdelivery.Plan{Version: 1, ListID: use.List}
@@ -157,7 +157,7 @@ func listChanges() []Operation {
 	}
 }
 
-// plan makes one that adds an entry and removes all others but the last two.
+// plan returns a plan that adds an entry and removes all others except the last two.
 func plan(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Plan, error) {
 	options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll}
 	planned, err := c.NetworkLists.Plan(ctx, use.List, []string{NewEntry, "192.0.2.2", "192.0.2.3"}, options)

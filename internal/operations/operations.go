@@ -1,11 +1,11 @@
-// Package operations is the one list of what a client can do. Tests that promise something of every operation walk through
-// All: the fault matrix, the walks for secrets, hosts and foreign bodies, and the soak.
+// Package operations is the only list of the operations of a client. Tests of a promise for every operation iterate
+// over All: the fault matrix, the walks for secrets, hosts and foreign bodies, and the soak test.
 //
-// An entry says which request a method of a client sends, what the fake service needs for it, how it is called, and how it
-// is seen at the fake that a write was carried out. What only one test needs stands in that test, keyed by Name. Methods
-// finds the methods of a client by reflection, so that a method without an entry fails a test.
+// An entry has the request of a method, and what the fake service needs for it. It can call the method, and
+// check on the fake that a write was carried out. Data that only one test needs are in that test, keyed by Name.
+// Methods finds the methods of a client by reflection, so that a method without an entry fails a test.
 //
-// The package knows the public names of the SDK and the fake, and nothing of a test. Entry points: All, Methods and
+// The package uses the public names of the SDK and the fake, and depends on no test. Entry points: All, Methods and
 // Fill.
 package operations
 
@@ -21,41 +21,41 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Kind is what repeating an operation does, and what was handed out already when a fault comes.
+// Kind says whether an operation can be retried, and what the caller has already received when a fault comes.
 type Kind int
 
 // Kinds, in the order of the columns of docs/reliability.md.
 const (
-	Reads   Kind = iota // gives one thing
-	Pages               // gives the items of one page after the other
-	Streams             // gives rows as they arrive
-	Deletes             // may be repeated
-	Purges              // may be repeated, and needs a permit
-	Writes              // must not be repeated
-	LogsIn              // gets a session
+	Reads   Kind = iota // returns one value
+	Pages               // returns the items of one page after the other
+	Streams             // returns rows as they arrive
+	Deletes             // may be retried
+	Purges              // may be retried, and needs a permit
+	Writes              // must not be retried
+	LogsIn              // creates a session
 )
 
 // Operation is one use of one method of a client.
 type Operation struct {
-	Name    string   // of the method, as Methods spells it: "NetworkLists.AddEntries"
-	Variant string   // what is particular of this use; "" for nothing
-	Also    []string // other methods that it needs and that are called with it
-	Kind    Kind     // of the requests below
+	Name    string   // name of the method, in the form of Methods: "NetworkLists.AddEntries"
+	Variant string   // what distinguishes this use of the method; "" if nothing does
+	Also    []string // other methods that the operation calls as well
+	Kind    Kind     // kind of the requests below
 
-	Method   string // of the requests that the operation is about
-	Path     string // of these, below the base; "{task}" stands for Use.Task, and so on
-	Requests int    // how many these are when all goes well; 0 if that depends on how long things take
-	Ahead    int    // how many of them only find out what to ask for
-	Before   int    // how many others come first
-	Items    int    // how many items or rows it gives in a Service that was filled
+	Method   string // method of the requests that the operation is about
+	Path     string // their path below the base; "{task}" stands for Use.Task, and so on
+	Requests int    // their number without faults; 0 if it depends on timing
+	Ahead    int    // how many of them only prepare the others
+	Before   int    // number of other requests that come first
+	Items    int    // number of items or rows with a filled Service
 
 	Bodiless bool // its responses have no body
 	InOrder  bool // its requests follow each other, so that those before a fault are known
 	Resumes  bool // it goes on after a fault in the middle of a response
 	Follows  bool // it follows the addresses of next pages
-	Shared   bool // its requests go on without a caller who gave up
-	Waits    bool // for something that may still come about when the call has failed
-	Polls    bool // through an outage, until its context ends
+	Shared   bool // its requests go on after its caller has left
+	Waits    bool // it waits for a change that may still happen after the call has failed
+	Polls    bool // it polls through an outage, until its context ends
 
 	prepare  func(ctx context.Context, s Service, use *Use) error
 	call     func(ctx context.Context, c *webdelivery.Client, use *Use) error
@@ -63,10 +63,10 @@ type Operation struct {
 	applied  func(srv *testserver.Server, use *Use) bool
 }
 
-// String is the name with the variant.
+// String returns the name and the variant.
 func (o Operation) String() string { return strings.TrimSpace(o.Name + " " + o.Variant) }
 
-// Pattern is the path as a testserver.Fault takes it, whatever the ids are.
+// Pattern returns the path in the form of a testserver.Fault, for any ids.
 func (o Operation) Pattern() string {
 	elements := strings.Split(o.Path, "/")
 	for i, element := range elements {
@@ -77,13 +77,13 @@ func (o Operation) Pattern() string {
 	return strings.Join(elements, "/")
 }
 
-// PathOf is the path that a use asks for.
+// PathOf returns the path of the requests of a use.
 func (o Operation) PathOf(use *Use) string {
 	id := strconv.FormatInt(use.Transaction, 10)
 	return strings.NewReplacer("{task}", use.Task, "{list}", use.List, "{entry}", use.Entry, "{transaction}", id).Replace(o.Path)
 }
 
-// Prepare makes what a call needs at the service.
+// Prepare creates what a call needs on the service.
 func (o Operation) Prepare(ctx context.Context, s Service) (*Use, error) {
 	use := &Use{Task: s.Task, List: s.List, Now: s.Server.Clock().Now(), Poll: time.Second, Show: func(...any) {}}
 	if o.prepare == nil {
@@ -92,7 +92,7 @@ func (o Operation) Prepare(ctx context.Context, s Service) (*Use, error) {
 	return use, o.prepare(ctx, s, use)
 }
 
-// Call makes the call, and returns how many items or rows it gave. End must be called afterwards.
+// Call makes the call, and returns the number of items or rows. Call End afterwards.
 func (o Operation) Call(ctx context.Context, c *webdelivery.Client, use *Use) (items int, err error) {
 	if o.sequence == nil {
 		return 0, o.call(ctx, c, use)
@@ -107,7 +107,7 @@ func (o Operation) Call(ctx context.Context, c *webdelivery.Client, use *Use) (i
 	return items, nil
 }
 
-// Run makes the call and ends what it left running.
+// Run makes the call, then calls End.
 func (o Operation) Run(ctx context.Context, c *webdelivery.Client, use *Use) error {
 	_, err := o.Call(ctx, c, use)
 	if ended := use.End(ctx); ended != nil {
@@ -116,7 +116,8 @@ func (o Operation) Run(ctx context.Context, c *webdelivery.Client, use *Use) err
 	return err
 }
 
-// Sequence returns what Call ranges over, with its items in plain sight; nil if the method gives no sequence.
+// Sequence returns the sequence that Call ranges over, with untyped items. If the method returns no sequence, Sequence
+// returns nil.
 func (o Operation) Sequence(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[any, error] {
 	if o.sequence == nil {
 		return nil
@@ -124,38 +125,38 @@ func (o Operation) Sequence(ctx context.Context, c *webdelivery.Client, use *Use
 	return o.sequence(ctx, c, use)
 }
 
-// IsSequence tells whether the method gives a sequence.
+// IsSequence returns whether the method returns a sequence.
 func (o Operation) IsSequence() bool { return o.sequence != nil }
 
-// Changes tells whether the operation changes something that Applied can see.
+// Changes returns whether the operation changes something that Applied can check.
 func (o Operation) Changes() bool { return o.applied != nil }
 
-// Applied tells whether the service has carried out the change; false if nothing changes.
+// Applied returns whether the service has carried out the change. If the operation changes nothing, it returns false.
 func (o Operation) Applied(srv *testserver.Server, use *Use) bool {
 	return o.applied != nil && o.applied(srv, use)
 }
 
-// Service is a fake, and what operations may work on there.
+// Service is a fake with the objects that operations use.
 type Service struct {
 	Server *testserver.Server
-	Client *webdelivery.Client // asks for ids that only the service knows
-	Task   string              // that has ended
-	List   string              // that operations may change
+	Client *webdelivery.Client // a client to find out ids that only the service knows
+	Task   string              // a task that has ended
+	List   string              // a list that operations may change
 }
 
-// Use is what one call works on.
+// Use has the arguments of one call.
 type Use struct {
 	Task, List, Entry string
 	Transaction       int64
 
-	Now  time.Time     // of the service, where statistics end; zero means the time of the process
-	Poll time.Duration // the interval of what waits
-	Show func(...any)  // gets all that the call returns, except its error, and its options
+	Now  time.Time     // time of the service, at which statistics end; zero means the time of the process
+	Poll time.Duration // poll interval
+	Show func(...any)  // called with the call's options, and with all its results except the error
 
 	end func(context.Context) error
 }
 
-// End ends what a call left running.
+// End ends everything that a call has left running.
 func (u *Use) End(ctx context.Context) error {
 	if u.end == nil {
 		return nil
@@ -163,7 +164,7 @@ func (u *Use) End(ctx context.Context) error {
 	return u.end(ctx)
 }
 
-// shown calls a method that returns one thing, and shows it.
+// shown calls a method that returns one value, and passes the value to Show.
 func shown[T any](
 	method func(ctx context.Context, c *webdelivery.Client, use *Use) (T, error),
 ) func(context.Context, *webdelivery.Client, *Use) error {
@@ -174,7 +175,7 @@ func shown[T any](
 	}
 }
 
-// plain gives the items of a sequence as they are.
+// plain converts a sequence to one with untyped items.
 func plain[T any](
 	all func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[T, error],
 ) func(context.Context, *webdelivery.Client, *Use) iter.Seq2[any, error] {

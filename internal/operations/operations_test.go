@@ -15,14 +15,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// sendNothing are the methods that need no entry, as they send no request.
+// sendNothing are the methods without an entry, because they send no request.
 var sendNothing = map[string]string{
 	"Purge.NewQueue":           "makes a PurgeQueue, whose methods have entries",
 	"Stats.WAFTopK":            "makes a family, whose methods have entries",
 	"Stats.TrafficShapingTopK": "makes a family, whose methods have entries",
 }
 
-// Whoever adds a method to a client, a service, a family of statistics or a queue, and gives it no entry here, is told.
+// This test fails if a method of a client, a service, a family of statistics or a queue has no entry.
 func TestEveryMethodIsListed(t *testing.T) {
 	t.Parallel()
 	listed := map[string]bool{}
@@ -51,8 +51,8 @@ func TestEveryMethodIsListed(t *testing.T) {
 	assert.Greater(t, len(methods), 60, "Methods has lost its way")
 }
 
-// The fake has a route for every operation, and each is what its entry says: the requests it sends and in which number,
-// what it gives, and that Applied sees the change.
+// The fake has a route for every operation. Each operation matches its entry: the requests and their number, the items,
+// and that Applied sees the change.
 func TestTheFakeKnowsEveryOperation(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations.All() {

@@ -54,7 +54,7 @@ func purges() []Operation {
 	}
 }
 
-// queued purges through a queue of its own, which lasts until Use.End.
+// queued purges through a new queue, which Use.End closes.
 func queued(
 	options webdelivery.QueueOptions, uri webdelivery.PurgeURI,
 ) func(context.Context, *webdelivery.Client, *Use) error {
@@ -66,7 +66,7 @@ func queued(
 		receipt, err := queue.Purge(ctx, uri)
 		use.end = func(ctx context.Context) error {
 			err := queue.Close(ctx)
-			use.Show(options, queue, receipt) // only now, as fmt takes no locks
+			use.Show(options, queue, receipt) // not earlier, because fmt reads without locks
 			return err
 		}
 		return err

@@ -16,11 +16,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// withoutRule are the requests of the SDK, method and path, that no rule of the service document is about, and why.
+// withoutRule are the requests of the SDK that no rule of the service document covers, with the reason.
 var withoutRule = map[string]string{}
 
-// Every request that a client can make is tried by some rule of internal/conformance, which itself knows nothing of the
-// SDK.
+// Some rule of internal/conformance, which does not import the SDK, tries every request that a client can send.
 func TestEveryOperationHasARule(t *testing.T) {
 	t.Parallel()
 	tried := requestsOfRules(t)
@@ -40,7 +39,7 @@ func TestEveryOperationHasARule(t *testing.T) {
 	}
 }
 
-// requestsOfRules tries the rules on a fake, and returns the requests that succeeded.
+// requestsOfRules checks the rules on a fake, and returns the successful requests.
 func requestsOfRules(t *testing.T) map[string]bool {
 	t.Helper()
 	clock := testserver.NewClock(func() time.Time { return time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC) })

@@ -10,11 +10,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// What Fill makes.
+// What Fill creates.
 const (
 	FirstTask = "task-1"
 	FirstList = "11111111-1111-4111-8111-111111111111"
-	filled    = 3 // tasks, lists, and entries of each list
+	filled    = 3 // number of tasks, of lists, and of entries per list
 )
 
 // What operations write.
@@ -24,7 +24,7 @@ const (
 	oldEntry  = "192.0.2.1"
 )
 
-// Fill gives a new fake something for every operation, and returns it as a Service. Statistics come from
+// Fill adds objects for every operation to a new fake, and returns it as a Service. The statistics come from
 // testserver.Config.EventsPerSecond.
 func Fill(srv *testserver.Server, c *webdelivery.Client) Service {
 	for i := range filled {
@@ -35,7 +35,7 @@ func Fill(srv *testserver.Server, c *webdelivery.Client) Service {
 	return Service{Server: srv, Client: c, Task: FirstTask, List: FirstList}
 }
 
-// firstEntry finds the id of the list's first entry.
+// firstEntry returns the id of the list's first entry.
 func firstEntry(ctx context.Context, s Service, use *Use) error {
 	page, err := s.Client.NetworkLists.Entries(ctx, use.List, webdelivery.EntryOptions{Count: 1})
 	switch {
@@ -48,7 +48,7 @@ func firstEntry(ctx context.Context, s Service, use *Use) error {
 	return nil
 }
 
-// transaction makes a purge.
+// transaction submits a purge and sets use.Transaction to its id.
 func transaction(ctx context.Context, s Service, use *Use) error {
 	receipt, err := s.Client.Purge.Submit(ctx, purgeOf("https://www.example.com/old.css"))
 	if err == nil {
@@ -57,17 +57,17 @@ func transaction(ctx context.Context, s Service, use *Use) error {
 	return err
 }
 
-// isListed tells whether the new entry is there.
+// isListed returns whether the list has the new entry.
 func isListed(srv *testserver.Server, use *Use) bool {
 	return slices.Contains(srv.Entries(use.List), NewEntry)
 }
 
-// isUnlisted tells whether the first entry is gone.
+// isUnlisted returns whether the list lacks the first entry.
 func isUnlisted(srv *testserver.Server, use *Use) bool {
 	return !slices.Contains(srv.Entries(use.List), oldEntry)
 }
 
-// isPurged tells whether the new object was purged.
+// isPurged returns whether the new object was purged.
 func isPurged(srv *testserver.Server, _ *Use) bool {
 	return slices.ContainsFunc(srv.Purged(), func(p testserver.Purge) bool {
 		return slices.ContainsFunc(p.URIs, func(u testserver.PurgeURI) bool { return u.URIPattern == NewObject })

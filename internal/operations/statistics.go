@@ -10,19 +10,19 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// EventsAsked is how many raw events are asked for. EventRate is a testserver.Config.EventsPerSecond with which there are
-// more, and with which Items of every operation holds.
+// EventsAsked is the number of raw events that operations query. With a testserver.Config.EventsPerSecond of EventRate,
+// there are more than that, and Items of every operation is right.
 const (
 	EventsAsked = 20
 	EventRate   = 0.01
 
-	groups    = 3 // that are asked for
+	groups    = 3 // limit of aggregated queries
 	span      = 3 * time.Hour
-	allEvents = 108 // of the span with that rate
-	countries = 9   // that they come from
+	allEvents = 108 // events in the time range with that rate
+	countries = 9   // countries of these events
 )
 
-// Events is a query for raw events of three hours.
+// Events returns a query for the raw events of three hours.
 func Events(end time.Time, limit int) webdelivery.EventsQuery {
 	return webdelivery.EventsQuery{
 		Dimensions: []string{webdelivery.DimClientIP, webdelivery.DimClientCountryCode}, Start: end.Add(-span), End: end,
@@ -30,7 +30,7 @@ func Events(end time.Time, limit int) webdelivery.EventsQuery {
 	}
 }
 
-// now is where statistics end.
+// now returns the time at which statistics end.
 func (u *Use) now() time.Time {
 	if u.Now.IsZero() {
 		return time.Now()
@@ -38,13 +38,13 @@ func (u *Use) now() time.Time {
 	return u.Now
 }
 
-// family is one family of statistics, and what the fake has of it.
+// family is one family of statistics, with its number of rows on the fake.
 type family[Q webdelivery.StatsQuery] struct {
 	name, path string
 	query      func(end time.Time) Q
 	limited    int  // rows with the limit of the query
 	all        int  // rows without it
-	whole      bool // it takes no limit, so that All need not find out what to ask for
+	whole      bool // it has no limit, so All needs no request to find out the number of rows
 }
 
 func statistics() []Operation {
@@ -93,7 +93,7 @@ func statistics() []Operation {
 	)
 }
 
-// exports are those of raw events. Each range over one has an export of its own.
+// exports are the exports of raw events. Each range over the sequence starts a new export.
 func exports(path string) []Operation {
 	return []Operation{{
 		Name: "Export.Rows", Also: []string{"Stats.NewExport", "Export.Cursor", "Export.Warnings"}, Kind: Streams, Resumes: true,
@@ -110,7 +110,7 @@ func exports(path string) []Operation {
 	}}
 }
 
-// plainOf are the operations of every family.
+// plainOf returns the operations that every family has.
 func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client) *webdelivery.StatsFamily[Q]) []Operation {
 	all := Operation{
 		Name: f.name + ".All", Kind: Streams, Method: http.MethodGet, Path: f.path + "/data", Requests: 2, Ahead: 1, Items: f.all,
@@ -160,7 +160,7 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 	}
 }
 
-// aggregatedOf are the operations of a family that has groupings and metrics.
+// aggregatedOf returns the operations of a family with groupings and metrics.
 func aggregatedOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client) *webdelivery.AggregatedFamily[Q]) []Operation {
 	both := plainOf(f, func(c *webdelivery.Client) *webdelivery.StatsFamily[Q] { return &of(c).StatsFamily })
 	return append(both,

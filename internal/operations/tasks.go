@@ -63,7 +63,7 @@ func tasks() []Operation {
 	}
 }
 
-// waiting are the options of what waits.
+// waiting returns the options of operations that wait.
 func waiting(use *Use) (every, report webdelivery.WaitOption) {
 	return webdelivery.PollEvery(use.Poll), webdelivery.OnProgress(func(p webdelivery.Progress) { use.Show(p) })
 }
