@@ -39,14 +39,14 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{certificate, key}
 }
 
-// roots trusts the authority alone.
+// roots returns a pool with this authority only.
 func (a *authority) roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.certificate)
 	return pool
 }
 
-// file returns a file for SSL_CERT_FILE, which makes a process trust the authority alone.
+// file returns a file for SSL_CERT_FILE, with which a process trusts only this authority.
 func (a *authority) file(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "roots.pem")
@@ -55,8 +55,8 @@ func (a *authority) file(t *testing.T) string {
 	return name
 }
 
-// issue returns a certificate for service.example.com and loopback, for servers and clients. change alters it before it is signed;
-// nil alters nothing.
+// issue returns a certificate for service.example.com and loopback, for servers and clients. change modifies it before
+// it is signed; nil changes nothing.
 func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -74,7 +74,7 @@ func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) tls.Cert
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// transport trusts the authority, and speaks HTTP/2 with a service that does.
+// transport returns a transport that trusts the authority, and uses HTTP/2 if the service does.
 func (a *authority) transport(t *testing.T) *http.Transport {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.roots(), MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}

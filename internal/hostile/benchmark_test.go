@@ -2,8 +2,8 @@ package hostile
 
 import "testing"
 
-// BenchmarkUndisturbed measures how many purges per second leave when nothing stands in their way. A limiter that keeps
-// to the service's two cannot reach more than two.
+// BenchmarkUndisturbed measures how many purges per second leave if nothing slows them. With a limiter that follows the
+// service's limit of two, the result cannot exceed two.
 func BenchmarkUndisturbed(b *testing.B) {
 	var sum float64
 	for b.Loop() {

@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// framing is how a server says where a body ends.
+// framing is the way in which a server marks the end of a body.
 type framing string
 
 const (
@@ -26,7 +26,7 @@ const (
 	byEnd    framing = "the end of the connection"
 )
 
-// serveBody listens on the loopback address and answers every request with 200 and this body, by hand.
+// serveBody listens on loopback and writes, by hand, a response with status 200 and this body to every request.
 func serveBody(t *testing.T, f framing, body string) (address string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -74,13 +74,13 @@ func serveBody(t *testing.T, f framing, body string) (address string) {
 	return listener.Addr().String()
 }
 
-// onePoll is a context that ends with the first poll of a wait, which would go on.
+// onePoll is a context that ends with the first poll of a wait, which would otherwise continue.
 func onePoll(ctx context.Context) (context.Context, webdelivery.WaitOption) {
 	ctx, cancel := context.WithCancel(ctx)
 	return ctx, webdelivery.OnProgress(func(webdelivery.Progress) { cancel() })
 }
 
-// Something else stands where a resource should: a call returns an error, and at once, however the body is framed.
+// If the body is not the expected resource, a call returns an error at once, whatever the framing of the body.
 func TestBodiesThatAreSomethingElse(t *testing.T) {
 	t.Parallel()
 	const list = "5e1f0d2c-0000-4000-8000-000000000001"
@@ -146,7 +146,7 @@ func TestBodiesThatAreSomethingElse(t *testing.T) {
 		for _, f := range []framing{byLength, byChunks, byEnd} {
 			want := is
 			if body == "" && f == byEnd {
-				want = io.ErrUnexpectedEOF // it looks like one that was cut before its first byte
+				want = io.ErrUnexpectedEOF // like a body that was cut before its first byte
 			}
 			for name, read := range reads {
 				t.Run(fmt.Sprint(name, " ", f, " ", body[:min(len(body), 40)]), func(t *testing.T) {

@@ -18,24 +18,24 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// What makes the process of this test one that calls the service once with each of the three kinds. Proxies and trusted
-// authorities of the environment are read once in a process, so each case needs one of its own.
+// With these variables, a process of this test calls the service once with each of the three kinds. A process reads the
+// proxies and trusted authorities of its environment only once, so each case needs its own process.
 const (
 	callerBase      = "HOSTILE_CALLER_BASE"
 	callerTransport = "HOSTILE_CALLER_TRANSPORT" // empty: the SDK's
 	callerTimeout   = "HOSTILE_CALLER_TIMEOUT"   // of an attempt; empty: 10 s
 )
 
-// called is what came of one call.
+// called is the result of one call.
 type called struct {
 	Kind     string `json:"kind"`
-	Error    string `json:"error"` // and the log of the call
+	Error    string `json:"error"` // error and log of the call
 	Log      string `json:"log"`
 	Outcome  string `json:"outcome"`
 	Attempts int    `json:"attempts"`
 }
 
-// runCaller calls, if a test started this process for that. It reports whether it did.
+// runCaller makes the calls, if a test started this process for that. It returns whether it did.
 func runCaller() bool {
 	base := os.Getenv(callerBase)
 	if base == "" {
@@ -72,7 +72,7 @@ func runCaller() bool {
 	return true
 }
 
-// caller is a process that calls, with an environment.
+// caller is a process that calls the service, with its environment.
 func caller(ctx context.Context, environment ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	for _, v := range os.Environ() {
@@ -84,7 +84,7 @@ func caller(ctx context.Context, environment ...string) *exec.Cmd {
 	return cmd
 }
 
-// callers runs a caller, and returns what came of each kind of call.
+// callers runs a caller, and returns the result of each kind of call.
 func callers(t *testing.T, environment ...string) []called {
 	t.Helper()
 	cmd := caller(bounded(t), environment...)

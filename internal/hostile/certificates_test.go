@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// wellBehaved answers every request of the three kinds (service document, sections 2.1 and 2.3).
+// wellBehaved responds to requests of the three kinds (service document, sections 2.1 and 2.3).
 func wellBehaved() func(net.Conn, int) {
 	return answers(func(req *http.Request, nth int) string {
 		if strings.HasSuffix(req.URL.Path, "/cache/purge") {
@@ -27,8 +27,8 @@ func wellBehaved() func(net.Conn, int) {
 	})
 }
 
-// overTLS serves a connection over TLS. Whatever ends the handshake, it reads on until the client leaves: to close
-// before would overtake the alert.
+// overTLS serves a connection over TLS. If the handshake fails, it reads until the client leaves, because closing
+// earlier could overtake the alert.
 func overTLS(config *tls.Config, serve func(net.Conn, int)) func(net.Conn, int) {
 	return func(conn net.Conn, n int) {
 		secure := tls.Server(conn, config)
@@ -39,7 +39,7 @@ func overTLS(config *tls.Config, serve func(net.Conn, int)) func(net.Conn, int) 
 	}
 }
 
-// alert ends a handshake with an alert, as RFC 8446, section 6, writes it.
+// alert ends a handshake with an alert in the format of RFC 8446, section 6.
 func alert(code byte) func(net.Conn, int) {
 	return func(conn net.Conn, _ int) {
 		_, _ = conn.Read(make([]byte, 1<<10))
@@ -48,9 +48,10 @@ func alert(code byte) func(net.Conn, int) {
 	}
 }
 
-// A service that is not trusted, or that does not trust the client, is not asked again: the next handshake would end in
-// the same way. The error says what to do. Nothing was applied; where the refusal comes after the request, as it does in
-// TLS 1.3, nobody can know. No permit is lost: when the service is mended, purges go on.
+// If the client does not trust the service, or the service does not trust the client, the call is not retried, because
+// the next handshake would fail too. The error says what to do. If the handshake fails, the request was not applied. In
+// TLS 1.3 the service may reject the client after the request; then the outcome is unknown. No permit is lost: after
+// the cause is fixed, purges continue.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	trusted, foreign := newAuthority(t), newAuthority(t)
@@ -143,8 +144,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// A handshake that is cut, stands still or is none says nothing lasting about the service: it is tried again, a write
-// too, as nothing was sent.
+// A handshake that is cut, stalls or is malformed may be a transient failure: every call is retried, also a write,
+// because nothing was sent.
 func TestHandshakesThatFail(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)

@@ -15,9 +15,9 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// The clock of a service, or of this machine, is years off. A Retry-After that is a date counts from the Date of the
-// same response, so the wait is what the service meant: 0 s here, after which the call succeeds, or an hour, which is
-// above MaxWait and ThrottleTimeout and ends the call at once.
+// The clock of the service, or of this machine, is years off. A date in Retry-After counts from the Date of the same
+// response, so the wait is the one that the service means. A wait of 0 s lets the call succeed. A wait of an hour
+// exceeds MaxWait and ThrottleTimeout, so the call fails at once.
 func TestClocksThatAreYearsOff(t *testing.T) {
 	t.Parallel()
 	for _, years := range []int{-126, -56, -1, 0, 1, 12, 7973} {
@@ -45,7 +45,7 @@ func TestClocksThatAreYearsOff(t *testing.T) {
 					c := client(t, "http://"+service.addr, quick(transport)...)
 					for _, k := range kinds[:2] {
 						if k.name == "purge" && wait > 0 {
-							continue // the pace keeps a long Retry-After for 5 minutes
+							continue // the limiter pauses for 5 minutes after a long Retry-After
 						}
 						refuse.Store(true)
 						err := k.call(bounded(t), c)
@@ -62,8 +62,8 @@ func TestClocksThatAreYearsOff(t *testing.T) {
 	}
 }
 
-// A deadline whose time has no monotonic reading, as one from a file or a message has: the context ends by its own
-// timer, and no call waits past it.
+// A deadline may have no monotonic reading, for example if it comes from a file or a message. The context then ends by
+// its own timer, and no call waits longer.
 func TestDeadlinesOfTheWallClock(t *testing.T) {
 	t.Parallel()
 	service := startRaw(t, answers(func(*http.Request, int) string {

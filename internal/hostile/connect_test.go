@@ -27,11 +27,11 @@ const (
 	proxyUser     = "bob:" + proxyPassword
 )
 
-// secretsOfProxy are the forms in which the proxy's credentials travel.
+// secretsOfProxy are the forms of the proxy's credentials on the wire.
 var secretsOfProxy = []string{proxyPassword, base64.StdEncoding.EncodeToString([]byte(proxyUser))}
 
-// connectProxy returns a proxy. answer gets each CONNECT, and whether it is a tunnel to the address that answer returns;
-// "" leaves the connection to answer, which has written what it wanted.
+// connectProxy returns a proxy. It calls answer for each CONNECT, with whether it opens a tunnel. The tunnel goes to
+// the address that answer returns. If that is "", answer has already written its response.
 func connectProxy(answer func(conn net.Conn, req *http.Request) (target string)) func(net.Conn, int) {
 	return func(conn net.Conn, _ int) {
 		r := bufio.NewReader(conn)
@@ -64,7 +64,7 @@ func connectProxy(answer func(conn net.Conn, req *http.Request) (target string))
 	}
 }
 
-// says returns an answer to CONNECT, after which the connection ends.
+// says returns a function that writes a response to CONNECT, after which the connection ends.
 func says(text string) func(net.Conn, *http.Request) string {
 	return func(conn net.Conn, _ *http.Request) string {
 		_, _ = io.WriteString(conn, text)
@@ -72,8 +72,9 @@ func says(text string) func(net.Conn, *http.Request) string {
 	}
 }
 
-// A proxy of the environment that does not connect: nothing was sent, so all is tried again, unless the proxy refuses
-// for good. The error says who refused and what to do. Whatever the proxy says, no error and no log shows its password.
+// A proxy of the environment does not connect. Nothing was sent, so every call is retried, unless the failure of the
+// proxy is permanent. The error says who rejected the connection and what to do. Whatever the proxy sends, no error and
+// no log shows its password.
 func TestProxiesThatDoNotConnect(t *testing.T) {
 	t.Parallel()
 	echo := strings.Join(append([]string{proxyUser}, secretsOfProxy...), " ")
@@ -139,7 +140,7 @@ func TestProxiesThatDoNotConnect(t *testing.T) {
 	}
 }
 
-// A transport of the user's with a proxy of its own, which repeats the credentials.
+// A user's transport with its own proxy, which echoes the credentials.
 func TestOwnProxiesKeepTheirSecret(t *testing.T) {
 	t.Parallel()
 	password := "p/w ü&=?-secret"
@@ -164,8 +165,8 @@ func TestOwnProxiesKeepTheirSecret(t *testing.T) {
 	}
 }
 
-// HTTP/2 through a proxy that wants credentials. The proxy gets them, the service does not; the service's credentials
-// do not reach the proxy. What NO_PROXY names does not go through the proxy.
+// HTTP/2 through a proxy that requires credentials. Only the proxy gets its credentials, and only the service gets the
+// service's. Hosts in NO_PROXY are reached directly.
 func TestProxiesOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
@@ -183,7 +184,7 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	service := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		note(r)
 		w.Header().Set("Content-Type", "application/json")
-		status, body := Action("").reply(1)
+		status, body := Action("").response(1)
 		if r.Method == http.MethodGet {
 			status, body = http.StatusOK, taskBody("t-1")
 		}
@@ -220,8 +221,8 @@ func TestProxiesOfTheEnvironment(t *testing.T) {
 	assert.Equal(t, before, proxy.accepted.Load(), "connections of the proxy")
 }
 
-// A proxy that takes its time to connect does not bring purges together: whatever three arrive, the first and the third
-// are at least a second apart.
+// A proxy that connects slowly does not bring purges together: of any three arrivals, the first and the third are at
+// least a second apart.
 func TestPaceThroughASlowProxy(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []Protocol{HTTP1TLS, HTTP2} {

@@ -21,18 +21,18 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// cutFraming is how a response of HTTP says where its body ends.
+// cutFraming is the way in which an HTTP response marks the end of its body.
 type cutFraming struct {
 	name string
 	head string                             // before the body: of this status, and so many bytes
 	body func(whole string, cut int) string // what is sent of it
-	// endless: nothing but the end of the connection does, so that a cut body looks whole.
+	// endless means that only the end of the connection ends the body, so a cut body looks complete.
 	endless bool
 }
 
 func beginningOf(whole string, cut int) string { return whole[:cut] }
 
-// chunked sends the beginning in one chunk. The last chunk, of no bytes, does not come, unless the body is whole.
+// chunked sends the beginning in one chunk. The last chunk, of no bytes, follows only if the body is complete.
 func chunked(whole string, cut int) string {
 	text := ""
 	if cut > 0 {
@@ -55,7 +55,8 @@ func cutFramings() []cutFraming {
 	}
 }
 
-// cutServer answers every request with the same body. It sends the beginning of the first few, and closes the connection.
+// cutServer sends the same body to every request. For the first few requests, it sends only the beginning and closes
+// the connection.
 type cutServer struct {
 	framing  cutFraming
 	status   string
@@ -101,7 +102,7 @@ func (s *cutServer) serve(conn net.Conn) {
 	_, _ = io.WriteString(conn, s.framing.body(s.whole, cut))
 }
 
-// cutCall is an operation whose response is cut, and what the page on reliability promises for it.
+// cutCall is an operation whose response is cut, with the promise of docs/reliability.md for it.
 type cutCall struct {
 	operations.Operation
 
@@ -132,11 +133,11 @@ func aQuery() webdelivery.EventsQuery {
 	}
 }
 
-// only drops what a call returns beside its error.
+// only returns the error of a call, and drops its results.
 func only[T any](_ T, err error) error { return err }
 
-// wholes are the responses to what one request asks for, by method and path. A change without a line is answered with what
-// was changed.
+// wholes are the complete responses by method and path. A change without an entry gets the changed object as its
+// response.
 func wholes() map[string]string {
 	const some = `[{"name":"client_ip"}]`
 	return map[string]string{
@@ -153,12 +154,12 @@ func wholes() map[string]string {
 	}
 }
 
-// cutCalls are the operations that make one request with a response; purges and rows have tests of their own.
+// cutCalls are the operations with one request that has a response. Purges and rows have their own tests.
 func cutCalls(t *testing.T) (calls []cutCall) {
 	t.Helper()
 	all := wholes()
 	for _, op := range operations.Distinct() {
-		if op.Polls || op.Name == "NetworkLists.GetByName" { // they go on polling; it makes two requests
+		if op.Polls || op.Name == "NetworkLists.GetByName" { // the former continue polling; the latter sends two requests
 			continue
 		}
 		if op.Before > 0 || op.Method == http.MethodHead || op.Kind == operations.Purges || op.Kind == operations.Streams {
@@ -178,8 +179,8 @@ func cutCalls(t *testing.T) (calls []cutCall) {
 	return calls
 }
 
-// A body that is cut is tried again as often as the page on reliability says, and ends as an unexpected end: also where
-// nothing but its JSON tells that it was cut. A cut that passes is survived.
+// A call whose response body is cut is retried as often as docs/reliability.md says, and fails with an unexpected end.
+// That holds even if only the JSON shows the cut. If a later attempt gets a complete body, the call succeeds.
 func TestBodiesThatAreCut(t *testing.T) {
 	t.Parallel()
 	for _, f := range cutFramings() {
@@ -187,7 +188,7 @@ func TestBodiesThatAreCut(t *testing.T) {
 			n := len(call.whole)
 			for _, cut := range []int{0, 1, n / 3, n / 2, n - 2, n - 1, n} {
 				if cut == 0 && (f.endless && call.mayBeNil || call.Kind == operations.LogsIn) {
-					continue // no body is a success, or says that there is no session
+					continue // an empty body is a success, or means that there is no session
 				}
 				t.Run(fmt.Sprint(f.name, "/", call, "/", cut), func(t *testing.T) {
 					t.Parallel()
@@ -212,7 +213,7 @@ func TestBodiesThatAreCut(t *testing.T) {
 	}
 }
 
-// A text in gzip tells its end, but one that is cut before it begins is no text at all.
+// A gzip stream marks its end, but one that is cut before its first byte is an empty body.
 func TestGzipThatIsCut(t *testing.T) {
 	t.Parallel()
 	framing := cutFraming{"gzip", "HTTP/1.1 %[1]s\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n", beginningOf, true}
@@ -245,7 +246,7 @@ func TestGzipThatIsCut(t *testing.T) {
 	}
 }
 
-// A purge that is cut is sent again, also one that is answered with 303: its body is the receipt.
+// A purge whose response is cut is sent again. This holds for a 303 as well, because its body is the receipt.
 func TestReceiptsThatAreCut(t *testing.T) {
 	t.Parallel()
 	purge := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")}}
@@ -269,15 +270,15 @@ func TestReceiptsThatAreCut(t *testing.T) {
 	}
 }
 
-// Rows that are cut before the first of them is whole are asked for again. When a row has been handed out they end with
-// the error, once.
+// If the rows are cut before the first one is complete, the query is retried. After the caller has received a row, the
+// sequence ends with the error, once.
 func TestRowsThatAreCut(t *testing.T) {
 	t.Parallel()
 	const rowsFirst = `{"rows":[["192.0.2.1",1],["192.0.2.2",2]],"columns":[{"name":"client_ip"},{"name":"client_asn"}],"total_results":2}`
 	for _, f := range cutFramings() {
 		for whole, ends := range map[string][2]int{
 			aResult:   {strings.Index(aResult, `,["192.0.2.2"`), strings.Index(aResult, `],"total`)}, // of the rows
-			rowsFirst: {len(rowsFirst), len(rowsFirst)},                                              // they wait for their columns
+			rowsFirst: {len(rowsFirst), len(rowsFirst)},                                              // rows wait for their columns
 		} {
 			for cut := 0; cut < len(whole); cut += 7 {
 				t.Run(fmt.Sprint(f.name, "/", whole[2:6], "/", cut), func(t *testing.T) {
@@ -326,8 +327,8 @@ func countRows(t *testing.T, s *cutServer) (n int, err error) {
 	return n, nil
 }
 
-// What is no beginning of JSON was not cut, and what HTTP says is whole is what the service meant to send. It would send
-// the same again, so it is not asked for again.
+// A body that is not the beginning of a JSON text was not cut, and a body that is complete by HTTP is what the service
+// meant to send. A retry would get the same, so there is none.
 func TestBadBodiesThatAreNotCut(t *testing.T) {
 	t.Parallel()
 	for _, f := range cutFramings() {

@@ -14,7 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// deaf is a connection from which nothing is read any more after so many bytes.
+// deaf is a connection whose reader stops after so many bytes.
 type deaf struct {
 	net.Conn
 	left  int64
@@ -33,14 +33,14 @@ func (d *deaf) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A service stops reading an HTTP/2 connection on which a large request is on its way. net/http then cannot end another
-// stream of that connection, past every context, until it gives the connection up: WriteByteTimeout bounds that, and the
-// SDK's own transport has it.
+// A service stops reading an HTTP/2 connection that carries a large request. net/http then cannot end other streams of
+// that connection until it closes the connection, even if their contexts end. WriteByteTimeout bounds this time; the
+// SDK's own transport sets it.
 func TestAConnectionThatIsNotRead(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
 	ctx, cancel := context.WithCancel(bounded(t))
-	full := func() { time.AfterFunc(500*time.Millisecond, cancel) } // when the buffers of the connection are full, too
+	full := func() { time.AfterFunc(500*time.Millisecond, cancel) } // by then the buffers of the connection are full
 	serve := overFrames(trusted.issue(t, nil), setting(settingWindow, 1<<31-1), func(f *frames, stream uint32) {
 		f.send(frameWindowUpdate, 0, 0, numbers(1<<30))
 		f.send(frameHeaders, flagEndHeaders, stream, block("200"))
@@ -61,7 +61,7 @@ func TestAConnectionThatIsNotRead(t *testing.T) {
 				assert.ErrorIs(t, err, context.Canceled)
 				break
 			}
-			go func() { // its body never gets through
+			go func() { // its body never arrives completely
 				written <- c.Do(ctx, http.MethodPost, "/large", strings.Repeat("x", 64<<20), nil)
 			}()
 		}

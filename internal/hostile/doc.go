@@ -1,13 +1,13 @@
 // Package hostile holds servers that do what the fake of internal/testserver never does, and the tests of the SDK
-// against them. They are slow, stop in the middle, close connections, and refuse what is under way.
+// against them. They are slow, stop within a response, close connections, and refuse requests that are in flight.
 //
 // The servers are written from the service document alone. This package must not import internal/testserver nor copy
 // from it: a mistake that the fake and the SDK share would stay unseen. It must not know how the SDK works inside, either.
 //
 // # Entry points
 //
-//   - [Start] runs a server of purges in a process of its own, so that load on the process of the test does not change
-//     when an arrival is recorded. [Plan] says what it does with each purge. [Server.Stop] returns the arrivals.
+//   - [Start] runs a server of purges in its own process. Load on the process of the test does not delay the recording
+//     of arrivals there. [Plan] says what the server does with each purge. [Server.Stop] returns the arrivals.
 //   - [NewProxy] runs a TCP proxy in the process of the test. [Network] says how it delays, stalls and cuts connections.
 //   - [RunChild] is the first statement of a TestMain. It makes the process a server if Start started it.
 //

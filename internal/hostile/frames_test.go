@@ -32,13 +32,13 @@ const (
 	codeCancel  = 0x8
 )
 
-// frames is a connection of HTTP/2 whose frames a test writes by hand.
+// frames is an HTTP/2 connection whose frames a test writes by hand.
 type frames struct {
 	net.Conn
 	write sync.Mutex
 }
 
-// send returns false when the client is gone.
+// send returns false if the client has disconnected.
 func (f *frames) send(kind, flags byte, stream uint32, payload []byte) bool {
 	head := numbers(uint32(len(payload))<<8|uint32(kind), 0, 0)[:9]
 	head[4] = flags
@@ -49,13 +49,13 @@ func (f *frames) send(kind, flags byte, stream uint32, payload []byte) bool {
 	return err == nil
 }
 
-// respond writes a whole response that is right for each kind of call.
+// respond writes a complete response that is valid for each kind of call.
 func (f *frames) respond(stream uint32) {
 	f.send(frameHeaders, flagEndHeaders, stream, block("200"))
 	f.send(frameData, flagEndStream, stream, []byte(rightForAll))
 }
 
-// rightForAll is a task and the receipt of a purge in one (service document, sections 2.1 and 2.3).
+// rightForAll is both a task and the receipt of a purge (service document, sections 2.1 and 2.3).
 const rightForAll = `{"id":"t-1","complete":true,"code":201,"transaction_id":1,"purge_response":{"transaction_status_uri":"/transactions/1"}}`
 
 // block encodes a status and other header fields by HPACK (RFC 7541, section 6.2.2), without indexing.
@@ -70,7 +70,7 @@ func block(status string, fields ...string) []byte {
 	return []byte(b)
 }
 
-// overFrames reads frames and calls answer, in a goroutine of its own, for each request that has ended.
+// overFrames reads frames. For each complete request, it calls answer in a new goroutine.
 func overFrames(certificate tls.Certificate, settings []byte, answer func(f *frames, stream uint32)) func(net.Conn, int) {
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12}
 	return func(conn net.Conn, _ int) {
@@ -110,13 +110,13 @@ func setting(id uint16, value uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, id), value)
 }
 
-// again writes a frame over and over, until the client is gone.
+// again writes a frame over and over, until the client disconnects.
 func again(f *frames, kind byte, stream uint32, payload []byte) {
 	for f.send(kind, 0, stream, payload) {
 	}
 }
 
-// HTTP/2 that keeps to the letter, or nearly: a whole response has come, and the call has it.
+// HTTP/2 that follows the RFC, or nearly: the response is complete, and the call returns it.
 func TestFramesInOtherOrders(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
@@ -177,8 +177,8 @@ func TestFramesInOtherOrders(t *testing.T) {
 	}
 }
 
-// HTTP/2 that breaks off, goes on for ever or makes no sense: a reading is tried again, a write is not, and what became
-// of it is unknown. The time of the attempt bounds what has no end.
+// HTTP/2 that breaks off, never ends or is malformed: a read is retried, a write is not, and its outcome is unknown.
+// The timeout of the attempt bounds what has no end.
 func TestFramesThatAreNoResponse(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
@@ -270,8 +270,8 @@ func TestFramesThatAreNoResponse(t *testing.T) {
 	}
 }
 
-// A response that ends with its header has no body, whatever its Content-Type says: nobody takes it for an answer, and a
-// write that needs none has succeeded.
+// A response that ends with its header has no body, whatever its Content-Type says. The SDK does not take it for a
+// result. A write that needs no result has succeeded.
 func TestHeadersThatEndTheStream(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
@@ -287,8 +287,8 @@ func TestHeadersThatEndTheStream(t *testing.T) {
 	assert.NoError(t, addEntries(bounded(t), c))
 }
 
-// A window that never opens, and a service that lets no stream begin: the time of the attempt bounds both. A request
-// whose body could not leave may have been seen by its header.
+// A window that never opens, and a service that accepts no stream: the timeout of the attempt bounds both. If the body
+// could not be sent, the service may still have seen the header.
 func TestWindowsThatStayShut(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
@@ -325,9 +325,9 @@ func TestWindowsThatStayShut(t *testing.T) {
 	})
 }
 
-// The window of a stream that overflows is where docs/reliability.md makes an exception from the end of calls: net/http waits
-// for itself, past the time of the attempt and the context. When this test fails, net/http has mended it, and the
-// exception goes.
+// The window of a stream that overflows is the exception in docs/reliability.md from the end of calls: net/http waits
+// for itself, past the timeout of the attempt and the context. If this test fails, net/http has fixed that, and the
+// exception can be removed.
 func TestAWindowThatOverflows(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
@@ -353,7 +353,7 @@ func TestAWindowThatOverflows(t *testing.T) {
 	select {
 	case <-ended:
 		assert.Fail(t, "the calls returned")
-	case <-time.After(15 * time.Second): // with a mended net/http each call fails at once
+	case <-time.After(15 * time.Second): // with a fixed net/http, each call fails at once
 	}
 	cancel()
 	<-ended

@@ -18,8 +18,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// once returns a server that writes one text to each connection whose request has come, and closes it. In the text,
-// %OK% stands for the right response. Its clients keep no connections: it does not say that it closes them.
+// once returns a server that writes one text per connection, after the request, and closes the connection. In the text,
+// %OK% stands for the right response. Its clients keep no connections, because the text does not announce the close.
 func once(text string) func(net.Conn, int) {
 	return func(conn net.Conn, n int) {
 		req, ok := request(bufio.NewReader(conn))
@@ -34,7 +34,7 @@ func once(text string) func(net.Conn, int) {
 	}
 }
 
-// endless returns a server that writes a beginning, and then a text over and over as fast as the client reads it, or one
+// endless returns a server that writes a beginning and then repeats a text. It writes as fast as the client reads, or
 // every few milliseconds.
 func endless(beginning, text string, every time.Duration) func(net.Conn, int) {
 	return func(conn net.Conn, _ int) {
@@ -49,8 +49,8 @@ func endless(beginning, text string, every time.Duration) func(net.Conn, int) {
 	}
 }
 
-// few are settings for a call that fails in each attempt. A case without end, which its name says, ends with the time of
-// the attempts.
+// few are settings for a call that fails in each attempt. In a case without end, marked in its name, the timeout of the
+// attempts ends the call.
 func few(name string, transport http.RoundTripper) []webdelivery.Option {
 	limit := 20 * time.Second
 	if withoutEnd(name) {
@@ -61,8 +61,8 @@ func few(name string, transport http.RoundTripper) []webdelivery.Option {
 
 func withoutEnd(name string) bool { return strings.HasSuffix(name, "without end") }
 
-// checkFailed checks the error of a call whose every attempt failed after its request was sent. On a busy machine the time
-// of an attempt may be over before that.
+// checkFailed checks the error of a call of which every attempt failed after its request was sent. On a busy machine,
+// the timeout of an attempt may end earlier.
 func checkFailed(t *testing.T, name, kind string, err error) {
 	t.Helper()
 	if !assert.Error(t, err, kind) {
@@ -85,7 +85,7 @@ func checkFailed(t *testing.T, name, kind string, err error) {
 	assert.Equal(t, attempts, attemptsOf(err), "%s: %v", kind, err)
 }
 
-// Interim responses (RFC 9110, section 15.2) that nobody asked for are no response, however many come.
+// Unsolicited interim responses (RFC 9110, section 15.2) are not the response, however many come.
 func TestInterimResponses(t *testing.T) {
 	t.Parallel()
 	for _, interim := range []string{
@@ -109,8 +109,8 @@ func TestInterimResponses(t *testing.T) {
 	}
 }
 
-// What is no whole response is none, wherever it stops being one: a reading is tried again, a write is not, and what
-// became of it is unknown. A response without end is given up when the time of the attempt is over, at the latest.
+// If a response is incomplete or malformed, wherever it breaks, a read is retried, a write is not, and its outcome is
+// unknown. A response without end fails at the latest with the timeout of the attempt.
 func TestResponsesThatAreNone(t *testing.T) {
 	t.Parallel()
 	body := taskBody("t-1")
@@ -155,7 +155,7 @@ func TestResponsesThatAreNone(t *testing.T) {
 	}
 }
 
-// Spellings of a whole response that HTTP allows, or that every client reads.
+// Forms of a complete response that HTTP allows, or that every client reads.
 func TestResponsesInOtherSpellings(t *testing.T) {
 	t.Parallel()
 	body := taskBody("t-1")
@@ -184,8 +184,9 @@ func TestResponsesInOtherSpellings(t *testing.T) {
 	}
 }
 
-// After its response, a service sends one that nobody asked for. Who calls next on that connection does not get it. (Calls
-// at the same time may: net/http reads what has come when it hands the connection on. See docs/reliability.md.)
+// After its response, a service sends an unsolicited one. The next call on that connection does not get it. (Calls at
+// the same time may get it, because net/http reads the received data when it reuses the connection. See
+// docs/reliability.md.)
 func TestResponsesToNoRequest(t *testing.T) {
 	t.Parallel()
 	for name, surplus := range map[string]string{
@@ -214,9 +215,9 @@ func TestResponsesToNoRequest(t *testing.T) {
 	}
 }
 
-// A service closes its connections at every moment of the second request: before it, within its head, within its body,
-// after it, within the response. Each request arrives as often as the SDK has sent it: net/http adds nothing that
-// changes anything, and no write is applied twice.
+// A service closes its connections at each stage of the second request: before it, within its head, within its body,
+// after it, and within the response. Each request arrives as often as the SDK has sent it. net/http sends no write
+// again, and no write is applied twice.
 func TestConnectionsClosedAtEachMoment(t *testing.T) {
 	t.Parallel()
 	answered := task("t-1")
@@ -262,7 +263,7 @@ func TestConnectionsClosedAtEachMoment(t *testing.T) {
 	}
 }
 
-// Many calls at once on few connections whose every second request is lost: each call gets its own response.
+// Many concurrent calls use few connections, which lose every second request. Each call gets its own response.
 func TestResponsesReachTheirCalls(t *testing.T) {
 	t.Parallel()
 	var count atomic.Int64

@@ -14,8 +14,8 @@ import (
 
 type connectionKey struct{}
 
-// http1Server returns a server of HTTP/1.1, over TLS if there is a certificate. A purge has arrived when its head has
-// been read: the handler runs then, before it reads the body.
+// http1Server returns a server of HTTP/1.1, over TLS if there is a certificate. A purge arrives when its head has been
+// read: the handler runs then, before it reads the body.
 func http1Server(arrivals *record, certificate *tls.Certificate) func(net.Listener) {
 	handle := func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/cache/purge") {
@@ -29,7 +29,7 @@ func http1Server(arrivals *record, certificate *tls.Certificate) func(net.Listen
 			panic(http.ErrAbortHandler) // net/http closes the connection
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
-		status, body := step.Action.reply(id)
+		status, body := step.Action.response(id)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Frames of HTTP/2 (RFC 9113, section 6), as far as this server reads or writes them.
+// The frames of HTTP/2 (RFC 9113, section 6) that this server reads or writes.
 const (
 	frameData         = 0x0
 	frameHeaders      = 0x1
@@ -31,8 +31,9 @@ const (
 	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 )
 
-// http2Server returns a server of HTTP/2 that writes its frames by hand: net/http's own server neither refuses streams
-// nor disowns those it has read. It takes every HEADERS frame for the arrival of a purge, as it does not decode them.
+// http2Server returns a server of HTTP/2 that writes its frames by hand. The server of net/http cannot do that: it
+// never refuses or disowns a stream that it has read. This server takes every HEADERS frame for the arrival of a purge,
+// as it does not decode them.
 func http2Server(arrivals *record, certificate tls.Certificate) func(net.Listener) {
 	config := &tls.Config{
 		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12,
@@ -54,7 +55,7 @@ type http2Conn struct {
 	arrivals *record
 
 	write sync.Mutex
-	// open holds what becomes of the streams whose request has not ended. The reading goroutine alone uses it.
+	// open holds the steps of the streams whose request has not ended. Only the reading goroutine uses it.
 	open map[uint32]http2Stream
 }
 
@@ -84,7 +85,7 @@ func (c *http2Conn) next(r io.Reader) error {
 	}
 	payload := make([]byte, uint32(head[0])<<16|uint32(head[1])<<8|uint32(head[2]))
 	kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])&^(1<<31)
-	if kind == frameHeaders { // the head has arrived; what follows does not matter
+	if kind == frameHeaders { // the head has arrived; the rest does not matter
 		c.arrive(stream)
 	}
 	if _, err := io.ReadFull(r, payload); err != nil {
@@ -109,7 +110,8 @@ func (c *http2Conn) next(r io.Reader) error {
 	return nil
 }
 
-// arrive records a request. What ends it at once ends it here; a response waits for the end of the request.
+// arrive records a request. An action that needs no complete request happens here; a response waits for the end of the
+// request.
 func (c *http2Conn) arrive(stream uint32) {
 	arrived := time.Now()
 	id, step := c.arrivals.arrive()
@@ -133,13 +135,13 @@ func (c *http2Conn) arrive(stream uint32) {
 // (:status) and 31 (content-type) of the static table.
 func (c *http2Conn) answer(stream uint32, s http2Stream) {
 	time.Sleep(time.Until(s.arrived.Add(s.step.After)))
-	status, body := s.step.Action.reply(s.id)
+	status, body := s.step.Action.response(s.id)
 	headers := "\x08\x03" + strconv.Itoa(status) + "\x0f\x10\x10application/json"
 	c.frame(frameHeaders, flagEndHeaders, stream, []byte(headers))
 	c.frame(frameData, flagEndStream, stream, []byte(body))
 }
 
-// frame writes one frame. The peer may be gone: next notices.
+// frame writes one frame. If the connection is closed, next notices it.
 func (c *http2Conn) frame(kind, flags byte, stream uint32, payload []byte) {
 	head := numbers(uint32(len(payload))<<8|uint32(kind), 0, 0)[:9] //nolint:gosec // what this server writes is short
 	head[4] = flags

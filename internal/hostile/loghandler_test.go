@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// handler is a log Handler that does what it likes with each record, and fails.
+// handler is a log Handler that runs a function for each record, and returns an error.
 type handler struct {
 	do func(context.Context, slog.Record)
 }
@@ -31,7 +31,7 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	return errors.New("no log today")
 }
 
-// withSessions answers logins too (service document, section 5).
+// withSessions also responds to logins (service document, section 5).
 func withSessions(t *testing.T) *raw {
 	t.Helper()
 	return startRaw(t, answers(func(req *http.Request, nth int) string {
@@ -53,8 +53,8 @@ func loggedBy(t *testing.T, service *raw, auth webdelivery.Auth, do func(context
 	return c
 }
 
-// A Handler that calls the client with the context it was given: from within a login, whose session the call would wait
-// for, it gets an error, and everywhere else what it asked for. No call hangs.
+// A Handler calls the client with the context that it got. Within a login, that call would wait for the session of the
+// same login, so it gets an error. Everywhere else it gets its result. No call hangs.
 func TestHandlersThatCallTheClient(t *testing.T) {
 	t.Parallel()
 	service := withSessions(t)
@@ -94,8 +94,8 @@ func TestHandlersThatCallTheClient(t *testing.T) {
 
 type innerKey struct{}
 
-// A Handler that panics in the goroutine of a call: the panic reaches the caller, and the client goes on. Purges lose no
-// permit by it: of many that ended so, none holds up the next for longer than the pace of two a second.
+// A Handler panics in the goroutine of a call: the panic reaches the caller, and the client keeps working. Purges lose
+// no permit: after many such purges, the next one waits no longer than the pace of two per second.
 func TestHandlersThatPanic(t *testing.T) {
 	t.Parallel()
 	service := withSessions(t)
@@ -119,7 +119,7 @@ func TestHandlersThatPanic(t *testing.T) {
 	}
 }
 
-// A Handler that blocks holds up the call whose record it has, and no other.
+// A Handler that blocks delays only the call whose record it has.
 func TestHandlersThatBlock(t *testing.T) {
 	t.Parallel()
 	service := withSessions(t)
@@ -144,7 +144,7 @@ func TestHandlersThatBlock(t *testing.T) {
 	held.Wait()
 }
 
-// What a service writes into a response and a request holds of control characters ends no record of a log.
+// Control characters in a response or a request do not split a log record.
 func TestRecordsAreOneLine(t *testing.T) {
 	t.Parallel()
 	service := startRaw(t, answers(func(*http.Request, int) string { return "garbage \x1b[31m\x00\xff level=ERROR\r\n\r\n" }))

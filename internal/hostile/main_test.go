@@ -10,7 +10,7 @@ func TestMain(m *testing.M) {
 	if RunChild() || runPurger() || runCaller() {
 		return
 	}
-	// The scenarios wait most of the time, so all of them run at once. A -parallel of the command line holds.
+	// The scenarios wait most of the time, so all of them run at once. A -parallel flag takes precedence.
 	if err := flag.Set("test.parallel", "64"); err != nil {
 		panic(err)
 	}

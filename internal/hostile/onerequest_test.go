@@ -13,8 +13,9 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// net/http sends a request again by itself, over HTTP/2 also one that the service has read to its end. Whatever the call,
-// one attempt is one request: the service receives as many as the error tells of, and knows of no outcome that is untrue.
+// net/http retries some requests by itself, over HTTP/2 even one that the service has read completely. For every call
+// of the SDK, one attempt is one request. The service receives as many requests as the error reports, and the outcome
+// in the error is true.
 func TestOneAttemptIsOneRequest(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)
@@ -48,7 +49,7 @@ func TestOneAttemptIsOneRequest(t *testing.T) {
 				t.Parallel()
 				var requests atomic.Int32
 				service := startRaw(t, overFrames(certificate, nil, func(f *frames, stream uint32) {
-					if requests.Add(1) < 50 { // an end for a client that never gives up
+					if requests.Add(1) < 50 { // an end for a client that never stops
 						reset(f, stream)
 					} else {
 						f.respond(stream)

@@ -13,13 +13,13 @@ func (o outcome) checkPace(t *testing.T) {
 	assert.Empty(t, tooFast(o.arrivals), "at these indexes begin three arrivals within less than a second: %v", o.arrivals)
 }
 
-// checkNothingAdded fails the test if net/http sent a purge again.
+// checkNothingAdded fails the test if net/http retried a purge by itself.
 func (o outcome) checkNothingAdded(t *testing.T) {
 	t.Helper()
 	assert.LessOrEqual(t, len(o.arrivals)+o.lost, o.attempts, "an attempt of the SDK leaves at most once")
 }
 
-// tooFast returns the first of each three arrivals that take less than a second.
+// tooFast returns the first of each three arrivals within less than a second.
 func tooFast(arrivals []time.Duration) []int {
 	var found []int
 	for i := range len(arrivals) - 2 {
@@ -30,7 +30,7 @@ func tooFast(arrivals []time.Duration) []int {
 	return found
 }
 
-// closest returns the least time that three arrivals take.
+// closest returns the shortest time between the first and the third of three arrivals.
 func closest(arrivals []time.Duration) time.Duration {
 	least := time.Duration(-1)
 	for i := range len(arrivals) - 2 {
@@ -41,7 +41,7 @@ func closest(arrivals []time.Duration) time.Duration {
 	return least
 }
 
-// rate returns purges per second from the second arrival on: the first two may come together.
+// rate returns the purges per second from the second arrival on, because the first two may come together.
 func rate(arrivals []time.Duration) float64 {
 	n := len(arrivals)
 	if n < 3 {

@@ -13,7 +13,7 @@ const ms = time.Millisecond
 
 func newConnections(t *http.Transport) { t.DisableKeepAlives = true }
 
-// delays holds durations to be waited for in turn, over and over.
+// delays holds durations to wait for in turn, over and over.
 type delays chan time.Duration
 
 func newDelays(all ...time.Duration) delays {
@@ -27,7 +27,7 @@ func newDelays(all ...time.Duration) delays {
 func (d delays) wait() {
 	one := <-d
 	d <- one
-	time.Sleep(one) // it stands for a slow network
+	time.Sleep(one) // simulates a slow network
 }
 
 // dialSlowly delays the connections of a transport on the client's side.
@@ -40,7 +40,7 @@ func dialSlowly(t *http.Transport) {
 	}
 }
 
-// writeSlowly delays what a transport writes. An attempt that ends meanwhile is still written afterwards, if its
+// writeSlowly delays the writes of a transport. If an attempt ends meanwhile, its data are still written as long as its
 // connection stays open.
 func writeSlowly(t *http.Transport) {
 	d := newDelays(0, 0, 0, 0, 0, 2500*ms, 0, 0, 3500*ms)
@@ -60,9 +60,8 @@ func (c slowConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// The service takes two purges a second (service document, section 8), and counts them when they arrive. So whatever
-// three purges arrive, the first and the third are at least a second apart. Nothing between the SDK and the service may
-// change that.
+// The service accepts two purges per second (service document, section 8), and counts them when they arrive. So of any
+// three arrivals, the first and the third must be at least a second apart, whatever is between the SDK and the service.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	setUp := Network{Seed: 1, SetUp: Range{0, 900 * ms}}
@@ -132,14 +131,14 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// withoutDot connects to localhost for "localhost.": not every resolver knows that one.
+// withoutDot connects to localhost for "localhost.", because not every resolver knows the latter.
 func withoutDot(t *http.Transport) {
 	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, strings.Replace(addr, ".:", ":", 1))
 	}
 }
 
-// One host has many spellings. Each spelling has a client of its own here; all of them have one budget.
+// One host has many spellings. Each spelling has its own client here, and all clients share one budget.
 func TestPaceOfAllSpellings(t *testing.T) {
 	t.Parallel()
 	for _, s := range []scenario{

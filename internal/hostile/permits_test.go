@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// briefLimiter lends permits that expire soon. It counts those with which something may have been sent.
+// briefLimiter gives permits that expire soon. It counts the permits with which something may have been sent.
 type briefLimiter struct {
 	lifetime time.Duration
 
@@ -42,8 +42,8 @@ func (l *briefLimiter) Acquire(ctx context.Context) (webdelivery.Permit, error) 
 	}, ctx.Err()
 }
 
-// A connection takes longer than a permit lives, so the permit has expired when the request could begin. Nothing of it
-// arrives, not even its head, and the limiter learns that nothing was sent. HTTP/2 keeps its connection, on which a later
+// A connection takes longer than the lifetime of a permit, so the permit has expired when the request could begin. No
+// part of the request arrives, and the limiter learns that nothing was sent. HTTP/2 keeps its connection, so a later
 // permit is in time.
 func TestExpiredPermitsSendNothing(t *testing.T) {
 	t.Parallel()

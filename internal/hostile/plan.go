@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Plan is what a server does.
+// Plan is the behavior of a server.
 type Plan struct {
 	Protocol Protocol `json:"protocol"`
-	// Steps are taken in turn, one for each purge that arrives, over and over. If empty, each purge is answered at once.
+	// Steps are used in turn, one per arriving purge, over and over. If empty, the server accepts each purge at once.
 	Steps []Step `json:"steps"`
-	// Limit refuses what is more than two purges in a second (service document, section 8). If empty, nothing is refused.
+	// Limit rejects more than two purges per second (service document, section 8). If empty, there is no limit.
 	Limit Limit `json:"limit"`
 }
 
-// Limit says which purges count against the limit. The service document leaves open whether refused ones do.
+// Limit says which purges count against the limit. The service document leaves open whether rejected ones do.
 type Limit string
 
-// The limits of a Plan. A purge above the limit is answered 503 without Retry-After.
+// The limits of a Plan. A purge above the limit is rejected with 503 without Retry-After.
 const (
 	CountAccepted Limit = "accepted"
 	CountAll      Limit = "all"
 )
 
-// Protocol is what a server speaks.
+// Protocol is the protocol of a server.
 type Protocol string
 
 // The protocols of a Plan.
@@ -33,7 +33,7 @@ const (
 	HTTP2    Protocol = "HTTP/2 over TLS"
 )
 
-// Step is what happens to one purge.
+// Step is the behavior for one purge.
 type Step struct {
 	After  time.Duration `json:"after"` // from the arrival to the action
 	Action Action        `json:"action"`
@@ -91,7 +91,7 @@ func (r *record) arrive() (id int, step Step) {
 	return n + 1, step
 }
 
-// take returns the arrivals in their order.
+// take returns the arrivals in order.
 func (r *record) take() []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

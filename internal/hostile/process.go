@@ -17,7 +17,7 @@ import (
 // planVariable holds the Plan of a process that is a server, in JSON.
 const planVariable = "HOSTILE_PLAN"
 
-// Server is a server in a process of its own.
+// Server is a server in its own process.
 type Server struct {
 	// Port is open on 127.0.0.1 and, if HasIPv6, on ::1.
 	Port    int
@@ -37,7 +37,7 @@ type hello struct {
 	Certificate []byte `json:"certificate"`
 }
 
-// Start starts a server in a process of its own. The process ends with Stop, at the latest with ctx or the caller's
+// Start starts a server in its own process. The process ends with Stop, or at the latest with ctx or the caller's
 // process.
 func Start(ctx context.Context, plan Plan) (*Server, error) {
 	text, err := json.Marshal(plan)
@@ -48,7 +48,7 @@ func Start(ctx context.Context, plan Plan) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self) //nolint:gosec // this very program
+	cmd := exec.CommandContext(ctx, self) //nolint:gosec // this program itself
 	cmd.Env = append(os.Environ(), planVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
@@ -81,8 +81,8 @@ func Start(ctx context.Context, plan Plan) (*Server, error) {
 // Addr is the server's address on 127.0.0.1.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
 
-// Stop ends the server. It returns the moments at which the heads of purge requests arrived, in order, counted from the
-// server's start.
+// Stop ends the server. It returns the times at which the heads of purge requests arrived, in order, since the server's
+// start.
 func (s *Server) Stop() (arrivals []time.Duration, err error) {
 	_ = s.stdin.Close()
 	err = s.report.Decode(&arrivals)
@@ -144,7 +144,7 @@ func runChild(text string) error {
 	return out.Encode(arrivals.take())
 }
 
-// listen opens one port on 127.0.0.1 and on ::1; on the first alone if the machine has no IPv6.
+// listen opens one port on 127.0.0.1 and on ::1, or only on 127.0.0.1 if the machine has no IPv6.
 func listen() ([]net.Listener, error) {
 	open := func(host, port string) (net.Listener, error) {
 		return new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort(host, port))

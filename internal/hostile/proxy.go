@@ -13,20 +13,21 @@ import (
 // behavior off.
 type Network struct {
 	Seed uint64 // of all random choices
-	// SetUp is from accepting a connection to connecting to the server. Until then nothing is passed on.
+	// SetUp is the time from accepting a connection to connecting to the server. Until then nothing is passed on.
 	SetUp Range
-	// Between stalls nothing is held for Flow. In a stall nothing passes on any connection for Stall, then all at once.
+	// Connections flow for Flow, then stall for Stall. In a stall nothing passes on any connection; after it,
+	// everything passes at once.
 	Flow, Stall Range
 
-	// The others concern every n-th request or response, counted over all connections; 0 turns them off. They read the
-	// boundaries off who sends, so they are for HTTP/1.1 without TLS.
+	// The other fields affect every n-th request or response, counted over all connections; 0 turns them off. The proxy
+	// finds the boundaries of requests by the direction of the data, so these fields are for HTTP/1.1 without TLS.
 
-	// CutReused closes a connection when a request begins that is not its first. The request is lost.
+	// CutReused closes a connection when its second or a later request begins. The request is lost.
 	CutReused int
 	// CutResponse closes a connection instead of passing a response on. Its request has arrived.
 	CutResponse int
-	// CutEarly closes a connection towards the client when a request has left it. The request arrives later, after a
-	// time in Late.
+	// CutEarly closes the client's side of a connection when a request has left the client. The request arrives later,
+	// after a time in Late.
 	CutEarly int
 	Late     Range
 }
@@ -71,11 +72,11 @@ func NewProxy(server string, network Network) (*Proxy, error) {
 // Addr is the proxy's address.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Lost is the number of requests that left the client and never arrive, because of CutReused.
+// Lost returns the number of requests that left the client and never arrive, because of CutReused.
 func (p *Proxy) Lost() int { return int(p.lost.Load()) }
 
-// Close accepts no more connections, and waits until all have ended by themselves: what is on its way arrives. It ends
-// those that are left after timeout.
+// Close accepts no more connections and waits until all have ended by themselves, so requests in flight arrive. After
+// timeout, it closes the remaining connections.
 func (p *Proxy) Close(timeout time.Duration) {
 	_ = p.listener.Close()
 	defer time.AfterFunc(timeout, p.end).Stop()
@@ -93,7 +94,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// between draws a duration of a range.
+// between draws a random duration from a range.
 func (p *Proxy) between(r Range) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,8 +122,8 @@ func (p *Proxy) stall() {
 	}
 }
 
-// flow waits for the end of a stall. The lock is not held while something is passed on: a client that does not read must
-// not hold up a stall.
+// flow waits for the end of a stall. It does not keep the lock while data pass, because a client that does not read
+// must not delay a stall.
 func (p *Proxy) flow() {
 	p.stalled.RLock()
 	defer p.stalled.RUnlock()
@@ -132,7 +133,7 @@ func (p *Proxy) flow() {
 type connection struct {
 	*Proxy
 	client, server net.Conn
-	requested      bool        // a request has passed; the goroutine of the requests alone uses it
+	requested      bool        // a request has passed; only the goroutine of the requests uses it
 	answered       atomic.Bool // a response has passed since the last request
 }
 
@@ -190,7 +191,7 @@ func (c *connection) pump(from, to net.Conn, pass func() bool) {
 	_ = to.(interface{ CloseWrite() error }).CloseWrite()
 }
 
-// request decides about what the client sent; false cuts the connection.
+// request handles data of the client. It returns false to cut the connection.
 func (c *connection) request() bool {
 	begins := !c.requested || c.answered.Swap(false)
 	reused := c.requested && begins
@@ -207,7 +208,7 @@ func (c *connection) request() bool {
 	return true
 }
 
-// response decides about what the server sent; false cuts the connection.
+// response handles data of the server. It returns false to cut the connection.
 func (c *connection) response() bool {
 	begins := !c.answered.Swap(true)
 	return !begins || !nth(&c.responses, c.network.CutResponse)

@@ -21,21 +21,21 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// scenario is a number of purges of one customer, and what stands in their way.
+// scenario is a number of purges of one customer, with the obstacles between them and the service.
 type scenario struct {
 	name    string
 	plan    Plan
 	network *Network // nil: no proxy
 
 	transport func(*http.Transport) // changes net/http's transport; nil changes nothing
-	hosts     []string              // of the base URLs, with PORT for the port; empty: 127.0.0.1. Each has a client of its own
+	hosts     []string              // of the base URLs, with PORT for the port; empty: 127.0.0.1. Each has its own client
 	clients   int                   // 0: 1; without hosts only
 	purges    int                   // 0: 10; HOSTILE_PURGES, if that is more
 	giveUp    bool                  // the contexts of some purges end at random moments
-	busy      bool                  // the machine has much else to do
+	busy      bool                  // the machine is busy with other work
 }
 
-// wanted is how many purges a scenario sends.
+// wanted returns the number of purges of a scenario.
 func (s *scenario) wanted() int {
 	own := s.purges
 	if own == 0 {
@@ -48,7 +48,7 @@ func (s *scenario) wanted() int {
 // goroutines send the purges of a scenario.
 const goroutines = 20
 
-// outcome is what came of a scenario.
+// outcome is the result of a scenario.
 type outcome struct {
 	attempts int // of the SDK
 	arrivals []time.Duration
@@ -56,7 +56,7 @@ type outcome struct {
 	gaveUp   int // purges whose context ended
 }
 
-// run sends the purges of a scenario, and waits until all that left the SDK has arrived.
+// run sends the purges of a scenario, and waits until every sent request has arrived.
 func run(t testing.TB, s scenario) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(s.wanted())*10*time.Second)
@@ -115,7 +115,7 @@ func run(t testing.TB, s scenario) outcome {
 	return o
 }
 
-// crowd is who purges in a scenario.
+// crowd is the clients of a scenario.
 type crowd struct {
 	testing.TB
 	scenario
@@ -176,17 +176,17 @@ func (c *crowd) purge(ctx context.Context, client *webdelivery.Client, n int) {
 	assert.NoError(c, err, "purge %d", n)
 }
 
-// within draws a duration.
+// within draws a random duration.
 func (c *crowd) within(d time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Duration(c.random.Int64N(int64(d)))
 }
 
-// leaveKey leads to the function that ends the context of a purge.
+// leaveKey is the context key of the function that ends the context of a purge.
 type leaveKey struct{}
 
-// attempts counts the attempts of a client: the SDK calls it for each one, and what net/http repeats is below it.
+// attempts counts the attempts of a client. The SDK calls it once per attempt; net/http retries below it.
 type attempts struct {
 	*crowd
 	next http.RoundTripper

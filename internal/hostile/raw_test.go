@@ -21,7 +21,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// raw is a server whose connections a test serves by hand, in the process of the test.
+// raw is a server in the process of the test, which serves the connections by hand.
 type raw struct {
 	addr     string
 	accepted atomic.Int64 // connections
@@ -57,7 +57,7 @@ func startRaw(t *testing.T, serve func(conn net.Conn, n int)) *raw {
 	return s
 }
 
-// request reads a request whole. It returns false if there is none.
+// request reads a complete request. It returns false if there is none.
 func request(r *bufio.Reader) (*http.Request, bool) {
 	req, err := http.ReadRequest(r)
 	if err != nil {
@@ -67,7 +67,7 @@ func request(r *bufio.Reader) (*http.Request, bool) {
 	return req, err == nil
 }
 
-// answers returns a server that reads one request after the other, and writes the text of its answer.
+// answers returns a server that reads one request after the other, and writes the text of each response.
 func answers(answer func(req *http.Request, nth int) string) func(net.Conn, int) {
 	var count atomic.Int64
 	return func(conn net.Conn, _ int) {
@@ -85,16 +85,16 @@ func answers(answer func(req *http.Request, nth int) string) func(net.Conn, int)
 	}
 }
 
-// task is a response with the task of an id (service document, section 2.1).
+// task returns a response with the task of an id (service document, section 2.1).
 func task(id string) string { return response("200 OK", taskBody(id)) }
 
 func taskBody(id string) string {
 	return fmt.Sprintf(`{"id":%q,"operation":"o","status":"done","complete":true,"progress":100}`, id)
 }
 
-// receipt is the response to a purge (service document, section 2.3).
+// receipt returns the response to a purge (service document, section 2.3).
 func receipt(id int) string {
-	_, body := Action("").reply(id)
+	_, body := Action("").response(id)
 	return response("201 Created", body)
 }
 
@@ -106,8 +106,8 @@ func response(status, body string, headers ...string) string {
 	return text + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// quick are settings with which a failed call takes little time. An attempt has much more than it needs, as other tests
-// keep the machine busy.
+// quick are settings with which a call fails fast. The timeout of an attempt is generous, because other tests keep the
+// machine busy.
 func quick(transport http.RoundTripper, more ...webdelivery.Option) []webdelivery.Option {
 	options := []webdelivery.Option{
 		webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond, MaxWait: time.Second}),
@@ -119,7 +119,7 @@ func quick(transport http.RoundTripper, more ...webdelivery.Option) []webdeliver
 	return append(options, more...)
 }
 
-// client returns a client of a service at an address, without a scheme: HTTP.
+// client returns a client of the service at an address. Without a scheme, it uses HTTP.
 func client(t *testing.T, base string, options ...webdelivery.Option) *webdelivery.Client {
 	t.Helper()
 	c, err := webdelivery.NewClient(base, "customer", webdelivery.BasicAuth("alice", "correct-horse-battery"), options...)
@@ -135,7 +135,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// ends runs f and fails the test if f has not returned when the context ends; a call that ignores its context does not.
+// ends runs f. It fails the test if f has not returned when the context ends, because a call may ignore its context.
 func ends(ctx context.Context, t *testing.T, f func()) bool {
 	t.Helper()
 	done := make(chan struct{})
@@ -151,7 +151,7 @@ func ends(ctx context.Context, t *testing.T, f func()) bool {
 	}
 }
 
-// The three kinds of calls that differ in what a fault means for them.
+// The three kinds of calls for which a fault has different consequences.
 var kinds = []struct {
 	name string
 	call func(context.Context, *webdelivery.Client) error
@@ -167,7 +167,7 @@ var (
 	addEntries = operation("Do POST")
 )
 
-// operation is the call of one that internal/operations lists.
+// operation returns the call of an operation of internal/operations.
 func operation(name string) func(context.Context, *webdelivery.Client) error {
 	all := operations.All()
 	i := slices.IndexFunc(all, func(op operations.Operation) bool { return op.String() == name })
@@ -176,7 +176,7 @@ func operation(name string) func(context.Context, *webdelivery.Client) error {
 	}
 }
 
-// attemptsOf returns how many attempts an error tells of.
+// attemptsOf returns the number of attempts that an error reports.
 func attemptsOf(err error) int {
 	var e *webdelivery.Error
 	if errors.As(err, &e) {

@@ -6,13 +6,13 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// net/http sends some requests again by itself, where neither the SDK nor its limiter sees it. Never a purge: each
+// net/http retries some requests by itself, unseen by the SDK and its limiter. It never does so with a purge: each
 // attempt of the SDK arrives at most once.
 func TestNoReplay(t *testing.T) {
 	t.Parallel()
 	for _, s := range []struct {
 		scenario
-		// dying: an attempt may find a connection that takes no more streams, and then arrives nowhere.
+		// With a dying server, an attempt may get a connection that accepts no more streams, and then does not arrive.
 		dying bool
 	}{
 		{scenario{name: "GOAWAY", plan: Plan{Protocol: HTTP2, Steps: []Step{{Action: GoAway}, {}}}}, true},

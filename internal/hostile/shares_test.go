@@ -15,13 +15,13 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// What makes the process of this test one that purges: where the service is, and how often.
+// With these variables, a process of this test purges: the address of the service, and the number of purges.
 const (
 	purgerBase  = "HOSTILE_PURGER_BASE"
 	purgerCount = "HOSTILE_PURGER_COUNT"
 )
 
-// runPurger purges one URI after the other, if a test started this process for that. It reports whether it did.
+// runPurger purges one URI after the other, if a test started this process for that. It returns whether it did.
 func runPurger() bool {
 	count, err := strconv.Atoi(os.Getenv(purgerCount))
 	if err != nil {
@@ -40,8 +40,8 @@ func runPurger() bool {
 	return true
 }
 
-// Four processes know nothing of each other and have no store to share. Together they are too fast, and the service
-// answers a bare 503. No purge is lost. HOSTILE_PURGES=15 takes some two minutes.
+// Four processes do not know each other and share no store. Together they are too fast, so the service rejects purges
+// with a 503 without Retry-After. No purge is lost. HOSTILE_PURGES=15 takes about two minutes.
 func TestProcessesThatShareNothing(t *testing.T) {
 	t.Parallel()
 	const processes = 4

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// reply returns the status and body of the response to a purge (service document, section 2.3).
-func (a Action) reply(id int) (status int, body string) {
+// response returns the status and body for a purge (service document, section 2.3).
+func (a Action) response(id int) (status int, body string) {
 	if a == Unavailable {
 		return http.StatusServiceUnavailable, `{"code":503,"description":"fault in the purge infrastructure"}`
 	}
