@@ -48,10 +48,9 @@ func alert(code byte) func(net.Conn, int) {
 	}
 }
 
-// If the client does not trust the service, or the service does not trust the client, the call is not retried, because
-// the next handshake would fail too. The error says what to do. If the handshake fails, the request was not applied. In
-// TLS 1.3 the service may reject the client after the request; then the outcome is unknown. No permit is lost: after
-// the cause is fixed, purges continue.
+// If one side does not trust the other, the call is not retried, because the next handshake would fail too. The error
+// says what to do. If the handshake fails, the request was not applied. In TLS 1.3 the service may reject the client
+// after the request; then the outcome is unknown. No permit is lost: after the cause is fixed, purges continue.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	trusted, foreign := newAuthority(t), newAuthority(t)

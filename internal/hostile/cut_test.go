@@ -327,8 +327,8 @@ func countRows(t *testing.T, s *cutServer) (n int, err error) {
 	return n, nil
 }
 
-// A body that is not the beginning of a JSON text was not cut, and a body that is complete by HTTP is what the service
-// meant to send. A retry would get the same, so there is none.
+// A body that is not the beginning of a JSON text was not cut. A body that is complete by HTTP is what the service
+// meant to send. A retry would get the same body, so there is none.
 func TestBadBodiesThatAreNotCut(t *testing.T) {
 	t.Parallel()
 	for _, f := range cutFramings() {

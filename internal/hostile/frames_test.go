@@ -325,9 +325,9 @@ func TestWindowsThatStayShut(t *testing.T) {
 	})
 }
 
-// The window of a stream that overflows is the exception in docs/reliability.md from the end of calls: net/http waits
-// for itself, past the timeout of the attempt and the context. If this test fails, net/http has fixed that, and the
-// exception can be removed.
+// The overflowing window of a stream is an exception in docs/reliability.md: the call does not end in time. net/http
+// waits for itself, past the timeout of the attempt and the context. If this test fails, net/http has fixed that, and
+// the exception can be removed.
 func TestAWindowThatOverflows(t *testing.T) {
 	t.Parallel()
 	trusted := newAuthority(t)

@@ -215,9 +215,9 @@ func TestResponsesToNoRequest(t *testing.T) {
 	}
 }
 
-// A service closes its connections at each stage of the second request: before it, within its head, within its body,
-// after it, and within the response. Each request arrives as often as the SDK has sent it. net/http sends no write
-// again, and no write is applied twice.
+// A service closes its connections at each stage of the second request: before it, within its head or body, after it,
+// and within the response. Each request arrives as often as the SDK has sent it. net/http sends no write again, and no
+// write is applied twice.
 func TestConnectionsClosedAtEachMoment(t *testing.T) {
 	t.Parallel()
 	answered := task("t-1")

@@ -16,27 +16,28 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// The one user of the fake service.
+// The only user of the fake service.
 const (
 	customer = "acme"
 	username = "alice"
 	password = "correct-horse-battery"
 )
 
-// clients are those that share the service: of every way to log in, and of several retry policies.
+// clients are the clients of the service: one for each way to log in, and several retry policies.
 type clients struct {
 	url        string
 	fixed      []*webdelivery.Client
-	token      atomic.Pointer[webdelivery.Client] // with a fixed token, for as long as that is good
-	quiet      *webdelivery.Client                // for what is set up and cleared away
+	token      atomic.Pointer[webdelivery.Client] // with a fixed token, as long as the token is valid
+	quiet      *webdelivery.Client                // for preparations and cleanup
 	transports []*http.Transport
 	tokenWire  *http.Client
 }
 
-// connect makes the clients for a server that listens.
+// connect creates the clients for a listening server.
 func (s *soak) connect(address string) {
 	s.url = address
-	// No policy waits long: a service that asks for an hour is not waited for, and pauses the purges no longer than that.
+	// No policy waits long. If a service asks for a wait of an hour, the call fails instead, and pauses the purges no
+	// longer than its policy allows.
 	patient := webdelivery.RetryPolicy{MinWait: 200 * time.Millisecond, MaxWait: 2 * time.Second}
 	eager := webdelivery.RetryPolicy{MaxAttempts: 6, MinWait: 5 * time.Millisecond, MaxWait: 1500 * time.Millisecond}
 	once := webdelivery.RetryPolicy{MaxAttempts: 1, MaxWait: time.Second}
@@ -61,7 +62,8 @@ func (s *soak) newClient(auth webdelivery.Auth, through *http.Client, retry webd
 	return c
 }
 
-// client draws one; that with a fixed token less often, as its token is mostly refused.
+// client draws a client. The client with a fixed token comes less often, because the service rejects its token most of
+// the time.
 func (s *soak) client(r *rand.Rand) *webdelivery.Client {
 	if r.IntN(20) == 0 {
 		return s.token.Load()
@@ -75,7 +77,7 @@ func (s *soak) closeIdleConnections() {
 	}
 }
 
-// createSession makes a session; the next client with a fixed token is made with it.
+// createSession creates a session. The next client with a fixed token uses it.
 func (w *worker) createSession(ctx context.Context, c *webdelivery.Client) error {
 	if c == w.token.Load() {
 		c = w.fixed[0] // a token cannot log in
@@ -93,7 +95,7 @@ func (w *worker) createSession(ctx context.Context, c *webdelivery.Client) error
 	return nil
 }
 
-// newWire makes an http.Client with connections of its own.
+// newWire creates an http.Client with its own connections.
 func (s *soak) newWire() *http.Client {
 	transport := s.srv.Transport()
 	transport.MaxIdleConnsPerHost = workers
@@ -103,7 +105,7 @@ func (s *soak) newWire() *http.Client {
 	return &http.Client{Transport: &wire{soak: s, base: transport, host: address.Host}}
 }
 
-// wire is what all requests pass on their way out.
+// wire is the RoundTripper of all requests.
 type wire struct {
 	soak *soak
 	base *http.Transport

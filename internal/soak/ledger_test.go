@@ -16,16 +16,16 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// tally counts what came of the operations.
+// tally counts the outcomes of the operations.
 type tally struct {
 	problems atomic.Int64
 
 	mu     sync.Mutex
-	counts map[string]map[string]int // by operation and what came of it
+	counts map[string]map[string]int // by operation and outcome
 	errs   map[string]int            // by type of the error
 }
 
-// What came of an operation.
+// The outcomes of an operation.
 const (
 	done       = "ok"
 	applied    = "applied" // with an error
@@ -50,7 +50,7 @@ func (t *tally) note(operation, outcome, class string) {
 	}
 }
 
-// sums are the counts over all operations.
+// sums returns the counts over all operations.
 func (t *tally) sums() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *tally) total() (n int) {
 	return n
 }
 
-// String is the table at the end of a run.
+// String returns the table for the end of a run.
 func (t *tally) String() string {
 	sums := t.sums()
 	t.mu.Lock()
@@ -98,8 +98,8 @@ func (t *tally) String() string {
 	return b.String()
 }
 
-// checkThatItTellsSomething fails a run in which nearly nothing or nearly all went wrong, or in which an outcome never
-// came up: it would not have noticed that one is wrong.
+// checkThatItTellsSomething fails a run that proves little: nearly all or nearly no operations failed, or an outcome
+// never occurred. Such a run would not notice a wrong outcome.
 func (t *tally) checkThatItTellsSomething(tt *testing.T) {
 	tt.Helper()
 	sums, total := t.sums(), t.total()
@@ -123,14 +123,14 @@ func (t *tally) checkThatItTellsSomething(tt *testing.T) {
 	}
 }
 
-// as tells whether an error is, or wraps, one of a type.
+// as returns whether an error is, or wraps, an error of a type.
 func as[E error](err error) bool {
 	var target E
 	return errors.As(err, &target)
 }
 
-// classes are all errors that a caller may meet, the outermost first. Every request of this test is valid, so a
-// *ValidationError is none of them.
+// classes are all errors that a caller may get, the outermost first. Every request of this test is valid, so they do
+// not include *ValidationError.
 var classes = []struct {
 	name string
 	is   func(error) bool
@@ -148,7 +148,7 @@ var classes = []struct {
 	{"context.DeadlineExceeded", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 }
 
-// class of an error; one that is of none fails the run.
+// class returns the class of an error. If there is none, it fails the run.
 func (s *soak) class(operation string, err error) string {
 	s.Helper()
 	if err == nil {
@@ -163,7 +163,7 @@ func (s *soak) class(operation string, err error) string {
 	return "?"
 }
 
-// read counts a read, and tells whether it went well. A call that reads applies nothing.
+// read counts a read, and returns whether it succeeded. A read applies nothing.
 func (s *soak) read(operation string, err error) bool {
 	s.Helper()
 	class := s.class(operation, err)
@@ -178,7 +178,8 @@ func (s *soak) read(operation string, err error) bool {
 	return false
 }
 
-// awaited counts a wait, and tells whether it went well. A wait has no outcome of its own: what it waits for goes on.
+// awaited counts a wait, and returns whether it succeeded. A wait has no outcome, because the operation that it waits
+// for continues anyway.
 func (s *soak) awaited(operation string, err error) bool {
 	s.Helper()
 	class := s.class(operation, err)
@@ -211,17 +212,17 @@ func (s *soak) wrote(operation string, err error) webdelivery.Outcome {
 	return outcome
 }
 
-// claim is what an operation said of a value: that it is there, or is not.
+// claim is the statement of an operation that a value is present, or absent.
 type claim struct {
 	operation string
 	list      string // "" for purges
 	value     string
 	there     bool
-	err       error // that said so
+	err       error // the error from which the claim follows
 }
 
-// claimed makes the claims of a write: a value that is added is there when that was applied, and is not when it was not;
-// of one that is removed it is the other way round. Unknown claims nothing.
+// claimed returns the claims of a write. An added value is present if the write was applied, and absent if it was not.
+// For a removed value it is the other way round. An unknown outcome claims nothing.
 func claimed(operation, list string, values []string, outcome webdelivery.Outcome, removed bool, err error) []claim {
 	var all []claim
 	if outcome == webdelivery.OutcomeUnknown {
@@ -233,8 +234,8 @@ func claimed(operation, list string, values []string, outcome webdelivery.Outcom
 	return all
 }
 
-// expect compares claims about one list, or about purges, with what the service has, now and again at the end of the
-// round: something late must not make them false either.
+// expect compares claims about one list, or about purges, with the contents of the service. It compares them now, and
+// again at the end of the round, because a late request must not falsify them.
 func (s *soak) expect(has map[string]bool, claims []claim) {
 	s.Helper()
 	s.compare("at once", has, claims)
@@ -253,7 +254,7 @@ func (s *soak) compare(when string, has map[string]bool, claims []claim) {
 	}
 }
 
-// checkClaims goes through all claims of a round, when no request is under way any more.
+// checkClaims checks all claims of a round, when no request is in flight anymore.
 func (s *soak) checkClaims() {
 	byList := map[string][]claim{}
 	for _, c := range s.claims {
@@ -269,10 +270,10 @@ func (s *soak) checkClaims() {
 	}
 }
 
-// entries are those that a list holds, by the fake's own account.
+// entries returns the entries that the fake reports for a list.
 func (s *soak) entries(list string) map[string]bool { return setOf(s.srv.Entries(list)) }
 
-// purged are the patterns of all purges that the service accepted in this round, by its own account.
+// purged returns the patterns of all purges that the fake has accepted in this round.
 func (s *soak) purged() map[string]bool {
 	set := map[string]bool{}
 	for _, p := range s.srv.Purged() {

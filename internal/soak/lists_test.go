@@ -12,10 +12,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// pollTasks is how often a deployment is looked at.
+// pollTasks is the poll interval of deployments.
 const pollTasks = 100 * time.Millisecond
 
-// wantedCountries are the lists of countries that a read must give, in order of creation.
+// wantedCountries are the lists of countries that a read must return, in order of creation.
 func (w *worker) wantedCountries(deprecated bool) []testserver.NetworkListSpec {
 	return slices.DeleteFunc(slices.Clone(w.countries), func(l testserver.NetworkListSpec) bool { return l.Deprecated && !deprecated })
 }
@@ -141,7 +141,7 @@ func (w *worker) getEntry(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
-// someShared is a list that others change at the same time.
+// someShared returns a list that other workers change at the same time.
 func (w *worker) someShared() string { return w.shared[w.IntN(len(w.shared))] }
 
 func (w *worker) addEntries(ctx context.Context, c *webdelivery.Client) error {
@@ -155,7 +155,7 @@ func (w *worker) addEntries(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
-// addByDo does the same by Do.
+// addByDo does the same with Do.
 func (w *worker) addByDo(ctx context.Context, c *webdelivery.Client) error {
 	list, text := w.someShared(), w.address()
 	err := c.Do(ctx, http.MethodPost, "/config/networklists/"+list+"/entries", []map[string]string{{"entry": text}}, nil)
@@ -163,7 +163,8 @@ func (w *worker) addByDo(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
-// deleteEntry deletes an entry that nobody else deletes, by its method or by Do. When there are no more it adds some.
+// deleteEntry deletes an entry that no other worker deletes, with its method or with Do. If there are no more entries,
+// it adds some.
 func (w *worker) deleteEntry(ctx context.Context, c *webdelivery.Client) error {
 	i := int(w.nextDoom.Add(1)) - 1
 	if i >= len(w.doomed) {
@@ -181,7 +182,7 @@ func (w *worker) deleteEntry(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
-// ownList makes a list that only this worker knows.
+// ownList creates a list that only this worker knows.
 func (w *worker) ownList(size int) (id string, texts []string) {
 	texts = w.addresses(size)
 	return w.srv.AddNetworkList(testserver.NetworkListSpec{Name: "own", Entries: texts}), texts
@@ -211,7 +212,7 @@ func (w *worker) deleteList(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
-// addManyEntries adds what takes three calls. What the error says of each entry must be so.
+// addManyEntries adds entries that need three requests. The error must report the true outcome of each entry.
 func (w *worker) addManyEntries(ctx context.Context, c *webdelivery.Client) error {
 	if w.IntN(4) != 0 || !w.many.TryLock() {
 		return nil
@@ -243,8 +244,8 @@ func (w *worker) addManyEntries(ctx context.Context, c *webdelivery.Client) erro
 	return err
 }
 
-// planAndApply brings a list to a desired state. After success it is in that state; after failure it is somewhere
-// between the two, and as far as the result says.
+// planAndApply brings a list to a desired state. After a failure, the list is between the two states, as the result
+// reports.
 func (w *worker) planAndApply(ctx context.Context, c *webdelivery.Client) error {
 	list, before := w.ownList(2 + w.IntN(12))
 	defer w.leave(list)
@@ -273,14 +274,14 @@ func (w *worker) planAndApply(ctx context.Context, c *webdelivery.Client) error 
 	return err
 }
 
-// isList compares all that a list holds.
+// isList compares all entries of a list.
 func (w *worker) isList(operation, list string, want []string) {
 	if got := w.srv.Entries(list); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		w.problem(operation, "the list holds %v instead of %v", got, want)
 	}
 }
 
-// isBetween checks what a failed Apply left.
+// isBetween checks the list after a failed Apply.
 func (w *worker) isBetween(list string, keep []string, plan *webdelivery.Plan, result *webdelivery.ApplyResult, err error) {
 	has := w.entries(list)
 	var claims []claim

@@ -11,14 +11,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// others are the operations of which no line takes care.
+// others are the operations without their own line.
 func others() []operations.Operation {
 	return slices.DeleteFunc(operations.All(), func(op operations.Operation) bool {
 		return slices.ContainsFunc(lines(), func(line operation) bool { return slices.Contains(line.of, op.Name) })
 	})
 }
 
-// anyOther makes one of the others on things of its own. It knows of the operation what internal/operations says.
+// anyOther runs one of the others on its own objects. It knows the operation only from internal/operations.
 func (w *worker) anyOther(ctx context.Context, c *webdelivery.Client) error {
 	if len(w.others) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func (w *worker) anyOther(ctx context.Context, c *webdelivery.Client) error {
 	defer w.leave(list)
 	use, err := op.Prepare(ctx, operations.Service{Server: w.srv, Client: w.quiet, Task: fixedTask(0), List: list})
 	if err != nil {
-		return err // the weather hits this too
+		return err // the weather can hit this too
 	}
 	err = op.Run(ctx, c, use)
 	switch {
@@ -45,7 +45,7 @@ func (w *worker) anyOther(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
-// Every operation is drawn, by a line of its own or by anyOther.
+// Every operation is drawn, by its own line or by anyOther.
 func TestEveryOperationIsDrawn(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

@@ -10,13 +10,13 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// newQueue makes a queue of one client: the first does not wait for transactions, the second does.
+// newQueue creates a queue of one client. The first queue does not wait for transactions, the second one does.
 func (s *soak) newQueue(i int) *webdelivery.PurgeQueue {
 	c := []*webdelivery.Client{s.fixed[0], s.fixed[3]}[i]
 	return c.Purge.NewQueue(webdelivery.QueueOptions{Wait: i == 1, MaxURIs: 50})
 }
 
-// uris are some that nobody else purges. One call in twenty has one of a domain that the customer does not have.
+// uris returns URIs that no other worker purges. One call in twenty includes a domain that the customer does not have.
 func (w *worker) uris() (all []webdelivery.PurgeURI, patterns []string, foreign bool) {
 	foreign = w.IntN(20) == 0
 	for i := range 1 + w.IntN(3) {
@@ -34,8 +34,8 @@ func (w *worker) uris() (all []webdelivery.PurgeURI, patterns []string, foreign 
 	return all, patterns, foreign
 }
 
-// enter takes one of the places; without one the worker does something else: purges wait for permits, and all workers
-// would soon be doing nothing else.
+// enter takes one of the places for purges. Without a place, the worker does something else. Otherwise all workers
+// would soon wait for permits.
 func enter(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -53,7 +53,7 @@ func (w *worker) submitPurge(ctx context.Context, c *webdelivery.Client) error {
 	uris, patterns, foreign := w.uris()
 	receipt, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{Action: webdelivery.ActionExpire, URIs: uris})
 	outcome := w.wrote("Purge.Submit", err)
-	if foreign { // whatever it says, it cannot have been accepted
+	if foreign { // whatever the outcome, the service cannot have accepted it
 		if outcome == webdelivery.OutcomeApplied {
 			w.problem("Purge.Submit", "a foreign domain was purged: %v", err)
 		}
@@ -67,7 +67,7 @@ func (w *worker) submitPurge(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
-// submitAndWait purges, and waits. A transaction beside an error says that the purge was accepted.
+// submitAndWait purges and waits. A transaction together with an error means that the purge was accepted.
 func (w *worker) submitAndWait(ctx context.Context, c *webdelivery.Client) error {
 	if !enter(w.purging) {
 		return nil
@@ -89,7 +89,7 @@ func (w *worker) submitAndWait(ctx context.Context, c *webdelivery.Client) error
 	return err
 }
 
-// receive checks that a receipt is of the purge that carried a pattern.
+// receive checks that a receipt belongs to the purge of a pattern.
 func (w *worker) receive(operation string, r *webdelivery.PurgeReceipt, patterns []string) {
 	for _, p := range w.srv.Purged() {
 		if p.TransactionID != r.TransactionID {
@@ -135,7 +135,7 @@ func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
 			w.problem("PurgeQueue.Purge", "a foreign domain was purged: %v", err)
 		case isForeign:
 			of = webdelivery.OutcomeNotApplied
-		case !concerned[p]: // those that are not concerned were purged
+		case !concerned[p]: // the other URIs were purged
 			of = webdelivery.OutcomeApplied
 		}
 		claims = append(claims, claimed("PurgeQueue.Purge", "", []string{p}, of, false, err)...)
@@ -147,7 +147,7 @@ func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
 	return err
 }
 
-// closeQueue puts a new queue in the place of one, and closes that under those who wait on it.
+// closeQueue replaces a queue by a new one, and closes the old one while callers wait on it.
 func (w *worker) closeQueue(ctx context.Context, _ *webdelivery.Client) error {
 	if w.IntN(4) != 0 {
 		return nil
@@ -164,7 +164,7 @@ func (w *worker) closeQueue(ctx context.Context, _ *webdelivery.Client) error {
 	return err
 }
 
-// someTransaction is one that was accepted in this round.
+// someTransaction returns a transaction that was accepted in this round.
 func (w *worker) someTransaction() (int64, bool) {
 	w.claimLock.Lock()
 	defer w.claimLock.Unlock()

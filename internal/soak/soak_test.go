@@ -27,14 +27,14 @@ var (
 
 const (
 	workers = 32
-	// operationTimeout bounds one operation, and so how long the end of a round can be put off.
+	// operationTimeout bounds one operation, and so the delay of the end of a round.
 	operationTimeout = 5 * time.Second
-	// settleTimeout bounds how long connections and goroutines may take to end after the load. They take milliseconds.
+	// settleTimeout bounds the time in which connections and goroutines end after the load. They take milliseconds.
 	settleTimeout = 30 * time.Second
 )
 
-// In fake time waiting costs nothing, so a few thousand operations with all their retries and rate limits take seconds.
-// A goroutine that is left behind fails the bubble.
+// In fake time waits cost nothing, so a few thousand operations with all their retries and rate limits take seconds. A
+// goroutine that remains fails the bubble.
 func TestInFakeTime(t *testing.T) {
 	t.Parallel()
 	if *flagDuration > 0 {
@@ -66,7 +66,7 @@ func TestOverTCP(t *testing.T) { //nolint:paralleltest // it measures the whole 
 	first := measure()
 	last := first
 	for end := began.Add(*flagDuration); time.Now().Before(end) && !s.failed(); {
-		// Shorter rounds would measure their own beginnings and ends, longer ones let the fake's records grow.
+		// In shorter rounds, the start and the end would dominate. In longer ones, the fake's records would grow.
 		next := time.Now().Add(10 * time.Second)
 		if next.After(end) {
 			next = end
@@ -78,13 +78,13 @@ func TestOverTCP(t *testing.T) { //nolint:paralleltest // it measures the whole 
 	}
 	s.finish()
 	t.Logf("after the first second %v\nat the end             %v", first, last)
-	// What the SDK keeps does not depend on how much it did. The tolerance is for what the runtime and net/http keep:
-	// pools, maps that have once been large, descriptors of goroutines. After 20,000 operations, some minutes, a leak of
-	// 120 bytes each is past it.
+	// The memory that the SDK keeps does not depend on the number of operations. The tolerance is for the runtime and
+	// net/http: pools, maps that were large once, descriptors of goroutines. After 20,000 operations (some minutes), a
+	// leak of 120 bytes each exceeds it.
 	require.LessOrEqual(t, last.heap, first.heap+first.heap/10+2<<20, "bytes of heap")
 }
 
-// state is what a process holds when nothing is under way.
+// state is the resources of the process while no request is in flight.
 type state struct {
 	goroutines int
 	heap       uint64
@@ -95,7 +95,7 @@ func (m state) String() string {
 }
 
 func measure() state {
-	for range 3 { // what sync.Pool and finalizers hold goes with the second and third
+	for range 3 { // the second and third collection free the contents of sync.Pool and finalizers
 		runtime.GC()
 	}
 	var m runtime.MemStats
@@ -117,8 +117,8 @@ type soak struct {
 	rounds        int
 	requests      int
 	arrivals      []time.Time  // the last purge requests that the service saw
-	tooFast       atomic.Int64 // replies of the service itself, not of the weather, that say so
-	starvedFast   int          // times that purges came too fast while the machine had no time for this process
+	tooFast       atomic.Int64 // responses of the service itself, not of the weather, that reject a purge as too fast
+	starvedFast   int          // times that purges came too fast while this process got too little CPU time
 	maxGoroutines atomic.Int64
 	queueLock     sync.RWMutex
 	queues        [2]*webdelivery.PurgeQueue // one that waits for transactions, and one that does not
@@ -133,7 +133,7 @@ func newSoak(t *testing.T) *soak {
 	t.Logf("seed %d (repeat with -soak.seed=%d)", seed, seed)
 	s := &soak{T: t, seed: seed, tally: newTally()}
 	s.srv = testserver.New(testserver.Config{
-		SessionLifetime: 20 * time.Minute, // on the clock, which jumps
+		SessionLifetime: 20 * time.Minute, // by the clock, which jumps
 		PurgeDuration:   700 * time.Millisecond,
 		DeployDuration:  300 * time.Millisecond,
 		EventsPerSecond: 2, EventSeed: seed,
@@ -142,12 +142,13 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
-// until works in one round until a time.
+// until runs one round that lasts until a time.
 func (s *soak) until(end time.Time) {
 	s.round(func(int) bool { return time.Now().Before(end) })
 }
 
-// round lets all goroutines work as long as more says so of each, given how much it has done, and checks what is left.
+// round lets each goroutine work as long as more returns true for its number of operations. Then it checks what
+// remains.
 func (s *soak) round(more func(done int) bool) {
 	s.rounds++
 	s.prepare()
@@ -181,7 +182,7 @@ func (s *soak) round(more func(done int) bool) {
 	s.srv.ExpireSessions()
 }
 
-// settleConnections waits until none is open, and so no request under way.
+// settleConnections waits until no connection is open, so that no request is in flight.
 func (s *soak) settleConnections() {
 	for end := time.Now().Add(settleTimeout); s.srv.OpenConnections() > 0; {
 		s.closeIdleConnections()
@@ -192,7 +193,7 @@ func (s *soak) settleConnections() {
 	}
 }
 
-// settleGoroutines waits until there are as few as before; 0 waits until their number stays.
+// settleGoroutines waits until there are as few goroutines as before. With 0, it waits until their number is stable.
 func (s *soak) settleGoroutines(before int) {
 	began, stays := time.Now(), 0
 	for last := -1; ; last = runtime.NumGoroutine() {
@@ -213,12 +214,13 @@ func (s *soak) settleGoroutines(before int) {
 	}
 }
 
-// checkPace: of three purge requests the first and the last are never within one second (service-interface section 8),
-// and the service itself never says that they come too fast. All that arrived count, also those that a fault hit: a real
-// service would have seen them. The clock of the fake jumps forward only, so what it shows as within a second was.
+// checkPace checks that of any three purge requests, the first and the last are not within one second (service
+// document, section 8). The service itself must never reject one as too fast. All arrivals count, also those that a
+// fault hit, because a real service would have seen them. The clock of the fake only jumps forward, so two arrivals
+// within a second of that clock were so in real time too.
 //
-// The SDK spaces permits so that 100 ms may pass between a permit and its arrival. On a machine that has no time for
-// this process more than that can pass, which no limiter can help: then it is counted, and is no failure.
+// The SDK spaces permits so that 100 ms may pass between a permit and its arrival. If this process gets too little CPU
+// time, more can pass, and no limiter can prevent that. Such a case is counted, and does not fail the run.
 func (s *soak) checkPace(lateness time.Duration) {
 	tooFast := int(s.tooFast.Swap(0))
 	for _, r := range s.srv.Requests() {
@@ -242,11 +244,11 @@ func (s *soak) checkPace(lateness time.Duration) {
 	}
 }
 
-// starved is how late a timer of this process is when it gets too little of the machine to tell how it keeps time: a
-// quarter of the 100 ms above. Timers on a machine with time to spare are a millisecond late.
+// starved is the lateness of timers from which on this process gets too little CPU time to judge its pace. It is a
+// quarter of the 100 ms above. On an idle machine, timers are a millisecond late.
 const starved = 25 * time.Millisecond
 
-// lateness measures how late timers are until stop is closed. In fake time they never are.
+// lateness measures how late timers are, until stop is closed. In fake time they are never late.
 func lateness(stop <-chan struct{}) (worst time.Duration) {
 	const often = 5 * time.Millisecond
 	for {
@@ -260,7 +262,7 @@ func lateness(stop <-chan struct{}) (worst time.Duration) {
 	}
 }
 
-// finish closes everything and tells what happened.
+// finish closes everything and logs what happened.
 func (s *soak) finish() {
 	s.closeIdleConnections()
 	require.NoError(s, s.srv.Close())
@@ -272,7 +274,7 @@ func (s *soak) finish() {
 	s.tally.checkThatItTellsSomething(s.T)
 }
 
-// failed: there is no point in going on.
+// failed returns whether the run has failed, so that it can stop early.
 func (s *soak) failed() bool {
 	return s.tally.problems.Load() >= maxProblems || s.Failed() && s.tally.problems.Load() == 0
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	wafEvents     = 150 // of three rules in turn, one a second
+	wafEvents     = 150 // of three rules in turn, one event per second
 	ruleCount     = 3
 	shapingEvents = 30
 	span          = wafEvents * time.Second
@@ -23,7 +23,7 @@ const (
 
 func ruleName(k int) string { return fmt.Sprint("soak-", k) }
 
-// attack is one of the events of this test, as a row tells it. Its ASN is above 2^53 and odd.
+// attack is one of the events of this test, in the form of a row. Its ASN is above 2^53 and odd.
 type attack struct {
 	Time time.Time  `stats:"event_timestamp_ms"`
 	IP   netip.Addr `stats:"client_ip"`
@@ -31,7 +31,7 @@ type attack struct {
 	ASN  int64      `stats:"client_asn"`
 }
 
-// attack is the i-th event of the round, and what it must read as.
+// attack returns the i-th event of the round, and the values that its row must have.
 func (s *soak) attack(i int) attack {
 	return attack{
 		Time: s.eventsFrom.Add(time.Duration(i) * time.Second),
@@ -41,7 +41,7 @@ func (s *soak) attack(i int) attack {
 	}
 }
 
-// attacks are those of one rule, in order of time.
+// attacks returns the events of one rule, in order of time.
 func (s *soak) attacks(rule int) []attack {
 	var all []attack
 	for i := rule; i < wafEvents; i += ruleCount {
@@ -50,7 +50,7 @@ func (s *soak) attacks(rule int) []attack {
 	return all
 }
 
-// addEvents adds the events of a round, among those that the fake makes up.
+// addEvents adds the events of a round to those that the fake generates.
 func (s *soak) addEvents() {
 	s.eventsFrom = s.srv.Clock().Now().UTC().Add(-20 * time.Minute).Truncate(time.Second)
 	var events []testserver.Event
@@ -109,7 +109,7 @@ func (w *worker) eventRows(ctx context.Context, c *webdelivery.Client) error {
 	return w.streamed("Stats.Events.Rows", w.attacks(rule), c.Stats.Events.Rows(ctx, w.eventsQuery(rule, 1000)))
 }
 
-// streamed compares rows as they arrive; one stream in five is given up early.
+// streamed compares rows as they arrive. It ends one stream in five early.
 func (w *worker) streamed(operation string, want []attack, rows iter.Seq2[webdelivery.Row, error]) error {
 	stop := len(want)
 	if w.IntN(5) == 0 {
@@ -136,7 +136,7 @@ func (w *worker) streamed(operation string, want []attack, rows iter.Seq2[webdel
 	return nil
 }
 
-// everyEvent reads the whole span, with what the fake makes up.
+// everyEvent reads the whole time range, including the events that the fake generates.
 func (w *worker) everyEvent(ctx context.Context, c *webdelivery.Client) error {
 	q := w.eventsQuery(0, 0)
 	q.Filter, q.SortBy = nil, nil
@@ -218,7 +218,7 @@ func (w *worker) topK(ctx context.Context, c *webdelivery.Client) error {
 	return nil
 }
 
-// hits adds up the last column.
+// hits returns the sum of the last column.
 func (w *worker) hits(operation string, rows []webdelivery.Row, want int) {
 	sum := int64(0)
 	for _, row := range rows {
@@ -233,7 +233,7 @@ func (w *worker) hits(operation string, rows []webdelivery.Row, want int) {
 	}
 }
 
-// names reads what a family offers (service-interface section 2.5).
+// names reads the dimensions, metrics and groupings of a family (service document, section 2.5).
 func (w *worker) names(ctx context.Context, c *webdelivery.Client) error {
 	switch w.IntN(4) {
 	case 0:

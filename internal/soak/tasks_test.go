@@ -13,12 +13,12 @@ import (
 
 const (
 	fixedTasks     = 37
-	fixedOperation = "soak-fixed" // of the tasks that have ended, so that nothing changes them
+	fixedOperation = "soak-fixed" // operation of the tasks that have ended, so that they never change
 )
 
 func fixedTask(i int) string { return fmt.Sprintf("fixed-%02d", i) }
 
-// isFixed checks a task that has ended (service-interface section 2.1).
+// isFixed checks a task that has ended (service document, section 2.1).
 func (w *worker) isFixed(operation, id string, t webdelivery.Task) {
 	if t.ID != id || t.Operation != fixedOperation || !t.Complete || t.ErrorInfo != nil || t.BeginTime.IsZero() {
 		w.problem(operation, "task %s reads as %+v", id, t)
@@ -76,7 +76,7 @@ func (w *worker) allTasks(ctx context.Context, c *webdelivery.Client) error {
 	return failure
 }
 
-// waitForTask waits for a task that ends well, ends badly, or never ends.
+// waitForTask waits for a task that succeeds, fails, or never ends.
 func (w *worker) waitForTask(ctx context.Context, c *webdelivery.Client) error {
 	spec := testserver.TaskSpec{Operation: "soak-wait", Duration: w.upTo(300*time.Millisecond) + 1}
 	kind := w.IntN(4)
@@ -106,7 +106,7 @@ func (w *worker) waitForTask(ctx context.Context, c *webdelivery.Client) error {
 	return err
 }
 
-// doTask reads a task by Do. A reply of null is a JSON reply, and leaves nothing behind.
+// doTask reads a task with Do. A response of null is valid JSON, and leaves the result unchanged.
 func (w *worker) doTask(ctx context.Context, c *webdelivery.Client) error {
 	id := fixedTask(w.IntN(fixedTasks))
 	var task *webdelivery.Task

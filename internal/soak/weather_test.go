@@ -11,12 +11,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// weather changes what goes wrong at the service. It goes by the number of requests, not by time: then the share of
-// those that fail is the same however fast they come, and in fake time too, where most of them take no time.
+// weather changes the faults of the service. It counts requests instead of time. So the share of failing requests does
+// not depend on their rate. That holds in fake time too, where most requests take no time.
 //
-// It does what networks, proxies and services in trouble do, but does not lie about what happened: a refusal is not
-// executed, and nothing that is there is called gone (a DELETE is never answered 404 by the weather). From a service
-// that lies nobody could learn what became of a write.
+// It behaves like networks, proxies and services in trouble, but does not lie about what happened. A rejected request
+// is not executed, and no existing object is reported as missing (the weather never responds to a DELETE with 404). If
+// a service lies, no client can find out the outcome of a write.
 type weather struct {
 	soak *soak
 	rng  *rand.Rand
@@ -26,20 +26,22 @@ type weather struct {
 	stop     chan struct{}
 	ended    chan struct{}
 
-	rules []func() // each removes one, oldest first
+	rules []func() // each removes one rule, oldest first
 	days  time.Duration
 }
 
 const (
-	// weatherHeader marks replies that the weather made.
+	// weatherHeader marks responses that the weather created.
 	weatherHeader = "X-Weather"
-	// requestsPerChange: most changes add a rule that hits two requests on average.
+	// requestsPerChange is the number of requests per change. Most changes add a rule that hits two requests on
+	// average.
 	requestsPerChange = 18
-	// mostRules that are in force at once.
+	// mostRules is the maximum number of active rules.
 	mostRules = 16
-	// mostAdvance of the clock in a round: raw events of the current day stay for three more (service-interface section 6).
+	// mostAdvance is the maximum advance of the clock in a round. Raw events of the current day are stored for three
+	// more days (service document, section 6).
 	mostAdvance = 48 * time.Hour
-	// tooLong is longer than an attempt may take.
+	// tooLong is longer than the timeout of an attempt.
 	tooLong = 2500 * time.Millisecond
 )
 
@@ -62,7 +64,7 @@ func (w *weather) begin() {
 	}()
 }
 
-// end leaves fair weather behind.
+// end removes all rules.
 func (w *weather) end() {
 	close(w.stop)
 	<-w.ended
@@ -76,7 +78,7 @@ func (w *weather) end() {
 	}
 }
 
-// tick is told of each request.
+// tick is called for each request.
 func (w *weather) tick() {
 	if w.requests.Add(1)%requestsPerChange == 0 {
 		select {
@@ -104,7 +106,7 @@ func (w *weather) change() {
 	}
 }
 
-// fail adds a rule, in place of the oldest when there are many.
+// fail adds a rule. If there are too many, the rule replaces the oldest one.
 func (w *weather) fail(f testserver.Fault) {
 	if len(w.rules) == mostRules {
 		w.rules[0]()
@@ -113,8 +115,8 @@ func (w *weather) fail(f testserver.Fault) {
 	w.rules = append(w.rules, w.soak.srv.Fail(f))
 }
 
-// lostAndRefused is for an entry that is about to be deleted: the first attempt works and its reply is lost, and the
-// second is refused. Faults that go by chance seldom hit one call twice in this order.
+// lostAndRefused is for an entry that a worker is about to delete. The first attempt succeeds but its response is lost;
+// the second one is rejected. Random faults seldom hit one call twice in this order.
 func (w *weather) lostAndRefused() {
 	i := int(w.soak.nextDoom.Load()) + w.rng.IntN(2*workers)
 	if i >= len(w.soak.doomed) {
@@ -125,7 +127,7 @@ func (w *weather) lostAndRefused() {
 	w.fail(testserver.Fault{Path: path, Count: 1, Status: http.StatusForbidden})
 }
 
-// fault draws what goes wrong and where.
+// fault draws a fault and the requests that it hits.
 func (w *weather) fault() testserver.Fault {
 	f := w.trouble()
 	f.Skip, f.Count = w.rng.IntN(10), 1+w.rng.IntN(3)
@@ -161,9 +163,9 @@ func (w *weather) trouble() testserver.Fault {
 			f.Header.Set("Retry-After", text)
 		}
 		return f
-	case 4, 5: // trouble at the service, before or after it did what was asked
+	case 4, 5: // a failure of the service, before or after it executed the request
 		return testserver.Fault{Status: one(408, 500, 502, 503, 504), Body: "<html>trouble</html>", Execute: w.rng.IntN(2) == 0}
-	case 6, 7, 8: // a connection that breaks
+	case 6, 7, 8: // a connection that breaks off
 		cuts := []testserver.Cut{
 			testserver.CutBeforeRead, testserver.CutAfterRead, testserver.CutAfterExecute, testserver.CutBody, testserver.CutChunked,
 		}
@@ -176,9 +178,9 @@ func (w *weather) trouble() testserver.Fault {
 		return testserver.Fault{Delay: w.while()}
 	case 12:
 		return testserver.Fault{Stall: w.while(), CutAfter: w.rng.IntN(300)}
-	case 13: // of a large reply it would take minutes
+	case 13: // a large response would take minutes
 		return testserver.Fault{Path: "/tasks/*", Dribble: time.Duration(w.rng.IntN(10)) * time.Millisecond}
-	case 14: // executed, and then a body that tells nothing
+	case 14: // executed, with a body that says nothing
 		bodies := []string{`{"id":"ta`, "<html>oops</html>", "null", "\xff\xfe", "[1,2"}
 		return testserver.Fault{Body: bodies[w.rng.IntN(len(bodies))]}
 	case 15:
@@ -186,7 +188,7 @@ func (w *weather) trouble() testserver.Fault {
 		return testserver.Fault{Header: http.Header{"Content-Type": types[w.rng.IntN(len(types))]}}
 	default:
 		switch w.rng.IntN(3) {
-		case 0: // of a write that was refused it would be a lie
+		case 0: // for a rejected write, it would be a lie
 			return testserver.Fault{Method: http.MethodGet, Status: http.StatusNoContent}
 		case 1: // the envelope contradicts the status
 			return testserver.Fault{Path: "/config/networklists/**", Body: `{"code":500,"description":"trouble"}`}
@@ -196,7 +198,7 @@ func (w *weather) trouble() testserver.Fault {
 	}
 }
 
-// while is mostly short, and now and then longer than an attempt may take.
+// while returns a duration that is mostly short, and now and then longer than the timeout of an attempt.
 func (w *weather) while() time.Duration {
 	if w.rng.IntN(16) == 0 {
 		return tooLong
@@ -204,7 +206,7 @@ func (w *weather) while() time.Duration {
 	return time.Duration(1 + w.rng.Int64N(int64(150*time.Millisecond)))
 }
 
-// hangUp answers with a text that is no reply, or without one with a reset.
+// hangUp writes a text that is not a response, or resets the connection.
 func (w *weather) hangUp(text string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, _ *http.Request) {
 		conn, _, err := rw.(http.Hijacker).Hijack()
@@ -215,7 +217,7 @@ func (w *weather) hangUp(text string) http.HandlerFunc {
 		if tcp, ok := conn.(*net.TCPConn); ok && text == "" {
 			_ = tcp.SetLinger(0)
 		}
-		_, _ = io.WriteString(conn, text) // nobody may be there any more
+		_, _ = io.WriteString(conn, text) // the client may have disconnected
 		_ = conn.Close()
 	}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// worker is one goroutine with random choices of its own.
+// worker is one goroutine with its own random choices.
 type worker struct {
 	*soak
 	*rand.Rand
 }
 
-// operation is something to do with a client. It counts and checks for itself what came of it.
+// operation uses a client. It counts and checks its own outcome.
 type operation struct {
 	weight int
 	do     func(w *worker, ctx context.Context, c *webdelivery.Client) error
-	of     []string // the entries of internal/operations that it checks more closely than anyOther does
+	of     []string // the entries of internal/operations that it covers more closely than anyOther
 }
 
-// lines are drawn by weight. Cheap ones come often; purging waits for permits, and large lists take time. What has no line
-// of its own is drawn by anyOther.
+// lines are drawn by weight. Cheap ones come often; purges wait for permits, and large lists take time. anyOther draws
+// the operations without their own line.
 func lines() []operation {
 	return []operation{
 		{8, (*worker).getTask, []string{"Tasks.Get"}},
@@ -67,7 +67,7 @@ func lines() []operation {
 	}
 }
 
-// draw picks by weight.
+// draw returns a random line by weight.
 func (w *worker) draw(all []operation) operation {
 	total := 0
 	for _, op := range all {
@@ -82,20 +82,21 @@ func (w *worker) draw(all []operation) operation {
 	panic("unreachable: n is below the total")
 }
 
-// operate does one operation.
+// operate runs one operation.
 func (w *worker) operate() {
 	ctx, cancel := w.context()
 	defer cancel()
 	if err := w.draw(w.operations).do(w, ctx, w.client(w.Rand)); err != nil {
-		// A client whose logins cool down refuses at once; without a pause it would do nothing else.
+		// A client whose logins cool down returns an error at once. Without a pause, the worker would do nothing else.
 		time.Sleep(w.upTo(20 * time.Millisecond))
 	}
 }
 
-// upTo is an even draw.
+// upTo returns a uniformly random number.
 func (w *worker) upTo(d time.Duration) time.Duration { return time.Duration(w.Int64N(int64(d))) }
 
-// context of an operation: one in ten is cancelled at some step of its requests, one in ten at some time.
+// context returns the context of an operation. One in ten is canceled at some step of its requests, one in ten at some
+// time.
 func (w *worker) context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
 	switch w.IntN(10) {
@@ -111,8 +112,8 @@ func (w *worker) context() (context.Context, context.CancelFunc) {
 	}
 }
 
-// countdown cancels a context after so many steps of its requests: before one is sent, after the headers, and at each
-// read of the body. In fake time, where requests take none, no timer could strike there.
+// countdown cancels a context after so many steps of its requests. A step is the sending of a request, the end of the
+// headers, or a read of the body. In fake time requests take no time, so no timer could fire at these points.
 type countdown struct {
 	left   atomic.Int64
 	cancel context.CancelFunc

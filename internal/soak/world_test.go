@@ -16,28 +16,28 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// world is what the operations work on. What nobody changes is read and compared whole; what is written has a value of
-// its own for each write, so that its presence tells what became of the write.
+// world is the objects of the operations. Objects that no worker changes are read and compared completely. Each write
+// has its own value, whose presence shows whether the write was applied.
 type world struct {
 	operations []operation
-	others     []operations.Operation // that have no line
+	others     []operations.Operation // operations without their own line
 	unique     atomic.Uint64
 
-	still      string   // a list that nobody changes,
-	stillTexts []string // its entries,
-	stillIDs   []string // and their ids
+	still      string   // a list that no worker changes
+	stillTexts []string // its entries
+	stillIDs   []string // the ids of its entries
 	countries  []testserver.NetworkListSpec
 
-	shared    []string // lists to which all add, and from which all delete
-	doomed    []entry  // entries of theirs, each of which is deleted once
+	shared    []string // lists to which all workers add, and from which all delete
+	doomed    []entry  // entries of these lists, each of which is deleted once
 	nextDoom  atomic.Int64
 	claimLock sync.Mutex
 	claims    []claim
-	left      []string   // lists that nobody needs any more
-	many      sync.Mutex // one adds very many entries at a time
+	left      []string   // lists that are no longer needed
+	many      sync.Mutex // held by the worker that adds very many entries
 
 	eventsFrom time.Time
-	purging    chan struct{} // places for those that wait for a permit
+	purging    chan struct{} // places for workers that wait for a permit
 	queueing   chan struct{}
 	receipts   []int64
 }
@@ -49,7 +49,7 @@ const (
 	doomedEach  = 200
 )
 
-// address is one of the documentation range that nobody else has.
+// address returns a unique address of the documentation range.
 func (s *soak) address() string {
 	raw := [16]byte{0x20, 0x01, 0x0d, 0xb8}
 	binary.BigEndian.PutUint64(raw[8:], s.unique.Add(1))
@@ -64,7 +64,7 @@ func (s *soak) addresses(n int) []string {
 	return all
 }
 
-// prepare makes the world of a round, before its weather begins.
+// prepare creates the world of a round, before its weather begins.
 func (s *soak) prepare() {
 	if s.rounds == 1 {
 		s.create()
@@ -83,7 +83,7 @@ func (s *soak) prepare() {
 	s.queues = [2]*webdelivery.PurgeQueue{s.newQueue(0), s.newQueue(1)}
 }
 
-// create makes what lasts for the whole run.
+// create creates the objects that last for the whole run.
 func (s *soak) create() {
 	s.operations, s.others = lines(), others()
 	s.purging, s.queueing = make(chan struct{}, 2), make(chan struct{}, 6)
@@ -106,7 +106,7 @@ func (s *soak) create() {
 	}
 }
 
-// identified reads the ids of a list's entries in fair weather.
+// identified reads the ids of a list's entries, without faults.
 func (s *soak) identified(list string) []entry {
 	var all []entry
 	for e, err := range s.quiet.NetworkLists.AllEntries(context.Background(), list, webdelivery.EntryOptions{Count: 1000}) {
@@ -116,14 +116,14 @@ func (s *soak) identified(list string) []entry {
 	return all
 }
 
-// leave notes a list that nobody needs any more.
+// leave records a list that is no longer needed.
 func (s *soak) leave(list string) {
 	s.claimLock.Lock()
 	defer s.claimLock.Unlock()
 	s.left = append(s.left, list)
 }
 
-// sweep deletes, in fair weather, the lists that are left.
+// sweep deletes these lists, without faults.
 func (s *soak) sweep() {
 	for _, list := range append(s.left, s.shared...) {
 		if s.srv.Entries(list) == nil {
