@@ -21,7 +21,7 @@ func (f fake) login() string {
 	return id
 }
 
-// Section 5: failed authentication is 401, in the purge area 403 (open point 6: transactions belong to it).
+// Section 5: failed authentication returns 401, and 403 in the purge area (open point 6: also for transactions).
 func TestSection5Authentication(t *testing.T) {
 	t.Parallel()
 	endpoints := []struct {
@@ -104,7 +104,8 @@ func TestSection5SessionCookie(t *testing.T) {
 	assert.Equal(t, "alice", f.Purged()[0].User)
 }
 
-// Section 5: the lifetime is not shown; here it is set, and a session ends with it or by command.
+// Section 5: the document does not show the lifetime. Here a session ends with its configured lifetime, or with
+// ExpireSessions.
 func TestSection5SessionsEnd(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{SessionLifetime: time.Minute})
@@ -127,7 +128,7 @@ func TestSection5SessionsEnd(t *testing.T) {
 	assert.Equal(t, 200, f.get("/tasks", session(id)).status, "no lifetime set")
 }
 
-// Open point 5: the shapes that the reply of POST /sessions may have.
+// Open point 5: the possible shapes of the response to POST /sessions.
 func TestSection45SessionReplies(t *testing.T) {
 	t.Parallel()
 	member := func(name string) func(*testing.T, response) string {

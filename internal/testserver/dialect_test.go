@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Section 7: the body of a refusal is code and description; open point 31 lists the other forms.
+// Section 7: the body of a rejection has code and description. Open point 31 lists the other forms.
 func TestSection7ErrorBodies(t *testing.T) {
 	t.Parallel()
 	const jsonType, text = "application/json", `task \"nope\" does not exist`
@@ -43,7 +43,7 @@ func TestSection7ErrorBodies(t *testing.T) {
 	}
 }
 
-// Sections 2.3 and 7: the body of a purge carries code and description; what is open is the others.
+// Sections 2.3 and 7: the body of a rejected purge has code and description in every dialect.
 func TestSection7PurgeErrorsHaveTheirEnvelopeInEveryDialect(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"code", "message", "error_info", "html", "empty"} {
@@ -56,7 +56,7 @@ func TestSection7PurgeErrorsHaveTheirEnvelopeInEveryDialect(t *testing.T) {
 	}
 }
 
-// A dialect that nobody speaks must not pass for the default.
+// An unknown value of a dialect must not be treated as the default.
 func TestUnknownDialectIsNamed(t *testing.T) {
 	t.Parallel()
 	for field, d := range map[string]testserver.Dialect{

@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// addresses are those from 10.0.0.0 + from up to 10.0.0.0 + to, without the last.
+// addresses returns the addresses from 10.0.0.0 + from to 10.0.0.0 + to, without the last.
 func addresses(from, to int) []string {
 	var texts []string
 	for i := from; i < to; i++ {
@@ -26,7 +26,7 @@ func addresses(from, to int) []string {
 	return texts
 }
 
-// entryID is the id of one entry of a list.
+// entryID returns the id of one entry of a list.
 func (f fake) entryID(list string, place int) string {
 	f.t.Helper()
 	ids := f.items(fmt.Sprintf("%s/%s/entries?count=1&page=%d", lists, list, place+1), "id")
@@ -34,7 +34,7 @@ func (f fake) entryID(list string, place int) string {
 	return ids[0]
 }
 
-// Section 2.6: the fields of an entry in the collection, and the other ones of an entry by itself.
+// Section 2.6: the fields of an entry in the collection, and those of a single entry.
 func TestSection26EntryFields(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -62,7 +62,7 @@ func TestSection26EntryFields(t *testing.T) {
 	assert.NotContains(t, ids, f.entryID("l", 2), "what comes back is another entry")
 }
 
-// Section 8: entries come 100 a page unless asked otherwise.
+// Section 8: a page has 100 entries by default.
 func TestSection8EntryPaging(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -82,7 +82,7 @@ func TestSection8EntryPaging(t *testing.T) {
 		"page_count":0,"page_index":1,"prev_uri":null,"next_uri":null}`, f.get(lists+"/none/entries").body)
 }
 
-// Section 8: a full list, read 1,000 at a time, gives each entry once and in order.
+// Section 8: a full list in pages of 1,000 has each entry once and in order.
 func TestSection8PagingOverAFullList(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -108,7 +108,7 @@ func TestSection8PagingOverAFullList(t *testing.T) {
 	assert.Equal(t, 50, f.Count(http.MethodGet, lists+"/l/entries"))
 }
 
-// Section 2.6: entry values. All that is refused leaves the list as it was.
+// Section 2.6: entry values. A rejected request does not change the list.
 func TestSection26EntryValues(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -138,7 +138,7 @@ func TestSection26EntryValues(t *testing.T) {
 	}
 }
 
-// Open points 26 and 27: what means the same is one entry, and keeps the text that came first.
+// Open points 26 and 27: values with the same meaning are one entry, with the text of the first one.
 func TestSection26SameEntries(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -182,7 +182,7 @@ func TestSection26SameEntries(t *testing.T) {
 	}
 }
 
-// What a service should never hold can be put there to see what a client does; it is told from others by its text.
+// Tests can add invalid entries, to see how a client handles them. Such an entry is compared by its text.
 func TestSection26OddEntries(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -193,7 +193,7 @@ func TestSection26OddEntries(t *testing.T) {
 	assert.Equal(t, []string{"nonsense", "192.0.2.1"}, f.Entries("l"))
 }
 
-// Section 4.6: the body is an array of objects with one key; open point 19 says which.
+// Section 4.6: the body is an array of objects with one key. Open point 19 is about the key.
 func TestSection46EntriesBody(t *testing.T) {
 	t.Parallel()
 	for key, bodies := range map[string]map[int][]string{
@@ -230,7 +230,7 @@ func TestSection46EntriesBody(t *testing.T) {
 	assert.Empty(t, f.Entries("l"))
 }
 
-// Section 8: 5,000 entries a call and 50,000 a list; what is there already takes no room.
+// Section 8: at most 5,000 entries per call and 50,000 per list. Entries that the list already has do not count.
 func TestSection8EntryLimits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -259,7 +259,7 @@ func TestSection8EntryLimits(t *testing.T) {
 	}
 }
 
-// Open point 21: what POST entries answers. The task tracks the deployment in all of them.
+// Open point 21: the responses to POST entries. In each form, the task tracks the deployment.
 func TestSection46EntriesReplies(t *testing.T) {
 	t.Parallel()
 	for form, want := range map[string]string{
@@ -299,7 +299,7 @@ func TestSection46EntriesReplies(t *testing.T) {
 	}
 }
 
-// Section 4.6: deleting an entry returns a new task that tracks the deployment; the entry is gone at once.
+// Section 4.6: the deletion of an entry returns a new task that tracks the deployment. The entry is removed at once.
 func TestSection46DeleteEntry(t *testing.T) {
 	t.Parallel()
 	const always = `"id":"task-1","uri":"/tasks/task-1","operation":"networklist-update","begin_time":"2026-11-20T12:00:00.000Z",
@@ -342,7 +342,7 @@ func TestSection46DeleteEntry(t *testing.T) {
 	}
 }
 
-// Section 2.6: entries_batch_deletion_uri removes all entries while keeping the list; open point 24: its method.
+// Section 2.6: entries_batch_deletion_uri removes all entries and keeps the list. Open point 24 is about its method.
 func TestSection26BatchDeletion(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodPost, http.MethodDelete, http.MethodPut} {
@@ -365,7 +365,7 @@ func TestSection26BatchDeletion(t *testing.T) {
 	}
 }
 
-// Order of addition holds through any changes: against a plain slice.
+// Any changes keep the order of addition. The reference is a plain slice.
 func TestEntriesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -391,7 +391,7 @@ func TestEntriesKeepTheirOrder(t *testing.T) {
 	}
 	assert.Equal(t, model, f.Entries("l"))
 	assert.Equal(t, model, f.items(lists+"/l/entries?count=400", "entry"))
-	for len(model) > 3 { // one after the other, with nobody reading
+	for len(model) > 3 { // one after the other, without a read between
 		f.ChangeEntries("l", nil, model[:1])
 		model = model[1:]
 	}
@@ -399,7 +399,7 @@ func TestEntriesKeepTheirOrder(t *testing.T) {
 	assert.Equal(t, append(model, "192.0.2.1"), f.Entries("l"))
 }
 
-// Section 8, with many clients at once: the list never passes its limit, and an entry is deleted once.
+// Section 8, with many concurrent clients: the list never exceeds its limit, and each entry is deleted once.
 func TestSection8EntryLimitsHoldConcurrently(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -431,7 +431,7 @@ func TestSection8EntryLimitsHoldConcurrently(t *testing.T) {
 	assert.Len(t, slices.Compact(left), 49_999)
 }
 
-// A cut after execution applies the change, one before does not; and so with a status.
+// A cut after execution applies the change; a cut before does not. The same holds for a fault with a status.
 func TestFaultsOnNetworkLists(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -441,7 +441,7 @@ func TestFaultsOnNetworkLists(t *testing.T) {
 		"before the body is read": {testserver.Fault{Cut: testserver.CutBeforeRead}, false},
 		"after it":                {testserver.Fault{Cut: testserver.CutAfterRead}, false},
 		"after execution":         {testserver.Fault{Cut: testserver.CutAfterExecute}, true},
-		"in the reply":            {testserver.Fault{Cut: testserver.CutBody}, true},
+		"in the response":         {testserver.Fault{Cut: testserver.CutBody}, true},
 		"status":                  {testserver.Fault{Status: 503}, false},
 		"status after execution":  {testserver.Fault{Status: 503, Execute: true}, true},
 	} {

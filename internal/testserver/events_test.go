@@ -18,7 +18,7 @@ import (
 const everything = "event_severity,event_type,event_action,client_connection_remote_ip,client_ip,client_browser," +
 	"client_country_code,client_asn,rule_id,domain,property,waf_action,request_path"
 
-// rowsOf are the rows of a query of raw events, each as it came.
+// rowsOf returns the rows of a query of raw events, as received.
 func (f fake) rowsOf(start, end string) []string {
 	f.t.Helper()
 	var rows []json.RawMessage
@@ -32,7 +32,7 @@ func (f fake) rowsOf(start, end string) []string {
 	return out
 }
 
-// times are the beginnings of rows, up to the end of their first value.
+// times returns the beginnings of rows, up to the end of their first value.
 func times(rows []string) []string {
 	out := make([]string, len(rows))
 	for i, row := range rows {
@@ -41,7 +41,8 @@ func times(rows []string) []string {
 	return out
 }
 
-// The generated events are a function of seed, rate and time: the same for any server, span and moment of asking.
+// Generated events depend only on the seed, the rate and their time, not on the server, the range or the time of the
+// query.
 func TestGeneratorIsDeterministic(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []float64{0.003, 0.7, 1, 33.3, 120} {
@@ -68,7 +69,7 @@ func TestGeneratorIsDeterministic(t *testing.T) {
 	}
 }
 
-// EventCount counts what a query of raw events has in total_results, to the millisecond.
+// EventCount returns the total_results of a query of raw events, exact to the millisecond.
 func TestEventCount(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{EventsPerSecond: 10})
@@ -93,7 +94,7 @@ func TestEventCount(t *testing.T) {
 	assert.Zero(t, f.EventCount(noon, noon.Add(-time.Hour)))
 }
 
-// There are no events in the future of the clock, and none before EventsSince, which is 35 days ago at first.
+// There are no events in the future of the clock, and none before EventsSince, by default 35 days ago.
 func TestEventsEndNow(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{EventsPerSecond: 100})
@@ -145,7 +146,7 @@ func TestEventsAreMerged(t *testing.T) {
 	assert.True(t, slices.Equal(rows, f.rowsOf("2026-11-20T11:00:00", "2026-11-20T11:00:10")), "the span has not changed")
 }
 
-// The events that AddEvents was given may be changed afterwards.
+// AddEvents copies its arguments.
 func TestAddEventsCopies(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -158,7 +159,7 @@ func TestAddEventsCopies(t *testing.T) {
 	assert.Equal(t, `[["2026-11-20T11:59:59.999","A"],["2026-11-20T12:00:00.000","B"]]`, string(got.Rows))
 }
 
-// The stream has something for every family and category, is skewed, and has values that are awkward to handle.
+// The stream has events of every family and category, a skewed distribution, and values that are hard to handle.
 func TestGeneratedTraffic(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{EventsPerSecond: 0.5})
@@ -193,7 +194,7 @@ func TestGeneratedTraffic(t *testing.T) {
 	assert.Len(t, slices.Compact(slices.Sorted(slices.Values(ips))), 20)
 }
 
-// Generated events are the same in either vocabulary but for their words, and so in the same families.
+// In both vocabularies, generated events differ only in their words, and belong to the same families.
 func TestVocabularies(t *testing.T) {
 	t.Parallel()
 	words := map[string]string{
@@ -232,7 +233,7 @@ func TestVocabularies(t *testing.T) {
 	assert.Equal(t, portal.result(shaping, "filters", "event_type==Rate Limit").Total, portal.result(shaping).Total)
 }
 
-// hitsOf is the sum of all hits, or the number of raw events.
+// hitsOf returns the sum of all hits, or the number of raw events.
 func hitsOf(t *testing.T, got result) (sum int64) {
 	t.Helper()
 	if !strings.HasSuffix(got.columns(), ",hits") {
@@ -245,8 +246,8 @@ func hitsOf(t *testing.T, got result) (sum int64) {
 	return sum
 }
 
-// Section 4.3: raw security events are security events. A plain request is in the request trends alone, and none is
-// generated; an added event keeps its words in every vocabulary.
+// Section 4.3: raw events are security events only. A plain request is only in request trends, and the fake generates
+// none. An added event keeps its words in every vocabulary.
 func TestPlainRequestsAreNoRawEvents(t *testing.T) {
 	t.Parallel()
 	for _, vocabulary := range []string{"document", "portal"} {
@@ -279,7 +280,7 @@ func TestPlainRequestsAreNoRawEvents(t *testing.T) {
 	assert.Equal(t, `[]`, string(f.result(requests, "dimensions", "event_type", "filters", "event_type==REQUEST").Rows))
 }
 
-// Now and then a single client makes half of all requests for ten minutes.
+// Now and then, one client sends half of all requests for ten minutes.
 func TestGeneratedAttacks(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{EventsPerSecond: 0.5}) // 300 in ten minutes
@@ -299,7 +300,7 @@ func TestGeneratedAttacks(t *testing.T) {
 	assert.Greater(t, calm, 30)
 }
 
-// A rate that cannot be generated exactly must not pass for another.
+// A rate that cannot be generated exactly is rejected.
 func TestEventRateIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []float64{-1, 1e7, math.NaN(), math.Inf(1), math.Inf(-1)} {

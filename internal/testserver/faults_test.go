@@ -19,7 +19,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// A rule hits by method and path; the path is compared element by element, as received.
+// A rule selects requests by method and path. The path is compared by element, as received.
 func TestFaultsMatch(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -55,7 +55,7 @@ func TestFaultsMatch(t *testing.T) {
 	}
 }
 
-// Hits are counted over all rules, also after those are removed; what a rule lets pass is no hit.
+// FaultHits counts the hits of all rules, also of removed ones. A request that a rule lets pass is not a hit.
 func TestFaultHits(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -73,7 +73,7 @@ func TestFaultHits(t *testing.T) {
 	assert.Equal(t, 3, f.FaultHits())
 }
 
-// The first rule with hits left wins; what it lets pass goes to the next.
+// The first rule with hits left wins. If it lets a request pass, the next rule gets it.
 func TestFaultsInOrder(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -90,12 +90,12 @@ func TestFaultsInOrder(t *testing.T) {
 	assert.Equal(t, []int{502, 500, 500, 503, 503, 200}, got)
 }
 
-// A rule with a probability hits the same requests in every run, whoever sends them: which of those that match is
-// decided by their order of arrival.
+// A rule with a probability hits the same requests in every run, whoever sends them. Only the order of arrival of the
+// matching requests decides.
 func TestFaultProbability(t *testing.T) {
 	t.Parallel()
 	const n = 400
-	// hits sends n requests from so many goroutines and returns which were hit, in order of arrival.
+	// hits sends n requests from so many goroutines. It returns which of them were hit, in order of arrival.
 	hits := func(senders int, fault testserver.Fault) (hit []bool) {
 		f := start(t, testserver.Config{})
 		fault.Path, fault.Status = "/tasks", 503
@@ -137,7 +137,7 @@ func TestFaultProbability(t *testing.T) {
 	assert.Equal(t, n, count(hits(1, testserver.Fault{})))
 }
 
-// A request that one rule's dice spare is left to the next rule.
+// If a rule does not hit a request because of its Probability, the next rule gets it.
 func TestFaultProbabilityLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -151,8 +151,8 @@ func TestFaultProbabilityLeavesTheRest(t *testing.T) {
 	assert.Equal(t, 100, statuses[502]+statuses[503])
 }
 
-// A probability that is none is not taken for one, nor a status that net/http would panic on or go on after, a cut that
-// is nowhere, or what is below 0.
+// Fail panics for a Probability outside 0 to 1, an unknown Cut, and negative numbers. It also panics for a Status that
+// net/http would reject or treat as interim.
 func TestFaultNonsense(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -181,7 +181,7 @@ func TestFaultNonsense(t *testing.T) {
 	assert.Equal(t, 200, f.get("/tasks").status, "no rule is left behind")
 }
 
-// What a fault answers, and whether the request was executed.
+// The response of a fault, and whether the request was executed.
 func TestFaultReplies(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"retry-after": {"7"}, "Content-Type": {"text/html"}} // the spelling of names does not matter
@@ -218,14 +218,14 @@ func TestFaultReplies(t *testing.T) {
 	}
 }
 
-// Where a connection is cut decides whether the request was executed, in memory as on TCP.
+// The place of a cut decides whether the request is executed, in memory and on TCP.
 func TestCuts(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 1<<20) // more than any buffer on the way holds
+	long := strings.Repeat("x", 1<<20) // more than all buffers on the way can hold
 	big := uris(exact("www.example.com/"+long), exact("www.example.com/b"))
 	for name, tc := range map[string]struct {
 		fault    testserver.Fault
-		status   int // 0: no reply at all
+		status   int // 0: no response
 		got      string
 		executed bool
 		read     bool
@@ -286,7 +286,7 @@ func startOn(t *testing.T, wire string) fake {
 	return fake{Server: s, t: t, client: &http.Client{Transport: transport}}
 }
 
-// A delay takes its time, comes before execution and ends when the client goes away: nothing is executed then.
+// A delay comes before execution. If the client disconnects, the delay ends and the request is not executed.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestDelay(t *testing.T) {
 	})
 }
 
-// A dribbled body comes byte by byte, and ends when the client goes away.
+// A dribbled body comes byte by byte, and ends when the client disconnects.
 func TestDribble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -339,7 +339,7 @@ func TestDribble(t *testing.T) {
 	})
 }
 
-// A handler of a fault has the whole request and full control; the request is recorded and not executed.
+// A handler of a fault gets the whole request and has full control. The request is recorded and not executed.
 func TestFaultHandler(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -377,7 +377,7 @@ func TestFaultHandler(t *testing.T) {
 	assert.Equal(t, []int{418, 200, 200, 0}, statuses)
 }
 
-// The rate goes by arrival: a request that is held up afterwards keeps its place.
+// The purge rate counts arrivals: a request that is delayed afterwards keeps its place.
 func TestSection8PurgeRateGoesByArrival(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

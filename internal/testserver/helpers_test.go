@@ -14,7 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// noon is where the clock of every test stands at first; it moves only by Advance.
+// noon is the initial time of every test's clock, which moves only by Advance.
 var noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 
 // fake is a server that listens in memory, with a client for it.
@@ -49,7 +49,7 @@ type response struct {
 	body   string
 }
 
-// object is the body, which must be a JSON object declared as such; numbers keep their digits.
+// object returns the body, which must be a JSON object declared as JSON. Numbers keep their digits.
 func (r response) object(t *testing.T) map[string]any {
 	t.Helper()
 	require.Equal(t, "application/json", r.header.Get("Content-Type"))
@@ -76,7 +76,7 @@ func session(id string) edit {
 	}
 }
 
-// request is one with good credentials to a path relative to /acme/v1, or to a whole URL.
+// request returns a request with valid credentials to a path relative to /acme/v1, or to a whole URL.
 func (f fake) request(method, path, body string, edits ...edit) *http.Request {
 	f.t.Helper()
 	address := path
@@ -99,7 +99,7 @@ func (f fake) request(method, path, body string, edits ...edit) *http.Request {
 	return r
 }
 
-// try sends a request and returns the error of sending it or of reading the reply.
+// try sends a request. It returns the error of sending it or of reading the response.
 func (f fake) try(method, path, body string, edits ...edit) (response, error) {
 	f.t.Helper()
 	resp, err := f.client.Do(f.request(method, path, body, edits...))
@@ -123,7 +123,7 @@ func (f fake) get(path string, edits ...edit) response {
 	return f.do(http.MethodGet, path, "", edits...)
 }
 
-// onePurge is a purge request that nothing is wrong with.
+// onePurge is a valid purge request.
 const onePurge = `{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"www.example.com/app.css"}]}}`
 
 func (f fake) purge(body string, edits ...edit) response {

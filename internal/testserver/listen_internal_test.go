@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A server that listens on all addresses is found on the loopback one.
+// The URL of a server that listens on all addresses has the loopback address.
 func TestReachable(t *testing.T) {
 	t.Parallel()
 	for want, addr := range map[string]net.Addr{

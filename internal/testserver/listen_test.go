@@ -21,7 +21,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// A server in memory has a loopback address of its own, and nothing else is reached through it.
+// A server in memory has its own loopback address. Its transport reaches no other address.
 func TestListenMemory(t *testing.T) {
 	t.Parallel()
 	one := start(t, testserver.Config{BasePath: "/root"})
@@ -50,7 +50,7 @@ func TestListenMemory(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if conn, err = one.DialContext(ctx, "tcp", address.Host); err == nil { // the listener may have been quicker
+	if conn, err = one.DialContext(ctx, "tcp", address.Host); err == nil { // the listener may accept before the dial notices the end of ctx
 		require.NoError(t, conn.Close())
 	}
 	require.NoError(t, one.Close())
@@ -58,7 +58,7 @@ func TestListenMemory(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 }
 
-// On TCP the same service is reached with any client.
+// On TCP, any client reaches the same service.
 func TestListenTCP(t *testing.T) {
 	t.Parallel()
 	s := testserver.New(testserver.Config{BasePath: "/root"})
@@ -80,7 +80,7 @@ func TestListenTCP(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
-// It listens where it is told to.
+// ListenOn listens on the given address.
 func TestListenOn(t *testing.T) {
 	t.Parallel()
 	for address, url := range map[string]string{
@@ -106,7 +106,7 @@ func TestListenOn(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// The handler works under any other server, also HTTP/2, where a cut resets the stream.
+// The handler works in any other server, also with HTTP/2, where a cut resets the stream.
 func TestUnderAnotherServer(t *testing.T) {
 	t.Parallel()
 	s := testserver.New(testserver.Config{Dialect: testserver.Dialect{NextURI: "absolute"}})
@@ -146,7 +146,7 @@ func TestConnections(t *testing.T) {
 	assert.Equal(t, 2, f.Connections())
 }
 
-// A connection is counted from its beginning to its end, or until a handler takes it over.
+// A connection is counted until its end, or until a handler hijacks it.
 func TestOpenConnections(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,8 +179,8 @@ func TestOpenConnections(t *testing.T) {
 	})
 }
 
-// Close ends what is under way: delays, dribbles, handlers that wait for their context, idle connections. A bubble
-// fails when a goroutine is left.
+// Close ends delays, dribbles, handlers that wait for their context, and idle connections. A bubble fails if a
+// goroutine remains.
 func TestCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	})
 }
 
-// Close may come at any time and from anywhere.
+// Close may be called at any time and from any goroutine.
 func TestCloseWhileInUse(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})

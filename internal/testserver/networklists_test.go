@@ -16,7 +16,7 @@ import (
 // lists is the path of the network lists.
 const lists = "/config/networklists"
 
-// entriesBody is a body of POST entries in the dialect that is the default.
+// entriesBody returns a body of POST entries in the default dialect.
 func entriesBody(texts ...string) string {
 	var b strings.Builder
 	for i, text := range texts {
@@ -30,7 +30,7 @@ func (f fake) add(list string, texts ...string) response {
 	return f.do(http.MethodPost, lists+"/"+list+"/entries", entriesBody(texts...))
 }
 
-// items are those of the paged collection at path, one member of each.
+// items returns one member of each item of the paged collection at path.
 func (f fake) items(path, member string) []string {
 	f.t.Helper()
 	r := f.get(path)
@@ -44,7 +44,7 @@ func (f fake) items(path, member string) []string {
 	return values
 }
 
-// Section 2.6: every field of a list; list depends on includelist, modified_timestamp on a change.
+// Section 2.6: every field of a list. list depends on includelist, and modified_timestamp on a change.
 func TestSection26NetworkListFields(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -78,7 +78,7 @@ func TestSection26NetworkListFields(t *testing.T) {
 	assert.JSONEq(t, `{`+first+`,"modified_timestamp":"2026-11-20T12:01:00Z"}`, f.get(lists+"/l1?includelist=false").body)
 }
 
-// Section 2.6: modified_timestamp is there only if the list was modified after creation, by whatever changes its entries.
+// Section 2.6: modified_timestamp is present only if any operation has changed the entries after creation.
 func TestSection26ModifiedTimestamp(t *testing.T) {
 	t.Parallel()
 	const id = "00000000-0000-4000-8000-000000000001"
@@ -115,7 +115,7 @@ func TestSection26ModifiedTimestamp(t *testing.T) {
 	}
 }
 
-// Section 4.6: page, count, type and deprecated, with their defaults; the order is that of creation.
+// Section 4.6: page, count, type and deprecated, with their defaults, in order of creation.
 func TestSection46NetworkListFilters(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -148,7 +148,7 @@ func TestSection46NetworkListFilters(t *testing.T) {
 		"next_uri":"/config/networklists?count=2&page=3&type=GEO"}`, f.envelope(lists+"?type=GEO&count=2&page=2"))
 }
 
-// envelope is a page whose items are left out.
+// envelope is a page without its items.
 func (f fake) envelope(path string) string {
 	f.t.Helper()
 	object := f.get(path).object(f.t)
@@ -182,7 +182,7 @@ func TestSection7InvalidNetworkListParameters(t *testing.T) {
 	assert.Equal(t, []string{"192.0.2.1"}, f.Entries("l"))
 }
 
-// Sections 4.6 and 7: what does not exist, in whatever part of a path.
+// Sections 4.6 and 7: unknown objects in each part of a path.
 func TestSection46UnknownListsAndEntries(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -204,7 +204,7 @@ func TestSection46UnknownListsAndEntries(t *testing.T) {
 	assert.Equal(t, []string{"192.0.2.1"}, f.Entries("other"))
 }
 
-// The place of the checks that network lists add to the order in the package comment.
+// The order of the checks of network lists, as in the package comment.
 func TestSection46OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{Users: []testserver.User{
@@ -221,7 +221,7 @@ func TestSection46OrderOfChecks(t *testing.T) {
 	assert.Equal(t, 400, f.get(lists+"/l?includelist=y").status)
 }
 
-// Section 4.6: each path takes its own methods, also where the dialect says which; open points 20, 22 and 24.
+// Section 4.6: each path has its own methods, also those of the dialect. Open points 20, 22 and 24.
 func TestSection46Methods(t *testing.T) {
 	t.Parallel()
 	with := testserver.Dialect{EntryDeletePath: lists + "/{list}/entries/{entry}"}
@@ -229,8 +229,8 @@ func TestSection46Methods(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		dialect testserver.Dialect
-		request string // one that is not allowed
-		allow   string // what the document has there
+		request string // a request that is not allowed
+		allow   string // the methods of the document
 	}{
 		{"no creation", testserver.Dialect{}, "POST ", "GET"},
 		{"no change", testserver.Dialect{}, "PUT /l", "DELETE, GET"},
@@ -262,7 +262,7 @@ func TestSection46Methods(t *testing.T) {
 	}
 }
 
-// Open point 22: the paths that a dialect may give; one that cannot be served is named.
+// Open point 22: the paths of a dialect. An error names an invalid path.
 func TestSection46EntryDeletePaths(t *testing.T) {
 	t.Parallel()
 	for template, path := range map[string]string{
@@ -286,7 +286,8 @@ func TestSection46EntryDeletePaths(t *testing.T) {
 	}
 }
 
-// Sections 5 and 7: reads are for users who may view the configuration; who nobody is cannot do anything.
+// Sections 5 and 7: only users who may view the configuration can read. Without authentication, every request is
+// rejected.
 func TestSection5NetworkListRights(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{Users: []testserver.User{
@@ -296,7 +297,7 @@ func TestSection5NetworkListRights(t *testing.T) {
 	first := f.entryID("l", 0)
 	for _, tc := range []struct {
 		method, path, body string
-		blind              int // status for a user who may not view
+		blind              int // status for a user who may not view the configuration
 	}{
 		{http.MethodGet, "", "", 403},
 		{http.MethodGet, "?type=nonsense", "", 403},
@@ -317,7 +318,7 @@ func TestSection5NetworkListRights(t *testing.T) {
 	assert.Nil(t, f.Entries("l"))
 }
 
-// Section 4.6: DELETE removes the list and all its data completely; open point 23: with or without a task.
+// Section 4.6: DELETE removes the list and all its data. Open point 23: with or without a task.
 func TestSection46DeleteList(t *testing.T) {
 	t.Parallel()
 	const task = `{"id":"task-1","uri":"/tasks/task-1","operation":"networklist-delete","status":"IN_PROGRESS","complete":false,
@@ -353,7 +354,7 @@ func TestSection46DeleteList(t *testing.T) {
 	}
 }
 
-// Open point 29: every address in a reply has the form that the dialect gives, and timestamps too.
+// Open point 29: every address in a response has the form of the dialect, and so have timestamps.
 func TestSection26AddressesAndTimestamps(t *testing.T) {
 	t.Parallel()
 	for form, front := range map[string]string{"relative": "", "prefixed": "/root/acme/v1", "absolute": "%s/acme/v1"} {
@@ -381,7 +382,7 @@ func TestSection26AddressesAndTimestamps(t *testing.T) {
 	}
 }
 
-// Ids are UUIDs, all different, and the same in every run.
+// Ids are distinct UUIDs, and the same in every run.
 func TestSection26IDs(t *testing.T) {
 	t.Parallel()
 	const uuid = `^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`
@@ -402,7 +403,7 @@ func TestSection26IDs(t *testing.T) {
 	assert.Len(t, different, 4)
 }
 
-// What a test gets wrong itself is loud.
+// A mistake of a test panics.
 func TestNetworkListMistakes(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -421,8 +422,8 @@ func TestNetworkListMistakes(t *testing.T) {
 	assert.Len(t, f.Entries("l"), 50_000, "what is removed makes room")
 }
 
-// Open point 42: timestamps of network lists and entries are whole seconds and Z; other spellings have milliseconds, as
-// those of tasks have in any.
+// Open point 42: timestamps of network lists and entries have whole seconds and Z. In other forms they have
+// milliseconds, as those of tasks always do.
 func TestSection26Timestamps(t *testing.T) {
 	t.Parallel()
 	for spelling, want := range map[string][2]string{

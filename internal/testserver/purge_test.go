@@ -15,7 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// uris is a purge request with these uri objects.
+// uris returns a purge request with these uri objects.
 func uris(objects ...string) string {
 	return `{"purge_request":{"action":"PURGE","uris":[` + strings.Join(objects, ",") + `]}}`
 }
@@ -31,7 +31,7 @@ func prefix(pattern, modifier string) string {
 // Section 2.3: the purge response.
 func TestSection23PurgeResponse(t *testing.T) {
 	t.Parallel()
-	const id int64 = 9007199254740993 // 2^53 + 1: no float64 holds it
+	const id int64 = 9007199254740993 // 2^53 + 1, which a float64 cannot represent
 	body := func(code int, uri string) string {
 		return fmt.Sprintf(`{"code":%d,"description":"request submitted","purge_response":{"transaction_status_uri":"%s"},
 			"transaction_id":%d}`, code, uri, id)
@@ -65,7 +65,7 @@ func TestSection23PurgeResponse(t *testing.T) {
 	}
 }
 
-// Section 2.2: what was accepted is kept as it was sent.
+// Section 2.2: Purged returns accepted purges as they were sent.
 func TestSection22AcceptedPurges(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -162,8 +162,8 @@ func TestSection44CacheKeyModifier(t *testing.T) {
 	}
 }
 
-// Sections 4.4 and 7: the domain must be one of the customer's properties, a wildcard literally so, and one that the
-// user may purge.
+// Sections 4.4 and 7: the domain must be one of the customer's properties, and the user must be allowed to purge it. A
+// wildcard must be that of a host pattern.
 func TestSection44Domains(t *testing.T) {
 	t.Parallel()
 	const unknown, forbidden = "no configuration for a specified path", "user is not allowed to purge the domain"
@@ -219,7 +219,8 @@ func TestSection44Domains(t *testing.T) {
 	}
 }
 
-// Section 8: two purge requests a second per customer, whoever sends them. Open point 39: refused ones may count too.
+// Section 8: two purge requests per second and customer, whoever sends them. Open point 39: rejected ones may count
+// too.
 func TestSection8PurgeRate(t *testing.T) {
 	t.Parallel()
 	type step struct {
@@ -274,7 +275,7 @@ func TestSection8PurgeRate(t *testing.T) {
 	}
 }
 
-// Open point 8: what a purge above the rate is answered with, 503 without Retry-After by default.
+// Open point 8: the response to a purge above the rate, by default 503 without Retry-After.
 func TestSection8TooFast(t *testing.T) {
 	t.Parallel()
 	for spelling, want := range map[string]struct {
@@ -302,8 +303,8 @@ func TestSection8TooFast(t *testing.T) {
 	}
 }
 
-// Sections 4.4 and 7, and what is published of this interface: another method is answered with 405, another Content-Type
-// with 406. Neither purges anything.
+// Sections 4.4 and 7, and the published description of this interface: another method is rejected with 405, another
+// Content-Type with 406. Neither purges anything.
 func TestSection44MethodAndType(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodPatch} {
@@ -322,7 +323,7 @@ func TestSection44MethodAndType(t *testing.T) {
 	}
 }
 
-// Section 8: the rate is the customer's, and one request that is refused for another reason counts as well.
+// Section 8: the rate is per customer. A request that is rejected for another reason counts too.
 func TestSection8PurgeRateIsTheCustomers(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{Users: []testserver.User{

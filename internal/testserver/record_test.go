@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Every request is recorded, whatever became of it.
+// Every request is recorded, whatever its result.
 func TestRequestsAreRecorded(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -44,7 +44,7 @@ func TestRequestsAreRecorded(t *testing.T) {
 		{time.Minute, "POST", "/acme/v1/cache/purge", "", `{"x":1}`, "", 403},
 		{time.Minute, "GET", "/elsewhere", "", "", "alice", 404},
 	}, got)
-	for _, r := range seen[3:] { // net/http repeats a GET by itself when a used connection breaks
+	for _, r := range seen[3:] { // net/http retries a GET by itself if a reused connection breaks
 		assert.Equal(t, "/acme/v1/tasks/cut", r.Path)
 		assert.Zero(t, r.Status)
 	}
@@ -56,7 +56,7 @@ func TestRequestsAreRecorded(t *testing.T) {
 	assert.Equal(t, `{"x":1}`, string(f.Requests()[1].Body))
 }
 
-// A log gets every request when it is over, whatever became of it, and nothing is kept.
+// The log gets every request after its end, whatever its result. The server stores none.
 func TestRequestLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestRequestLog(t *testing.T) {
 	})
 }
 
-// A client that is cut off in the middle of its body leaves what did come, and nothing is executed.
+// If a client disconnects within its body, the record has the part that arrived, and the request is not executed.
 func TestHalfABodyIsRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,8 @@ func TestHalfABodyIsRecorded(t *testing.T) {
 	})
 }
 
-// What piles up is forgotten, and nothing else: ids go on, and so do the purge rate, sessions, lists and counts.
+// Forget drops only the data that grow with the number of requests. Ids continue, and the purge rate, sessions, lists
+// and counts stay.
 func TestForget(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -142,7 +143,7 @@ func TestForget(t *testing.T) {
 	assert.Equal(t, 503, f.purge(onePurge).status, "the one before counts")
 }
 
-// All of it may be used at once.
+// All methods are safe for concurrent use.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{PurgeRate: -1})

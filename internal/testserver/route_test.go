@@ -40,7 +40,7 @@ func TestSection1Addresses(t *testing.T) {
 			f.AddTask(testserver.TaskSpec{ID: "?% ü"})
 			r := f.request(http.MethodGet, f.URL(), "")
 			r.URL.Path, r.URL.RawPath = "", ""
-			r.URL.Opaque = "//" + r.URL.Host + tc.path // sent as it stands
+			r.URL.Opaque = "//" + r.URL.Host + tc.path // sent unchanged
 			resp, err := f.client.Do(r)
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
@@ -50,7 +50,7 @@ func TestSection1Addresses(t *testing.T) {
 	}
 }
 
-// Section 4: a known path takes the methods of the endpoint tables and no other.
+// Section 4: a known path has only the methods of the endpoint tables.
 func TestSection4Methods(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ method, path, allow string }{
@@ -71,7 +71,7 @@ func TestSection4Methods(t *testing.T) {
 	}
 }
 
-// Section 1: all is JSON over HTTP.
+// Section 1: everything is JSON over HTTP.
 func TestSection1ContentTypes(t *testing.T) {
 	t.Parallel()
 	const anyPurge, noPurge = 201, 406
@@ -105,7 +105,7 @@ func TestSection1ContentTypes(t *testing.T) {
 	}
 }
 
-// Sections 4.1 and 4.4: parameters and bodies that an endpoint does not have are refused.
+// Sections 4.1 and 4.4: parameters and bodies that an endpoint does not have are rejected.
 func TestSection4NothingButWhatIsDocumented(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ method, path, body string }{

@@ -51,7 +51,8 @@ func at(clock string) time.Time {
 	return t
 }
 
-// sample is a day that the tables below are worked out from by hand; it is not in order of time.
+// sample is a day of events, not in order of time. The expected values of the tables below were computed from it by
+// hand.
 func sample() []testserver.Event {
 	one, two, three := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("203.0.113.2"), netip.MustParseAddr("203.0.113.30")
 	return []testserver.Event{
@@ -95,7 +96,8 @@ func startWithSample(t *testing.T, cfg testserver.Config) fake {
 	return f
 }
 
-// parameters are good ones for a family over the last two days, changed by pairs of name and value; "" removes one.
+// parameters returns valid parameters of a family for the last two days, changed by pairs of name and value. "" removes
+// a parameter.
 func parameters(family string, pairs ...string) url.Values {
 	v := url.Values{
 		"dimensions": {"event_type"}, "metrics": {"hits"}, "granularity": {"day"},
@@ -132,7 +134,7 @@ func (f fake) data(family string, pairs ...string) response {
 	return f.get(family + "/data?" + parameters(family, pairs...).Encode())
 }
 
-// result is the body of a data query; rows stay as they came.
+// result is the body of a data query, with rows as received.
 type result struct {
 	Query struct {
 		StartTime  string   `json:"starttime"`
@@ -169,7 +171,7 @@ func (f fake) result(family string, pairs ...string) result {
 	return out
 }
 
-// groupings are the grouping sets that a family takes.
+// groupings returns the grouping sets of a family.
 func (f fake) groupings(family string) [][]string {
 	f.t.Helper()
 	var sets [][]string
@@ -177,7 +179,7 @@ func (f fake) groupings(family string) [][]string {
 	return sets
 }
 
-// Section 2.4: the whole reply.
+// Section 2.4: the whole response.
 func TestSection24Result(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t, testserver.Config{Customer: "a,b;c"})
@@ -194,7 +196,7 @@ func TestSection24Result(t *testing.T) {
 		`["2026-11-20T11:05:00.000",null,"2001:db8::1","\"odd\" & <b>"]],"total_results":2}`+"\n", r.body)
 }
 
-// Whatever a value holds, a row is JSON.
+// A row is valid JSON, whatever its values.
 func TestSection24AwkwardText(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -209,7 +211,7 @@ func TestSection24AwkwardText(t *testing.T) {
 	}
 }
 
-// What is no text comes as it is: bytes that are not UTF-8, and half of a surrogate pair as an escape.
+// Invalid UTF-8 appears in rows unchanged, except that half of a surrogate pair becomes an escape.
 func TestSection24BrokenText(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -238,7 +240,7 @@ func TestSection24EchoOfFilters(t *testing.T) {
 	}
 }
 
-// Section 2.4 and 2.5: every dimension of every event, null where there is nothing.
+// Sections 2.4 and 2.5: every dimension of every event; absent values are null.
 func TestSection25Dimensions(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t, testserver.Config{})
@@ -258,7 +260,8 @@ func TestSection25Dimensions(t *testing.T) {
 	assert.Equal(t, 8, f.result(events).Total)
 }
 
-// Section 2.4: the time is the first column of raw events, also when it is not asked for; asked for, it stays where it is.
+// Section 2.4: the time is the first column of raw events if the query does not name it. Otherwise it stays in its
+// place.
 func TestSection24TimeColumn(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t, testserver.Config{})
@@ -278,7 +281,7 @@ func TestSection24TimeColumn(t *testing.T) {
 		f.result(requests, "dimensions", "event_type,event_timestamp_ms", "granularity", "day").columns())
 }
 
-// Section 4.3: every method of every family is there, for whoever is logged in; a category that is not listed is not.
+// Section 4.3: every method of every family exists, for all users. An unlisted category does not.
 func TestSection43Methods(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})
@@ -316,7 +319,7 @@ func TestSection43Methods(t *testing.T) {
 	assert.Equal(t, 404, f.get(events+"/metrics").status)
 }
 
-// Section 4.3: HEAD is identical to GET but returns only the headers.
+// Section 4.3: HEAD is identical to GET, but returns only the headers.
 func TestSection43Head(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t, testserver.Config{})
@@ -340,7 +343,7 @@ func TestSection43Head(t *testing.T) {
 	}
 }
 
-// Section 4.3: which parameters each data method takes, and which of them it needs.
+// Section 4.3: the parameters of each data method, and the required ones among them.
 func TestSection43Parameters(t *testing.T) {
 	t.Parallel()
 	const takes, needs, refuses = 200, -200, 400
@@ -388,7 +391,7 @@ func TestSection43Parameters(t *testing.T) {
 	}
 }
 
-// Open point 10: the spelling of starttime is the dialect's; the echo keeps that of section 2.4.
+// Open point 10: the dialect has the spelling of the parameter starttime. The echo always has that of section 2.4.
 func TestSection42StartTimeParam(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t, testserver.Config{Dialect: testserver.Dialect{StartTimeParam: "startime"}})
@@ -458,7 +461,7 @@ func TestSection24MemberOrder(t *testing.T) {
 	}
 }
 
-// What GET dimensions and GET groupings answer is what data takes.
+// data accepts exactly what GET dimensions and GET groupings return.
 func TestSection43GroupingSets(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})

@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// record is an event as the naive evaluation below sees it: what a row shows, by dimension.
+// record is an event for the naive evaluation below: the values of its row by dimension.
 type record struct {
 	time time.Time
 	cell map[string]any // nil, int64 or string
@@ -26,7 +26,7 @@ const layout = "2006-01-02T15:04:05.000"
 
 var awkward = []string{"", "a", "A", "b,c", "b;c", `d\e`, "==", "!=", "ü", "a b", "null", "7"}
 
-// population makes up events with few different values, and their records.
+// population generates events with few different values, and their records.
 func population(random *rand.Rand, n int) (all []testserver.Event, records []record) {
 	pick := func() string { return awkward[random.IntN(len(awkward))] }
 	types := []string{"CUSTOM", "WAF", "OTHER", "BLOCK_IP", "RATE_LIMIT_COUNTRY", ""}
@@ -58,7 +58,7 @@ func population(random *rand.Rand, n int) (all []testserver.Event, records []rec
 	return all, records
 }
 
-// query is a random one that nothing is wrong with.
+// query is a random valid query.
 type query struct {
 	family, granularity string
 	start, end          time.Time
@@ -107,7 +107,7 @@ func shuffle(random *rand.Rand, names []string) {
 	random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 }
 
-// randomFilter prints an expression and evaluates it by itself, from values that do occur.
+// randomFilter returns an expression of values that occur, and its own evaluation of it.
 func randomFilter(random *rand.Rand, dimensions []string, records []record) (string, func(map[string]any) bool) {
 	var texts []string
 	var terms []func(map[string]any) bool
@@ -144,7 +144,7 @@ func shown(value any) string {
 	return fmt.Sprint(value)
 }
 
-// evaluate is the naive answer: all rows, in order.
+// evaluate returns the naive result: all rows, in order.
 func (q query) evaluate(records []record) (rows [][]any) {
 	var matching []record
 	for _, r := range records {
@@ -207,7 +207,7 @@ func cells(r record, columns []string) []any {
 	return row
 }
 
-// count groups one matching event after the other, and orders the groups by their values.
+// count groups the matching events, and orders the groups by their values.
 func (q query) count(matching []record) (rows [][]any) {
 	for _, r := range matching {
 		row := cells(r, q.dimensions)
@@ -251,7 +251,8 @@ func compareCells(a, b any) int {
 	return rank(a) - rank(b)
 }
 
-// Every answer is the naive one; hits over all groups are the matching events; a limit never changes total_results.
+// Every result equals the naive one. The hits of all groups are the number of matching events. A limit never changes
+// total_results.
 func TestRandomQueries(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -286,7 +287,7 @@ func TestRandomQueries(t *testing.T) {
 	}
 }
 
-// checkSums compares hits with what raw events say; those and request trends cover the same events.
+// checkSums compares hits with the number of raw events. Raw events and request trends cover the same events.
 func (f fake) checkSums(q query, rows [][]any) {
 	f.t.Helper()
 	sum := int64(0)
@@ -297,7 +298,7 @@ func (f fake) checkSums(q query, rows [][]any) {
 	assert.EqualValues(f.t, sum, f.result(q.family, append(q.pairs(), "metrics", "")...).Total)
 }
 
-// A OR B has the events of A and of B, those of A AND B once; NOT by != leaves the others.
+// A OR B matches the events of A and of B, those of A AND B once. != matches the complement of ==.
 func TestRandomFiltersAddUp(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(11, 1))

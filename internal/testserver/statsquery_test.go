@@ -120,7 +120,7 @@ func TestSection42Granularity(t *testing.T) {
 		got := f.result(requests, "dimensions", "event_timestamp_ms", "granularity", granularity)
 		assert.Equal(t, rows, string(got.Rows))
 	}
-	// The span cuts through a bucket: its start may lie before the span.
+	// The range begins within a bucket, whose start may lie before the range.
 	got := f.result(requests, "dimensions", "event_timestamp_ms", "granularity", "day", "starttime", "2026-11-20T11:05:00")
 	assert.Equal(t, `[["2026-11-20T00:00:00.000",4]]`, string(got.Rows))
 	got = f.result(requests, "dimensions", "event_timestamp_ms", "granularity", "day", "filters", "event_timestamp_ms!=2026-11-20T00:00:00.000")
@@ -191,14 +191,16 @@ func TestSection42Filters(t *testing.T) {
 		}
 		assert.Equal(t, total, f.result(events, "filters", filters).Total, filters)
 	}
-	// In aggregated data a filter takes any dimension of the family, asked for or not, and no other.
+	// In aggregated data, a filter accepts every dimension of the family, also those that are not columns, and no
+	// others.
 	assert.Equal(t, `[["CUSTOM",1],["RATE_LIMIT_IP",1]]`, string(f.result(requests, "filters", "client_country_code==CN").Rows))
 	assert.Equal(t, 400, f.data(requests, "filters", "client_ip==203.0.113.1").status)
 	assert.Equal(t, 400, f.data(requests, "filters", "event_timestamp_ms==2026-11-20T00:00:00.000").status)
 	assert.Equal(t, 400, f.data(wafTop+"ruleid", "filters", "client_asn==1").status)
 }
 
-// Section 4.2: sortby lists dimensions and metrics; a minus makes one descending. Only what is asked for can be sorted by.
+// Section 4.2: sortby lists dimensions and metrics. A minus sorts in descending order. Only columns of the result can
+// be sorted.
 func TestSection42SortBy(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t, testserver.Config{})
@@ -232,7 +234,7 @@ func TestSection42SortBy(t *testing.T) {
 	assert.Equal(t, 400, f.data(requests, "sortby", "event_action").status)
 }
 
-// Numbers sort by size, addresses and all else like the strings that rows show.
+// Numbers sort by size. All other values, also addresses, sort like their strings in rows.
 func TestSection42SortOfTypes(t *testing.T) {
 	t.Parallel()
 	f := startWithSample(t, testserver.Config{})
@@ -242,7 +244,8 @@ func TestSection42SortOfTypes(t *testing.T) {
 	assert.Equal(t, `"203.0.113.30" "203.0.113.2" "203.0.113.2" "203.0.113.1" "203.0.113.1" "2001:db8::1" null`, second(t, got))
 }
 
-// Section 4.2 and 8: the limit is an integer, by default 10, without an upper bound; total_results does not depend on it.
+// Sections 4.2 and 8: the limit is an integer, by default 10, without an upper bound. total_results does not depend on
+// it.
 func TestSection42Limit(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})

@@ -23,7 +23,7 @@ func decodeRows(t *testing.T, r result) [][]any {
 	return rows
 }
 
-// second is the second column in JSON, which is the first one asked for in raw events.
+// second returns the second column in JSON, which is the first requested dimension of raw events.
 func second(t *testing.T, r result) string {
 	t.Helper()
 	var column []string
@@ -100,7 +100,7 @@ func TestSection8TopK(t *testing.T) {
 			for i, row := range rows { // 366 clients have three hits, 367 two; 367 have one, 267 of which are in
 				assert.Equal(t, json.Number(fmt.Sprint([]int{3, 2, 1}[min(i/366, 1)+min(i/733, 1)])), row[1], i)
 			}
-			// What sortby puts in order is the top, not what would be first without it.
+			// sortby orders the top k; it does not change which groups are among them.
 			got = f.result(path, "dimensions", "client_ip", "limit", "1", "sortby", "hits,-client_ip")
 			assert.Equal(t, `[[`+marshal(t, rows[999][0])+`,1]]`, string(got.Rows))
 		}
@@ -130,7 +130,7 @@ func TestSection6Retention(t *testing.T) {
 	assert.Equal(t, "2020-01-01T00:00:00", got.Query.StartTime)
 }
 
-// Config.RecordingDelay: an event shows so long after its time, in every family, and stays where it happened.
+// Config.RecordingDelay: in every family, an event appears so long after its time, and keeps its time.
 func TestRecordingDelay(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{RecordingDelay: 5 * time.Second, EventsPerSecond: 10})
@@ -146,7 +146,7 @@ func TestRecordingDelay(t *testing.T) {
 	assert.InDelta(t, 100, f.EventCount(noon.Add(-10*time.Second), noon.Add(10*time.Second)), 2)
 }
 
-// Section 8: 5-minute data for 1 week, hourly data for 1 month, daily data for ever; a bucket goes as a whole.
+// Section 8: 5-minute data for 1 week, hourly data for 1 month, daily data forever. A bucket disappears as a whole.
 func TestSection8TrendAggregation(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{})

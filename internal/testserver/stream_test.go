@@ -22,13 +22,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// longQuery has about 200,000 rows at 1,000 events a second.
+// longQuery has about 200,000 rows at 1,000 events per second.
 const (
 	longQuery      = events + "/data?starttime=2026-11-20T11:00:00&endtime=2026-11-20T11:03:20&limit=1000000&dimensions=" + longDimensions
 	longDimensions = "event_action,client_asn,rule_id"
 )
 
-// middleQuery has about 20,000 rows, more than any buffer on the way holds.
+// middleQuery has about 20,000 rows, more than all buffers on the way can hold.
 const middleQuery = events + "/data?starttime=2026-11-20T11:00:00&endtime=2026-11-20T11:00:20&limit=1000000&dimensions=" + longDimensions
 
 func longStart(t *testing.T) fake {
@@ -36,7 +36,7 @@ func longStart(t *testing.T) fake {
 	return start(t, testserver.Config{EventsPerSecond: 1000})
 }
 
-// A reply of 200,000 rows arrives whole: each of them once, in order, and as many as announced.
+// A response of 200,000 rows arrives completely: each row once, in order, and as many as announced.
 func TestSection24LongReply(t *testing.T) {
 	t.Parallel()
 	f := longStart(t)
@@ -66,7 +66,7 @@ func TestSection24LongReply(t *testing.T) {
 	}
 }
 
-// firstCells are those of the first row of the long query from a time on.
+// firstCells returns the values of the first row of the long query from a time on.
 func (f fake) firstCells(from string) string {
 	f.t.Helper()
 	got := f.result(events, "starttime", from, "dimensions", longDimensions, "limit", "1")
@@ -86,7 +86,7 @@ func startOnTCP(t *testing.T, cfg testserver.Config) fake {
 	return fake{Server: s, t: t, client: &http.Client{Transport: transport}}
 }
 
-// meter takes a reply without a network: what it was not given yet, the server holds.
+// meter receives a response without a network. All data that it has not received yet are in the server.
 type meter struct {
 	header  http.Header
 	writes  int
@@ -119,8 +119,8 @@ func (f fake) handle(ctx context.Context, m *meter, query string) {
 	f.ServeHTTP(m, r)
 }
 
-// A long reply leaves the server as it is made: megabytes, of which it never holds more than one buffer, and its state is
-// free meanwhile. Events that come in between are not in it.
+// The server sends a long response while it creates it. Of its megabytes, the server never holds more than one buffer,
+// and it does not hold the lock meanwhile. Events added meanwhile are not in the response.
 func TestStreamIsNotHeld(t *testing.T) {
 	t.Parallel()
 	f := longStart(t)
@@ -136,7 +136,7 @@ func TestStreamIsNotHeld(t *testing.T) {
 	assert.Greater(t, first.writes, 200)
 
 	second := meter{hash: fnv.New64(), during: func(*meter) {
-		f.AddEvents(testserver.Event{Time: at("2026-11-20T11:00:00")}) // would wait for a lock that the reply held
+		f.AddEvents(testserver.Event{Time: at("2026-11-20T11:00:00")}) // would block if the response held the lock
 	}}
 	f.handle(t.Context(), &second, longQuery)
 	assert.Equal(t, first.hash.Sum64(), second.hash.Sum64())
@@ -157,7 +157,7 @@ func TestStreamObeysTheLimit(t *testing.T) {
 	}
 }
 
-// A reply without end ends when the client goes away, also while nothing is sent.
+// A response without end ends when the client disconnects, even while nothing is sent.
 func TestStreamEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{EventsPerSecond: 1e6}) // 300,000 million events in the retention
@@ -184,7 +184,7 @@ func TestStreamEndsWithTheClient(t *testing.T) {
 	require.NoError(t, f.Close())
 }
 
-// Close ends replies that are under way.
+// Close ends responses that are being sent.
 func TestCloseEndsStreams(t *testing.T) {
 	t.Parallel()
 	f := start(t, testserver.Config{EventsPerSecond: 1e6})
@@ -197,7 +197,7 @@ func TestCloseEndsStreams(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
-// Faults act on a stream as on any other reply. A cut or a stall comes after CutAfter bytes, 500 if it does not say.
+// Faults affect a stream like any other response. A cut or a stall comes after CutAfter bytes, or after 500 by default.
 func TestFaultsOnStreams(t *testing.T) {
 	t.Parallel()
 	whole := longStart(t).get(middleQuery).body
@@ -260,7 +260,7 @@ func TestFaultsOnStreams(t *testing.T) {
 	}
 }
 
-// A cut that has a Content-Length announces that of the whole reply.
+// With a Content-Length, a cut response announces the length of the whole one.
 func TestCutStreamAnnouncesItsLength(t *testing.T) {
 	t.Parallel()
 	f := longStart(t)
@@ -272,7 +272,7 @@ func TestCutStreamAnnouncesItsLength(t *testing.T) {
 	assert.EqualValues(t, len(whole), resp.ContentLength)
 }
 
-// A stall takes its time once, after what came before it has gone out, and ends when the client goes away.
+// A stall comes once, after the earlier bytes were sent, and ends when the client disconnects.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func TestSection21TaskFields(t *testing.T) {
 	}
 }
 
-// Section 2.1: error_info is present when the task ended with an error condition; absent members are left out.
+// Section 2.1: error_info is present if the task ended with an error condition. Absent members are omitted.
 func TestSection21TaskEndings(t *testing.T) {
 	t.Parallel()
 	const at = `"begin_time":"2026-11-20T12:00:00.000Z","last_updated":"2026-11-20T12:00:00.000Z"`
@@ -139,7 +139,7 @@ func TestSection41InvalidParameters(t *testing.T) {
 		"since=yesterday", "since=1763640000", "since=2026-11-20T12:00:00", "since=2026-11-20T12:00:00Z",
 		"since=2026-11-20T12:00:00.00Z", "since=2026-11-20T12:00:00.0000Z", "since=2026-11-20T12:00:00,000Z",
 		"since=2026-11-20T12:00:00.000", "since=2026-11-20T12:00:00.000%2B00:00", "since=2026-11-20T12:00:00.000%2B0200",
-		"since=2026-11-20T12:00:00.000+0000", // an unescaped plus is a blank
+		"since=2026-11-20T12:00:00.000+0000", // an unescaped plus is a space
 		"since=2026-11-20T2:00:00.000Z", "since=2026-11-20T24:00:00.000Z", "since=2026-02-30", "since=2026-11-20T", "since=20261120",
 	} {
 		r := f.get("/tasks?" + query)
@@ -175,7 +175,7 @@ func TestSection26Envelope(t *testing.T) {
 	}
 }
 
-// Open points 2 and 29, and timestamps: the dialects of replies.
+// Open points 2 and 29, and timestamps: the dialects of responses.
 func TestSection41TaskDialects(t *testing.T) {
 	t.Parallel()
 	const members = `"id":"t","status":"COMPLETE","complete":true,"progress":100`
@@ -211,7 +211,7 @@ func TestSection41TaskDialects(t *testing.T) {
 	}
 }
 
-// Open point 29: following next_uri in any of its forms comes by every task once.
+// Open point 29: following next_uri in any of its forms returns every task once.
 func TestSection26FollowingNextURI(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"relative", "prefixed", "absolute"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// transactionAt is the status of a transaction begun at noon, which is 1795176000 in epoch seconds.
+// transactionAt returns the status of a transaction that began at noon, which is 1795176000 in epoch seconds.
 func transactionAt(id int64, code int, end int64, percent int, status, description string) string {
 	return fmt.Sprintf(`{"code":%d,"description":"transaction status","transaction_id":%d,"transaction_response":{
 		"begin_ts":1795176000,"end_ts":%d,"percent_received_responses":%d,"transaction_status":"%s",
@@ -81,7 +81,8 @@ func TestSection23TransactionIDs(t *testing.T) {
 	}
 }
 
-// Open point 6: failed authentication at a transaction, 403 by default. Of purges it is 403 always (section 7).
+// Open point 6: failed authentication for a transaction returns 403 by default. For purges it always returns 403
+// (section 7).
 func TestSection5DeniedTransactions(t *testing.T) {
 	t.Parallel()
 	for spelling, want := range map[string]int{"": 403, "403": 403, "401": 401, "400": 400} {
