@@ -17,8 +17,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// What makes a process of this program another one than the tests: its role, where its servers are, and how long a
-// connection to the service takes at most.
+// These variables give a process of this program another role than the tests: the role, the addresses of its servers,
+// and the maximum time for a connection to the service.
 const (
 	roleOf    = "REDISLIMIT_TEST_ROLE"
 	redisOf   = "REDISLIMIT_TEST_REDIS"
@@ -39,7 +39,7 @@ func runRole(role string, stdin io.Reader, stdout io.Writer) error {
 	return runChild(ctx, role == "client", stdout)
 }
 
-// runService prints its URL and, at the end, when each purge has arrived: the time at which its header was read, in
+// runService prints its URL. At the end it prints when each purge arrived: the time at which its header was read, in
 // nanoseconds from the start.
 func runService(ctx context.Context, stdout io.Writer) error {
 	var mu sync.Mutex
@@ -66,8 +66,8 @@ func runService(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// runChild purges as fast as it is let, by a client of the SDK or by hand. It prints a line for each purge, and for each
-// time that there was no permit. Stopping ends its wait for a permit, never a purge that is under way.
+// runChild purges as fast as permits allow, with a client of the SDK or by hand. It prints a line for each purge, and
+// for each missing permit. Stopping it ends its wait for a permit, but never a purge in flight.
 func runChild(ctx context.Context, byClient bool, stdout io.Writer) error {
 	setUp, err := time.ParseDuration(os.Getenv(setUpOf))
 	if err != nil {
@@ -98,7 +98,7 @@ func runChild(ctx context.Context, byClient bool, stdout io.Writer) error {
 			if err == nil {
 				permit.Done(ctx, time.Time{})
 			}
-			time.Sleep(50 * time.Millisecond) // for what Done has begun
+			time.Sleep(50 * time.Millisecond) // for the question that Done has begun
 			return nil
 		case isUnavailable(err):
 			fmt.Fprintln(stdout, "unavailable")
@@ -121,7 +121,7 @@ func runChild(ctx context.Context, byClient bool, stdout io.Writer) error {
 	return nil
 }
 
-// purgeByClient is runChild with a client of the SDK.
+// purgeByClient works like runChild, with a client of the SDK.
 func purgeByClient(ctx context.Context, limiter *Limiter, service *http.Client, stdout io.Writer) error {
 	client, err := webdelivery.NewClient(os.Getenv(serviceOf), "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"),
 		webdelivery.WithHTTPClient(service), webdelivery.WithPurgeLimiter(limiter))

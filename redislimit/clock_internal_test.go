@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// If the clock of Redis is set back, nothing is free earlier or later than before.
+// If the clock of Redis is set back, no slot is free earlier or later than before.
 func TestTheClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -31,7 +31,7 @@ func TestTheClockIsSetBack(t *testing.T) {
 	})
 }
 
-// Callers with near deadlines take nothing, and time runs on for them all the same.
+// Callers with near deadlines take nothing, but time still advances for them.
 func TestTimeRunsForTheRefused(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -63,7 +63,7 @@ func TestTimeRunsForTheRefused(t *testing.T) {
 	})
 }
 
-// A budget that nobody used for long gives two permits at once, not more.
+// A budget that was unused for long gives two permits at once, not more.
 func TestNoBurst(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -98,7 +98,7 @@ func TestARestart(t *testing.T) {
 	})
 }
 
-// The same in real time. The uptime counts: a Redis that has run for longer than a lease gives a permit at once.
+// The same in real time. A Redis with an uptime longer than a lease gives a permit at once.
 func TestUptime(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -119,7 +119,7 @@ func TestUptime(t *testing.T) {
 	})
 }
 
-// Data of another run may lack the last leases: an old snapshot, or a replica that lagged behind.
+// Data of another run, such as an old snapshot or a lagging replica, may lack the last leases.
 func TestAnotherRun(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -147,7 +147,7 @@ func TestAMasterThatWasAReplica(t *testing.T) {
 	})
 }
 
-// The commands of the package page are enough. Without INFO nobody waits after a restart.
+// The commands on the package page are sufficient. Without INFO, no caller waits after a restart.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {

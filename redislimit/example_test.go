@@ -12,7 +12,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/redislimit"
 )
 
-// Every process that does this takes its permits from one budget.
+// All processes that do this share one budget.
 func Example() {
 	rdb := redis.NewClient(&redis.Options{
 		Addr:                  "redis.example.com:6379",
@@ -46,9 +46,9 @@ func Example() {
 	}
 }
 
-// Two services share a Redis; while it is out of reach, each of the 4 processes uses a quarter of the rate.
+// Two services share a Redis. While it is unreachable, each of the 4 processes uses a quarter of the rate.
 func ExampleNew() {
-	var rdb redis.UniversalClient // made by the program
+	var rdb redis.UniversalClient // created by the program
 	limiter := redislimit.New(rdb, "acme", redislimit.WithKeyPrefix("staging:purge"), redislimit.FallbackLocal(4))
 
 	var _ webdelivery.PermitLimiter = limiter

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// drain takes permits of a share until n are there, and counts how often Redis was to be asked meanwhile; it never
-// answers.
+// drain takes n permits of a share, and counts how often it was time to ask Redis meanwhile. Redis never answers.
 func drain(t *testing.T, s *share, n int) (at []time.Duration, asked int) {
 	began := time.Now()
 	for len(at) < n {
@@ -27,7 +26,8 @@ func drain(t *testing.T, s *share, n int) (at []time.Duration, asked int) {
 	return at, asked
 }
 
-// A permit every interval times processes, the first a share after the last of Redis; one question a second.
+// There is a permit every interval times processes; the first one comes that time after the last permit of Redis. There
+// is one question per second.
 func TestTheShareOfAProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTheShareOfAProcess(t *testing.T) {
 	})
 }
 
-// A process that never had a permit has one at once.
+// A process that never had a permit gets one at once.
 func TestTheFirstPermitOfAShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestTheFirstPermitOfAShare(t *testing.T) {
 	})
 }
 
-// All who wait are told that Redis is back when one of them has found out.
+// When one waiting caller finds out that Redis is back, all of them return to Redis.
 func TestRedisTakesOverAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

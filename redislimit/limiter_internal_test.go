@@ -30,7 +30,7 @@ func TestTheKeyExpires(t *testing.T) {
 	})
 }
 
-// A server that forgot the scripts is sent them again.
+// If a server has lost the scripts, the limiter sends them again.
 func TestScriptFlush(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -93,7 +93,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// A pause holds those who wait already, and they keep their order.
+// A pause also delays callers that already wait, and they keep their order.
 func TestAPauseHoldsThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -116,7 +116,7 @@ func TestAPauseHoldsThoseWhoWait(t *testing.T) {
 	})
 }
 
-// A caller who sleeps already is held too: when it wakes, its deadline is too early.
+// A pause also delays a sleeping caller: when it wakes, the next permit is after its deadline.
 func TestAPauseHoldsASleeper(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -135,7 +135,7 @@ func TestAPauseHoldsASleeper(t *testing.T) {
 	})
 }
 
-// The longest durations there are change no sign.
+// The longest possible durations do not overflow.
 func TestAPauseForEver(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {

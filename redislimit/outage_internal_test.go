@@ -18,7 +18,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// failsClosed asserts that there is no permit, and that it is Redis that is missing and not time.
+// failsClosed asserts that there is no permit, and that the reason is Redis, not the deadline.
 func failsClosed(t *testing.T, err error) {
 	t.Helper()
 	var down *UnavailableError
@@ -29,7 +29,8 @@ func failsClosed(t *testing.T, err error) {
 	require.NotErrorIs(t, err, context.Canceled)
 }
 
-// Killed: an error, for callers who sleep too. Back: it goes on when the leases before are over.
+// If Redis is killed, all callers get an error, also sleeping ones. When it is back, permits continue after the earlier
+// leases.
 func TestRedisGoesAndComesBack(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -56,7 +57,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 	})
 }
 
-// A pause that Redis was not there to hear reaches it before the next permit, and holds for everybody then.
+// A pause during an outage reaches Redis before the next permit, and then holds for all processes.
 func TestAPauseIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -75,8 +76,8 @@ func TestAPauseIsNotForgotten(t *testing.T) {
 	})
 }
 
-// A process that has noticed an outage tells its leases. A Redis that has lost them gives no permit until they are over:
-// the whole lease of a purge that may be in flight, hold for one that has arrived.
+// A process that has noticed an outage reports its leases. If Redis has lost them, it gives no permit until they are
+// over. For a purge that may be in flight, that is its whole lease; for an arrived one, it is hold.
 func TestLostLeases(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -117,8 +118,8 @@ func TestLostLeases(t *testing.T) {
 	}
 }
 
-// Another Redis took over, and go-redis hid it: it repeated the question, or dialed anew. The process tells its leases to
-// the Redis that has lost them before it uses a permit of it.
+// Another Redis took over, and go-redis hid it by a retry or a new connection. The process reports its leases to the
+// Redis that has lost them before it uses a permit of it.
 func TestAHiddenOutage(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -132,7 +133,7 @@ func TestAHiddenOutage(t *testing.T) {
 	})
 }
 
-// A caller who sleeps brings Redis what it does not know, before it asks again.
+// A sleeping caller reports to Redis what Redis does not know, before it asks again.
 func TestASleeperSettles(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -160,7 +161,7 @@ func TestTheShareOwesItsPurges(t *testing.T) {
 	assert.Len(t, leases, 3)
 }
 
-// An end that tells Redis of a lease it does not know holds everybody back, too.
+// The end of a lease that Redis does not know delays all callers, too.
 func TestFlushed(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -209,7 +210,7 @@ func TestTheLedgerStaysSmall(t *testing.T) {
 	})
 }
 
-// A hung server holds no caller longer than its context, even when go-redis would wait for ever.
+// A hung server delays no caller longer than its context, even if go-redis would wait forever.
 func TestRedisHangs(t *testing.T) {
 	t.Parallel()
 	patient := func(o *redis.Options) {
@@ -236,7 +237,7 @@ func TestRedisHangs(t *testing.T) {
 				time.AfterFunc(50*time.Millisecond, cancel)
 				require.ErrorIs(t, l.Wait(ctx), context.Canceled)
 
-				failsClosed(t, l.Wait(t.Context())) // no deadline of its own: a second
+				failsClosed(t, l.Wait(t.Context())) // without a deadline: a second
 				ctx, cancel = context.WithCancel(t.Context())
 				time.AfterFunc(50*time.Millisecond, cancel)
 				require.ErrorIs(t, l.Pause(ctx, time.Millisecond), context.Canceled)
@@ -269,7 +270,7 @@ func TestFarFromRedis(t *testing.T) {
 	})
 }
 
-// Many callers of one process are not a Redis that is down, even with few connections on a long way.
+// Many callers of one process do not make Redis look down, even with few and slow connections.
 func TestABurst(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -300,13 +301,13 @@ func TestABurst(t *testing.T) {
 		time.AfterFunc(10*time.Millisecond, cancel)
 		_, err = l.Acquire(ended)
 		require.ErrorIs(t, err, context.Canceled)
-		_, err = l.Acquire(t.Context()) // nobody is answered
+		_, err = l.Acquire(t.Context()) // Redis answers no caller
 		failsClosed(t, err)
 		assert.Empty(t, s.tickets(t))
 	})
 }
 
-// Whatever is not a permit gives none.
+// A malformed answer gives no permit.
 func TestRedisAnswersNonsense(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ answer, says string }{
@@ -353,7 +354,7 @@ func TestRedisAnswersNonsense(t *testing.T) {
 	}
 }
 
-// A cause that looks like the end of a context is not taken for that of the caller's.
+// A cause that looks like the end of a context does not match as the end of the caller's context.
 func TestCausesThatLookLikeAContext(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{
@@ -366,7 +367,7 @@ func TestCausesThatLookLikeAContext(t *testing.T) {
 	assert.Equal(t, "redislimit: no permit without Redis: <nil>", (&UnavailableError{}).Error())
 }
 
-// A client that its owner closed is a Redis that is out of reach; the cause says so.
+// If the owner has closed the client, Redis is unreachable, and the cause says so.
 func TestAClosedClient(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -377,7 +378,7 @@ func TestAClosedClient(t *testing.T) {
 	require.NotErrorIs(t, err, io.EOF)
 }
 
-// The share takes over while the server is away, also for a caller who sleeps, and gives way when it is back.
+// The share takes over while the server is down, also for a sleeping caller, and retires when the server is back.
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -404,7 +405,7 @@ func TestFallback(t *testing.T) {
 	})
 }
 
-// While it hangs the share takes over too, after the second that it has to answer.
+// If the server hangs, the share takes over too, after the second in which the server must answer.
 func TestFallbackOfAHungServer(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -422,7 +423,7 @@ func TestFallbackOfAHungServer(t *testing.T) {
 	})
 }
 
-// The share counts the permits that the process had of Redis, and keeps its pauses.
+// The share counts the permits that the process got from Redis, and keeps its pauses.
 func TestTheShareBeginsWhereRedisLeftOff(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -437,7 +438,7 @@ func TestTheShareBeginsWhereRedisLeftOff(t *testing.T) {
 	})
 }
 
-// Back at Redis, everybody waits for the purges of the share.
+// When Redis is back, all callers wait for the purges of the share.
 func TestRedisBeginsWhereTheShareLeftOff(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -484,7 +485,7 @@ func TestRedisBeginsWhereTheShareLeftOff(t *testing.T) {
 	}
 }
 
-// A purge of the share that is under way when Redis is back holds everybody until it has arrived, not for its whole
+// A purge of the share that is in flight when Redis is back delays all callers until it has arrived, not for its whole
 // lease.
 func TestAPurgeOfTheShareArrives(t *testing.T) {
 	t.Parallel()
@@ -517,7 +518,7 @@ func TestAPurgeOfTheShareArrives(t *testing.T) {
 	})
 }
 
-// More lost leases than a hash should hold become a pause.
+// If there are more lost leases than the hash may hold, they become a pause.
 func TestManyLostLeases(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -535,7 +536,7 @@ func TestManyLostLeases(t *testing.T) {
 	})
 }
 
-// A caller who had no time to hear from Redis has not found that it is back.
+// A caller whose deadline ends before the answer of Redis does not prove that Redis is back.
 func TestTheImpatientLearnNothing(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {

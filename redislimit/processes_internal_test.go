@@ -47,7 +47,7 @@ func startProcess(t *testing.T, role string, environment ...string) *process {
 	return p
 }
 
-// end asks the process to end, and returns what it has to say.
+// end asks the process to end, and returns its output.
 func (p *process) end(t *testing.T) (lines []string) {
 	require.NoError(t, p.stdin.Close())
 	for line := range p.lines {
@@ -57,7 +57,7 @@ func (p *process) end(t *testing.T) (lines []string) {
 	return lines
 }
 
-// stop stops the process for a while, at an instant that it does not choose.
+// stop suspends the process for a while, at an arbitrary instant.
 func stop(t *testing.T, p *os.Process, d time.Duration) {
 	require.NoError(t, p.Signal(syscall.SIGSTOP))
 	time.Sleep(d)
@@ -65,12 +65,12 @@ func stop(t *testing.T, p *os.Process, d time.Duration) {
 }
 
 // 4 processes share a budget for 10 seconds, or the time in REDISLIMIT_TEST_DURATION. One of them is 150 ms away from
-// Redis, another one needs up to 300 ms for each connection to the service. A process is stopped for a while, Redis is
-// stopped for a while, and its clock is set back. Never do three purges arrive at the service within a second. These two
-// purge by a client of the SDK, the others by hand.
+// Redis, another one needs up to 300 ms for each connection to the service. These two purge with a client of the SDK,
+// the others by hand. A process is suspended for a while, Redis is suspended for a while, and its clock is set back.
+// Three purges must never arrive at the service within a second.
 //
-// The service is a process of its own with one clock. What it records lies between the grant and the end of the permit,
-// so a busy machine makes the time between two arrivals longer, never shorter.
+// The service is another process with one clock. The times that it records lie between the grant and the end of a
+// permit. So a busy machine makes the time between two arrivals longer, never shorter.
 func TestProcessesShareOneBudget(t *testing.T) {
 	t.Parallel()
 	duration := 10 * time.Second
@@ -143,7 +143,7 @@ func TestProcessesShareOneBudget(t *testing.T) {
 	})
 }
 
-// The rate of one process and of four, for the pages. It measures, and asserts next to nothing.
+// The rate of one process and of four, for the documentation. It measures, and asserts nearly nothing.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("REDISLIMIT_TEST_RATE") == "" {

@@ -18,7 +18,7 @@ func busy(t *testing.T, l *Limiter) {
 	require.True(t, ask(t, l, 2).granted)
 }
 
-// Who asks first is served first, in whatever process, and in whatever order they ask again.
+// The caller that asks first is served first, in whatever process, and in whatever order callers ask again.
 func TestFirstComeFirstServed(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -43,7 +43,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// A newcomer does not pass those who wait; if both slots are free, a single caller who waits leaves one for the newcomer.
+// A newcomer does not overtake waiting callers. If both slots are free and one caller waits, it leaves one slot for the
+// newcomer.
 func TestNewcomers(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -59,8 +60,8 @@ func TestNewcomers(t *testing.T) {
 	})
 }
 
-// The wait is the shortest that is possible: a known end to the microsecond, hold for a purge in flight, and hold for
-// each caller before on the same slot.
+// The wait is the shortest possible. A known end counts to the microsecond. A purge in flight counts as hold, and so
+// does each earlier caller on the same slot.
 func TestHowLongToWait(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -95,7 +96,7 @@ func TestHowLongToWait(t *testing.T) {
 	})
 }
 
-// Callers who gave up in the middle make nobody wait longer than necessary.
+// Callers that leave the middle of the queue make no other caller wait longer than necessary.
 func TestGapsInTheQueue(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -118,7 +119,7 @@ func TestGapsInTheQueue(t *testing.T) {
 	})
 }
 
-// A caller who does not ask again in time loses its place; if it comes back, it is the last.
+// A caller that does not ask again in time loses its place. If it comes back, it is the last.
 func TestABrokenPromise(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -141,7 +142,7 @@ func TestABrokenPromise(t *testing.T) {
 	})
 }
 
-// Callers who were killed keep the slots from others until their promises, and no longer.
+// Killed callers block the slots until their promises, and no longer.
 func TestCallersWhoWereKilled(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -162,7 +163,7 @@ func TestCallersWhoWereKilled(t *testing.T) {
 	})
 }
 
-// Before a caller is refused, callers who are gone lose their places.
+// Before a caller is refused, callers that have left lose their places.
 func TestTheDeadDelayNobody(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -181,7 +182,7 @@ func TestTheDeadDelayNobody(t *testing.T) {
 	})
 }
 
-// A caller who gives up leaves nothing behind, and the next moves up.
+// A caller that leaves keeps no ticket and no lease, and the next one moves up.
 func TestACallerWhoGivesUp(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -212,7 +213,7 @@ func TestACallerWhoGivesUp(t *testing.T) {
 	})
 }
 
-// However many callers of a process give up together, none leaves a ticket or a lease behind.
+// However many callers of a process leave together, none of them keeps a ticket or a lease.
 func TestManyCallersGiveUp(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -241,7 +242,8 @@ func TestManyCallersGiveUp(t *testing.T) {
 	})
 }
 
-// A permit after the deadline is refused at once, and nothing changes. A caller who waited loses its ticket.
+// If the permit would come after the deadline, the caller gets an error at once, and nothing changes. A caller that
+// waited loses its ticket.
 func TestADeadlineBeforeThePermit(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -261,7 +263,7 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 	})
 }
 
-// A caller who would hear from Redis again only after its deadline does not sleep until then.
+// If the next answer of Redis would come after the deadline, a caller returns at once instead of sleeping.
 func TestTheWayCounts(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -284,7 +286,7 @@ func TestTheWayCounts(t *testing.T) {
 	})
 }
 
-// A caller who waits gets the slot that another one leaves.
+// A waiting caller gets the slot that another one leaves.
 func TestAWaiterIsServed(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {

@@ -22,9 +22,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain runs the tests, or is one of the processes that a test starts.
+// TestMain runs the tests, or becomes one of the processes that a test starts.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silence{}) // servers that do not answer are what tests are about
+	redis.SetLogger(silence{}) // tests stop servers on purpose
 	if role := os.Getenv(roleOf); role != "" {
 		if err := runRole(role, os.Stdin, os.Stdout); err != nil {
 			log.Fatal(err)
@@ -38,8 +38,8 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// onServers runs a test on each kind of server that is installed. Without redis-server it is skipped, or fails if
-// REQUIRE_REDIS is 1. The server counts as one that has run for long.
+// onServers runs a test on each installed kind of server, with a server that counts as one that has run for long.
+// Without redis-server, it skips the test, or fails it if REQUIRE_REDIS is 1.
 func onServers(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Helper()
 	found := false
@@ -66,13 +66,13 @@ func onServers(t *testing.T, test func(t *testing.T, s *server)) {
 	}
 }
 
-// server is a real server of its own on a loopback port.
+// server is a real server on a loopback port.
 type server struct {
 	path, dir, addr string
 	process         *exec.Cmd // nil when it is down
 }
 
-// start starts it on a free port, or on the one it had; a port that somebody else took meanwhile is tried again.
+// start starts it on a free port, or on its earlier one. If another program has taken that port, start tries it again.
 func (s *server) start() error {
 	for range 20 {
 		addr := s.addr
@@ -93,7 +93,7 @@ func (s *server) start() error {
 	return errors.New("the server does not start")
 }
 
-// launch returns whether the server answers on addr and is the one that was started.
+// launch returns whether the server on addr answers and is the one that was started.
 func (s *server) launch(addr string) bool {
 	host, port, _ := net.SplitHostPort(addr)
 	s.process = exec.Command(s.path, "--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no")
@@ -125,12 +125,12 @@ func (s *server) kill() {
 	s.process = nil
 }
 
-// hang makes it accept connections and answer nothing.
+// hang makes it accept connections without answering.
 func (s *server) hang(t *testing.T) { require.NoError(t, s.process.Process.Signal(syscall.SIGSTOP)) }
 
 func (s *server) wake(t *testing.T) { require.NoError(t, s.process.Process.Signal(syscall.SIGCONT)) }
 
-// options are those that the package asks for, with more time for a busy machine.
+// options are the recommended options, with more time for a busy machine.
 func (s *server) options() *redis.Options {
 	return &redis.Options{
 		Addr: s.addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
@@ -138,7 +138,7 @@ func (s *server) options() *redis.Options {
 	}
 }
 
-// client stands for a process: it has connections of its own.
+// client stands for a process, with its own connections.
 func (s *server) client(t *testing.T, change ...func(*redis.Options)) *redis.Client {
 	options := s.options()
 	for _, c := range change {
@@ -149,15 +149,15 @@ func (s *server) client(t *testing.T, change ...func(*redis.Options)) *redis.Cli
 	return rdb
 }
 
-// limiter has an interval of an hour unless told otherwise, and callers that keep their places as long: nothing ends by
-// itself during a test.
+// limiter returns a Limiter with an interval of an hour by default. Its callers keep their places as long, so nothing
+// ends by itself during a test.
 func (s *server) limiter(t *testing.T, opts ...Option) *Limiter {
 	l := New(s.client(t), "acme", append([]Option{WithInterval(time.Hour)}, opts...)...)
 	l.budget.grace, l.budget.often = time.Hour, 1000*time.Hour
 	return l
 }
 
-// quick has leases of a second and a half, for tests in real time.
+// quick returns a Limiter with leases of a second and a half, for tests in real time.
 func (s *server) quick(t *testing.T, opts ...Option) *Limiter {
 	l := New(s.client(t), "acme", append([]Option{WithInterval(250 * time.Millisecond)}, opts...)...)
 	l.budget.sendWithin, l.budget.stall = 500*time.Millisecond, 500*time.Millisecond
@@ -166,24 +166,25 @@ func (s *server) quick(t *testing.T, opts ...Option) *Limiter {
 
 const acme = defaultPrefix + ":acme"
 
-// ranForLong makes the budget of acme one of this run of the server, so that nobody waits for lost leases to end.
+// ranForLong makes the budget of acme belong to this run of the server, so that no caller waits for the end of lost
+// leases.
 func (s *server) ranForLong(t *testing.T) {
 	require.NoError(t, s.client(t).HSet(t.Context(), acme, "run", s.run(t)).Err())
 }
 
-// run is the run of the server, as the scripts see it.
+// run returns the run of the server, as the scripts see it.
 func (s *server) run(t *testing.T) string {
 	info, err := s.client(t).InfoMap(t.Context(), "server", "replication").Result()
 	require.NoError(t, err)
 	return info["Server"]["run_id"] + ":" + info["Replication"]["master_replid"]
 }
 
-// step moves the clock of the server, as the budget of acme sees it.
+// step moves the clock of the server for the budget of acme.
 func (s *server) step(t *testing.T, d time.Duration) {
 	require.NoError(t, s.client(t).HIncrBy(t.Context(), acme, "offset", d.Microseconds()).Err())
 }
 
-// state is what the server holds of the customer acme, without the run of the server.
+// state returns the fields of the customer acme on the server, without the run.
 func (s *server) state(t *testing.T) map[string]string {
 	state, err := s.client(t).HGetAll(context.Background(), acme).Result()
 	require.NoError(t, err)
@@ -191,14 +192,14 @@ func (s *server) state(t *testing.T) map[string]string {
 	return state
 }
 
-// instant is a field of the budget of acme in virtual time.
+// instant returns a field of the budget of acme in virtual time.
 func (s *server) instant(t *testing.T, field string) time.Time {
 	micros, err := strconv.ParseInt(s.state(t)[field], 10, 64)
 	require.NoError(t, err)
 	return time.UnixMicro(micros)
 }
 
-// leases are the ids that hold a slot.
+// leases returns the ids that hold a slot.
 func (s *server) leases(t *testing.T) (ids []string) {
 	state := s.state(t)
 	for _, field := range []string{"id1", "id2"} {
@@ -209,7 +210,7 @@ func (s *server) leases(t *testing.T) (ids []string) {
 	return ids
 }
 
-// blocked is how long lost leases hold everybody back.
+// blocked returns how long lost leases delay all callers.
 func (s *server) blocked(t *testing.T) (longest time.Duration) {
 	for line := range strings.SplitSeq(s.state(t)["blocks"], ";") {
 		if words := strings.Fields(line); len(words) > 0 {
@@ -221,7 +222,7 @@ func (s *server) blocked(t *testing.T) (longest time.Duration) {
 	return longest
 }
 
-// tickets are the ids that wait, in order. The fields that describe the queue must agree with it.
+// tickets returns the waiting ids, in order. It checks that the fields of the queue agree.
 func (s *server) tickets(t *testing.T) []string {
 	state, ids := s.state(t), []string{}
 	number := func(field string) int {
@@ -245,7 +246,7 @@ func (s *server) tickets(t *testing.T) []string {
 	return ids
 }
 
-// proxy is a slow or lossy way to a server.
+// proxy is a slow or lossy connection to a server.
 type proxy struct {
 	addr    string
 	lost    atomic.Int64 // how many of the next answers are lost
@@ -312,8 +313,8 @@ func (p *proxy) pipe(to, from net.Conn, lost func() bool) {
 	}
 }
 
-// liar is a server that knows no command but evalsha, to which it answers always the same. In its answer, NUMBER is the
-// number of the question.
+// liar is a server that knows only evalsha, and always returns the same answer. In the answer, NUMBER is the number of
+// the question.
 func liar(t *testing.T, answer string) (addr string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -15,14 +15,15 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// within returns a context with a deadline that no test reaches: an error of it was an answer, not the end of a wait.
+// within returns a context with a deadline that no test reaches: if an error comes, it is an answer, not the end of a
+// wait.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// refused asserts that there is no permit before a deadline, and that nobody waited for it.
+// refused asserts that there is no permit before a deadline, and that the call did not wait for it.
 func refused(t *testing.T, limiters ...*Limiter) {
 	t.Helper()
 	for _, l := range limiters {
@@ -41,10 +42,10 @@ func acquired(t *testing.T, l *Limiter) webdelivery.Permit {
 	return permit
 }
 
-// name is an id.
+// name returns an id.
 func name(n int) string { return fmt.Sprintf("%026d", n) }
 
-// ask asks once.
+// ask asks once for a lease.
 func ask(t *testing.T, l *Limiter, id int) answer {
 	t.Helper()
 	a, err := l.budget.ask(t.Context(), name(id))
@@ -58,7 +59,7 @@ func free(t *testing.T, l *Limiter, id int) {
 	require.NoError(t, l.budget.report(t.Context(), []any{name(id), 0, 1}))
 }
 
-// 100 callers of 4 processes at once get two permits.
+// 100 concurrent callers of 4 processes get two permits.
 func TestTwoAtOnceAndThenNone(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -150,7 +151,7 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// Done never makes a lease longer, and ends only its own one.
+// Done never makes a lease longer, and ends only its own lease.
 func TestDoneChangesNothingElse(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -197,7 +198,7 @@ func TestDoneAndItsContext(t *testing.T) {
 		s.hang(t)
 		ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		second.Done(ctx, time.Time{}) // returns, and goes on
+		second.Done(ctx, time.Time{}) // returns, and the question goes on
 		require.Error(t, ctx.Err())
 		s.wake(t)
 		require.Eventually(t, func() bool { return len(s.leases(t)) == 0 }, time.Minute, time.Millisecond)
@@ -220,7 +221,7 @@ func TestAPermitThatNobodyEnds(t *testing.T) {
 	})
 }
 
-// Wait ends its permit at once: of any three departures the first and the third are hold apart.
+// Wait ends its permit at once: of any three departures, the first and the third are hold apart.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -233,7 +234,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// Far from Redis too: Redis counts from an instant after the return of Wait.
+// This holds far from Redis too, because Redis counts from an instant after the return of Wait.
 func TestWaitFarFromRedis(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -279,7 +280,7 @@ func TestALateQuestion(t *testing.T) {
 		l := s.limiter(t)
 		require.True(t, ask(t, l, 1).granted)
 		free(t, l, 1)
-		free(t, l, 2) // given up before the question arrived
+		free(t, l, 2) // ended before the question arrived
 		for id := 1; id <= 2; id++ {
 			_, err := l.budget.ask(t.Context(), name(id))
 			failsClosed(t, err)
@@ -312,7 +313,7 @@ func TestGoRedisAsksAgain(t *testing.T) {
 	})
 }
 
-// A lease that its process never heard of ends with the next question.
+// If a process never got the answer with its lease, the lease ends with the next question.
 func TestALostAnswer(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -334,7 +335,7 @@ func TestALostAnswer(t *testing.T) {
 	})
 }
 
-// An end that Redis did not hear of is repeated with the next question.
+// If Redis did not get the end of a lease, the process sends it again with the next question.
 func TestALostEnd(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
@@ -353,7 +354,7 @@ func TestALostEnd(t *testing.T) {
 	})
 }
 
-// A caller who leaves before the answer gives the lease back.
+// A caller that leaves before the answer returns the lease.
 func TestACallerWhoLeaves(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
