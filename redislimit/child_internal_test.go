@@ -17,8 +17,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// These variables give a process of this program another role than the tests: the role, the addresses of its servers,
-// and the maximum time for a connection to the service.
+// These variables make a process of this program something other than the tests. They have its role, the addresses of
+// its servers, and the maximum time for a connection to the service.
 const (
 	roleOf    = "REDISLIMIT_TEST_ROLE"
 	redisOf   = "REDISLIMIT_TEST_REDIS"

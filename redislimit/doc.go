@@ -94,7 +94,7 @@
 //     ignores the context. A Limiter still returns when the context ends, and its next caller gets a turn after 5 s. But
 //     its goroutine stays until go-redis returns.
 //   - DialTimeout, ReadTimeout, WriteTimeout: well below a second, but longer than the way to Redis and back. Each of them
-//     bounds one round trip. They tell a dead Redis from a slow one. The defaults of go-redis are 5 s.
+//     bounds one round trip. They distinguish a dead Redis from a slow one. The defaults of go-redis are 5 s.
 //   - MaxRetries: -1. By default go-redis retries a script up to 3 times. This is safe, but reports later, or not at all,
 //     that Redis was down. The process then notices it by the run that answers.
 //

@@ -12,7 +12,7 @@ const askEvery = time.Second
 // share gives the permits of one process while Redis is down. A nil share never rules.
 type share struct {
 	interval time.Duration
-	turn     chan struct{} // held by the caller who waits for the next permit; the others queue for it
+	turn     chan struct{} // held by the caller that waits for the next permit; the others queue for it
 
 	mu    sync.Mutex
 	out   bool      // Redis is down

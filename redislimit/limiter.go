@@ -28,7 +28,7 @@ type Limiter struct {
 	budget   budget
 	ledger   ledger
 	leavers  leavers
-	settling chan struct{} // held by the caller who settles
+	settling chan struct{} // held by the caller that settles
 	fallback *share        // nil: fail closed
 	invalid  error         // New was given invalid arguments
 }
@@ -91,7 +91,7 @@ func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 }
 
 // Wait blocks until a purge may be sent. It acquires a permit and ends it at once, as if the purge had just arrived.
-// Wait therefore bounds departures alone: of any three, the first and the third are twice the interval apart. Use
+// Wait therefore limits only departures: of any three, the first and the third are twice the interval apart. Use
 // [Limiter.Acquire] to bound arrivals. Wait returns the errors of Acquire.
 //
 // Wait does not wait until Redis knows that the permit has ended. If the process ends at once, the slot is free after

@@ -63,7 +63,7 @@ func WithKeyPrefix(prefix string) Option {
 // is its share of the budget if processes (1 to 10,000) is the number of processes. The first permit comes one such time
 // after the last permit that the process got from Redis. Default: no permit without Redis.
 //
-// The first caller, and from then on one caller a second, asks Redis. If Redis answers, it takes over at once, and gives
+// The first caller, and from then on one caller per second, asks Redis. If Redis answers, it takes over at once, and gives
 // no permit until the fallback purges of this process are over. While Redis does not answer within its second, a caller
 // with a near deadline may get the error of its context.
 //

@@ -250,7 +250,7 @@ func TestWaitFarFromRedis(t *testing.T) {
 	})
 }
 
-// The same question gives the same lease, with all of its time.
+// The same question returns the same lease, with its full time.
 func TestAskingTwice(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
