@@ -1,0 +1,57 @@
+package program_test
+
+import (
+	"flag"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+)
+
+// A span is a duration of Go, with days in front.
+func TestParseSpan(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"30m": 30 * time.Minute, "12h": 12 * time.Hour, "7d": 7 * day, "1d12h": 36 * time.Hour, "1d1h30m": day + 90*time.Minute,
+		"250ms": 250 * time.Millisecond, "1.5h": 90 * time.Minute, "0": 0, "0s": 0, "0d": 0, "65535d": 65535 * day,
+	} {
+		got, err := program.ParseSpan(text)
+		require.NoError(t, err, text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{
+		"", "d", "7", "7 d", "7D", "1.5d", "-1h", "+1h", "-1d", "1d-1h", "12h7d", "1dd", "7days", "soon", "65536d", "65535d2000000h", "3000000h",
+	} {
+		_, err := program.ParseSpan(text)
+		require.EqualError(t, err, "want a time span such as 30m, 12h, 7d or 1d12h", text)
+	}
+}
+
+// As a flag, a span shows its default shortly, and the text of a span reads as the same span.
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	const day = program.Span(24 * time.Hour)
+	for want, span := range map[string]program.Span{
+		"0s": 0, "30m": program.Span(30 * time.Minute), "12h": day / 2, "7d": 7 * day, "1d12h": day * 3 / 2, "1h0m5s": program.Span(time.Hour + 5*time.Second),
+		"1d5s": day + program.Span(5*time.Second), "10m": program.Span(10 * time.Minute), "20h": day * 20 / 24, "250ms": program.Span(250 * time.Millisecond),
+	} {
+		assert.Equal(t, want, span.String())
+		var read program.Span
+		require.NoError(t, read.UnmarshalText([]byte(want)))
+		assert.Equal(t, span, read)
+	}
+
+	set := flag.NewFlagSet("x", flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	since := day
+	set.Var(&since, "since", "begin this `span` ago")
+	assert.Equal(t, "1d", set.Lookup("since").DefValue)
+	require.NoError(t, set.Parse([]string{"-since", "7d"}))
+	assert.Equal(t, 7*day, since)
+	require.EqualError(t, set.Parse([]string{"-since", "7x"}), `invalid value "7x" for flag -since: want a time span such as 30m, 12h, 7d or 1d12h`)
+}
