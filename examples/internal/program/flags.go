@@ -1,8 +1,10 @@
 package program
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -25,4 +27,27 @@ func flags(name, source, settings string, s Streams) *flag.FlagSet {
 		set.PrintDefaults()
 	}
 	return set
+}
+
+// Parse reads flags. If one is wrong, it prints what is wrong, then the help, and returns a Misused error with the same
+// text, which Code prints once more: so the reason is on the screen, however long the help is.
+func Parse(set *flag.FlagSet, args []string) error {
+	out, help := set.Output(), set.Usage
+	set.SetOutput(io.Discard) // package flag would print the reason above the help alone
+	set.Usage = func() {}
+	err := set.Parse(args)
+	set.SetOutput(out)
+	set.Usage = help
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		help()
+		return err
+	case err != nil:
+		fmt.Fprintf(out, "%s: %v\n\n", set.Name(), err)
+		help()
+		fmt.Fprintln(out)
+		return Misused("%w", err)
+	default:
+		return nil
+	}
 }

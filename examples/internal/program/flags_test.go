@@ -3,12 +3,14 @@ package program_test
 import (
 	"bytes"
 	"flag"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 )
 
 // The help is the package comment as it would be read, the settings where it has any, and the flags.
@@ -25,4 +27,30 @@ func TestFlags(t *testing.T) {
 	set = program.FlagsAlone("x", source, program.Streams{Err: &told})
 	require.ErrorIs(t, program.Parse(set, []string{"-h"}), flag.ErrHelp)
 	assert.Equal(t, "X does it.\n\n\tx -wait // at once\n\nExit codes: 0 done.\n\nFlags:\n", told.String())
+}
+
+// What is wrong with a flag is the first line and the last, with the help between them.
+func TestAWrongFlag(t *testing.T) {
+	t.Parallel()
+	for reason, args := range map[string][]string{
+		"flag provided but not defined: -waait":                                                {"-waait"},
+		`invalid value "x" for flag -count: parse error`:                                       {"-count", "x"},
+		"flag needs an argument: -count":                                                       {"-count"},
+		`invalid boolean value "no!" for -wait: parse error`:                                   {"-wait=no!"},
+		"invalid value \"7x\" for flag -since: want a time span such as 30m, 12h, 7d or 1d12h": {"-since", "7x"},
+	} {
+		code, stdout, stderr := programtest.Run("x", program.Streams{}, func(s program.Streams) error {
+			set := program.FlagsAlone("x", "// X does it.\npackage main\n", s)
+			set.Bool("wait", false, "wait for `it`")
+			set.Int("count", 0, "a `number`")
+			set.Var(new(program.Span), "since", "a `span`")
+			return program.Parse(set, args)
+		})
+		assert.Equal(t, program.Misuse, code)
+		assert.Empty(t, stdout)
+		line := "x: " + reason + "\n"
+		assert.True(t, strings.HasPrefix(stderr, line+"\nX does it.\n"), stderr)
+		assert.True(t, strings.HasSuffix(stderr, "\n\n"+line), stderr)
+		assert.Equal(t, 2, strings.Count(stderr, line))
+	}
 }

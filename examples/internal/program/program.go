@@ -43,15 +43,6 @@ func (e *Exit) Unwrap() error { return e.Err }
 // Misused is what is wrong with the command line.
 func Misused(format string, args ...any) error { return &Exit{Misuse, fmt.Errorf(format, args...)} }
 
-// Parse reads flags. What is wrong with them is told on the output of the set.
-func Parse(set *flag.FlagSet, args []string) error {
-	err := set.Parse(args)
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return err
-	}
-	return &Exit{Code: Misuse}
-}
-
 // Streams are what a program reads and writes.
 type Streams struct {
 	In       io.Reader
