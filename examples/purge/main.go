@@ -76,12 +76,15 @@ func parse(ctx context.Context, args []string, s program.Streams) (j *job, err e
 		j.action = webdelivery.ActionExpire
 	}
 	if len(j.Transactions) == 0 {
-		j.uris, err = program.NewInput(ctx, s, *file, flags.Args())
+		j.uris, err = program.NewInput(ctx, s, *file, flags.Args(), whatToType)
 	} else if j.wait = true; flags.NArg() > 0 || *file != "" || *prefix || *expire {
-		err = program.Misused("-resume goes with -json alone: it purges nothing")
+		err = program.Misused("-resume purges nothing: leave out URIs and all other flags but -json")
 	}
 	return j, err
 }
+
+// whatToType is the error of a program that got no URIs.
+const whatToType = "no URIs; type: purge https://www.example.com/app.css, or: purge -file FILE, or pipe them in; -h shows all flags"
 
 // callers is how many URIs wait in the queue at a time, each in a call of its own, which tells what became of it alone.
 const callers = 5_000
@@ -117,7 +120,7 @@ func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
 		j.purge(ctx, client)
 	}
 	if len(j.Transactions)+len(j.errs) == 0 {
-		return program.Misused("no URIs: there is nothing to purge")
+		return program.Misused("the input has no URIs: there is nothing to purge; write one a line")
 	}
 	good := len(j.Transactions)
 	if j.wait {

@@ -195,7 +195,7 @@ func TestTransactionsThatEndBadly(t *testing.T) {
 		got = purge(t.Context(), "", "-resume", fmt.Sprint(bad), "-resume", fmt.Sprint(good))
 		assert.Equal(t, program.Partly, got.code)
 		assert.Equal(t, fmt.Sprintf("%d FAILED\n%d COMPLETE\n", bad, good), got.out)
-		assert.Len(t, srv.Purged(), 2, "it purges nothing")
+		assert.Len(t, srv.Purged(), 2, "-resume purges nothing")
 	})
 }
 
@@ -348,17 +348,17 @@ func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the 
 		terminal       bool
 		args           []string
 	}{
-		{"terminal", "", "pipe it in", true, nil},
+		{"terminal", "", "purge: no URIs; type: purge https://www.example.com/app.css, or: purge -file FILE, or pipe them in; -h shows", true, nil},
 		{"nothing", "# nothing\n\n", "there is nothing to purge", false, nil},
 		{"unknown flag", "", "-purge-all", false, []string{"-purge-all"}},
-		{"flag after a URI", "", "flags come first", false, []string{"www.example.com/a", "-wait"}},
-		{"two sources", "", "one of them, please", false, []string{"-file", "uris", "www.example.com/a"}},
+		{"flag after a URI", "", "put flags first", false, []string{"www.example.com/a", "-wait"}},
+		{"two sources", "", "only one of them", false, []string{"-file", "uris", "www.example.com/a"}},
 		{"no such file", "", "no such file", false, []string{"-file", "/no/such/file"}},
 		{"no transaction", "", `invalid value "-1" for flag -resume`, false, []string{"-resume", "-1"}},
 		{"transaction 0", "", `invalid value "0" for flag -resume: not the id of a transaction`, false, []string{"-resume", "0"}},
 		{"an empty URI", "", "argument 2 is empty", false, []string{"www.example.com/a", ""}},
-		{"transaction and URIs", "", "it purges nothing", false, []string{"-resume", "1", "www.example.com/a"}},
-		{"transaction and action", "", "it purges nothing", false, []string{"-resume", "1", "-expire"}},
+		{"transaction and URIs", "", "-resume purges nothing", false, []string{"-resume", "1", "www.example.com/a"}},
+		{"transaction and action", "", "-resume purges nothing", false, []string{"-resume", "1", "-expire"}},
 	}
 	for _, tt := range tests { //nolint:paralleltest // the environment is set
 		t.Run(tt.name, func(t *testing.T) {

@@ -17,9 +17,9 @@ func Arguments(args []string) ([]string, error) {
 		trimmed[i] = strings.TrimSpace(arg)
 		switch {
 		case trimmed[i] == "":
-			return nil, Misused("argument %d is empty: is a variable not set?", i+1)
+			return nil, Misused("argument %d is empty: set the variable that it comes from, or remove it", i+1)
 		case strings.HasPrefix(trimmed[i], "-"):
-			return nil, Misused("%s comes too late: flags come first", arg)
+			return nil, Misused("%s comes after an argument: put flags first", arg)
 		}
 	}
 	return trimmed, nil
@@ -32,14 +32,15 @@ type Input struct {
 	text io.ReadCloser // nil when there are arguments
 }
 
-// NewInput finds out which it is. If the context ends before the file is open, it returns its cause.
-func NewInput(ctx context.Context, s Streams, file string, args []string) (*Input, error) {
+// NewInput returns the Input of a program. If there is none, because standard input is a terminal, it returns a Misused
+// error with the text missing, which says what to type. If the context ends before the file is open, it returns its cause.
+func NewInput(ctx context.Context, s Streams, file string, args []string, missing string) (*Input, error) {
 	args, err := Arguments(args)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(args) > 0 && file != "":
-		return nil, Misused("there are arguments and a file: one of them, please")
+		return nil, Misused("there are arguments and -file: give only one of them")
 	case len(args) > 0:
 		return &Input{args: args}, nil
 	case file != "":
@@ -49,7 +50,7 @@ func NewInput(ctx context.Context, s Streams, file string, args []string) (*Inpu
 		}
 		return &Input{text: in}, err
 	case s.InTerminal:
-		return nil, Misused("nothing is given: name it, or give a file, or pipe it in; -h tells more")
+		return nil, Misused("%s", missing)
 	default:
 		return &Input{text: io.NopCloser(s.In)}, nil
 	}

@@ -35,17 +35,17 @@ func TestInput(t *testing.T) {
 		{name: "arguments on a terminal", args: []string{"a"}, terminal: true, want: []string{"a"}},
 		{name: "file", file: file, want: []string{"of the file"}},
 		{name: "standard input", want: []string{"of a pipe"}},
-		{name: "terminal", terminal: true, refused: "pipe it in"},
-		{name: "arguments and a file", file: file, args: []string{"a"}, refused: "one of them"},
+		{name: "terminal", terminal: true, refused: "x: type x THING"},
+		{name: "arguments and a file", file: file, args: []string{"a"}, refused: "only one of them"},
 		{name: "no such file", file: file + ".txt", refused: "no such file"},
-		{name: "flag after an argument", args: []string{"a", "-wait"}, refused: "-wait comes too late"},
+		{name: "flag after an argument", args: []string{"a", "-wait"}, refused: "-wait comes after an argument"},
 		{name: "empty argument", args: []string{"a", ""}, refused: "argument 2 is empty"},
 		{name: "blank argument on a terminal", args: []string{" "}, terminal: true, refused: "argument 1 is empty"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			in, err := program.NewInput(t.Context(), program.Streams{In: strings.NewReader("of a pipe"), InTerminal: tt.terminal}, tt.file, tt.args)
+			in, err := program.NewInput(t.Context(), program.Streams{In: strings.NewReader("of a pipe"), InTerminal: tt.terminal}, tt.file, tt.args, "x: type x THING")
 			if tt.refused != "" {
 				require.ErrorContains(t, err, tt.refused)
 				assert.Equal(t, program.Misuse, program.Code("x", io.Discard, err))
@@ -62,7 +62,7 @@ func TestInput(t *testing.T) {
 // piped is what stands in a pipe.
 func piped(t *testing.T, text string) *program.Input {
 	t.Helper()
-	in, err := program.NewInput(t.Context(), program.Streams{In: strings.NewReader(text)}, "", nil)
+	in, err := program.NewInput(t.Context(), program.Streams{In: strings.NewReader(text)}, "", nil, "")
 	require.NoError(t, err)
 	return in
 }
@@ -98,7 +98,7 @@ func TestEachStops(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")
 	arguments := func() *program.Input {
-		in, err := program.NewInput(t.Context(), program.Streams{}, "", []string{"a", "b", "c", "d"})
+		in, err := program.NewInput(t.Context(), program.Streams{}, "", []string{"a", "b", "c", "d"}, "")
 		require.NoError(t, err)
 		return in
 	}
