@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 
 	"golang.org/x/term"
@@ -49,42 +48,6 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	defer service.Close()
 	return j.run(ctx, service.Client)
 }
-
-func parse(ctx context.Context, args []string, s program.Streams) (j *job, err error) {
-	j = &job{s: s, action: webdelivery.ActionPurge, match: webdelivery.Exact, Transactions: []*transaction{}, Failed: []failure{}}
-	flags := program.Flags("purge", source, s)
-	file := flags.String("file", "", "`file` with the URIs")
-	prefix := flags.Bool("prefix", false, "purge all that begins with a URI, over http and https")
-	expire := flags.Bool("expire", false, "mark as expired instead: stale content may be served while the origin is down")
-	flags.BoolVar(&j.wait, "wait", false, "wait until the caches have carried it out")
-	flags.BoolVar(&j.json, "json", false, "print one JSON document instead of lines")
-	flags.Func("resume", "`transaction` to wait for; may be repeated", func(text string) error {
-		id, err := strconv.ParseUint(text, 10, 63)
-		if id == 0 {
-			err = errors.New("not the id of a transaction")
-		}
-		j.Transactions = append(j.Transactions, &transaction{ID: int64(id), Status: "UNKNOWN"})
-		return err
-	})
-	if err = program.Parse(flags, args); err != nil {
-		return nil, err
-	}
-	if *prefix {
-		j.match = webdelivery.Prefix
-	}
-	if *expire {
-		j.action = webdelivery.ActionExpire
-	}
-	if len(j.Transactions) == 0 {
-		j.uris, err = program.NewInput(ctx, s, *file, flags.Args(), whatToType)
-	} else if j.wait = true; flags.NArg() > 0 || *file != "" || *prefix || *expire {
-		err = program.Misused("-resume purges nothing: leave out URIs and all other flags but -json")
-	}
-	return j, err
-}
-
-// whatToType is the error of a program that got no URIs.
-const whatToType = "no URIs; type: purge https://www.example.com/app.css, or: purge -file FILE, or pipe them in; -h shows all flags"
 
 // callers is how many URIs wait in the queue at a time, each in a call of its own, which tells what became of it alone.
 const callers = 5_000
@@ -131,13 +94,17 @@ func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
 
 // purge hands the URIs to a queue as they are read.
 func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
-	queue := client.Purge.NewQueue(webdelivery.QueueOptions{Action: j.action, OnStats: func(q webdelivery.QueueStats) {
-		j.s.Show(fmt.Sprintf("%d URIs accepted", q.Accepted))
-	}})
+	line := progress{show: j.s.Show}
+	queue := client.Purge.NewQueue(webdelivery.QueueOptions{Action: j.action, OnStats: line.report})
+	watched, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { line.watch(watched) })
 	var mu sync.Mutex
 	carried := map[int64]int{} // URIs by transaction
 	err := j.uris.Each(ctx, callers, func(uri string) error {
+		done := line.handOver()
 		receipt, err := queue.Purge(ctx, j.match(uri))
+		done()
 		mu.Lock()
 		defer mu.Unlock()
 		if receipt != nil {
@@ -150,7 +117,9 @@ func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 		j.Stopped = err.Error()
 		j.errs = append(j.errs, err)
 	}
-	_ = queue.Close(ctx) // every caller has his answer
+	_ = queue.Close(ctx) // every caller has its result
+	stop()
+	watching.Wait()
 	j.s.Show("")
 	for _, id := range slices.Sorted(maps.Keys(carried)) {
 		j.Transactions = append(j.Transactions, &transaction{id, "SUBMITTED", carried[id]})

@@ -329,6 +329,38 @@ func TestProgressBar(t *testing.T) {
 	})
 }
 
+// A wait of more than 2 s is seen on a terminal, with its length so far; a shorter one is not.
+func TestALongWaitIsSeen(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		after      string // how long the service asks to wait
+		seen       []string
+		isNotThere string
+	}{
+		"2 s":  {"2", nil, "waiting"},
+		"10 s": {"10", []string{"\r0 URIs accepted; waiting 3 s for a permit or a response\x1b[K", "waiting 9 s"}, "waiting 2 s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
+				srv.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {tt.after}}})
+				got := finish(func(s program.Streams) error {
+					s.ErrTerminal = true
+					j, err := parse(t.Context(), []string{"https://www.example.com/a"}, s)
+					require.NoError(t, err)
+					return j.run(t.Context(), srv.Client(t))
+				})
+				assert.Equal(t, program.Done, got.code)
+				for _, text := range tt.seen {
+					assert.Contains(t, got.err, text)
+				}
+				assert.NotContains(t, got.err, tt.isNotThere)
+				assert.True(t, strings.HasSuffix(got.err, "\r1 URIs accepted\x1b[K\r\x1b[K"), "%q", got.err)
+			})
+		})
+	}
+}
+
 // A line that is no URI by any measure ends the reading; what came before it is purged.
 func TestUnreadableInput(t *testing.T) {
 	t.Parallel()
