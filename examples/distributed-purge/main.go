@@ -109,8 +109,8 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(envRedis), ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer func() { _ = rdb.Close() }()
 	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")) //nolint:contextcheck // nothing begins before Acquire
-	budget := told{limiter, func() {
-		fmt.Fprintf(out, "%6.2f s  process %s has a permit\n", time.Since(time.Unix(0, began)).Seconds(), number)
+	budget := &reported{Limiter: limiter, report: func(what string) {
+		fmt.Fprintf(out, "%6.2f s  process %s %s\n", time.Since(time.Unix(0, began)).Seconds(), number, what)
 	}}
 	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(budget))
 	if err != nil {
@@ -126,18 +126,25 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 	return nil
 }
 
-// told is a limiter that reports each permit.
-type told struct {
+// reported is a limiter that reports each permit, and the first wait for one that is long.
+type reported struct {
 	*redislimit.Limiter
 
-	report func()
+	report func(what string)
+	once   sync.Once
 }
 
+// longWait is the longest wait that is not reported while it lasts.
+const longWait = 2 * time.Second
+
 // Acquire waits for a permit.
-func (t told) Acquire(ctx context.Context) (webdelivery.Permit, error) {
-	permit, err := t.Limiter.Acquire(ctx)
+func (r *reported) Acquire(ctx context.Context) (webdelivery.Permit, error) {
+	began := time.Now()
+	long := time.AfterFunc(longWait, func() { r.once.Do(func() { r.report("has waited 2 s for a permit, and waits on") }) })
+	defer long.Stop()
+	permit, err := r.Limiter.Acquire(ctx)
 	if err == nil {
-		t.report()
+		r.report(fmt.Sprintf("has a permit, after %.1f s", time.Since(began).Seconds()))
 	}
 	return permit, err
 }

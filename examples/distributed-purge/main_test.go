@@ -36,7 +36,8 @@ func TestProcessesShareOneBudget(t *testing.T) {
 	require.Equal(t, program.Done, code, stderr)
 	assert.Contains(t, stderr, "nothing real happens")
 	for _, number := range []string{"1", "2", "3"} {
-		assert.Equal(t, 2, strings.Count(stdout, "process "+number+" has a permit"))
+		assert.Equal(t, 2, strings.Count(stdout, "process "+number+" has a permit, after "))
+		assert.Equal(t, 1, strings.Count(stdout, "process "+number+" has waited 2 s for a permit, and waits on"), stdout)
 	}
 	assert.Contains(t, stdout, "6 purges in")
 	assert.Contains(t, stdout, ", 0 refused")
