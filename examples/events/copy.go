@@ -13,7 +13,7 @@ import (
 
 // copying is the way of the rows to an output.
 type copying struct {
-	columns            []string // that the head of the file says
+	received           []string // the columns of the first response
 	rows, total, limit int64    // limit is 0 for all
 	bar                *progressbar.ProgressBar
 }
@@ -39,7 +39,7 @@ func (c *copying) copy(out output, rows iter.Seq2[webdelivery.Row, error]) error
 	}
 }
 
-// each writes rows as long as they have the columns that the head of the file says.
+// each writes rows as long as they have the columns of the first response.
 func (c *copying) each(out output, rows iter.Seq2[webdelivery.Row, error], first int64) error {
 	_ = c.bar.Set64(c.rows)
 	_ = c.bar.RenderBlank() // also when there are no rows yet
@@ -47,8 +47,8 @@ func (c *copying) each(out output, rows iter.Seq2[webdelivery.Row, error], first
 		return nil
 	}
 	for row, err := range rows {
-		if err == nil && c.rows == first && !slices.Equal(row.Columns(), c.columns) {
-			err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), c.columns)
+		if err == nil && c.rows == first && !slices.Equal(row.Columns(), c.received) {
+			err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), c.received)
 		}
 		if err == nil {
 			err = out.Write(row)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,14 +32,15 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	set.pace = usual
 	query := &set.query
 	flags := program.Flags("events", source, s)
-	flags.Func("since", "begin this `duration` ago, like 90m, in place of -start", func(text string) error {
-		ago, err := time.ParseDuration(text)
+	query.Start, query.End = now.Add(-24*time.Hour), now
+	flags.Func("since", "begin this `span` ago, such as 90m, 12h or 3d, instead of at -start", func(text string) error {
+		ago, err := program.ParseSpan(text)
 		query.Start = now.Add(-ago)
 		return err
 	})
-	flags.TextVar(&query.Start, "start", now.Add(-24*time.Hour), "begin at this `time`, in RFC 3339")
-	flags.TextVar(&query.End, "end", now, "end before this `time`")
-	dimensions := flags.String("dimensions", all, "comma-separated `names`")
+	flags.Func("start", "begin at this `time`, in RFC 3339 (default 24 hours ago)", timeFlag(&query.Start))
+	flags.Func("end", "end before this `time`, in RFC 3339 (default now)", timeFlag(&query.End))
+	columns := flags.String("columns", all, "comma-separated `names` of dimensions, in the order of the header")
 	flags.Func("filter", "`expression` like domain==a,domain==b (or), event_action==BLOCK;rule_id!=c (and)", func(text string) (err error) {
 		if query.Filter = nil; text != "" { // of a variable that is not set
 			query.Filter, err = filters.Parse(text)
@@ -57,7 +60,14 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	if isSet(flags, "resume") {
 		return parseResume(flags, *resume, s, now)
 	}
-	query.Dimensions = strings.Split(*dimensions, ",")
+	query.Dimensions = strings.Split(*columns, ",")
+	for i, name := range query.Dimensions {
+		name = strings.TrimSpace(name)
+		if name == "" || slices.Contains(query.Dimensions[:i], name) {
+			return set, program.Misused("-columns: name %d, %q, is empty or there twice; remove it", i+1, name)
+		}
+		query.Dimensions[i] = name
+	}
 	set.format = cmp.Or(set.format, strings.TrimPrefix(filepath.Ext(set.file), "."), "csv")
 	switch {
 	case flags.NArg() > 0:
@@ -79,6 +89,16 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	}
 	tellOfGap(s, query.Start, now)
 	return set, nil
+}
+
+// timeFlag reads a time of a flag.
+func timeFlag(at *time.Time) func(text string) error {
+	return func(text string) (err error) {
+		if *at, err = time.Parse(time.RFC3339, text); err != nil {
+			return errors.New("want a time in RFC 3339, such as 2026-11-20T00:00:00Z")
+		}
+		return nil
+	}
 }
 
 // isSet reports whether a flag was given.

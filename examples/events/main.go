@@ -73,10 +73,11 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	if err != nil {
 		return howToGoOn(set, set.saved != nil, err)
 	}
-	if len(first.Columns) == 0 { // no format has a place for its rows
-		return howToGoOn(set, set.saved != nil, errors.New("the reply has no columns"))
+	columns, err := table.Pick(query.Dimensions, first.Columns)
+	if err != nil {
+		return howToGoOn(set, set.saved != nil, err)
 	}
-	c := copying{columns: first.Columns, total: first.TotalResults}
+	c := copying{received: first.Columns, total: first.TotalResults}
 	if set.query.Limit > 0 {
 		c.total, c.limit = min(c.total, int64(set.query.Limit)), int64(set.query.Limit)
 	}
@@ -94,13 +95,13 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 
 	events := client.Stats.NewExport(set.query, from)
 	if set.file == "" {
-		w, err := table.Formats[set.format](s.Out, first.Columns, false)
+		w, err := table.Formats[set.format](s.Out, columns, false)
 		if err != nil {
 			return err
 		}
 		return c.copy(&stream{Writer: w}, events.Rows(ctx))
 	}
-	out, err := newPartial(set, first.Columns, events.Cursor)
+	out, err := newPartial(set, columns, events.Cursor)
 	if err != nil {
 		return err
 	}
@@ -118,6 +119,8 @@ func howToGoOn(set settings, begun bool, err error) error {
 	case errors.As(err, &incomplete):
 		return fmt.Errorf("%w; the missing ones were recorded too late for this export, or are gone: begin anew with -o %s, or ask for what came since: events -resume %s",
 			err, set.file, set.file)
+	case errors.Is(err, webdelivery.ErrInvalid): // -resume would end in the same way
+		return fmt.Errorf("%w; use the service and the customer that the export began with, or export anew with -o %s", err, set.file)
 	default:
 		return fmt.Errorf("%w; go on with: events -resume %s", err, set.file)
 	}

@@ -62,7 +62,7 @@ func export1(ctx context.Context, t *testing.T, srv *webdeliverytest.Server, s p
 	t.Helper()
 	args = append([]string{
 		"-start", "2026-11-20T12:00:00Z", "-end", "2026-11-20T14:00:00+01:00",
-		"-dimensions", "rule_id,client_ip,client_asn,client_browser",
+		"-columns", "event_timestamp_ms,rule_id,client_ip,client_asn,client_browser",
 	}, args...)
 	set, err := parse(args, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
 	require.NoError(t, err)
@@ -85,17 +85,40 @@ func TestLimitAndNothing(t *testing.T) {
 		{[]string{"-end", "2026-11-20T12:00:01Z"}, ""},
 	} {
 		var out bytes.Buffer
-		args := append([]string{"-dimensions", "rule_id,client_ip"}, tt.args...)
+		args := append([]string{"-columns", "rule_id,client_ip"}, tt.args...)
 		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, args...))
 		lines := strings.Split(out.String(), "\r\n")
-		assert.Equal(t, "event_timestamp_ms,rule_id,client_ip", lines[0])
+		assert.Equal(t, "rule_id,client_ip", lines[0])
 		cells := ""
 		for _, line := range lines[1 : len(lines)-1] {
-			_, rest, _ := strings.Cut(line, ",")
-			cells += rest + ","
+			cells += line + ","
 		}
 		assert.Equal(t, tt.want, cells, "%s", tt.args)
 	}
+}
+
+// The header and each row have the columns of -columns in their order, whatever order the service has.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	srv := service(t, events[0])
+	for _, tt := range []struct{ columns, format, want string }{
+		{"client_ip,event_timestamp_ms,rule_id", "csv", "client_ip,event_timestamp_ms,rule_id\r\n192.0.2.1,2026-11-20T12:00:01.234Z,a\r\n"},
+		{"rule_id, client_asn", "csv", "rule_id,client_asn\r\na,64496\r\n"},
+		{"client_asn,event_timestamp_ms", "ndjson", `{"client_asn":64496,"event_timestamp_ms":"2026-11-20T12:00:01.234Z"}` + "\n"},
+	} {
+		var out bytes.Buffer
+		require.NoError(t, export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, "-columns", tt.columns, "-format", tt.format))
+		assert.Equal(t, tt.want, out.String())
+	}
+	name := filepath.Join(t.TempDir(), "events.parquet")
+	require.NoError(t, export1(t.Context(), t, srv, program.Streams{Err: io.Discard}, "-columns", "client_ip,event_timestamp_ms", "-o", name))
+	in, err := file.OpenParquetFile(name, false)
+	require.NoError(t, err)
+	defer in.Close()
+	require.Equal(t, 2, in.MetaData().Schema.NumColumns())
+	assert.Equal(t, "client_ip", in.MetaData().Schema.Column(0).Name())
+	assert.Equal(t, "event_timestamp_ms", in.MetaData().Schema.Column(1).Name())
+	assert.Equal(t, []string{fmt.Sprintf("[192.0.2.1 %d]", noon.UnixMilli()+1234)}, rowsOf(t, name))
 }
 
 // A file replaces the one before, and its owner alone can read it.
@@ -118,7 +141,7 @@ func TestFile(t *testing.T) {
 			assert.EqualValues(t, 3, in.NumRows())
 			require.NoError(t, in.Close())
 		default:
-			assert.Contains(t, string(text), "2026-11-20T12:00:03.000")
+			assert.Contains(t, string(text), "2026-11-20T12:00:03.000Z")
 		}
 	}
 }
@@ -154,7 +177,9 @@ func TestBrokenExports(t *testing.T) {
 			},
 			"no columns": {
 				webdeliverytest.FaultRule{Body: `{"columns":[],"rows":[],"total_results":0}`},
-				func(t *testing.T, err error) { assert.EqualError(t, err, "the reply has no columns") },
+				func(t *testing.T, err error) {
+					assert.EqualError(t, err, `the response has no column "event_timestamp_ms", only []`)
+				},
 			},
 		} {
 			t.Run(format+"/"+name, func(t *testing.T) {
@@ -210,7 +235,7 @@ func TestBrokenStdout(t *testing.T) {
 						srv.Fail(fault)
 					}
 					var out bytes.Buffer
-					err := export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, "-format", tt.format, "-dimensions", "rule_id")
+					err := export1(t.Context(), t, srv, program.Streams{Out: &out, Err: io.Discard}, "-format", tt.format, "-columns", "event_timestamp_ms,rule_id")
 					assert.True(t, strings.HasSuffix(out.String(), tt.end), "%.60q", out.String()[max(0, out.Len()-60):])
 					rows := strings.Count(out.String(), tt.end) - tt.heads
 					assert.Positive(t, rows)
@@ -385,12 +410,15 @@ func TestRun(t *testing.T) {
 		args []string
 	}{
 		"Exit codes: 0 done, 1 failed, 2 used wrongly":      {program.Done, []string{"-h"}},
-		`unknown dimension "none"`:                          {program.Failed, []string{"-dimensions", "none"}},
+		`unknown dimension "none"`:                          {program.Failed, []string{"-columns", "none"}},
 		"no such file":                                      {program.Failed, []string{"-o", filepath.Join(dir, "none", "a.csv")}},
 		"flag -filter: filters: at byte 13: no == or != in": {program.Misuse, []string{"-filter", "rule_id==abc,x"}},
 		`invalid value "yesterday" for flag -start`:         {program.Misuse, []string{"-start", "yesterday"}},
-		"is not after starttime":                            {program.Misuse, []string{"-since", "-1h"}},
-		`dimensions[1]: "" is not a valid name`:             {program.Misuse, []string{"-dimensions", "rule_id,"}},
+		"is not after starttime":                            {program.Misuse, []string{"-end", "2001-01-01T00:00:00Z"}},
+		`-columns: name 2, "", is empty or there twice`:     {program.Misuse, []string{"-columns", "rule_id,"}},
+		`-columns: name 3, "a", is empty or there twice`:    {program.Misuse, []string{"-columns", "a, b, a"}},
+		"such as 2026-11-20T00:00:00Z":                      {program.Misuse, []string{"-end", "2026-11-20"}},
+		`invalid value "-1h" for flag -since: want a time`:  {program.Misuse, []string{"-since", "-1h"}},
 		`unexpected argument "today"`:                       {program.Misuse, []string{"today"}},
 		"-limit -1 is below 0":                              {program.Misuse, []string{"-limit", "-1"}},
 		"parquet goes to a file":                            {program.Misuse, []string{"-format", "parquet"}},
@@ -409,7 +437,7 @@ func TestRun(t *testing.T) {
 	assert.Empty(t, entries)
 
 	programtest.NoService(t)
-	code, out, _ = start("-since", "10m", "-dimensions", "domain")
+	code, out, _ = start("-since", "10m", "-columns", "domain")
 	assert.Equal(t, program.Done, code)
-	assert.Contains(t, out, ",www.example.com\r\n")
+	assert.Contains(t, out, "\r\nwww.example.com\r\n")
 }

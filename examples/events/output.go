@@ -55,7 +55,7 @@ type partial struct {
 	state
 
 	name    string // FILE
-	columns []string
+	columns []table.Column
 	pace    pace
 	cursor  func() webdelivery.Cursor // after the last row that was read
 
@@ -68,7 +68,7 @@ type partial struct {
 }
 
 // newPartial begins to write to FILE.partial, or goes on. It replaces what an earlier export has left, unless it goes on.
-func newPartial(set settings, columns []string, cursor func() webdelivery.Cursor) (p *partial, err error) {
+func newPartial(set settings, columns []table.Column, cursor func() webdelivery.Cursor) (p *partial, err error) {
 	p = &partial{name: set.file, columns: columns, pace: set.pace, cursor: cursor, saved: time.Now()}
 	if set.saved == nil {
 		p.state = newState(set)

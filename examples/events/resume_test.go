@@ -47,7 +47,7 @@ var many = func() []webdeliverytest.Event {
 
 // flagsOfMany are those of an export of many.
 func flagsOfMany(file string, more ...string) []string {
-	return append([]string{"-start", "2026-11-20T12:00:00Z", "-end", "2026-11-20T13:00:00Z", "-dimensions", "rule_id,client_ip,client_asn", "-o", file}, more...)
+	return append([]string{"-start", "2026-11-20T12:00:00Z", "-end", "2026-11-20T13:00:00Z", "-columns", "event_timestamp_ms,rule_id,client_ip,client_asn", "-o", file}, more...)
 }
 
 // start starts the program in this process. It saves often.
@@ -351,7 +351,7 @@ func TestSavesByTime(t *testing.T) {
 		for row, err := range events.Rows(t.Context()) {
 			require.NoError(t, err)
 			if out == nil {
-				out, err = newPartial(set, row.Columns(), events.Cursor)
+				out, err = newPartial(set, columnsOf(t, row.Columns()...), events.Cursor)
 				require.NoError(t, err)
 				defer out.Close()
 			}

@@ -27,14 +27,14 @@ type state struct {
 
 // storedQuery is the query as the flags said it.
 type storedQuery struct {
-	Start      time.Time `json:"start"`
-	End        time.Time `json:"end"`
-	Dimensions []string  `json:"dimensions"`
-	Filter     string    `json:"filter"`
-	Limit      int       `json:"limit"`
+	Start   time.Time `json:"start"`
+	End     time.Time `json:"end"`
+	Columns []string  `json:"columns"` // in the order of the header
+	Filter  string    `json:"filter"`
+	Limit   int       `json:"limit"`
 }
 
-const stateVersion = 1
+const stateVersion = 2 // 1: times without Z, and the columns of the response
 
 func newState(set settings) state {
 	q := set.query
@@ -69,7 +69,7 @@ func readState(file string) (s state, err error) {
 		}
 		err = json.Unmarshal(text, &s)
 	}
-	if err == nil && (s.Size < 0 || s.Parts < 0 || table.Formats[s.Format] == nil || len(s.Query.Dimensions) == 0) {
+	if err == nil && (s.Size < 0 || s.Parts < 0 || table.Formats[s.Format] == nil || len(s.Query.Columns) == 0) {
 		err = errors.New("it is not what this program writes")
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func resumed(file string) (set settings, err error) {
 	}
 	q := s.Query
 	set = settings{format: s.Format, file: file, saved: &s, query: webdelivery.EventsQuery{
-		Start: q.Start, End: q.End, Dimensions: q.Dimensions, Limit: q.Limit,
+		Start: q.Start, End: q.End, Dimensions: q.Columns, Limit: q.Limit,
 	}}
 	if q.Filter != "" {
 		set.query.Filter, err = filters.Parse(q.Filter)

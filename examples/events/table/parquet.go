@@ -13,18 +13,18 @@ import (
 
 type parquetWriter struct {
 	out     *parquet.GenericWriter[any]
-	columns []string
+	columns []Column
 }
 
-func newParquet(out io.Writer, columns []string, _ bool) (Writer, error) {
-	fields := parquet.Group{}
-	for _, column := range columns {
-		if strings.Contains(column, ",") { // the library would panic
-			return nil, fmt.Errorf("column %q cannot be written to Parquet", column)
+func newParquet(out io.Writer, columns []Column, _ bool) (Writer, error) {
+	fields, names := parquet.Group{}, make([]string, len(columns))
+	for i, column := range columns {
+		if strings.Contains(column.Name, ",") { // the library would panic
+			return nil, fmt.Errorf("column %q cannot be written to Parquet; use csv or ndjson", column.Name)
 		}
-		fields[column] = parquet.Optional(typeOf(column))
+		fields[column.Name], names[i] = parquet.Optional(typeOf(column.Name)), column.Name
 	}
-	return &parquetWriter{parquet.NewGenericWriter[any](out, parquet.NewSchema("event", inOrder{fields, columns}),
+	return &parquetWriter{parquet.NewGenericWriter[any](out, parquet.NewSchema("event", inOrder{fields, names}),
 		parquet.Compression(&parquet.Snappy),
 		parquet.MaxRowsPerRowGroup(50_000), // a row group is in memory until it is whole
 	), columns}, nil
@@ -34,9 +34,9 @@ func newParquet(out io.Writer, columns []string, _ bool) (Writer, error) {
 func (w *parquetWriter) Write(row webdelivery.Row) error {
 	cells := make(parquet.Row, len(w.columns))
 	for i, column := range w.columns {
-		value, err := read(column, row.At(i))
+		value, err := read(column.Name, row.At(column.At))
 		if err != nil {
-			return fmt.Errorf("column %s: %w", column, err)
+			return fmt.Errorf("column %s: %w", column.Name, err)
 		}
 		cells[i] = value.Level(0, 1, i)
 		if value.IsNull() {
@@ -47,11 +47,12 @@ func (w *parquetWriter) Write(row webdelivery.Row) error {
 	return err
 }
 
-// Flush writes nothing: a file without its end is none. Close writes the last row group and where all of them are.
+// Flush writes nothing, because a Parquet file is of no use without its end. Close writes the last row group and the
+// index of all of them.
 func (w *parquetWriter) Flush() error { return nil }
 func (w *parquetWriter) Close() error { return w.out.Close() }
 
-// typeOf goes by the name alone, so that all files of the same dimensions can be read together.
+// typeOf depends only on the name, so that all files with the same columns can be read together.
 func typeOf(column string) parquet.Node {
 	switch column {
 	case webdelivery.DimEventTimestamp:
@@ -63,7 +64,7 @@ func typeOf(column string) parquet.Node {
 	}
 }
 
-// read gives a value its column's type.
+// read converts a value to the type of its column.
 func read(column string, v webdelivery.Value) (parquet.Value, error) {
 	switch {
 	case v.IsNull():
@@ -79,7 +80,7 @@ func read(column string, v webdelivery.Value) (parquet.Value, error) {
 	}
 }
 
-// inOrder has its fields in the order of the columns; those of a parquet.Group are in that of the alphabet.
+// inOrder has its fields in the order of the columns. Those of a parquet.Group are in alphabetical order.
 type inOrder struct {
 	parquet.Group
 	columns []string

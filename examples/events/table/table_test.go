@@ -56,7 +56,7 @@ func written(t *testing.T, format string, events ...webdeliverytest.Event) []byt
 func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []string) ([]byte, error) {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := table.Formats[format](&out, columns, false)
+	w, err := table.Formats[format](&out, all(columns...), false)
 	if err != nil {
 		return nil, err
 	}
@@ -71,23 +71,32 @@ func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []s
 	return out.Bytes(), nil
 }
 
+// all are columns in the order of a row.
+func all(names ...string) []table.Column {
+	columns := make([]table.Column, len(names))
+	for i, name := range names {
+		columns[i] = table.Column{Name: name, At: i}
+	}
+	return columns
+}
+
 func TestCSV(t *testing.T) {
 	t.Parallel()
 	text := string(written(t, "csv", difficult...))
 	assert.Equal(t, "event_timestamp_ms,rule_id,client_ip,client_asn,client_browser\r\n"+
-		"2026-11-20T12:00:01.234,=1+1,192.0.2.1,9007199254740993,\"He said \"\"hi\"\", then left\"\r\n"+
-		"2026-11-20T12:00:02.000,日本 ☃ 𝄞,2001:db8::1,9223372036854775807,\"one\ntwo\r\nthree\r\"\r\n"+
-		"2026-11-20T12:00:03.000,,,,\r\n"+
-		"2026-11-20T12:00:04.000,/\ufffd\ufffd,,,\r\n", text)
+		"2026-11-20T12:00:01.234Z,=1+1,192.0.2.1,9007199254740993,\"He said \"\"hi\"\", then left\"\r\n"+
+		"2026-11-20T12:00:02.000Z,日本 ☃ 𝄞,2001:db8::1,9223372036854775807,\"one\ntwo\r\nthree\r\"\r\n"+
+		"2026-11-20T12:00:03.000Z,,,,\r\n"+
+		"2026-11-20T12:00:04.000Z,/\ufffd\ufffd,,,\r\n", text)
 
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	require.NoError(t, err)
 	assert.Equal(t, [][]string{
 		columns,
-		{"2026-11-20T12:00:01.234", "=1+1", "192.0.2.1", "9007199254740993", `He said "hi", then left`},
-		{"2026-11-20T12:00:02.000", "日本 ☃ 𝄞", "2001:db8::1", "9223372036854775807", "one\ntwo\nthree\r"}, // this reader makes \r\n to \n
-		{"2026-11-20T12:00:03.000", "", "", "", ""},
-		{"2026-11-20T12:00:04.000", "/\ufffd\ufffd", "", "", ""},
+		{"2026-11-20T12:00:01.234Z", "=1+1", "192.0.2.1", "9007199254740993", `He said "hi", then left`},
+		{"2026-11-20T12:00:02.000Z", "日本 ☃ 𝄞", "2001:db8::1", "9223372036854775807", "one\ntwo\nthree\r"}, // this reader makes \r\n to \n
+		{"2026-11-20T12:00:03.000Z", "", "", "", ""},
+		{"2026-11-20T12:00:04.000Z", "/\ufffd\ufffd", "", "", ""},
 	}, rows)
 }
 
@@ -98,15 +107,15 @@ func TestNDJSON(t *testing.T) {
 	assert.Empty(t, lines[4])
 	for i, want := range []map[string]any{
 		{
-			"event_timestamp_ms": "2026-11-20T12:00:01.234", "rule_id": "=1+1", "client_ip": "192.0.2.1",
+			"event_timestamp_ms": "2026-11-20T12:00:01.234Z", "rule_id": "=1+1", "client_ip": "192.0.2.1",
 			"client_asn": json.Number("9007199254740993"), "client_browser": `He said "hi", then left`,
 		},
 		{
-			"event_timestamp_ms": "2026-11-20T12:00:02.000", "rule_id": "日本 ☃ 𝄞", "client_ip": "2001:db8::1",
+			"event_timestamp_ms": "2026-11-20T12:00:02.000Z", "rule_id": "日本 ☃ 𝄞", "client_ip": "2001:db8::1",
 			"client_asn": json.Number("9223372036854775807"), "client_browser": "one\ntwo\r\nthree\r",
 		},
-		{"event_timestamp_ms": "2026-11-20T12:00:03.000", "rule_id": nil, "client_ip": nil, "client_asn": nil, "client_browser": nil},
-		{"event_timestamp_ms": "2026-11-20T12:00:04.000", "rule_id": "/\ufffd\ufffd", "client_ip": nil, "client_asn": nil, "client_browser": nil},
+		{"event_timestamp_ms": "2026-11-20T12:00:03.000Z", "rule_id": nil, "client_ip": nil, "client_asn": nil, "client_browser": nil},
+		{"event_timestamp_ms": "2026-11-20T12:00:04.000Z", "rule_id": "/\ufffd\ufffd", "client_ip": nil, "client_asn": nil, "client_browser": nil},
 	} {
 		var got map[string]any
 		decoder := json.NewDecoder(strings.NewReader(lines[i]))
@@ -207,6 +216,31 @@ func TestOddReplies(t *testing.T) {
 	}
 }
 
+// CSV and NDJSON write times in UTC with Z, however the service writes them. What is no time is an error.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ format, row, want, wrong string }{
+		{"csv", `["2026-11-20T12:00:01.5Z",1]`, "2026-11-20T12:00:01.500Z,1\r\n", ""},
+		{"csv", `["2026-11-20T13:00:01.5+01:00",1]`, "2026-11-20T12:00:01.500Z,1\r\n", ""},
+		{"csv", `["2026-11-20T12:00:01.123456",1]`, "2026-11-20T12:00:01.123456000Z,1\r\n", ""},
+		{"csv", `[null,1]`, ",1\r\n", ""},
+		{"csv", `["soon",1]`, "", `column event_timestamp_ms: "soon" is no timestamp`},
+		{"ndjson", `["2026-11-20T12:00:01",1]`, `{"event_timestamp_ms":"2026-11-20T12:00:01.000Z","rule_id":1}` + "\n", ""},
+		{"ndjson", `[null,1]`, `{"event_timestamp_ms":null,"rule_id":1}` + "\n", ""},
+		{"ndjson", `["soon",1]`, "", `column event_timestamp_ms: "soon" is no timestamp`},
+	} {
+		srv := webdeliverytest.NewServer(t)
+		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[` + tt.row + `],"total_results":1}`})
+		got, err := write(t, srv, tt.format, []string{"event_timestamp_ms", "rule_id"})
+		if tt.wrong != "" {
+			require.ErrorContains(t, err, tt.wrong)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, strings.TrimPrefix(string(got), "event_timestamp_ms,rule_id\r\n"))
+	}
+}
+
 // What breaks off has whole rows, and no end that would make it a file.
 func TestFlush(t *testing.T) {
 	t.Parallel()
@@ -217,7 +251,7 @@ func TestFlush(t *testing.T) {
 		srv.Fail(webdeliverytest.FaultRule{Body: `{"columns":[{"name":"client_asn"}],"rows":[[1]],"total_results":1}`})
 		query := webdelivery.EventsQuery{Dimensions: []string{"client_asn"}, Start: noon, End: noon.Add(time.Hour)}
 		var out bytes.Buffer
-		w, err := table.Formats[format](&out, query.Dimensions, false)
+		w, err := table.Formats[format](&out, all(query.Dimensions...), false)
 		require.NoError(t, err)
 		for row, err := range srv.Client(t).Stats.Events.Rows(t.Context(), query) {
 			require.NoError(t, err)
@@ -236,11 +270,11 @@ func TestFlush(t *testing.T) {
 func TestNamesOfColumns(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	w, err := table.Formats["csv"](&out, []string{"a,b", `c"`}, false)
+	w, err := table.Formats["csv"](&out, all("a,b", `c"`), false)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	assert.Equal(t, `"a,b","c"""`+"\r\n", out.String())
-	_, err = table.Formats["parquet"](&out, []string{"a,b"}, false)
+	_, err = table.Formats["parquet"](&out, all("a,b"), false)
 	require.ErrorContains(t, err, `column "a,b" cannot be written`)
 }
 
@@ -252,11 +286,11 @@ func TestBegunTables(t *testing.T) {
 	query := webdelivery.EventsQuery{Dimensions: columns, Start: end.Add(-time.Hour), End: end, Limit: 20}
 	for _, format := range []string{"csv", "ndjson"} {
 		var whole, parts bytes.Buffer
-		one, err := table.Formats[format](&whole, columns, false)
+		one, err := table.Formats[format](&whole, all(columns...), false)
 		require.NoError(t, err)
 		for i, row := range rowsOf(t, client, query) {
 			require.NoError(t, one.Write(row))
-			w, err := table.Formats[format](&parts, columns, i > 0)
+			w, err := table.Formats[format](&parts, all(columns...), i > 0)
 			require.NoError(t, err)
 			require.NoError(t, w.Write(row))
 			require.NoError(t, w.Close())
@@ -278,7 +312,7 @@ func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is t
 			out, err := os.Create(name + format)
 			require.NoError(t, err)
 			defer out.Close()
-			w, err := begin(out, names, false)
+			w, err := begin(out, all(names...), false)
 			require.NoError(t, err)
 			writers = append(writers, w)
 		}
