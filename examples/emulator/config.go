@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -27,7 +28,7 @@ type fault struct {
 	Skip, Count           int
 	Probability           float64
 	Seed                  uint64
-	Delay, Stall, Dribble duration
+	Delay, Stall, Dribble program.Span
 	Status                int
 	Header                http.Header
 	Body                  string
@@ -43,19 +44,6 @@ func (f fault) rule() webdeliverytest.FaultRule {
 		Status: f.Status, Header: f.Header, Body: f.Body, Execute: f.Execute,
 		Cut: webdeliverytest.Cut(f.Cut), CutAfter: f.CutAfter,
 	}
-}
-
-// duration is written as in Go: "250ms".
-type duration time.Duration
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (d *duration) UnmarshalText(text []byte) error {
-	parsed, err := time.ParseDuration(string(text))
-	if err == nil && parsed < 0 {
-		err = fmt.Errorf("%v is below 0", parsed)
-	}
-	*d = duration(parsed)
-	return err
 }
 
 type cut webdeliverytest.Cut
@@ -75,6 +63,9 @@ func (c *cut) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// goName is what FaultRule.Check puts in front of a member.
+var goName = regexp.MustCompile(`^\w+: Fault(Rule)?\.`)
+
 // readFile reads the file; what it does not know it refuses, with the place.
 func readFile(ctx context.Context, name string) (file, error) {
 	text, err := program.ReadFile(ctx, name)
@@ -87,7 +78,7 @@ func readFile(ctx context.Context, name string) (file, error) {
 	}
 	for i, rule := range f.Faults {
 		if err := rule.rule().Check(); err != nil {
-			return file{}, fmt.Errorf("%s: /faults/%d: %w", name, i, err)
+			return file{}, fmt.Errorf("%s: /faults/%d: %s; -h lists the members", name, i, goName.ReplaceAllString(err.Error(), ""))
 		}
 	}
 	return f, nil

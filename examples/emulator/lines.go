@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -77,6 +78,24 @@ func printLines(out io.Writer, srv *webdeliverytest.Server, dialect webdeliveryt
 	} {
 		fmt.Fprintf(out, "# %s\n%s\n\n", area.name, strings.Join(area.lines, "\n"))
 	}
+}
+
+// exports returns lines for a shell that make the other example programs work with the service.
+func exports(srv *webdeliverytest.Server) string {
+	base := srv.URL
+	if at, err := url.Parse(base); err == nil {
+		if ip := net.ParseIP(at.Hostname()); ip != nil && ip.IsUnspecified() { // of all addresses, one of this machine
+			at.Host = net.JoinHostPort("127.0.0.1", at.Port())
+			base = at.String()
+		}
+	}
+	var lines strings.Builder
+	for _, variable := range [][2]string{
+		{"BASE_URL", base}, {"CUSTOMER", srv.Customer}, {"USERNAME", srv.Username}, {"PASSWORD", srv.Password}, {"AUTH", "basic"},
+	} {
+		fmt.Fprintf(&lines, "export WEBDELIVERY_%s=%s\n", variable[0], quote(variable[1]))
+	}
+	return lines.String()
 }
 
 // quote makes one word of a shell command.

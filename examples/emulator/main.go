@@ -1,12 +1,13 @@
-// Emulator is a fake of the web-delivery management service as a program: for trying requests by hand, and for programs
-// that are not written in Go. It begins with a few tasks, two network lists and security events, and prints a curl line
-// for each area of the service.
+// Emulator is a fake of the web-delivery management service as a program: to try requests by hand, and to test programs
+// that are not written in Go. It starts with some tasks, two network lists and security events. It prints curl lines for
+// each area of the service, and export lines that make the other example programs work with it.
 //
-//	go run ./examples/emulator
-//	go run ./examples/emulator -listen 127.0.0.1:9000 -user bob:secret -purge-rate 10 -config emulator.json
+//	emulator
+//	emulator -listen 127.0.0.1:9000 -user bob:secret -purge-rate 10 -config emulator.json
+//	emulator -env emulator.env &   # and when that file is there: . ./emulator.env; quickstart
 //
-// The file of -config holds faults and spellings, all of them optional; names are those of webdeliverytest.FaultRule and
-// webdeliverytest.Dialect, in any letter case and with or without underscores:
+// The file of -config is JSON with faults and a dialect. All members are optional. Names may have any letter case, with or
+// without underscores:
 //
 //	{
 //		"faults": [
@@ -16,24 +17,66 @@
 //		"dialect": {"tasks_prefix": "/operations", "session_reply": "cookie", "too_fast": "429-retry-after"}
 //	}
 //
-// A purge above -purge-rate gets 503; too_fast has other spellings. With -count-refused such a purge counts against the
-// rate.
+// The first fault that matches a request decides what happens to it. Members of a fault:
 //
-// It stops on SIGINT and SIGTERM. Exit codes: 0 stopped, 1 did not begin to listen, 2 used wrongly.
+//	method       of the requests it hits, such as GET; default any
+//	path         below /CUSTOMER/v1; * is one element, and a final ** is any rest; default any
+//	skip         number of matching requests that pass first
+//	count        number of requests to hit; 0 is all
+//	probability  share of the requests to hit, from 0 to 1; 0 is all
+//	seed         number that decides which requests that share contains
+//	delay        span to wait before anything else, such as 250ms
+//	status       status to answer with, instead of executing the request
+//	header       headers of the response, such as {"Retry-After": ["2"]}
+//	body         body of the response
+//	execute      true executes the request before it answers with status
+//	cut          closes the connection: before-read, after-read, after-execute, body or chunked
+//	cut_after    bytes of the body before a cut or stall; 0 is half of it
+//	stall        span for which the body pauses once
+//	dribble      span between two bytes of the body
+//
+// Members of the dialect, with their values; the first one is the default:
+//
+//	tasks_prefix           path in front of /tasks: "", any path
+//	start_time_param       parameter of statistics: starttime, any name
+//	entry_key              member of an added entry: entry, any name
+//	entry_delete_path      /config/networklists/{list}/{entry}, any path with {list} and {entry}
+//	batch_deletion_method  POST, any method
+//	task_page              envelope, array, tasks
+//	session_reply          id, session_id, sessionid, authtoken, token, string, cookie, text
+//	purge_reply            201, 200, 303-body, 303-location
+//	too_fast               purges above -purge-rate: 503, 503-retry-after, 429, 429-retry-after
+//	next_uri               relative, prefixed, absolute
+//	timestamps             Z, milliseconds, +0000, none
+//	final                  status of a transaction that ended well: COMPLETE, any word
+//	errors                 code, message, error_info, html, empty
+//	transaction_denied     status if credentials are wrong: 403, 401, 400
+//	entries_reply          task, task_id, id, entries, empty
+//	list_delete_reply      empty, task, task_id
+//	member_order           of statistics: documented, rows-first, total-first
+//	names                  of dimensions and metrics: strings, objects, member, items
+//	groupings              arrays, joined
+//	topk_total             rows, groups
+//	vocabulary             words of events: document, portal
+//
+// The other example programs speak the default dialect. They work with the members from task_page on in any spelling.
+//
+// SIGINT and SIGTERM stop the emulator.
+//
+// Exit codes: 0 stopped, 1 could not listen or write the file of -env, 2 used wrongly.
 package main
 
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
-	"strings"
+	"os"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
-	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 //go:embed main.go
@@ -47,6 +90,9 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	if err != nil {
 		return err
 	}
+	if set.env != "" {
+		_ = os.Remove(set.env) // of an emulator that was killed: who waits for the file must not find that one
+	}
 	srv, err := set.start(ctx, slog.New(slog.NewTextHandler(s.Err, nil)))
 	if err != nil {
 		return err
@@ -56,6 +102,14 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		fmt.Fprintf(s.Err, "emulator: other machines can reach %s, and passwords are sent in the clear\n", set.listen)
 	}
 	printLines(s.Out, srv, set.file.Dialect, time.Now(), fill(srv))
+	fmt.Fprintf(s.Out, "# In another shell, for the other example programs:\n%s\n", exports(srv))
+	if set.env != "" {
+		err := program.Replace(set.env, func(out io.Writer) error { _, err := io.WriteString(out, exports(srv)); return err })
+		if err != nil {
+			return fmt.Errorf("-env: %w", err)
+		}
+		defer func() { _ = os.Remove(set.env) }() // it would lead to a service that has stopped
+	}
 	fmt.Fprintf(s.Out, "The fake service is at %s, and stops on ^C.\n", srv.URL)
 	<-ctx.Done()
 	fmt.Fprintln(s.Out, "Stopped.")
@@ -65,91 +119,4 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// settings are what the flags say.
-type settings struct {
-	listen, customer string
-	users            []webdeliverytest.User
-	events           float64
-	seed             uint64
-	purgeRate        int
-	countRefused     bool
-	sessionLifetime  time.Duration
-	file             file
-}
-
-func parse(ctx context.Context, args []string, s program.Streams) (set settings, err error) {
-	var config string
-	flags := program.FlagsAlone("emulator", source, s)
-	flags.StringVar(&set.listen, "listen", "127.0.0.1:8080", "TCP `address` to listen on; port 0 takes a free one")
-	flags.StringVar(&set.customer, "customer", "acme", "customer `name` in the path of every request")
-	flags.Func("user", "who may log in, as `name:password`; may be repeated (default alice:correct-horse-battery)", func(text string) error {
-		name, password, _ := strings.Cut(text, ":")
-		set.users = append(set.users, webdeliverytest.User{Name: name, Password: password})
-		return nil // the server refuses one without a password
-	})
-	flags.Float64Var(&set.events, "events", 1, "security events a `second`, on average")
-	flags.Uint64Var(&set.seed, "seed", 1, "`number` that says which events there are")
-	flags.IntVar(&set.purgeRate, "purge-rate", 2, "purge requests a `second` that are accepted, more get 503; 0 accepts any number")
-	flags.BoolVar(&set.countRefused, "count-refused", false, "purges that are refused as too fast count against the rate as well")
-	flags.DurationVar(&set.sessionLifetime, "session-lifetime", 0, "`time` after which a session ends; 0 is never")
-	flags.StringVar(&config, "config", "", "JSON `file` with faults and dialect")
-	if err = program.Parse(flags, args); err != nil {
-		return set, err
-	}
-	if flags.NArg() > 0 {
-		return set, program.Misused("unexpected argument %q", flags.Arg(0))
-	}
-	if config != "" {
-		if set.file, err = readFile(ctx, config); err != nil && ctx.Err() == nil {
-			err = program.Misused("-config: %w", err)
-		}
-	}
-	return set, err
-}
-
-// start starts the service. Each request becomes one line of the log; headers and bodies, where credentials are, do not.
-func (set settings) start(ctx context.Context, log *slog.Logger) (*webdeliverytest.Server, error) {
-	if _, _, err := net.SplitHostPort(set.listen); err != nil {
-		return nil, program.Misused("-listen: %w", err)
-	}
-	options := []webdeliverytest.Option{
-		webdeliverytest.WithAddress(set.listen),
-		webdeliverytest.WithCustomer(set.customer),
-		webdeliverytest.WithDialect(set.file.Dialect),
-		webdeliverytest.WithRequestLog(func(r webdeliverytest.Request) {
-			log.Info("request", "method", r.Method, "path", r.Path, "query", r.RawQuery, "status", r.Status, "user", r.User)
-		}),
-	}
-	if set.users != nil {
-		options = append(options, webdeliverytest.WithUsers(set.users...))
-	}
-	if set.events != 0 {
-		options = append(options, webdeliverytest.WithEvents(set.events, set.seed, time.Time{}))
-	}
-	if set.sessionLifetime != 0 {
-		options = append(options, webdeliverytest.WithSessionLifetime(set.sessionLifetime))
-	}
-	if set.purgeRate == 0 {
-		options = append(options, webdeliverytest.WithUnlimitedPurges())
-	} else {
-		options = append(options, webdeliverytest.WithPurgeRate(set.purgeRate, time.Second))
-	}
-	if set.countRefused {
-		options = append(options, webdeliverytest.WithRefusedPurgesCounted())
-	}
-	srv, err := program.Until(ctx, func() (*webdeliverytest.Server, error) {
-		return webdeliverytest.Start(options...) // looks up the host of -listen, if that is a name
-	}, (*webdeliverytest.Server).Close)
-	if network := new(net.OpError); err != nil && ctx.Err() == nil && !errors.As(err, &network) {
-		err = program.Misused("%w", err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range set.file.Faults {
-		srv.Fail(f.rule())
-	}
-	return srv, nil
 }

@@ -6,11 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // The binary of the tests is also a small curl, for machines that have none.
@@ -103,10 +106,11 @@ func (o *output) String() string {
 
 // emulator is one that runs within the test.
 type emulator struct {
-	url   string
-	lines []string // the curl lines that it printed
-	log   *output
-	stop  func() // ends it and waits
+	url     string
+	lines   []string // the curl lines that it printed
+	exports []string // its export lines
+	log     *output
+	stop    func() // ends it and waits
 }
 
 // start runs the emulator on a free port until the test ends.
@@ -125,6 +129,9 @@ func start(t *testing.T, args ...string) emulator {
 	for e.url == "" && lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "curl ") {
 			e.lines = append(e.lines, lines.Text())
+		}
+		if strings.HasPrefix(lines.Text(), "export ") {
+			e.exports = append(e.exports, lines.Text())
 		}
 		e.url = urlIn(lines.Text())
 	}
@@ -331,26 +338,27 @@ func TestUsedWrongly(t *testing.T) {
 		code int
 		args []string
 	}{
-		"Exit codes: 0 stopped, 1 did not begin to listen, 2 used wrongly": {program.Done, []string{"-help"}},
-		"address already in use":                   {program.Failed, []string{"-listen", taken.Addr().String()}},
-		"-listen: address 127.0.0.1: missing port": {program.Misuse, []string{"-listen", "127.0.0.1"}},
-		"flag provided but not defined: -port":     {program.Misuse, []string{"-port", "1"}},
-		`unexpected argument "9000"`:               {program.Misuse, []string{"9000"}},
-		`user "bob" needs a name and a password`:   {program.Misuse, []string{"-user", "bob"}},
-		"WithEvents: -1":                           {program.Misuse, []string{"-events", "-1"}},
-		"WithPurgeRate: -1":                        {program.Misuse, []string{"-purge-rate", "-1"}},
-		"WithSessionLifetime: -1s":                 {program.Misuse, []string{"-session-lifetime", "-1s"}},
-		"WithCustomer":                             {program.Misuse, []string{"-customer", ""}},
-		"no such file":                             {program.Misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
-		`unknown Dialect.Errors "xml"`:             {program.Misuse, config(`{"dialect": {"errors": "xml"}}`)},
+		"Exit codes: 0 stopped, 1 could not listen or write":                         {program.Done, []string{"-help"}},
+		"address already in use; use another -listen: 127.0.0.1:0 takes a free port": {program.Failed, []string{"-listen", taken.Addr().String()}},
+		"-listen: address 127.0.0.1: missing port":                                   {program.Misuse, []string{"-listen", "127.0.0.1"}},
+		"flag provided but not defined: -port":                                       {program.Misuse, []string{"-port", "1"}},
+		`unexpected argument "9000"`:                                                 {program.Misuse, []string{"9000"}},
+		"is there and is no regular file":                                            {program.Misuse, []string{"-env", t.TempDir()}},
+		`user "bob" needs a name and a password`:                                     {program.Misuse, []string{"-user", "bob"}},
+		"WithEvents: -1":                                                             {program.Misuse, []string{"-events", "-1"}},
+		"WithPurgeRate: -1":                                                          {program.Misuse, []string{"-purge-rate", "-1"}},
+		`invalid value "-1s" for flag -session-lifetime: want a time span`:           {program.Misuse, []string{"-session-lifetime", "-1s"}},
+		"WithCustomer":                 {program.Misuse, []string{"-customer", ""}},
+		"no such file":                 {program.Misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
+		`unknown Dialect.Errors "xml"`: {program.Misuse, config(`{"dialect": {"errors": "xml"}}`)},
 		// Line and column are those of the name or value that is wrong.
 		"emulator.json:3:15: /faults/0/pth: unknown":                  {program.Misuse, config("{\"faults\": [\n  {\"count\": 1,\n   \"skip\": 2, \"pth\": \"/tasks\"}\n]}")},
-		"emulator.json:1:22: /faults/0/delay: time: ":                 {program.Misuse, config(`{"faults":[{"delay": "soon"}]}`)},
+		"emulator.json:1:22: /faults/0/delay: want a time span":       {program.Misuse, config(`{"faults":[{"delay": "soon"}]}`)},
 		"emulator.json:2:11: /faults/0/delay: JSON value must be str": {program.Misuse, config("{\"faults\":[{\n\"delay\":  250}]}")},
-		"/faults/0/stall: -1s is below 0":                             {program.Misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
+		"/faults/0/stall: want a time span":                           {program.Misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
 		`/faults/0/cut: cut "off" is none of before-read`:             {program.Misuse, config(`{"faults":[{"cut": "off"}]}`)},
 		"emulator.json: /faults/1: ":                                  {program.Misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
-		"/faults/0: webdeliverytest: FaultRule.Skip is -1: ":          {program.Misuse, config(`{"faults":[{"skip": -1}]}`)},
+		"/faults/0: Skip -1 is below 0; -h lists the members":         {program.Misuse, config(`{"faults":[{"skip": -1}]}`)},
 		"emulator.json:1:12: ":                                        {program.Misuse, config(`{"faults":[}`)},
 		"/faults/0/status: must not be a JSON string":                 {program.Misuse, config(`{"faults":[{"status": "503"}]}`)},
 		"duplicate": {program.Misuse, config(`{"faults":[{"path": "/a", "Path": "/b"}]}`)},
@@ -361,6 +369,91 @@ func TestUsedWrongly(t *testing.T) {
 		assert.Equal(t, tc.code, code, want)
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
+	}
+}
+
+// The export lines make the other programs work with the emulator. The file of -env is there while it runs.
+func TestExports(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "emulator.env")
+	e := start(t, "-customer", "O'Neil & sons", "-user", "bo b:it's:\"$HOME\"", "-env", file)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode(), "it has a password")
+	assert.Equal(t, string(text), strings.Join(e.exports, "\n")+"\n", "what is printed is what is in the file")
+
+	set := shell(t, []string{"WEBDELIVERY_AUTH=session"}, `. "`+file+`"; env | grep ^WEBDELIVERY_ | sort`)
+	assert.Equal(t, "WEBDELIVERY_AUTH=basic\nWEBDELIVERY_BASE_URL="+e.url+"\nWEBDELIVERY_CUSTOMER=O'Neil & sons\n"+
+		"WEBDELIVERY_PASSWORD=it's:\"$HOME\"\nWEBDELIVERY_USERNAME=bo b\n", set)
+	assert.Equal(t, set, shell(t, []string{"WEBDELIVERY_AUTH=session"}, `eval "$(cat "`+file+`")"; env | grep ^WEBDELIVERY_ | sort`))
+	e.stop()
+	assert.NoFileExists(t, file)
+
+	require.NoError(t, os.WriteFile(file, []byte("of one that was killed"), 0o600))
+	err = run(t.Context(), []string{"-listen", "192.0.2.1:1", "-env", file}, program.Streams{Out: io.Discard, Err: io.Discard})
+	require.Error(t, err)
+	assert.NoFileExists(t, file)
+}
+
+// An emulator on all addresses is exported with one that programs accept without TLS.
+func TestExportsOfAllAddresses(t *testing.T) {
+	t.Parallel()
+	e := start(t, "-listen", "0.0.0.0:0")
+	assert.Regexp(t, `^export WEBDELIVERY_BASE_URL='http://127\.0\.0\.1:\d+'$`, e.exports[0])
+}
+
+// A program of the examples works with the exported variables alone.
+func TestAClientOfTheExports(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	e := start(t)
+	for _, line := range e.exports {
+		name, value, _ := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		t.Setenv(name, strings.Trim(value, "'"))
+	}
+	service, err := program.Connect(io.Discard, nil, nil, nil)
+	require.NoError(t, err)
+	defer service.Close()
+	_, err = service.Client.Tasks.Get(t.Context(), "task-1")
+	require.NoError(t, err)
+}
+
+// The help lists every member of a fault and of the dialect, and every value that it lists is accepted.
+func TestTheHelpHasTheFormat(t *testing.T) {
+	t.Parallel()
+	_, _, help := programtest.Run("emulator", program.Streams{}, func(s program.Streams) error {
+		return run(t.Context(), []string{"-h"}, s)
+	})
+	listed := map[string]string{} // what stands behind each member, by its name in Go
+	for _, line := range regexp.MustCompile(`(?m)^\t([a-z_]+(?:, [a-z_]+)*) {2,}(.*)$`).FindAllStringSubmatch(help, -1) {
+		listed[strings.ReplaceAll(line[1], "_", "")] = line[2]
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[fault](), reflect.TypeFor[webdeliverytest.Dialect]()} {
+		for i := range of.NumField() {
+			assert.Contains(t, listed, strings.ToLower(of.Field(i).Name))
+		}
+	}
+	for name := range cuts {
+		assert.Contains(t, listed["cut"], name)
+	}
+	dialect := reflect.TypeFor[webdeliverytest.Dialect]()
+	for i := range dialect.NumField() {
+		name := strings.ToLower(dialect.Field(i).Name)
+		_, values, described := strings.Cut(listed[name], ": ")
+		if !described {
+			values = listed[name]
+		}
+		for _, value := range strings.Split(values, ", ") {
+			if strings.HasPrefix(value, "any ") {
+				continue
+			}
+			config := write(t, fmt.Sprintf(`{"dialect": {%q: %q}}`, name, strings.Trim(value, `"`)))
+			set, err := parse(t.Context(), []string{"-listen", "127.0.0.1:0", "-config", config}, program.Streams{Err: io.Discard})
+			require.NoError(t, err)
+			srv, err := set.start(t.Context(), slog.New(slog.DiscardHandler))
+			require.NoError(t, err, "%s: %s", name, value)
+			srv.Close()
+		}
 	}
 }
 
