@@ -1,7 +1,7 @@
 // Quickstart does the main job of the SDK: it logs in, purges an object, waits until the caches have carried it out,
 // lists the tasks of the service and waits for one of them.
 //
-//	quickstart [-uri URI]
+//	quickstart [-uri URI] [-timeout 5s]
 //
 // Exit codes: 0 done, 1 failed or interrupted, 2 used wrongly.
 package main
@@ -27,11 +27,16 @@ func main() { program.Main("quickstart", nil, run) }
 func run(ctx context.Context, args []string, s program.Streams) error {
 	set := program.Flags("quickstart", source, s)
 	uri := set.String("uri", "https://www.example.com/app.css", "object to purge")
+	timeout := program.Span(5 * time.Second)
+	set.Var(&timeout, "timeout", "longest `span` to wait for a running task, such as 30s or 10m")
 	if err := program.Parse(set, args); err != nil {
 		return err
 	}
 	if set.NArg() > 0 {
 		return program.Misused("unexpected argument %q: -uri says what to purge", set.Arg(0))
+	}
+	if timeout == 0 {
+		return program.Misused("-timeout must be above 0s")
 	}
 	client, stop, err := connect(s.Out)
 	if err != nil {
@@ -45,7 +50,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	if err := purge(ctx, s.Out, client, *uri); err != nil {
 		return err
 	}
-	return watchTasks(ctx, s.Out, client)
+	return watchTasks(ctx, s.Out, client, time.Duration(timeout))
 }
 
 // connect makes a client from the environment, or one for a fake service of this process.
@@ -85,7 +90,7 @@ func purge(ctx context.Context, out io.Writer, client *webdelivery.Client, uri s
 	return nil
 }
 
-func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client) error {
+func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client, timeout time.Duration) error {
 	var running string
 	count := 0
 	for task, err := range client.Tasks.All(ctx, webdelivery.TaskListOptions{Since: time.Now().AddDate(0, 0, -1)}) {
@@ -103,11 +108,13 @@ func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client) 
 		fmt.Fprintln(out, "None of them is running.")
 		return nil
 	}
-	task, err := client.Tasks.Wait(ctx, running, showProgress(out), webdelivery.WaitTimeout(time.Minute))
+	task, err := client.Tasks.Wait(ctx, running, showProgress(out), webdelivery.WaitTimeout(timeout))
 	var failed *webdelivery.TaskError
 	switch {
 	case errors.As(err, &failed):
 		fmt.Fprintf(out, "Task %s failed: %s\n", running, failed.Task.ErrorInfo.Message)
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		fmt.Fprintf(out, "Task %s has not ended after %v; -timeout 10m waits longer.\n", running, timeout)
 	case err != nil:
 		return err
 	default:
@@ -118,6 +125,10 @@ func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client) 
 
 func showProgress(out io.Writer) webdelivery.WaitOption {
 	return webdelivery.OnProgress(func(p webdelivery.Progress) {
+		if p.Err != nil {
+			fmt.Fprintf(out, "  %s %s: %v; polling again\n", p.Kind, p.ID, p.Err)
+			return
+		}
 		fmt.Fprintf(out, "  %s %s: %s, %d %%\n", p.Kind, p.ID, p.Status, p.Percent)
 	})
 }

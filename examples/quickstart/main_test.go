@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
@@ -40,6 +45,35 @@ func TestQuickstartOnItsOwn(t *testing.T) { //nolint:paralleltest // the environ
 	}
 }
 
+// A task that runs for long, as one of the emulator does, does not hold up the program, and is no failure.
+func TestALongTask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		service := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		service.AddTask(webdeliverytest.TaskSpec{ID: "task-1", Operation: "export-logs", Duration: time.Hour})
+		var out bytes.Buffer
+		began := time.Now()
+		require.NoError(t, watchTasks(t.Context(), &out, service.Client(t), 5*time.Second))
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		assert.Contains(t, out.String(), "Task task-1 has not ended after 5s; -timeout 10m waits longer.\n")
+	})
+}
+
+// A poll that failed is shown, and the wait goes on.
+func TestAPollThatFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		service := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		service.AddTask(webdeliverytest.TaskSpec{ID: "task-1", Operation: "export-logs", Duration: time.Minute})
+		service.Fail(webdeliverytest.FaultRule{Path: "/tasks/task-1", Skip: 1, Count: 4, Status: http.StatusServiceUnavailable})
+		var out bytes.Buffer
+		require.NoError(t, watchTasks(t.Context(), &out, service.Client(t), time.Hour))
+		assert.Contains(t, out.String(), "503 Service Unavailable")
+		assert.Contains(t, out.String(), "; polling again\n")
+		assert.Contains(t, out.String(), "Task task-1 is done: COMPLETE.\n")
+	})
+}
+
 // With the environment set it uses that service, and a refusal is an error.
 func TestQuickstartOnAService(t *testing.T) {
 	service := configure(t)
@@ -69,6 +103,8 @@ func TestQuickstartUsedWrongly(t *testing.T) {
 	}{
 		{name: "argument", args: []string{"https://www.example.com/other"}, told: "-uri says what to purge"},
 		{name: "unknown flag", args: []string{"-url", "https://www.example.com/other"}, told: "-url"},
+		{name: "no time to wait", args: []string{"-timeout", "0s"}, told: "-timeout must be above 0s"},
+		{name: "no span", args: []string{"-timeout", "soon"}, told: "want a time span"},
 		{name: "no URI", args: []string{"-uri", ""}, told: "invalid uris[0]"},
 		{name: "no address", variable: "WEBDELIVERY_BASE_URL", told: "WEBDELIVERY_BASE_URL: is not set"},
 		{name: "no password", variable: "WEBDELIVERY_PASSWORD", told: "WEBDELIVERY_PASSWORD: is not set"},
