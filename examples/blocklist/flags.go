@@ -56,7 +56,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	case j.applyPlan != "" && stray > 0:
 		return nil, program.Misused("-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
 	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
-		return nil, program.Misused("LIST and FEED are needed; -h tells more")
+		return nil, program.Misused("LIST or FEED is missing; type: blocklist LIST FEED, such as: blocklist office feed.txt; -h shows all flags")
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
 		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)
 	case !removalLimit.MatchString(*limit):

@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	case j.apply:
 		return j.carryOut(ctx, service.Client.NetworkLists, plan)
 	}
-	return &program.Exit{Code: 4, Err: errors.New("nothing was changed; -apply changes it")} // a pipeline can wait for that
+	return &program.Exit{Code: 4, Err: errors.New("nothing was changed; add -apply to change the list")} // a pipeline can wait for that
 }
 
 // plan compares the feeds with the list, or reads the plan that was saved.
@@ -121,19 +121,24 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 
 // find gives the id of the list that has this id, or alone has this name.
 func find(ctx context.Context, lists *webdelivery.NetworkListsService, name string) (string, error) {
-	var ids []string
+	var ids, names []string
 	for list, err := range lists.All(ctx, webdelivery.NetworkListOptions{Deprecated: true, Count: 100}) {
 		if err != nil || list.ID == name {
 			return name, err
 		}
+		names = append(names, list.Name)
 		if list.Name == name {
 			ids = append(ids, list.ID)
 		}
 	}
-	if len(ids) != 1 {
-		return "", fmt.Errorf("no list has the id %q, and %d have the name: %q", name, len(ids), ids)
+	switch len(ids) {
+	case 0:
+		return "", fmt.Errorf("no list has the id or name %q; the lists are %q", name, names)
+	case 1:
+		return ids[0], nil
+	default:
+		return "", fmt.Errorf("%d lists have the name %q; use an id instead: %q", len(ids), name, ids)
 	}
-	return ids[0], nil
 }
 
 func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsService, plan *webdelivery.Plan) error {

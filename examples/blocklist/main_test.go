@@ -326,14 +326,14 @@ func TestRefused(t *testing.T) {
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "twice", Deprecated: true})
 	good := file(t, "feed.txt", wanted)
 	for want, args := range map[string][]string{
-		"geo.txt:2: \"AQ\" does not belong to a list of type IP": {"blocklist", file(t, "geo.txt", "\nAQ\n")},
-		"/b.txt:3: \"nonsense\" is neither":                      {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/c.txt:3: \"nonsense\" is neither":                      {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
-		"/d.txt:4: \"desired[9]\" is neither":                    {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},
-		"/e.txt:2: the feed ends without an entry":               {"blocklist", good, file(t, "e.txt", "# nothing\n")},
-		"absent.txt: no such file":                               {"blocklist", "absent.txt"},
-		"no list has the id \"nobody\", and 0 have the name":     {"nobody", good},
-		"and 2 have the name: [":                                 {"twice", good},
+		"geo.txt:2: \"AQ\" does not belong to a list of type IP":                           {"blocklist", file(t, "geo.txt", "\nAQ\n")},
+		"/b.txt:3: \"nonsense\" is neither":                                                {"blocklist", good, file(t, "b.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/c.txt:3: \"nonsense\" is neither":                                                {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
+		"/d.txt:4: \"desired[9]\" is neither":                                              {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},
+		"/e.txt:2: the feed ends without an entry":                                         {"blocklist", good, file(t, "e.txt", "# nothing\n")},
+		"absent.txt: no such file":                                                         {"blocklist", "absent.txt"},
+		`no list has the id or name "nobody"; the lists are ["blocklist" "twice" "twice"]`: {"nobody", good},
+		`2 lists have the name "twice"; use an id instead: ["`:                             {"twice", good},
 	} {
 		code, stdout, stderr := blocklist(t, append([]string{"-apply"}, args...)...)
 		assert.Equal(t, program.Failed, code, want)
@@ -460,8 +460,8 @@ func TestMisuse(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	for want, args := range map[string][]string{
-		"LIST and FEED are needed":                   nil,
-		"LIST and FEED are":                          {"blocklist"},
+		"type: blocklist LIST FEED, such as":         nil,
+		"LIST or FEED is missing":                    {"blocklist"},
 		"flag provided but not defined: -x":          {"-x"},
 		"-max-remove \"0.2\" is none of none, all, ": {"-max-remove", "0.2", "blocklist", "feed.txt"},
 		"-max-remove \"-1\" is none":                 {"-max-remove", "-1", "blocklist", "feed.txt"},

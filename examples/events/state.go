@@ -54,7 +54,7 @@ func readState(file string) (s state, err error) {
 	name := cursorOf(file)
 	text, err := os.ReadFile(name) //nolint:gosec // beside the file that the user names
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, fmt.Errorf("there is no %s, so there is nothing to go on with; -resume takes the file that -o named", name)
+		return s, fmt.Errorf("there is no %s, so no export to %s has ended early; -resume takes the file that -o named", name, file)
 	}
 	if err != nil {
 		return s, err

@@ -53,7 +53,7 @@ func TestDamagedStates(t *testing.T) {
 		format string
 		damage func(t *testing.T, file string)
 	}{
-		"so there is nothing to go on with; -resume takes the file that -o named":                      {"csv", without(cursorOf)},
+		"has ended early; -resume takes the file that -o named":                                        {"csv", without(cursorOf)},
 		"events.csv.partial, to which ":                                                                {"csv", without(partialOf)},
 		": 3 are missing; export anew with -o ":                                                        {"csv", shorten(partialOf)},
 		"has version 9, and this program reads version 2; go on with":                                  {"csv", edit(`{"version":2`, `{"version":9`)},

@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, s program.Streams) (err error) {
 	case err != nil:
 		return err
 	case len(uris) == 0 && program.Configured():
-		return program.Misused("say what to purge: tracing URI...")
+		return program.Misused("no URIs; type: tracing https://www.example.com/app.css; -h shows all flags")
 	case len(uris) == 0:
 		uris = []string{"https://www.example.com/app.css"}
 	}
@@ -77,6 +77,10 @@ func run(ctx context.Context, args []string, s program.Streams) (err error) {
 	var progress []webdelivery.WaitOption
 	if s.ErrTerminal {
 		progress = append(progress, webdelivery.OnProgress(func(p webdelivery.Progress) {
+			if p.Err != nil {
+				fmt.Fprintf(s.Err, "%v; polling again\n", p.Err)
+				return
+			}
 			fmt.Fprintf(s.Err, "%s, %d %% of the caches\n", p.Status, p.Percent)
 		}))
 	}

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -69,7 +70,7 @@ func Main(name string, isTerminal func(fd int) bool, run func(ctx context.Contex
 	os.Exit(code)
 }
 
-// Code tells what went wrong, and gives the exit code for it.
+// Code prints what went wrong and what to do about it, and returns the exit code.
 func Code(name string, stderr io.Writer, err error) int {
 	var exit *Exit
 	isExit := errors.As(err, &exit)
@@ -78,6 +79,9 @@ func Code(name string, stderr io.Writer, err error) int {
 	}
 	if !isExit || exit.Err != nil {
 		fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")) // each of several
+		if step := nextStep(err); step != "" {
+			fmt.Fprintf(stderr, "%s: %s\n", name, step)
+		}
 	}
 	var partial *webdelivery.PartialError
 	switch {
@@ -89,6 +93,27 @@ func Code(name string, stderr io.Writer, err error) int {
 		return Partly
 	default:
 		return Failed
+	}
+}
+
+// nextStep says what to do about an error of the service or of the settings. If nothing is known, it returns "".
+func nextStep(err error) string {
+	var invalid *webdelivery.ValidationError
+	var unreachable *net.OpError
+	var unknown *net.DNSError
+	switch {
+	case errors.As(err, &invalid) && strings.HasPrefix(invalid.Field, "WEBDELIVERY_"):
+		return "set " + strings.Join(Variables, ", ") + ", or none of them to use a fake service"
+	case errors.Is(err, webdelivery.ErrUnauthorized):
+		return "check WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD"
+	case errors.Is(err, webdelivery.ErrForbidden):
+		return "use a WEBDELIVERY_USERNAME that has the right to do this"
+	case errors.Is(err, webdelivery.ErrNotFound):
+		return "check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER, and the id, if you gave one"
+	case errors.As(err, new(*webdelivery.Error)) && (errors.As(err, &unknown) || errors.As(err, &unreachable) && unreachable.Op == "dial"):
+		return "check WEBDELIVERY_BASE_URL, and that the service is running"
+	default:
+		return ""
 	}
 }
 

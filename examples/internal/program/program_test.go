@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -52,6 +53,39 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 	}
 }
 
+// An error of the service or of the settings says what to do next.
+func TestNextSteps(t *testing.T) {
+	t.Parallel()
+	closed := webdeliverytest.NewServer(t, webdeliverytest.WithAddress("127.0.0.1:0"))
+	closed.Close()
+	for step, fault := range map[string]*webdeliverytest.FaultRule{
+		"check WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD\n":                   {Status: http.StatusUnauthorized},
+		"use a WEBDELIVERY_USERNAME that has the right to do this\n":              {Status: http.StatusForbidden},
+		"check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER, and the id, if you": {Status: http.StatusNotFound},
+		"check WEBDELIVERY_BASE_URL, and that the service is running\n":           nil,
+		"": {Status: http.StatusBadRequest},
+	} {
+		srv := closed
+		if fault != nil {
+			srv = webdeliverytest.NewServer(t)
+			srv.Fail(*fault)
+		}
+		client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
+		require.NoError(t, err)
+		_, err = client.Tasks.Get(t.Context(), "task-1")
+		require.Error(t, err)
+		var told bytes.Buffer
+		assert.Equal(t, program.Failed, program.Code("x", &told, err))
+		first, second, _ := strings.Cut(told.String(), "\n")
+		assert.Equal(t, "x: "+err.Error(), first)
+		if step == "" {
+			assert.Empty(t, second)
+			continue
+		}
+		assert.True(t, strings.HasPrefix(second, "x: "+step), second)
+	}
+}
+
 // Without settings there is a fake service, and the program says so.
 func TestConnect(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
@@ -76,6 +110,7 @@ func TestConnectWithSomeSettings(t *testing.T) {
 			_, err := program.Connect(&told, nil, nil, func(*webdeliverytest.Server) { t.Error("there is a fake service") })
 			assert.Empty(t, told.String())
 			assert.Equal(t, program.Misuse, program.Code("x", &told, err))
+			assert.True(t, strings.HasSuffix(told.String(), "or none of them to use a fake service\n"), told.String())
 			for other := range settings {
 				assert.Equal(t, other != name, strings.Contains(told.String(), other+": is not set"), told.String())
 			}
