@@ -1,12 +1,12 @@
-// Distributed-purge shows several processes that purge for one customer on one budget: it starts a fake service, a
-// redis-server (unless -redis names one) and some processes of its own, which share the service's 2 purges a second
-// through redislimit, and prints who got which permit.
+// Distributed-purge shows several processes that share the purge budget of one customer. It starts a fake service, a
+// redis-server (unless -redis names one) and some processes. They share the service's 2 purges per second through
+// redislimit. It prints each permit, and the first wait of each process that is longer than 2 s.
 //
 //	distributed-purge [-processes 4] [-purges 4] [-redis HOST:PORT]
 //
-// It always purges at its own fake service, whatever service the environment names: nothing real happens.
+// It always uses its own fake service, and ignores the service of the environment: nothing real happens.
 //
-// Exit codes: 0 done, 1 failed or interrupted, 2 used wrongly.
+// Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage.
 package main
 
 import (
@@ -29,9 +29,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// What a process is told by its environment, beside the service.
+// Environment variables of the processes, besides those of the service.
 const (
-	envNumber = "DISTRIBUTED_PURGE_NUMBER" // its number; unset in the one that starts the others
+	envNumber = "DISTRIBUTED_PURGE_NUMBER" // number of the process; unset in the one that starts the others
 	envRedis  = "DISTRIBUTED_PURGE_REDIS"
 	envBegan  = "DISTRIBUTED_PURGE_BEGAN"
 )
@@ -43,17 +43,17 @@ func main() { program.Main("distributed-purge", nil, run) }
 
 func run(ctx context.Context, args []string, s program.Streams) error {
 	set := program.FlagsAlone("distributed-purge", source, s)
-	processes := set.Int("processes", 4, "how many processes purge")
-	purges := set.Int("purges", 4, "how many purges each of them makes")
-	address := set.String("redis", "", "`host:port` of a Redis or Valkey; starts a redis-server of its own when empty")
+	processes := set.Int("processes", 4, "`number` of processes")
+	purges := set.Int("purges", 4, "`number` of purges per process")
+	address := set.String("redis", "", "`host:port` of a Redis or Valkey server; if empty, starts a redis-server")
 	if err := program.Parse(set, args); err != nil {
 		return err
 	}
 	switch number := os.Getenv(envNumber); {
 	case set.NArg() > 0:
-		return program.Misused("unexpected argument %q", set.Arg(0))
+		return program.Misused("unexpected argument %q: all settings are flags, see -h", set.Arg(0))
 	case *processes < 1 || *purges < 1:
-		return program.Misused("-processes and -purges are 1 or more")
+		return program.Misused("-processes and -purges must be at least 1")
 	case number != "":
 		return purge(ctx, s.Out, number, *purges)
 	default:
@@ -61,21 +61,21 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	}
 }
 
-// start starts everything and tells at the end how the purges arrived at the service.
+// start starts everything, and prints at the end how the purges arrived at the service.
 func start(ctx context.Context, s program.Streams, processes, purges int, address string) error {
 	service, err := webdeliverytest.Start()
 	if err != nil {
 		return err
 	}
 	defer service.Close()
-	fmt.Fprintln(s.Err, "This purges at a fake service of its own, and nothing real happens.")
+	fmt.Fprintln(s.Err, "Using a fake service; nothing real happens.")
 	if address == "" {
 		var stop func()
 		if address, stop, err = startRedis(ctx); err != nil {
 			return err
 		}
 		defer stop()
-		fmt.Fprintln(s.Err, "Its redis-server has just started, so it may have forgotten leases. The first permit comes in 16 s.")
+		fmt.Fprintln(s.Err, "Its redis-server has just started, and may have lost permits of other processes. The first permit comes in 16 s.")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -100,7 +100,7 @@ func start(ctx context.Context, s program.Streams, processes, purges int, addres
 	return summarize(s.Out, service.Requests())
 }
 
-// purge is one of the processes.
+// purge runs one of the processes.
 func purge(ctx context.Context, out io.Writer, number string, purges int) error {
 	began, err := strconv.ParseInt(os.Getenv(envBegan), 10, 64)
 	if err != nil {
@@ -108,7 +108,7 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(envRedis), ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer func() { _ = rdb.Close() }()
-	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")) //nolint:contextcheck // nothing begins before Acquire
+	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")) //nolint:contextcheck // it starts nothing before Acquire
 	budget := &reported{Limiter: limiter, report: func(what string) {
 		fmt.Fprintf(out, "%6.2f s  process %s %s\n", time.Since(time.Unix(0, began)).Seconds(), number, what)
 	}}
@@ -149,7 +149,7 @@ func (r *reported) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	return permit, err
 }
 
-// summarize tells how close together the purges arrived, and how many were refused.
+// summarize prints how close together the purges arrived, and how many the service refused.
 func summarize(out io.Writer, requests []webdeliverytest.Request) error {
 	refused, most := 0, 0
 	for i, r := range requests {
@@ -167,12 +167,12 @@ func summarize(out io.Writer, requests []webdeliverytest.Request) error {
 	took := requests[len(requests)-1].Time.Sub(requests[0].Time)
 	fmt.Fprintf(out, "%d purges in %.1f s, at most %d within a second, %d refused\n", len(requests), took.Seconds(), most, refused)
 	if refused > 0 {
-		return errors.New("the service refused purges that came too fast")
+		return errors.New("the service refused purges as too fast; this must not happen with redislimit: please report it")
 	}
 	return nil
 }
 
-// lineWriter keeps the lines of several processes apart: each is written at once.
+// lineWriter writes the lines of several processes, one at a time.
 type lineWriter struct {
 	mu  sync.Mutex
 	out io.Writer

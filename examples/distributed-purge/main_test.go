@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 )
 
-// TestMain lets the test binary be the processes that run starts.
+// TestMain lets the test binary run as the processes that the program starts.
 func TestMain(m *testing.M) {
 	if os.Getenv(envNumber) != "" {
 		main()
@@ -22,9 +22,9 @@ func TestMain(m *testing.M) {
 	programtest.Main(m, "distributed-purge", run)
 }
 
-// Three processes share one budget, and the service refuses none of their purges.
+// Three processes share one budget, and the service accepts all of their purges.
 func TestProcessesShareOneBudget(t *testing.T) {
-	t.Setenv("WEBDELIVERY_BASE_URL", "http://127.0.0.1:1") // it is not asked
+	t.Setenv("WEBDELIVERY_BASE_URL", "http://127.0.0.1:1") // the program must not use it
 	t.Setenv("WEBDELIVERY_PASSWORD", "another")
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		if os.Getenv("REQUIRE_REDIS") == "1" {
@@ -49,22 +49,22 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return programtest.Run("distributed-purge", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
 }
 
-// The help says what it does, and that it is with no service of the environment; what cannot be meant is refused.
+// The help says what the program does, and that it ignores the service of the environment. Wrong usage is an error.
 func TestHelpAndMisuse(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := call(t, "-h")
 	assert.Equal(t, program.Done, code)
 	assert.Empty(t, stdout)
-	for _, part := range []string{"shows several processes", "own fake service", "Exit codes: 0 done", "-redis host:port"} {
+	for _, part := range []string{"shows several processes", "its own fake service", "Exit codes: 0 done", "-redis host:port"} {
 		assert.Contains(t, stderr, part)
 	}
 	assert.NotContains(t, stderr, "WEBDELIVERY_")
 
 	for want, args := range map[string][]string{
-		"-processes and -purges are 1 or more": {"-processes", "0"},
-		"are 1 or more":                        {"-purges", "-1"},
-		`unexpected argument "4"`:              {"4"},
-		"-process":                             {"-process", "4"},
+		"-processes and -purges must be at least 1": {"-processes", "0"},
+		"must be at least 1":                        {"-purges", "-1"},
+		`unexpected argument "4"`:                   {"4"},
+		"-process":                                  {"-process", "4"},
 	} {
 		code, stdout, stderr := call(t, args...)
 		assert.Equal(t, program.Misuse, code, want)

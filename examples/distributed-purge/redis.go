@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startRedis starts a redis-server on a free port of loopback that keeps nothing on disk.
+// startRedis starts a redis-server on a free loopback port. It writes nothing to disk.
 func startRedis(ctx context.Context) (address string, stop func(), err error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,7 +25,7 @@ func startRedis(ctx context.Context) (address string, stop func(), err error) {
 	server := exec.CommandContext(ctx, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", //nolint:gosec // a number
 		"--save", "", "--appendonly", "no")
 	if err := server.Start(); err != nil {
-		return "", nil, fmt.Errorf("start redis-server (install it, or name one by -redis): %w", err)
+		return "", nil, fmt.Errorf("start redis-server: %w; install it, or give the address of a running one with -redis", err)
 	}
 	stop = func() {
 		_ = server.Process.Kill()
@@ -43,7 +43,7 @@ func startRedis(ctx context.Context) (address string, stop func(), err error) {
 		}
 		if time.Now().After(deadline) {
 			stop()
-			return "", nil, fmt.Errorf("redis-server does not answer: %w", err)
+			return "", nil, fmt.Errorf("redis-server does not respond within 10 s: %w; start one and give its address with -redis", err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

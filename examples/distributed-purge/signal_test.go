@@ -15,7 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 )
 
-// The first signal ends the program while it waits for a redis-server that does not answer.
+// The first signal ends the program while it waits for a redis-server that does not respond.
 func TestASignalEndsTheStart(t *testing.T) {
 	folder := t.TempDir()
 	fifo := filepath.Join(folder, "fifo")

@@ -13,14 +13,14 @@ func parse(ctx context.Context, args []string, s program.Streams) (j *job, err e
 	j = &job{s: s, action: webdelivery.ActionPurge, match: webdelivery.Exact, Transactions: []*transaction{}, Failed: []failure{}}
 	flags := program.Flags("purge", source, s)
 	file := flags.String("file", "", "`file` with the URIs")
-	prefix := flags.Bool("prefix", false, "purge all that begins with a URI, over http and https")
-	expire := flags.Bool("expire", false, "mark as expired instead: stale content may be served while the origin is down")
-	flags.BoolVar(&j.wait, "wait", false, "wait until the caches have carried it out")
+	prefix := flags.Bool("prefix", false, "purge everything that begins with a URI, over http and https")
+	expire := flags.Bool("expire", false, "expire instead of purge: caches may serve stale content while the origin is down")
+	flags.BoolVar(&j.wait, "wait", false, "wait until the transactions have ended")
 	flags.BoolVar(&j.json, "json", false, "print one JSON document instead of lines")
 	flags.Func("resume", "`transaction` to wait for; may be repeated", func(text string) error {
 		id, err := strconv.ParseUint(text, 10, 63)
 		if id == 0 {
-			err = errors.New("not the id of a transaction")
+			err = errors.New("want the id of a transaction, a number above 0")
 		}
 		j.Transactions = append(j.Transactions, &transaction{ID: int64(id), Status: "UNKNOWN"})
 		return err

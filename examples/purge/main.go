@@ -1,17 +1,23 @@
-// Purge takes content out of the caches: any number of URIs, in few requests.
+// Purge removes content from the caches: any number of URIs, in few requests.
 //
 //	purge [flags] URI...
 //	purge [flags] -file FILE
 //	... | purge [flags]
 //	purge [-json] -resume TRANSACTION
 //
-// A file and standard input have one URI a line; blank lines and lines that begin with # are passed over. If the writer of
-// a pipe is killed, purge cannot know: the last line may be cut, and -prefix then purges more. Transactions become lines
-// on standard output: id and state. Each URI that failed is told on standard error, with what became of it: not applied,
-// or unknown. Purging again does no harm. What is no fault of a URI (no reply, say) ends the reading.
+// A file and standard input have one URI per line. Blank lines and lines that begin with # are skipped. If the writer of a
+// pipe is killed, purge cannot see that: the last line may be incomplete, and with -prefix it then purges more.
 //
-// Exit codes: 0 done; 1 failed or interrupted, and no transaction went well; 2 used wrongly, and nothing was sent;
-// 3 some transactions went well, and something else did not.
+// Standard output gets one line per transaction: its id and its status. Standard error gets one line per URI that failed,
+// with the outcome: not applied, or unknown. Purging a URI again does no harm. A failure that no URI causes, such as a
+// service that is down, ends the reading.
+//
+// Exit codes:
+//
+//	0  done
+//	1  failed or interrupted, and no transaction succeeded
+//	2  wrong usage; nothing was sent
+//	3  some transactions succeeded, and something else failed
 package main
 
 import (
@@ -49,10 +55,10 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return j.run(ctx, service.Client)
 }
 
-// callers is how many URIs wait in the queue at a time, each in a call of its own, which tells what became of it alone.
+// callers is how many URIs wait in the queue at a time. Each has a call of its own, which returns the outcome of this URI.
 const callers = 5_000
 
-// job is what the command line asks for, and the document of -json: what became of it.
+// job is what the command line asks for. It is also the document of -json, with the results.
 type job struct {
 	s          program.Streams
 	uris       *program.Input // nil with -resume
@@ -62,14 +68,14 @@ type job struct {
 
 	Transactions []*transaction `json:"transactions"`
 	Failed       []failure      `json:"failed"`
-	Stopped      string         `json:"stopped,omitempty"` // why not all URIs were read
-	errs         []error        // all that went wrong; nil among them is nothing
+	Stopped      string         `json:"stopped,omitempty"` // why some URIs were not read
+	errs         []error        // all failures; may contain nil
 }
 
 type transaction struct {
 	ID     int64  `json:"id"`
-	Status string `json:"status"`         // the service's word, or SUBMITTED or UNKNOWN when nobody has seen it
-	URIs   int    `json:"uris,omitempty"` // not known with -resume
+	Status string `json:"status"`         // the service's word; SUBMITTED or UNKNOWN before the first poll
+	URIs   int    `json:"uris,omitempty"` // 0 with -resume, which does not know it
 }
 
 type failure struct {
@@ -92,7 +98,7 @@ func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
 	return program.Ended(good, append(j.errs, j.print())...)
 }
 
-// purge hands the URIs to a queue as they are read.
+// purge reads the URIs and hands each to a queue.
 func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	line := progress{show: j.s.Show}
 	queue := client.Purge.NewQueue(webdelivery.QueueOptions{Action: j.action, OnStats: line.report})
@@ -100,7 +106,7 @@ func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	var watching sync.WaitGroup
 	watching.Go(func() { line.watch(watched) })
 	var mu sync.Mutex
-	carried := map[int64]int{} // URIs by transaction
+	carried := map[int64]int{} // number of URIs of each transaction
 	err := j.uris.Each(ctx, callers, func(uri string) error {
 		done := line.handOver()
 		receipt, err := queue.Purge(ctx, j.match(uri))
@@ -126,21 +132,21 @@ func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	}
 }
 
-// fail notes a URI that no transaction is known to carry. It returns an error when others would fare no better.
+// fail records a URI that may have no transaction. It returns the error if other URIs would fail in the same way.
 func (j *job) fail(uri string, err error) error {
 	outcome := webdelivery.OutcomeOf(err).String()
 	if queued, ok := errors.AsType[*webdelivery.QueueError](err); ok {
-		err = queued.Err // which does not repeat the URI
+		err = queued.Err // without the URI, which the line has already
 	}
 	j.Failed = append(j.Failed, failure{uri, outcome, err.Error()})
 	j.errs = append(j.errs, fmt.Errorf("%q: %s: %w", uri, outcome, err))
 	if errors.Is(err, webdelivery.ErrInvalid) || errors.Is(err, webdelivery.ErrBadRequest) {
-		return nil // this URI is the reason
+		return nil // only this URI is refused
 	}
 	return err
 }
 
-// waitForAll waits for one transaction after the other: meanwhile the service carries out all of them.
+// waitForAll waits for one transaction after the other. Meanwhile the service carries out all of them.
 func (j *job) waitForAll(ctx context.Context, client *webdelivery.Client) (good int) {
 	for i, t := range j.Transactions {
 		_, err := client.Purge.Wait(ctx, t.ID, webdelivery.OnProgress(func(p webdelivery.Progress) {

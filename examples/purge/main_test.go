@@ -22,13 +22,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// outcome is what a user sees of one run.
+// outcome is what a user sees of a run.
 type outcome struct {
 	code     int
 	out, err string
 }
 
-// inMemory makes runs of the program with a service in fake time.
+// inMemory lets a test run the program with a fake service in fake time.
 func inMemory(t *testing.T, test func(t *testing.T, srv *webdeliverytest.Server, purge func(ctx context.Context, in string, args ...string) outcome)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func finish(work func(s program.Streams) error) outcome {
 	return outcome{code, stdout, stderr}
 }
 
-// sent are the patterns of each request that the service took.
+// sent returns the patterns of each request that the service accepted.
 func sent(srv *webdeliverytest.Server) (requests [][]string) {
 	for _, p := range srv.Purged() {
 		var patterns []string
@@ -62,7 +62,7 @@ func sent(srv *webdeliverytest.Server) (requests [][]string) {
 	return requests
 }
 
-// 100,000 URIs are sent once each, in as few requests as 5,000 at a time allow.
+// 100,000 URIs are sent once each, 5,000 per request.
 func TestFewRequestsForManyURIs(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -130,7 +130,7 @@ func TestWhereURIsComeFrom(t *testing.T) {
 	}
 }
 
-// One URI that the service refuses and one that is refused before fail alone.
+// A URI that the service rejects, and one that the SDK refuses before sending, fail without the others.
 func TestSomeURIsFail(t *testing.T) {
 	t.Parallel()
 	const in = "https://www.example.org/not-ours\nhttps://www.example.com/a\nhttps://www.example.com/b#c\nhttps://www.example.com/d"
@@ -149,7 +149,7 @@ func TestSomeURIsFail(t *testing.T) {
 	})
 }
 
-// An argument is no line of a file: what looks like a comment is not passed over in silence.
+// An argument that looks like a comment of a file is not skipped.
 func TestAnArgumentIsNoComment(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -160,7 +160,7 @@ func TestAnArgumentIsNoComment(t *testing.T) {
 	})
 }
 
-// The document of -json has all that the lines have.
+// The document of -json has everything that the lines have.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -178,7 +178,7 @@ func TestJSON(t *testing.T) {
 	})
 }
 
-// A transaction that ends badly is 1 alone, and 3 beside one that ends well.
+// The exit code is 1 if the only transaction fails, and 3 if another one succeeds.
 func TestTransactionsThatEndBadly(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -199,7 +199,7 @@ func TestTransactionsThatEndBadly(t *testing.T) {
 	})
 }
 
-// What became of a URI whose request broke off is unknown.
+// The outcome of a URI whose connection broke is unknown.
 func TestWhatBecameOfAURI(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -210,7 +210,7 @@ func TestWhatBecameOfAURI(t *testing.T) {
 	})
 }
 
-// Where no other URI would fare better, not all of many are tried: only those that are in the queue already.
+// If a failure would hit every URI, only those that are in the queue already are tried.
 func TestNobodyReadsOnInVain(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -242,7 +242,7 @@ func TestNobodyReadsOnInVain(t *testing.T) {
 	}
 }
 
-// What the service or the SDK says of a URI is about that one: the others are read on.
+// If the service or the SDK refuses a URI, the program continues with the others.
 func TestRefusedURIsEndNothing(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -254,7 +254,7 @@ func TestRefusedURIsEndNothing(t *testing.T) {
 	})
 }
 
-// What cannot be waited for fails, and nobody claims to know anything about it.
+// A wait for an unknown transaction fails, and its status stays UNKNOWN.
 func TestUnknownTransaction(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, _ *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -266,7 +266,7 @@ func TestUnknownTransaction(t *testing.T) {
 	})
 }
 
-// ^C while waiting says how to go on, and doing so works.
+// ^C during a wait prints how to continue, and that command works.
 func TestInterruptedWait(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -286,7 +286,7 @@ func TestInterruptedWait(t *testing.T) {
 	})
 }
 
-// ^C ends a read of a pipe that has nothing to give.
+// ^C ends a read of an empty pipe.
 func TestInterruptedRead(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
@@ -304,7 +304,7 @@ func TestInterruptedRead(t *testing.T) {
 			require.NoError(t, err)
 			return j.run(ctx, srv.Client(t))
 		})
-		require.NoError(t, pipe.Close()) // lets the read go, as the end of the process does
+		require.NoError(t, pipe.Close()) // ends the read in the background, as the end of the process does
 		assert.Equal(t, program.Failed, got.code)
 		assert.Contains(t, got.err, `purge: "https://www.example.com/a": not applied: context canceled`)
 		assert.Contains(t, got.err, "purge: not all was read: context canceled")
@@ -312,7 +312,7 @@ func TestInterruptedRead(t *testing.T) {
 	})
 }
 
-// A progress bar is seen on a terminal, and leaves no trace on it.
+// A terminal shows a progress bar, which is removed at the end.
 func TestProgressBar(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
@@ -329,7 +329,7 @@ func TestProgressBar(t *testing.T) {
 	})
 }
 
-// A wait of more than 2 s is seen on a terminal, with its length so far; a shorter one is not.
+// A terminal shows a wait of more than 2 s, with its length so far. It does not show a shorter one.
 func TestALongWaitIsSeen(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -361,7 +361,7 @@ func TestALongWaitIsSeen(t *testing.T) {
 	}
 }
 
-// A line that is no URI by any measure ends the reading; what came before it is purged.
+// A line that is too long ends the reading. The URIs before it are purged.
 func TestUnreadableInput(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
@@ -372,7 +372,7 @@ func TestUnreadableInput(t *testing.T) {
 	})
 }
 
-// What cannot be meant is refused, and nothing is sent.
+// Wrong usage is an error, and nothing is sent.
 func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	tests := []struct {
@@ -386,8 +386,8 @@ func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the 
 		{"flag after a URI", "", "put flags first", false, []string{"www.example.com/a", "-wait"}},
 		{"two sources", "", "only one of them", false, []string{"-file", "uris", "www.example.com/a"}},
 		{"no such file", "", "no such file", false, []string{"-file", "/no/such/file"}},
-		{"no transaction", "", `invalid value "-1" for flag -resume`, false, []string{"-resume", "-1"}},
-		{"transaction 0", "", `invalid value "0" for flag -resume: not the id of a transaction`, false, []string{"-resume", "0"}},
+		{"no transaction", "", `invalid value "-1" for flag -resume: `, false, []string{"-resume", "-1"}},
+		{"transaction 0", "", `invalid value "0" for flag -resume: want the id of a transaction`, false, []string{"-resume", "0"}},
 		{"an empty URI", "", "argument 2 is empty", false, []string{"www.example.com/a", ""}},
 		{"transaction and URIs", "", "-resume purges nothing", false, []string{"-resume", "1", "www.example.com/a"}},
 		{"transaction and action", "", "-resume purges nothing", false, []string{"-resume", "1", "-expire"}},
@@ -405,7 +405,7 @@ func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the 
 	}
 }
 
-// Over a real connection, with the settings of the environment; and the help is the package comment.
+// The program works over a real connection, with the settings of the environment. The help is the package comment.
 func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
 	programtest.UseService(t, srv)
@@ -417,8 +417,8 @@ func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the pro
 
 	got = finish(func(s program.Streams) error { return run(t.Context(), []string{"-h"}, s) })
 	assert.Equal(t, program.Done, got.code)
-	assert.True(t, strings.HasPrefix(got.err, "Purge takes content out of the caches"))
-	for _, part := range []string{"\n\tpurge [flags] -file FILE\n", "\nExit codes: 0 done;", "WEBDELIVERY_PASSWORD", "-resume transaction"} {
+	assert.True(t, strings.HasPrefix(got.err, "Purge removes content from the caches"))
+	for _, part := range []string{"\n\tpurge [flags] -file FILE\n", "\nExit codes:\n\n\t0  done\n", "WEBDELIVERY_PASSWORD", "-resume transaction"} {
 		assert.Contains(t, got.err, part)
 	}
 	assert.NotContains(t, got.err, "//\n")

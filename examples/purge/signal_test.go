@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m, "purge", run) }
 
-// The first signal ends the program, whatever it waits for: somebody who opens a FIFO to write, or writes into one.
+// The first signal ends the program while it waits for a process that opens a FIFO, or writes into one.
 func TestTheFirstSignalEndsIt(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} { //nolint:paralleltest // the environment is set

@@ -1,9 +1,9 @@
-// Quickstart does the main job of the SDK: it logs in, purges an object, waits until the caches have carried it out,
-// lists the tasks of the service and waits for one of them.
+// Quickstart shows the main uses of the SDK. It logs in, purges an object, waits for the transaction, lists the tasks of the
+// service, and waits for one that is running.
 //
 //	quickstart [-uri URI] [-timeout 5s]
 //
-// Exit codes: 0 done, 1 failed or interrupted, 2 used wrongly.
+// Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage.
 package main
 
 import (
@@ -53,9 +53,9 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return watchTasks(ctx, s.Out, client, time.Duration(timeout))
 }
 
-// connect makes a client from the environment, or one for a fake service of this process.
+// connect creates a client from the environment, or one for a fake service in this process.
 func connect(out io.Writer) (client *webdelivery.Client, stop func(), err error) {
-	if program.Configured() { // also in part: then what is missing is the error
+	if program.Configured() { // if only in part, the error names what is missing
 		if client, err = webdelivery.NewClientFromEnv(); err != nil {
 			return nil, nil, err
 		}

@@ -21,7 +21,7 @@ func quickstart(t *testing.T, args ...string) (code int, stdout, stderr string) 
 	return programtest.Run("quickstart", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
 }
 
-// configure sets the environment for a service.
+// configure starts a service and sets the environment for it.
 func configure(t *testing.T) *webdeliverytest.Server {
 	t.Helper()
 	service := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
@@ -30,7 +30,7 @@ func configure(t *testing.T) *webdeliverytest.Server {
 	return service
 }
 
-// Without settings it does the whole job on a service of its own.
+// Without settings it does everything with a fake service of its own.
 func TestQuickstartOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	code, stdout, stderr := quickstart(t)
@@ -45,7 +45,7 @@ func TestQuickstartOnItsOwn(t *testing.T) { //nolint:paralleltest // the environ
 	}
 }
 
-// A task that runs for long, as one of the emulator does, does not hold up the program, and is no failure.
+// The program does not wait for a task that runs for an hour, as one of the emulator does. This is no failure.
 func TestALongTask(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestALongTask(t *testing.T) {
 	})
 }
 
-// A poll that failed is shown, and the wait goes on.
+// The program shows a failed poll, and continues to wait.
 func TestAPollThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAPollThatFails(t *testing.T) {
 	})
 }
 
-// With the environment set it uses that service, and a refusal is an error.
+// If the environment is set, it uses that service. If the service rejects the purge, the program fails.
 func TestQuickstartOnAService(t *testing.T) {
 	service := configure(t)
 	code, stdout, stderr := quickstart(t)
@@ -94,7 +94,7 @@ func TestQuickstartOnAService(t *testing.T) {
 	assert.Contains(t, stderr, "quickstart: log in: ")
 }
 
-// What cannot be meant is refused, and nothing is purged.
+// Wrong usage is an error, and nothing is purged.
 func TestQuickstartUsedWrongly(t *testing.T) {
 	tests := []struct {
 		name, variable, value string
@@ -131,7 +131,7 @@ func TestQuickstartHelp(t *testing.T) {
 	code, stdout, stderr := quickstart(t, "-h")
 	assert.Equal(t, program.Done, code)
 	assert.Empty(t, stdout)
-	for _, part := range []string{"Quickstart does the main job", "Exit codes: 0 done", "WEBDELIVERY_PASSWORD", "-uri string"} {
+	for _, part := range []string{"Quickstart shows the main uses of the SDK", "Exit codes: 0 done", "WEBDELIVERY_PASSWORD", "-uri string"} {
 		assert.Contains(t, stderr, part)
 	}
 }

@@ -1,14 +1,18 @@
-// Tracing shows the calls of the SDK as OpenTelemetry spans: it purges, waits until the caches have carried it out, and
-// prints a span for the whole, one for each call of the SDK, and one for each attempt on the wire.
+// Tracing shows the calls of the SDK as OpenTelemetry spans. It purges and waits for the transaction. Then it prints one
+// span for everything, one per call of the SDK, and one per attempt on the wire.
 //
 //	tracing [-wait=false] [URI...]
 //
-// The spans are JSON on stdout, one a line. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say whose they are. The fake
-// service answers the first purge with 503, so that the attempt that follows it is seen; there
-// https://www.example.com/app.css is purged when no URI is given.
+// The spans are JSON on stdout, one per line. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES name the service in them. The
+// fake service answers the first purge with 503, so that a retry is seen. With the fake service, URIs may be left out: the
+// program then purges https://www.example.com/app.css.
 //
-// Exit codes: 0 done; 1 failed or interrupted, and the purge is not known to have gone well; 2 used wrongly, and nothing
-// was sent; 3 the purge went well, and its spans could not be printed.
+// Exit codes:
+//
+//	0  done
+//	1  failed or interrupted; the purge may have failed
+//	2  wrong usage; nothing was sent
+//	3  the purge succeeded, but its spans could not be printed
 package main
 
 import (
@@ -38,7 +42,7 @@ func main() { program.Main("tracing", term.IsTerminal, run) }
 
 func run(ctx context.Context, args []string, s program.Streams) (err error) {
 	set := program.Flags("tracing", source, s)
-	wait := set.Bool("wait", true, "wait until the caches have carried it out")
+	wait := set.Bool("wait", true, "wait until the transaction has ended")
 	if err := program.Parse(set, args); err != nil {
 		return err
 	}
@@ -52,7 +56,7 @@ func run(ctx context.Context, args []string, s program.Streams) (err error) {
 		uris = []string{"https://www.example.com/app.css"}
 	}
 
-	exporter, err := stdouttrace.New(stdouttrace.WithWriter(s.Out)) // or any other: see README.md
+	exporter, err := stdouttrace.New(stdouttrace.WithWriter(s.Out)) // for other exporters, see README.md
 	if err != nil {
 		return err
 	}
@@ -87,14 +91,14 @@ func run(ctx context.Context, args []string, s program.Streams) (err error) {
 	return purge(ctx, provider.Tracer("tracing"), service.Client, uris, *wait, progress...)
 }
 
-// failOnce makes the fake service answer the first purge with 503.
+// failOnce lets the fake service answer the first purge with 503.
 func failOnce(srv *webdeliverytest.Server) {
 	srv.Fail(webdeliverytest.FaultRule{
 		Method: http.MethodPost, Path: "/cache/purge", Count: 1, Status: http.StatusServiceUnavailable,
 	})
 }
 
-// newProvider makes a provider whose spans name this program, unless the environment has another name.
+// newProvider creates a provider whose spans name this program, or the service that the environment names.
 func newProvider(ctx context.Context, options ...sdktrace.TracerProviderOption) (*sdktrace.TracerProvider, error) {
 	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("tracing")), resource.WithFromEnv())
 	if err != nil {
@@ -103,14 +107,14 @@ func newProvider(ctx context.Context, options ...sdktrace.TracerProviderOption) 
 	return sdktrace.NewTracerProvider(append(options, sdktrace.WithResource(about))...), nil
 }
 
-// flush exports what is left, also when the program was interrupted.
+// flush exports the spans that are left, also if the program was interrupted.
 func flush(ctx context.Context, provider *sdktrace.TracerProvider) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	return errors.Join(provider.ForceFlush(ctx), provider.Shutdown(ctx)) // the second alone does not tell what could not be exported
+	return errors.Join(provider.ForceFlush(ctx), provider.Shutdown(ctx)) // Shutdown alone does not return the errors of the export
 }
 
-// purge submits a purge and waits for it, each in a span of its own within one for the whole.
+// purge submits a purge and waits for it. Both have a span, within one for everything.
 func purge(ctx context.Context, tracer trace.Tracer, client *webdelivery.Client, uris []string, wait bool, options ...webdelivery.WaitOption) error {
 	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge}
 	for _, uri := range uris {

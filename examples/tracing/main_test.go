@@ -63,7 +63,7 @@ func show(srv *webdeliverytest.Server, spans tracetest.SpanStubs) []shown {
 	return all
 }
 
-// An attempt that follows another is a second span, and so is a login; each belongs to the call that needed it.
+// A retry has a span of its own, and so has a login. Each belongs to the call that needed it.
 func TestEachAttemptIsASpan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestEachAttemptIsASpan(t *testing.T) {
 	})
 }
 
-// An attempt without a reply is a span that failed, and has no status.
+// The span of an attempt without a response has failed, and has no status.
 func TestAnAttemptWithoutAReply(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAnAttemptWithoutAReply(t *testing.T) {
 	})
 }
 
-// What somebody was looking for reaches the service, and no span.
+// A query reaches the service, but no span.
 func TestNoSpanHoldsAQuery(t *testing.T) {
 	t.Parallel()
 	srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
@@ -116,7 +116,7 @@ func TestNoSpanHoldsAQuery(t *testing.T) {
 	assert.Equal(t, []shown{{name: "HTTP GET", method: "GET", path: "/tasks", status: "200"}}, show(srv, kept.GetSpans()))
 }
 
-// Neither a password nor a session is in any field of any span, whatever way of authentication, and whatever went wrong.
+// No field of a span holds a password or a session, with any authentication and any fault.
 func TestNoSpanHoldsASecret(t *testing.T) {
 	t.Parallel()
 	echo := func(w http.ResponseWriter, r *http.Request) {
@@ -172,13 +172,13 @@ func TestNoSpanHoldsASecret(t *testing.T) {
 	}
 }
 
-// streams are those of a program that is not at a terminal.
+// streams are those of a program without a terminal.
 func streams() (s program.Streams, out, told *bytes.Buffer) {
 	out, told = &bytes.Buffer{}, &bytes.Buffer{}
 	return program.Streams{Out: out, Err: told}, out, told
 }
 
-// names reads the spans that the program printed, one a line.
+// names returns the names of the printed spans, one per line.
 func names(t *testing.T, out *bytes.Buffer) []string {
 	t.Helper()
 	var all []string
@@ -192,7 +192,7 @@ func names(t *testing.T, out *bytes.Buffer) []string {
 	return all
 }
 
-// Without settings it purges at a fake service, which fails once.
+// Without settings it uses a fake service, which fails once.
 func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	s, out, told := streams()
@@ -201,7 +201,7 @@ func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is th
 	assert.Contains(t, told.String(), "fake service")
 }
 
-// With the environment set it uses that service, and how it went is the exit code; the spans are printed in any case.
+// If the environment is set, it uses that service. The exit code is the result, and the spans are always printed.
 func TestOnAService(t *testing.T) {
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0), webdeliverytest.WithUnlimitedPurges())
 	programtest.UseService(t, srv)
@@ -238,7 +238,7 @@ func TestOnAService(t *testing.T) {
 	assert.Len(t, srv.Purged(), 2)
 }
 
-// A purge that the caches did not carry out has failed, though the service had accepted it.
+// A purge whose transaction fails has failed, although the service accepted it.
 func TestAFailedTransaction(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -249,13 +249,13 @@ func TestAFailedTransaction(t *testing.T) {
 
 		assert.Equal(t, program.Failed, program.Code("tracing", &bytes.Buffer{}, err))
 		spans := kept.GetSpans()
-		assert.Equal(t, codes.Unset, spans[len(spans)-3].Status.Code) // the look at the transaction went well
+		assert.Equal(t, codes.Unset, spans[len(spans)-3].Status.Code) // the poll of the transaction succeeded
 		assert.Equal(t, shown{name: "Purge.Wait", parent: "purge", failed: true}, show(srv, spans)[len(spans)-2])
 		assert.Contains(t, spans[len(spans)-2].Status.Description, "three caches are silent")
 	})
 }
 
-// Spans that cannot be written are an error, as somebody counts on them. It does not hide what became of the purge.
+// If spans cannot be written, the program fails. This error does not hide that of the purge.
 func TestAFullDisk(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	s, _, _ := streams()

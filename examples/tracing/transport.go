@@ -10,14 +10,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// transport makes a span of every attempt. The SDK repeats a call above it, so each attempt passes it by itself, logins
-// included; the span is a child of the one in the caller's context.
+// transport creates a span for every attempt, logins included: the SDK retries above it. Each span is a child of the one in
+// the caller's context.
 func transport(base http.RoundTripper, provider trace.TracerProvider) http.RoundTripper {
 	return otelhttp.NewTransport(withoutQuery{base}, otelhttp.WithTracerProvider(provider))
 }
 
-// withoutQuery takes the query out of the span's address. It holds no credential, but what somebody was looking for: a
-// filter names addresses of people.
+// withoutQuery removes the query from the span's address. A query holds no credential, but what a user looked for: filters
+// name addresses of people.
 type withoutQuery struct{ next http.RoundTripper }
 
 func (t withoutQuery) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -29,7 +29,7 @@ func (t withoutQuery) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// spanned runs something in a span of its own. An error of the SDK may stand in it, as it holds no credential.
+// spanned calls run in a span of its own. The span may hold an error of the SDK, because these hold no credential.
 func spanned(ctx context.Context, tracer trace.Tracer, name string, run func(context.Context) error) error {
 	ctx, span := tracer.Start(ctx, name)
 	defer span.End()

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Flags makes an empty set of flags. Its help is the package comment of the program, with which its source begins, and
-// the Settings.
+// Flags creates an empty set of flags. Its help is the package comment at the beginning of the program's source, followed
+// by the Settings.
 func Flags(name, source string, s Streams) *flag.FlagSet {
 	return flags(name, source, "\n\n"+Settings, s)
 }
 
-// FlagsAlone are the Flags of a program that heeds none of the Settings.
+// FlagsAlone creates the Flags of a program that ignores the Settings.
 func FlagsAlone(name, source string, s Streams) *flag.FlagSet { return flags(name, source, "", s) }
 
 func flags(name, source, settings string, s Streams) *flag.FlagSet {
@@ -29,8 +29,8 @@ func flags(name, source, settings string, s Streams) *flag.FlagSet {
 	return set
 }
 
-// Parse reads flags. If one is wrong, it prints what is wrong, then the help, and returns a Misused error with the same
-// text, which Code prints once more: so the reason is on the screen, however long the help is.
+// Parse reads flags. If one is wrong, it prints the reason and then the help, and returns a Misused error with the same
+// reason. Code prints that below the help, so the reason is on the screen, however long the help is.
 func Parse(set *flag.FlagSet, args []string) error {
 	out, help := set.Output(), set.Usage
 	set.SetOutput(io.Discard) // package flag would print the reason above the help alone

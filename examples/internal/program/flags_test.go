@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 )
 
-// The help is the package comment as it would be read, the settings where it has any, and the flags.
+// The help is the package comment without its comment marks, the settings if the program uses them, and the flags.
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	var told bytes.Buffer
@@ -29,7 +29,7 @@ func TestFlags(t *testing.T) {
 	assert.Equal(t, "X does it.\n\n\tx -wait // at once\n\nExit codes: 0 done.\n\nFlags:\n", told.String())
 }
 
-// What is wrong with a flag is the first line and the last, with the help between them.
+// The reason why a flag is wrong is the first line and the last. The help is between them.
 func TestAWrongFlag(t *testing.T) {
 	t.Parallel()
 	for reason, args := range map[string][]string{

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Arguments are those that follow the flags, without the space around them, which a file of another system leaves there
-// (x $(cat FILE)). A flag among them and an empty one are refused: neither is what was meant.
+// Arguments returns the arguments after the flags, without the space around them: x $(cat FILE) leaves some if the file is
+// of another system. It refuses a flag among them, and an empty argument, because neither is meant.
 func Arguments(args []string) ([]string, error) {
 	trimmed := make([]string, len(args))
 	for i, arg := range args {
@@ -25,11 +25,11 @@ func Arguments(args []string) ([]string, error) {
 	return trimmed, nil
 }
 
-// Input is what a program works through: its arguments, else the lines of the named file, else those of standard input,
-// for which it does not wait on a terminal.
+// Input is what a program works through: its arguments, or the lines of the named file, or those of standard input. It
+// does not wait for standard input on a terminal.
 type Input struct {
 	args []string
-	text io.ReadCloser // nil when there are arguments
+	text io.ReadCloser // nil if there are arguments
 }
 
 // NewInput returns the Input of a program. If there is none, because standard input is a terminal, it returns a Misused
@@ -56,7 +56,7 @@ func NewInput(ctx context.Context, s Streams, file string, args []string, missin
 	}
 }
 
-// all gives the arguments as they are, else the Lines.
+// all yields the arguments unchanged, or the Lines.
 func (in *Input) all(ctx context.Context) iter.Seq2[string, error] {
 	if in.text != nil {
 		return Lines(ctx, in.text)
@@ -70,9 +70,8 @@ func (in *Input) all(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// Each calls a function for each argument or line, in so many goroutines at most, and returns when all have ended. The
-// first error of the function ends the reading. What is returned is why not all was read. It closes the file, and so is
-// for one time.
+// Each calls do for each argument or line, in at most that many goroutines, and returns when all calls have returned. The
+// first error of do ends the reading. Each returns why it did not read everything. It closes the file, so call it once.
 func (in *Input) Each(ctx context.Context, most int, do func(line string) error) (unread error) {
 	if in.text != nil {
 		defer in.text.Close()
@@ -84,7 +83,7 @@ func (in *Input) Each(ctx context.Context, most int, do func(line string) error)
 	for line, err := range in.all(reading) {
 		if err == nil {
 			places <- struct{}{}
-			err = context.Cause(reading) // of a call that ended meanwhile
+			err = context.Cause(reading) // a call may have failed meanwhile
 		}
 		if err != nil {
 			unread = fmt.Errorf("not all was read: %w", err)

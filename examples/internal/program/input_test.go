@@ -18,7 +18,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// Arguments come before standard input, and so does a file; nobody waits for a terminal.
+// Arguments and a file are used before standard input. A program does not wait for input on a terminal.
 func TestInput(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "lines")
@@ -59,7 +59,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// piped is what stands in a pipe.
+// piped returns an input that reads this text from a pipe.
 func piped(t *testing.T, text string) *program.Input {
 	t.Helper()
 	in, err := program.NewInput(t.Context(), program.Streams{In: strings.NewReader(text)}, "", nil, "")
@@ -67,7 +67,7 @@ func piped(t *testing.T, text string) *program.Input {
 	return in
 }
 
-// Each line has a call of its own, and there are never more calls at a time than asked for.
+// Each line has a call of its own, and the number of calls at a time never exceeds the limit.
 func TestEach(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestEach(t *testing.T) {
 	})
 }
 
-// An error ends the reading at once, of arguments as of lines, and is told when something was left unread.
+// An error ends the reading of arguments and of lines at once. The returned error says that something was not read.
 func TestEachStops(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("wrong")

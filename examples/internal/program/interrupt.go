@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Some calls of the system wait for others and know no context: open waits for the writer of a FIFO, read for what goes
-// into a pipe, write for room in it. Here they end with the context of the program, and so on the first signal.
+// Some system calls wait for other processes and take no context. Open waits for the writer of a FIFO, read for input in a
+// pipe, write for room in it. Here they end with the context of the program, and so with the first signal.
 
-// Until calls a function that knows no context. It returns what the function returns; if the context ends first, it
-// returns its cause. Then the call is left behind, and late gets its result unless it is an error.
+// Until calls a function that takes no context, and returns its result. If the context ends first, Until returns its cause.
+// The call then continues in the background, and late gets its result unless it is an error.
 func Until[T any](ctx context.Context, call func() (T, error), late func(T)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
@@ -46,7 +46,7 @@ func Until[T any](ctx context.Context, call func() (T, error), late func(T)) (T,
 // Open opens a file to read. If the context ends, the opening and every read return its cause.
 func Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	file, err := Until(ctx, func() (*os.File, error) {
-		return os.Open(name) //nolint:gosec // the file that the user names
+		return os.Open(name) //nolint:gosec // the user names this file
 	}, func(file *os.File) { _ = file.Close() })
 	switch {
 	case err == nil:
@@ -81,19 +81,20 @@ type function func([]byte) (int, error)
 func (f function) Read(p []byte) (int, error)  { return f(p) }
 func (f function) Write(p []byte) (int, error) { return f(p) }
 
-// reading reads from a source until the context ends. A read that waits then is left behind.
+// reading reads from a source until the context ends. A read that waits at that moment continues in the background.
 func reading(ctx context.Context, in io.Reader) io.Reader {
-	own := make([]byte, 32<<10) // what is left behind must not write into what the caller uses again
+	own := make([]byte, 32<<10) // a read in the background must not write into the caller's buffer
 	return function(func(p []byte) (int, error) {
 		n, err := Until(ctx, func() (int, error) { return in.Read(own[:min(len(p), len(own))]) }, func(int) {})
 		return copy(p, own[:n]), err
 	})
 }
 
-// patience is how long a write may wait for its reader after the end of the context: what became of the work is told then.
+// patience is how long a write may wait for its reader after the end of the context: the program then reports how far it
+// came.
 const patience = time.Second
 
-// writing writes to an output. When the context has ended and nobody reads the output, writes fail.
+// writing writes to an output. After the end of the context, writes fail if no process reads the output.
 func writing(ctx context.Context, out io.Writer) io.Writer {
 	var unread atomic.Bool
 	return function(func(p []byte) (int, error) {
@@ -124,4 +125,4 @@ func writing(ctx context.Context, out io.Writer) io.Writer {
 	})
 }
 
-var errUnread = errors.New("interrupted, and nobody reads the output")
+var errUnread = errors.New("interrupted, and no process reads the output")

@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A write waits for its reader until the context has ended and a second has passed. Then the output is given up.
+// A write waits for its reader until the context has ended and a second has passed. Later writes to the output fail at once.
 func TestWriting(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name        string
-		ended, read time.Duration // after the begin of the write; read 0 is never
+		ended, read time.Duration // time after the write begins; read 0 means never
 		took        time.Duration
 		err         error
 	}{
@@ -33,7 +33,7 @@ func TestWriting(t *testing.T) {
 				ctx, end := context.WithTimeout(t.Context(), tt.ended)
 				defer end()
 				reader, pipe := io.Pipe()
-				defer reader.Close() // lets a write go that was left behind, as the end of the process does
+				defer reader.Close() // ends the write in the background, as the end of the process does
 				if tt.read > 0 {
 					time.AfterFunc(tt.read, func() { _, _ = reader.Read(make([]byte, 9)) })
 				}

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// What is printed after the first signal arrives. If nobody reads the output, the program ends nevertheless.
+// What is printed after the first signal arrives. The program also ends if no process reads the output.
 func TestOutputAfterASignal(t *testing.T) {
 	t.Parallel()
 	p := programtest.Start(t, nil)
@@ -45,7 +45,7 @@ func TestOutputAfterASignal(t *testing.T) {
 	p.Signal(t, syscall.SIGTERM)
 	code, _, stderr := p.End(t)
 	assert.Equal(t, program.Failed, code)
-	assert.Equal(t, "x: interrupted, and nobody reads the output\n", stderr)
+	assert.Equal(t, "x: interrupted, and no process reads the output\n", stderr)
 }
 
 // fill writes into a pipe until there is no room.
@@ -62,7 +62,7 @@ func fill(t *testing.T, pipe *os.File) {
 	require.ErrorIs(t, err, syscall.EAGAIN)
 }
 
-// waitedFor is a context that ends when somebody waits for its end.
+// waitedFor is a context that ends as soon as a caller waits for its end.
 type waitedFor struct {
 	context.Context
 	end func()
@@ -73,7 +73,7 @@ func (c waitedFor) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// The end of a context ends the opening of a FIFO that has no writer. If a writer comes later, nobody keeps it open.
+// The end of a context ends the opening of a FIFO that has no writer. If a writer comes later, the FIFO is closed.
 func TestOpenIsInterrupted(t *testing.T) {
 	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
@@ -98,7 +98,7 @@ func TestOpenIsInterrupted(t *testing.T) {
 	}
 }
 
-// A context that has ended opens and reads nothing, and no other error is taken for its end.
+// After the end of its context, nothing is opened or read. No other error counts as the end of the context.
 func TestOpenAndRead(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "file")

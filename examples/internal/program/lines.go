@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// maxLine is the longest line that is read, in bytes: what is longer is not what people meant to give.
+// maxLine is the longest line that is read, in bytes. A longer one is no input that people mean to give.
 const maxLine = 1 << 20
 
-// Lines gives the lines of a text without the space around them. Blank lines and those that begin with # are passed over.
-// What cannot be read is an error at the end, and so is the cause of a context that ends first. Half a line is given only
-// where the text ends there: that of a pipe also ends when its writer is killed, which nobody can tell from its end.
+// Lines yields the lines of a text without the space around them. It skips blank lines and lines that begin with #. If the
+// text cannot be read, or the context ends, Lines yields the error and ends. It yields an incomplete last line only at the
+// end of the text. The text of a pipe also ends if its writer is killed, which a reader cannot see.
 func Lines(ctx context.Context, in io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		source := &failing{Reader: reading(ctx, in)}
@@ -24,7 +24,7 @@ func Lines(ctx context.Context, in io.Reader) iter.Seq2[string, error] {
 		scanner.Buffer(nil, maxLine)
 		scanner.Split(func(text []byte, last bool) (int, []byte, error) {
 			if last && source.failed && bytes.IndexByte(text, '\n') < 0 {
-				return len(text), nil, nil // half a line, which a purge by prefix would take for a short one
+				return len(text), nil, nil // half a line: a purge by prefix would take it for a short one
 			}
 			return bufio.ScanLines(text, last)
 		})
@@ -32,7 +32,7 @@ func Lines(ctx context.Context, in io.Reader) iter.Seq2[string, error] {
 		for ; scanner.Scan(); number++ {
 			line := scanner.Text()
 			if number == 1 {
-				line = strings.TrimPrefix(line, "\ufeff") // the mark that editors of some systems put first
+				line = strings.TrimPrefix(line, "\ufeff") // the byte order mark of some editors
 			}
 			line = strings.TrimSpace(line)
 			switch {
@@ -53,7 +53,7 @@ func Lines(ctx context.Context, in io.Reader) iter.Seq2[string, error] {
 	}
 }
 
-// failing remembers that a text ended before its end.
+// failing remembers that a read has failed.
 type failing struct {
 	io.Reader
 	failed bool
@@ -62,5 +62,5 @@ type failing struct {
 func (f *failing) Read(p []byte) (int, error) {
 	n, err := f.Reader.Read(p)
 	f.failed = err != nil && !errors.Is(err, io.EOF)
-	return n, err //nolint:wrapcheck // a reader gives the errors of its source
+	return n, err //nolint:wrapcheck // a reader returns the errors of its source
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// collect gives all lines, and the error that they end with.
+// collect returns all lines, and the error that they end with.
 func collect(ctx context.Context, in io.Reader) (lines []string, failed error) {
 	for line, err := range program.Lines(ctx, in) {
 		if err != nil {
@@ -27,14 +27,14 @@ func collect(ctx context.Context, in io.Reader) (lines []string, failed error) {
 	return lines, nil
 }
 
-// Blank lines, comments and the space around a line are passed over, whatever the ends of lines are.
+// Blank lines, comments and the space around a line are skipped, with all kinds of line ends.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	got, err := collect(t.Context(), strings.NewReader("# of today\r\n\r\n  a  \n\t#b\nc d #e\n \nf"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "c d #e", "f"}, got)
 
-	const mark = "\ufeff" // of the order of bytes; it is one at the beginning alone
+	const mark = "\ufeff" // byte order mark; it is one only at the beginning
 	got, err = collect(t.Context(), strings.NewReader(mark+"a\n"+mark+"b"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", mark + "b"}, got)
@@ -43,7 +43,7 @@ func TestLines(t *testing.T) {
 	assert.Equal(t, []string{"a"}, got)
 }
 
-// What cannot be read ends the lines with an error; what came before it is given, but for half a line.
+// A read error ends the lines with an error. The lines before it are yielded, except an incomplete one.
 func TestUnreadableLines(t *testing.T) {
 	t.Parallel()
 	got, err := collect(t.Context(), strings.NewReader("a\n\n#b\n"+strings.Repeat("x", 2<<20)))
@@ -57,7 +57,7 @@ func TestUnreadableLines(t *testing.T) {
 	assert.Equal(t, []string{"a", "b"}, got)
 }
 
-// The end of a context ends a read of a pipe that has nothing to give, and nobody reads on.
+// The end of a context ends a read of an empty pipe.
 func TestLinesAreInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,14 +73,14 @@ func TestLinesAreInterrupted(t *testing.T) {
 		got, err := collect(ctx, pipe)
 		require.ErrorIs(t, err, enough)
 		assert.Equal(t, []string{"a"}, got)
-		require.NoError(t, pipe.Close()) // lets the read go, as the end of the process does
+		require.NoError(t, pipe.Close()) // ends the read in the background, as the end of the process does
 	})
 }
 
-// Who has seen enough leaves no goroutine behind.
+// A loop that breaks leaves no goroutine behind.
 func TestLinesAreLeft(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // fails when a goroutine is left
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
 		for line, err := range program.Lines(t.Context(), strings.NewReader("a\nb\nc")) {
 			require.NoError(t, err)
 			assert.Equal(t, "a", line)

@@ -1,4 +1,4 @@
-// Package program is what the example programs share: how they end, and the service they work with.
+// Package program has what the example programs share: flags, input, exit codes, and the service that they work with.
 package program
 
 import (
@@ -20,17 +20,17 @@ import (
 const (
 	Done   = 0
 	Failed = 1
-	Misuse = 2 // used wrongly: nothing was done
-	Partly = 3 // some of it was done
+	Misuse = 2 // wrong usage; nothing was done
+	Partly = 3 // a part was done
 )
 
-// Exit is an error with an exit code of its own. Without Err there is nothing to tell.
+// Exit is an error with an exit code of its own. If Err is nil, nothing is printed.
 type Exit struct {
 	Code int
 	Err  error
 }
 
-// Error is that of Err, or names the code when there is none.
+// Error returns the text of Err. If Err is nil, it names the code.
 func (e *Exit) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("exit code %d", e.Code)
@@ -38,28 +38,28 @@ func (e *Exit) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap gives what went wrong.
+// Unwrap returns Err.
 func (e *Exit) Unwrap() error { return e.Err }
 
-// Misused is what is wrong with the command line.
+// Misused returns an error of the command line.
 func Misused(format string, args ...any) error { return &Exit{Misuse, fmt.Errorf(format, args...)} }
 
-// Streams are what a program reads and writes.
+// Streams are the standard streams of a program.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Which of them are terminals: nothing is waited for on the first, and there is no decoration but on the others.
+	// Which of them are terminals. A program does not wait for input on a terminal, and shows progress and colours only there.
 	InTerminal, OutTerminal, ErrTerminal bool
 }
 
-// Main runs a program until it is done or interrupted, and ends the process. Without isTerminal nothing is a terminal. The
-// first signal ends the context of the program, and a second later also writes to an output that nobody reads.
+// Main runs a program until it is done or interrupted, and ends the process. If isTerminal is nil, no stream is a terminal.
+// The first signal ends the context of the program. A second later, writes to an output that no process reads end, too.
 func Main(name string, isTerminal func(fd int) bool, run func(ctx context.Context, args []string, s Streams) error) {
 	if isTerminal == nil {
 		isTerminal = func(int) bool { return false }
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the second ^C ends the process, whatever makes the program wait
+	context.AfterFunc(ctx, stop) // the second ^C ends the process, even if the program waits for something
 	stderr := writing(ctx, os.Stderr)
 	err := run(ctx, os.Args[1:], Streams{
 		In: os.Stdin, Out: writing(ctx, os.Stdout), Err: stderr,
@@ -78,7 +78,7 @@ func Code(name string, stderr io.Writer, err error) int {
 		return Done
 	}
 	if !isExit || exit.Err != nil {
-		fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")) // each of several
+		fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")) // each of several errors
 		if step := nextStep(err); step != "" {
 			fmt.Fprintf(stderr, "%s: %s\n", name, step)
 		}
@@ -117,7 +117,8 @@ func nextStep(err error) string {
 	}
 }
 
-// Ended is how a program ends that did several things, of which some went well and the others ended in these errors.
+// Ended returns the error of a program that did several things: good of them succeeded, and the others failed with these
+// errors. It returns nil if none failed.
 func Ended(good int, failed ...error) error {
 	err := errors.Join(failed...)
 	switch {

@@ -86,7 +86,7 @@ func TestNextSteps(t *testing.T) {
 	}
 }
 
-// Without settings there is a fake service, and the program says so.
+// Without settings the program uses a fake service, and says so.
 func TestConnect(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	var told bytes.Buffer
@@ -100,7 +100,7 @@ func TestConnect(t *testing.T) { //nolint:paralleltest // the environment is the
 	require.NoError(t, err)
 }
 
-// A pipeline that lacks some of its settings ends in an error that names them, not well against a fake service.
+// If only some of the settings are set, the program fails and names the missing ones. It does not use a fake service.
 func TestConnectWithSomeSettings(t *testing.T) {
 	for name, value := range settings {
 		t.Run(name, func(t *testing.T) {

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Show puts a text in place of the last one on a terminal, and nothing with "". Elsewhere it shows nothing. One call at a
-// time.
+// Show replaces the last text on a terminal; "" removes it. If Err is no terminal, Show does nothing. Only one goroutine at
+// a time may call it.
 func (s Streams) Show(text string) {
 	if s.ErrTerminal {
-		fmt.Fprintf(s.Err, "\r%s\x1b[K", text) // \x1b[K clears what is left of the line
+		fmt.Fprintf(s.Err, "\r%s\x1b[K", text) // \x1b[K clears the rest of the line
 	}
 }
 
-// Bar draws how much of something is done, for Show.
+// Bar returns a progress bar for Show.
 func Bar(percent int) string {
 	const width = 30
 	done := width * min(max(percent, 0), 100) / 100

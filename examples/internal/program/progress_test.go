@@ -9,7 +9,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// Progress is seen on a terminal alone, one text in place of the other.
+// Progress is shown only on a terminal. Each text replaces the one before.
 func TestShow(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
@@ -22,7 +22,7 @@ func TestShow(t *testing.T) {
 	assert.Equal(t, "\rone\x1b[K\r\x1b[K", stderr.String())
 }
 
-// A bar is as full as what it shows, also where the service counts beyond its end.
+// A bar fills with the percentage. It stays full or empty if the service reports a percentage outside 0 to 100.
 func TestBar(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "[..............................]   0 %", program.Bar(0))

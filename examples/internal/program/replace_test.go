@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// A file takes the place of another when it is whole, and is for its owner alone. What fails leaves nothing behind.
+// A complete file replaces the old one, and only its owner can read it. A failure leaves no temporary file.
 func TestReplace(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -53,7 +53,7 @@ func TestReplace(t *testing.T) {
 	assert.Len(t, entries, 2, "report and taken")
 }
 
-// What is there and is no regular file is special; what is not there is not.
+// A name is special if it exists and is no regular file.
 func TestSpecial(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -10,31 +10,32 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// Settings says, for the help of a program, where its service comes from.
-const Settings = `With WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD it works with that service
-(WEBDELIVERY_AUTH=session logs in); without any of the four with a fake one of its own.`
+// Settings is the part of a program's help that says how to choose the service.
+const Settings = `Set WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD to use a service.
+WEBDELIVERY_AUTH=session logs in; without it, each request carries the password. If none of the four is set, the program
+starts a fake service of its own.`
 
-// Variables are those without which there is no service.
+// Variables are the environment variables that a service needs.
 var Variables = []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"}
 
-// Configured says whether any of the Variables is set. A part of them is a mistake: were that taken for none, a pipeline
-// that lacks a single one would be green, and have changed a fake service alone.
+// Configured reports whether any of the Variables is set. If only some are set, that is a mistake. If programs then used the
+// fake service, a pipeline that lacks one variable would pass and change nothing real.
 func Configured() bool {
 	return slices.ContainsFunc(Variables, func(name string) bool { return os.Getenv(name) != "" })
 }
 
-// Service is where a program finds the service.
+// Service is the service that a program works with.
 type Service struct {
 	Client *webdelivery.Client
 	stop   func()
 }
 
-// Close stops a fake service.
+// Close stops the service if it is a fake.
 func (s *Service) Close() { s.stop() }
 
-// Connect makes a client from the environment; settings that are missing are an error that names them. Without any it
-// starts a fake service, which fill gives its contents, and says so, lest a pipeline without its settings is taken for
-// one that works.
+// Connect creates a client from the environment. If only some of the Variables are set, it returns an error that names the
+// missing ones. If none is set, it starts a fake service, calls fill to add its contents, and prints that the service is a
+// fake.
 func Connect(stderr io.Writer, options []webdelivery.Option, fake []webdeliverytest.Option, fill func(*webdeliverytest.Server)) (*Service, error) {
 	if Configured() {
 		client, err := webdelivery.NewClientFromEnv(options...)
@@ -47,7 +48,7 @@ func Connect(stderr io.Writer, options []webdelivery.Option, fake []webdeliveryt
 	if fill != nil {
 		fill(srv)
 	}
-	fmt.Fprintln(stderr, "WEBDELIVERY_BASE_URL is not set: this is a fake service, and nothing real happens.")
+	fmt.Fprintln(stderr, "WEBDELIVERY_BASE_URL is not set: using a fake service; nothing real happens.")
 	client, err := srv.NewClient(webdelivery.SessionAuth(srv.Username, srv.Password), options...)
 	if err != nil {
 		srv.Close()

@@ -32,7 +32,7 @@ func TestParseSpan(t *testing.T) {
 	}
 }
 
-// As a flag, a span shows its default shortly, and the text of a span reads as the same span.
+// The text of a span is short, and reads as the same span. A flag shows its default in this form.
 func TestSpan(t *testing.T) {
 	t.Parallel()
 	const day = program.Span(24 * time.Hour)

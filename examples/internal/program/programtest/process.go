@@ -23,8 +23,8 @@ const role = "PROGRAMTEST_ROLE"
 // started is the first line on stderr of a Process.
 const started = "started\n"
 
-// Main is the TestMain of a program. Its test binary is also the program, for what only a process can show, such as
-// signals: see Start.
+// Main is the TestMain of a program. Start runs the test binary as the program, for tests that need a process, such as those
+// of signals.
 func Main(m *testing.M, name string, run func(ctx context.Context, args []string, s program.Streams) error) {
 	if os.Getenv(role) == "" {
 		os.Exit(m.Run())
@@ -40,11 +40,11 @@ type Process struct {
 	cmd    *exec.Cmd
 	stderr *bufio.Reader
 	stdout bytes.Buffer
-	killed func() error // why, if it did not end
+	killed func() error // returns why it was killed, or nil
 }
 
-// Start starts the program as a process of its own, and returns when it catches signals. A process that does not end is
-// killed. Its stdout is this file, or if that is nil, what End returns.
+// Start starts the program as a process of its own, and returns when it catches signals. It kills a process that does not
+// end. The process writes to the given file; if that is nil, End returns its stdout.
 func Start(t *testing.T, stdout *os.File, args ...string) *Process {
 	t.Helper()
 	self, err := os.Executable()
@@ -67,13 +67,13 @@ func Start(t *testing.T, stdout *os.File, args ...string) *Process {
 	return p
 }
 
-// Feed opens a FIFO to write, and returns when the program reads it. What the program finds there so far are comments.
+// Feed opens a FIFO to write, and returns when the program reads it. Until then the FIFO contains only comments.
 func Feed(t *testing.T, fifo string) {
 	t.Helper()
 	writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) //nolint:gosec // a file of the test
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = writer.Close() })
-	_, err = writer.Write(bytes.Repeat([]byte("# nothing yet\n"), 20_000)) // more than a FIFO holds, so somebody has read
+	_, err = writer.Write(bytes.Repeat([]byte("# nothing yet\n"), 20_000)) // more than a FIFO holds, so the program has read
 	require.NoError(t, err)
 }
 

@@ -1,4 +1,4 @@
-// Package programtest is what the tests of the example programs share: the environment of a program, and a run of it.
+// Package programtest has what the tests of the example programs share: the environment of a program, and runs of it.
 package programtest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// NoService empties the environment of a test: a program starts a fake service of its own.
+// NoService clears the environment of a test, so that a program starts a fake service of its own.
 func NoService(t *testing.T) {
 	t.Helper()
 	for _, name := range program.Variables {
@@ -17,7 +17,8 @@ func NoService(t *testing.T) {
 	}
 }
 
-// UseService sets the environment of a test: a program works with this service, with a password in each request.
+// UseService sets the environment of a test, so that a program works with this service and sends the password with each
+// request.
 func UseService(t *testing.T, srv *webdeliverytest.Server) {
 	t.Helper()
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -27,7 +28,7 @@ func UseService(t *testing.T, srv *webdeliverytest.Server) {
 	t.Setenv("WEBDELIVERY_AUTH", "")
 }
 
-// Run runs a program, or a part of one, as a shell would. Out and Err of the streams are its own.
+// Run runs a program, or a part of one, as a shell would. It replaces Out and Err of the streams, and returns their text.
 func Run(name string, s program.Streams, run func(program.Streams) error) (code int, stdout, stderr string) {
 	var out, told bytes.Buffer
 	s.Out, s.Err = &out, &told
