@@ -16,13 +16,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// file is the file of -config.
+// file is the content of the file of -config.
 type file struct {
 	Faults  []fault
 	Dialect webdeliverytest.Dialect
 }
 
-// fault is webdeliverytest.FaultRule as it is written in the file.
+// fault is a webdeliverytest.FaultRule as the file has it.
 type fault struct {
 	Method, Path          string
 	Skip, Count           int
@@ -57,7 +57,7 @@ var cuts = map[string]webdeliverytest.Cut{
 func (c *cut) UnmarshalText(text []byte) error {
 	found, known := cuts[string(text)]
 	if !known {
-		return fmt.Errorf("cut %q is none of before-read, after-read, after-execute, body, chunked", text)
+		return fmt.Errorf("cut %q is unknown; use before-read, after-read, after-execute, body or chunked", text)
 	}
 	*c = cut(found)
 	return nil
@@ -66,7 +66,7 @@ func (c *cut) UnmarshalText(text []byte) error {
 // goName is what FaultRule.Check puts in front of a member.
 var goName = regexp.MustCompile(`^\w+: Fault(Rule)?\.`)
 
-// readFile reads the file; what it does not know it refuses, with the place.
+// readFile reads the file. It refuses unknown members and values, and its error names their place.
 func readFile(ctx context.Context, name string) (file, error) {
 	text, err := program.ReadFile(ctx, name)
 	if err != nil {
@@ -84,7 +84,7 @@ func readFile(ctx context.Context, name string) (file, error) {
 	return f, nil
 }
 
-// place puts line, column and path in front of what is wrong with a text.
+// place adds line, column and path of the wrong part to an error.
 func place(text []byte, err error) error {
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
@@ -100,7 +100,7 @@ func place(text []byte, err error) error {
 	}
 }
 
-// lineAndColumn counts from 1, columns in bytes. The offset may lie before the blanks that precede a value.
+// lineAndColumn counts from 1, columns in bytes. If the offset is that of blanks before a value, it returns that of the value.
 func lineAndColumn(text []byte, offset int64) string {
 	rest := text[min(int(offset), len(text)):]
 	offset += int64(len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,:")))

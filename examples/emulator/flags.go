@@ -16,7 +16,7 @@ import (
 // defaultAddress has a port of its own, so that a dashboard can run beside the emulator.
 const defaultAddress = "127.0.0.1:8190"
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	listen, customer string
 	env              string // file of the export lines; "" is none
@@ -35,15 +35,15 @@ func parse(ctx context.Context, args []string, s program.Streams) (set settings,
 	flags.StringVar(&set.listen, "listen", defaultAddress, "TCP `address` to listen on; port 0 takes a free one")
 	flags.StringVar(&set.env, "env", "", "write the export lines to this `file` as soon as the service runs, and remove it at the end")
 	flags.StringVar(&set.customer, "customer", "acme", "customer `name` in the path of every request")
-	flags.Func("user", "who may log in, as `name:password`; may be repeated (default alice:correct-horse-battery)", func(text string) error {
+	flags.Func("user", "user who may log in, as `name:password`; may be repeated (default alice:correct-horse-battery)", func(text string) error {
 		name, password, _ := strings.Cut(text, ":")
 		set.users = append(set.users, webdeliverytest.User{Name: name, Password: password})
-		return nil // the server refuses one without a password
+		return nil // the server refuses a user without a password
 	})
-	flags.Float64Var(&set.events, "events", 1, "security events a `second`, on average")
-	flags.Uint64Var(&set.seed, "seed", 1, "`number` that says which events there are")
-	flags.IntVar(&set.purgeRate, "purge-rate", 2, "purge requests a `second` that are accepted, more get 503; 0 accepts any number")
-	flags.BoolVar(&set.countRefused, "count-refused", false, "purges that are refused as too fast count against the rate as well")
+	flags.Float64Var(&set.events, "events", 1, "security events per second, a `number`, on average")
+	flags.Uint64Var(&set.seed, "seed", 1, "`number` that determines the events")
+	flags.IntVar(&set.purgeRate, "purge-rate", 2, "`number` of purge requests that are accepted per second, others get 503; 0 accepts all")
+	flags.BoolVar(&set.countRefused, "count-refused", false, "count purges that are refused as too fast against the rate, too")
 	flags.Var(&set.sessionLifetime, "session-lifetime", "`span` after which a session ends, such as 30m or 12h; 0s is never")
 	flags.StringVar(&config, "config", "", "JSON `file` with faults and dialect")
 	if err = program.Parse(flags, args); err != nil {
@@ -63,10 +63,10 @@ func parse(ctx context.Context, args []string, s program.Streams) (set settings,
 	return set, err
 }
 
-// start starts the service. Each request becomes one line of the log; headers and bodies, where credentials are, do not.
+// start starts the service. The log gets one line per request, without headers and bodies, which hold credentials.
 func (set settings) start(ctx context.Context, log *slog.Logger) (*webdeliverytest.Server, error) {
 	if _, _, err := net.SplitHostPort(set.listen); err != nil {
-		return nil, program.Misused("-listen: %w", err)
+		return nil, program.Misused("-listen: %w; write it like 127.0.0.1:8190", err)
 	}
 	options := []webdeliverytest.Option{
 		webdeliverytest.WithAddress(set.listen),
@@ -94,7 +94,7 @@ func (set settings) start(ctx context.Context, log *slog.Logger) (*webdeliveryte
 		options = append(options, webdeliverytest.WithRefusedPurgesCounted())
 	}
 	srv, err := program.Until(ctx, func() (*webdeliverytest.Server, error) {
-		return webdeliverytest.Start(options...) // looks up the host of -listen, if that is a name
+		return webdeliverytest.Start(options...) // resolves the host of -listen, if it is a name
 	}, (*webdeliverytest.Server).Close)
 	switch network := new(net.OpError); {
 	case err == nil:

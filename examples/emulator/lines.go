@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// fill gives the service something to look at, and returns the id of the list of addresses.
+// fill adds tasks and lists to the service, and returns the id of the list of addresses.
 func fill(srv *webdeliverytest.Server) (list string) {
 	srv.AddTask(webdeliverytest.TaskSpec{Operation: "deploy-property"})
 	srv.AddTask(webdeliverytest.TaskSpec{Operation: "deploy-property", Error: &webdeliverytest.TaskError{
@@ -30,8 +30,8 @@ func fill(srv *webdeliverytest.Server) (list string) {
 	})
 }
 
-// printLines prints, for each area of the service, lines to paste into a shell. They stay good for three days, as long
-// as security events are kept.
+// printLines prints curl lines for each area of the service. They work for three days, because the service then removes
+// their security events.
 func printLines(out io.Writer, srv *webdeliverytest.Server, dialect webdeliverytest.Dialect, now time.Time, list string) {
 	base := srv.URL + "/" + url.PathEscape(srv.Customer) + "/v1"
 	login := "curl -sS -u " + quote(srv.Username+":"+srv.Password)
@@ -46,7 +46,7 @@ func printLines(out io.Writer, srv *webdeliverytest.Server, dialect webdeliveryt
 	span := "&" + cmp.Or(dialect.StartTimeParam, "starttime") + "=" + now.UTC().Add(-time.Hour).Format(layout) +
 		"&endtime=" + now.UTC().Format(layout)
 	purge := `{"purge_request":{"action":"PURGE","uris":[{"match_mode":"EXACT_LITERAL","uri_pattern":"https://www.example.com/app.css"}]}}`
-	// What an id looks like is told by the reply's headers or its body, in whichever dialect.
+	// The id is in the headers or the body of the response, depending on the dialect.
 	transaction := `"$(` + post("/cache/purge", purge, "-i") + ` | sed -n 's|.*/transactions/\([0-9]*\).*|\1|p' | head -n 1)"`
 	session := `"Cookie: authtoken=$(` + curl("/sessions", "-i", "-X POST") + ` | sed -n 's|.*\([A-Z2-7]\{26\}\).*|\1|p' | head -n 1)"`
 
@@ -84,7 +84,7 @@ func printLines(out io.Writer, srv *webdeliverytest.Server, dialect webdeliveryt
 func exports(srv *webdeliverytest.Server) string {
 	base := srv.URL
 	if at, err := url.Parse(base); err == nil {
-		if ip := net.ParseIP(at.Hostname()); ip != nil && ip.IsUnspecified() { // of all addresses, one of this machine
+		if ip := net.ParseIP(at.Hostname()); ip != nil && ip.IsUnspecified() { // one of this machine, for which programs accept http
 			at.Host = net.JoinHostPort("127.0.0.1", at.Port())
 			base = at.String()
 		}
@@ -98,5 +98,5 @@ func exports(srv *webdeliverytest.Server) string {
 	return lines.String()
 }
 
-// quote makes one word of a shell command.
+// quote returns a text as one word of a shell command.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

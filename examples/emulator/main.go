@@ -1,5 +1,5 @@
-// Emulator is a fake of the web-delivery management service as a program: to try requests by hand, and to test programs
-// that are not written in Go. It starts with some tasks, two network lists and security events. It prints curl lines for
+// Emulator is a fake of the web-delivery management service as a program. Use it to try requests by hand, and to test
+// programs that are not written in Go. It starts with some tasks, two network lists and security events. It prints curl lines for
 // each area of the service, and export lines that make the other example programs work with it.
 //
 //	emulator
@@ -63,7 +63,7 @@
 //
 // SIGINT and SIGTERM stop the emulator.
 //
-// Exit codes: 0 stopped, 1 could not listen or write the file of -env, 2 used wrongly.
+// Exit codes: 0 stopped, 1 could not listen or write the file of -env, 2 wrong usage.
 package main
 
 import (
@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		return err
 	}
 	if set.env != "" {
-		_ = os.Remove(set.env) // of an emulator that was killed: who waits for the file must not find that one
+		_ = os.Remove(set.env) // an emulator that was killed has left it, and a script may wait for the new one
 	}
 	srv, err := set.start(ctx, slog.New(slog.NewTextHandler(s.Err, nil)))
 	if err != nil {
@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	}
 	defer srv.Close()
 	if host, _, _ := net.SplitHostPort(set.listen); !isLoopback(host) {
-		fmt.Fprintf(s.Err, "emulator: other machines can reach %s, and passwords are sent in the clear\n", set.listen)
+		fmt.Fprintf(s.Err, "emulator: warning: other machines can reach %s, and passwords are sent unencrypted; use -listen 127.0.0.1:PORT to avoid it\n", set.listen)
 	}
 	printLines(s.Out, srv, set.file.Dialect, time.Now(), fill(srv))
 	fmt.Fprintf(s.Out, "# In another shell, for the other example programs:\n%s\n", exports(srv))
@@ -108,7 +108,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		if err != nil {
 			return fmt.Errorf("-env: %w", err)
 		}
-		defer func() { _ = os.Remove(set.env) }() // it would lead to a service that has stopped
+		defer func() { _ = os.Remove(set.env) }() // its service has stopped
 	}
 	fmt.Fprintf(s.Out, "The fake service is at %s, and stops on ^C.\n", srv.URL)
 	<-ctx.Done()

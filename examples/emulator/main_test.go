@@ -26,10 +26,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// The binary of the tests is also a small curl, for machines that have none.
+// The test binary is also a small curl, for machines without curl.
 const role = "EMULATOR_TEST_ROLE"
 
-// quickExit takes away the second for which the race detector lets every process that ends wait.
+// quickExit removes the second that the race detector waits at the end of a process.
 const quickExit = "GORACE=atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	programtest.Main(m, "emulator", run)
 }
 
-// curl knows the flags of the lines that the emulator prints.
+// curl supports the flags in the lines that the emulator prints.
 func curl(args []string) int {
 	var user, method, body, address string
 	header, show := http.Header{}, false
@@ -86,7 +86,7 @@ func curl(args []string) int {
 	return 0
 }
 
-// output is a buffer that may be written and read at once.
+// output is a buffer that is safe for concurrent use.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -104,7 +104,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// emulator is one that runs within the test.
+// emulator is an emulator that runs in the test.
 type emulator struct {
 	url     string
 	lines   []string // the curl lines that it printed
@@ -170,7 +170,7 @@ const everythingElse = `{"dialect": {
 	"purge_reply": "303-location", "task_page": "array", "entries_reply": "empty", "names": "objects"
 }}`
 
-// Every line that is printed works when it is pasted into a shell, also where names need quoting and spellings differ.
+// Every printed line works in a shell, also if names need quoting and the dialect differs.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -231,7 +231,7 @@ func write(t *testing.T, text string) (name string) {
 	return name
 }
 
-// Faults and limits are those that were asked for.
+// The emulator applies the faults and limits of its settings.
 func TestFaultsAndLimits(t *testing.T) {
 	t.Parallel()
 	e := start(t, "-user", "bob:secret", "-user", "eve:other", "-purge-rate", "1", "-events", "0", "-session-lifetime", "1ns", "-config", write(t, `{
@@ -295,7 +295,7 @@ func TestFaultsAndLimits(t *testing.T) {
 	assert.Contains(t, body, `"total_results":0`)
 }
 
-// A purge above the rate is answered as the dialect says, and counts if it is told to.
+// The emulator rejects a purge above the rate as the dialect says, and counts it with -count-refused.
 func TestTooFast(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -327,7 +327,7 @@ func TestTooFast(t *testing.T) {
 	}
 }
 
-// What is wrong is said, with the exit code that -help promises; nothing is started.
+// An error names what is wrong, and has the exit code that -help lists. Nothing is started.
 func TestUsedWrongly(t *testing.T) {
 	t.Parallel()
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -351,12 +351,12 @@ func TestUsedWrongly(t *testing.T) {
 		"WithCustomer":                 {program.Misuse, []string{"-customer", ""}},
 		"no such file":                 {program.Misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
 		`unknown Dialect.Errors "xml"`: {program.Misuse, config(`{"dialect": {"errors": "xml"}}`)},
-		// Line and column are those of the name or value that is wrong.
+		// Line and column are those of the wrong name or value.
 		"emulator.json:3:15: /faults/0/pth: unknown":                  {program.Misuse, config("{\"faults\": [\n  {\"count\": 1,\n   \"skip\": 2, \"pth\": \"/tasks\"}\n]}")},
 		"emulator.json:1:22: /faults/0/delay: want a time span":       {program.Misuse, config(`{"faults":[{"delay": "soon"}]}`)},
 		"emulator.json:2:11: /faults/0/delay: JSON value must be str": {program.Misuse, config("{\"faults\":[{\n\"delay\":  250}]}")},
 		"/faults/0/stall: want a time span":                           {program.Misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
-		`/faults/0/cut: cut "off" is none of before-read`:             {program.Misuse, config(`{"faults":[{"cut": "off"}]}`)},
+		`/faults/0/cut: cut "off" is unknown; use before-read`:        {program.Misuse, config(`{"faults":[{"cut": "off"}]}`)},
 		"emulator.json: /faults/1: ":                                  {program.Misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
 		"/faults/0: Skip -1 is below 0; -h lists the members":         {program.Misuse, config(`{"faults":[{"skip": -1}]}`)},
 		"emulator.json:1:12: ":                                        {program.Misuse, config(`{"faults":[}`)},
@@ -457,7 +457,7 @@ func TestTheHelpHasTheFormat(t *testing.T) {
 	}
 }
 
-// Only an address of the machine itself passes without a warning.
+// Only an address of the machine itself causes no warning.
 func TestIsLoopback(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]bool{

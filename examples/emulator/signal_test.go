@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 )
 
-// A signal stops it, and that is a success.
+// A signal stops the emulator with exit code 0.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -41,7 +41,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A signal that comes before it serves ends it as well: while nobody opens the file of -config to write, or writes it.
+// A signal also stops the emulator while it waits for a process that opens or writes the file of -config.
 func TestSignalsBeforeItServes(t *testing.T) {
 	t.Parallel()
 	for name, fed := range map[string]bool{"nobody opens": false, "nobody writes": true} {
