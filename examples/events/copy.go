@@ -11,25 +11,25 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// copying is the way of the rows to an output.
+// copying copies rows to an output.
 type copying struct {
 	received           []string // the columns of the first response
-	rows, total, limit int64    // limit is 0 for all
+	rows, total, limit int64    // a limit of 0 means all
 	bar                *progressbar.ProgressBar
 }
 
-// copy writes all rows. If it ends early, the error says how many the output has.
+// copy writes all rows. If it ends early, the error says how many rows the output has.
 func (c *copying) copy(out output, rows iter.Seq2[webdelivery.Row, error]) error {
 	first := c.rows
 	err := c.each(out, rows, first)
-	if err == nil && c.rows < c.total { // some of those that were counted are gone
+	if err == nil && c.rows < c.total { // some of the counted events are gone
 		err = &webdelivery.IncompleteError{Got: c.rows, Total: c.total}
 	}
 	if err == nil {
 		return out.Finish()
 	}
 	kept, lost := out.Keep()
-	switch { // if the output is what is broken, nobody knows how many of them it has
+	switch { // if the output itself has failed, the number of its rows is unknown
 	case lost == nil:
 		return fmt.Errorf("after %d of %d events: %w", kept, c.total, err)
 	case errors.Is(err, lost):
@@ -42,13 +42,13 @@ func (c *copying) copy(out output, rows iter.Seq2[webdelivery.Row, error]) error
 // each writes rows as long as they have the columns of the first response.
 func (c *copying) each(out output, rows iter.Seq2[webdelivery.Row, error], first int64) error {
 	_ = c.bar.Set64(c.rows)
-	_ = c.bar.RenderBlank() // also when there are no rows yet
+	_ = c.bar.RenderBlank() // also before the first row
 	if c.limit > 0 && c.rows >= c.limit {
 		return nil
 	}
 	for row, err := range rows {
 		if err == nil && c.rows == first && !slices.Equal(row.Columns(), c.received) {
-			err = fmt.Errorf("the columns are %q now, and were %q", row.Columns(), c.received)
+			err = fmt.Errorf("the columns have changed from %[2]q to %[1]q", row.Columns(), c.received)
 		}
 		if err == nil {
 			err = out.Write(row)

@@ -16,11 +16,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/filters"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
-	query        webdelivery.EventsQuery // its Limit is 0 for all
-	format, file string                  // no file is stdout
-	saved        *state                  // of the export to go on with; nil begins anew
+	query        webdelivery.EventsQuery // a Limit of 0 means all
+	format, file string                  // a file of "" means stdout
+	saved        *state                  // of the export to continue; nil for a new one
 	pace         pace
 }
 
@@ -41,16 +41,16 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	flags.Func("start", "begin at this `time`, in RFC 3339 (default 24 hours ago)", timeFlag(&query.Start))
 	flags.Func("end", "end before this `time`, in RFC 3339 (default now)", timeFlag(&query.End))
 	columns := flags.String("columns", all, "comma-separated `names` of dimensions, in the order of the header")
-	flags.Func("filter", "`expression` like domain==a,domain==b (or), event_action==BLOCK;rule_id!=c (and)", func(text string) (err error) {
-		if query.Filter = nil; text != "" { // of a variable that is not set
+	flags.Func("filter", "`expression` such as domain==a,domain==b (or), or event_action==BLOCK;rule_id!=c (and)", func(text string) (err error) {
+		if query.Filter = nil; text != "" { // from a variable that is not set
 			query.Filter, err = filters.Parse(text)
 		}
 		return err
 	})
 	flags.IntVar(&query.Limit, "limit", 0, "at most this `number` of events; 0 is all")
-	flags.StringVar(&set.format, "format", "", "`name`: csv, ndjson or parquet (default the extension of -o, or csv)")
+	flags.StringVar(&set.format, "format", "", "`name` of the format: csv, ndjson or parquet (default the extension of -o, or csv)")
 	flags.StringVar(&set.file, "o", "", "`file` to write; - is stdout (default stdout)")
-	resume := flags.String("resume", "", "go on with the export to this `file` of -o, which ended early; no other flag")
+	resume := flags.String("resume", "", "continue the export to this `file` of -o, which ended early; takes no other flag")
 	if err := program.Parse(flags, args); err != nil {
 		return set, err
 	}
@@ -71,20 +71,20 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	set.format = cmp.Or(set.format, strings.TrimPrefix(filepath.Ext(set.file), "."), "csv")
 	switch {
 	case flags.NArg() > 0:
-		return set, program.Misused("unexpected argument %q", flags.Arg(0))
+		return set, program.Misused("unexpected argument %q: all settings are flags, see -h", flags.Arg(0))
 	case query.Limit < 0:
-		return set, program.Misused("-limit %d is below 0", query.Limit)
+		return set, program.Misused("-limit %d is below 0; use 0 for all events", query.Limit)
 	case table.Formats[set.format] == nil:
-		return set, program.Misused("format %q is none of csv, ndjson and parquet; -format says which", set.format)
+		return set, program.Misused("format %q is unknown; use -format csv, ndjson or parquet", set.format)
 	case set.format == formatParquet && set.file == "":
-		return set, program.Misused("parquet goes to a file: -o says which")
+		return set, program.Misused("parquet needs a file; name it with -o")
 	}
 	if err := regular("-o", set.file); err != nil {
 		return set, err
 	}
 	if set.format == formatParquet {
 		if part := foreignPart(set.file); part != "" {
-			return set, program.Misused("%s is there, a part of an earlier export; move its parts away (%s), or name another file", part, patternOf(set.file))
+			return set, program.Misused("%s is a part of an earlier export; move its parts away (%s), or name another file", part, patternOf(set.file))
 		}
 	}
 	tellOfGap(s, query.Start, now)
@@ -107,7 +107,7 @@ func isSet(flags *flag.FlagSet, name string) (given bool) {
 	return given
 }
 
-// parseResume reads what FILE.cursor says in place of the other flags.
+// parseResume reads the settings from FILE.cursor instead of the other flags.
 func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.Time) (set settings, err error) {
 	var others []string
 	flags.Visit(func(f *flag.Flag) {
@@ -117,11 +117,11 @@ func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.T
 	})
 	switch {
 	case flags.NArg() > 0:
-		return set, program.Misused("unexpected argument %q", flags.Arg(0))
+		return set, program.Misused("unexpected argument %q: all settings are flags, see -h", flags.Arg(0))
 	case len(others) > 0:
-		return set, program.Misused("-resume goes on with the export as it began: leave out %s", strings.Join(others, ", "))
+		return set, program.Misused("-resume continues the export with its own settings: leave out %s", strings.Join(others, ", "))
 	case file == "" || file == "-":
-		return set, program.Misused("-resume takes the file that -o named; what went to stdout cannot go on")
+		return set, program.Misused("-resume takes the file that -o named; an export to stdout cannot be resumed")
 	}
 	if err := regular("-resume", file); err != nil {
 		return set, err
@@ -140,23 +140,22 @@ func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.T
 	return set, nil
 }
 
-// regular refuses names that something other than a file has: a new file would take the place of a device, or of a link
-// alone.
+// regular refuses names of anything but a regular file: a new file would replace a device, or a link instead of its target.
 func regular(flag, file string) error {
 	if file == "" {
 		return nil
 	}
 	for _, name := range []string{file, partialOf(file), cursorOf(file), newCursorOf(file)} {
 		if program.Special(name) {
-			return program.Misused("%s: %s is there and is no regular file; if it is a link, name what it leads to", flag, name)
+			return program.Misused("%s: %s is no regular file; if it is a link, name its target", flag, name)
 		}
 	}
 	return nil
 }
 
-// tellOfGap tells of events that the service keeps no longer.
+// tellOfGap prints a warning if the service no longer has some of the events.
 func tellOfGap(s program.Streams, from, now time.Time) {
 	if kept := webdelivery.EventsRetention(now); from.Before(kept) {
-		fmt.Fprintf(s.Err, "events: the service keeps events from %s on; what was before is missing\n", kept.Format(time.RFC3339))
+		fmt.Fprintf(s.Err, "events: warning: the service keeps events only from %s on; earlier ones are missing\n", kept.Format(time.RFC3339))
 	}
 }

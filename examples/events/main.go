@@ -3,28 +3,32 @@
 //	events > events.csv                                     # the last 24 hours
 //	events -since 1h -filter 'event_action==BLOCK' -format ndjson | jq .client_ip
 //	events -start 2026-11-20T00:00:00Z -end 2026-11-21T00:00:00Z -o events.parquet
-//	events -resume events.parquet                           # goes on with an export that ended early
+//	events -resume events.parquet                           # continues an export that ended early
 //
-// Events come in ascending order of time, each once. If the service breaks off, the program asks again, for up to 5
-// minutes without a new event.
+// Events come in ascending order of time, each once. If a response breaks, the program sends the request again. It gives up
+// after 5 minutes without a new event.
 //
-// The file of -o, which its owner alone can read, is there when it is whole; until then what was there before stays. While
-// the program works, it writes FILE.partial, and stores in FILE.cursor how far it has come: every 5 seconds or 100,000
-// events. If it ends early, on ^C or kill -9 too, both files stay, and -resume FILE goes on. Then no other flag is given:
-// FILE.cursor says what to export. -o FILE begins anew, and removes what an earlier export left. One program at a time may
-// write to a file; if another one begins anew, the first fails.
+// The file of -o appears when it is complete, and only its owner can read it. Until then an older file of that name stays.
+// While the program works, it writes FILE.partial. Every 5 seconds or 100,000 events it stores its position in FILE.cursor.
+// If it ends early, also by ^C or kill -9, both files stay, and -resume FILE continues. -resume takes no other flag, because
+// FILE.cursor holds the query. -o FILE starts again, and removes the files of an earlier run. Only one program at a time may
+// write to a file: if another one starts again, the first one fails.
 //
-// Nothing can be added to a Parquet file, so an export of more than 1,000,000 events, and one that ended early, has parts:
-// events-00001.parquet, events-00002.parquet and so on. Each is whole when it has its name. A single part becomes FILE in
-// the end; several stay, FILE is removed, and tools read events-*.parquet. After kill -9 the part under way is read again.
+// A Parquet file cannot be continued. An export of more than 1,000,000 events therefore has parts, and so has one that ended
+// early: events-00001.parquet, events-00002.parquet and so on. A part gets its name when it is complete. At the end, a single
+// part becomes FILE. Several parts stay, FILE is removed, and tools read events-*.parquet. After kill -9 the program reads the
+// events of the incomplete part again.
 //
-// What went to stdout cannot be taken back and cannot go on; it ends with a whole row. Package table says how values are
-// written.
+// An export to stdout cannot be resumed; it ends with a complete row.
 //
-// If events are missing in the end, because they were recorded too late for this export or are gone, the program fails
-// with both numbers, and what was written stays in FILE.partial or the parts.
+// CSV and NDJSON write times in RFC 3339 with Z, and the header has the columns in the order of -columns. CSV writes null as
+// nothing, and an empty text as "". Do not open the CSV in a spreadsheet, which may execute a cell that begins with =.
+// Parquet has event_timestamp_ms as a timestamp in milliseconds, client_asn as a 64-bit number, and all others as text.
 //
-// Exit codes: 0 done, 1 failed, 2 used wrongly.
+// If events are missing at the end, the program fails and prints both numbers. Such events were recorded too late for this
+// export, or the service no longer has them. The rows stay in FILE.partial or the parts.
+//
+// Exit codes: 0 done, 1 failed, 2 wrong usage.
 package main
 
 import (
@@ -61,8 +65,8 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return export(ctx, service.Client, set, s)
 }
 
-// export asks for one event, to learn what the head of a file and a progress bar need before the first: the columns, and
-// how many events there are. Then it reads all of them (service-interface section 4.3).
+// export first asks for one event. Its response has the columns, for the header, and the number of events, for the progress
+// bar. Then export reads all events. (Service document, section 4.3.)
 func export(ctx context.Context, client *webdelivery.Client, set settings, s program.Streams) error {
 	if set.saved != nil && set.saved.Done {
 		return tellOfParts(set, set.saved.Parts, s, set.saved.complete(set.file))
@@ -88,7 +92,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	c.rows = from.Rows()
 	c.bar = progressbar.NewOptions64(c.total,
 		progressbar.OptionSetWriter(s.Err),
-		progressbar.OptionSetVisibility(s.ErrTerminal && (set.file != "" || !s.OutTerminal)), // not between lines on a terminal
+		progressbar.OptionSetVisibility(s.ErrTerminal && (set.file != "" || !s.OutTerminal)), // not between the rows on a terminal
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond))
 	defer func() { _ = c.bar.Clear() }()
@@ -110,23 +114,23 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	return tellOfParts(set, out.Parts, s, howToGoOn(set, true, err))
 }
 
-// howToGoOn adds to an error what to do about it, if there is something to go on with.
+// howToGoOn adds what to do to an error, if there is a file to continue.
 func howToGoOn(set settings, begun bool, err error) error {
 	var incomplete *webdelivery.IncompleteError
 	switch {
 	case err == nil || !begun || set.file == "":
 		return err
 	case errors.As(err, &incomplete):
-		return fmt.Errorf("%w; the missing ones were recorded too late for this export, or are gone: begin anew with -o %s, or ask for what came since: events -resume %s",
+		return fmt.Errorf("%w; the missing ones were recorded too late or are gone: export again with -o %s, or get what was recorded since with: events -resume %s",
 			err, set.file, set.file)
 	case errors.Is(err, webdelivery.ErrInvalid): // -resume would end in the same way
-		return fmt.Errorf("%w; use the service and the customer that the export began with, or export anew with -o %s", err, set.file)
+		return fmt.Errorf("%w; use the service and the customer that the export began with, or export again with -o %s", err, set.file)
 	default:
-		return fmt.Errorf("%w; go on with: events -resume %s", err, set.file)
+		return fmt.Errorf("%w; continue with: events -resume %s", err, set.file)
 	}
 }
 
-// tellOfParts tells where the rows are, if not in the file.
+// tellOfParts prints the names of the parts, if there are several.
 func tellOfParts(set settings, parts int, s program.Streams, err error) error {
 	if err == nil && parts > 1 {
 		fmt.Fprintf(s.Err, "events: %s has %d parts, %s to %s\n", set.file, parts, partOf(set.file, 1), partOf(set.file, parts))

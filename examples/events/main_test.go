@@ -29,7 +29,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 const dataPath = "/stats/security/events/data"
 
-// service holds events, and is always in the hour after noon.
+// service starts a fake with these events, whose time is always an hour after noon.
 func service(t *testing.T, events ...webdeliverytest.Event) *webdeliverytest.Server {
 	t.Helper()
 	return serviceWith(t, nil, events)
@@ -43,7 +43,7 @@ func serviceWith(t *testing.T, options []webdeliverytest.Option, events []webdel
 	return srv
 }
 
-// inFakeTime runs a test with a service whose waits take no time.
+// inFakeTime runs a test with a fake in fake time.
 func inFakeTime(t *testing.T, events []webdeliverytest.Event, test func(t *testing.T, srv *webdeliverytest.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ var events = []webdeliverytest.Event{
 	{Time: noon.Add(3 * time.Second)},
 }
 
-// export1 exports the hour after noon as the flags say.
+// export1 exports the hour after noon with these flags.
 func export1(ctx context.Context, t *testing.T, srv *webdeliverytest.Server, s program.Streams, args ...string) error {
 	t.Helper()
 	args = append([]string{
@@ -69,7 +69,7 @@ func export1(ctx context.Context, t *testing.T, srv *webdeliverytest.Server, s p
 	return export(ctx, srv.Client(t), set, s)
 }
 
-// Only what -limit allows is asked for, and a span without events gives a file without rows.
+// An export has at most -limit events. A time range without events gives a file without rows.
 func TestLimitAndNothing(t *testing.T) {
 	t.Parallel()
 	srv := service(t, events...)
@@ -97,7 +97,7 @@ func TestLimitAndNothing(t *testing.T) {
 	}
 }
 
-// The header and each row have the columns of -columns in their order, whatever order the service has.
+// The header and each row have the columns of -columns, in this order, with any order of the service.
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	srv := service(t, events[0])
@@ -121,7 +121,7 @@ func TestColumns(t *testing.T) {
 	assert.Equal(t, []string{fmt.Sprintf("[192.0.2.1 %d]", noon.UnixMilli()+1234)}, rowsOf(t, name))
 }
 
-// A file replaces the one before, and its owner alone can read it.
+// A file replaces the old one, and only its owner can read it.
 func TestFile(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
@@ -146,7 +146,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// Whatever breaks an export, the file that was there is left as it was. Besides, there is only what -resume needs.
+// After any failure the old file is unchanged. The only other files are those for -resume.
 func TestBrokenExports(t *testing.T) {
 	t.Parallel()
 	const head = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"},{"name":"client_ip"},{"name":"client_asn"},{"name":"client_browser"}],`
@@ -173,7 +173,9 @@ func TestBrokenExports(t *testing.T) {
 			},
 			"other columns": {
 				webdeliverytest.FaultRule{Body: `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["2026-11-20T12:00:01.234"]],"total_results":3}`, Skip: 1},
-				func(t *testing.T, err error) { assert.ErrorContains(t, err, "after 0 of 3 events: the columns are") },
+				func(t *testing.T, err error) {
+					assert.ErrorContains(t, err, "after 0 of 3 events: the columns have changed from")
+				},
 			},
 			"no columns": {
 				webdeliverytest.FaultRule{Body: `{"columns":[],"rows":[],"total_results":0}`},
@@ -207,7 +209,7 @@ func TestBrokenExports(t *testing.T) {
 	}
 }
 
-// What is on stdout when an export ends early are whole rows, and as many as the error says.
+// After a failure, stdout has only complete rows, and as many as the error says.
 func TestBrokenStdout(t *testing.T) {
 	t.Parallel()
 	many := make([]webdeliverytest.Event, 1000) // what is held back is much less
@@ -247,7 +249,7 @@ func TestBrokenStdout(t *testing.T) {
 	}
 }
 
-// A response that breaks does not end an export to stdout: each row is there once.
+// An export to stdout survives a broken response, and has each row once.
 func TestStdoutSurvivesBreaks(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, events, func(t *testing.T, srv *webdeliverytest.Server) {
@@ -259,7 +261,7 @@ func TestStdoutSurvivesBreaks(t *testing.T) {
 	})
 }
 
-// A broken Parquet file does not look like a whole one, wherever it goes.
+// An incomplete Parquet file cannot be read as a complete one.
 func TestBrokenParquet(t *testing.T) {
 	t.Parallel()
 	srv := service(t, events...)
@@ -273,7 +275,7 @@ func TestBrokenParquet(t *testing.T) {
 	require.Error(t, err)
 }
 
-// When it is the output that breaks, how much of it arrived is not known, and not told.
+// If the output fails, the error gives no number of events, because it is unknown.
 func TestStdoutBreaks(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson"} {
@@ -288,7 +290,7 @@ func TestStdoutBreaks(t *testing.T) {
 	}
 }
 
-// What is there and is no regular file stays: a new file would take its place, and not that of what a link leads to.
+// A name of anything but a regular file is refused. A new file would replace a link instead of its target.
 func TestNoRegularFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -299,14 +301,14 @@ func TestNoRegularFile(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(path("pipe.csv"), 0o600))
 	for _, name := range []string{path("link.csv"), path("nowhere.csv"), path("pipe.csv"), dir} {
 		_, err := parse([]string{"-format", "csv", "-o", name}, program.Streams{Err: io.Discard}, noon)
-		assert.ErrorContains(t, err, name+" is there and is no regular file; if it is a link, name what it leads to")
+		assert.ErrorContains(t, err, name+" is no regular file; if it is a link, name its target")
 		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
 	}
 	_, err := parse([]string{"-o", path("file.csv")}, program.Streams{Err: io.Discard}, noon)
 	require.NoError(t, err)
 }
 
-// ^C while events arrive.
+// ^C while events arrive leaves the files for -resume.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
@@ -325,8 +327,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// assertOnly checks that there is nothing but a file with this text and these others in its folder; no file when there is no
-// text. All are for their owner alone.
+// assertOnly checks that the folder has only a file with this text, and these others. If text is "", the file must not exist.
+// Only their owner can read them.
 func assertOnly(t *testing.T, file, text string, others ...string) {
 	t.Helper()
 	if text != "" {
@@ -350,7 +352,7 @@ func assertOnly(t *testing.T, file, text string, others ...string) {
 	assert.Equal(t, text, string(got))
 }
 
-// The bar knows how many events there are, and is there for terminals alone.
+// The progress bar shows the number of events, and only on a terminal.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	srv := service(t, events...)
@@ -362,13 +364,13 @@ func TestProgress(t *testing.T) {
 	}{
 		{true, true, true, []string{"-o", file}},
 		{true, true, false, nil},
-		{false, true, true, nil}, // in the way of the lines
+		{false, true, true, nil}, // it would be between the rows
 		{false, false, false, []string{"-o", file}},
 	} {
 		var told bytes.Buffer
 		s := program.Streams{Out: io.Discard, Err: &told, ErrTerminal: tt.errTerm, OutTerminal: tt.outTerm}
 		require.NoError(t, export1(t.Context(), t, srv, s, tt.args...))
-		for _, count := range []string{"(0/3)", "(3/3)"} { // those between are told when the last one was long ago
+		for _, count := range []string{"(0/3)", "(3/3)"} { // the bar shows those between only after a while
 			assert.Equal(t, tt.bar, strings.Contains(told.String(), count), "%q", told.String())
 		}
 		if !tt.bar {
@@ -377,13 +379,13 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// As a user starts it: against the service of the environment.
+// The program works with the service of the environment.
 func TestRun(t *testing.T) {
 	at := time.Now().Add(-time.Minute)
 	srv := webdeliverytest.NewServer(t)
 	srv.AddEvents(webdeliverytest.Event{Time: at, RuleID: "rule-1"}, webdeliverytest.Event{Time: at.Add(-time.Hour), RuleID: "rule-2"})
 	programtest.UseService(t, srv)
-	dir := t.TempDir() // no file is to be left there
+	dir := t.TempDir() // no file may be left there
 	t.Chdir(dir)
 	start := func(args ...string) (code int, stdout, stderr string) {
 		return programtest.Run("events", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
@@ -394,22 +396,22 @@ func TestRun(t *testing.T) {
 	assert.NotContains(t, out, "rule-2")
 	assert.Empty(t, told)
 
-	code, out, told = start("-since", "30m", "-o", "-", "-filter", "") // as if neither were there
+	code, out, told = start("-since", "30m", "-o", "-", "-filter", "") // both mean the default
 	assert.Equal(t, program.Done, code)
 	assert.Contains(t, out, ",rule-1,")
 	assert.Empty(t, told)
-	_, out, _ = start("-filter", "rule_id==rule-2", "-filter", "") // the last one counts
+	_, out, _ = start("-filter", "rule_id==rule-2", "-filter", "") // the last one wins
 	assert.Contains(t, out, ",rule-1,")
 
 	_, out, told = start("-format", "ndjson", "-start", at.AddDate(0, 0, -9).Format(time.RFC3339))
 	assert.Equal(t, 2, strings.Count(out, "\n"))
-	assert.Contains(t, told, "what was before is missing")
+	assert.Contains(t, told, "earlier ones are missing")
 
 	for want, tt := range map[string]struct {
 		code int
 		args []string
 	}{
-		"Exit codes: 0 done, 1 failed, 2 used wrongly":      {program.Done, []string{"-h"}},
+		"Exit codes: 0 done, 1 failed, 2 wrong usage":       {program.Done, []string{"-h"}},
 		`unknown dimension "none"`:                          {program.Failed, []string{"-columns", "none"}},
 		"no such file":                                      {program.Failed, []string{"-o", filepath.Join(dir, "none", "a.csv")}},
 		"flag -filter: filters: at byte 13: no == or != in": {program.Misuse, []string{"-filter", "rule_id==abc,x"}},
@@ -420,12 +422,12 @@ func TestRun(t *testing.T) {
 		"such as 2026-11-20T00:00:00Z":                      {program.Misuse, []string{"-end", "2026-11-20"}},
 		`invalid value "-1h" for flag -since: want a time`:  {program.Misuse, []string{"-since", "-1h"}},
 		`unexpected argument "today"`:                       {program.Misuse, []string{"today"}},
-		"-limit -1 is below 0":                              {program.Misuse, []string{"-limit", "-1"}},
-		"parquet goes to a file":                            {program.Misuse, []string{"-format", "parquet"}},
-		"parquet goes to a file: -o says which":             {program.Misuse, []string{"-format", "parquet", "-o", "-"}},
-		`format "xlsx" is none of csv, ndjson and parquet`:  {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
+		"-limit -1 is below 0; use 0":                       {program.Misuse, []string{"-limit", "-1"}},
+		"parquet needs a file":                              {program.Misuse, []string{"-format", "parquet"}},
+		"parquet needs a file; name it with -o":             {program.Misuse, []string{"-format", "parquet", "-o", "-"}},
+		`format "xlsx" is unknown; use -format csv`:         {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
 		`invalid value "1 day" for flag -since`:             {program.Misuse, []string{"-since", "1 day"}},
-		dir + " is there and is no regular file":            {program.Misuse, []string{"-format", "csv", "-o", dir}},
+		dir + " is no regular file":                         {program.Misuse, []string{"-format", "csv", "-o", dir}},
 	} {
 		code, out, told := start(tt.args...)
 		assert.Equal(t, tt.code, code, want)

@@ -12,12 +12,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/events/table"
 )
 
-// output is where the rows of an export go.
+// output receives the rows of an export.
 type output interface {
 	Write(row webdelivery.Row) error
-	Keep() (rows int64, err error) // the export has ended early: returns how many rows are kept, with those before -resume
+	Keep() (rows int64, err error) // after an early end; rows counts all that are kept, also those before -resume
 	Finish() error                 // all rows are written
-	Close()                        // lets go of files, always
+	Close()                        // closes files; always called
 }
 
 // stream writes to stdout.
@@ -32,25 +32,25 @@ func (s *stream) Write(row webdelivery.Row) error {
 	return s.Writer.Write(row)
 }
 
-// Keep writes the rows that are held back, so that stdout ends with a whole row.
+// Keep writes the buffered rows, so that stdout ends with a complete row.
 func (s *stream) Keep() (int64, error) { return s.rows, s.Flush() }
 
 // Finish ends the table.
 func (s *stream) Finish() error { return s.Writer.Close() }
 
-// Close does nothing: stdout is not the program's own.
+// Close does nothing: stdout stays open.
 func (s *stream) Close() {}
 
-// pace is how much may have to be read again after a kill.
+// pace bounds how much must be read again after a kill.
 type pace struct {
-	rows  int64         // CSV and NDJSON are saved after so many rows,
-	every time.Duration // or after so long
-	part  int64         // of Parquet, so many rows are a part
+	rows  int64         // CSV and NDJSON are saved after that many rows,
+	every time.Duration // or after that time
+	part  int64         // rows in a part of Parquet
 }
 
 var usual = pace{rows: 100_000, every: 5 * time.Second, part: 1_000_000}
 
-// partial writes to FILE.partial, and stores in FILE.cursor how far it has come, always after the rows are safe on disk.
+// partial writes to FILE.partial. It stores its position in FILE.cursor, always after the rows are safe on disk.
 type partial struct {
 	state
 
@@ -61,13 +61,13 @@ type partial struct {
 
 	file   *os.File
 	table  table.Writer // nil between two parts
-	rows   int64        // written, with those before -resume
+	rows   int64        // written, including those before -resume
 	recent int64        // since the last save
 	saved  time.Time
-	broken bool // a write has failed: nobody knows what of it is on disk, so nothing more is saved
+	broken bool // a write has failed: what of it is on disk is unknown, so nothing more is saved
 }
 
-// newPartial begins to write to FILE.partial, or goes on. It replaces what an earlier export has left, unless it goes on.
+// newPartial creates FILE.partial, or continues it. A new export removes the files of an earlier one.
 func newPartial(set settings, columns []table.Column, cursor func() webdelivery.Cursor) (p *partial, err error) {
 	p = &partial{name: set.file, columns: columns, pace: set.pace, cursor: cursor, saved: time.Now()}
 	if set.saved == nil {
@@ -84,7 +84,7 @@ func newPartial(set settings, columns []table.Column, cursor func() webdelivery.
 	return p, nil
 }
 
-// create removes what an earlier export has left, its cursor last, and begins.
+// create removes the files of an earlier export, its cursor last, and begins.
 func (p *partial) create() error {
 	err := removeParts(p.name)
 	if err == nil {
@@ -105,7 +105,7 @@ func (p *partial) startTable() (err error) {
 	return err
 }
 
-// reopen goes on behind the rows that belong to the cursor.
+// reopen continues after the rows that belong to the cursor.
 func (p *partial) reopen() (err error) {
 	if p.inParts() {
 		return p.checkParts()
@@ -114,16 +114,16 @@ func (p *partial) reopen() (err error) {
 	info, err := os.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no %s, to which %s belongs; export anew with -o %s", name, cursorOf(p.name), p.name)
+		return fmt.Errorf("there is no %s, to which %s belongs; export again with -o %s", name, cursorOf(p.name), p.name)
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file; export anew with -o %s", name, p.name)
+		return fmt.Errorf("%s is no regular file; export again with -o %s", name, p.name)
 	case info.Size() < p.Size:
-		return fmt.Errorf("%s has %d bytes, and %d belong to its %d events: %d are missing; export anew with -o %s",
+		return fmt.Errorf("%s has %d bytes, and %d belong to its %d events: %d are missing; export again with -o %s",
 			name, info.Size(), p.Size, p.rows, p.Size-info.Size(), p.name)
 	}
-	if p.file, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil { //nolint:gosec // beside the file that the user names
+	if p.file, err = os.OpenFile(name, os.O_WRONLY, 0); err != nil { //nolint:gosec // next to the file that the user names
 		return err
 	}
 	if err := p.file.Truncate(p.Size); err != nil {
@@ -164,7 +164,7 @@ func (p *partial) write(row webdelivery.Row) error {
 	}
 }
 
-// save makes the rows safe, and then stores the cursor.
+// save syncs the rows to disk, and then stores the cursor.
 func (p *partial) save(flush func() error) error {
 	if err := p.sync(flush); err != nil {
 		return err
@@ -186,8 +186,8 @@ func (p *partial) sync(flush func() error) (err error) {
 	return err
 }
 
-// checkOwn makes sure that FILE.partial is still the file of this program. Another one that begins anew replaces it, and
-// what that has half written must not get the name of a whole file.
+// checkOwn checks that FILE.partial is still the file of this program. Another program that starts again replaces it, and its
+// incomplete file must not become FILE.
 func (p *partial) checkOwn() error {
 	own, err := p.file.Stat()
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *partial) checkOwn() error {
 	}
 	there, err := os.Lstat(partialOf(p.name))
 	if err != nil || !os.SameFile(own, there) {
-		return fmt.Errorf("%s is that of another program now; one at a time may write to a file", partialOf(p.name))
+		return fmt.Errorf("%s now belongs to another program; only one at a time may write to a file: stop this one or name another file", partialOf(p.name))
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (p *partial) store() error {
 	return nil
 }
 
-// Keep saves what is written. A row that was read and is not in the file will be read again, so then the last save stays.
+// Keep saves the written rows. If a row was read and is not in the file, the last save stays, and the row is read again.
 func (p *partial) Keep() (int64, error) {
 	var err error
 	switch {
@@ -223,7 +223,7 @@ func (p *partial) Keep() (int64, error) {
 	return p.Cursor.Rows(), err
 }
 
-// Finish gives the file its name. State.Done is stored first, so that -resume can finish after a kill between the steps.
+// Finish renames the file. It first stores State.Done, so that -resume can finish after a kill between the steps.
 func (p *partial) Finish() (err error) {
 	p.Done = true
 	switch {
@@ -246,14 +246,14 @@ func (p *partial) Finish() (err error) {
 	return p.complete(p.name)
 }
 
-// complete is the end of an export whose rows are all on disk. It can be done again after a kill.
+// complete is the last step, when all rows are on disk. It can be repeated after a kill.
 func (s state) complete(file string) (err error) {
 	if s.Parts > 1 {
-		err = remove(file) // the parts take the place of what was there
+		err = remove(file) // the parts replace the old file
 	} else {
 		err = s.rename(file)
 	}
-	for _, name := range []string{partialOf(file), newCursorOf(file), cursorOf(file)} { // what kills have left, and the cursor last
+	for _, name := range []string{partialOf(file), newCursorOf(file), cursorOf(file)} { // the files that kills have left; the cursor comes last
 		if err == nil {
 			err = remove(name)
 		}
@@ -271,15 +271,15 @@ func (s state) rename(file string) error {
 		return err
 	}
 	if info, statErr := os.Lstat(file); statErr == nil && info.Size() == s.Size {
-		return nil // it has its name already
+		return nil // it was renamed already
 	}
-	return fmt.Errorf("%s is gone; export anew with -o %s", from, file)
+	return fmt.Errorf("%s is gone; export again with -o %s", from, file)
 }
 
-// Close lets go of the file.
+// Close closes the file.
 func (p *partial) Close() {
 	if p.file != nil {
-		_ = p.file.Close() // it is synced, or will be read again
+		_ = p.file.Close() // its rows are synced, or will be read again
 		p.file = nil
 	}
 }

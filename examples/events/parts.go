@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Nothing can be added to a Parquet file, so a Parquet export consists of parts. The part under way is FILE.partial; it
-// gets the name of a part when it is whole and synced.
+// A Parquet file cannot be continued, so a Parquet export has parts. The incomplete part is FILE.partial; it gets the name of
+// a part when it is complete and synced.
 
 // inParts reports whether the format needs parts.
 func (s state) inParts() bool { return s.Format == formatParquet }
@@ -21,13 +21,13 @@ func partOf(file string, number int) string {
 	return fmt.Sprintf("%s-%05d%s", strings.TrimSuffix(file, ext), number, ext)
 }
 
-// patternOf is a pattern of a shell for the names of all parts.
+// patternOf is a shell pattern for the names of all parts.
 func patternOf(file string) string {
 	ext := filepath.Ext(file)
 	return strings.TrimSuffix(file, ext) + "-?????" + ext
 }
 
-// endPart ends the part under way, and then stores the cursor.
+// endPart completes the current part, and then stores the cursor.
 func (p *partial) endPart() error {
 	if err := p.sync(p.table.Close); err != nil {
 		return err
@@ -43,19 +43,19 @@ func (p *partial) endPart() error {
 	return p.store()
 }
 
-// checkParts makes sure that all parts are there up to the cursor, and none behind it.
+// checkParts checks that all parts up to the cursor exist. It removes a part after the cursor.
 func (p *partial) checkParts() error {
 	for number := 1; number <= p.Parts; number++ {
 		name := partOf(p.name, number)
 		info, err := os.Lstat(name)
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s belongs to %d parts, and one is missing: %w; export anew with -o %s", cursorOf(p.name), p.Parts, err, p.name)
+			return fmt.Errorf("%s belongs to %d parts, and one is missing: %w; export again with -o %s", cursorOf(p.name), p.Parts, err, p.name)
 		case number == p.Parts && info.Size() != p.Size:
-			return fmt.Errorf("%s has %d bytes, and had %d; export anew with -o %s", name, info.Size(), p.Size, p.name)
+			return fmt.Errorf("%s has %d bytes, and had %d; export again with -o %s", name, info.Size(), p.Size, p.name)
 		}
 	}
-	return remove(partOf(p.name, p.Parts+1)) // of a kill before its cursor was stored: its rows come again
+	return remove(partOf(p.name, p.Parts+1)) // a kill came before its cursor was stored: its rows are read again
 }
 
 // removeParts removes the parts of an export that ended early, and its cursor last.
@@ -68,8 +68,8 @@ func removeParts(file string) error {
 	return remove(cursorOf(file))
 }
 
-// ownParts is the highest number of a part that an export left when it ended early: a kill may have come after the last
-// part had its name, and before the cursor knew of it.
+// ownParts returns the highest number of a part that an export left when it ended early. A kill may have come between the
+// rename of the last part and the store of its cursor.
 func ownParts(file string) int {
 	if s, err := readState(file); err == nil && s.inParts() {
 		return s.Parts + 1
@@ -77,14 +77,13 @@ func ownParts(file string) int {
 	return 0
 }
 
-// foreignPart returns the name of a part that is there and belongs to another export, one that is done. If there is none,
-// it returns "".
+// foreignPart returns the name of a part that belongs to another export, which is complete. If there is none, it returns "".
 func foreignPart(file string) string {
 	own := map[string]bool{}
 	for number := range ownParts(file) {
 		own[filepath.Base(partOf(file, number+1))] = true
 	}
-	entries, _ := os.ReadDir(filepath.Dir(file)) // a folder that cannot be read is told when the file is created
+	entries, _ := os.ReadDir(filepath.Dir(file)) // the creation of the file reports a folder that cannot be read
 	for _, entry := range entries {
 		if isPart(filepath.Base(file), entry.Name()) && !own[entry.Name()] {
 			return filepath.Join(filepath.Dir(file), entry.Name())

@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// rowsOf are the rows of Parquet files, one after the other.
+// rowsOf returns the rows of Parquet files, one after the other.
 func rowsOf(t *testing.T, files ...string) (rows []string) {
 	t.Helper()
 	for _, file := range files {
@@ -38,7 +38,7 @@ func rowsOf(t *testing.T, files ...string) (rows []string) {
 	return rows
 }
 
-// Parquet goes on in a part of its own. All parts together have the rows of one file, in their order.
+// Parquet continues in a new part. All parts together have the rows of one file, in the same order.
 func TestParquetGoesOn(t *testing.T) {
 	t.Parallel()
 	for how := range earlyEnds {
@@ -75,7 +75,7 @@ func TestParquetGoesOn(t *testing.T) {
 	}
 }
 
-// partsOf are the names of all parts that are there.
+// partsOf returns the names of all parts that exist.
 func partsOf(t *testing.T, file string) []string {
 	t.Helper()
 	parts, err := filepath.Glob(patternOf(file))
@@ -83,7 +83,7 @@ func partsOf(t *testing.T, file string) []string {
 	return parts
 }
 
-// A part has as many rows as it may. One part alone becomes the file.
+// A part has at most the given number of rows. A single part becomes the file.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -105,12 +105,12 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Parts of an export that is done are not mixed with those of another one. Those of one that ended early are replaced.
+// A new export refuses to mix its parts with those of a complete export. It replaces those of one that ended early.
 func TestPartsOfOthers(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
 		file := filepath.Join(t.TempDir(), "events.parquet")
-		other := filepath.Join(filepath.Dir(file), "events-1.parquet") // of nobody
+		other := filepath.Join(filepath.Dir(file), "events-1.parquet") // belongs to no export
 		require.NoError(t, os.WriteFile(other, nil, 0o600))
 		first := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
 		require.Greater(t, first.Parts, 1)
@@ -119,7 +119,7 @@ func TestPartsOfOthers(t *testing.T) {
 		assert.Len(t, partsOf(t, file), 2)
 
 		err := start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)
-		require.ErrorContains(t, err, partOf(file, 1)+" is there, a part of an earlier export")
+		require.ErrorContains(t, err, partOf(file, 1)+" is a part of an earlier export")
 		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
 		assert.Len(t, rowsOf(t, partsOf(t, file)...), 60)
 		assert.FileExists(t, other)

@@ -23,7 +23,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// often makes the program, as a process of its own too, save after few rows.
+// often lets the program save after few rows, also as a process of its own.
 var often = pace{rows: 7, every: time.Hour, part: 50}
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// many are events of ten minutes, two a second; some are equal.
+// many are events of ten minutes, two per second. Some are equal.
 var many = func() []webdeliverytest.Event {
 	many := make([]webdeliverytest.Event, 300)
 	for i := range many {
@@ -45,7 +45,7 @@ var many = func() []webdeliverytest.Event {
 	return many
 }()
 
-// flagsOfMany are those of an export of many.
+// flagsOfMany are the flags of an export of many.
 func flagsOfMany(file string, more ...string) []string {
 	return append([]string{"-start", "2026-11-20T12:00:00Z", "-end", "2026-11-20T13:00:00Z", "-columns", "event_timestamp_ms,rule_id,client_ip,client_asn", "-o", file}, more...)
 }
@@ -62,7 +62,7 @@ func start(ctx context.Context, srv *webdeliverytest.Server, t *testing.T, stder
 	return export(ctx, srv.Client(t), set, s)
 }
 
-// earlyEnds are ways to end an export after some of its rows.
+// earlyEnds are faults that end an export after some of its rows.
 var earlyEnds = map[string]struct {
 	faults []webdeliverytest.FaultRule
 	after  time.Duration // ^C; 0 is never
@@ -76,7 +76,7 @@ var earlyEnds = map[string]struct {
 
 var cutOnce = webdeliverytest.FaultRule{Skip: 2, Count: 1, Cut: webdeliverytest.CutChunked, CutAfter: 12_000}
 
-// endEarly exports until that end, and checks what is left. It returns the state.
+// endEarly exports until that fault, checks the files that are left, and returns the state.
 func endEarly(t *testing.T, srv *webdeliverytest.Server, how, file string, args ...string) state {
 	t.Helper()
 	end := earlyEnds[how]
@@ -97,11 +97,11 @@ func endEarly(t *testing.T, srv *webdeliverytest.Server, how, file string, args 
 	assert.Positive(t, s.Cursor.Rows())
 	assert.Less(t, s.Cursor.Rows(), int64(len(many)))
 	assert.ErrorContains(t, err, fmt.Sprintf("after %d of ", s.Cursor.Rows()))
-	assert.True(t, strings.HasSuffix(err.Error(), "; go on with: events -resume "+file), err)
+	assert.True(t, strings.HasSuffix(err.Error(), "; continue with: events -resume "+file), err)
 	return s
 }
 
-// An export that ended early and went on has the same bytes as one that did not. Until then yesterday's file stays.
+// A resumed export has the same bytes as one without a break. Until it is complete, the old file stays.
 func TestTextGoesOn(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson"} {
@@ -137,7 +137,7 @@ func TestTextGoesOn(t *testing.T) {
 	}
 }
 
-// It may end early more than once, and before its first row.
+// An export may end early more than once, also before its first row.
 func TestGoesOnAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
@@ -161,7 +161,7 @@ func TestGoesOnAgainAndAgain(t *testing.T) {
 	})
 }
 
-// kill -9 in the middle: what was saved stays, and the export goes on there.
+// After kill -9, the saved rows stay, and the export continues there.
 func TestKilled(t *testing.T) { //nolint:paralleltest // the environment is that of all tests
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
 		srv := service(t, many...)
@@ -195,7 +195,7 @@ func TestKilled(t *testing.T) { //nolint:paralleltest // the environment is that
 	}
 }
 
-// A kill between the last steps: -resume finishes without a request. What it cannot finish it says.
+// After a kill between the last steps, -resume finishes without a request, or says why it cannot.
 func TestKilledAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
@@ -238,12 +238,12 @@ func TestKilledAtTheEnd(t *testing.T) {
 
 			require.NoError(t, os.WriteFile(file, []byte("yesterday's"), 0o600))
 			require.NoError(t, done.write(file))
-			require.ErrorContains(t, resume(), partialOf(file)+" is gone; export anew with -o "+file)
+			require.ErrorContains(t, resume(), partialOf(file)+" is gone; export again with -o "+file)
 		}
 	}
 }
 
-// That all rows are there is stored before names change.
+// The state says that all rows are there before the file is renamed.
 func TestDoneIsStoredFirst(t *testing.T) {
 	t.Parallel()
 	for format, limit := range map[string]string{"csv": "20", "ndjson": "20", "parquet": "51"} {
@@ -255,7 +255,7 @@ func TestDoneIsStoredFirst(t *testing.T) {
 		set.pace = often
 		inTheWay := filepath.Join(file, "in the way")
 		require.NoError(t, os.MkdirAll(inTheWay, 0o700)) // came after the flags were read
-		require.ErrorContains(t, export(t.Context(), srv.Client(t), set, program.Streams{Err: io.Discard}), "; go on with: events -resume "+file)
+		require.ErrorContains(t, export(t.Context(), srv.Client(t), set, program.Streams{Err: io.Discard}), "; continue with: events -resume "+file)
 		require.NoError(t, os.RemoveAll(file))
 
 		srv.Fail(webdeliverytest.FaultRule{Status: http.StatusForbidden})
@@ -271,7 +271,7 @@ func TestDoneIsStoredFirst(t *testing.T) {
 	}
 }
 
-// An export that has all its rows reads no more of them.
+// If an export has all its rows, -resume reads none.
 func TestNothingMoreIsNeeded(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
@@ -298,7 +298,7 @@ func TestNothingMoreIsNeeded(t *testing.T) {
 	}
 }
 
-// rowsOfAny is what is in files, of whatever format.
+// rowsOfAny returns the content of files of any format.
 func rowsOfAny(t *testing.T, files ...string) (rows []string) {
 	t.Helper()
 	for _, file := range files {
@@ -309,7 +309,7 @@ func rowsOfAny(t *testing.T, files ...string) (rows []string) {
 	return rows
 }
 
-// Rows that were recorded too late are missing: the program fails with both numbers, and keeps what it has.
+// If rows were recorded too late, the program fails with both numbers, and keeps its rows.
 func TestLateRows(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
@@ -326,20 +326,20 @@ func TestLateRows(t *testing.T) {
 				require.ErrorAs(t, err, &incomplete)
 				assert.Equal(t, webdelivery.IncompleteError{Got: 300, Total: 301}, *incomplete)
 				assert.Equal(t, program.Failed, program.Code("events", io.Discard, err))
-				assert.ErrorContains(t, err, "begin anew with -o "+file+", or ask for what came since: events -resume "+file)
+				assert.ErrorContains(t, err, "export again with -o "+file+", or get what was recorded since with: events -resume "+file)
 				assert.NoFileExists(t, file)
 				s, err := readState(file)
 				require.NoError(t, err)
 				assert.EqualValues(t, 300, s.Cursor.Rows())
 
-				require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)) // anew
+				require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)) // again
 				assert.NoFileExists(t, cursorOf(file))
 			})
 		})
 	}
 }
 
-// A save comes also when much time has passed since the last one.
+// The program also saves when the last save was long ago.
 func TestSavesByTime(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
@@ -366,7 +366,7 @@ func TestSavesByTime(t *testing.T) {
 	})
 }
 
-// The bar begins with what was written before.
+// After -resume, the progress bar begins with the rows that are written already.
 func TestProgressGoesOn(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {

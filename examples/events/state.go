@@ -14,18 +14,18 @@ import (
 	"github.com/webdelivery/webdelivery-go/filters"
 )
 
-// state is the JSON of FILE.cursor: all that -resume needs to know.
+// state is the JSON of FILE.cursor: everything that -resume needs.
 type state struct {
 	Version int                `json:"version"`
 	Query   storedQuery        `json:"query"`
 	Format  string             `json:"format"`
 	Cursor  webdelivery.Cursor `json:"cursor"` // after the last row that is safe on disk
 	Size    int64              `json:"size"`   // in bytes, of FILE.partial at the cursor; of Parquet, of the last part
-	Parts   int                `json:"parts"`  // of Parquet: those that are whole
-	Done    bool               `json:"done"`   // all rows are there, and only names have to change
+	Parts   int                `json:"parts"`  // of Parquet: the number of complete parts
+	Done    bool               `json:"done"`   // all rows are on disk; only renames are left
 }
 
-// storedQuery is the query as the flags said it.
+// storedQuery is the query of the flags.
 type storedQuery struct {
 	Start   time.Time `json:"start"`
 	End     time.Time `json:"end"`
@@ -46,13 +46,13 @@ func newState(set settings) state {
 }
 
 func cursorOf(file string) string    { return file + ".cursor" }
-func newCursorOf(file string) string { return file + ".cursor.new" } // until it is whole
+func newCursorOf(file string) string { return file + ".cursor.new" } // until it is complete
 func partialOf(file string) string   { return file + ".partial" }
 
 // readState reads the state of the export to a file.
 func readState(file string) (s state, err error) {
 	name := cursorOf(file)
-	text, err := os.ReadFile(name) //nolint:gosec // beside the file that the user names
+	text, err := os.ReadFile(name) //nolint:gosec // next to the file that the user names
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, fmt.Errorf("there is no %s, so no export to %s has ended early; -resume takes the file that -o named", name, file)
 	}
@@ -64,21 +64,21 @@ func readState(file string) (s state, err error) {
 	}
 	if err = json.Unmarshal(text, &version); err == nil {
 		if version.Version != stateVersion {
-			return s, fmt.Errorf("%s has version %d, and this program reads version %d; go on with the program that began, or export anew with -o %s",
+			return s, fmt.Errorf("%s has version %d, and this program reads version %d; continue with the version that began, or export again with -o %s",
 				name, version.Version, stateVersion, file)
 		}
 		err = json.Unmarshal(text, &s)
 	}
 	if err == nil && (s.Size < 0 || s.Parts < 0 || table.Formats[s.Format] == nil || len(s.Query.Columns) == 0) {
-		err = errors.New("it is not what this program writes")
+		err = errors.New("this program did not write it")
 	}
 	if err != nil {
-		return s, fmt.Errorf("%s is damaged: %w; export anew with -o %s", name, err, file)
+		return s, fmt.Errorf("%s is damaged: %w; export again with -o %s", name, err, file)
 	}
 	return s, nil
 }
 
-// write replaces FILE.cursor. The name of the new one is fixed, so that what a kill leaves is found again.
+// write replaces FILE.cursor. The temporary name is fixed, so that a later run removes what a kill leaves.
 func (s state) write(file string) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -98,16 +98,15 @@ func (s state) write(file string) error {
 	return os.Rename(newCursorOf(file), cursorOf(file))
 }
 
-// create creates a file for its owner alone, never through a link that somebody else has put there. It replaces what
-// is there.
+// create creates a file that only its owner can read. It replaces an old file, and does not follow a link of that name.
 func create(name string) (*os.File, error) {
 	if err := remove(name); err != nil {
 		return nil, err
 	}
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // beside the file that the user names
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // next to the file that the user names
 }
 
-// remove removes a file, if it is there.
+// remove removes a file, if it exists.
 func remove(name string) error {
 	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -115,7 +114,7 @@ func remove(name string) error {
 	return nil
 }
 
-// resumed are the settings of an export that goes on.
+// resumed returns the settings of an export that continues.
 func resumed(file string) (set settings, err error) {
 	s, err := readState(file)
 	if err != nil {
@@ -129,7 +128,7 @@ func resumed(file string) (set settings, err error) {
 		set.query.Filter, err = filters.Parse(q.Filter)
 	}
 	if err != nil {
-		return set, &program.Exit{Code: program.Failed, Err: fmt.Errorf("%s is damaged: %w; export anew with -o %s", cursorOf(file), err, file)}
+		return set, &program.Exit{Code: program.Failed, Err: fmt.Errorf("%s is damaged: %w; export again with -o %s", cursorOf(file), err, file)}
 	}
 	return set, nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// What cannot go on says why, and what to do. Nothing is changed.
+// If an export cannot be resumed, the error says why, and what to do. Nothing is changed.
 func TestDamagedStates(t *testing.T) {
 	t.Parallel()
 	edit := func(from, to string) func(t *testing.T, file string) {
@@ -53,17 +53,17 @@ func TestDamagedStates(t *testing.T) {
 		format string
 		damage func(t *testing.T, file string)
 	}{
-		"has ended early; -resume takes the file that -o named":                                        {"csv", without(cursorOf)},
-		"events.csv.partial, to which ":                                                                {"csv", without(partialOf)},
-		": 3 are missing; export anew with -o ":                                                        {"csv", shorten(partialOf)},
-		"has version 9, and this program reads version 2; go on with":                                  {"csv", edit(`{"version":2`, `{"version":9`)},
-		"events.csv.cursor is damaged: invalid character":                                              {"csv", shorten(cursorOf)},
-		"damaged: it is not what this program writes; export":                                          {"csv", edit(`"csv"`, `"xlsx"`)},
-		"damaged: webdelivery: invalid cursor":                                                         {"csv", edit(`"cursor":{"version":1`, `"cursor":{"version":2`)},
-		"damaged: filters":                                                                             {"csv", edit(`"filter":""`, `"filter":"a"`)},
-		"filter; use the service and the customer that the export began with, or export anew with -o ": {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
-		"and one is missing":                                                                           {"parquet", without(part1)},
-		"bytes, and had ":                                                                              {"parquet", shorten(last)},
+		"has ended early; -resume takes the file that -o named":                                         {"csv", without(cursorOf)},
+		"events.csv.partial, to which ":                                                                 {"csv", without(partialOf)},
+		": 3 are missing; export again with -o ":                                                        {"csv", shorten(partialOf)},
+		"has version 9, and this program reads version 2; continue with":                                {"csv", edit(`{"version":2`, `{"version":9`)},
+		"events.csv.cursor is damaged: invalid character":                                               {"csv", shorten(cursorOf)},
+		"damaged: this program did not write it; export":                                                {"csv", edit(`"csv"`, `"xlsx"`)},
+		"damaged: webdelivery: invalid cursor":                                                          {"csv", edit(`"cursor":{"version":1`, `"cursor":{"version":2`)},
+		"damaged: filters":                                                                              {"csv", edit(`"filter":""`, `"filter":"a"`)},
+		"filter; use the service and the customer that the export began with, or export again with -o ": {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
+		"and one is missing":                                                                            {"parquet", without(part1)},
+		"bytes, and had ":                                                                               {"parquet", shorten(last)},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +74,7 @@ func TestDamagedStates(t *testing.T) {
 				before, _ := os.ReadFile(cursorOf(file))
 				err := start(t.Context(), srv, t, io.Discard, "-resume", file)
 				require.ErrorContains(t, err, want)
-				assert.NotContains(t, err.Error(), "go on with: events -resume", "which would end in the same way")
+				assert.NotContains(t, err.Error(), "continue with: events -resume", "which would end in the same way")
 				assert.NoFileExists(t, file)
 				after, _ := os.ReadFile(cursorOf(file))
 				assert.Equal(t, string(before), string(after))
@@ -83,7 +83,7 @@ func TestDamagedStates(t *testing.T) {
 	}
 }
 
-// -resume says nothing but which export: all else is stored.
+// -resume takes no other flag, because the settings are stored.
 func TestResumeStandsAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -102,9 +102,9 @@ func TestResumeStandsAlone(t *testing.T) {
 		{"leave out -limit", []string{"-limit", "0"}},
 		{"leave out -format, -o", []string{"-o", file, "-format", "csv"}},
 		{`unexpected argument "today"`, []string{"today"}},
-		{"what went to stdout cannot go on", []string{"-resume", "-"}},
-		{"what went to stdout cannot go on", []string{"-resume", ""}},
-		{"is there and is no regular file", []string{"-resume", dir}},
+		{"an export to stdout cannot be resumed", []string{"-resume", "-"}},
+		{"an export to stdout cannot be resumed", []string{"-resume", ""}},
+		{"is no regular file", []string{"-resume", dir}},
 	} {
 		_, err := parse(append([]string{"-resume", file}, tt.args...), program.Streams{Err: io.Discard}, noon)
 		require.ErrorContains(t, err, tt.want)
@@ -114,10 +114,10 @@ func TestResumeStandsAlone(t *testing.T) {
 	set, err := parse([]string{"-resume", file}, program.Streams{Err: &told}, noon)
 	require.NoError(t, err)
 	assert.Equal(t, file, set.file)
-	assert.Contains(t, told.String(), "what was before is missing")
+	assert.Contains(t, told.String(), "earlier ones are missing")
 }
 
-// The head of a file and its rows have the same columns also after -resume.
+// After -resume, the rows have the columns of the header.
 func TestColumnsOfResume(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
@@ -132,8 +132,8 @@ func TestColumnsOfResume(t *testing.T) {
 	})
 }
 
-// The cursor is never ahead of what is on disk: not after a write or a save that failed, and not for a row that was read and
-// not written.
+// The cursor is never ahead of the rows on disk. This holds after a failed write or save, and for a row that was read and not
+// written.
 func TestTheCursorIsNeverAhead(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
@@ -159,7 +159,7 @@ func TestTheCursorIsNeverAhead(t *testing.T) {
 					saved = string(text)
 					switch fails {
 					case "write":
-						require.NoError(t, out.file.Close()) // every write fails from now on, like on a full disk
+						require.NoError(t, out.file.Close()) // every later write fails, as on a full disk
 					case "save":
 						require.NoError(t, os.MkdirAll(inTheWay, 0o700))
 					}
@@ -172,7 +172,7 @@ func TestTheCursorIsNeverAhead(t *testing.T) {
 				}
 			}
 			require.NotEmpty(t, saved)
-			require.NoError(t, os.RemoveAll(newCursorOf(file))) // a second try would work: nobody knows what of the first did
+			require.NoError(t, os.RemoveAll(newCursorOf(file))) // a second try would work, but what the first has written is unknown
 			kept, _ := out.Keep()
 			text, err := os.ReadFile(cursorOf(file))
 			require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestTheCursorIsNeverAhead(t *testing.T) {
 	}
 }
 
-// columnsOf are all columns of a response.
+// columnsOf returns all columns of a response.
 func columnsOf(t *testing.T, names ...string) []table.Column {
 	t.Helper()
 	columns, err := table.Pick(names, names)
@@ -190,7 +190,7 @@ func columnsOf(t *testing.T, names ...string) []table.Column {
 	return columns
 }
 
-// If a second program begins the same export, the first fails, and FILE is that of the second.
+// If a second program begins the same export, the first fails, and the second writes FILE.
 func TestTwoPrograms(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson", "parquet"} {
@@ -207,7 +207,7 @@ func TestTwoPrograms(t *testing.T) {
 		first, second := begin(), begin()
 		before, err := os.ReadFile(cursorOf(file))
 		require.NoError(t, err)
-		require.ErrorContains(t, first.Finish(), "is that of another program now")
+		require.ErrorContains(t, first.Finish(), "now belongs to another program")
 		after, err := os.ReadFile(cursorOf(file))
 		require.NoError(t, err)
 		assert.Equal(t, string(before), string(after))

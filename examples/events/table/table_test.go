@@ -42,7 +42,7 @@ var (
 	columns = []string{"event_timestamp_ms", "rule_id", "client_ip", "client_asn", "client_browser"}
 )
 
-// written gives what a format makes of events.
+// written returns events in a format.
 func written(t *testing.T, format string, events ...webdeliverytest.Event) []byte {
 	t.Helper()
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithNow(func() time.Time { return noon.Add(time.Hour) }))
@@ -52,7 +52,7 @@ func written(t *testing.T, format string, events ...webdeliverytest.Event) []byt
 	return text
 }
 
-// write writes the hour after noon.
+// write writes the events of the hour after noon.
 func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []string) ([]byte, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -71,7 +71,7 @@ func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []s
 	return out.Bytes(), nil
 }
 
-// all are columns in the order of a row.
+// all returns columns in the order of a row.
 func all(names ...string) []table.Column {
 	columns := make([]table.Column, len(names))
 	for i, name := range names {
@@ -94,7 +94,7 @@ func TestCSV(t *testing.T) {
 	assert.Equal(t, [][]string{
 		columns,
 		{"2026-11-20T12:00:01.234Z", "=1+1", "192.0.2.1", "9007199254740993", `He said "hi", then left`},
-		{"2026-11-20T12:00:02.000Z", "日本 ☃ 𝄞", "2001:db8::1", "9223372036854775807", "one\ntwo\nthree\r"}, // this reader makes \r\n to \n
+		{"2026-11-20T12:00:02.000Z", "日本 ☃ 𝄞", "2001:db8::1", "9223372036854775807", "one\ntwo\nthree\r"}, // this reader changes \r\n to \n
 		{"2026-11-20T12:00:03.000Z", "", "", "", ""},
 		{"2026-11-20T12:00:04.000Z", "/\ufffd\ufffd", "", "", ""},
 	}, rows)
@@ -125,7 +125,7 @@ func TestNDJSON(t *testing.T) {
 	}
 }
 
-// Another library than the one that wrote it reads the same, types and order of columns included.
+// Another Parquet library reads the same values, types and order of columns.
 func TestParquet(t *testing.T) {
 	t.Parallel()
 	in, err := file.NewParquetReader(bytes.NewReader(written(t, "parquet", difficult...)))
@@ -193,7 +193,7 @@ func TestWithoutRows(t *testing.T) {
 	assert.Equal(t, len(columns), in.MetaData().Schema.NumColumns())
 }
 
-// What the fake does not reply, and a service may.
+// A service may send values that the fake does not.
 func TestOddReplies(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ format, row, want, wrong string }{
@@ -216,7 +216,7 @@ func TestOddReplies(t *testing.T) {
 	}
 }
 
-// CSV and NDJSON write times in UTC with Z, however the service writes them. What is no time is an error.
+// CSV and NDJSON write times in UTC with Z, in any spelling of the service. A value that is no time is an error.
 func TestTimes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ format, row, want, wrong string }{
@@ -241,7 +241,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// What breaks off has whole rows, and no end that would make it a file.
+// After Flush, CSV and NDJSON have complete rows, and Parquet has no end, so it is no valid file.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[string]string{
@@ -278,7 +278,7 @@ func TestNamesOfColumns(t *testing.T) {
 	require.ErrorContains(t, err, `column "a,b" cannot be written`)
 }
 
-// A table that is begun gets rows alone: both writers together write what one would.
+// If a table is begun, the writer writes only rows: two writers together write the same as one.
 func TestBegunTables(t *testing.T) {
 	t.Parallel()
 	end := time.Now()
@@ -300,7 +300,7 @@ func TestBegunTables(t *testing.T) {
 	}
 }
 
-// Ten times the rows do not take more memory; kept in whatever form they would take more than the margin.
+// Ten times the rows take no more memory. If a writer kept them, they would exceed the margin.
 func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is that of all tests
 	end := time.Now()
 	client := webdeliverytest.NewServer(t, webdeliverytest.WithEvents(1000, 1, time.Time{})).Client(t)
