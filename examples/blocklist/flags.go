@@ -28,45 +28,45 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	j := &job{s: s, reader: feed.Reader{Stdin: s.In}}
 	flags := program.Flags("blocklist", source, s)
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
-	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; CSV needs it")
-	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b is b in the objects of the array a")
-	limit := flags.String("max-remove", string(webdelivery.RemoveDefault), "most entries that may be removed, a `limit`: none, all, a share such as 20%, a number, or default")
-	flags.IntVar(&j.options.MaxAdd, "max-add", 50_000, "most entries that may be added, a `number` from 1")
-	flags.IntVar(&j.options.WidestIPv4, "widest-ipv4", 8, "prefix `length` of the widest IPv4 range that may be added; 0 allows all of them")
-	flags.IntVar(&j.options.WidestIPv6, "widest-ipv6", 19, "prefix `length` of the widest IPv6 range that may be added; 0 allows all of them")
+	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; required for CSV")
+	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b means member b of the objects in the array a")
+	limit := flags.String("max-remove", string(webdelivery.RemoveDefault), "`limit` for removed entries: none, all, a share such as 20%, a number, or default")
+	flags.IntVar(&j.options.MaxAdd, "max-add", 50_000, "highest `number` of added entries, from 1")
+	flags.IntVar(&j.options.WidestIPv4, "widest-ipv4", 8, "prefix `length` of the widest IPv4 range that may be added; 0 allows all")
+	flags.IntVar(&j.options.WidestIPv6, "widest-ipv6", 19, "prefix `length` of the widest IPv6 range that may be added; 0 allows all")
 	flags.BoolVar(&j.options.Aggregate, "aggregate", false, "merge entries into the fewest ranges that cover the same addresses")
-	flags.BoolVar(&j.apply, "apply", false, "carry out the plan")
+	flags.BoolVar(&j.apply, "apply", false, "change the list")
 	flags.BoolVar(&j.wait, "wait", false, "wait until the changed list is deployed")
-	flags.BoolVar(&j.json, "json", false, "print JSON: the plan, and with -apply what became of it as a second value")
-	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to a regular `file`, which is for its owner alone, to look at it before -apply-plan")
-	flags.StringVar(&j.applyPlan, "apply-plan", "", "carry out the plan of `file`, unless the list has changed since")
+	flags.BoolVar(&j.json, "json", false, "print JSON: the plan, and with -apply the result as a second value")
+	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to a regular `file` that only its owner can read, to check it before -apply-plan")
+	flags.StringVar(&j.applyPlan, "apply-plan", "", "apply the plan of this `file`, unless the list has changed since")
 	if err := program.Parse(flags, args); err != nil {
 		return nil, err
 	}
 	j.operands, j.apply = flags.Args(), j.apply || j.applyPlan != ""
-	stray := flags.NArg() // what -apply-plan would not heed
+	stray := flags.NArg() // what -apply-plan would ignore
 	flags.Visit(func(f *flag.Flag) {
 		if !slices.Contains([]string{"apply-plan", "apply", "wait", "json"}, f.Name) {
 			stray++
 		}
 	})
 	switch {
-	case program.Special(j.savePlan): // a file would take the place of the device or link
-		return nil, program.Misused("-save-plan: %s is there, and no regular file", j.savePlan)
+	case program.Special(j.savePlan): // a file would replace the device or link
+		return nil, program.Misused("-save-plan: %s is no regular file; name another file", j.savePlan)
 	case j.applyPlan != "" && stray > 0:
-		return nil, program.Misused("-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
+		return nil, program.Misused("-apply-plan takes no LIST, no FEED, and only the flags -apply, -wait and -json: remove the others")
 	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
 		return nil, program.Misused("LIST or FEED is missing; type: blocklist LIST FEED, such as: blocklist office feed.txt; -h shows all flags")
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
-		return nil, program.Misused("-format %q is none of plain, csv and json", j.reader.Format)
+		return nil, program.Misused("-format %q is unknown; use plain, csv or json", j.reader.Format)
 	case !removalLimit.MatchString(*limit):
-		return nil, program.Misused("-max-remove %q is none of none, all, a share from 0%% to 100%%, and a number of entries", *limit)
+		return nil, program.Misused("-max-remove %q is no limit; use none, all, a share from 0%% to 100%%, or a number of entries", *limit)
 	case j.options.MaxAdd < 1:
-		return nil, program.Misused("-max-add %d is below 1", j.options.MaxAdd)
+		return nil, program.Misused("-max-add %d must be at least 1", j.options.MaxAdd)
 	case j.options.WidestIPv4 < 0 || j.options.WidestIPv4 > 32:
-		return nil, program.Misused("-widest-ipv4 %d is not between 0 and 32", j.options.WidestIPv4)
+		return nil, program.Misused("-widest-ipv4 %d must be between 0 and 32", j.options.WidestIPv4)
 	case j.options.WidestIPv6 < 0 || j.options.WidestIPv6 > 128:
-		return nil, program.Misused("-widest-ipv6 %d is not between 0 and 128", j.options.WidestIPv6)
+		return nil, program.Misused("-widest-ipv6 %d must be between 0 and 128", j.options.WidestIPv6)
 	}
 	j.options.MaxRemove = webdelivery.RemovalLimit(*limit)
 	for _, widest := range []*int{&j.options.WidestIPv4, &j.options.WidestIPv6} {
@@ -81,10 +81,10 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	return j, nil
 }
 
-// removalLimit is what -max-remove takes.
+// removalLimit matches the values of -max-remove.
 var removalLimit = regexp.MustCompile(`^(none|all|default|\d{1,9}|\d{1,2}(\.\d+)?%|100%)$`)
 
-// inFlags has for what the SDK says of its options what the flags say.
+// inFlags replaces the names of the SDK's options by those of the flags.
 var inFlags = strings.NewReplacer(
 	"webdelivery: invalid ", "", "webdelivery: plan refused: ", "",
 	"set WidestIPv4 to -1", "set -widest-ipv4 to 0", "set WidestIPv6 to -1", "set -widest-ipv6 to 0",
@@ -93,13 +93,13 @@ var inFlags = strings.NewReplacer(
 
 var desired = regexp.MustCompile(`desired\[(\d+)\]`)
 
-// refused tells why the SDK refuses to plan, in terms of the command line: with flags, and with places in feeds. It is the
-// fault of a feed. A plan that is beyond a bound is printed all the same.
+// refused says why the SDK refuses to plan, in terms of the command line: with flags, and with places in feeds. The cause
+// is a feed. A plan that exceeds a limit is printed, too.
 func (j *job) refused(why error) error {
 	text := desired.ReplaceAllStringFunc(inFlags.Replace(why.Error()), func(place string) string {
 		i, err := strconv.Atoi(desired.FindStringSubmatch(place)[1])
 		if err != nil || i >= len(j.reader.Places) {
-			return place // an entry may look like one
+			return place // an entry may look like a place
 		}
 		return j.reader.Places[i]
 	})

@@ -1,35 +1,43 @@
-// Blocklist keeps a network list true to one or more feeds: it prints what would change, and changes it when told to.
+// Blocklist makes a network list equal to one or more feeds. It prints what would change, and changes the list only
+// with -apply.
 //
 //	blocklist [flags] LIST FEED...
 //	blocklist [-wait] [-json] -apply-plan FILE
 //
 // LIST is the id of a list, or a name that only one list has. A FEED is a file, an http or https address, or - for
-// standard input; its entries are IP addresses, CIDR ranges or country codes, in one of three formats:
+// standard input. Its entries are IP addresses, CIDR ranges or country codes, in one of three formats:
 //
-//	plain  one entry a line; what follows # or ; or // is a comment
-//	csv    the column -column of a table: a name says that the first line has names, a number that no line has
+//	plain  one entry per line; # or ; or // begins a comment
+//	csv    a column of a table: -column is a name from the first line, or a number if no line has names
 //	json   an array of strings, or what -field leads to: with "prefixes.ip" {"prefixes": [{"ip": "192.0.2.1"}]}
 //
-// Without -format the extension or the Content-Type says which, and otherwise it is plain. A feed that is empty, broken or
-// a web page is an error that names its line, and nothing is changed. So is one of more than 16 MiB or 2,097,152 entries.
-// Of wrong entries, the first 100 are reported. At most 20 entries each way are printed; -json and -save-plan give all.
+// Without -format, the extension or the Content-Type decides; the default is plain. A feed that is empty, damaged or a
+// web page is an error, and so is one of more than 16 MiB or 2,097,152 entries. The error names the line, and the list
+// is not changed. Of wrong entries, the first 100 are reported. The program prints at most 20 entries each way; -json
+// and -save-plan have all.
 //
-// A feed that did not come whole over http is an error too. If only the end of the connection ends it, its last line must
-// end with a newline. If the writer of a pipe is killed, blocklist cannot know: let the writer make a file, look at its
-// exit code, and name the file.
+// A feed that arrives incomplete over http is an error, too. If only the end of the connection marks its end, its last
+// line must end with a newline. If the writer of a pipe is killed, blocklist cannot see that. Let the writer create a
+// file, check its exit code, and name the file.
 //
-// -max-remove, -max-add, -widest-ipv4 and -widest-ipv6 bound what a feed may change. Beyond them nothing is changed, and
-// the error says which entry it is, or one of them, and which value of which flag allows it. The plan is printed all the
-// same, and not saved. -max-remove is none, all, a share such as 20%, or a number of entries. Without it, 20% may go, of a
-// list with fewer than 20 entries up to 3, and never more than half of these. Many ranges that are each within the bounds
-// get through unless -max-add is set.
+// -max-remove, -max-add, -widest-ipv4 and -widest-ipv6 limit what a feed may change. If a plan exceeds a limit, the
+// list is not changed. The error names an entry, and the flag with the value that would allow it. The plan is printed,
+// but not saved. -max-remove is none, all, a share such as 20%, or a number of entries. By default, 20% may be removed.
+// Of a list with fewer than 20 entries, up to 3 may be removed, but never more than half. Many ranges that are each
+// within the limits are added, unless -max-add is set.
 //
-// With -wait, an entry is removed only after the task of the addition that covers it. If blocklist ends early, its tasks
-// go on: let them end before it runs again, because it takes what the list shows for in effect. -json gives their ids.
+// With -wait, an entry is removed only after the task of the addition that covers it. If blocklist ends early, its
+// tasks continue. Wait for them before you run it again, because it assumes that all entries of the list are deployed.
+// -json prints their ids.
 //
-// Exit codes: 0 the list is as the feeds say; 1 nothing was changed, because a feed is broken, or a call failed or was
-// interrupted; 2 used wrongly; 3 changed in part, or perhaps, or it could not be printed; 4 there is something to change,
-// and -apply was not given; 5 nothing was changed, because the plan is beyond a bound.
+// Exit codes:
+//
+//	0  the list equals the feeds
+//	1  nothing was changed: a feed is damaged, or a call failed or was interrupted
+//	2  wrong usage
+//	3  changed in part, or perhaps, or the result could not be printed
+//	4  there is something to change, and -apply is missing
+//	5  nothing was changed: the plan exceeds a limit
 package main
 
 import (
@@ -53,9 +61,9 @@ import (
 var source string // begins with the help
 
 //go:embed sample.txt
-var sample string // the feed when there are neither arguments nor settings
+var sample string // the feed if there are no arguments and no settings
 
-// beyond is the exit code for a plan that a bound does not allow.
+// beyond is the exit code for a plan that exceeds a limit.
 const beyond = 5
 
 func main() { program.Main("blocklist", term.IsTerminal, run) }
@@ -78,7 +86,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		return err
 	}
 	if err = j.print(plan, plan.String()); err == nil && j.savePlan != "" {
-		text, _ := json.MarshalIndent(plan, "", "  ") //nolint:errchkjson // its times have come as JSON
+		text, _ := json.MarshalIndent(plan, "", "  ") //nolint:errchkjson // its times were read from JSON
 		err = program.Replace(j.savePlan, func(w io.Writer) error { _, err := w.Write(text); return err })
 	}
 	switch {
@@ -87,10 +95,10 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	case j.apply:
 		return j.carryOut(ctx, service.Client.NetworkLists, plan)
 	}
-	return &program.Exit{Code: 4, Err: errors.New("nothing was changed; add -apply to change the list")} // a pipeline can wait for that
+	return &program.Exit{Code: 4, Err: errors.New("nothing was changed; add -apply to change the list")} // a pipeline can ask for approval
 }
 
-// plan compares the feeds with the list, or reads the plan that was saved.
+// plan compares the feeds with the list, or reads a saved plan.
 func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) (plan *webdelivery.Plan, err error) {
 	if j.applyPlan != "" {
 		plan = &webdelivery.Plan{}
@@ -102,7 +110,7 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 			err = errors.New("no list_id")
 		}
 		if err != nil {
-			err = fmt.Errorf("%s is no plan that can be applied: %v", j.applyPlan, err) //nolint:errorlint // a bad file is no misuse of a flag
+			err = fmt.Errorf("%s cannot be applied: %v; save a plan with -save-plan", j.applyPlan, err) //nolint:errorlint // a damaged file is no wrong usage
 		}
 		return plan, err
 	}
@@ -119,7 +127,7 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 	return plan, err
 }
 
-// find gives the id of the list that has this id, or alone has this name.
+// find returns the id of the list that has this id, or is the only one with this name.
 func find(ctx context.Context, lists *webdelivery.NetworkListsService, name string) (string, error) {
 	var ids, names []string
 	for list, err := range lists.All(ctx, webdelivery.NetworkListOptions{Deprecated: true, Count: 100}) {
@@ -150,20 +158,20 @@ func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsServi
 		if errors.Is(err, webdelivery.ErrPlanRefused) { // the file was edited
 			code = beyond
 		}
-		return &program.Exit{Code: code, Err: fmt.Errorf("nothing was changed, plan again: %w", err)}
+		return &program.Exit{Code: code, Err: fmt.Errorf("nothing was changed; plan again: %w", err)}
 	}
 	err = errors.Join(err, j.print(result, fmt.Sprintf("added %d, removed %d\n", result.Added, result.Removed)))
-	if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown { // as it is when nothing failed but the printing
+	if webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown { // also if only the printing failed
 		again := "plan and apply again"
 		if j.wait && len(result.Tasks) > 0 {
-			again += " when the tasks have ended, whose ids -json gives"
+			again += " after the tasks have ended; -json prints their ids"
 		}
-		return &program.Exit{Code: program.Partly, Err: fmt.Errorf("perhaps not all was changed, %s: %w", again, err)}
+		return &program.Exit{Code: program.Partly, Err: fmt.Errorf("perhaps not everything was changed; %s: %w", again, err)}
 	}
 	return err
 }
 
-// print prints for machines or for people.
+// print prints the value as JSON with -json, and the text otherwise.
 func (j *job) print(value any, text string) error {
 	if j.json {
 		return json.NewEncoder(j.s.Out).Encode(value)

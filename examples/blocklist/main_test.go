@@ -23,13 +23,13 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// held is what the list of the tests holds at first.
+// held are the entries of the list at the beginning of a test.
 var held = []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "198.51.100.0/24"}
 
-// wanted differs from it by one entry each way.
+// wanted has one entry more and one less than held.
 const wanted = "192.0.2.1\n192.0.2.2/32\n192.0.2.3\n192.0.2.4\n203.0.113.9\n"
 
-// service is a fake service with one list, and the environment has what it takes to log in there.
+// service starts a fake service with one list, and sets the environment for it.
 func service(t *testing.T, options ...webdeliverytest.Option) (srv *webdeliverytest.Server, list string) {
 	t.Helper()
 	srv = webdeliverytest.NewServer(t, append([]webdeliverytest.Option{webdeliverytest.WithDeployDuration(0)}, options...)...)
@@ -59,7 +59,7 @@ func with(ctx context.Context, s program.Streams, args ...string) (code int, std
 	return programtest.Run("blocklist", s, func(s program.Streams) error { return run(ctx, args, s) })
 }
 
-// In the first ten minutes there are neither settings nor arguments.
+// Without settings and arguments the program uses a sample feed and a fake service.
 func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	code, stdout, stderr := blocklist(t)
@@ -74,7 +74,7 @@ func TestOnItsOwn(t *testing.T) { //nolint:paralleltest // the environment is th
 	assert.Contains(t, stdout, "added 2, removed 1\n")
 }
 
-// A plan changes nothing; applied, it makes the list what the feed says, and then there is nothing left to do.
+// A plan changes nothing. When it is applied, the list equals the feed, and another plan is empty.
 func TestPlanThenApplyThenNothing(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -95,7 +95,7 @@ func TestPlanThenApplyThenNothing(t *testing.T) {
 	assert.Empty(t, stderr)
 }
 
-// Several feeds are one desired set, and -aggregate merges it.
+// Several feeds are one set of entries, which -aggregate merges.
 func TestFeedsAreMerged(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -105,7 +105,7 @@ func TestFeedsAreMerged(t *testing.T) {
 	assert.ElementsMatch(t, []string{"192.0.2.0/24", "198.51.100.0/24"}, srv.Entries(list))
 }
 
-// What is applied is what was saved and read by somebody, unless the list has changed since.
+// -apply-plan applies the saved plan, unless the list has changed since.
 func TestStoredPlan(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -123,7 +123,7 @@ func TestStoredPlan(t *testing.T) {
 	srv.ChangeEntries(list, []string{"203.0.113.77"}, nil)
 	code, _, stderr := blocklist(t, "-apply-plan", saved)
 	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, "nothing was changed, plan again")
+	assert.Contains(t, stderr, "nothing was changed; plan again")
 	assert.Equal(t, append(held[:5:5], "203.0.113.77"), srv.Entries(list))
 
 	code, _, _ = blocklist(t, "-save-plan", saved, "-max-remove", "50%", "blocklist", file(t, "feed.txt", wanted))
@@ -136,7 +136,7 @@ func TestStoredPlan(t *testing.T) {
 	for _, text := range []string{"{}", "[", "null"} {
 		code, stdout, stderr = blocklist(t, "-apply-plan", file(t, "plan.json", text))
 		assert.Equal(t, program.Failed, code)
-		assert.Contains(t, stderr, "plan.json is no plan that can be applied: ")
+		assert.Contains(t, stderr, "plan.json cannot be applied: ")
 		assert.Empty(t, stdout)
 	}
 	code, _, _ = blocklist(t, "-apply-plan", "/nonexistent")
@@ -145,7 +145,7 @@ func TestStoredPlan(t *testing.T) {
 	assert.Equal(t, program.Failed, code)
 }
 
-// A plan takes the place of a regular file alone: a device or a link would be gone, and what reads it would get nothing.
+// A plan replaces only a regular file. It would destroy a device or a link.
 func TestPlanReplacesNoLink(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -158,7 +158,7 @@ func TestPlanReplacesNoLink(t *testing.T) {
 	for _, target := range []string{link, dangling, folder} {
 		code, stdout, stderr := blocklist(t, "-save-plan", target, "blocklist", feed)
 		assert.Equal(t, program.Misuse, code)
-		assert.Contains(t, stderr, target+" is there, and no regular file")
+		assert.Contains(t, stderr, target+" is no regular file")
 		assert.Empty(t, stdout)
 	}
 	for _, target := range []string{link, dangling} {
@@ -174,7 +174,7 @@ func TestPlanReplacesNoLink(t *testing.T) {
 	assert.Contains(t, string(text), "203.0.113.9")
 }
 
-// A machine reads the plan, and then what became of it.
+// -json prints the plan, and then the result.
 func TestJSON(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -193,7 +193,7 @@ func TestJSON(t *testing.T) {
 	assert.False(t, decoder.More())
 }
 
-// On a terminal there are colours and progress, unless NO_COLOR is set; elsewhere neither.
+// Only a terminal gets colours and progress. NO_COLOR switches colours off.
 func TestTerminal(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -208,7 +208,7 @@ func TestTerminal(t *testing.T) {
 	assert.Contains(t, stderr, "adding [###############...............]  50 %")
 }
 
-// A change that fails on the way is told as done in part; one that fails at once is not.
+// A change that fails after its first step is reported as done in part. One that fails at once is not.
 func TestApplyFails(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -217,7 +217,7 @@ func TestApplyFails(t *testing.T) {
 	code, stdout, stderr := blocklist(t, "-apply", "blocklist", name)
 	assert.Equal(t, program.Partly, code)
 	assert.Contains(t, stdout, "added 1, removed 0\n")
-	assert.Contains(t, stderr, "not all was changed, plan and apply again")
+	assert.Contains(t, stderr, "not everything was changed; plan and apply again")
 	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
 	remove()
 
@@ -227,7 +227,7 @@ func TestApplyFails(t *testing.T) {
 	assert.Equal(t, append(held[:5:5], "203.0.113.9"), srv.Entries(list))
 }
 
-// -wait ends when the list is deployed; without it the program does not even ask.
+// -wait ends when the list is deployed. Without it the program does not read the task.
 func TestWait(t *testing.T) {
 	srv, _ := service(t, webdeliverytest.WithDeployDuration(time.Hour))
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -243,11 +243,11 @@ func TestWait(t *testing.T) {
 
 	code, _, stderr = with(interrupted, program.Streams{}, "-apply", "-wait", "blocklist", file(t, "feed.txt", wanted+"203.0.113.10"))
 	assert.Equal(t, program.Partly, code)
-	assert.Contains(t, stderr, "perhaps not all was changed")
+	assert.Contains(t, stderr, "perhaps not everything was changed")
 	require.Error(t, interrupted.Err())
 }
 
-// full is a disk that has room for so many writes.
+// full is a disk with room for that many writes.
 type full struct{ room int }
 
 func (f *full) Write(p []byte) (int, error) {
@@ -257,7 +257,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A feed that is called - is standard input.
+// The feed - is standard input.
 func TestStandardInputIsAFeed(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -273,18 +273,18 @@ func TestStandardInputIsAFeed(t *testing.T) {
 	assert.Contains(t, stderr, "standard input:1: the feed ends without an entry")
 }
 
-// With -wait, a run that ends early says that its tasks go on.
+// With -wait, a run that ends early says that its tasks continue.
 func TestTasksThatAreLeft(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks/*", Status: http.StatusForbidden})
 	code, stdout, stderr := blocklist(t, "-apply", "-wait", "-json", "blocklist", file(t, "feed.txt", wanted))
 	assert.Equal(t, program.Partly, code)
-	assert.Contains(t, stderr, "plan and apply again when the tasks have ended, whose ids -json gives")
+	assert.Contains(t, stderr, "plan and apply again after the tasks have ended; -json prints their ids")
 	assert.Contains(t, stdout, `"tasks":["`)
 }
 
-// A plan that cannot be printed is not carried out; when what became of it cannot be printed, the list has changed.
+// If the plan cannot be printed, nothing is changed. If the result cannot be printed, the list has changed.
 func TestNoRoomToPrint(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -303,7 +303,7 @@ func TestNoRoomToPrint(t *testing.T) {
 	}
 }
 
-// The first line of a table may have names, and a name may look like an entry: cc is a country.
+// The first line of a table may have names. A name may look like an entry: cc is a country.
 func TestTableNeedsColumn(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -318,7 +318,7 @@ func TestTableNeedsColumn(t *testing.T) {
 	assert.Equal(t, []string{"AQ"}, srv.Entries(list))
 }
 
-// A feed of another kind changes nothing, and a broken one is told with its lines.
+// A feed of another type changes nothing. The error of a damaged feed names its lines.
 func TestRefused(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -343,7 +343,8 @@ func TestRefused(t *testing.T) {
 	assert.Equal(t, held, srv.Entries(list))
 }
 
-// A feed that shrank changes nothing. The error names the flag and what allows the plan; the plan is printed all the same.
+// A feed that has become short changes nothing. The error names the flag and the value that allow the plan. The plan is
+// printed.
 func TestRemovalsAreGuarded(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -380,7 +381,7 @@ func TestRemovalsAreGuarded(t *testing.T) {
 	edited := file(t, "edited.json", strings.Replace(string(text), `"max_remove": "all"`, `"max_remove": "1"`, 1))
 	code, _, stderr := blocklist(t, "-apply-plan", edited)
 	assert.Equal(t, beyond, code)
-	assert.Contains(t, stderr, "nothing was changed, plan again: webdelivery: plan refused: MaxRemove: 3 of 5")
+	assert.Contains(t, stderr, "nothing was changed; plan again: webdelivery: plan refused: MaxRemove: 3 of 5")
 	edited = file(t, "edited.json", strings.Replace(string(text), `"keep": 2`, `"keep": -2`, 1))
 	code, _, stderr = blocklist(t, "-apply-plan", edited)
 	assert.Equal(t, program.Failed, code)
@@ -392,7 +393,7 @@ func TestRemovalsAreGuarded(t *testing.T) {
 	assert.Equal(t, program.Failed, code)
 }
 
-// A feed that is cut inside its last line, as the end of its connection cuts it, changes nothing.
+// A feed that ends inside its last line, because its connection ended, changes nothing.
 func TestACutFeedChangesNothing(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -407,12 +408,12 @@ func TestACutFeedChangesNothing(t *testing.T) {
 	defer server.Close()
 	code, stdout, stderr := blocklist(t, "-apply", "-widest-ipv4", "0", "blocklist", server.URL)
 	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, server.URL+":6: the reply ends with its connection, and in the middle of a line: it may be cut")
+	assert.Contains(t, stderr, server.URL+":6: the response ends with its connection, in the middle of a line, and may be incomplete")
 	assert.Empty(t, stdout)
 	assert.Equal(t, held, srv.Entries(list))
 }
 
-// What a feed may add is bounded, whatever it says. The error names the flag, the entry and its place.
+// Flags limit what a feed may add. The error names the flag, the entry and its place.
 func TestAdditionsAreGuarded(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -435,7 +436,7 @@ func TestAdditionsAreGuarded(t *testing.T) {
 		"blocklist: -max-add: 2 entries would be added, for example 203.0.113.1 (FEED:6), but at most 1 are allowed; set -max-add to 2 to allow it\n": {
 			"203.0.113.1\n203.0.113.2", []string{"-max-add", "1"},
 		},
-		"\nblocklist: -widest-ipv6: ::/0 (FEED:8) would be": {"0.0.0.0/1\n128.0.0.0/1\n::/0", nil}, // each of them is named
+		"\nblocklist: -widest-ipv6: ::/0 (FEED:8) would be": {"0.0.0.0/1\n128.0.0.0/1\n::/0", nil}, // the error names each of them
 	} {
 		feed := file(t, "feed.txt", before+tt.added)
 		code, stdout, stderr := blocklist(t, append(append([]string{"-apply"}, tt.args...), "blocklist", feed)...)
@@ -460,20 +461,20 @@ func TestMisuse(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
 	for want, args := range map[string][]string{
-		"type: blocklist LIST FEED, such as":         nil,
-		"LIST or FEED is missing":                    {"blocklist"},
-		"flag provided but not defined: -x":          {"-x"},
-		"-max-remove \"0.2\" is none of none, all, ": {"-max-remove", "0.2", "blocklist", "feed.txt"},
-		"-max-remove \"-1\" is none":                 {"-max-remove", "-1", "blocklist", "feed.txt"},
-		"-max-remove \"101%\" is none":               {"-max-remove", "101%", "blocklist", "feed.txt"},
-		"-max-remove \"half\" is none":               {"-max-remove", "half", "blocklist", "feed.txt"},
-		"-max-add 0 is below 1":                      {"-max-add", "0", "blocklist", "feed.txt"},
-		"-widest-ipv4 -1 is not between 0 and 32":    {"-widest-ipv4", "-1", "blocklist", "feed.txt"},
-		"-widest-ipv4 33 is not":                     {"-widest-ipv4", "33", "blocklist", "feed.txt"},
-		"-widest-ipv6 -1 is not between 0 and 128":   {"-widest-ipv6", "-1", "blocklist", "feed.txt"},
-		"-widest-ipv6 129 is not":                    {"-widest-ipv6", "129", "blocklist", "feed.txt"},
-		"-format \"xml\" is none of":                 {"-format", "xml", "blocklist", "feed.txt"},
-		"-apply-plan takes no LIST":                  {"-apply-plan", "plan.json", "blocklist"},
+		"type: blocklist LIST FEED, such as":               nil,
+		"LIST or FEED is missing":                          {"blocklist"},
+		"flag provided but not defined: -x":                {"-x"},
+		"-max-remove \"0.2\" is no limit; use none, all, ": {"-max-remove", "0.2", "blocklist", "feed.txt"},
+		"-max-remove \"-1\" is no limit":                   {"-max-remove", "-1", "blocklist", "feed.txt"},
+		"-max-remove \"101%\" is no limit":                 {"-max-remove", "101%", "blocklist", "feed.txt"},
+		"-max-remove \"half\" is no limit":                 {"-max-remove", "half", "blocklist", "feed.txt"},
+		"-max-add 0 must be at least 1":                    {"-max-add", "0", "blocklist", "feed.txt"},
+		"-widest-ipv4 -1 must be between 0 and 32":         {"-widest-ipv4", "-1", "blocklist", "feed.txt"},
+		"-widest-ipv4 33 must be":                          {"-widest-ipv4", "33", "blocklist", "feed.txt"},
+		"-widest-ipv6 -1 must be between 0 and 128":        {"-widest-ipv6", "-1", "blocklist", "feed.txt"},
+		"-widest-ipv6 129 must be":                         {"-widest-ipv6", "129", "blocklist", "feed.txt"},
+		"-format \"xml\" is unknown; use":                  {"-format", "xml", "blocklist", "feed.txt"},
+		"-apply-plan takes no LIST":                        {"-apply-plan", "plan.json", "blocklist"},
 	} {
 		code, stdout, stderr := blocklist(t, args...)
 		assert.Equal(t, program.Misuse, code, want)
@@ -483,7 +484,7 @@ func TestMisuse(t *testing.T) {
 	for _, flag := range []string{"-max-remove=20%", "-max-add=1", "-widest-ipv4=8", "-widest-ipv6=19", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
 		code, stdout, stderr := blocklist(t, "-wait", "-apply-plan", "plan.json", flag)
 		assert.Equal(t, program.Misuse, code, flag)
-		assert.Contains(t, stderr, "-apply-plan takes no LIST, no FEED and no flag but -apply, -wait and -json")
+		assert.Contains(t, stderr, "-apply-plan takes no LIST, no FEED, and only the flags -apply, -wait and -json")
 		assert.Empty(t, stdout)
 	}
 	code, _, _ := blocklist(t, "-apply-plan", "/nonexistent", "-apply", "-wait", "-json")
@@ -491,7 +492,7 @@ func TestMisuse(t *testing.T) {
 	assert.Empty(t, srv.Requests())
 }
 
-// The credentials of the service are for the service alone.
+// Only the service gets its credentials.
 func TestFeedsGetNoCredentials(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -508,13 +509,13 @@ func TestFeedsGetNoCredentials(t *testing.T) {
 	assert.NotEmpty(t, srv.Requests())
 }
 
-// The help is the package comment, with what it says of the exit codes.
+// The help is the package comment, with the exit codes.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	code, _, stderr := blocklist(t, "-h")
 	assert.Equal(t, program.Done, code)
-	assert.True(t, strings.HasPrefix(stderr, "Blocklist keeps a network list true"), stderr)
-	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes: 0 ", "WEBDELIVERY_BASE_URL", "-max-remove limit", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "At most 20 entries each way", "a name says that the first line has names"} {
+	assert.True(t, strings.HasPrefix(stderr, "Blocklist makes a network list equal"), stderr)
+	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes:\n\n\t0  the list", "WEBDELIVERY_BASE_URL", "-max-remove limit", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "at most 20 entries each way", "-column is a name from the first line"} {
 		assert.Contains(t, stderr, want)
 	}
 	assert.NotContains(t, stderr, "package main")

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m, "blocklist", run) }
 
-// The first signal ends the program, whatever it waits for: somebody who opens a FIFO to write, or writes into one.
+// The first signal ends the program while it waits for a process that opens a FIFO, or writes into one.
 func TestTheFirstSignalEndsIt(t *testing.T) {
 	srv, list := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)

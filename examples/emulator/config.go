@@ -100,7 +100,8 @@ func place(text []byte, err error) error {
 	}
 }
 
-// lineAndColumn counts from 1, columns in bytes. If the offset is that of blanks before a value, it returns that of the value.
+// lineAndColumn counts from 1, columns in bytes. If the offset is that of blanks before a value, it returns that of the
+// value.
 func lineAndColumn(text []byte, offset int64) string {
 	rest := text[min(int(offset), len(text)):]
 	offset += int64(len(rest) - len(bytes.TrimLeft(rest, " \t\r\n,:")))

@@ -1,13 +1,13 @@
 // Emulator is a fake of the web-delivery management service as a program. Use it to try requests by hand, and to test
-// programs that are not written in Go. It starts with some tasks, two network lists and security events. It prints curl lines for
-// each area of the service, and export lines that make the other example programs work with it.
+// programs that are not written in Go. It starts with some tasks, two network lists and security events. It prints curl
+// lines for each area of the service, and export lines that make the other example programs work with it.
 //
 //	emulator
 //	emulator -listen 127.0.0.1:9000 -user bob:secret -purge-rate 10 -config emulator.json
 //	emulator -env emulator.env &   # and when that file is there: . ./emulator.env; quickstart
 //
-// The file of -config is JSON with faults and a dialect. All members are optional. Names may have any letter case, with or
-// without underscores:
+// The file of -config is JSON with faults and a dialect. All members are optional. Names may have any letter case, with
+// or without underscores:
 //
 //	{
 //		"faults": [

@@ -140,7 +140,8 @@ func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.T
 	return set, nil
 }
 
-// regular refuses names of anything but a regular file: a new file would replace a device, or a link instead of its target.
+// regular refuses names of anything but a regular file: a new file would replace a device, or a link instead of its
+// target.
 func regular(flag, file string) error {
 	if file == "" {
 		return nil

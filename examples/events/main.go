@@ -5,28 +5,29 @@
 //	events -start 2026-11-20T00:00:00Z -end 2026-11-21T00:00:00Z -o events.parquet
 //	events -resume events.parquet                           # continues an export that ended early
 //
-// Events come in ascending order of time, each once. If a response breaks, the program sends the request again. It gives up
-// after 5 minutes without a new event.
+// Events come in ascending order of time, each once. If a response breaks, the program sends the request again. It
+// gives up after 5 minutes without a new event.
 //
-// The file of -o appears when it is complete, and only its owner can read it. Until then an older file of that name stays.
-// While the program works, it writes FILE.partial. Every 5 seconds or 100,000 events it stores its position in FILE.cursor.
-// If it ends early, also by ^C or kill -9, both files stay, and -resume FILE continues. -resume takes no other flag, because
-// FILE.cursor holds the query. -o FILE starts again, and removes the files of an earlier run. Only one program at a time may
-// write to a file: if another one starts again, the first one fails.
+// The file of -o appears when it is complete, and only its owner can read it. Until then an older file of that name
+// stays. While the program works, it writes FILE.partial. Every 5 seconds or 100,000 events it stores its position in
+// FILE.cursor. If it ends early, also by ^C or kill -9, both files stay, and -resume FILE continues. -resume takes no
+// other flag, because FILE.cursor holds the query. -o FILE starts again, and removes the files of an earlier run. Only
+// one program at a time may write to a file: if another one starts again, the first one fails.
 //
-// A Parquet file cannot be continued. An export of more than 1,000,000 events therefore has parts, and so has one that ended
-// early: events-00001.parquet, events-00002.parquet and so on. A part gets its name when it is complete. At the end, a single
-// part becomes FILE. Several parts stay, FILE is removed, and tools read events-*.parquet. After kill -9 the program reads the
-// events of the incomplete part again.
+// A Parquet file cannot be continued. An export of more than 1,000,000 events therefore has parts, and so has one that
+// ended early: events-00001.parquet, events-00002.parquet and so on. A part gets its name when it is complete. At the
+// end, a single part becomes FILE. Several parts stay, FILE is removed, and tools read events-*.parquet. After kill -9
+// the program reads the events of the incomplete part again.
 //
 // An export to stdout cannot be resumed; it ends with a complete row.
 //
-// CSV and NDJSON write times in RFC 3339 with Z, and the header has the columns in the order of -columns. CSV writes null as
-// nothing, and an empty text as "". Do not open the CSV in a spreadsheet, which may execute a cell that begins with =.
-// Parquet has event_timestamp_ms as a timestamp in milliseconds, client_asn as a 64-bit number, and all others as text.
+// CSV and NDJSON write times in RFC 3339 with Z, and the header has the columns in the order of -columns. CSV writes
+// null as nothing, and an empty text as "". Do not open the CSV in a spreadsheet, which may execute a cell that begins
+// with =. Parquet has event_timestamp_ms as a timestamp in milliseconds, client_asn as a 64-bit number, and all others
+// as text.
 //
-// If events are missing at the end, the program fails and prints both numbers. Such events were recorded too late for this
-// export, or the service no longer has them. The rows stay in FILE.partial or the parts.
+// If events are missing at the end, the program fails and prints both numbers. Such events were recorded too late for
+// this export, or the service no longer has them. The rows stay in FILE.partial or the parts.
 //
 // Exit codes: 0 done, 1 failed, 2 wrong usage.
 package main
@@ -65,8 +66,8 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return export(ctx, service.Client, set, s)
 }
 
-// export first asks for one event. Its response has the columns, for the header, and the number of events, for the progress
-// bar. Then export reads all events. (Service document, section 4.3.)
+// export first asks for one event. Its response has the columns, for the header, and the number of events, for the
+// progress bar. Then export reads all events. (Service document, section 4.3.)
 func export(ctx context.Context, client *webdelivery.Client, set settings, s program.Streams) error {
 	if set.saved != nil && set.saved.Done {
 		return tellOfParts(set, set.saved.Parts, s, set.saved.complete(set.file))

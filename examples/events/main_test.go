@@ -327,8 +327,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// assertOnly checks that the folder has only a file with this text, and these others. If text is "", the file must not exist.
-// Only their owner can read them.
+// assertOnly checks that the folder has only a file with this text, and these others. If text is "", the file must not
+// exist. Only their owner can read them.
 func assertOnly(t *testing.T, file, text string, others ...string) {
 	t.Helper()
 	if text != "" {

@@ -186,8 +186,8 @@ func (p *partial) sync(flush func() error) (err error) {
 	return err
 }
 
-// checkOwn checks that FILE.partial is still the file of this program. Another program that starts again replaces it, and its
-// incomplete file must not become FILE.
+// checkOwn checks that FILE.partial is still the file of this program. Another program that starts again replaces it,
+// and its incomplete file must not become FILE.
 func (p *partial) checkOwn() error {
 	own, err := p.file.Stat()
 	if err != nil {
@@ -210,7 +210,8 @@ func (p *partial) store() error {
 	return nil
 }
 
-// Keep saves the written rows. If a row was read and is not in the file, the last save stays, and the row is read again.
+// Keep saves the written rows. If a row was read and is not in the file, the last save stays, and the row is read
+// again.
 func (p *partial) Keep() (int64, error) {
 	var err error
 	switch {

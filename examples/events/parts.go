@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Parquet file cannot be continued, so a Parquet export has parts. The incomplete part is FILE.partial; it gets the name of
-// a part when it is complete and synced.
+// A Parquet file cannot be continued, so a Parquet export has parts. The incomplete part is FILE.partial; it gets the
+// name of a part when it is complete and synced.
 
 // inParts reports whether the format needs parts.
 func (s state) inParts() bool { return s.Format == formatParquet }
@@ -68,8 +68,8 @@ func removeParts(file string) error {
 	return remove(cursorOf(file))
 }
 
-// ownParts returns the highest number of a part that an export left when it ended early. A kill may have come between the
-// rename of the last part and the store of its cursor.
+// ownParts returns the highest number of a part that an export left when it ended early. A kill may have come between
+// the rename of the last part and the store of its cursor.
 func ownParts(file string) int {
 	if s, err := readState(file); err == nil && s.inParts() {
 		return s.Parts + 1
@@ -77,7 +77,8 @@ func ownParts(file string) int {
 	return 0
 }
 
-// foreignPart returns the name of a part that belongs to another export, which is complete. If there is none, it returns "".
+// foreignPart returns the name of a part that belongs to another export, which is complete. If there is none, it
+// returns "".
 func foreignPart(file string) string {
 	own := map[string]bool{}
 	for number := range ownParts(file) {

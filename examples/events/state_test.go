@@ -132,8 +132,8 @@ func TestColumnsOfResume(t *testing.T) {
 	})
 }
 
-// The cursor is never ahead of the rows on disk. This holds after a failed write or save, and for a row that was read and not
-// written.
+// The cursor is never ahead of the rows on disk. This holds after a failed write or save, and for a row that was read
+// and not written.
 func TestTheCursorIsNeverAhead(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"csv", "ndjson", "parquet"} {

@@ -5,12 +5,12 @@
 //	... | purge [flags]
 //	purge [-json] -resume TRANSACTION
 //
-// A file and standard input have one URI per line. Blank lines and lines that begin with # are skipped. If the writer of a
-// pipe is killed, purge cannot see that: the last line may be incomplete, and with -prefix it then purges more.
+// A file and standard input have one URI per line. Blank lines and lines that begin with # are skipped. If the writer
+// of a pipe is killed, purge cannot see that: the last line may be incomplete, and with -prefix it then purges more.
 //
-// Standard output gets one line per transaction: its id and its status. Standard error gets one line per URI that failed,
-// with the outcome: not applied, or unknown. Purging a URI again does no harm. A failure that no URI causes, such as a
-// service that is down, ends the reading.
+// Standard output gets one line per transaction: its id and its status. Standard error gets one line per URI that
+// failed, with the outcome: not applied, or unknown. Purging a URI again does no harm. A failure that no URI causes,
+// such as a service that is down, ends the reading.
 //
 // Exit codes:
 //
@@ -55,7 +55,8 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return j.run(ctx, service.Client)
 }
 
-// callers is how many URIs wait in the queue at a time. Each has a call of its own, which returns the outcome of this URI.
+// callers is how many URIs wait in the queue at a time. Each has a call of its own, which returns the outcome of this
+// URI.
 const callers = 5_000
 
 // job is what the command line asks for. It is also the document of -json, with the results.

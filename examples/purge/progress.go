@@ -9,8 +9,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// progress is the line on a terminal while URIs are purged. From another goroutine it shows long waits, because the queue
-// reports nothing before a response.
+// progress is the line on a terminal while URIs are purged. From another goroutine it shows long waits, because the
+// queue reports nothing before a response.
 type progress struct {
 	show func(text string)
 

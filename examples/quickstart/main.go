@@ -1,5 +1,5 @@
-// Quickstart shows the main uses of the SDK. It logs in, purges an object, waits for the transaction, lists the tasks of the
-// service, and waits for one that is running.
+// Quickstart shows the main uses of the SDK. It logs in, purges an object, waits for the transaction, lists the tasks
+// of the service, and waits for one that is running.
 //
 //	quickstart [-uri URI] [-timeout 5s]
 //

@@ -1,11 +1,11 @@
-// Tracing shows the calls of the SDK as OpenTelemetry spans. It purges and waits for the transaction. Then it prints one
-// span for everything, one per call of the SDK, and one per attempt on the wire.
+// Tracing shows the calls of the SDK as OpenTelemetry spans. It purges and waits for the transaction. Then it prints
+// one span for everything, one per call of the SDK, and one per attempt on the wire.
 //
 //	tracing [-wait=false] [URI...]
 //
-// The spans are JSON on stdout, one per line. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES name the service in them. The
-// fake service answers the first purge with 503, so that a retry is seen. With the fake service, URIs may be left out: the
-// program then purges https://www.example.com/app.css.
+// The spans are JSON on stdout, one per line. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES name the service in them.
+// The fake service answers the first purge with 503, so that a retry is seen. With the fake service, URIs may be left
+// out: the program then purges https://www.example.com/app.css.
 //
 // Exit codes:
 //

@@ -10,14 +10,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// transport creates a span for every attempt, logins included: the SDK retries above it. Each span is a child of the one in
-// the caller's context.
+// transport creates a span for every attempt, logins included: the SDK retries above it. Each span is a child of the
+// one in the caller's context.
 func transport(base http.RoundTripper, provider trace.TracerProvider) http.RoundTripper {
 	return otelhttp.NewTransport(withoutQuery{base}, otelhttp.WithTracerProvider(provider))
 }
 
-// withoutQuery removes the query from the span's address. A query holds no credential, but what a user looked for: filters
-// name addresses of people.
+// withoutQuery removes the query from the span's address. A query holds no credential, but what a user looked for:
+// filters name addresses of people.
 type withoutQuery struct{ next http.RoundTripper }
 
 func (t withoutQuery) RoundTrip(req *http.Request) (*http.Response, error) {

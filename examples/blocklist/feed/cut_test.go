@@ -16,14 +16,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is sent of a feed of two entries. Cut inside its last line, the second one is a quarter of all IPv4 addresses.
+// A feed of two entries, complete and cut. Cut inside its last line, the second entry is a quarter of all IPv4
+// addresses.
 const (
 	whole      = "192.0.2.1\n198.51.100.0/24"
 	cut        = "192.0.2.1\n198.51.100.0/2"
 	cutBetween = "192.0.2.1\n"
 )
 
-// raw serves one reply as these bytes, and ends the connection.
+// raw serves one response with these bytes, and closes the connection.
 func raw(t *testing.T, reply string) (address string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -35,7 +36,7 @@ func raw(t *testing.T, reply string) (address string) {
 			return
 		}
 		defer connection.Close()
-		_, _ = connection.Read(make([]byte, 4096)) // the request; what is left unread would reset the connection
+		_, _ = connection.Read(make([]byte, 4096)) // read the request: unread bytes would reset the connection
 		_, _ = io.WriteString(connection, reply)
 	}()
 	return "http://" + listener.Addr().String() + "/feed"
@@ -55,7 +56,7 @@ func chunked(end string, chunks ...string) string {
 
 const lastChunk = "0\r\n\r\n"
 
-// zipped compresses each text to a member of its own.
+// zipped compresses each text as a gzip member of its own.
 func zipped(t *testing.T, texts ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -68,8 +69,8 @@ func zipped(t *testing.T, texts ...string) string {
 	return b.String()
 }
 
-// A feed whose end nobody saw is an error. If the end of the connection alone ends it, it is whole if its last line is:
-// that is all that can be seen of it.
+// A feed that ends before its announced end is an error. If only the connection ends it, its last line must be
+// complete.
 func TestCutReplies(t *testing.T) {
 	t.Parallel()
 	const ok, json, csv = "HTTP/1.1 200 OK\r\n", "Content-Type: application/json\r\n", "Content-Type: text/csv\r\n"
@@ -77,7 +78,7 @@ func TestCutReplies(t *testing.T) {
 	small, two := zipped(t, whole), zipped(t, "192.0.2.1\n198.51.100.0/2", "4")
 	firstOfTwo := two[:len(zipped(t, cut))]
 	array := `["192.0.2.1","198.51.100.0/24"]`
-	const openEnd = ":2: the reply ends with its connection, and in the middle of a line"
+	const openEnd = ":2: the response ends with its connection, in the middle of a line"
 	for name, tt := range map[string]struct {
 		reply   string
 		want    string // of the error
@@ -95,7 +96,7 @@ func TestCutReplies(t *testing.T) {
 
 		"no length":                    {ok + "\r\n" + cut, openEnd, nil},
 		"no length, HTTP/1.0":          {"HTTP/1.0 200 OK\r\n\r\n" + cut, openEnd, nil},
-		"no length, one line":          {ok + "\r\n198.51.100.0/2", ":1: the reply ends with its connection", nil},
+		"no length, one line":          {ok + "\r\n198.51.100.0/2", ":1: the response ends with its connection", nil},
 		"no length, whole lines":       {ok + "\r\n" + whole + "\n", "", []string{"192.0.2.1", "198.51.100.0/24"}},
 		"no length, nothing":           {ok + "\r\n", ":1: the feed ends without an entry", nil},
 		"no length, CSV":               {ok + csv + "\r\n192.0.2.1,a\n198.51.100.0/2,b", openEnd, nil},
@@ -113,8 +114,8 @@ func TestCutReplies(t *testing.T) {
 		"gzip that is none":                  {gzipped + withLength(whole, len(whole)), ": gzip: invalid header", nil},
 		"another encoding":                   {ok + "Content-Encoding: br\r\n" + withLength("x", 1), `: its Content-Encoding "br" is unknown`, nil},
 
-		"a part":     {"HTTP/1.1 206 Partial Content\r\n" + withLength(whole, len(whole)), ": the reply is 206 Partial Content", nil},
-		"no content": {"HTTP/1.1 204 No Content\r\n\r\n", ": the reply is 204 No Content", nil},
+		"a part":     {"HTTP/1.1 206 Partial Content\r\n" + withLength(whole, len(whole)), ": the response is 206 Partial Content", nil},
+		"no content": {"HTTP/1.1 204 No Content\r\n\r\n", ": the response is 204 No Content", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +143,7 @@ func frame(kind, flags byte, stream uint32, payload string) string {
 	return string(binary.BigEndian.AppendUint32(append(head, flags), stream)) + payload
 }
 
-// http2 serves these frames, and ends the connection.
+// http2 serves these frames, and closes the connection.
 func http2(t *testing.T, frames string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -175,7 +176,7 @@ func http2(t *testing.T, frames string) *httptest.Server {
 	return server
 }
 
-// Over HTTP/2 the flag END_STREAM ends a reply, and nothing else does.
+// Over HTTP/2, only the flag END_STREAM ends a response.
 func TestCutRepliesOverHTTP2(t *testing.T) {
 	t.Parallel()
 	head := frame(headers, endHeaders, 1, "\x88")               // :status 200 (RFC 7541, appendix A)

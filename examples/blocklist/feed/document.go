@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// document is a feed that is being read, and the line that the reading is at.
+// document is a feed while it is read, with the current line.
 type document struct {
 	*Reader
 	name, text string
@@ -24,10 +24,10 @@ type document struct {
 	entries    int // of this feed so far
 }
 
-// add takes an entry of the line, unless there are too many.
+// add adds an entry of the current line, unless there are too many.
 func (d *document) add(entry string) error {
 	if most := cmp.Or(d.most, maxEntries); d.entries == most {
-		return fmt.Errorf("the feed has more than %d entries", most)
+		return fmt.Errorf("the feed has more than %d entries; split it", most)
 	}
 	d.entries++
 	d.Entries = append(d.Entries, entry)
@@ -35,7 +35,7 @@ func (d *document) add(entry string) error {
 	return nil
 }
 
-// ended returns the cause of the context if it has ended. A long feed takes seconds, so it is asked now and then.
+// ended returns the cause of the context if it has ended. A long feed takes seconds, so it checks every 1,024 entries.
 func ended(ctx context.Context, count int) error {
 	if count%1024 != 0 || ctx.Err() == nil {
 		return nil
@@ -43,7 +43,7 @@ func ended(ctx context.Context, count int) error {
 	return context.Cause(ctx)
 }
 
-// comment: // begins one only where a word begins, lest 192.0.2.0//24 becomes an address.
+// comment matches a comment. // must stand at the beginning of a word, so that 192.0.2.0//24 is no address.
 var comment = regexp.MustCompile(`[#;].*|(^|\s)//.*`)
 
 func (d *document) plain(ctx context.Context) error {
@@ -61,10 +61,10 @@ func (d *document) plain(ctx context.Context) error {
 	return nil
 }
 
-// csv takes a column by its number from 1, or by its name in the first line.
+// csv reads a column by its number from 1, or by its name in the first line.
 func (d *document) csv(ctx context.Context) error {
-	if d.Column == "" { // a guess would take a header for an entry: "cc" is a country
-		return program.Misused("a table needs -column; -h tells more")
+	if d.Column == "" { // a guess could take a header for an entry: "cc" is a country
+		return program.Misused("a table needs -column, such as -column ip; -h shows all flags")
 	}
 	table := csv.NewReader(strings.NewReader(d.text))
 	table.Comment, table.TrimLeadingSpace = '#', true
@@ -87,7 +87,7 @@ func (d *document) csv(ctx context.Context) error {
 		}
 		d.line, _ = table.FieldPos(0)
 		if column < 1 || column > len(row) {
-			return fmt.Errorf("there is no column %s", d.Column)
+			return fmt.Errorf("there is no column %s; use another -column", d.Column)
 		}
 		if err := d.add(strings.TrimSpace(row[column-1])); err != nil {
 			return err
@@ -95,8 +95,8 @@ func (d *document) csv(ctx context.Context) error {
 	}
 }
 
-// json takes an array of strings or objects, which may be a member of an object: with a field a.b, the array is its
-// member a, and each entry the member b of an object in the array. With a field a, both are called so.
+// json reads an array of strings or objects. The array may be a member of an object. With a field a.b, the array is the
+// member a, and each entry is the member b of an object in the array. With a field a, both members have the name a.
 func (d *document) json(ctx context.Context) error {
 	if broken, ok := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(d.text), new(json.RawMessage))); ok {
 		d.line += strings.Count(d.text[:broken.Offset], "\n")
@@ -104,7 +104,7 @@ func (d *document) json(ctx context.Context) error {
 	}
 	array, member, _ := strings.Cut(d.Field, ".")
 	member = cmp.Or(member, array)
-	tokens := json.NewDecoder(strings.NewReader(d.text)) // which has no errors left
+	tokens := json.NewDecoder(strings.NewReader(d.text)) // the text has no syntax errors left
 	token, _ := tokens.Token()
 	if token == json.Delim('{') {
 		for name, _ := tokens.Token(); name != array && tokens.More(); name, _ = tokens.Token() {
@@ -113,7 +113,7 @@ func (d *document) json(ctx context.Context) error {
 		token, _ = tokens.Token()
 	}
 	if token != json.Delim('[') {
-		return fmt.Errorf("there is no array, or none that is a member %q", array)
+		return fmt.Errorf("there is no array, or no member %q that is an array; set -field", array)
 	}
 	for counted := 0; tokens.More(); {
 		if err := ended(ctx, d.entries); err != nil {
@@ -129,7 +129,7 @@ func (d *document) json(ctx context.Context) error {
 		}
 		entry, ok := element.(string)
 		if !ok {
-			return fmt.Errorf("no string, or no object whose member %q is one, ends here", member)
+			return fmt.Errorf("the value that ends here is no string, and no object whose member %q is a string; set -field", member)
 		}
 		if err := d.add(entry); err != nil {
 			return err

@@ -81,8 +81,8 @@ func TestBrokenFeeds(t *testing.T) {
 	for _, tt := range []struct{ name, format, setting, text, want string }{
 		{"no text", "plain", "", "", "f:1: the feed ends without an entry"},
 		{"comments", "plain", "", "# a\n; b\n", "f:3: the feed ends without an entry"},
-		{"web page", "plain", "", "\ufeff\n <!doctype html>\n", "f:1: is a web page and no feed"},
-		{"too long", "plain", "", strings.Repeat("192.0.2.1\n", maxSize/10+1), "f: is longer than 16777216 bytes"},
+		{"web page", "plain", "", "\ufeff\n <!doctype html>\n", "f:1: is a web page; use the address"},
+		{"too long", "plain", "", strings.Repeat("192.0.2.1\n", maxSize/10+1), "f: is longer than 16777216 bytes; split it"},
 		{"no column", "csv", "", ",ip\nb,192.0.2.1\n", "f:1: a table needs -column"},
 		{"only a header", "csv", "ip", "why,ip\n", "f:1: the feed ends without an entry"},
 		{"no such column name", "csv", "ip", "# a\nwhy,what\nb,192.0.2.1\n", "f:3: there is no column ip"},
@@ -97,12 +97,12 @@ func TestBrokenFeeds(t *testing.T) {
 		{"cut where nothing is read", "json", "ip", "{\"ip\": [\"192.0.2.1\"],\n\"of\": [1,\n2", "f:3: unexpected end of JSON input"},
 		{"two values", "json", "", "[\"192.0.2.1\"]\n[]", "f:2: invalid character '[' after top-level value"},
 		{"no entry", "json", "", "[]", "f:1: the feed ends without an entry"},
-		{"no string", "json", "", "[\"192.0.2.1\",\nnull]", `f:2: no string, or no object`},
-		{"no number", "json", "", "[1e999]", `f:1: no string, or no object`},
-		{"member missing", "json", "ip", "[{\"ip\": \"192.0.2.1\"},\n{\"of\": 1}]", `f:2: no string, or no object whose member "ip" is one`},
-		{"objects without -field", "json", "", "[\n{\"ip\": \"192.0.2.1\"}]", "f:2: no string, or no object whose member"},
-		{"string in place of an array", "json", "ip", `{"ip": "192.0.2.1"}`, `f:1: there is no array, or none that is a member "ip"`},
-		{"no such array", "json", "a.ip", `{"b": [{"ip": "192.0.2.1"}]}`, `f:1: there is no array, or none that is a member "a"`},
+		{"no string", "json", "", "[\"192.0.2.1\",\nnull]", `f:2: the value that ends here is no string, and no object`},
+		{"no number", "json", "", "[1e999]", `f:1: the value that ends here is no string, and no object`},
+		{"member missing", "json", "ip", "[{\"ip\": \"192.0.2.1\"},\n{\"of\": 1}]", `f:2: the value that ends here is no string, and no object whose member "ip" is a string`},
+		{"objects without -field", "json", "", "[\n{\"ip\": \"192.0.2.1\"}]", "f:2: the value that ends here is no string, and no object whose member"},
+		{"string in place of an array", "json", "ip", `{"ip": "192.0.2.1"}`, `f:1: there is no array, or no member "ip"`},
+		{"no such array", "json", "a.ip", `{"b": [{"ip": "192.0.2.1"}]}`, `f:1: there is no array, or no member "a"`},
 		{"no member at all", "json", "ip", "{}", `f:1: there is no array`},
 		{"an object without -field", "json", "", `{"ip": ["192.0.2.1"]}`, `f:1: there is no array`},
 		{"neither array nor object", "json", "", `"192.0.2.1"`, `f:1: there is no array`},
@@ -117,7 +117,7 @@ func TestBrokenFeeds(t *testing.T) {
 	require.EqualError(t, new(Reader).Parse(t.Context(), "f", "", in), "f: disk on fire")
 }
 
-// A feed has a bound on its entries, and its reading ends with the context: millions of them take seconds.
+// The number of entries is limited. Reading ends with the context, because millions of entries take seconds.
 func TestLongFeeds(t *testing.T) {
 	t.Parallel()
 	json := func(n int) string { return "[" + strings.Repeat(`"x",`, n-1) + `"x"]` }
@@ -139,7 +139,7 @@ func TestLongFeeds(t *testing.T) {
 	require.ErrorIs(t, new(Reader).parse(ended, "f", "", comments, true), context.Canceled)
 }
 
-// A read of standard input that waits ends with the context.
+// A read of standard input ends with the context.
 func TestStandardInput(t *testing.T) {
 	t.Parallel()
 	r := Reader{Stdin: strings.NewReader("192.0.2.1\n")}
@@ -155,10 +155,10 @@ func TestStandardInput(t *testing.T) {
 	r = Reader{Stdin: in}
 	require.EqualError(t, r.Read(ctx, "-"), "standard input: interrupted")
 	long := Reader{Stdin: strings.NewReader(strings.Repeat("192.0.2.1\n", maxSize/10+1))}
-	require.EqualError(t, long.Read(t.Context(), "-"), "standard input: is longer than 16777216 bytes")
+	require.EqualError(t, long.Read(t.Context(), "-"), "standard input: is longer than 16777216 bytes; split it")
 }
 
-// An earlier feed does not make up for an empty one.
+// An empty feed is an error, also after another feed.
 func TestEachFeedHasAnEntry(t *testing.T) {
 	t.Parallel()
 	var r Reader
@@ -166,7 +166,7 @@ func TestEachFeedHasAnEntry(t *testing.T) {
 	require.EqualError(t, r.Parse(t.Context(), "g", "", strings.NewReader("")), "g:1: the feed ends without an entry")
 }
 
-// -format says what a feed is, and without it its name and its Content-Type do.
+// -format decides the format of a feed. Without it, the name and the Content-Type do.
 func TestFormatIsFound(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"plain": "192.0.2.1", "csv": "192.0.2.1,why", "json": `["192.0.2.1"]`}
@@ -188,7 +188,7 @@ func TestFormatIsFound(t *testing.T) {
 	}
 }
 
-// web serves feeds, good ones and others.
+// web serves good and bad feeds.
 func web(t *testing.T) *httptest.Server {
 	t.Helper()
 	reply := func(contentType, body string) http.HandlerFunc {
@@ -235,22 +235,22 @@ func TestDownload(t *testing.T) {
 	assert.Equal(t, []string{server.URL + "/json:1", server.URL + "/feed.csv:1", server.URL + "/moved:1"}, r.Places)
 
 	for path, want := range map[string]string{
-		"/page":      ":1: is a web page and no feed",
-		"/disguised": ":1: is a web page and no feed",
+		"/page":      ":1: is a web page; use the address of the feed itself",
+		"/disguised": ":1: is a web page; use the address of the feed itself",
 		"/empty":     ":1: the feed ends without an entry",
-		"/long":      ": is longer than 16777216 bytes",
-		"/absent":    ": the reply is 404 Not Found",
+		"/long":      ": is longer than 16777216 bytes; split it",
+		"/absent":    ": the response is 404 Not Found",
 		"/cut":       ": unexpected EOF",
-		"/rude":      ": the reply is 404 Not Found",
-		"/%1b[2J":    ": the reply is 404 Not Found",
-		"/astray":    ": it leads to an address that does not parse",
+		"/rude":      ": the response is 404 Not Found",
+		"/%1b[2J":    ": the response is 404 Not Found",
+		"/astray":    ": it redirects to an address that does not parse",
 	} {
 		err := new(Reader).Read(t.Context(), strings.Replace(server.URL, "://", "://user:secret@", 1)+path+"?key=secret")
 		require.EqualError(t, err, server.URL+path+want)
 	}
 }
 
-// Of an address scheme, host and path are told at most, however it is written and whatever is wrong with it.
+// Errors print only scheme, host and path of an address, for any spelling and any fault.
 func TestAddressesKeepTheirSecrets(t *testing.T) {
 	t.Parallel()
 	server := web(t)
@@ -258,19 +258,19 @@ func TestAddressesKeepTheirSecrets(t *testing.T) {
 	require.NoError(t, good.Read(t.Context(), strings.Replace(server.URL, "http", "HTTP", 1)+"/json?key=secret"))
 	assert.Equal(t, []string{server.URL + "/json:1"}, good.Places)
 	for address, want := range map[string]string{
-		"http://user:secret@127.0.0.1/%zz?key=secret":   "feed 2: its address does not parse",
-		"http://127.0.0.1:abc/list?key=secret":          "feed 2: its address does not parse",
-		"http://user:sec/ret@127.0.0.1/":                "feed 2: its address does not parse",
-		"\nhttps://user:secret@127.0.0.1/":              "feed 2: its address does not parse",
+		"http://user:secret@127.0.0.1/%zz?key=secret":   "feed 2: its address does not parse; check it",
+		"http://127.0.0.1:abc/list?key=secret":          "feed 2: its address does not parse; check it",
+		"http://user:sec/ret@127.0.0.1/":                "feed 2: its address does not parse; check it",
+		"\nhttps://user:secret@127.0.0.1/":              "feed 2: its address does not parse; check it",
 		"ftp://user:secret@127.0.0.1/list?key=secret":   `ftp://127.0.0.1/list: unsupported protocol scheme "ftp"`,
 		"HTTPS://user:secret@/list?key=secret#secret":   "https:///list: http: no Host in request URL",
-		"Http" + server.URL[4:] + "/absent?key=secret#": server.URL + "/absent: the reply is 404 Not Found",
+		"Http" + server.URL[4:] + "/absent?key=secret#": server.URL + "/absent: the response is 404 Not Found",
 	} {
 		require.EqualError(t, new(Reader).Read(t.Context(), server.URL+"/json", address), want)
 	}
 }
 
-// A feed that does not come ends with the time it has, or with the caller's patience.
+// A download ends with its timeout or its context.
 func TestSilentFeeds(t *testing.T) {
 	t.Parallel()
 	server := web(t)

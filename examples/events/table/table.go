@@ -1,12 +1,12 @@
 // Package table writes rows of security statistics one after the other, in constant memory.
 //
 // All formats write the columns in the order of the header. CSV follows RFC 4180 and begins with a header line; null is
-// nothing, and an empty text is "". A cell that begins with = + - or @ is written as it is, so do not open such a file in
-// a spreadsheet. NDJSON has one object a line.
+// nothing, and an empty text is "". A cell that begins with = + - or @ is written as it is, so do not open such a file
+// in a spreadsheet. NDJSON has one object a line.
 //
 // CSV and NDJSON write event_timestamp_ms in UTC as RFC 3339 has it, in milliseconds and with Z, also if the service
-// leaves the zone out. If it has finer digits, all nine are written. Parquet has a timestamp in milliseconds of UTC, and
-// client_asn as a 64-bit number; all other columns are text.
+// leaves the zone out. If it has finer digits, all nine are written. Parquet has a timestamp in milliseconds of UTC,
+// and client_asn as a 64-bit number; all other columns are text.
 package table
 
 import (
@@ -46,8 +46,8 @@ func Pick(names, received []string) ([]Column, error) {
 	return columns, nil
 }
 
-// Formats create the writer of each format. If begun is true, the header and some rows are there already, and the writer
-// writes rows only; a Parquet file cannot be continued.
+// Formats create the writer of each format. If begun is true, the header and some rows are there already, and the
+// writer writes rows only; a Parquet file cannot be continued.
 var Formats = map[string]func(out io.Writer, columns []Column, begun bool) (Writer, error){
 	"csv": newCSV, "ndjson": newNDJSON, "parquet": newParquet,
 }

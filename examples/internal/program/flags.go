@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Flags creates an empty set of flags. Its help is the package comment at the beginning of the program's source, followed
-// by the Settings.
+// Flags creates an empty set of flags. Its help is the package comment at the beginning of the program's source,
+// followed by the Settings.
 func Flags(name, source string, s Streams) *flag.FlagSet {
 	return flags(name, source, "\n\n"+Settings, s)
 }

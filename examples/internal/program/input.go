@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Arguments returns the arguments after the flags, without the space around them: x $(cat FILE) leaves some if the file is
-// of another system. It refuses a flag among them, and an empty argument, because neither is meant.
+// Arguments returns the arguments after the flags, without the space around them: x $(cat FILE) leaves some if the file
+// is of another system. It refuses a flag among them, and an empty argument, because neither is meant.
 func Arguments(args []string) ([]string, error) {
 	trimmed := make([]string, len(args))
 	for i, arg := range args {
@@ -33,7 +33,8 @@ type Input struct {
 }
 
 // NewInput returns the Input of a program. If there is none, because standard input is a terminal, it returns a Misused
-// error with the text missing, which says what to type. If the context ends before the file is open, it returns its cause.
+// error with the text missing, which says what to type. If the context ends before the file is open, it returns its
+// cause.
 func NewInput(ctx context.Context, s Streams, file string, args []string, missing string) (*Input, error) {
 	args, err := Arguments(args)
 	switch {
@@ -70,8 +71,9 @@ func (in *Input) all(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// Each calls do for each argument or line, in at most that many goroutines, and returns when all calls have returned. The
-// first error of do ends the reading. Each returns why it did not read everything. It closes the file, so call it once.
+// Each calls do for each argument or line, in at most that many goroutines, and returns when all calls have returned.
+// The first error of do ends the reading. Each returns why it did not read everything. It closes the file, so call it
+// once.
 func (in *Input) Each(ctx context.Context, most int, do func(line string) error) (unread error) {
 	if in.text != nil {
 		defer in.text.Close()

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Some system calls wait for other processes and take no context. Open waits for the writer of a FIFO, read for input in a
-// pipe, write for room in it. Here they end with the context of the program, and so with the first signal.
+// Some system calls wait for other processes and take no context. Open waits for the writer of a FIFO, read for input
+// in a pipe, write for room in it. Here they end with the context of the program, and so with the first signal.
 
-// Until calls a function that takes no context, and returns its result. If the context ends first, Until returns its cause.
-// The call then continues in the background, and late gets its result unless it is an error.
+// Until calls a function that takes no context, and returns its result. If the context ends first, Until returns its
+// cause. The call then continues in the background, and late gets its result unless it is an error.
 func Until[T any](ctx context.Context, call func() (T, error), late func(T)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
@@ -90,8 +90,8 @@ func reading(ctx context.Context, in io.Reader) io.Reader {
 	})
 }
 
-// patience is how long a write may wait for its reader after the end of the context: the program then reports how far it
-// came.
+// patience is how long a write may wait for its reader after the end of the context: the program then reports how far
+// it came.
 const patience = time.Second
 
 // writing writes to an output. After the end of the context, writes fail if no process reads the output.

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A write waits for its reader until the context has ended and a second has passed. Later writes to the output fail at once.
+// A write waits for its reader until the context has ended and a second has passed. Later writes to the output fail at
+// once.
 func TestWriting(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -14,9 +14,9 @@ import (
 // maxLine is the longest line that is read, in bytes. A longer one is no input that people mean to give.
 const maxLine = 1 << 20
 
-// Lines yields the lines of a text without the space around them. It skips blank lines and lines that begin with #. If the
-// text cannot be read, or the context ends, Lines yields the error and ends. It yields an incomplete last line only at the
-// end of the text. The text of a pipe also ends if its writer is killed, which a reader cannot see.
+// Lines yields the lines of a text without the space around them. It skips blank lines and lines that begin with #. If
+// the text cannot be read, or the context ends, Lines yields the error and ends. It yields an incomplete last line only
+// at the end of the text. The text of a pipe also ends if its writer is killed, which a reader cannot see.
 func Lines(ctx context.Context, in io.Reader) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		source := &failing{Reader: reading(ctx, in)}

@@ -48,12 +48,14 @@ func Misused(format string, args ...any) error { return &Exit{Misuse, fmt.Errorf
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	// Which of them are terminals. A program does not wait for input on a terminal, and shows progress and colours only there.
+	// Which of them are terminals. A program does not wait for input on a terminal, and shows progress and colours only
+	// there.
 	InTerminal, OutTerminal, ErrTerminal bool
 }
 
-// Main runs a program until it is done or interrupted, and ends the process. If isTerminal is nil, no stream is a terminal.
-// The first signal ends the context of the program. A second later, writes to an output that no process reads end, too.
+// Main runs a program until it is done or interrupted, and ends the process. If isTerminal is nil, no stream is a
+// terminal. The first signal ends the context of the program. A second later, writes to an output that no process reads
+// end, too.
 func Main(name string, isTerminal func(fd int) bool, run func(ctx context.Context, args []string, s Streams) error) {
 	if isTerminal == nil {
 		isTerminal = func(int) bool { return false }
@@ -117,8 +119,8 @@ func nextStep(err error) string {
 	}
 }
 
-// Ended returns the error of a program that did several things: good of them succeeded, and the others failed with these
-// errors. It returns nil if none failed.
+// Ended returns the error of a program that did several things: good of them succeeded, and the others failed with
+// these errors. It returns nil if none failed.
 func Ended(good int, failed ...error) error {
 	err := errors.Join(failed...)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Show replaces the last text on a terminal; "" removes it. If Err is no terminal, Show does nothing. Only one goroutine at
-// a time may call it.
+// Show replaces the last text on a terminal; "" removes it. If Err is no terminal, Show does nothing. Only one
+// goroutine at a time may call it.
 func (s Streams) Show(text string) {
 	if s.ErrTerminal {
 		fmt.Fprintf(s.Err, "\r%s\x1b[K", text) // \x1b[K clears the rest of the line

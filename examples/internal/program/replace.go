@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Replace writes a file that only its owner can read. It writes under a temporary name in the same folder, and renames the
-// file when it is complete. Until then, and if anything fails, the old file stays.
+// Replace writes a file that only its owner can read. It writes under a temporary name in the same folder, and renames
+// the file when it is complete. Until then, and if anything fails, the old file stays.
 func Replace(name string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {

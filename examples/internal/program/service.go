@@ -18,8 +18,8 @@ starts a fake service of its own.`
 // Variables are the environment variables that a service needs.
 var Variables = []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"}
 
-// Configured reports whether any of the Variables is set. If only some are set, that is a mistake. If programs then used the
-// fake service, a pipeline that lacks one variable would pass and change nothing real.
+// Configured reports whether any of the Variables is set. If only some are set, that is a mistake. If programs then
+// used the fake service, a pipeline that lacks one variable would pass and change nothing real.
 func Configured() bool {
 	return slices.ContainsFunc(Variables, func(name string) bool { return os.Getenv(name) != "" })
 }
@@ -33,9 +33,9 @@ type Service struct {
 // Close stops the service if it is a fake.
 func (s *Service) Close() { s.stop() }
 
-// Connect creates a client from the environment. If only some of the Variables are set, it returns an error that names the
-// missing ones. If none is set, it starts a fake service, calls fill to add its contents, and prints that the service is a
-// fake.
+// Connect creates a client from the environment. If only some of the Variables are set, it returns an error that names
+// the missing ones. If none is set, it starts a fake service, calls fill to add its contents, and prints that the
+// service is a fake.
 func Connect(stderr io.Writer, options []webdelivery.Option, fake []webdeliverytest.Option, fill func(*webdeliverytest.Server)) (*Service, error) {
 	if Configured() {
 		client, err := webdelivery.NewClientFromEnv(options...)

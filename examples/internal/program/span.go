@@ -12,8 +12,8 @@ type Span time.Duration
 
 var errSpan = errors.New("want a time span such as 30m, 12h, 7d or 1d12h")
 
-// ParseSpan reads a length of time as [time.ParseDuration] does, with days of 24 hours (d) in front. It returns an error if
-// the span is negative or longer than 292 years.
+// ParseSpan reads a length of time as [time.ParseDuration] does, with days of 24 hours (d) in front. It returns an
+// error if the span is negative or longer than 292 years.
 func ParseSpan(text string) (time.Duration, error) {
 	before, rest, hasDays := strings.Cut(text, "d")
 	if !hasDays {

@@ -23,8 +23,8 @@ const role = "PROGRAMTEST_ROLE"
 // started is the first line on stderr of a Process.
 const started = "started\n"
 
-// Main is the TestMain of a program. Start runs the test binary as the program, for tests that need a process, such as those
-// of signals.
+// Main is the TestMain of a program. Start runs the test binary as the program, for tests that need a process, such as
+// those of signals.
 func Main(m *testing.M, name string, run func(ctx context.Context, args []string, s program.Streams) error) {
 	if os.Getenv(role) == "" {
 		os.Exit(m.Run())
@@ -43,8 +43,8 @@ type Process struct {
 	killed func() error // returns why it was killed, or nil
 }
 
-// Start starts the program as a process of its own, and returns when it catches signals. It kills a process that does not
-// end. The process writes to the given file; if that is nil, End returns its stdout.
+// Start starts the program as a process of its own, and returns when it catches signals. It kills a process that does
+// not end. The process writes to the given file; if that is nil, End returns its stdout.
 func Start(t *testing.T, stdout *os.File, args ...string) *Process {
 	t.Helper()
 	self, err := os.Executable()

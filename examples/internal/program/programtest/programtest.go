@@ -28,7 +28,8 @@ func UseService(t *testing.T, srv *webdeliverytest.Server) {
 	t.Setenv("WEBDELIVERY_AUTH", "")
 }
 
-// Run runs a program, or a part of one, as a shell would. It replaces Out and Err of the streams, and returns their text.
+// Run runs a program, or a part of one, as a shell would. It replaces Out and Err of the streams, and returns their
+// text.
 func Run(name string, s program.Streams, run func(program.Streams) error) (code int, stdout, stderr string) {
 	var out, told bytes.Buffer
 	s.Out, s.Err = &out, &told
