@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -82,16 +81,9 @@ func printLines(out io.Writer, srv *webdeliverytest.Server, dialect webdeliveryt
 
 // exports returns lines for a shell that make the other example programs work with the service.
 func exports(srv *webdeliverytest.Server) string {
-	base := srv.URL
-	if at, err := url.Parse(base); err == nil {
-		if ip := net.ParseIP(at.Hostname()); ip != nil && ip.IsUnspecified() { // one of this machine, for which programs accept http
-			at.Host = net.JoinHostPort("127.0.0.1", at.Port())
-			base = at.String()
-		}
-	}
 	var lines strings.Builder
 	for _, variable := range [][2]string{
-		{"BASE_URL", base}, {"CUSTOMER", srv.Customer}, {"USERNAME", srv.Username}, {"PASSWORD", srv.Password}, {"AUTH", "basic"},
+		{"BASE_URL", srv.URL}, {"CUSTOMER", srv.Customer}, {"USERNAME", srv.Username}, {"PASSWORD", srv.Password}, {"AUTH", "basic"},
 	} {
 		fmt.Fprintf(&lines, "export WEBDELIVERY_%s=%s\n", variable[0], quote(variable[1]))
 	}

@@ -361,6 +361,27 @@ func TestALongWaitIsSeen(t *testing.T) {
 	}
 }
 
+// While the program waits for its input, it does not show a wait for the service.
+func TestAWaitForInputIsNotShown(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
+		pipe, more := io.Pipe()
+		go func() {
+			time.Sleep(10 * time.Second)
+			_, err := io.WriteString(more, "https://www.example.com/a\n")
+			assert.NoError(t, err)
+			assert.NoError(t, more.Close())
+		}()
+		got := finish(func(s program.Streams) error {
+			s.In, s.ErrTerminal = pipe, true
+			j, err := parse(t.Context(), nil, s)
+			require.NoError(t, err)
+			return j.run(t.Context(), srv.Client(t))
+		})
+		assert.Equal(t, outcome{program.Done, fmt.Sprintf("%d SUBMITTED\n", srv.Purged()[0].TransactionID), "\r1 URIs accepted\x1b[K\r\x1b[K"}, got)
+	})
+}
+
 // A line that is too long ends the reading. The URIs before it are purged.
 func TestUnreadableInput(t *testing.T) {
 	t.Parallel()
