@@ -358,7 +358,7 @@ func TestUsedWrongly(t *testing.T) {
 		"/faults/0/stall: want a time span":                           {program.Misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
 		`/faults/0/cut: cut "off" is unknown; use before-read`:        {program.Misuse, config(`{"faults":[{"cut": "off"}]}`)},
 		"emulator.json: /faults/1: ":                                  {program.Misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
-		"/faults/0: Skip -1 is below 0; -h lists the members":         {program.Misuse, config(`{"faults":[{"skip": -1}]}`)},
+		"/faults/0: Skip is -1: use 0 or more; -h lists the members":  {program.Misuse, config(`{"faults":[{"skip": -1}]}`)},
 		"emulator.json:1:12: ":                                        {program.Misuse, config(`{"faults":[}`)},
 		"/faults/0/status: must not be a JSON string":                 {program.Misuse, config(`{"faults":[{"status": "503"}]}`)},
 		"duplicate": {program.Misuse, config(`{"faults":[{"path": "/a", "Path": "/b"}]}`)},
