@@ -12,51 +12,52 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
-// ApplyOptions say how a plan is carried out. The zero value does not wait.
+// ApplyOptions are the options of Apply. With the zero value, Apply does not wait for tasks.
 type ApplyOptions struct {
-	// Wait waits for the tasks that the service returns for the changes, as [TasksService.WaitAll] does; the first that
-	// failed ends Apply. An entry that is covered by an addition is removed only after the task of that addition has ended. If the list
-	// is full, entries are added only after the tasks of the removals that make room. If a response names no task, and
-	// always without Wait, a change counts as in effect when its call was accepted, see [NetworkListsService.Apply]. Wait
-	// protects within one Apply: it does not know of tasks that an earlier one left running.
+	// Wait waits for the tasks in the responses to the changes, as [TasksService.WaitAll] does. The first task that
+	// failed ends Apply. An entry that an addition covers is removed only after the task of that addition has ended.
+	// If the list is full, entries are added only after the tasks of the removals that make room. If a response names
+	// no task, and always without Wait, a change counts as in effect when its call is accepted, see
+	// [NetworkListsService.Apply]. Wait does not know the tasks of an earlier Apply.
 	Wait bool
-	// Concurrency is how many removals run at once; below 0 it is refused. 0 means 4.
+	// Concurrency is how many removals run at once. 0 means 4; below 0 it is invalid.
 	Concurrency int
 }
 
-// ApplyResult is what a plan came to, also one that failed on its way.
+// ApplyResult says what Apply has changed, also if it failed halfway.
 type ApplyResult struct {
-	Added   int      `json:"added"`   // entries that were added: by a response that proves it, or seen in the list
+	Added   int      `json:"added"`   // entries that were added: a response proves it, or the list shows them
 	Removed int      `json:"removed"` // entries that were removed
-	Size    int      `json:"size"`    // entries in the list at the end; 0 when Apply failed before it read them
-	Tasks   []string `json:"tasks"`   // ids of the tasks that the service gave, ended or not; nil when it gave none
+	Size    int      `json:"size"`    // entries in the list at the end; 0 if Apply failed before it read them
+	Tasks   []string `json:"tasks"`   // ids of the tasks in the responses, ended or not; nil if there were none
 }
 
-// Apply carries out a plan (service-interface section 4.6). It reads the list first, and returns [ErrPlanStale] before
-// any change if the list is not what the plan was made for. It reads the list again at the end, and returns
-// ErrPlanStale if the list is not what it should be. The plan itself is not changed.
+// Apply carries out a plan. It reads the list first. If the list is not what the plan was made for, Apply returns
+// [ErrPlanStale] before any change. It reads the list again at the end, and returns ErrPlanStale if the list is not
+// what the plan should have made of it. Apply does not change the plan. (Service document, section 4.6.)
 //
-// Apply checks the plan again, because a stored one may have been edited. If the plan is nil, or could not have been
-// made for any list, Apply returns a [*ValidationError]. If it is beyond its own guards, or does not fit the list, Apply
-// returns a [*PlanError]; for MaxRemove a [*TooManyRemovalsError]. With any of these, nothing was changed.
+// Apply checks the plan again, because a stored one may have been edited. If the plan is nil, or if Plan could not
+// have made it for any list, Apply returns a [*ValidationError]. If it is beyond its own guards or does not fit the
+// list, Apply returns a [*PlanError]; for MaxRemove a [*TooManyRemovalsError]. In these cases nothing was changed.
 //
 // Additions come before the removals that they cover. A response to an addition must name a task or show the entries.
-// After any other response Apply reads the list before it removes what the addition covers. If an entry is not there,
-// Apply returns [ErrBadReply] with the beginning of the response. If a response is lost, Apply reads the list and adds
-// what is missing, in 3 calls at most. With [ApplyOptions].Wait it first repeats the addition once, to get its task.
+// After any other response, Apply reads the list before it removes what the addition covers. If an entry is not
+// there, Apply returns [ErrBadReply] with the beginning of the response. If a response is lost, Apply reads the list
+// and adds what is missing, in at most 3 calls. With [ApplyOptions].Wait it first sends the addition again once, to
+// get its task.
 //
-// Without Wait, Apply assumes that an addition is in effect if its call was accepted or if the list shows it. If a
-// service puts it into effect with the task that it returns, set Wait: then a task that failed ends Apply with a
-// [*TaskError] before anything is removed that the addition covers.
+// Without Wait, Apply considers an addition in effect if its call was accepted or the list shows it. If your service
+// puts it into effect only when the task ends, set Wait. Then a failed task ends Apply with a [*TaskError], before
+// anything is removed that the addition covers.
 //
-// When a change fails, what was done stays done; the result says how far it came, and the outcome of the error is
-// [OutcomeUnknown] as soon as anything was changed. The result is nil only when the error came before any change was
-// tried. To mend the list, plan and apply again. After an Apply with Wait, first wait for the tasks of its result
-// ([TasksService.Wait]): the list shows an entry whose task still runs, so the next Plan counts it as in effect. If
-// such a task failed, remove the entries that it was to add, and add them again.
+// If a change fails, the changes before it stay. The result says how far Apply came, and the outcome of the error is
+// [OutcomeUnknown] if anything was changed. The result is nil if the error came before the first change. To go on,
+// plan and apply again. After an Apply with Wait, first wait for the tasks of its result ([TasksService.WaitAll]).
+// The list already shows an entry whose task still runs, so the next Plan would take it as in effect. If such a task
+// failed, remove the entries that it was to add, and add them again.
 //
-// The wait options are those of tasks; WaitTimeout bounds the waits for all of them together. [OnProgress] is called
-// after each call that changes the list, one call at a time, with the part done in percent.
+// The wait options are those of tasks. WaitTimeout limits all waits together. [OnProgress] is called after each call
+// that changes the list, one call at a time, with the completed share in percent.
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
 	if err := s.via().usable(ctx); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	}
 }
 
-// plannedList is the list of a plan to internal/applying.
+// plannedList is the list of a plan, as internal/applying uses it.
 type plannedList struct {
 	service *NetworkListsService
 	id      string
@@ -144,8 +145,8 @@ func (l *plannedList) Add(ctx context.Context, texts []string) (applying.Added, 
 	return added, nil
 }
 
-// Remove removes an entry. One that cannot be found is gone already, if it cannot be read either; else the address for
-// deletions is wrong (open point 22).
+// Remove removes an entry. If the service does not find it, Remove tries to read it. If the entry cannot be read
+// either, it is gone already. Otherwise the address for deletions is wrong (open point 22).
 func (l *plannedList) Remove(ctx context.Context, id string) (string, error) {
 	task, err := l.service.DeleteEntry(ctx, l.id, id)
 	if errors.Is(err, ErrNotFound) {
@@ -159,7 +160,8 @@ func (l *plannedList) Remove(ctx context.Context, id string) (string, error) {
 	return task.ID, nil
 }
 
-// Await waits for tasks. Their progress is no progress of the whole; WaitTimeout is that of all waits together.
+// Await waits for tasks. It does not report their progress, which is not that of the whole. WaitTimeout limits all
+// waits together.
 func (l *plannedList) Await(ctx context.Context, tasks []string, waited time.Duration) error {
 	w, err := newWaiter(append(slices.Clone(l.wait), OnProgress(func(Progress) {})))
 	if err != nil {

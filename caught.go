@@ -4,8 +4,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// caught is [usercode.Run] for errors that reach the user. A transport may panic with the request that it sends, so they
-// pass without secrets.
+// caught calls work and done as [usercode.Run] does, and redacts secrets in the errors. A transport may panic with
+// the request that it sends.
 func (f *funnel) caught(work func() error, done func(*failure)) {
 	usercode.Run(work, func(err error) {
 		var judged *failure
@@ -23,15 +23,15 @@ func (f *funnel) caught(work func() error, done func(*failure)) {
 	})
 }
 
-// failure is an error with what the SDK has to know of it. The methods of an error may be code of the user's (a limiter
-// returns errors of its own), which may panic or block. So they are asked once, where that does no harm: under no lock.
+// failure is an error with what the SDK must know about it. The methods of an error may be code of the user (a
+// limiter returns its own errors), which may panic or block. So they are called once, under no lock.
 type failure struct {
 	err     error
 	text    string
 	outcome Outcome
 }
 
-// judge asks an error; nil of nil.
+// judge calls the methods of an error. It returns nil for nil.
 func judge(err error) *failure {
 	if err == nil {
 		return nil
@@ -39,7 +39,7 @@ func judge(err error) *failure {
 	return &failure{err, err.Error(), OutcomeOf(err)}
 }
 
-// cause is the error itself; nil of nil.
+// cause returns the error itself, and nil for nil.
 func (f *failure) cause() error {
 	if f == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// decodeObject reads a JSON object. It is stricter than json.Unmarshal, which takes null for an empty object and
-// mends broken UTF-8 in silence.
+// decodeObject reads a JSON object. It is stricter than json.Unmarshal, which takes null as an empty object and
+// silently replaces invalid UTF-8.
 func (r *response) decodeObject(out any) error {
 	if err := r.checkJSON(); err != nil {
 		return err
@@ -24,11 +24,11 @@ func (r *response) decodeObject(out any) error {
 	return r.unmarshal(out)
 }
 
-// unmarshal reads a JSON value that checkJSON has judged into a type of this package.
+// unmarshal reads a JSON value into a type of this package. checkJSON must have accepted the value.
 func (r *response) unmarshal(out any) error {
 	var err error
 	if known, ok := out.(json.Unmarshaler); ok {
-		err = known.UnmarshalJSON(r.Body) // which checks it; json.Unmarshal would check it once more before
+		err = known.UnmarshalJSON(r.Body) // json.Unmarshal would check the syntax twice
 	} else {
 		err = wire.Decode(r.Body, out)
 	}
@@ -38,7 +38,7 @@ func (r *response) unmarshal(out any) error {
 	return nil
 }
 
-// checkPresent refuses what cannot be a reply of the service: nothing, or a page made for people, as proxies send it.
+// checkPresent refuses an empty body and an HTML page, which proxies send.
 func (r *response) checkPresent() error {
 	switch {
 	case wire.IsHTML(r.Header):
@@ -50,7 +50,7 @@ func (r *response) checkPresent() error {
 	}
 }
 
-// checkText refuses that, and what is no text.
+// checkText also refuses a body that is not text.
 func (r *response) checkText() error {
 	if err := r.checkPresent(); err != nil {
 		return err
@@ -61,8 +61,8 @@ func (r *response) checkText() error {
 	return nil
 }
 
-// checkJSON refuses that, and what encoding/json mends in silence: of a member that comes twice it takes the last, and for
-// one half of a surrogate pair it writes U+FFFD, so that two ids may become one. What is no JSON is told by the decoder.
+// checkJSON also refuses what encoding/json accepts silently. If a member comes twice, encoding/json takes the last
+// one. For half of a surrogate pair it writes U+FFFD, so two ids may become equal. The decoder reports invalid JSON.
 func (r *response) checkJSON() error {
 	if err := r.checkText(); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (r *response) checkJSON() error {
 	return nil
 }
 
-// bad is the error for a response that cannot be used. It never matches ErrInvalid, as the request was sent, although a
-// type that Do reads into may return it, for example a Plan.
+// bad returns the error for a response that cannot be used. It never matches ErrInvalid, because the request was
+// sent. A type that Do decodes into may return ErrInvalid, for example a Plan.
 func (r *response) bad(what string, cause error) *Error {
 	if errors.Is(cause, ErrInvalid) {
 		cause = errors.New(cause.Error())
@@ -84,7 +84,7 @@ func (r *response) bad(what string, cause error) *Error {
 	return newError(r.Failure(&badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause}))
 }
 
-// badResponse says what is wrong with a response, and shows its beginning.
+// badResponse says what is wrong with a response, and shows the beginning of its body.
 type badResponse struct {
 	what, contentType string
 	body              []byte
@@ -103,8 +103,8 @@ func (e *badResponse) Error() string {
 func (e *badResponse) Is(target error) bool { return target == ErrBadReply }
 func (e *badResponse) Unwrap() error        { return e.cause }
 
-// broken is the error for a stream that cannot be read to its end: cut short by the connection or the caller, or not
-// what the service document says.
+// broken returns the error for a stream that cannot be read to its end. The connection or the caller cut it, or it is
+// not what the service document says.
 func (r *response) broken(err error) *Error {
 	if f := r.Broken(err); f != nil {
 		return newError(f)
@@ -112,14 +112,14 @@ func (r *response) broken(err error) *Error {
 	return r.bad("", err)
 }
 
-// decodeReason tells a JSON error with the field it is about.
+// decodeReason describes a JSON error and the field that it is about.
 func decodeReason(err error) string {
 	var typed *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		return ""
 	case errors.As(err, &typed):
-		// The path names the embedded struct by which Task reads its timestamps.
+		// The path of the field contains the embedded struct of Task.UnmarshalJSON.
 		field := strings.ReplaceAll(typed.Field, "plain.", "")
 		return fmt.Sprintf("%s: %s does not fit %v", field, typed.Value, typed.Type)
 	default:
@@ -127,10 +127,10 @@ func decodeReason(err error) string {
 	}
 }
 
-// maxShown bounds how much of an unusable body its error repeats.
+// maxShown limits how many bytes of a body its error shows.
 const maxShown = 200
 
-// marshalJSON encodes a request body. Characters that only matter in HTML stay as they are.
+// marshalJSON encodes a request body. It does not escape characters for HTML.
 func marshalJSON(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -7,19 +7,20 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
-// desiredEntries are what a list shall hold.
+// desiredEntries are the entries that a list is to hold.
 type desiredEntries struct {
-	texts   []string      // as they came
-	entries []ipset.Entry // those that can be read, all of one type; like the others without duplicates
-	strange []ipset.Entry // the others: only a list that holds them already may keep them
+	texts   []string      // as the caller wrote them
+	entries []ipset.Entry // readable entries, all of one type, without duplicates
+	strange []ipset.Entry // unreadable entries without duplicates; a list may only keep them
 }
 
-// readDesired refuses what no list can hold, before the list is read. What means the same is kept once, the first.
+// readDesired reads the entries before the list is read, and refuses entries that no list can hold. Of entries with
+// the same meaning it keeps the first.
 func readDesired(ctx context.Context, texts []string, merge bool) (*desiredEntries, error) {
 	d := &desiredEntries{texts: texts, entries: make([]ipset.Entry, 0, min(len(texts), maxListEntries))}
 	seen := make(ipset.Meanings, cap(d.entries))
 	for i, text := range texts {
-		if i%1024 == 1023 && ctx.Err() != nil { // millions take seconds
+		if i%1024 == 1023 && ctx.Err() != nil { // millions of entries take seconds
 			return nil, &changeError{fmt.Errorf("plan: %w", ctx.Err()), OutcomeNotApplied}
 		}
 		e, err := ipset.Parse(text)
@@ -39,7 +40,7 @@ func readDesired(ctx context.Context, texts []string, merge bool) (*desiredEntri
 		switch {
 		case len(d.entries) > 0 && listTypeOf(d.entries[len(d.entries)-1]) != listTypeOf(d.entries[0]):
 			return nil, d.problems(listTypeOf(d.entries[0]), func(ipset.Meaning) bool { return true }, nil)
-		case len(d.strange) > maxListEntries: // a list can hold them only if it holds them already
+		case len(d.strange) > maxListEntries: // a list can only keep them, so they must fit into it
 			return nil, d.problems(d.likelyType(), func(ipset.Meaning) bool { return false }, nil)
 		}
 	}
@@ -60,8 +61,8 @@ func (d *desiredEntries) likelyType() NetworkListType {
 	return listTypeOf(d.entries[0])
 }
 
-// check refuses entries that do not belong to a list of this type, and new ones that cannot be read. has is what the
-// list holds, which was read; so as makes the errors.
+// check refuses entries that do not belong to a list of this type, and new entries that cannot be read. has holds the
+// meanings of the entries of the list; as creates the errors.
 func (d *desiredEntries) check(listType NetworkListType, has ipset.Meanings, as func(*ValidationError) error) error {
 	fits := len(d.entries) == 0 || listTypeOf(d.entries[0]) == listType
 	if fits && len(d.strange) == 0 {

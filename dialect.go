@@ -7,27 +7,26 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Dialect holds every spelling on the wire that the service document leaves open, so that a user whose service differs
-// changes one line. A zero field means its default. Reading is tolerant whatever the dialect says; only what is sent
-// follows it.
+// Dialect has the spellings of requests that the service document leaves open. If your service differs, change one
+// field. A zero field means its default. A Dialect changes only what the client sends: it reads every known spelling.
 type Dialect struct {
-	// TasksPrefix stands in front of /tasks (service-interface section 4.1 does not show it). Default "".
+	// TasksPrefix comes before /tasks. Section 4.1 of the service document does not show it. Default "".
 	TasksPrefix string
-	// StartTimeParam is the name of the start parameter of statistics queries, spelled starttime and startime in
-	// service-interface section 4.2. Default "starttime".
+	// StartTimeParam is the name of the start parameter of statistics queries. Section 4.2 spells it starttime and
+	// startime. Default "starttime".
 	StartTimeParam string
-	// EntryKey is the member that holds an entry in a POST to entries, called entry and value in service-interface
-	// section 4.6. Default "entry".
+	// EntryKey is the member that holds an entry in a POST to entries. Section 4.6 calls it entry and value. Default
+	// "entry".
 	EntryKey string
-	// EntryDeletePath is where one entry is deleted; {list} and {entry} stand for the ids, in this order. Default
-	// "/config/networklists/{list}/{entry}" (service-interface section 4.6).
+	// EntryDeletePath is the path that deletes one entry, with {list} and {entry} in place of the ids, in this order.
+	// Default "/config/networklists/{list}/{entry}", from section 4.6.
 	EntryDeletePath string
-	// BatchDeletionMethod is sent to a list's entries_batch_deletion_uri (service-interface section 4.6 does not show
-	// it). Default "POST".
+	// BatchDeletionMethod is the method for a list's entries_batch_deletion_uri. Section 4.6 does not show it.
+	// Default "POST".
 	BatchDeletionMethod string
 }
 
-// withDefaults fills the zero fields, and refuses what could not be sent.
+// withDefaults fills in the zero fields, and refuses fields that cannot be sent.
 func (d Dialect) withDefaults() (Dialect, error) {
 	d.StartTimeParam = cmp.Or(d.StartTimeParam, "starttime")
 	d.EntryKey = cmp.Or(d.EntryKey, "entry")

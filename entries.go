@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// listTypeOf returns the type of list that an entry belongs to.
+// listTypeOf returns the type of the list that an entry belongs to.
 func listTypeOf(e ipset.Entry) NetworkListType {
 	if e.HasAddresses() {
 		return ListTypeIP
@@ -24,8 +24,8 @@ func listTypeOf(e ipset.Entry) NetworkListType {
 	return ListTypeGEO
 }
 
-// parseEntries reads entries for a list of one type; of any when want is "", and then the first decides. Everything
-// that is wrong is in one error, each with its place, up to maxProblems.
+// parseEntries reads entries for a list of type want. If want is "", the first entry decides the type. One error
+// names everything that is wrong, each with its place, up to maxProblems.
 func parseEntries(field string, want NetworkListType, texts []string) ([]ipset.Entry, error) {
 	var bad problems
 	parsed := make([]ipset.Entry, 0, len(texts))
@@ -49,33 +49,36 @@ func parseEntries(field string, want NetworkListType, texts []string) ([]ipset.E
 	return parsed, bad.err()
 }
 
-// AddEntriesReply is what the service answers to one call that adds entries. The service document does not show it, so
-// each of its fields may be nil (service-interface section 4.6, open point 21). An object with an id is a task only if
-// it has other members of a task, or no other member.
+// AddEntriesReply is the response to one call that adds entries. The service document does not show it, so each field
+// may be nil (open point 21). An object with an id counts as a task only if it has other members of a task or no
+// other member. (Service document, section 4.6.)
 type AddEntriesReply struct {
-	Task    *Task              `json:"task,omitempty"`    // with no more than its ID when the service gives no more
-	Entries []NetworkListEntry `json:"entries,omitempty"` // those that were added, when the service lists them
-	Raw     json.RawMessage    `json:"raw,omitempty"`     // the reply as it came; empty when there was none
+	Task    *Task              `json:"task,omitempty"`    // only its ID is set if the response has no more
+	Entries []NetworkListEntry `json:"entries,omitempty"` // the added entries, if the response lists them
+	Raw     json.RawMessage    `json:"raw,omitempty"`     // the body of the response; empty if there was none
 }
 
-// AddEntriesResult is what became of [NetworkListsService.AddEntries].
+// AddEntriesResult is the result of [NetworkListsService.AddEntries].
 type AddEntriesResult struct {
-	Added   []string          `json:"added"`   // what was sent: without duplicates, countries in upper case
-	Replies []AddEntriesReply `json:"replies"` // one a call
+	Added   []string          `json:"added"`   // the entries that were sent: without duplicates, countries in upper case
+	Replies []AddEntriesReply `json:"replies"` // one per call
 }
 
-// AddEntries adds up to 50,000 entries to a list, 5,000 a call, in order (service-interface sections 4.6 and 8): IP
-// addresses and CIDR ranges, or country codes, which are sent in upper case. An entry that comes twice is sent once
-// (open point 27 says what is the same); one that the list has already stays one (open point 26).
+// AddEntries adds up to 50,000 entries to a list, 5,000 per call, in order. The entries are either IP addresses and
+// CIDR ranges, or country codes, which are sent in upper case. An entry that comes twice is sent once (open point 27
+// says which entries are the same). An entry that the list already has stays there once (open point 26). Without
+// entries, AddEntries sends nothing.
 //
-// Entries that are neither, or not all of one kind, are a [*ValidationError] that names their places, and so are more
-// than a list can hold; nothing is sent then. A call that fails ends it with a [*PartialError] that says which entries
-// were accepted, which not, and of which that is unknown; the result comes with it and has the replies so far.
-// Repeating it with all of them does no harm. Without entries nothing is sent. Whether there is room in the list is for
-// the service to say. Tasks of the replies are not waited for. A 2xx response of any shape counts as accepted: one that
-// neither names a task nor shows the entries proves nothing, so read the list if they must be there.
+// If entries are invalid, AddEntries returns a [*ValidationError] with their places and sends nothing. Invalid are
+// entries of neither kind, mixed kinds, and more entries than a list can hold. If a call fails, AddEntries stops and
+// returns the result so far together with a [*PartialError]. It says which entries were accepted, which were not, and
+// which are unknown. You may safely call AddEntries again with all of them.
+//
+// The service decides whether the list has room. AddEntries does not wait for the tasks in the responses. A 2xx
+// response of any shape counts as accepted. If it neither names a task nor shows the entries, it proves nothing: if
+// the entries must be there, read the list. (Service document, sections 4.6 and 8.)
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
-	if _, err := s.via().expand(ctx, entriesPath, id); err != nil { // also without entries
+	if _, err := s.via().expand(ctx, entriesPath, id); err != nil { // checks the id also if there are no entries
 		return nil, err
 	}
 	parsed, err := parseEntries("entries", "", entries)
@@ -99,7 +102,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 	return result, nil
 }
 
-// addPart adds what fits into one call. It also gives the response.
+// addPart adds entries that fit into one call. It also returns the response.
 func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, *response, error) {
 	path, err := expand(entriesPath, id)
 	if err != nil {
@@ -125,22 +128,22 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	}
 	if wire.Decode(r.Body, &result.Entries) != nil || wire.Defect(r.Body) != "" ||
 		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
-		result.Entries = nil // it lists something else; Raw has it
+		result.Entries = nil // these are no entries; Raw has them
 	}
 	return result, &r, nil
 }
 
-// PartialError is a change of many entries that stopped on its way ([NetworkListsService.AddEntries]). Each entry that
-// was to be sent is in one of its lists, in order. Its outcome is [OutcomeNotApplied] when none was or may have been
-// taken, else [OutcomeUnknown].
+// PartialError means that a change of many entries stopped halfway ([NetworkListsService.AddEntries]). Each entry is
+// in one of its lists, in order. The outcome is [OutcomeNotApplied] if the service has certainly taken no entry,
+// otherwise [OutcomeUnknown].
 type PartialError struct {
-	Accepted    []string // the service has taken these
-	NotAccepted []string // the service has not taken these
-	Unknown     []string // the service may have taken these, or not
-	Err         error    // what went wrong; Unwrap gives it
+	Accepted    []string // the service has accepted these
+	NotAccepted []string // the service has not accepted these
+	Unknown     []string // the service may have accepted these
+	Err         error    // the error that stopped it; Unwrap returns it
 }
 
-// newPartialError sorts entries of which those before at were accepted, and count from there failed with err.
+// newPartialError sorts the entries: those before at were accepted, and the next count entries failed with err.
 func newPartialError(entries []string, at, count int, err error) *PartialError {
 	e := &PartialError{Accepted: entries[:at], NotAccepted: entries[at:], Err: err}
 	if OutcomeOf(err) != OutcomeNotApplied {
@@ -149,22 +152,22 @@ func newPartialError(entries []string, at, count int, err error) *PartialError {
 	return e
 }
 
-// Error gives how many entries are in each list, and what went wrong.
+// Error returns the length of each list, and the text of Err.
 func (e *PartialError) Error() string {
 	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %s",
 		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), redact.Within(prefix, fmt.Sprint(e.Err)))
 }
 
-// Unwrap gives what went wrong.
+// Unwrap returns Err.
 func (e *PartialError) Unwrap() error { return e.Err }
 
-// LogValue gives the numbers and what went wrong.
+// LogValue returns the length of each list, and Err.
 func (e *PartialError) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("accepted", len(e.Accepted)), slog.Int("not_accepted", len(e.NotAccepted)),
 		slog.Int("unknown", len(e.Unknown)), slog.Any("error", e.Err))
 }
 
-// A change of which a part is done is neither applied nor not.
+// A change that was applied in part is unknown as a whole.
 func (e *PartialError) outcomeOfWrite() Outcome {
 	if len(e.Accepted)+len(e.Unknown) == 0 {
 		return OutcomeNotApplied
@@ -172,9 +175,9 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 	return OutcomeUnknown
 }
 
-// DeleteEntry removes one entry by its id (service-interface section 4.6). The task tracks the deployment of the
-// changed list; it is nil when the service gives none, and when an earlier attempt of the call had removed the entry
-// already. An entry that does not exist is [ErrNotFound].
+// DeleteEntry removes one entry by its id. The task tracks the deployment of the changed list. It is nil if the
+// response has none, or if an earlier attempt of the call had removed the entry. If the entry does not exist,
+// DeleteEntry returns [ErrNotFound]. (Service document, section 4.6.)
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	if err := s.via().usable(ctx); err != nil {
 		return nil, err
@@ -186,19 +189,20 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 	return s.change(ctx, http.MethodDelete, path, "", id, entryID)
 }
 
-// ClearEntries removes all entries and keeps the list, by the address that the list gives for it (service-interface
-// section 2.6, open point 24). It sends up to three requests: one reads the list, one clears it, and one reads how many
-// entries are left. The task is nil when the service gives none.
+// ClearEntries removes all entries and keeps the list. It uses the address that the list has for this (open point
+// 24). It sends up to three requests: one reads the list, one clears it, and one reads how many entries are left. The
+// task is nil if the response has none.
 //
-// If the task is not complete, the entries may go when it completes. Then ClearEntries does not read what is left: wait
-// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1. Otherwise,
-// if entries are left or the page announces more of them, ClearEntries returns an [*EntriesLeftError] with the task.
-// Entries that others added meanwhile count too. A service may remove only some of them with one call (section 8); the
-// call can be repeated. If what is left cannot be read, that error comes with the task, and its outcome is
-// [OutcomeUnknown].
+// If the task is not complete, the entries may go when it completes, so ClearEntries does not read what is left. Wait
+// for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1.
+// Otherwise, if entries are left or the page announces more, ClearEntries returns an [*EntriesLeftError] together
+// with the task. Entries that others added meanwhile count, too. A service may remove only a part of the entries per
+// call, so you may call ClearEntries again. If it cannot read what is left, it returns that error together with the
+// task, and the outcome is [OutcomeUnknown].
 //
-// A list that does not exist is [ErrNotFound]. If the response is a list with another id, or gives no address for the
-// deletion, or one that is not below the list, ClearEntries returns [ErrBadReply] and does not clear the list.
+// If the list does not exist, ClearEntries returns [ErrNotFound]. If the response has another id, or no address for
+// the deletion below the list, it returns [ErrBadReply] and does not clear the list. (Service document, sections 2.6
+// and 8.)
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {
@@ -218,8 +222,8 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 	return task, nil
 }
 
-// leftIn is how many entries the first page says there are, at least 1 if it announces another page. A page_count of 1
-// announces none: that page may be empty.
+// leftIn returns how many entries the first page announces, at least 1 if it announces another page. A page_count of
+// 1 announces none, because that page may be empty.
 func leftIn(first *Page[NetworkListEntry]) int64 {
 	left := max(first.Total, int64(len(first.Items)))
 	if first.HasMore || first.NextURI != "" || first.PageCount > 1 {
@@ -228,8 +232,8 @@ func leftIn(first *Page[NetworkListEntry]) int64 {
 	return left
 }
 
-// batchDeletion reads where a list is cleared. The address is a part of a reply: one that is of no use is not the
-// caller's mistake.
+// batchDeletion reads the address that clears a list. A bad address is not the caller's mistake, as it is in a
+// response.
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
 	own, err := s.via().expand(ctx, listPath, id)
 	if err != nil {
@@ -260,20 +264,20 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 }
 
 // EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service
-// accepted the deletion, and some entries may be gone, so the outcome is [OutcomeUnknown]. Repeat the call as long as
-// Left becomes smaller. (Service-interface sections 2.6 and 8, open point 24.)
+// accepted the deletion, and some entries may be gone, so the outcome is [OutcomeUnknown]. Call ClearEntries again as
+// long as Left gets smaller. (Service document, sections 2.6 and 8; open point 24.)
 type EntriesLeftError struct {
 	ListID string // UUID of the list
-	Left   int64  // entries that were read afterwards, at least 1; 1 when the service gives no total
+	Left   int64  // entries after the deletion, at least 1; 1 if the response has no total
 }
 
-// Error gives the list and the number of entries.
+// Error returns the list and the number of entries.
 func (e *EntriesLeftError) Error() string {
 	return fmt.Sprintf("webdelivery: network list %s still has %d entries after the batch deletion; repeat it",
 		redact.Line(e.ListID), e.Left)
 }
 
-// LogValue gives the list and the number of entries.
+// LogValue returns the list and the number of entries.
 func (e *EntriesLeftError) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("networklist", redact.Line(e.ListID)), slog.Int64("left", e.Left))
 }

@@ -14,44 +14,47 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Limiter hands out permits to submit a purge (service-interface section 8). It must be safe for concurrent use. A
-// *rate.Limiter of golang.org/x/time/rate is one.
+// Limiter hands out permits to submit a purge. It must be safe for concurrent use. A *rate.Limiter of
+// golang.org/x/time/rate is one. (Service document, section 8.)
 //
-// Wait bounds departures alone: two requests that leave a second apart may arrive together, for example when the first
-// one needs a new connection. A [PermitLimiter] bounds arrivals. The client may not use a permit of Wait, for example
-// because its session has ended meanwhile; that permit is lost.
+// Wait limits departures only. Two requests that leave a second apart may arrive together, for example if the first
+// one needs a new connection. A [PermitLimiter] limits arrivals. The client may lose a permit of Wait, for example
+// because its session has ended before it sends the purge.
 //
-// A Limiter or PermitLimiter that also has
+// A Limiter or PermitLimiter may also have the method
 //
 //	Pause(context.Context, time.Duration) error
 //
-// learns when the service answers that purges come too fast, and for how long no purge should be sent. The clients of
-// this process wait by themselves; Pause is for other users of the limiter. It is called after each such answer, with
-// the context of the call. The call waits for it, so it must return soon. Its error is logged and otherwise ignored.
+// The client calls it after each response that refuses a purge as too fast. The duration says for how long nobody
+// should send a purge. The clients of this process wait without it; Pause is for other users of the limiter. It gets
+// the context of the call. The call waits for Pause, so it must return soon. The client logs its error and otherwise
+// ignores it.
 type Limiter interface {
-	// Wait blocks until there is a permit. It returns an error if there is none, and at once if ctx ends. The purge is
-	// then not sent, and its error wraps the one of Wait.
+	// Wait blocks until there is a permit. If there is none, it returns an error; if ctx ends, it returns one at
+	// once. The client then does not send the purge, and the error of the call wraps that of Wait.
 	Wait(ctx context.Context) error
 }
 
-// PermitLimiter is a [Limiter] whose permits have an end, so that it can count the purges that are still on their way
-// (service-interface section 8). The client calls Acquire and never Wait.
+// PermitLimiter is a [Limiter] whose permits have an end, so it can count the purges that have not arrived yet. The
+// client calls Acquire and never Wait. (Service document, section 8.)
 type PermitLimiter interface {
 	Limiter
-	// Acquire blocks like Wait, and returns the permit for one request. The client ends each permit by its Done.
+	// Acquire blocks like Wait, and returns the permit for one request. The client calls Done of each permit.
 	Acquire(ctx context.Context) (Permit, error)
 }
 
 // Permit is the right to send one purge request.
 type Permit struct {
-	// Expires is the last moment at which the request may begin. The client sends nothing with an expired permit: it ends
-	// it and acquires another one, which counts as another attempt. The zero time means that the permit does not expire.
+	// Expires is the last moment at which the request may begin. If the permit has expired, the client sends nothing,
+	// calls Done, and acquires another permit; that counts as another attempt. The zero time means that it never
+	// expires.
 	Expires time.Time
 
-	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may have
-	// reached the service: the time of the response, or 5 s after the request was written. It is in the future if the
-	// request may still be on its way, and the zero time if nothing was sent. ctx is the context of the call, which waits
-	// for Done: it must return soon, and must work with a ctx that has ended. If nil, nothing is called.
+	// Done ends the permit; the client calls it exactly once. arrived is the latest moment at which the request may
+	// have reached the service. It is the time of the response; without a response, it is 5 s after the request was
+	// written. It is in the future if the request may still be on its way, and zero if nothing was sent. ctx is the
+	// context of the call. The call waits for Done, so Done must return soon, and it must also work if ctx has ended.
+	// It may be nil.
 	Done func(ctx context.Context, arrived time.Time)
 }
 
@@ -59,12 +62,12 @@ type pauser interface {
 	Pause(ctx context.Context, d time.Duration) error
 }
 
-// purgePaces holds the one pace.Limiter of each origin and customer: the service counts by customer, so all clients of a
-// process share it. It is the only state of this package.
+// purgePaces holds one pace.Limiter for each origin and customer. The service counts purges per customer, so all
+// clients of a process share it. It is the only state of this package.
 var purgePaces sync.Map // address.Base.Key to *pace.Limiter
 
-// newGate returns the gate of a client. In front of a limiter of the user's stands a pace that waits for nothing until the
-// service refuses a purge as too fast.
+// newGate returns the gate of a client. If the user passed a limiter, a pace stands before it: it only waits after
+// the service has refused a purge as too fast.
 func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
 	create := pace.New
 	if limiter != nil {
@@ -77,7 +80,7 @@ func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
 	return transport.NewGate(shared.(*pace.Limiter), adaptLimiter(limiter).Foreign(ownError), policy.ThrottleTimeout)
 }
 
-// adaptLimiter gives transport a limiter of the user's by what it can do; nil of nil.
+// adaptLimiter adapts the user's limiter to transport. It returns nil for nil.
 func adaptLimiter(limiter Limiter) *transport.Limiter {
 	if limiter == nil {
 		return nil
@@ -102,8 +105,8 @@ func adaptLimiter(limiter Limiter) *transport.Limiter {
 	return adapted
 }
 
-// permitError makes rate.Limiter's refusal of a deadline that is too near match context.DeadlineExceeded: the limiter
-// returns at once, with a text only.
+// permitError makes an error of rate.Limiter match context.DeadlineExceeded. If the next permit comes after the
+// deadline, rate.Limiter returns an error at once that says so only in its text.
 func permitError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "exceed context deadline") {
 		return fmt.Errorf("no permit before the deadline: %w", errors.Join(err, context.DeadlineExceeded))

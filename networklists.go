@@ -16,16 +16,17 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// NetworkListsService keeps named lists of IP addresses or countries, to which WAF rules, blocking and throttling refer
-// (service-interface section 4.6). It is [Client.NetworkLists], and safe for concurrent use. An id is a UUID; an empty
-// one is a [*ValidationError], one that nothing has is [ErrNotFound]. Users who may not view the configuration get
-// [ErrForbidden] (service-interface section 5).
+// NetworkListsService manages named lists of IP addresses or countries, which WAF rules, blocking and throttling use.
+// Use it as [Client.NetworkLists]. It is safe for concurrent use. (Service document, section 4.6.)
+//
+// An id is a UUID. If it is empty, a call returns a [*ValidationError]; if nothing has it, [ErrNotFound]. Users who
+// may not view the configuration get [ErrForbidden].
 type NetworkListsService struct {
 	funnel *funnel
 	tasks  *TasksService
 }
 
-// NetworkListType is what a network list holds (service-interface section 2.6).
+// NetworkListType says what a network list holds. (Service document, section 2.6.)
 type NetworkListType string
 
 const (
@@ -35,29 +36,30 @@ const (
 	ListTypeGEO NetworkListType = "GEO"
 )
 
-// Limits of network lists (service-interface section 8).
+// Limits of network lists. (Service document, section 8.)
 const (
 	maxListEntries = 50_000
 	maxCallEntries = 5_000
 )
 
-// NetworkList is a named list (service-interface section 2.6). Times are in UTC.
+// NetworkList is a named list. Times are in UTC. (Service document, section 2.6.)
 type NetworkList struct {
 	URI         string          `json:"uri"`           // address of the list
 	ID          string          `json:"id"`            // UUID
-	Type        NetworkListType `json:"type"`          // what its entries are
-	List        []string        `json:"list,omitzero"` // entries; nil when the service left them out, empty when there are none
-	Name        string          `json:"name"`          // for people; the document says nothing of its length
-	Description string          `json:"description"`   // may be empty; collections may leave it out
-	Deprecated  bool            `json:"deprecated"`    // left out of collections that do not ask for it
+	Type        NetworkListType `json:"type"`          // kind of its entries
+	List        []string        `json:"list,omitzero"` // entries; nil if the response omits them, empty if the list has none
+	Name        string          `json:"name"`          // name for people; the document gives no limit of its length
+	Description string          `json:"description"`   // may be empty; collections may omit it
+	Deprecated  bool            `json:"deprecated"`    // collections omit it unless NetworkListOptions asks for it
 	EntriesURI  string          `json:"entries_uri"`   // address of its entries
-	// EntriesBatchDeletionURI is where all entries are removed at once; ClearEntries does it.
+	// EntriesBatchDeletionURI is the address that removes all entries at once. ClearEntries uses it.
 	EntriesBatchDeletionURI string    `json:"entries_batch_deletion_uri"`
 	CreationTimestamp       time.Time `json:"creation_timestamp,omitzero"` // when it was created
-	ModifiedTimestamp       time.Time `json:"modified_timestamp,omitzero"` // zero when it was never modified
+	ModifiedTimestamp       time.Time `json:"modified_timestamp,omitzero"` // zero if it was never modified
 }
 
-// UnmarshalJSON reads a list as the service sends it. An entry that is null is refused: it would be an empty text.
+// UnmarshalJSON reads a list as the service sends it. An entry that is null is an error, because it would become an
+// empty text.
 func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	type plain NetworkList
 	w := struct {
@@ -88,10 +90,10 @@ func (l *NetworkList) identity() string           { return l.ID }
 func (l *NetworkList) lacks() string              { return lacksID(l.ID) }
 func (l *NetworkList) evident() bool              { return l.Name != "" || l.EntriesURI != "" }
 
-// NetworkListEntry is one entry of a list, as the entries collection gives it (service-interface section 2.6).
+// NetworkListEntry is one entry of a list, as the entries collection has it. (Service document, section 2.6.)
 type NetworkListEntry struct {
 	URI               string    `json:"uri"`                         // address of the entry
-	ID                string    `json:"id"`                          // UUID, by which DeleteEntry removes it
+	ID                string    `json:"id"`                          // UUID; DeleteEntry takes it
 	Entry             string    `json:"entry"`                       // IP address, CIDR range or country code
 	AddedBy           string    `json:"added_by"`                    // user who added it
 	CreationTimestamp time.Time `json:"creation_timestamp,omitzero"` // when it was added, in UTC
@@ -114,7 +116,7 @@ func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 func (e *NetworkListEntry) resourceKind() objects.Kind { return objects.Entry }
 func (e *NetworkListEntry) evident() bool              { return e.Entry != "" }
 
-// An entry is its text. Without an id it can be read, but not removed.
+// An entry is known by its text. Without an id it can be read, but not removed.
 func (e *NetworkListEntry) identity() string {
 	if e.ID == "" {
 		return " " + e.Entry
@@ -129,12 +131,12 @@ func (e *NetworkListEntry) lacks() string {
 	return ""
 }
 
-// NetworkListEntryInfo is what the service tells of one entry by its id: not the entry itself, but where it belongs
-// (service-interface section 2.6).
+// NetworkListEntryInfo is the response for one entry by its id: it does not have the entry itself, but says where it
+// belongs. (Service document, section 2.6.)
 type NetworkListEntryInfo struct {
 	URI            string          `json:"uri"`              // address of the entry
 	ID             string          `json:"id"`               // UUID
-	Type           NetworkListType `json:"type"`             // of its list
+	Type           NetworkListType `json:"type"`             // type of its list
 	NetworkListURI string          `json:"network_list_uri"` // address of its list
 }
 
@@ -143,33 +145,33 @@ func (i *NetworkListEntryInfo) identity() string           { return i.ID }
 func (i *NetworkListEntryInfo) lacks() string              { return lacksID(i.ID) }
 func (i *NetworkListEntryInfo) evident() bool              { return i.NetworkListURI != "" }
 
-// NetworkListOptions selects lists (service-interface section 4.6). A zero field is not sent: the service's defaults
-// hold.
+// NetworkListOptions selects lists. A zero field is not sent, so the service uses its default. (Service document,
+// section 4.6.)
 type NetworkListOptions struct {
-	Type       NetworkListType `url:"type,omitempty"`       // zero: both
+	Type       NetworkListType `url:"type,omitempty"`       // zero: both types
 	Deprecated bool            `url:"deprecated,omitempty"` // true includes deprecated lists
-	Page       int             `url:"page,omitempty"`       // from 1; All begins there
-	Count      int             `url:"count,omitempty"`      // lists a page; the service's default is 10
-	MaxPages   int             `url:"-"`                    // All ends with a *PaginationError when more pages follow; 0: no bound
+	Page       int             `url:"page,omitempty"`       // from 1; All starts at this page
+	Count      int             `url:"count,omitempty"`      // lists per page; the service's default is 10
+	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with a *PaginationError; 0: no limit
 }
 
-// EntryOptions selects pages of entries (service-interface section 4.6). A zero field is not sent: the service's
-// defaults hold.
+// EntryOptions selects pages of entries. A zero field is not sent, so the service uses its default. (Service
+// document, section 4.6.)
 type EntryOptions struct {
-	Page     int `url:"page,omitempty"`  // from 1; AllEntries begins there
-	Count    int `url:"count,omitempty"` // entries a page; the service's default is 100
-	MaxPages int `url:"-"`               // AllEntries ends with a *PaginationError when more pages follow; 0: no bound
+	Page     int `url:"page,omitempty"`  // from 1; AllEntries starts at this page
+	Count    int `url:"count,omitempty"` // entries per page; the service's default is 100
+	MaxPages int `url:"-"`               // if more pages follow, AllEntries ends with a *PaginationError; 0: no limit
 }
 
-// The paths of service-interface section 4.6.
+// Paths of section 4.6 of the service document.
 const (
 	listPath    = listsPath + "/{networklist_id}"
 	entriesPath = listPath + "/entries"
 	entryPath   = entriesPath + "/{entry_id}"
 )
 
-// List reads one page of the lists, without their entries (service-interface section 4.6). Options that make no sense
-// are a [*ValidationError].
+// List returns one page of the lists, without their entries. If an option is invalid, it returns a
+// [*ValidationError]. (Service document, section 4.6.)
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
 	cl, err := options.call(ctx, s.via())
 	if err != nil {
@@ -178,10 +180,11 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 	return fetchPage[NetworkList](ctx, s.funnel, cl)
 }
 
-// All reads every list, without its entries, from the first page asked for to the last (service-interface section 4.6).
-// It ends with the first error, which is yielded with a zero NetworkList; a page that is announced and cannot be had is
-// a [*PaginationError]. The end, repeated pages and the parameters of a next_uri are checked as by [TasksService.All],
-// which also says how pages that announce nothing are read. Each range over the sequence sends new requests.
+// All returns a sequence of all lists without their entries, from the page of the options to the last page. Each
+// range over the sequence sends new requests. After the first error, the sequence ends; its error comes with a zero
+// NetworkList. If an announced page cannot be read, the error is a [*PaginationError]. [TasksService.All] says how
+// the end of the pages, repeated pages, and the parameters of a next_uri are checked. (Service document, section
+// 4.6.)
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	cl, err := options.call(ctx, s.via())
 	if err != nil {
@@ -202,20 +205,20 @@ func (o NetworkListOptions) call(ctx context.Context, f *funnel) (call, error) {
 	return pagedCall(&p, listsPath, o)
 }
 
-// Get reads one list with its entries, up to 50,000, in one reply (service-interface section 4.6). A list that does not
-// exist is [ErrNotFound]. If the response has no id or another one, or is another resource, Get returns [ErrBadReply].
+// Get returns one list with its entries, up to 50,000, from one response. If the list does not exist, it returns
+// [ErrNotFound]. If the response has no id, another id, or is another resource, it returns [ErrBadReply]. (Service
+// document, section 4.6.)
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
 
-// GetSummary reads one list without its entries, so that List is nil (service-interface section 4.6,
-// includelist=false).
+// GetSummary returns one list without its entries: List is nil. (Service document, section 4.6, includelist=false.)
 func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*NetworkList, error) {
 	list, err := s.get(ctx, id, "includelist=false")
 	if err != nil {
 		return nil, err
 	}
-	list.List = nil // of a service that sends it all the same
+	list.List = nil // a service may ignore includelist
 	return list, nil
 }
 
@@ -227,12 +230,13 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 	return fetch[NetworkList](ctx, s.funnel, objectCall(path, query, id))
 }
 
-// GetByName reads the list with exactly this name, byte for byte, of any type, with its entries (service-interface
-// section 4.6). Deprecated lists do not count, so that a list that replaces one may have its name. GetByName reads all
-// pages of the collection, a thousand lists a page, and then the list with [NetworkListsService.Get].
+// GetByName returns the list with exactly this name, byte for byte, of any type, with its entries. It ignores
+// deprecated lists, so a list that replaces a deprecated one may have its name. GetByName reads all pages of the
+// collection, 1,000 lists per page, and then the list with [NetworkListsService.Get].
 //
-// If no list has the name, also if it was removed or renamed in between, the error matches [ErrNotFound]. If several have
-// it, GetByName returns an [*AmbiguousNameError] with their ids. An empty name is a [*ValidationError].
+// If no list has the name, or if the list was removed or renamed in between, the error matches [ErrNotFound]. If
+// several lists have it, GetByName returns an [*AmbiguousNameError] with their ids. If the name is empty, it returns
+// a [*ValidationError]. (Service document, section 4.6.)
 func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*NetworkList, error) {
 	if name == "" {
 		return nil, invalid("name", "is empty")
@@ -249,7 +253,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 	}
 	switch len(ids) {
 	case 1:
-		if !address.Fits(ids[0]) { // it comes from the service, so it is no invalid argument
+		if !address.Fits(ids[0]) { // not a ValidationError, because the id comes from the service
 			return nil, s.unusable("the list has the id %q, which cannot be part of an address", redact.Line(ids[0]))
 		}
 		list, err := s.Get(ctx, ids[0])
@@ -267,14 +271,14 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 	return nil, &changeError{fmt.Errorf("%w: no network list has the name %s", ErrNotFound, text), OutcomeNotApplied}
 }
 
-// AmbiguousNameError means that several network lists have the name that [NetworkListsService.GetByName] was asked for.
-// Read the right one by its id.
+// AmbiguousNameError means that several network lists have the name that was given to
+// [NetworkListsService.GetByName]. Read the list that you need by its id.
 type AmbiguousNameError struct {
-	Name string   // as it was asked for
-	IDs  []string // of the lists, in the order in which the service gives them
+	Name string   // the name that GetByName was called with
+	IDs  []string // ids of the lists, in the order of the collection
 }
 
-// Error gives the name and the number of the lists with their ids, the first five of them.
+// Error returns the name, the number of the lists, and the first five ids.
 func (e *AmbiguousNameError) Error() string {
 	const shown = 5
 	text := fmt.Sprintf("webdelivery: %d network lists have the name %q: %s", len(e.IDs), e.Name, strings.Join(e.IDs[:min(len(e.IDs), shown)], ", "))
@@ -283,7 +287,8 @@ func (e *AmbiguousNameError) Error() string {
 
 func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// Entries reads one page of a list's entries (service-interface section 4.6). Numbers below 0 are a [*ValidationError].
+// Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError]. (Service
+// document, section 4.6.)
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
 	cl, err := options.call(ctx, s.via(), id)
 	if err != nil {
@@ -292,12 +297,14 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 	return fetchPage[NetworkListEntry](ctx, s.funnel, cl)
 }
 
-// AllEntries reads every entry of a list, from the first page asked for to the last (service-interface section 4.6). It
-// ends with the first error, which is yielded with a zero NetworkListEntry; a page that is announced and cannot be had
-// is a [*PaginationError]. The end and repeated pages are checked as by [TasksService.All], which also says how pages are
-// read that announce nothing: one after the other, also with [ReadAhead]. Each range over the sequence sends new requests.
-// If a list changes while it is read, an entry may come twice or not at all. [ReadAhead] detects most such changes and
-// ends with an error.
+// AllEntries returns a sequence of all entries of a list, from the page of the options to the last page. Each range
+// over the sequence sends new requests. After the first error, the sequence ends; its error comes with a zero
+// NetworkListEntry. If an announced page cannot be read, the error is a [*PaginationError]. [TasksService.All] says
+// how the end of the pages and repeated pages are checked. Pages that announce nothing are read one after the other,
+// also with [ReadAhead].
+//
+// If a list changes while AllEntries reads it, an entry may come twice or not at all. [ReadAhead] detects most such
+// changes and ends with an error. (Service document, section 4.6.)
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl, err := options.call(ctx, s.via(), id)
 	if err != nil {
@@ -320,8 +327,8 @@ func (o EntryOptions) call(ctx context.Context, f *funnel, id string) (call, err
 	return pagedCall(&p, path, o)
 }
 
-// GetEntry reads one entry by its id (service-interface section 4.6). An entry that does not exist is [ErrNotFound]. If
-// the response has no id or another one, or is another resource, GetEntry returns [ErrBadReply].
+// GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
+// id, another id, or is another resource, it returns [ErrBadReply]. (Service document, section 4.6.)
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	path, err := s.via().expand(ctx, entryPath, id, entryID)
 	if err != nil {
@@ -330,9 +337,9 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 	return fetch[NetworkListEntryInfo](ctx, s.funnel, objectCall(path, "", entryID))
 }
 
-// Delete removes a list and all its data, for good (service-interface section 4.6). The task is nil when the service
-// gives none (open point 23), and when an earlier attempt of the call had removed the list already. A list that does
-// not exist is [ErrNotFound].
+// Delete removes a list and all its data, for good. The task is nil if the response has none (open point 23), or if
+// an earlier attempt of the call had removed the list. If the list does not exist, Delete returns [ErrNotFound].
+// (Service document, section 4.6.)
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	path, err := s.via().expand(ctx, listPath, id)
 	if err != nil {
@@ -341,7 +348,7 @@ func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, err
 	return s.change(ctx, http.MethodDelete, path, "", id)
 }
 
-// change sends a change without a body, which may be answered with a task. It changes what has these ids.
+// change sends a change without a body. The response may be a task. ids are the ids that the change is about.
 func (s *NetworkListsService) change(ctx context.Context, method, path, query string, ids ...string) (*Task, error) {
 	r, err := s.funnel.send(ctx, describe(method, path, query))
 	if err != nil {
@@ -350,15 +357,15 @@ func (s *NetworkListsService) change(ctx context.Context, method, path, query st
 	return r.optionalTask(ids...)
 }
 
-// optionalTask reads a response that may hold a task, or no more than its id; nil when it holds none (open point 21). The
-// change was accepted, so a response of a shape that is not known is no error: only a page for people is, which no service
-// sends. An object with nothing but the id of what was changed shows that, and no task.
+// optionalTask reads a response that may hold a task or only its id. It returns nil if there is no task (open point
+// 21). The service accepted the change, so a response of an unknown shape is no error. Only an HTML page is one,
+// because no service sends it. An object that has only the id of the changed resource is not a task.
 func (r *response) optionalTask(changed ...string) (*Task, error) {
 	if wire.IsHTML(r.Header) {
 		return nil, r.bad("an HTML page", nil)
 	}
 	task := readOptionalTask(r.Body)
-	if task != nil && !address.Fits(task.ID) { // nobody can ask for it
+	if task != nil && !address.Fits(task.ID) { // Get could not read it
 		return nil, r.bad("a task whose id cannot be part of an address", nil)
 	}
 	isChanged := func(id string) bool { return sameID(id, task.ID) }
@@ -372,7 +379,7 @@ func readOptionalTask(body []byte) *Task {
 	answer := objects.ReadAnswer(body)
 	var task Task
 	if wire.Decode(body, &task) != nil || answer.IsNoTask() {
-		task = Task{} // a member does not fit, or belongs to something else; what matters is the id
+		task = Task{} // a member has another type or meaning, so only the id counts
 	}
 	if task.ID = answer.TaskID(task.URI); task.ID == "" {
 		return nil

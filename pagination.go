@@ -15,55 +15,54 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// Page is one page of a collection (service-interface section 2.6, paged collection envelope). It is read by List and
-// Entries; the sequences of All and AllEntries follow the pages by themselves.
+// Page is one page of a collection. List and Entries return it; the sequences of All and AllEntries read all pages.
 //
-// A reply may be a bare array or leave members out (open point 2). Then Total, PageCount and PageIndex are 0 and the
-// addresses are empty. If the reply says nothing of further pages, HasMore means that there may be some: it is true
-// unless the page is empty, or Total says that this first page is all.
+// A response may be a bare array or omit members (open point 2). Then Total, PageCount and PageIndex are 0 and the
+// addresses are empty. If the response does not say whether more pages exist, HasMore is true. It is false if the
+// page is empty, or if Total says that this first page has everything. (Service document, section 2.6.)
 type Page[T any] struct {
-	URI       string `json:"uri"`                // the request's address, with its count and page
+	URI       string `json:"uri"`                // address of this page, with its count and page
 	Items     []T    `json:"items"`              // items of this page, never nil
-	Total     int64  `json:"total"`              // items of the whole collection; 0 also when the reply does not say
-	HasMore   bool   `json:"has_more"`           // further pages exist, or may exist when the reply does not say
-	PageCount int    `json:"page_count"`         // pages of the whole collection for the count used; 0 when the reply does not say
-	PageIndex int    `json:"page_index"`         // this page, from 1; 0 when the reply does not say
+	Total     int64  `json:"total"`              // items of the whole collection; 0 if the response does not say
+	HasMore   bool   `json:"has_more"`           // more pages exist, or may exist if the response does not say
+	PageCount int    `json:"page_count"`         // pages of the whole collection at this count; 0 if the response does not say
+	PageIndex int    `json:"page_index"`         // number of this page, from 1; 0 if the response does not say
 	PrevURI   string `json:"prev_uri,omitempty"` // previous page, empty on the first
 	NextURI   string `json:"next_uri,omitempty"` // next page, empty on the last
 }
 
-// PaginationError means that a collection cannot be read to its end (service-interface section 2.6, open point 2).
-// Reasons:
-//   - The address of the next page is missing, leads elsewhere, leads in a circle, or has another value of a parameter
-//     by which the first page was selected. A parameter that it leaves out is sent all the same.
-//   - The first page is not the one that was asked for, pages do not follow one another, or a page repeats an earlier one.
-//   - The pages end before what they announced: fewer items than total, fewer pages than page_count, or a next_uri beside
-//     a has_more of false.
+// PaginationError means that a collection cannot be read to its end. The items before the error were delivered;
+// others exist or may exist. Reasons:
+//   - The address of the next page is missing, leads elsewhere, leads in a circle, or has another value of a
+//     parameter of the first request. A parameter that the address omits is sent anyway.
+//   - The first page is not the requested one, page numbers have a gap, or a page repeats an earlier one.
+//   - The pages end too early: fewer items than total, fewer pages than page_count, or a next_uri beside a has_more
+//     of false.
 //   - Three pages in a row are empty, and more are announced.
 //   - MaxPages is reached.
 //
-// The items before it have been delivered. Others exist or may exist.
+// (Service document, section 2.6; open point 2.)
 type PaginationError struct {
 	Path   string // escaped path of the collection
 	Page   int    // pages read so far
 	Reason string // what is wrong with the next one
 }
 
-// Error gives path, page and reason on one line.
+// Error returns one line with path, page and reason.
 func (e *PaginationError) Error() string {
 	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(redact.Within(prefix, e.Reason)))
 }
 
 func (e *PaginationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// pageRead is a page with what the response says of its place in the collection.
+// pageRead is a page together with what the response says about its place in the collection.
 type pageRead[T any] struct {
 	*Page[T]
 
 	said paging.Page
 }
 
-// fetchPage reads one page: the envelope, an object with tasks, or a bare array (open point 2).
+// fetchPage reads one page: an envelope, an object with tasks, or a bare array (open point 2).
 func fetchPage[T any](ctx context.Context, f *funnel, cl call) (*Page[T], error) {
 	read, err := readPage[T](ctx, f, cl)
 	if err != nil {
@@ -108,7 +107,7 @@ func readPage[T any](ctx context.Context, f *funnel, cl call) (read pageRead[T],
 	return pageRead[T]{p, facts.Page}, nil
 }
 
-// eachItem returns the items of all pages, with so many pages fetched ahead.
+// eachItem returns the items of all pages. It prefetches as many pages as ahead says.
 func eachItem[T any, P interface {
 	*T
 	resource
@@ -124,12 +123,12 @@ func eachItem[T any, P interface {
 	}
 }
 
-// collectionOf describes how a collection is read from its first page to its last.
+// collectionOf describes to package paging how to read a collection.
 func collectionOf[T any, P interface {
 	*T
 	resource
 }](f *funnel, first call, maxPages int) (paging.Collection[T], error) {
-	path, err := cleanPath("path", first.Path) // as resolve spells it; a dialect may spell it otherwise
+	path, err := cleanPath("path", first.Path) // spelled as resolve does, because a dialect may differ
 	return paging.Collection[T]{
 		Path: path, Query: first.Query, MaxPages: maxPages,
 		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
@@ -153,7 +152,7 @@ func collectionOf[T any, P interface {
 	}, err
 }
 
-// checkPaging refuses page numbers and counts that no collection has.
+// checkPaging adds a problem for each number below 0.
 func checkPaging(p *problems, page, count, maxPages int) {
 	for _, v := range []struct {
 		field string
@@ -165,21 +164,21 @@ func checkPaging(p *problems, page, count, maxPages int) {
 	}
 }
 
-// getCall is a read of one address.
+// getCall describes a GET of one address.
 func getCall(path, query string) call {
 	cl := describe(http.MethodGet, path, query)
 	cl.HasBody = true
 	return cl
 }
 
-// objectCall is a read of one object, by its id.
+// objectCall describes a GET of one object by its id.
 func objectCall(path, query, id string) call {
 	cl := getCall(path, query)
 	cl.id = id
 	return cl
 }
 
-// pagedCall is a read of a collection, unless there are problems.
+// pagedCall describes a GET of one page, or returns the problems.
 func pagedCall(p *problems, path string, options any) (call, error) {
 	if err := p.err(); err != nil {
 		return call{}, err
@@ -191,7 +190,7 @@ func pagedCall(p *problems, path string, options any) (call, error) {
 	return getCall(path, values.Encode()), nil
 }
 
-// failing is a sequence of one error.
+// failing returns a sequence that yields one error.
 func failing[T any](err error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) { yield(*new(T), err) }
 }

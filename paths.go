@@ -6,22 +6,22 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Package internal/address makes and checks every address. Here its errors become those that users see.
+// Package internal/address builds and checks every address. This file turns its errors into those that users see.
 
-// expand puts one id after the other into the {placeholders} of a path, each as one escaped path element.
+// expand replaces the {placeholders} of a path by the ids in order, each escaped as one path segment.
 func expand(template string, ids ...string) (string, error) {
 	path, err := address.Expand(template, ids...)
 	return path, asValidation(err)
 }
 
-// cleanPath checks an escaped absolute path and returns its one spelling.
+// cleanPath checks an escaped absolute path and returns it in its normal form.
 func cleanPath(field, path string) (string, error) {
 	path, err := address.Clean(field, path)
 	return path, asValidation(err)
 }
 
-// asValidation returns the *ValidationError for an *address.Error, with the same field and reason, and every other error
-// as it is.
+// asValidation turns an *address.Error into a *ValidationError with the same field and reason. It returns other
+// errors unchanged.
 func asValidation(err error) error {
 	if e, ok := errors.AsType[*address.Error](err); ok {
 		return &ValidationError{Field: e.Field, Reason: e.Reason}

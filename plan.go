@@ -19,36 +19,37 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// Plan compares a desired set of entries with a network list as it is; Apply carries the plan out. Apply adds before it
-// removes, so that what is protected before and after stays protected in between, except as far as room must be made in
-// a full list. Each step can be repeated without harm, so an Apply that was interrupted is mended by planning and
-// applying again, once the tasks that it left have ended well.
+// Plan compares desired entries with a network list, and Apply carries the plan out. Apply adds before it removes, so
+// that what is protected before and after stays protected in between. The exception is a full list, in which Apply
+// must make room. Each step can be repeated without harm. After an interrupted Apply, wait for its tasks, then plan
+// and apply again.
 
-// ErrPlanStale means that the list is not what it was when the plan was made, or not what the plan should have made of
-// it. Somebody else changed it, or an earlier Apply whose request arrived late, or a change is not in effect yet. The
-// message says which, as far as that is known. Plan again.
+// ErrPlanStale means that the list is not what the plan was made for, or not what the plan should have made of it.
+// Somebody else changed it, an earlier Apply had a request that arrived late, or a change is not in effect yet. The
+// message says which, if that is known. Plan again.
 var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 
-// ErrPlanRefused means that the list was read and stays as it is, because it, or a guard of [PlanOptions], does not allow
-// the plan. It matches a [*PlanError].
+// ErrPlanRefused means that the content of the list or a guard of [PlanOptions] does not allow the plan. The list was
+// read and not changed. It matches a [*PlanError].
 var ErrPlanRefused = errors.New("webdelivery: plan refused")
 
 // ErrTooManyRemovals means that a plan removes more entries than [PlanOptions].MaxRemove allows. It matches a
 // [*TooManyRemovalsError].
 var ErrTooManyRemovals = errors.New("webdelivery: the plan removes too many entries")
 
-// PlanError is a plan that [NetworkListsService.Plan] or [NetworkListsService.Apply] refuses because of what the list
-// holds or of a guard of [PlanOptions]. Nothing was changed, so its outcome is [OutcomeNotApplied]. It matches
-// [ErrPlanRefused] and never [ErrInvalid]. Several of them come joined, a hundred at most; errors.As finds the first.
+// PlanError means that [NetworkListsService.Plan] or [NetworkListsService.Apply] refuses a plan because of the
+// content of the list or because of a guard of [PlanOptions]. Nothing was changed, so the outcome is
+// [OutcomeNotApplied]. It matches [ErrPlanRefused] and never [ErrInvalid]. Several of them are joined, up to 100;
+// errors.As finds the first.
 type PlanError struct {
 	Field  string // option such as MaxRemove, "desired", or a place such as desired[3] or remove[1]
-	Reason string // what is wrong, and for a guard which value allows the plan
-	// Plan is what was refused, so that a dry run can show it with String. Apply refuses it too, unless its own MaxRemove,
-	// MaxAdd, WidestIPv4 or WidestIPv6 is changed to allow it. It is nil if the desired entries make no plan.
+	Reason string // what is wrong; for a guard also which value allows the plan
+	// Plan is the refused plan; a dry run can print it. Apply refuses it too, unless its MaxRemove, MaxAdd,
+	// WidestIPv4 or WidestIPv6 is changed to allow it. It is nil if no plan can be made from the desired entries.
 	Plan *Plan
 }
 
-// Error gives field and reason on one line.
+// Error returns one line with field and reason.
 func (e *PlanError) Error() string {
 	return ErrPlanRefused.Error() + ": " + e.Field + ": " + redact.Line(redact.Within(prefix, e.Reason))
 }
@@ -56,15 +57,15 @@ func (e *PlanError) Error() string {
 // Is matches [ErrPlanRefused].
 func (e *PlanError) Is(target error) bool { return target == ErrPlanRefused }
 
-// LogValue gives field and reason.
+// LogValue returns field and reason.
 func (e *PlanError) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", redact.Line(e.Reason)))
 }
 
 func (e *PlanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// TooManyRemovalsError is a plan that removes more entries than [PlanOptions].MaxRemove allows. It matches
-// [ErrTooManyRemovals], and it is a [*PlanError] too.
+// TooManyRemovalsError means that a plan removes more entries than [PlanOptions].MaxRemove allows. It matches
+// [ErrTooManyRemovals], and errors.As also finds it as a [*PlanError].
 type TooManyRemovalsError struct {
 	PlanError // its Field is MaxRemove
 
@@ -77,51 +78,50 @@ type TooManyRemovalsError struct {
 // Is matches [ErrTooManyRemovals].
 func (e *TooManyRemovalsError) Is(target error) bool { return target == ErrTooManyRemovals }
 
-// Unwrap gives the PlanError.
+// Unwrap returns the PlanError.
 func (e *TooManyRemovalsError) Unwrap() error { return &e.PlanError }
 
-// refused makes a PlanError of what is wrong with a plan; nil is none that was made.
+// refused returns the PlanError for a problem of the plan, which is nil if there is none yet.
 func (p *Plan) refused(e *ValidationError) error { return &PlanError{e.Field, e.Reason, p} }
 
-// Plan is what would change in a network list. It can be stored as JSON and applied later, by another process too.
-// [NetworkListsService.Plan] makes it; one that was changed since may be refused by Apply.
+// Plan says what Apply would change in a network list. You may store it as JSON and apply it later, also in another
+// process. [NetworkListsService.Plan] creates it. If a plan was edited, Apply may refuse it.
 type Plan struct {
-	// Version is that of the stored form, 1. A plan of another version is refused when it is read and when it is applied.
+	// Version of the stored form: 1. A plan of another version can be neither read nor applied.
 	Version int `json:"version"`
 
 	ListID string             `json:"list_id"` // UUID
-	Type   NetworkListType    `json:"type"`    // of the list
-	Name   string             `json:"name"`    // of the list
-	Add    []string           `json:"add"`     // in the order in which they are added
-	Remove []NetworkListEntry `json:"remove"`  // in the order in which they are removed
+	Type   NetworkListType    `json:"type"`    // type of the list
+	Name   string             `json:"name"`    // name of the list
+	Add    []string           `json:"add"`     // entries to add, in the order of the additions
+	Remove []NetworkListEntry `json:"remove"`  // entries to remove, in the order of the removals
 	Keep   int                `json:"keep"`    // entries that stay
-	// PeakSize is the most entries that the list holds on the way.
+	// PeakSize is the most entries that the list holds during Apply.
 	PeakSize int `json:"peak_size"`
-	// Requests is how many requests Apply sends to change the list; reading it comes on top.
+	// Requests is how many requests Apply sends to change the list, without those that read it.
 	Requests int `json:"requests"`
-	// CoveringAdds is how many of Add, from the first, cover addresses of entries that are removed. Unless Apply waits and a task
-	// is named, it assumes that they are in effect when their call was accepted.
+	// CoveringAdds is how many entries of Add, from the first, cover addresses of entries that are removed. Apply
+	// considers them in effect when their call is accepted, unless it waits and the response names a task.
 	CoveringAdds int `json:"covering_adds"`
-	// MaxRemove is that of the options, with the default in place of "". Apply keeps to it too.
-	MaxRemove RemovalLimit `json:"max_remove"`
-	// MaxAdd is that of the options, with the default in place of 0. Apply keeps to it too.
-	MaxAdd int `json:"max_add"`
-	// WidestIPv4 is that of the options, with the default in place of 0. Apply keeps to it too.
-	WidestIPv4 int `json:"widest_ipv4"`
-	// WidestIPv6 is that of the options, with the default in place of 0. Apply keeps to it too.
-	WidestIPv6 int `json:"widest_ipv6"`
-	// UncoveredDuringApply is how many entries must be removed before the added ones that cover their addresses, because the list
-	// has no room for both. No order of the changes leaves fewer addresses uncovered at once.
+	// MaxRemove, MaxAdd, WidestIPv4 and WidestIPv6 are the guards of the options, with defaults filled in. Apply
+	// checks them again.
+	MaxRemove  RemovalLimit `json:"max_remove"`
+	MaxAdd     int          `json:"max_add"`
+	WidestIPv4 int          `json:"widest_ipv4"`
+	WidestIPv6 int          `json:"widest_ipv6"`
+	// UncoveredDuringApply is how many entries Apply must remove before it adds the entries that cover their
+	// addresses, because the list has no room for both. No order of the changes leaves fewer addresses uncovered at
+	// once.
 	UncoveredDuringApply int `json:"uncovered_during_apply"`
-	// Fingerprint is one of the list that was compared, by which Apply knows it again.
+	// Fingerprint identifies the content of the list that was compared. Apply compares it with the list.
 	Fingerprint string `json:"fingerprint"`
 }
 
-// planVersion changes with the members of a Plan. Version 0 is that of plans that were stored before there was one.
+// planVersion changes with the members of a Plan. Plans that were stored before there was a version have 0.
 const planVersion = 1
 
-// UnmarshalJSON reads a stored plan. It returns a [*ValidationError] for a plan of another version and for what is no
-// plan: plan again.
+// UnmarshalJSON reads a stored plan. If it has another version or is no plan, UnmarshalJSON returns a
+// [*ValidationError]: plan again.
 func (p *Plan) UnmarshalJSON(b []byte) error {
 	var stored struct {
 		Version int `json:"version"`
@@ -149,14 +149,14 @@ func checkVersion(version int) error {
 	return invalid("version", "the plan has version %d, and this SDK applies version %d; plan again", version, planVersion)
 }
 
-// Empty tells whether the list is as desired.
+// Empty reports whether there is nothing to change.
 func (p *Plan) Empty() bool { return len(p.Add) == 0 && len(p.Remove) == 0 }
 
-// Size is how many entries the list holds when the plan has been applied.
+// Size returns how many entries the list holds after Apply.
 func (p *Plan) Size() int { return p.Keep + len(p.Add) }
 
-// String tells people what would change, in some lines: the numbers, and at most 20 entries that are added and 20 that
-// are removed. Its form may change.
+// String describes the changes for people, in some lines: the numbers, and at most 20 added and 20 removed entries.
+// Its form may change.
 func (p *Plan) String() string {
 	text := planning.Summary{
 		Type: string(p.Type), Name: p.Name, ListID: p.ListID, Add: p.Add, Remove: len(p.Remove), Keep: p.Keep, Peak: p.PeakSize,
@@ -166,21 +166,24 @@ func (p *Plan) String() string {
 	return text.String()
 }
 
-// Plan compares the desired entries with a list (service-interface section 4.6), by what they mean (open point 27):
-// 192.0.2.1 and 192.0.2.1/32 are the same. It reads and changes nothing, desired included; what is there twice counts
-// once.
+// Plan compares desired entries with a list, and returns the changes that make the list equal to them. It compares
+// meanings: 192.0.2.1 and 192.0.2.1/32 are the same (open point 27). An entry that comes twice counts once. Plan
+// changes neither the list nor desired.
 //
-// Plan returns a [*ValidationError] and sends nothing for options out of their ranges, for entries that no list can hold
-// together, and for more than 50,000 of them (service-interface section 8). If the entries do not belong to the type of
-// the list, if the list would hold more than 50,000, or if a guard of [PlanOptions] does not allow the plan, Plan returns
-// a [*PlanError], because it had to read the list to know. The Field of these errors is an option, "desired", or the place
-// of an entry, such as "desired[3]"; several are joined, up to 100 ([errors.Join]). A text that is neither an address, a
-// range nor a country code, such as XK, is accepted only if the list holds it already. With any error the returned plan
-// is nil; what a guard refused is in the error.
+// If options are invalid, or if no list can hold the entries together, Plan returns a [*ValidationError] and sends
+// nothing. It does the same for more than 50,000 entries. Plan returns a [*PlanError] if the entries do not fit the
+// type of the list, or if the list would hold more than 50,000. The same error means that a guard of [PlanOptions]
+// does not allow the plan. Their Field is an option, "desired", or the place of an entry, such as "desired[3]".
+// Several errors are joined, up to 100 ([errors.Join]). With any error the returned plan is nil; a PlanError holds
+// the refused plan.
 //
-// Plan returns [ErrNotFound] if the list does not exist, [ErrBadReply] if its response has no type or is another list,
-// and a [*PaginationError] if the list changes while it is read; then plan again. It compares the pages with one
-// another, with their total, and with the entries that the list itself shows, each as often as it comes.
+// A text that is neither an address, a range nor a country code, such as XK, is only accepted if the list already
+// holds it.
+//
+// If the list does not exist, Plan returns [ErrNotFound]. If the response has no type or is another list, it returns
+// [ErrBadReply]. If the list changes while it is read, it returns a [*PaginationError]: plan again. To notice this,
+// Plan compares the pages with one another, with their total, and with the entries of the list itself. (Service
+// document, sections 4.6 and 8.)
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := cmp.Or(s.via().usable(ctx), options.normalize()); err != nil {
 		return nil, err
@@ -206,7 +209,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if plan.check(places) == nil {
 		return plan, nil
 	}
-	s.funnel.secrets.Texts(&plan.Name) // it is a part of an error now
+	s.funnel.secrets.Texts(&plan.Name) // an error may show it
 	for i := range plan.Remove {
 		e := &plan.Remove[i]
 		s.funnel.secrets.Texts(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
@@ -214,8 +217,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	return nil, plan.check(places)
 }
 
-// check refuses to change more of the list than the guards of the plan allow. placeOf tells where an added entry comes
-// from.
+// check refuses a plan beyond its guards. placeOf returns the place of an added entry.
 func (p *Plan) check(placeOf func(i int) string) error {
 	bad := problems{as: p.refused}
 	n, size := len(p.Remove), p.Keep+len(p.Remove)
@@ -232,7 +234,7 @@ func (p *Plan) check(placeOf func(i int) string) error {
 	return bad.err()
 }
 
-// newPlan compares by meaning, and orders what follows from it. has is what current means.
+// newPlan compares meanings and orders the changes. has holds the meanings of current.
 func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ipset.Entry) (*Plan, error) {
 	p := &Plan{Version: planVersion, ListID: list.ID, Type: list.Type, Name: list.Name, Fingerprint: fingerprint(current)}
 	wants := make(ipset.Meanings, len(wanted))
@@ -261,7 +263,7 @@ func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ips
 	return p, nil
 }
 
-// order puts the changes into the best order, and says what comes of it.
+// order puts the changes into the best order and fills in the numbers that follow from it.
 func (p *Plan) order(keep []*held, add []ipset.Entry, remove []*held) {
 	o := listorder.Best(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), listLimits)
 	p.Add, p.Remove = make([]string, len(add)), make([]NetworkListEntry, len(remove))
@@ -274,10 +276,10 @@ func (p *Plan) order(keep []*held, add []ipset.Entry, remove []*held) {
 	p.PeakSize, p.Requests, p.CoveringAdds, p.UncoveredDuringApply = o.Largest, o.Calls, o.Covering, o.Uncovering
 }
 
-// listLimits are those of service-interface section 8.
+// listLimits are the limits in section 8 of the service document.
 var listLimits = listorder.Limits{List: maxListEntries, Call: maxCallEntries}
 
-// stepsOf returns how changes are carried out that are in order already.
+// stepsOf returns the steps of changes that are in order already.
 func stepsOf(keep []*held, add []ipset.Entry, remove []*held) []listorder.Step {
 	return listorder.Steps(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), listLimits)
 }
@@ -293,8 +295,8 @@ func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix 
 func heldPrefix(e *held) netip.Prefix        { return e.Prefix }
 func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
 
-// readyToApply refuses a plan that was changed in a way that Plan would not have made it, as far as that is known before
-// the list is read. It returns the plan as it is carried out, and what it adds.
+// readyToApply refuses a plan that was edited so that Plan could not have made it, as far as this is visible without
+// the list. It returns the plan to carry out and the meanings of the added entries.
 func readyToApply(p Plan) (*Plan, []ipset.Entry, error) {
 	if err := checkVersion(p.Version); err != nil {
 		return nil, nil, err
@@ -324,7 +326,7 @@ func readyToApply(p Plan) (*Plan, []ipset.Entry, error) {
 	return &p, add, p.check(func(i int) string { return fmt.Sprintf("add[%d]", i) })
 }
 
-// stepsFor refuses a plan that was not made for the list as it is. It returns the steps of the plan.
+// stepsFor refuses a plan that was made for another state of the list. It returns the steps of the plan.
 func (p *Plan) stepsFor(current []held, add []ipset.Entry) ([]listorder.Step, error) {
 	if fingerprint(current) != p.Fingerprint {
 		return nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
@@ -350,7 +352,7 @@ func (p *Plan) stepsFor(current []held, add []ipset.Entry) ([]listorder.Step, er
 	return stepsOf(slices.Collect(maps.Values(there)), add, remove), nil
 }
 
-// fitsNone reports whether the list has entries of the other type, and none of the plan's.
+// fitsNone reports whether the list has entries of the other type and none of the plan's type.
 func (p *Plan) fitsNone(current []held) bool {
 	others := false
 	for i := range current {
@@ -364,12 +366,12 @@ func (p *Plan) fitsNone(current []held) bool {
 	return others && (p.Type == ListTypeIP || p.Type == ListTypeGEO)
 }
 
-// guard takes over the guards of options.
+// guard copies the guards of the options into the plan.
 func (p *Plan) guard(o PlanOptions) {
 	p.MaxRemove, p.MaxAdd, p.WidestIPv4, p.WidestIPv6 = o.MaxRemove, o.MaxAdd, o.WidestIPv4, o.WidestIPv6
 }
 
-// guards are those of the plan as options.
+// guards returns the guards of the plan as options.
 func (p *Plan) guards() PlanOptions {
 	return PlanOptions{MaxRemove: p.MaxRemove, MaxAdd: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
 }

@@ -2,16 +2,16 @@ package webdelivery
 
 import "fmt"
 
-// ReadOption changes how a collection is read. One that makes no sense is a [*ValidationError], which the sequence yields.
+// ReadOption changes how a collection is read. If an option is invalid, the sequence yields a [*ValidationError].
 type ReadOption func(*int) error
 
-// ReadAhead fetches up to n pages ahead while the caller works on the ones before. The pages come in order, with at most
-// n requests under way and n pages in memory. n is at least 1; above 1,000 it means 1,000. Default: each page is fetched
+// ReadAhead prefetches up to n pages while the caller works on earlier ones. The pages come in order, with at most n
+// requests under way and n pages in memory. n is at least 1; above 1,000 it means 1,000. Default: a page is fetched
 // when it is needed.
 //
-// ReadAhead asks for pages by number, once the first page has said how many there are. If a page has another number than
-// the one that was asked for, or another total or page_count than the first page, the sequence ends with a
-// [*PaginationError]. A total that a page leaves out is not compared.
+// When the first page has said how many pages exist, ReadAhead asks for the others by number. The sequence ends with
+// a [*PaginationError] if a page has another number than the requested one, or another total or page_count than the
+// first page. A total that a page omits is not compared.
 func ReadAhead(n int) ReadOption {
 	return func(ahead *int) error {
 		if n < 1 {

@@ -10,16 +10,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// encoding/json reads any object into any struct. So {"message":"under maintenance"} would be a task, an entry would be a
-// network list, and nobody would notice. Every object that the service document gives an id is checked here. Its type,
-// which stands with its service, says what it is.
+// encoding/json reads any object into any struct: {"message":"under maintenance"} becomes a task, and an entry
+// becomes a network list. So this file checks every object that has an id in the service document. The type of each
+// object, in the file of its service, says how to recognize it.
 
 // resource is an object of section 2 of the service document that has an id of its own.
 type resource interface {
 	resourceKind() objects.Kind
-	identity() string // what it is known by
-	lacks() string    // the member without which the object is of no use; "" if it is there
-	evident() bool    // it has something that no other kind has
+	identity() string // its id or name
+	lacks() string    // the required member that is missing; "" if none is
+	evident() bool    // it has a member that no other kind has
 }
 
 func lacksID(id string) string {
@@ -29,7 +29,7 @@ func lacksID(id string) string {
 	return ""
 }
 
-// notResource tells why an object is not what it was read into; "" if it may be.
+// notResource says why an object is not a resource of this kind; "" if it may be.
 func notResource(value resource, object []byte) string {
 	if missing := value.lacks(); missing != "" {
 		return "no " + missing
@@ -43,7 +43,7 @@ func notResource(value resource, object []byte) string {
 	return ""
 }
 
-// decodeResource reads an object, and refuses one that is not what was asked for.
+// decodeResource reads an object and checks that it is the requested resource.
 func (r *response) decodeResource(value resource) error {
 	if err := r.decodeObject(value); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (r *response) decodeResource(value resource) error {
 	return r.checkID(value.identity())
 }
 
-// fetch sends a call and reads the reply into a new T, a resource.
+// fetch sends a call and reads the response into a new resource.
 func fetch[T any, P interface {
 	*T
 	resource
@@ -70,7 +70,7 @@ func fetch[T any, P interface {
 	return value, nil
 }
 
-// checkID refuses another object than the one that was asked for. A UUID may come in another letter case.
+// checkID checks that the object has the requested id. The letter case of a UUID may differ.
 func (r *response) checkID(id string) error {
 	if want := r.id; want != "" && !sameID(id, want) {
 		return r.bad("another object, whose id is "+strconv.Quote(string(wire.Clip([]byte(id)))), nil)
@@ -78,16 +78,16 @@ func (r *response) checkID(id string) error {
 	return nil
 }
 
-// sameID compares ids of lists and entries. They are UUIDs, whose letter case does not count (RFC 9562, section 4).
+// sameID compares ids of lists and entries: UUIDs, in which the letter case does not matter (RFC 9562, section 4).
 func sameID(a, b string) bool { return strings.EqualFold(a, b) }
 
-// pageItem is one item of a page, with what is wrong with it.
+// pageItem is one item of a page, with the problem that was found in it.
 type pageItem[T any] struct {
 	value   T
 	problem string
 }
 
-// UnmarshalJSON reads the item and checks it while its text is at hand.
+// UnmarshalJSON reads the item and checks it while its text is available.
 func (i *pageItem[T]) UnmarshalJSON(b []byte) error {
 	item := any(&i.value).(interface {
 		resource

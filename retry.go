@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// RetryPolicy says how often and how patiently a call is repeated. A zero field takes its default. Which calls are
-// repeated at all is not a matter of policy: only those for which it is safe (see the package page). A field below 0, and
-// a MinWait above MaxWait, are refused.
+// RetryPolicy says how often and for how long the client retries a call. A zero field means its default. A field
+// below 0, and a MinWait above MaxWait, are invalid. The policy does not decide which calls are retried: only those
+// for which it is safe, see the package page.
 type RetryPolicy struct {
-	// MaxAttempts counts the first attempt; 1 turns retrying off. Default 4. Logins make at most 2 attempts, and
-	// writes that are no purge and no DELETE at most 3.
+	// MaxAttempts limits the attempts, with the first one; 1 turns retries off. Default 4. Logins make at most 2
+	// attempts. Writes other than purges and DELETE make at most 3.
 	MaxAttempts int
-	// MinWait is the most that is waited before the second attempt. It doubles from attempt to attempt, and each wait
-	// is drawn evenly between 0 and that ("full jitter"). Default 500 ms.
+	// MinWait is the longest wait before the second attempt. It doubles with each attempt. Each wait is random
+	// between 0 and that ("full jitter"). Default 500 ms.
 	MinWait time.Duration
-	// MaxWait bounds every wait. A service that asks for more by Retry-After is not asked again: the call returns its
-	// reply at once. Default 20 s. It does not bound a purge that the service refuses as too fast, which waits for its
-	// next permit.
+	// MaxWait limits every wait. If Retry-After asks for more, the call does not retry and returns the response at
+	// once. Default 20 s. MaxWait does not limit the wait of a purge that the service refuses as too fast.
 	MaxWait time.Duration
-	// ThrottleTimeout bounds how long a purge is tried while the service answers that purges come too fast (429, or 503).
-	// It counts from the first such answer since the service last accepted a purge, or from the call if that is later.
-	// If Retry-After asks for more than is left of it, the call returns its response at once. These retries do not use up
-	// MaxAttempts. Permits can be 20 s apart then, so a value below that may allow no retry. Default 5 minutes.
+	// ThrottleTimeout limits how long the client retries a purge that the service refuses as too fast (429 or 503).
+	// The time starts with the first refusal since the service last accepted a purge, or with the call if that is
+	// later. If Retry-After asks for more than is left, the call returns the response at once. These retries do not
+	// count for MaxAttempts. Permits can then be 20 s apart, so a shorter timeout may allow no retry. Default 5
+	// minutes.
 	ThrottleTimeout time.Duration
 }
 

@@ -13,25 +13,26 @@ import (
 // [*ValidationError] and sends nothing.
 type StreamOption func(*streaming) error
 
-// streaming is what the options of a stream fill.
+// streaming holds the options of a stream.
 type streaming struct {
-	all    bool                // the limit is the SDK's: a response that reaches it may lack rows
-	report func(StreamSummary) // nil: nobody asked for it
+	all    bool                // the SDK chose the limit, so a response that reaches it may lack rows
+	report func(StreamSummary) // may be nil
 
 	warnings []string
 }
 
-// StreamSummary says what a response had that was streamed to its end.
+// StreamSummary describes a response that was streamed to its end.
 type StreamSummary struct {
-	Rows          int64 // that arrived
-	TotalResults  int64 // that match, whatever the limit: above Rows if the limit, or the size of a top-K, has cut some off
-	ReplacedTexts int64 // values in which U+FFFD replaces what is no text, see Value
+	Rows          int64 // rows that arrived
+	TotalResults  int64 // rows that match; more than Rows if the limit or the size of a top-K has cut some off
+	ReplacedTexts int64 // values with invalid text that U+FFFD replaces, see Value
 
-	Warnings []string // what the service may no longer have of the span, as in Result; nil if there is nothing to say
+	Warnings []string // what the service may no longer have of the time range, see Result.Warnings; nil if there is none
 }
 
-// OnSummary calls f once when all rows have arrived without an error, before the sequence ends. f runs in the goroutine of
-// the loop, at each range over the sequence. It is not called if the loop stops early, or the sequence ends with an error.
+// OnSummary calls f once when all rows have arrived without an error, before the sequence ends. f runs in the
+// goroutine of the loop, once per range over the sequence. It is not called if the loop stops early or the sequence
+// ends with an error.
 func OnSummary(f func(StreamSummary)) StreamOption {
 	return func(s *streaming) error {
 		if f == nil {
@@ -54,7 +55,7 @@ func newStreaming(options []StreamOption) (s streaming, err error) {
 	return s, nil
 }
 
-// done reports a response that has ended well.
+// done reports a response that was read to its end without an error.
 func (s streaming) done(summary StreamSummary) {
 	if s.report != nil {
 		summary.Warnings = s.warnings
@@ -62,67 +63,67 @@ func (s streaming) done(summary StreamSummary) {
 	}
 }
 
-// Row is one result of a statistics query: values in the order of the columns (service-interface section 2.4). A Row
-// that is streamed is valid until the next step of its sequence; keep a Clone. One of a [Result] stays valid, and any
-// number of goroutines may read it. The zero value has no values.
+// Row is one result of a statistics query: its values in the order of the columns. A streamed Row is valid until the
+// next step of its sequence; to keep it, use Clone. A Row of a [Result] stays valid, and any number of goroutines may
+// read it. The zero value has no values. (Service document, section 2.4.)
 type Row struct{ row rowjson.Row }
 
-// Len is the number of values, which is that of the columns.
+// Len returns the number of values, which is the number of columns.
 func (r Row) Len() int { return r.row.Len() }
 
-// Columns lists the names of the values, in order; nil for the zero Row. The list is the caller's.
+// Columns returns the names of the values in order; nil for the zero Row. The caller may change the slice.
 func (r Row) Columns() []string { return r.row.Columns() }
 
-// At is the i-th value, from 0. Like an index of a slice it panics outside of 0 to Len()-1.
+// At returns the i-th value, from 0. Like the index of a slice, it panics if i is outside 0 to Len()-1.
 func (r Row) At(i int) Value { return Value{r.row.At(i)} }
 
-// Get is the value of a column; false when there is no such column.
+// Get returns the value of a column, or false if the row has no such column.
 func (r Row) Get(column string) (Value, bool) {
 	value, ok := r.row.Get(column)
 	return Value{value}, ok
 }
 
-// Clone is a copy that stays valid.
+// Clone returns a copy that stays valid.
 func (r Row) Clone() Row { return Row{r.row.Clone()} }
 
-// String gives the row as MarshalJSON does.
+// String returns the text of MarshalJSON.
 func (r Row) String() string { return string(r.row.JSON()) }
 
-// MarshalJSON gives the row as an array of its values, each as its own MarshalJSON does. (Marshal of encoding/json escapes
-// <, > and & in them afterwards; an Encoder with SetEscapeHTML(false) does not.)
+// MarshalJSON returns an array of the values, each as its own MarshalJSON returns it. json.Marshal then escapes <, >
+// and & in them; an Encoder with SetEscapeHTML(false) does not.
 func (r Row) MarshalJSON() ([]byte, error) { return r.row.JSON(), nil }
 
-// Value is one value of a row: a text, a number, true, false or null (service-interface section 2.4). It is valid as long
-// as its row. The zero value is null.
+// Value is one value of a row: a text, a number, true, false or null. It is valid as long as its row. The zero value
+// is null. (Service document, section 2.4.)
 //
-// A text may hold what is no text: bytes that are not UTF-8, or half of a surrogate pair, for example in a path that an
-// attacker chose. U+FFFD replaces each such byte and each such half, as in encoding/json. [Result] and [StreamSummary]
-// count these values, Raw gives what came, and [WithStrictTexts] makes them errors.
+// A text may be invalid, for example in a path that an attacker chose. It may hold bytes that are not UTF-8, or half
+// of a surrogate pair. U+FFFD replaces each such byte and each such half, as in encoding/json. [Result] and
+// [StreamSummary] count these values, Raw returns the original bytes, and [WithStrictTexts] turns them into errors.
 type Value struct{ value rowjson.Value }
 
-// Raw is the value as it stands in the reply, in JSON, and perhaps not in UTF-8: write it with MarshalJSON. It is valid as
-// long as its row, and must not be changed.
+// Raw returns the JSON of the value exactly as the response has it, perhaps not in UTF-8. To write the value, use
+// MarshalJSON. The bytes are valid as long as the row, and must not be changed.
 func (v Value) Raw() json.RawMessage { return v.value.Raw() }
 
-// MarshalJSON gives the value as it stands in the reply, with U+FFFD in place of what is no text.
+// MarshalJSON returns the JSON of the value as the response has it, with U+FFFD in place of invalid text.
 func (v Value) MarshalJSON() ([]byte, error) { return v.value.JSON(), nil }
 
-// IsNull tells whether the value is null.
+// IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.value.IsNull() }
 
-// String is the text of a text value (in UTF-8), the digits of a number, "true", "false", or "" for null.
+// String returns the text of a text value in UTF-8, the digits of a number, "true", "false", or "" for null.
 func (v Value) String() string { return v.value.String() }
 
-// Int64 reads a whole number, also one in quotes, written as JSON writes it (no plus sign, no blanks). All 64 bits are
-// kept; a fraction or an exponent is an error, and so is null.
+// Int64 returns a whole number, which may be in quotes. It must be written as in JSON, without a plus sign and
+// without blanks. All 64 bits are kept. A fraction, an exponent and null are errors.
 func (v Value) Int64() (int64, error) { return v.value.Int64() }
 
-// Float64 reads a number, also one in quotes. One out of range is an error, and so is null.
+// Float64 returns a number, which may be in quotes. A number out of range and null are errors.
 func (v Value) Float64() (float64, error) { return v.value.Float64() }
 
-// Time reads a timestamp; without a zone designator, as the service sends it, it is UTC (service-interface section 2.4).
-// A fraction, and a blank in place of the T, are read too; a number and null are errors. The time is in UTC.
+// Time returns a timestamp in UTC. The service sends it without a zone designator, which means UTC. A fraction, and a
+// blank in place of the T, are accepted. Numbers and null are errors. (Service document, section 2.4.)
 func (v Value) Time() (time.Time, error) { return v.value.Time() }
 
-// Addr reads an IP address, IPv4 or IPv6; all else, null too, is an error.
+// Addr returns an IP address, IPv4 or IPv6. Everything else is an error, null too.
 func (v Value) Addr() (netip.Addr, error) { return v.value.Addr() }

@@ -14,8 +14,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
-// Services describe a call and package internal/transport carries it. Here stand the service's own rules for its requests,
-// and here what transport reports becomes what users see.
+// Services describe a call, and package internal/transport carries it out. This file has the service's own rules for
+// its requests, and turns the results of transport into those that users see.
 
 const (
 	authCookieName   = "authtoken"
@@ -25,18 +25,17 @@ const (
 	listsPath        = "/config/networklists"
 )
 
-// The rules of the requests that the service treats in its own way.
+// Rules of requests whose statuses the service uses in its own way.
 var (
-	// A 303 names the transaction of a purge that has been accepted (open point 7); 403 means failed authentication (open
-	// point 6).
+	// 303 is the response to an accepted purge (open point 7). 403 means failed authentication (open point 6).
 	purgeRules = transport.Rules{Success: []int{http.StatusSeeOther}, Refuse: []int{http.StatusForbidden}}
-	// Reading a transaction answers 400 for errors with authentication, but also for others (open point 6). Its code says
-	// how the transaction ended, not whether it could be read.
+	// For a transaction, 400 may mean failed authentication or something else (open point 6). The code in the body
+	// says how the transaction ended, not whether it could be read.
 	transactionRules = transport.Rules{
 		Refuse: []int{http.StatusForbidden}, MayRefuse: []int{http.StatusBadRequest},
 		NotInEnvelope: []string{"transaction_id", "transaction_response"},
 	}
-	// 403 means failed authentication of logins, and of what else Do may send to a transaction (open point 6).
+	// 403 means failed authentication for logins, and for other methods of Do on a transaction (open point 6).
 	forbiddenRules = transport.Rules{Refuse: []int{http.StatusForbidden}}
 )
 
@@ -45,11 +44,11 @@ type call struct {
 	transport.Request
 
 	limited bool   // it needs a purge permit
-	id      string // of what is asked for: an object with another id is another object; "": any
+	id      string // requested id, which the object in the response must have; "": any
 }
 
-// describe gives a request its class and the rules that the service has for it. Every call of this package is made here,
-// also that of Do, so no service can forget one.
+// describe adds the class of a request and the service's rules for it. Every call of this package is created here,
+// also that of Do, so no service can forget a rule.
 func describe(method, path, query string) call {
 	limited := false
 	r := transport.Request{Method: method, Path: path, Query: query, Class: transport.Once}
@@ -74,20 +73,20 @@ func describe(method, path, query string) call {
 	return call{Request: r, limited: limited}
 }
 
-// funnel is the one way of every call. Services hold it, and never the Client.
+// funnel is the path of every call. Services hold the funnel, not the Client.
 type funnel struct {
 	base      *address.Base
 	transport *transport.Transport
 	secrets   *transport.Secrets
 	gate      *transport.Gate
-	maxBody   int64 // bytes of a response that is read whole
+	maxBody   int64 // limit in bytes of a response that is read whole
 	dialect   Dialect
-	service   string // which service and customer, in the one spelling of the host
+	service   string // service and customer, with the host in its normal form
 
-	strictTexts bool // of statistics
+	strictTexts bool // see WithStrictTexts
 }
 
-// usable refuses what no call can be made with: a service that no client has created, and no context.
+// usable refuses a call on a service that no client has created, and a call without a context.
 func (f *funnel) usable(ctx context.Context) error {
 	switch {
 	case f == nil:
@@ -103,7 +102,7 @@ func noClient() *ValidationError {
 	return invalid("client", "this is a zero value or nil; create a client with NewClient and call its services")
 }
 
-// via returns the funnel of a client or service; nil of a nil pointer and of a zero value.
+// via returns the funnel of a client or service. It returns nil for a nil pointer and for a zero value.
 func (c *Client) via() *funnel              { return cmp.Or(c, &Client{}).funnel }
 func (s *TasksService) via() *funnel        { return cmp.Or(s, &TasksService{}).funnel }
 func (s *PurgeService) via() *funnel        { return cmp.Or(s, &PurgeService{}).funnel }
@@ -119,15 +118,15 @@ func (f *funnel) expand(ctx context.Context, template string, ids ...string) (st
 	return expand(template, ids...)
 }
 
-// response is what a call that succeeded brought.
+// response is the response to a call that succeeded.
 type response struct {
 	*transport.Response
 
 	funnel *funnel
-	id     string // that was asked for
+	id     string // requested id
 }
 
-// send carries one call to its end.
+// send sends a call and returns its response.
 func (f *funnel) send(ctx context.Context, cl call) (response, error) {
 	if err := f.usable(ctx); err != nil {
 		return response{}, err
@@ -142,15 +141,15 @@ func (f *funnel) send(ctx context.Context, cl call) (response, error) {
 	return response{r, f, cl.id}, nil
 }
 
-// resolve returns the path and query below the base of an address that the service sent, or that the user gave to Do. An
-// address that leads elsewhere returns a *ValidationError.
+// resolve returns the path and query below the base of an address from the service or from a caller of Do. If the
+// address leads elsewhere, it returns a *ValidationError.
 func (f *funnel) resolve(field, address string) (path, query string, err error) {
 	path, query, err = f.base.Resolve(field, address)
 	return path, query, asValidation(err)
 }
 
-// resolveSent resolves an address that the service sent. The refusal of one with a secret in it does not repeat it, as
-// what it repeats of it may be a piece of the secret.
+// resolveSent resolves an address from the service. If the address holds a secret, the error does not show it,
+// because it might show a piece of the secret.
 func (f *funnel) resolveSent(field, address string) (path, query string, err error) {
 	path, query, err = f.resolve(field, address)
 	switch {
@@ -163,7 +162,7 @@ func (f *funnel) resolveSent(field, address string) (path, query string, err err
 	return path, query, err
 }
 
-// asError returns the *Error or *ValidationError for an error of transport.
+// asError turns an error of transport into an *Error or a *ValidationError.
 func asError(err error) error {
 	if f, ok := err.(*transport.Failure); ok { //nolint:errorlint // one that is wrapped is the cause of another
 		return newError(f)
@@ -177,7 +176,7 @@ func newError(f *transport.Failure) *Error {
 		Header: f.Header, Attempts: f.Attempts, outcome: outcomeOf(f.Outcome), tooFast: f.TooFast, authFailed: f.Unauthorized, cause: f.Cause,
 	}
 	if login, ok := errors.AsType[*Error](f.Cause); ok && f.Login && f.Status == 0 {
-		// A login that failed is reported by its own response.
+		// The error of a failed login has the status of the login's own response.
 		e.StatusCode, e.Code, e.Description = login.StatusCode, login.Code, login.Description
 		e.authFailed, e.login = login.authFailed, login.login
 	}

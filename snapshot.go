@@ -11,24 +11,24 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// A list is read in pages, and others may change it between two pages: an entry that moves to an earlier page is missed,
-// one that moves to a later page comes twice. A plan made of such a reading would be wrong without a sign of it. So all
-// pages must give one total, which is the number of their entries; no id may come twice; and where the service also gives
-// all entries in one response, the pages must hold the same ones, each as often. Then the pages show the list as it was at one moment.
+// A list is read in pages, and others may change it between two pages. An entry that moves to an earlier page is
+// missed, one that moves to a later page comes twice. A plan made from that would be wrong, and nothing would show
+// it. So the pages must pass three checks. All pages have the same total, which is the number of their entries. No id
+// comes twice. If the service also sends all entries in one response, the pages hold the same entries, each as often.
 
-// held is an entry of the list with its meaning.
+// held is an entry of the list, with its meaning.
 type held struct {
 	NetworkListEntry
 	ipset.Meaning
 }
 
-// entry is what is held, without where the service keeps it.
+// entry returns the meaning without the id.
 func (h *held) entry() ipset.Entry { return ipset.Entry{Text: h.Entry, Meaning: h.Meaning} }
 
-// heldEntry reads an entry of the list.
+// heldEntry reads an entry of a list.
 func heldEntry(e NetworkListEntry) held { return held{e, ipset.Read(e.Entry).Meaning} }
 
-// meanings returns what entries of a list mean.
+// meanings returns the meanings of entries.
 func meanings(entries []held) ipset.Meanings {
 	set := make(ipset.Meanings, len(entries))
 	for i := range entries {
@@ -45,7 +45,7 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 	}
 	list.ID = id
 	list.Type = NetworkListType(s.funnel.secrets.Text(string(list.Type)))
-	if list.Type == "" { // without it, nobody knows what may be added
+	if list.Type == "" { // without it, Plan does not know what it may add
 		return nil, nil, s.unusable("the list %s has no type", id)
 	}
 	current, err := s.snapshot(ctx, id)
@@ -58,11 +58,11 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 	return list, current, nil
 }
 
-// snapshot reads a list: all entries, a thousand a call, four calls ahead.
+// snapshot reads all entries of a list, 1,000 per page, and prefetches 4 pages.
 //
-// The service document gives each entry an id of its own, and does not say that a list holds a text only once (open point
-// 26 assumes so of additions). So a text under two ids is two entries. An id that comes twice with the same text is one
-// entry that was moved while the list was read; with another text, it is no id.
+// Each entry has an id of its own. The document does not say that a list holds a text only once (open point 26
+// assumes it of additions). So a text with two ids is two entries. If an id comes twice with the same text, the entry
+// moved while the list was read. If it comes twice with different texts, it is not an id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, error) {
 	entries := make([]held, 0, pageOfEntries)
 	seen := map[string]int{}
@@ -84,16 +84,16 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 }
 
 const (
-	bulkConcurrency = 4     // calls that run at once where the SDK makes many by itself (open point 32)
-	pageOfEntries   = 1_000 // entries that are asked for at once where all are needed
+	bulkConcurrency = 4     // concurrent calls when the SDK sends many (open point 32)
+	pageOfEntries   = 1_000 // entries per page when the SDK reads all
 )
 
-// unusable is the error for a list that cannot be planned with. Nothing was changed.
+// unusable returns the error for a list that Plan cannot use. Nothing was changed.
 func (s *NetworkListsService) unusable(format string, args ...any) error {
 	return &changeError{fmt.Errorf("%w: %s", ErrBadReply, s.funnel.secrets.Text(fmt.Sprintf(format, args...))), OutcomeNotApplied}
 }
 
-// changed is the error for a list that changed while so many of its entries were read.
+// changed returns the error for a list that changed while it was read.
 func (s *NetworkListsService) changed(id string, entries int, reason string) error {
 	path, err := expand(entriesPath, id)
 	if err != nil {
@@ -103,12 +103,13 @@ func (s *NetworkListsService) changed(id string, entries int, reason string) err
 	return &PaginationError{Path: s.funnel.secrets.Text(s.funnel.base.Path(path)), Page: (entries + pageOfEntries - 1) / pageOfEntries, Reason: reason}
 }
 
-// fingerprint knows a list again: the same entries under the same ids.
+// fingerprint is the same for the same entries with the same ids.
 func fingerprint(entries []held) string {
 	return planning.Fingerprint(entries, func(e *held) (id, text string) { return e.ID, e.Entry })
 }
 
-// roomFor makes room for n more by doubling. If a slice becomes long, append alone copies it more often.
+// roomFor doubles the capacity of a slice if n more do not fit. append grows a long slice by less, so it copies more
+// often.
 func roomFor[T any](s []T, n int) []T {
 	if cap(s)-len(s) < n {
 		s = slices.Grow(s, max(n, len(s)))

@@ -8,32 +8,32 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// NameList is a list of dimensions or metrics (service-interface section 4.3, open point 14).
+// NameList is a list of dimensions or metrics. (Service document, section 4.3; open point 14.)
 type NameList struct {
-	Names []string        `json:"names"` // in the service's order
-	Raw   json.RawMessage `json:"raw"`   // the reply as it came; the service document does not show its shape
+	Names []string        `json:"names"` // in the order of the response
+	Raw   json.RawMessage `json:"raw"`   // the body of the response; the service document does not show its shape
 }
 
-// Groupings is a list of valid grouping sets (service-interface sections 2.5 and 4.3, open point 14).
+// Groupings is a list of valid grouping sets. (Service document, sections 2.5 and 4.3; open point 14.)
 type Groupings struct {
-	Groupings [][]string      `json:"groupings"` // each a set of dimensions that can be asked for together
-	Raw       json.RawMessage `json:"raw"`       // the reply as it came; the service document does not show its shape
+	Groupings [][]string      `json:"groupings"` // each is a set of dimensions that one query may ask for together
+	Raw       json.RawMessage `json:"raw"`       // the body of the response; the service document does not show its shape
 }
 
-// Dimensions lists the dimensions of the family (service-interface section 4.3). A list in a shape that is not known is
-// [ErrBadReply] (open point 14).
+// Dimensions returns the dimensions of the family. If the list has an unknown shape, it returns [ErrBadReply] (open
+// point 14). (Service document, section 4.3.)
 func (f *StatsFamily[Q]) Dimensions(ctx context.Context) (*NameList, error) {
 	return f.names(ctx, "dimensions")
 }
 
-// Metrics lists the metrics of the family (service-interface section 4.3). A list in a shape that is not known is
-// [ErrBadReply] (open point 14).
+// Metrics returns the metrics of the family. If the list has an unknown shape, it returns [ErrBadReply] (open point
+// 14). (Service document, section 4.3.)
 func (f *AggregatedFamily[Q]) Metrics(ctx context.Context) (*NameList, error) {
 	return f.names(ctx, "metrics")
 }
 
-// Groupings lists the sets of dimensions that the family can group by (service-interface section 4.3). A list in a shape
-// that is not known is [ErrBadReply] (open point 14).
+// Groupings returns the sets of dimensions that the family can group by. If the list has an unknown shape, it returns
+// [ErrBadReply] (open point 14). (Service document, section 4.3.)
 func (f *AggregatedFamily[Q]) Groupings(ctx context.Context) (*Groupings, error) {
 	items, raw, err := f.list(ctx, "groupings")
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// TasksService reads the records of long-running operations (service-interface section 4.1). It is [Client.Tasks], and
-// safe for concurrent use.
+// TasksService reads the records of long-running operations. Use it as [Client.Tasks]. It is safe for concurrent use.
+// (Service document, section 4.1.)
 type TasksService struct{ funnel *funnel }
 
-// Task is the record of a long-running operation (service-interface section 2.1). A member that the service leaves out
-// is the zero value of its field. Times are in UTC.
+// Task is the record of a long-running operation. If the service omits a member, its field has the zero value. Times
+// are in UTC. (Service document, section 2.1.)
 type Task struct {
 	ID          string     `json:"id"`                    // unique
 	URI         string     `json:"uri,omitempty"`         // address of the task
 	Operation   string     `json:"operation,omitempty"`   // what the task runs
 	Status      string     `json:"status,omitempty"`      // the service's own words; no list of them is documented
-	Complete    bool       `json:"complete"`              // true when the task has ended, well or not
+	Complete    bool       `json:"complete"`              // true when the task has ended, with or without success
 	Progress    int        `json:"progress"`              // its range is not documented
 	BeginTime   time.Time  `json:"begin_time,omitzero"`   // when the operation began
 	EndTime     time.Time  `json:"end_time,omitzero"`     // zero while it runs
-	LastUpdated time.Time  `json:"last_updated,omitzero"` // what Since of TaskListOptions goes by
-	User        Reference  `json:"user,omitzero"`         // who began it
+	LastUpdated time.Time  `json:"last_updated,omitzero"` // TaskListOptions.Since selects by it
+	User        Reference  `json:"user,omitzero"`         // who started it
 	Target      Reference  `json:"target,omitzero"`       // what it works on
 	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"`  // not nil when it ended with an error condition
 }
@@ -38,26 +38,26 @@ func (t *Task) identity() string           { return t.ID }
 func (t *Task) lacks() string              { return lacksID(t.ID) }
 func (t *Task) evident() bool              { return t.Operation != "" || t.Status != "" || t.Complete }
 
-// Reference names another resource: the user or the target of a task (service-interface section 2.1).
+// Reference names another resource: the user or the target of a task. (Service document, section 2.1.)
 type Reference struct {
 	ID  string `json:"id"`            // of that resource
-	URI string `json:"uri,omitempty"` // its address; the document says no more of it
+	URI string `json:"uri,omitempty"` // its address; the document says no more about it
 }
 
-// ErrorInfo is the error condition with which a task ended (service-interface section 2.1, error_info).
+// ErrorInfo is the error condition with which a task ended: error_info. (Service document, section 2.1.)
 type ErrorInfo struct {
 	Details []ErrorDetail `json:"details,omitempty"` // may be empty
-	Message string        `json:"message,omitempty"` // the service's words
-	Type    string        `json:"type,omitempty"`    // no list of them is documented
+	Message string        `json:"message,omitempty"` // free text of the service
+	Type    string        `json:"type,omitempty"`    // the document has no list of types
 }
 
-// ErrorDetail is one detail of an error condition (service-interface section 2.1).
+// ErrorDetail is one detail of an error condition. (Service document, section 2.1.)
 type ErrorDetail struct {
-	Message string `json:"message"` // the service's words
+	Message string `json:"message"` // free text of the service
 }
 
-// UnmarshalJSON reads a task as the service sends it: its timestamps may lack the colon in the zone, or the zone, which
-// then is UTC.
+// UnmarshalJSON reads a task as the service sends it. A timestamp may lack the colon in its zone. A timestamp without
+// a zone is in UTC.
 func (t *Task) UnmarshalJSON(b []byte) error {
 	type plain Task
 	w := struct {
@@ -73,23 +73,24 @@ func (t *Task) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Ended: complete, or with an error condition (open point 4).
+// ended reports whether the task is complete or has an error condition (open point 4).
 func (t *Task) ended() bool { return t.Complete || t.ErrorInfo != nil }
 
-// TaskListOptions selects tasks (service-interface section 4.1). A zero field is not sent: the service's defaults hold.
+// TaskListOptions selects tasks. A zero field is not sent, so the service uses its default. (Service document,
+// section 4.1.)
 type TaskListOptions struct {
-	Since     time.Time `url:"since,omitempty" layout:"2006-01-02T15:04:05.000-0700"` // updated at or after, in the years 1 to 9999; sent in UTC with milliseconds
-	Status    string    `url:"status,omitempty"`                                      // of tasks in this status
-	Operation string    `url:"operation,omitempty"`                                   // of tasks that run this
-	Page      int       `url:"page,omitempty"`                                        // from 1; All begins there
-	Count     int       `url:"count,omitempty"`                                       // tasks a page
-	MaxPages  int       `url:"-"`                                                     // All ends with a *PaginationError when more pages follow or may follow; 0: no bound
+	Since     time.Time `url:"since,omitempty" layout:"2006-01-02T15:04:05.000-0700"` // only tasks updated at or after it; years 1 to 9999; sent in UTC with milliseconds
+	Status    string    `url:"status,omitempty"`                                      // only tasks in this status
+	Operation string    `url:"operation,omitempty"`                                   // only tasks that run this operation
+	Page      int       `url:"page,omitempty"`                                        // from 1; All starts at this page
+	Count     int       `url:"count,omitempty"`                                       // tasks per page
+	MaxPages  int       `url:"-"`                                                     // if more pages follow or may follow, All ends with a *PaginationError; 0: no limit
 }
 
-// Get reads one task (service-interface section 4.1). A task that does not exist is [ErrNotFound], an empty id a
-// [*ValidationError]. If the response has no id or another one, or is another resource, Get
-// returns [ErrBadReply]. A task that ended with
-// an error condition is no error here.
+// Get returns one task. A task that ended with an error condition is no error here.
+//
+// If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
+// response has no id, another id, or is another resource, it returns [ErrBadReply]. (Service document, section 4.1.)
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	poller, err := s.poller(ctx, id)
 	if err != nil {
@@ -98,10 +99,12 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	return fetch[Task](ctx, s.funnel, poller.own)
 }
 
-// List reads one page of the tasks updated since a time (service-interface section 4.1). Numbers below 0, and a time
-// outside of the years 1 to 9999, are a [*ValidationError], parameters that the service does not take [ErrBadRequest],
-// a reply that is no page [ErrBadReply].
-// HasMore of the page is true also when the reply does not say whether further pages exist, see [Page].
+// List returns one page of tasks. Page.HasMore is also true if the response does not say whether more pages exist,
+// see [Page].
+//
+// If a number is below 0, or Since is outside the years 1 to 9999, List returns a [*ValidationError]. If the service
+// rejects the parameters, it returns [ErrBadRequest]. If the response is not a page, it returns [ErrBadReply].
+// (Service document, section 4.1.)
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	cl, err := s.listCall(ctx, options)
 	if err != nil {
@@ -110,26 +113,33 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 	return fetchPage[Task](ctx, s.funnel, cl)
 }
 
-// All reads every task from the first page asked for to the last, a page at a time (service-interface section 4.1). It
-// ends with the first error, which is yielded with a zero Task. A page that is announced and cannot be had is a
-// [*PaginationError]. Tasks that begin or change while it reads may be missed or come twice. Each range over the
-// sequence reads anew.
+// All returns a sequence of all tasks, from the page of the options to the last page. It reads one page at a time.
+// Each range over the sequence sends new requests. After the first error, the sequence ends; its error comes with a
+// zero Task. If an announced page cannot be read, the error is a [*PaginationError]. If tasks start or change while
+// All reads, it may miss some or return some twice.
 //
-// The parameters of the options hold on every page. If a next_uri leaves one out, All sends it all the same. If it has
-// another value of one, All yields a [*PaginationError].
+// All sends the parameters of the options for every page, also if a next_uri leaves one out. If a next_uri has
+// another value for one of them, All yields a [*PaginationError].
 //
-// All compares the end with what the pages announced. If fewer tasks came than the last total, or if a page_count or a
-// next_uri announces a page that did not come, All yields a [*PaginationError] after the tasks. It also does so if a
-// page begins like an earlier one or has no new task. Only a short last page may have known tasks alone.
+// At the end, All compares what it read with what the pages announced. After the tasks, it yields a
+// [*PaginationError] if:
+//   - it read fewer tasks than the last total,
+//   - a page_count or a next_uri announced a page that did not come, or
+//   - a page starts like an earlier page or has no new task. Only a short last page may have known tasks alone.
 //
 // The service document does not show the response. If no page announces anything, All asks for the next page number
-// until a page is empty or shorter than the first one (open point 2). This takes at least one more request, unless the
-// first page is empty. If the second page has the same tasks as the first, the service does not page, and All ends
-// without an error. All yields a [*PaginationError] if that may not be the end: the first page had exactly Count tasks,
-// both pages have the same page_index, a later page repeats an earlier one, fewer tasks came than the total, or
-// MaxPages is reached. A 400 or 404 for a page past the end is the error of the sequence, after all tasks. If the
-// service answers so, set Count above the number of tasks: after a page of fewer than Count tasks, a 400 or 404 is the
-// end.
+// until a page is empty or shorter than the first (open point 2). This takes at least one more request, unless the
+// first page is empty. If the second page has the same tasks as the first, the service does not use pages, and All
+// ends without an error. All yields a [*PaginationError] if the end is in doubt:
+//   - the first page had exactly Count tasks,
+//   - both pages have the same page_index,
+//   - a later page has the same tasks as an earlier one,
+//   - there are fewer tasks than the total, or
+//   - MaxPages is reached.
+//
+// If the service answers 400 or 404 for a page past the end, the sequence ends with that error, after all tasks. In
+// that case, set Count above the number of tasks. After a page of fewer than Count tasks, All takes a 400 or 404 as
+// the end. (Service document, section 4.1.)
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	cl, err := s.listCall(ctx, options)
 	if err != nil {
@@ -149,21 +159,26 @@ func (s *TasksService) listCall(ctx context.Context, options TaskListOptions) (c
 	return pagedCall(&p, s.funnel.dialect.TasksPrefix+"/tasks", options)
 }
 
-// Wait polls a task until it has ended (service-interface section 2.1, open point 4), at once and then at growing
-// intervals ([PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError], which holds the
-// task. Without a deadline and without [WaitTimeout], Wait goes on for as long as the task does not end.
+// Wait polls a task until it has ended, and returns it. The first poll comes at once, the others at growing intervals
+// (see [PollEvery]). If the task ended with an error condition, Wait returns a [*TaskError] that holds the task. If
+// an error ends Wait, the task itself goes on, and its outcome is [OutcomeUnknown].
 //
-// A poll that fails after its retries does not end Wait, if the failure may pass: no connection, no response in time,
-// 408, 429, 5xx, or a response that is no task ([ErrBadReply]), such as a maintenance page. Wait polls again after the
-// usual interval, and [OnProgress] gets the error. These errors end Wait: any other 4xx, so that a task that does not
-// exist is [ErrNotFound]; failed authentication; a response above [WithMaxResponseBytes]; a panic of a function of
-// yours. Before the first successful poll, a redirect, an unknown host and a certificate that is not trusted end it,
-// too. If the context or WaitTimeout ends, the error also matches that of the last poll, if it failed. The task itself
-// goes on after an error of Wait, and its outcome is [OutcomeUnknown].
+// A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response
+// that is not a task ([ErrBadReply]), such as a maintenance page. Wait polls again after the usual interval, and
+// [OnProgress] gets the error. Without a deadline and without [WaitTimeout], Wait polls for as long as the task runs.
 //
-// Wait first reads /tasks/{id}. If the task then gives an address of its own, at this service, Wait polls that, and
-// /tasks/{id} at every tenth poll (open point 1). If the address returns an error, anything but this task, or a uri
-// that leads elsewhere, Wait goes back to /tasks/{id} in the same poll and stays there.
+// These errors end Wait:
+//   - any other 4xx, so a task that does not exist is [ErrNotFound]
+//   - failed authentication
+//   - a response longer than [WithMaxResponseBytes] allows
+//   - a panic in a function of the caller
+//   - before the first successful poll: a redirect, an unknown host, or an untrusted certificate
+//   - the end of the context or of WaitTimeout. If the last poll failed, the error matches that of the poll, too.
+//
+// Wait first reads /tasks/{id}. If the task has another address at this service in its uri, Wait polls that address,
+// and /tasks/{id} at every tenth poll (open point 1). If the address does not return this task, Wait goes back to
+// /tasks/{id} in the same poll and stays there. It does the same if the returned uri leads elsewhere. (Service
+// document, section 2.1.)
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	poller, err := s.poller(ctx, id)
 	if err != nil {
@@ -196,24 +211,24 @@ func (s *TasksService) poller(ctx context.Context, id string) (*taskPoller, erro
 	return &taskPoller{funnel: s.funnel, own: objectCall(path, "", id)}, err
 }
 
-// progress is what a poll has seen of a task.
+// progress returns what a poll has shown of a task.
 func (s *TasksService) progress(t *Task) Progress {
 	return Progress{Status: s.funnel.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}
 }
 
-// ownPathEvery: each so many polls, a task that has an address of its own is read at /tasks/{id} all the same, as what
-// its address returns may never change.
+// ownPathEvery is how often a task with an address of its own is read at /tasks/{id}, in polls: what that address
+// returns may never change.
 const ownPathEvery = 10
 
-// taskPoller reads one task again and again. The task may know its own address best, but the document does not say what
-// uri means (open point 1), so nothing that it leads to is believed unless it is this task.
+// taskPoller polls one task. The document does not say what the task's uri means (open point 1). So the poller
+// believes what the uri leads to only if that is this task.
 type taskPoller struct {
 	funnel *funnel
-	own    call   // the task by its id
-	at     *call  // its uri, where that is another address
-	id     string // as the task itself gives it
+	own    call   // reads the task by its id
+	at     *call  // reads the task at its uri, if that is another address
+	id     string // the id in the response
 	polls  int    // so far
-	stay   bool   // the uri was no use
+	stay   bool   // the uri did not lead to the task
 }
 
 func (p *taskPoller) read(ctx context.Context) (*Task, error) {
@@ -243,8 +258,7 @@ func (p *taskPoller) read(ctx context.Context) (*Task, error) {
 	return p.readAtOwn(ctx)
 }
 
-// readAtOwn reads the task by its id, and takes its own address for the next polls. It never leads away from this
-// service.
+// readAtOwn reads the task by its id, and remembers its uri for the next polls if it is at this service.
 func (p *taskPoller) readAtOwn(ctx context.Context) (*Task, error) {
 	task, err := fetch[Task](ctx, p.funnel, p.own)
 	if err != nil || p.stay {
@@ -254,24 +268,23 @@ func (p *taskPoller) readAtOwn(ctx context.Context) (*Task, error) {
 	path, query, err := p.funnel.resolve("uri", task.URI)
 	if err == nil && task.ID != "" && (path != p.own.Path || query != p.own.Query) {
 		at := getCall(path, query)
-		at.KeepSession = true // a refusal there says nothing of the session
+		at.KeepSession = true // a refusal there does not mean that the session has ended
 		p.at = &at
 	}
 	return task, nil
 }
 
-// leadsOn: the task at its own address names another one. That may go on for ever.
+// leadsOn reports whether the task at its uri names yet another address. That could go on for ever.
 func (p *taskPoller) leadsOn(task *Task) bool {
 	path, query, err := p.funnel.resolve("uri", task.URI)
 	return err == nil && (path != p.at.Path || query != p.at.Query)
 }
 
-// taskAtURI is what a task's uri leads to. Without the member complete or error_info it is not known whether the task
-// has ended: a reference {id, uri} would be waited for in vain.
+// taskAtURI is what a task's uri leads to. It may be a mere reference {id, uri}, which never ends.
 type taskAtURI struct {
 	Task
 
-	known bool
+	known bool // it has complete or error_info, so it says whether the task has ended
 }
 
 func (t *taskAtURI) UnmarshalJSON(b []byte) error {
@@ -281,20 +294,20 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 	var m struct {
 		Complete *bool `json:"complete"`
 	}
-	_ = wire.Decode(b, &m) // it was decoded before
+	_ = wire.Decode(b, &m) // cannot fail: UnmarshalJSON has decoded b
 	t.known = m.Complete != nil || t.ErrorInfo != nil
 	return nil
 }
 
-// TaskError is a task that ended with an error condition (service-interface section 2.1, error_info). The calls that
-// led to it succeeded; what the task was to change may be changed in part, so its outcome is [OutcomeUnknown].
+// TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made a
+// part of its changes, so the outcome is [OutcomeUnknown]. (Service document, section 2.1.)
 type TaskError struct {
-	Task *Task // the task as it was last read; its ErrorInfo is not nil
+	Task *Task // the last state that was read; its ErrorInfo is not nil
 }
 
-// Error gives the id of the task with type, message and details of its error_info, on one line.
+// Error returns one line with the id of the task, and the type, message and details of its error_info.
 func (e *TaskError) Error() string {
-	task := cmp.Or(e.Task, &Task{}) // a user's test may leave it or its ErrorInfo out
+	task := cmp.Or(e.Task, &Task{}) // a user's test may omit it or its ErrorInfo
 	info := cmp.Or(task.ErrorInfo, &ErrorInfo{})
 	texts := []string{info.Message}
 	for _, d := range info.Details {
@@ -304,7 +317,7 @@ func (e *TaskError) Error() string {
 	return joinNonEmpty(": ", "webdelivery: task "+redact.Line(task.ID)+" failed", redact.Line(text))
 }
 
-// LogValue gives id, operation and error_info of the task.
+// LogValue returns the id, the operation and the error_info of the task.
 func (e *TaskError) LogValue() slog.Value {
 	task := cmp.Or(e.Task, &Task{})
 	return slog.GroupValue(
@@ -313,7 +326,8 @@ func (e *TaskError) LogValue() slog.Value {
 		slog.String("error", e.Error()))
 }
 
-// failed makes the error of a task. Errors hold no credential, whatever the service says.
+// failed returns the error of a task that failed. An error holds no credential, so the texts of the service are
+// redacted.
 func (s *TasksService) failed(t *Task) *TaskError {
 	texts := []*string{
 		&t.ID, &t.URI, &t.Operation, &t.Status, &t.User.ID, &t.User.URI, &t.Target.ID, &t.Target.URI, &t.ErrorInfo.Type, &t.ErrorInfo.Message,

@@ -14,22 +14,22 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
-// Progress is what a wait has seen at its last poll. The function of [OnProgress] gets it.
+// Progress describes the last poll of a wait. [OnProgress] calls its function with it.
 type Progress struct {
-	Kind     ProgressKind  // what is waited for
-	ID       string        // of the task, transaction or list
-	Status   string        // the service's word for it; of a list that is changed, "adding", "removing" or "done"
-	Percent  int           // progress of a task, percent_received_responses of a transaction, part done of a change
+	Kind     ProgressKind  // what the wait waits for
+	ID       string        // id of the task, transaction or list
+	Status   string        // status in the response; for an Apply "adding", "removing" or "done"
+	Percent  int           // progress of a task, percent_received_responses of a transaction, completed share of an Apply
 	Complete bool          // this was the last poll
-	Polls    int           // so far, this one included; of WaitAll the rounds, of an Apply the calls of OnProgress
-	Elapsed  time.Duration // since the wait began
-	Err      error         // of a poll that failed; Status and Percent are then those of the last poll before it that did not
+	Polls    int           // polls so far, with this one; for WaitAll rounds of polls, for an Apply calls of OnProgress
+	Elapsed  time.Duration // time since the wait started
+	Err      error         // error of this poll, or nil; after an error, Status and Percent come from the last successful poll
 }
 
-// ProgressKind is what a wait waits for.
+// ProgressKind says what a wait waits for.
 type ProgressKind string
 
-// What a wait waits for.
+// The kinds of waits.
 const (
 	ProgressTask        ProgressKind = "task"        // a long-running operation
 	ProgressTransaction ProgressKind = "transaction" // a purge
@@ -40,8 +40,8 @@ const (
 // nothing.
 type WaitOption func(*waiter) error
 
-// PollEvery polls at a fixed interval, above 0. Default: the interval starts at 500 ms and grows by 1.5 with each poll,
-// up to 5 s, with 20 % jitter.
+// PollEvery polls at a fixed interval, above 0. Default: the interval starts at 500 ms and grows by 1.5 with each
+// poll, up to 5 s, with 20 % jitter.
 func PollEvery(interval time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if interval <= 0 {
@@ -52,8 +52,8 @@ func PollEvery(interval time.Duration) WaitOption {
 	}
 }
 
-// WaitTimeout ends the wait after d, above 0, with an error that matches context.DeadlineExceeded. Default: no limit
-// but that of the context. What is waited for goes on at the service.
+// WaitTimeout ends the wait after d, above 0, with an error that matches context.DeadlineExceeded. The task, purge or
+// change goes on at the service. Default: only the context limits the wait.
 func WaitTimeout(d time.Duration) WaitOption {
 	return func(w *waiter) error {
 		if d <= 0 {
@@ -64,10 +64,10 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
-// OnProgress calls f after each poll, in the goroutine that waits, also after one that failed (see Progress.Err), but
-// not after one that the end of the context cut off. The next poll comes after f has returned. WaitAll calls f once for
-// each task that it has read in a round, in the order of the ids. An Apply calls f after each change instead, one call
-// at a time.
+// OnProgress calls f after each poll, also after a failed one (see Progress.Err). It does not after a poll that the
+// end of the context cut off. f runs in the goroutine that waits, and the next poll comes after f has returned.
+// WaitAll calls f once for each task that it has read in a round, in the order of the ids. An Apply calls f after
+// each change instead, one call at a time.
 func OnProgress(f func(Progress)) WaitOption {
 	return func(w *waiter) error {
 		if f == nil {
@@ -78,7 +78,7 @@ func OnProgress(f func(Progress)) WaitOption {
 	}
 }
 
-// waiter is what the options say.
+// waiter holds the options of a wait.
 type waiter struct {
 	interval func() time.Duration
 	timeout  time.Duration
@@ -98,12 +98,12 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 	return w, nil
 }
 
-// loop is the poll loop. known: what is waited for exists for certain, as the service has named it in a response.
+// loop returns the poll loop. known means that what it waits for certainly exists, because a response has named it.
 func (w *waiter) loop(known bool) waiting.Loop {
 	return waiting.Loop{Interval: w.interval, Timeout: w.timeout, Known: known, Judge: judgePoll}
 }
 
-// poll reads until what it reads is complete. A failed poll is reported with what the last one before it has shown.
+// poll calls read until it reports Complete. It reports a failed poll with the status of the last successful one.
 func poll(ctx context.Context, kind ProgressKind, id string, known bool, options []WaitOption, read func(context.Context) (Progress, error)) error {
 	w, err := newWaiter(options)
 	if err != nil {
@@ -127,11 +127,11 @@ func poll(ctx context.Context, kind ProgressKind, id string, known bool, options
 		return nil
 	}
 	return newWaitError(string(kind)+" "+redact.Line(id), err, func(polls int) string {
-		return fmt.Sprintf("status %s, %d %%, %d polls", redact.Line(cmp.Or(last.Status, "not looked at yet")), last.Percent, polls)
+		return fmt.Sprintf("status %s, %d %%, %d polls", redact.Line(cmp.Or(last.Status, "not read yet")), last.Percent, polls)
 	})
 }
 
-// judgePoll says what the error of a poll means for the wait, see [TasksService.Wait].
+// judgePoll decides what the error of a poll means for the wait, see [TasksService.Wait].
 func judgePoll(err error, known bool) waiting.Verdict {
 	status := 0
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -150,15 +150,15 @@ func judgePoll(err error, known bool) waiting.Verdict {
 	}
 }
 
-// waitError is a wait that ended before what it waited for. That may still come about, so its outcome is
-// OutcomeUnknown, whatever the outcome of the poll that failed.
+// waitError means that a wait ended too early. The task or purge may still succeed, so its outcome is OutcomeUnknown,
+// whatever the outcome of the failed poll.
 type waitError struct {
 	text string
 	err  error
 }
 
-// newWaitError describes the end of a wait. pending says what was still waited for after so many polls, if the context
-// ended it.
+// newWaitError describes the end of a wait. If the context ended it, pending says what was pending after so many
+// polls.
 func newWaitError(what string, err error, pending func(polls int) string) *waitError {
 	what = "webdelivery: waiting for " + what
 	if end, ok := errors.AsType[*waiting.Ended](err); ok && end.Early {

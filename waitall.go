@@ -12,19 +12,23 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
-// WaitAll waits until all tasks have ended (service-interface section 2.1), and returns them in the order of the ids. An
-// id that comes twice is polled once. Without ids, WaitAll returns at once and sends nothing. An id that is empty is a
-// [*ValidationError], and nothing is sent.
+// WaitAll waits until all tasks have ended, and returns them in the order of the ids. An id that comes twice is
+// polled once. Without ids, WaitAll returns at once and sends nothing. If an id is empty, it returns a
+// [*ValidationError] and sends nothing.
 //
-// WaitAll waits for all tasks, also if some have failed. Then it returns the tasks with the joined errors: a
-// [*TaskError] for each task that ended with an error condition, and the error of each task that cannot be read, such as
-// [ErrNotFound]. Failures that may pass end nothing, as [TasksService.Wait] says. Failed authentication ends the whole
-// wait. If the context or [WaitTimeout] ends, the error says how many tasks are still pending, and names some. With an
-// error, the tasks are those that were read, as they were last read by themselves; a task that was never read is nil.
+// WaitAll waits for all tasks, also if some have failed. Then it returns the tasks together with the joined errors.
+// There is a [*TaskError] for each task that ended with an error condition. For a task that cannot be read there is
+// the error of the call, such as [ErrNotFound]. [TasksService.Wait] says which failures end nothing. Failed
+// authentication ends the whole wait. If the context or [WaitTimeout] ends, the error says how many tasks are pending
+// and names some.
 //
-// The first poll reads each task by itself, 4 at once. Later polls read the list of tasks while at least 3 are pending and
-// the list needs fewer requests than they do. The list is only believed about tasks that still run: one that it does not
-// show, or shows as ended, is read by itself. So are a few of the others, in turn (open point 2).
+// If there is an error, each returned task is its last state that was read at /tasks/{id}. A task that was never read
+// is nil.
+//
+// The first poll reads each task by itself, 4 at a time. If at least 3 tasks are pending and the list of tasks needs
+// fewer requests, later polls read the list. WaitAll believes the list only about tasks that still run. It reads a
+// task by itself if the list does not show it or shows it as ended. In turn, it also reads a few of the others (open
+// point 2). (Service document, section 2.1.)
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {
 	w, err := newWaiter(options)
 	if err := cmp.Or(s.via().usable(ctx), err); err != nil {
@@ -33,7 +37,7 @@ func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...Wai
 	return s.waitAll(ctx, ids, w, w.loop(false), false)
 }
 
-// waitAll is WaitAll. With failFast, the first task that failed ends it.
+// waitAll waits as WaitAll does. If failFast is true, the first failed task ends it.
 func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loop waiting.Loop, failFast bool) ([]*Task, error) {
 	var bad problems
 	var pollers []*taskPoller
@@ -87,7 +91,7 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 	return tasks, errors.Join(all...)
 }
 
-// endOf tells whether a task has ended, and the error with which it did.
+// endOf reports whether a task has ended, and with which error.
 func (s *TasksService) endOf(task *Task) (bool, error) {
 	switch {
 	case task == nil || !task.ended():
@@ -99,7 +103,7 @@ func (s *TasksService) endOf(task *Task) (bool, error) {
 	}
 }
 
-// byServiceID finds tasks by the ids that the service itself gives them, and when the oldest of them was updated.
+// byServiceID indexes the pending tasks by the ids in the service's responses, and returns the oldest update of them.
 func byServiceID(tasks []*Task, pending []int) (at map[string][]int, since time.Time) {
 	at = map[string][]int{}
 	for _, i := range pending {
@@ -114,11 +118,11 @@ func byServiceID(tasks []*Task, pending []int) (at map[string][]int, since time.
 	return at, since
 }
 
-// pageOfTasks is how many tasks WaitAll asks for at once.
+// pageOfTasks is how many tasks WaitAll asks for per page.
 const pageOfTasks = 100
 
-// listed reads the list of the tasks that were updated since the oldest of the pending was: by the service's clock, not
-// by that of this machine. The service's own id tells which task is shown.
+// listed reads the list of the tasks that were updated since the oldest update of a pending task. That time comes
+// from the service, so the clock of this machine does not matter.
 func (s *TasksService) listed(ctx context.Context, last []*Task, pending []int, most int) (shown map[int]*Task, requests int) {
 	at, since := byServiceID(last, pending)
 	cl, err := s.listCall(ctx, TaskListOptions{Since: since, Count: pageOfTasks})
@@ -136,7 +140,7 @@ func (s *TasksService) listed(ctx context.Context, last []*Task, pending []int, 
 	}
 	shown = map[int]*Task{}
 	for item, err := range list.All(ctx) {
-		if err != nil { // what it showed before counts all the same
+		if err != nil { // the tasks before the error count
 			break
 		}
 		for _, i := range at[item.ID] {
