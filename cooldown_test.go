@@ -97,7 +97,7 @@ func TestCallsBetweenRefusedOnes(t *testing.T) {
 			f.fail(testserver.Fault{Count: 1, Status: http.StatusUnauthorized})
 			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
 			err := getTask.call(f.Context(), f.client)
-			require.EqualError(f, err, "webdelivery: GET /acme/v1"+getTask.path+": 401 Unauthorized: "+
+			require.EqualError(f, err, "webdelivery: GET "+f.host()+"/acme/v1"+getTask.path+": 401 Unauthorized: "+
 				"not sent: credentials: not tried again for 1s: GET /acme/v1"+getTask.path+" got 401 Unauthorized")
 			time.Sleep(time.Second)
 			require.NoError(f, getTask.call(f.Context(), f.client))
