@@ -83,6 +83,13 @@ type sizes struct {
 	requests       int           // of 64 goroutines
 	coldBuild      bool
 	growth         growthSizes
+	sharing        sharingSizes
+}
+
+// sharingSizes are how many URIs so many goroutines purge, with how many per call.
+type sharingSizes struct {
+	uris, goroutines int
+	perCall          []int
 }
 
 type growthSizes struct{ rows, entries, uris, goroutines []int }
@@ -97,6 +104,7 @@ func defaults() options {
 				rows: []int{10_000, 100_000, 1_000_000}, entries: []int{1_000, 10_000, 50_000},
 				uris: []int{1_000, 10_000, 100_000}, goroutines: []int{1, 16, 256},
 			},
+			sharing: sharingSizes{uris: 20_000, goroutines: 200, perCall: []int{1, 10, 100}},
 		},
 	}
 }
@@ -105,8 +113,8 @@ func defaults() options {
 type bench struct {
 	options
 
-	url                  string // of the server in its own process
-	goals, peers, growth *table
+	url                          string // of the server in its own process
+	goals, queues, peers, growth *table
 }
 
 // topics are the measurements, in their order.
@@ -120,6 +128,7 @@ var topics = []struct {
 	{"connections", (*bench).connections},
 	{"purge", (*bench).purge},
 	{"queue", (*bench).queue},
+	{"sharing", (*bench).sharing},
 	{"plan", (*bench).plan},
 	{"ahead", (*bench).ahead},
 	{"weight", (*bench).weight},
@@ -146,7 +155,7 @@ func run(out io.Writer, o options) error {
 		return err
 	}
 	defer stop()
-	b := &bench{options: o, url: url, goals: goalTable(), growth: growthTable(), peers: peerTable()}
+	b := &bench{options: o, url: url, goals: goalTable(), queues: sharingTable(), growth: growthTable(), peers: peerTable()}
 	if err := b.measure(); err != nil {
 		return err
 	}
@@ -171,7 +180,7 @@ func (b *bench) show(out io.Writer) error {
 	o := b.options
 	machine := fmt.Sprintf("%s, %s/%s, %d CPUs, %d rounds.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds)
 	fmt.Fprintln(out, machine)
-	for _, t := range []*table{b.goals, b.peers, b.growth} {
+	for _, t := range []*table{b.goals, b.queues, b.peers, b.growth} {
 		if len(t.lines) == 0 {
 			continue
 		}

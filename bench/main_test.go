@@ -29,7 +29,8 @@ func tiny() options {
 		rounds: 1, round: time.Millisecond, only: regexp.MustCompile(""), grows: true,
 		sizes: sizes{
 			rows: 100, manyRows: 200, uris: 10, callers: 20, alone: 1, entries: 3_000, requests: 200,
-			growth: growthSizes{rows: []int{10, 20}, entries: []int{100}, uris: []int{7}, goroutines: []int{1, 3}},
+			growth:  growthSizes{rows: []int{10, 20}, entries: []int{100}, uris: []int{7}, goroutines: []int{1, 3}},
+			sharing: sharingSizes{uris: 12, goroutines: 2, perCall: []int{3, 6}},
 		},
 	}
 }
@@ -39,7 +40,8 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "performance.md")
 	const goals, growth = "<!-- bench:goals -->\nold\n<!-- end of bench:goals -->", "<!-- bench:growth -->\n<!-- end of bench:growth -->"
-	require.NoError(t, os.WriteFile(page, []byte("# Before\n"+goals+"\nbetween\n"+growth+"\nafter\n"), 0o600))
+	const queues = "<!-- bench:queue -->\n<!-- end of bench:queue -->"
+	require.NoError(t, os.WriteFile(page, []byte("# Before\n"+goals+"\nbetween\n"+queues+"\n"+growth+"\nafter\n"), 0o600))
 	o := tiny()
 	o.markdown = page
 	var out bytes.Buffer
@@ -58,13 +60,14 @@ func TestRun(t *testing.T) {
 		"64 goroutines", "Submit of 10 URIs, Content-Length set, reference json.Marshal |", "json.Marshal: memory", "20 callers with one URI each",
 		"Plan of 3,000 against 3,000 entries, pages from memory", "Plan of 3,000 against 3,000 entries: comparing", "AllEntries of 3,000",
 		"modules needed to build", "go list -m all", "binary, reference the same calls with net/http |", `(-ldflags="-s -w")`,
+		"| URIs per call | Calls | Requests |", "| 3 | 4 | ", "| 6 | 2 | ",
 		"| Scan: rows | 10 |", "| Scan: rows | 20 |", "| 100 |", "| Submit: URIs | 7 |", "| Tasks.Get: goroutines | 3 |",
 	} {
 		assert.Equal(t, 1, strings.Count(written, what), "%s in\n%s", what, written)
 	}
 	for line := range strings.Lines(written) {
 		if strings.HasPrefix(line, "|") {
-			assert.Equal(t, 7, strings.Count(line, "|"), line) // six columns in both tables
+			assert.Equal(t, 7, strings.Count(line, "|"), line) // six columns in every table
 		}
 	}
 	assert.Contains(t, out.String(), "\nWhat  ")
