@@ -74,7 +74,9 @@ type EventsQuery struct {
 	Limit      int          // most rows; 0: the service's default of 10, even if more match
 }
 
-// TrendsQuery asks for hits over time (service-interface section 4.3).
+// TrendsQuery asks for hits over time, or for their totals. With [DimEventTimestamp] among the dimensions there is a row
+// for each bucket of the Granularity, with the time at which the bucket begins. Without it a row counts the hits of the
+// whole time range: a total. (Service document, section 4.3; open point 35.)
 type TrendsQuery struct {
 	Dimensions  []string     // at least one; must form a valid grouping set, see Groupings
 	Metrics     []string     // MetricHits, required
