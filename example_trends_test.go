@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -90,4 +91,27 @@ func ExampleTrendsQuery_total() {
 	// Output:
 	// CN 3
 	// DE 2
+}
+
+// The sets of dimensions that can be grouped together, of those with the client's network.
+func ExampleAggregatedFamily_Groupings() {
+	client, _, stop := exampleTrends()
+	defer stop()
+	ctx := context.Background()
+
+	known, err := client.Stats.WAFTrends.Groupings(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, set := range known.Groupings {
+		if slices.Contains(set, webdelivery.DimClientASN) {
+			fmt.Println(set)
+		}
+	}
+	// Output:
+	// [client_asn]
+	// [event_timestamp_ms client_asn]
+	// [client_country_code client_asn]
+	// [event_timestamp_ms client_country_code client_asn]
 }

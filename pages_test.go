@@ -1,12 +1,14 @@
 package webdelivery_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,7 +19,9 @@ import (
 var (
 	goBlock   = regexp.MustCompile("(?ms)^[ \t]*(?:```|~~~)[ \t]*(?:go|golang)\\b.*?\n(.*?)^[ \t]*(?:```|~~~)[ \t]*$")
 	block     = regexp.MustCompile("(?ms)^[ \t]*(```|~~~).*?^[ \t]*(```|~~~)[ \t]*$")
-	link      = regexp.MustCompile(`\]\(([^)\s#]+)`)
+	link      = regexp.MustCompile(`\]\(([^)\s#]*)(?:#([^)\s]+))?\)`)
+	heading   = regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
+	linked    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	namedTest = regexp.MustCompile("`(?:[\\w./-]*/)?((?:Test|Fuzz|Example)\\w+|\\w+_test\\.go)`")
 )
 
@@ -37,7 +41,7 @@ func TestPagesAreTrue(t *testing.T) {
 			examples.WriteString("\n" + text)
 		}
 	}
-	require.NotEmpty(t, goBlock.FindAllString(pages["README.md"], -1))
+	require.NotEmpty(t, goBlock.FindAllString(pages["docs/tour.md"], -1))
 	for name, page := range pages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,6 +55,9 @@ func TestPagesAreTrue(t *testing.T) {
 			}
 			compiled += strings.ReplaceAll(compiled, "\n\t", "\n") // a block may be what a function holds
 			for _, block := range goBlock.FindAllStringSubmatch(page, -1) {
+				if name == "README.md" && strings.HasPrefix(block[1], "package main\n") {
+					continue // TestTheProgramOfTheReadme builds and runs it
+				}
 				stands := strings.Contains(compiled, "\n"+block[1])
 				assert.True(t, stands, "no Example has\n%s", block[1])
 			}
@@ -62,32 +69,72 @@ func TestPagesAreTrue(t *testing.T) {
 	}
 }
 
-// What a page links to in the repository is there.
+// What a page links to in the repository is there: the file, and the heading of a page.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	for name, page := range texts(t, ".md") {
+	pages := texts(t, ".md")
+	anchors := map[string]map[string]bool{}
+	for name, page := range pages {
+		anchors[name] = anchorsOf(page)
+	}
+	for name, page := range pages {
 		for _, to := range link.FindAllStringSubmatch(block.ReplaceAllString(page, ""), -1) {
-			if !strings.Contains(to[1], "://") {
-				_, err := os.Stat(path.Join(path.Dir(name), to[1]))
+			if strings.Contains(to[1], "://") {
+				continue
+			}
+			file := name
+			if to[1] != "" {
+				file = path.Join(path.Dir(name), to[1])
+				_, err := os.Stat(file)
 				assert.NoError(t, err, name)
+			}
+			if to[2] != "" {
+				assert.True(t, anchors[file][to[2]], "%s links to %s, which has no heading #%s", name, file, to[2])
 			}
 		}
 	}
 }
 
-// Every program that has a module of its own is in go.work, so that go run finds it from the root; and in the README.
+// anchorsOf are the anchors of a page's headings, as GitHub makes them.
+func anchorsOf(page string) map[string]bool {
+	found := map[string]bool{}
+	for _, title := range heading.FindAllStringSubmatch(block.ReplaceAllString(page, ""), -1) {
+		anchor := anchorOf(title[1])
+		for n := 1; found[anchor]; n++ {
+			anchor = fmt.Sprintf("%s-%d", anchorOf(title[1]), n)
+		}
+		found[anchor] = true
+	}
+	return found
+}
+
+func anchorOf(title string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+			return unicode.ToLower(r)
+		default:
+			return -1
+		}
+	}, linked.ReplaceAllString(title, "$1"))
+}
+
+// Every program that has a module of its own is in go.work, so that go run finds it from the root; and in the list of
+// programs.
 func TestEveryProgramIsFound(t *testing.T) {
 	t.Parallel()
 	workspace, err := os.ReadFile("go.work")
 	require.NoError(t, err)
-	readme, err := os.ReadFile("README.md")
+	list, err := os.ReadFile("examples/README.md")
 	require.NoError(t, err)
 	programs, err := fs.Glob(os.DirFS("."), "examples/*/main.go")
 	require.NoError(t, err)
 	require.NotEmpty(t, programs)
 	for _, program := range programs {
 		folder := path.Dir(program)
-		assert.Contains(t, string(readme), "]("+folder+")")
+		assert.Contains(t, string(list), "]("+path.Base(folder)+")")
 		if _, err := os.Stat(path.Join(folder, "go.mod")); err == nil {
 			assert.Contains(t, string(workspace), "\t./"+folder+"\n")
 		}

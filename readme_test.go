@@ -1,0 +1,114 @@
+package webdelivery_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/operations"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+func readPage(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// The README is short enough to be read.
+func TestTheReadmeIsShort(t *testing.T) {
+	t.Parallel()
+	assert.LessOrEqual(t, len(strings.Fields(readPage(t, "README.md"))), 1300, "words")
+}
+
+// The program of the README has at most 25 lines, builds in a module of its own, and prints what the README says.
+func TestTheProgramOfTheReadme(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	found := regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n+```\n(.*?)```").FindStringSubmatch(readPage(t, "README.md"))
+	require.NotNil(t, found, "a program, and then its output")
+	assert.LessOrEqual(t, strings.Count(found[1], "\n"), 25, "lines")
+
+	root, err := filepath.Abs(".")
+	require.NoError(t, err)
+	module := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(readPage(t, "go.mod"), "module example.com/first") +
+		"\nrequire github.com/webdelivery/webdelivery-go v0.1.0\nreplace github.com/webdelivery/webdelivery-go => " + root + "\n"
+	folder := t.TempDir()
+	for name, text := range map[string]string{"main.go": found[1], "go.mod": module, "go.sum": readPage(t, "go.sum")} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	run := func(environment []string, name string, args ...string) string {
+		command := exec.CommandContext(t.Context(), name, args...)
+		command.Dir, command.Env = folder, append(os.Environ(), environment...)
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return string(out)
+	}
+	run([]string{"GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off"}, "go", "build", "-o", "first", ".")
+
+	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
+	printed := run([]string{
+		"WEBDELIVERY_BASE_URL=" + srv.URL, "WEBDELIVERY_CUSTOMER=" + srv.Customer, "WEBDELIVERY_USERNAME=" + srv.Username,
+		"WEBDELIVERY_PASSWORD=" + srv.Password, "WEBDELIVERY_AUTH=",
+	}, filepath.Join(folder, "first"))
+	assert.Equal(t, found[2], printed)
+	assert.Len(t, srv.Purged(), 1)
+}
+
+// The table of the README names every method of a service and every family of statistics, and nothing else.
+func TestTheReadmeNamesEveryMethod(t *testing.T) {
+	t.Parallel()
+	methods, families := map[string]string{}, map[string]bool{} // by their names, as they are declared
+	for _, method := range operations.Methods() {
+		methods[method.Name] = method.Go
+		if parts := strings.Split(method.Name, "."); len(parts) == 3 {
+			families[parts[1]] = false
+		}
+	}
+	require.Len(t, families, 6)
+	missing := map[string]bool{}
+	for _, declared := range methods {
+		missing[declared] = true
+	}
+	for _, row := range tableRows(readPage(t, "README.md"), "I want to") {
+		for _, call := range regexp.MustCompile(`[A-Z]\w*(?:\.\w+(?:\(\w*\))?)*`).FindAllString(row[1], -1) {
+			family := regexp.MustCompile(`\(\w*\)`).ReplaceAllString(call, "")
+			assert.NotEmpty(t, methods[family], "%s is no method", call)
+			delete(missing, methods[family])
+			if base, _, makes := strings.Cut(call, "("); makes {
+				delete(missing, methods[base])
+			}
+			if parts := strings.Split(family, "."); len(parts) == 3 {
+				families[parts[1]] = true
+			}
+		}
+	}
+	assert.Empty(t, slices.Sorted(maps.Keys(missing)), "the table lacks these methods")
+	for family, named := range families {
+		assert.True(t, named, "the table lacks the family %s", family)
+	}
+}
+
+// The tour has every word of the statistics that the SDK knows by name.
+func TestTheTourHasTheKnownWords(t *testing.T) {
+	t.Parallel()
+	words := regexp.MustCompile(`(?m)^pkg webdelivery, const (?:Dim|Metric|Granularity|WAFBy|ShapingBy)\w* .* = "(.+)"$`)
+	found := words.FindAllStringSubmatch(readPage(t, "api/current.txt"), -1)
+	require.Len(t, found, 13+1+3+6+6)
+	tour := readPage(t, "docs/tour.md")
+	for _, word := range found {
+		stands := strings.Contains(tour, "`"+word[1]+"`")
+		assert.True(t, stands, "the tour lacks `%s`", word[1])
+	}
+}
