@@ -121,6 +121,25 @@ func anchorOf(title string) string {
 	}, linked.ReplaceAllString(title, "$1"))
 }
 
+// The public names that the pages for users write as code exist.
+func TestNamesOnPagesExist(t *testing.T) {
+	t.Parallel()
+	public := map[string]bool{"RootCAs": true} // of crypto/tls
+	for _, name := range regexp.MustCompile(`\w+`).FindAllString(readPage(t, "api/current.txt"), -1) {
+		public[name] = true
+	}
+	named := regexp.MustCompile("`\\*?(?:(?:webdelivery|filters|redislimit|client)\\.)?([A-Z]\\w*[a-z]\\w*(?:\\.[A-Z]\\w*)*)(?:\\([^`]*\\))?`")
+	for _, name := range []string{"README.md", "docs/tour.md", "docs/errors.md", "docs/troubleshooting.md", "docs/endpoints.md", "docs/glossary.md"} {
+		found := named.FindAllStringSubmatch(block.ReplaceAllString(readPage(t, name), ""), -1)
+		require.NotEmpty(t, found, name)
+		for _, code := range found {
+			for _, part := range strings.Split(code[1], ".") {
+				assert.True(t, public[part] || strings.HasPrefix(part, "Test"), "%s: there is no %s", name, code[1])
+			}
+		}
+	}
+}
+
 // Every program that has a module of its own is in go.work, so that go run finds it from the root; and in the list of
 // programs.
 func TestEveryProgramIsFound(t *testing.T) {
