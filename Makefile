@@ -60,7 +60,7 @@ cover:
 	go tool cover -html=cover.out
 
 # The pages and Go files whose language is checked. CONTRIBUTING.md, "Language", has the rules.
-PROSE = CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/service-interface.md,$(wildcard docs/*.md))
+PROSE = README.md examples/README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/service-interface.md,$(wildcard docs/*.md))
 
 lint: prose
 	@cd tools && go run ./api -undocumented $(CURDIR) $(CURDIR)/redislimit
