@@ -33,14 +33,17 @@ MUTATED := auth.go limiter.go pagination.go plan.go planguards.go purge.go purge
 ROOMS := $(patsubst %,./internal/%,address applying batch ipset listguard listorder objects pace paging planning purgewire redact resume rowjson statsquery transport usercode waiting wire)
 MUTATION_FLAGS :=
 
+# Where a program with the SDK may run.
+PLATFORMS := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test cover lint prose tidy vuln api api-check api-breaking fuzz fmt bench mutation soak bench-allocs
+.PHONY: all ci test cover lint prose tidy vuln platforms api api-check api-breaking fuzz fmt bench mutation soak bench-allocs
 
 all: lint test
 
-ci: lint tidy vuln api-check test bench-allocs fuzz
+ci: lint tidy vuln platforms api-check test bench-allocs fuzz
 
 # Every test runs with the race detector, those that are large in a smaller size (-short); and in full size without it,
 # which gives the coverage as well. What a user imports is also tested where an int has 32 bits.
@@ -49,7 +52,6 @@ test:
 	go test -coverpkg=$(shell echo $(PACKAGES) $(ROOMS) | tr ' ' ,) -coverprofile=cover.out ./...
 	@go tool cover -func=cover.out | awk -v least=$(COVERAGE) '/^total:/ { print "coverage: " $$3 ", at least " least "%"; \
 		if ($$3 + 0 < least) exit 1 }'
-	GOARCH=386 go vet ./...
 	GOARCH=386 go test -short . ./filters $(ROOMS)
 	for m in testdata/consumer tools $(PLAIN); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
 	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
@@ -78,6 +80,11 @@ tidy:
 # Known vulnerabilities in what is called, in every module that a user may import.
 vuln:
 	tools/vuln.sh . $(MODULES)
+
+# Every module and its tests compile on every platform.
+platforms:
+	for p in $(PLATFORMS); do for m in . $(MODULES) $(OTHERS) tools testdata/consumer; do \
+		echo "$$p $$m"; (cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} go vet ./...) || exit 1; done; done
 
 # The public surface as a text, one line for each name. A change of it is seen, and meant.
 api:

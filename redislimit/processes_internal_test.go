@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -59,9 +58,9 @@ func (p *process) end(t *testing.T) (lines []string) {
 
 // stop suspends the process for a while, at an arbitrary instant.
 func stop(t *testing.T, p *os.Process, d time.Duration) {
-	require.NoError(t, p.Signal(syscall.SIGSTOP))
+	suspend(t, p)
 	time.Sleep(d)
-	require.NoError(t, p.Signal(syscall.SIGCONT))
+	wakeUp(t, p)
 }
 
 // 4 processes share a budget for 10 seconds, or the time in REDISLIMIT_TEST_DURATION. One of them is 150 ms away from

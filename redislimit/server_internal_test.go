@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -126,9 +125,9 @@ func (s *server) kill() {
 }
 
 // hang makes it accept connections without answering.
-func (s *server) hang(t *testing.T) { require.NoError(t, s.process.Process.Signal(syscall.SIGSTOP)) }
+func (s *server) hang(t *testing.T) { suspend(t, s.process.Process) }
 
-func (s *server) wake(t *testing.T) { require.NoError(t, s.process.Process.Signal(syscall.SIGCONT)) }
+func (s *server) wake(t *testing.T) { wakeUp(t, s.process.Process) }
 
 // options are the recommended options, with more time for a busy machine.
 func (s *server) options() *redis.Options {

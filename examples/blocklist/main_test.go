@@ -428,8 +428,8 @@ func TestAdditionsAreGuarded(t *testing.T) {
 		"blocklist: -widest-ipv4: 0.0.0.0/0 (FEED:7) would be added, but the widest allowed IPv4 range is /8; set -widest-ipv4 to 0 to allow it\n": {
 			"\n0.0.0.0/0", nil,
 		},
-		"blocklist: -widest-ipv4: 203.0.113.0/24 (FEED:6) would be added, but the widest allowed IPv4 range is /25;": {"203.0.113.0/24", []string{"-widest-ipv4", "25"}},
-		"blocklist: -widest-ipv4: 10.0.0.0/7 (merged by -aggregate) would be added, but the widest allowed IPv4 range is /8;":   {"10.0.0.0/8\n11.0.0.0/8", []string{"-aggregate"}},
+		"blocklist: -widest-ipv4: 203.0.113.0/24 (FEED:6) would be added, but the widest allowed IPv4 range is /25;":          {"203.0.113.0/24", []string{"-widest-ipv4", "25"}},
+		"blocklist: -widest-ipv4: 10.0.0.0/7 (merged by -aggregate) would be added, but the widest allowed IPv4 range is /8;": {"10.0.0.0/8\n11.0.0.0/8", []string{"-aggregate"}},
 		"blocklist: -widest-ipv6: 2000::/3 (FEED:6) would be added, but the widest allowed IPv6 range is /19; set -widest-ipv6 to 3 to allow it\n": {
 			"2000::/3", nil,
 		},

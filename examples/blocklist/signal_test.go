@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
@@ -33,7 +32,7 @@ func TestTheFirstSignalEndsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fifo := filepath.Join(t.TempDir(), "FIFO")
-			require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+			programtest.Fifo(t, fifo)
 			p := programtest.Start(t, nil, append(tt.args, fifo)...)
 			if tt.fed {
 				programtest.Feed(t, fifo)

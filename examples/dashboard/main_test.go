@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -103,7 +102,7 @@ func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment
 func TestNoRegularFile(t *testing.T) {
 	programtest.NoService(t)
 	t.Chdir(t.TempDir())
-	require.NoError(t, syscall.Mkfifo("fifo", 0o600))
+	programtest.Fifo(t, "fifo")
 	require.NoError(t, os.Mkdir("folder", 0o700))
 	require.NoError(t, os.WriteFile("file", []byte("old"), 0o600))
 	require.NoError(t, os.Symlink("file", "link"))

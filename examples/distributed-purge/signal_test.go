@@ -19,7 +19,7 @@ import (
 func TestASignalEndsTheStart(t *testing.T) {
 	folder := t.TempDir()
 	fifo := filepath.Join(folder, "fifo")
-	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	programtest.Fifo(t, fifo)
 	mute := "#!/bin/sh\necho started > " + fifo + "\nexec sleep 1000\n"
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "redis-server"), []byte(mute), 0o700))
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))

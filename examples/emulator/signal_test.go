@@ -48,7 +48,7 @@ func TestSignalsBeforeItServes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fifo := filepath.Join(t.TempDir(), "fifo")
-			require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+			programtest.Fifo(t, fifo)
 			p := programtest.Start(t, nil, "-config", fifo)
 			if fed {
 				programtest.Feed(t, fifo)

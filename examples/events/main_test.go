@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -298,7 +297,7 @@ func TestNoRegularFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(path("file.csv"), nil, 0o600))
 	require.NoError(t, os.Symlink("file.csv", path("link.csv")))
 	require.NoError(t, os.Symlink("none.csv", path("nowhere.csv")))
-	require.NoError(t, syscall.Mkfifo(path("pipe.csv"), 0o600))
+	programtest.Fifo(t, path("pipe.csv"))
 	for _, name := range []string{path("link.csv"), path("nowhere.csv"), path("pipe.csv"), dir} {
 		_, err := parse([]string{"-format", "csv", "-o", name}, program.Streams{Err: io.Discard}, noon)
 		assert.ErrorContains(t, err, name+" is no regular file; if it is a link, name its target")

@@ -77,7 +77,7 @@ func (c waitedFor) Done() <-chan struct{} {
 func TestOpenIsInterrupted(t *testing.T) {
 	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	programtest.Fifo(t, fifo)
 	enough := errors.New("enough")
 	for name, open := range map[string]func(context.Context) error{
 		"Open":     func(ctx context.Context) error { _, err := program.Open(ctx, fifo); return err },
