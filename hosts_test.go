@@ -10,10 +10,12 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -53,7 +55,7 @@ type luring struct {
 	lure   string
 	honest func(*http.Request) bool // requests that are answered without a lure
 
-	looks    atomic.Int64
+	polls    atomic.Int64
 	mu       sync.Mutex
 	requests []string // "METHOD host path"
 }
@@ -78,7 +80,7 @@ func (l *luring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The first look at a task or a transaction says that it goes on, and gives the address of the next.
 	reply := everyReply{
 		text: honestText, address: func(string) string { return l.lure }, page: 1, more: true,
-		pending: l.looks.Add(1) == 1, lacking: l.status != http.StatusOK,
+		pending: l.polls.Add(1) == 1, lacking: l.status != http.StatusOK,
 	}
 	w.WriteHeader(l.status)
 	_, _ = w.Write(reply.to(r))
@@ -127,54 +129,62 @@ func TestNoReplyLeadsElsewhere(t *testing.T) {
 	t.Cleanup(func() { assert.Zero(t, strangers.Load(), "somebody else was connected to") })
 }
 
-// lureEveryStep makes every call of clients of one such service.
+// lureEveryStep makes every call of clients of one such service. In fake time, a slow machine ends no call early.
 func lureEveryStep(t *testing.T, auth webdelivery.Auth, status int, lure, stranger string) {
 	t.Helper()
-	l := &luring{status: status}
-	service := httptest.NewServer(l)
-	defer service.Close()
-	home := service.Listener.Addr().String()
-	_, port, err := net.SplitHostPort(home)
-	require.NoError(t, err)
 	_, strangePort, err := net.SplitHostPort(stranger)
 	require.NoError(t, err)
-	own := "localhost:" + port
-	l.lure = strings.NewReplacer("{a}", own, "{aport}", port, "{b}", stranger, "{bport}", strangePort).Replace(lure)
+	synctest.Test(t, func(t *testing.T) {
+		port := strconv.Itoa(1024 + int(lurePorts.Add(1)%60_000))
+		own := "localhost:" + port
+		l := &luring{status: status}
+		l.lure = strings.NewReplacer("{a}", own, "{aport}", port, "{b}", stranger, "{bport}", strangePort).Replace(lure)
+		home := &pipes{accepted: make(chan net.Conn), done: make(chan struct{})}
+		service := &http.Server{Handler: l, ReadHeaderTimeout: time.Hour}
+		go func() { _ = service.Serve(home) }()
+		defer func() { assert.NoError(t, service.Close()) }()
 
-	dials := &dialer{own: own, home: home}
-	transport := &http.Transport{DialContext: dials.dial}
-	defer transport.CloseIdleConnections()
-	for _, op := range everyStep(time.Millisecond) {
-		login := op.Kind == operations.LogsIn
-		// With honest entries, a plan comes as far as its changes.
-		for _, entries := range []bool{false, true} {
-			if entries && op.Name != "NetworkLists.Apply" {
-				continue
-			}
-			l.looks.Store(0)
-			l.honest = func(r *http.Request) bool {
-				path := r.URL.Path
-				return !login && path == "/acme/v1/sessions" || entries && r.Method == http.MethodGet && strings.Contains(path, listID)
-			}
-			l.requests = nil
+		dials := &dialer{own: own, home: home}
+		transport := &http.Transport{DialContext: dials.dial}
+		defer transport.CloseIdleConnections()
+		for _, op := range everyStep(time.Second) {
 			client, err := webdelivery.NewClient("http://"+own, customer, auth, webdelivery.WithHTTPClient(&http.Client{Transport: transport}),
 				webdelivery.WithPurgeLimiter(noLimit{}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 			require.NoError(t, err)
-			ctx, cancel := context.WithCancel(t.Context())
-			_ = op.run(ctx, client, func(...any) {}) // most end in an error, which is not what this is about
-			cancel()
-			what := fmt.Sprintf("%s, status %d, lure %q", op, status, lure)
-			l.mu.Lock()
-			assert.NotEmpty(t, l.requests, what)
-			for _, request := range l.requests {
-				host, uri, _ := strings.Cut(request, " ")
-				assert.Equal(t, own, host, what)
-				assertBelow(t, uri, what)
+			l.lureStep(t, op, client, own, false)
+			if op.Name == "NetworkLists.Apply" { // with honest entries, a plan gets as far as its changes
+				l.lureStep(t, op, client, own, true)
 			}
-			l.mu.Unlock()
 		}
+		assert.Empty(t, dials.foreign(), "status %d, lure %q", status, lure)
+	})
+}
+
+// lurePorts numbers the services: clients of one origin share state, which must not leave its bubble.
+var lurePorts atomic.Uint32
+
+// lureStep makes one call. The addresses of its requests belong to the service and are below the base.
+func (l *luring) lureStep(t *testing.T, op step, client *webdelivery.Client, own string, honestEntries bool) {
+	t.Helper()
+	login := op.Kind == operations.LogsIn
+	l.polls.Store(0)
+	l.honest = func(r *http.Request) bool {
+		path := r.URL.Path
+		return !login && path == "/acme/v1/sessions" || honestEntries && r.Method == http.MethodGet && strings.Contains(path, listID)
 	}
-	assert.Empty(t, dials.foreign(), "status %d, lure %q", status, lure)
+	l.requests = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	_ = op.run(ctx, client, func(...any) {}) // most calls end in an error, which is not what this is about
+	cancel()
+	synctest.Wait() // no request is under way any more
+
+	what := fmt.Sprintf("%s, status %d, lure %q", op, l.status, l.lure)
+	assert.NotEmpty(t, l.requests, what)
+	for _, request := range l.requests {
+		host, uri, _ := strings.Cut(request, " ")
+		assert.Equal(t, own, host, what)
+		assertBelow(t, uri, what)
+	}
 }
 
 // assertBelow: an address is below the base, however its escapes are read.
@@ -194,14 +204,15 @@ func assertBelow(t *testing.T, uri, what string) {
 
 // dialer connects to one address, and notes the others that it is asked for.
 type dialer struct {
-	own, home string
-	mu        sync.Mutex
-	others    []string
+	own    string
+	home   *pipes
+	mu     sync.Mutex
+	others []string
 }
 
-func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	if address == d.own {
-		return new(net.Dialer).DialContext(ctx, network, d.home)
+		return d.home.dial(ctx)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,6 +224,39 @@ func (d *dialer) foreign() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.others)
+}
+
+// pipes is a listener in memory: testing/synctest understands what blocks on it.
+type pipes struct {
+	accepted chan net.Conn
+	once     sync.Once
+	done     chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.accepted:
+		return conn, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case p.accepted <- far:
+		return near, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // noLimit gives every permit at once.

@@ -80,7 +80,7 @@ func distinct(all []operationOf) []operationOf {
 	return slices.DeleteFunc(all, func(op operationOf) bool { return !op.login && !names[op.String()] })
 }
 
-// An exception that no operation needs any more is told.
+// The lists beside the matrix name faults and operations that exist: one that is not needed any more fails here.
 func TestExceptionsOfTheMatrixAreNeeded(t *testing.T) {
 	t.Parallel()
 	for _, u := range unmet {
@@ -88,6 +88,10 @@ func TestExceptionsOfTheMatrixAreNeeded(t *testing.T) {
 			return like(u.fault, row.fault) && slices.ContainsFunc(row.variants, func(v variant) bool { return like(u.variant, v.name) })
 		}) && slices.ContainsFunc(operationsOf(), func(op operationOf) bool { return like(u.operation, op.String()) })
 		assert.True(t, needed, "unmet: there is no %q, %q for %q", u.fault, u.variant, u.operation)
+	}
+	for _, fault := range slices.Concat(endsWait, endsFirstPoll) {
+		exists := slices.ContainsFunc(matrix(), func(row faultRow) bool { return row.fault == fault })
+		assert.True(t, exists, "endsWait or endsFirstPoll: the matrix has no fault %q", fault)
 	}
 	names := map[string]bool{}
 	for _, op := range operations.All() {
