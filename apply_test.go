@@ -17,14 +17,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Removals run 4 at a time, or as many as asked for; tasks are waited for when asked; progress goes up to 100.
+// Apply runs 4 removals at a time, or Concurrency at a time. With Wait it waits for tasks. Progress grows up to 100.
 func TestApply(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		options webdelivery.ApplyOptions
 		took    time.Duration
 	}{
-		// Two pages are read before and after, each takes 100 ms; one call adds; 40 removals follow.
+		// Apply reads two pages before and after, 100 ms each. One call adds; 40 removals follow.
 		{webdelivery.ApplyOptions{}, (1 + 1 + 10 + 1) * 100 * time.Millisecond},
 		{webdelivery.ApplyOptions{Concurrency: 20}, (1 + 1 + 2 + 1) * 100 * time.Millisecond},
 	} {
@@ -76,7 +76,7 @@ func TestApplyWaitsForTasks(t *testing.T) {
 	})
 }
 
-// In a full list room is made first, by entries whose addresses nobody misses; the list never holds more than 50,000.
+// In a full list, Apply first removes entries whose addresses stay covered. The list never holds more than 50,000.
 func TestAFullList(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -97,7 +97,7 @@ func TestAFullList(t *testing.T) {
 	})
 }
 
-// Where there is nothing else to remove, the plan says what is uncovered for a moment.
+// If there is no other entry to remove first, the plan reports what is uncovered for a moment.
 func TestAFullListWithNothingToSpare(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -112,13 +112,13 @@ func TestAFullListWithNothingToSpare(t *testing.T) {
 		desired = append([]string{"198.18.0.0/31"}, pairs[2:49_999]...)
 		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
-		assert.Zero(f, plan.UncoveredDuringApply, "the last one can go first")
+		assert.Zero(f, plan.UncoveredDuringApply, "the last entry can go first")
 		assert.Equal(f, pairs[49_999], plan.Remove[0].Entry)
 	})
 }
 
-// An addition that covers what will be removed goes first, however late it was asked for, so that room for the others
-// can be made by what it covers.
+// An addition that covers what will be removed goes first, even if it is the last desired entry. The entries that it
+// covers then make room for the others.
 func TestAdditionsThatCoverGoFirst(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -135,7 +135,7 @@ func TestAdditionsThatCoverGoFirst(t *testing.T) {
 	})
 }
 
-// watch fails the test when the list ever holds more than it may.
+// watch fails the test as soon as the list holds more entries than it may.
 func watch(f *fixture) *webdelivery.Client {
 	next := f.http.Transport
 	f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -148,8 +148,8 @@ func watch(f *fixture) *webdelivery.Client {
 	return f.newClient(f.srv.URL(), setup{})
 }
 
-// Random lists, desired sets and faults at any call: planning and applying again ends with the desired set, and what is
-// protected before and after is protected all the time.
+// With random lists, desired sets and faults, planning and applying again ends with the desired set. An address that
+// is protected before and after is protected all the time.
 func TestPlanAndApplyConverge(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(25) {
@@ -190,7 +190,7 @@ func TestPlanAndApplyConverge(t *testing.T) {
 	}
 }
 
-// attemptToApply plans and applies once; a context that ends at some moment stands for a crash.
+// attemptToApply plans and applies once. A context that ends at a random moment stands for a crash.
 func (f *fixture) attemptToApply(client *webdelivery.Client, desired []string, options webdelivery.PlanOptions, r *rand.Rand) bool {
 	ctx, cancel := context.WithCancel(f.Context())
 	defer cancel()
@@ -244,7 +244,7 @@ func randomEntries(r *rand.Rand) []string {
 	return entries
 }
 
-// covering tells for each address of 192.0.2.0/24 whether an entry covers it.
+// covering returns, for each address of 192.0.2.0/24, whether an entry covers it.
 func covering(entries []string) (covered [256]bool) {
 	for _, e := range entries {
 		p, err := netip.ParsePrefix(e)
@@ -261,7 +261,7 @@ func covering(entries []string) (covered [256]bool) {
 	return covered
 }
 
-// When nobody can know whether entries were added, Apply reads the list and goes on with what is missing.
+// If the outcome of an addition is unknown, Apply reads the list and goes on with what is missing.
 func TestApplySettlesWhatIsUnknown(t *testing.T) {
 	t.Parallel()
 	calls := map[testserver.Cut]int{testserver.CutAfterExecute: 1, testserver.CutAfterRead: 2}
@@ -276,7 +276,7 @@ func TestApplySettlesWhatIsUnknown(t *testing.T) {
 				require.NoError(f, err)
 				assert.Equal(f, 2, result.Added)
 				assert.Equal(f, []string{"192.0.2.1", "192.0.2.2"}, f.srv.Entries(listID))
-				assert.Equal(f, calls[cut], f.srv.Count(http.MethodPost, ""), "what is there is not sent again")
+				assert.Equal(f, calls[cut], f.srv.Count(http.MethodPost, ""), "entries that are in the list are not sent again")
 			})
 		})
 	}
@@ -294,7 +294,8 @@ func TestApplySettlesWhatIsUnknown(t *testing.T) {
 	})
 }
 
-// An entry that is gone already is removed; a removal that fails stops the rest, and the result says how far it came.
+// An entry that is already gone counts as removed. A removal that fails stops the rest, and the result contains what
+// was done.
 func TestRemovalsThatFail(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, addresses(40), func(f *fixture) {
@@ -309,8 +310,8 @@ func TestRemovalsThatFail(t *testing.T) {
 	})
 }
 
-// Free places are filled before anything is removed, those that cover first; in a full list as little is removed as the
-// covering additions need.
+// A plan fills free places before it removes anything, with the covering additions first. In a full list it first
+// removes only as many entries as the covering additions need.
 func TestRoomIsMadeOnlyAsFarAsItMust(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -328,7 +329,7 @@ func TestRoomIsMadeOnlyAsFarAsItMust(t *testing.T) {
 	}
 }
 
-// What became of the list when Apply fails: nothing as long as nothing was changed, unknown from then on.
+// The outcome of an Apply that fails: not applied as long as nothing was changed, unknown afterwards.
 func TestOutcomeOfAFailedApply(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -336,10 +337,10 @@ func TestOutcomeOfAFailedApply(t *testing.T) {
 		fault testserver.Fault
 		want  webdelivery.Outcome
 	}{
-		{"the first addition is refused", testserver.Fault{Method: http.MethodPost, Status: 403}, webdelivery.OutcomeNotApplied},
-		{"an addition is cut for ever", testserver.Fault{Method: http.MethodPost, Cut: testserver.CutAfterRead}, webdelivery.OutcomeUnknown},
-		{"a removal is refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.OutcomeUnknown},
-		{"the last reading is refused", testserver.Fault{Method: http.MethodGet, Skip: 3, Status: 403}, webdelivery.OutcomeUnknown},
+		{"the first addition is rejected", testserver.Fault{Method: http.MethodPost, Status: 403}, webdelivery.OutcomeNotApplied},
+		{"every attempt of an addition is cut", testserver.Fault{Method: http.MethodPost, Cut: testserver.CutAfterRead}, webdelivery.OutcomeUnknown},
+		{"a removal is rejected", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.OutcomeUnknown},
+		{"the last read is rejected", testserver.Fault{Method: http.MethodGet, Skip: 3, Status: 403}, webdelivery.OutcomeUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -373,7 +374,7 @@ func TestOutcomeOfAFailedRemoval(t *testing.T) {
 		want  webdelivery.Outcome
 	}{
 		{"refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.OutcomeNotApplied},
-		{"cut for ever", testserver.Fault{Method: http.MethodDelete, Cut: testserver.CutAfterRead}, webdelivery.OutcomeUnknown},
+		{"every attempt is cut", testserver.Fault{Method: http.MethodDelete, Cut: testserver.CutAfterRead}, webdelivery.OutcomeUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -390,7 +391,8 @@ func TestOutcomeOfAFailedRemoval(t *testing.T) {
 	}
 }
 
-// A wrong address for deletions (open point 22) is found out by the first of them, and is not taken for a deletion.
+// The first deletion detects a wrong address for deletions (open point 22). Its response does not count as a
+// deletion.
 func TestAWrongDeletionAddress(t *testing.T) {
 	t.Parallel()
 	wrong := webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/config/networklists/{list}/entries/{entry}/x"})
@@ -404,7 +406,7 @@ func TestAWrongDeletionAddress(t *testing.T) {
 	})
 }
 
-// WaitTimeout bounds the waits for all tasks together, and a task that failed ends them.
+// WaitTimeout limits the waits for all tasks together, and a task that failed ends them.
 func TestApplyWaitsNoLonger(t *testing.T) {
 	t.Parallel()
 	s := setup{server: testserver.Config{DeployDuration: time.Hour}}
@@ -426,8 +428,8 @@ func TestApplyWaitsNoLonger(t *testing.T) {
 	})
 }
 
-// The response to an addition is lost, and the list cannot be read to find out what became of it: both errors are
-// returned, nothing counts as added, and nothing is removed.
+// The response to an addition is lost, and the list cannot be read to find out whether it was applied. Apply returns
+// both errors, counts nothing as added, and removes nothing.
 func TestAnAdditionThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
@@ -445,7 +447,7 @@ func TestAnAdditionThatCannotBeSettled(t *testing.T) {
 	})
 }
 
-// Of two removals that run side by side, the outcome of one is unknown and the service refuses the other. Whichever ends
+// Of two removals that run in parallel, one has an unknown outcome and the service rejects the other. Whichever ends
 // first, the outcome of the Apply is unknown, and its error is that of the first.
 func TestOutcomeOfRemovalsSideBySide(t *testing.T) {
 	t.Parallel()

@@ -18,15 +18,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// With Wait, an entry that an addition covers goes only after the task of that addition has ended. Other entries do not
-// wait, nor does anything without Wait.
+// With Wait, an entry that an addition covers is removed only after the task of that addition has ended. Other
+// entries do not wait, and without Wait no entry waits.
 func TestApplyAwaitsWhatCovers(t *testing.T) {
 	t.Parallel()
 	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
 	for name, tt := range map[string]struct {
 		wait  bool
-		first time.Duration // after which the first entry goes
-		last  time.Duration // after which the covered one goes
+		first time.Duration // when the first entry is removed
+		last  time.Duration // when the covered entry is removed
 		took  time.Duration
 	}{
 		"waiting":     {true, 0, time.Minute, 2 * time.Minute},
@@ -72,7 +72,7 @@ func TestAFailedAdditionRemovesNothing(t *testing.T) {
 	})
 }
 
-// WaitTimeout bounds the waits before and after the removals together.
+// WaitTimeout limits the waits before and after the removals together.
 func TestApplyWaitsNoLongerInAll(t *testing.T) {
 	t.Parallel()
 	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
@@ -88,7 +88,7 @@ func TestApplyWaitsNoLongerInAll(t *testing.T) {
 	})
 }
 
-// In a full list with Wait, room counts only when the task of the removal has ended.
+// In a full list with Wait, a removal makes room only when its task has ended.
 func TestApplyAwaitsRoom(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -112,8 +112,8 @@ func TestApplyAwaitsRoom(t *testing.T) {
 	})
 }
 
-// What a service may answer to a change (open points 21 and 23). Apply ends well whenever the list is as desired, and
-// waits for what is a task.
+// Responses that a service may send to a change (open points 21 and 23). Apply succeeds whenever the list is as
+// desired, and waits for every task.
 func TestApplyWithWhateverTheChangesReturn(t *testing.T) {
 	t.Parallel()
 	const newEntry = "11111111-0000-4000-8000-000000000001"
@@ -157,7 +157,7 @@ func TestApplyWithWhateverTheChangesReturn(t *testing.T) {
 				result, err := client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
 				require.NoError(f, err)
 				assert.Equal(f, []string{"192.0.2.0/24"}, f.srv.Entries(listID))
-				assert.LessOrEqual(f, len(result.Tasks), 1, "no task was named but for the addition whose response is the service's own")
+				assert.LessOrEqual(f, len(result.Tasks), 1, "only the service's own response to the addition names a task")
 			})
 		})
 	}
@@ -199,8 +199,8 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 	}
 }
 
-// A full list whose entries are merged: the obsolete one goes first, then what was merged, as soon as its range is there.
-// Nothing is uncovered at any time.
+// A full list whose entries are merged: Apply first removes the obsolete entry, and then the merged ones as soon as
+// their range is in the list. No address is uncovered at any time.
 func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -214,8 +214,8 @@ func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 		require.NoError(f, err)
 		assert.Zero(f, plan.UncoveredDuringApply)
 		assert.Equal(f, 50_000, plan.PeakSize)
-		assert.Equal(f, all[49_999], plan.Remove[0].Entry, "the obsolete one")
-		assert.Less(f, plan.Requests, 201+100, "more than one at a time, as soon as there is room")
+		assert.Equal(f, all[49_999], plan.Remove[0].Entry, "the obsolete entry")
+		assert.Less(f, plan.Requests, 201+100, "several in parallel, as soon as there is room")
 
 		must := map[string]string{} // what covers an address when it is gone
 		for i, text := range all[:200] {
@@ -243,11 +243,11 @@ func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 	})
 }
 
-// Bodies that say nothing of what was added.
+// Bodies that do not show what was added.
 var unclearBodies = []string{`{"status":"maintenance"}`, `{}`, `"ok"`, `null`, `[]`, `[null]`, `OK`, ``, `{"id":null}`, `[{"id":"e","entry":"198.51.100.9"}]`}
 
-// A response that neither names a task nor shows the entries proves no addition: only the list does. Nothing that the
-// addition covers goes before.
+// A response that neither names a task nor shows the entries proves no addition; only the list does. Apply does not
+// remove an entry that the addition covers before that.
 func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 	t.Parallel()
 	covered := []string{"192.0.2.0/25", "192.0.2.128/25"}
@@ -284,7 +284,7 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 			})
 		}
 	}
-	withList(t, setup{}, nil, func(f *fixture) { // nothing relies on it, and nothing was added all the same
+	withList(t, setup{}, nil, func(f *fixture) { // nothing relies on the addition, but still nothing was added
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
 		require.NoError(f, err)
 		f.fail(testserver.Fault{Method: http.MethodPost, Status: 200, Body: `{"status":"maintenance"}`})
@@ -295,7 +295,7 @@ func TestAnAdditionWithoutProofRemovesNothing(t *testing.T) {
 	})
 }
 
-// A response that shows what was added needs no second look, nor does one that names a task.
+// If a response shows what was added or names a task, Apply does not read the list to prove it.
 func TestAProvenAdditionIsNotReadBack(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"task", "task_id", "id", "entries"} {
@@ -311,7 +311,7 @@ func TestAProvenAdditionIsNotReadBack(t *testing.T) {
 	}
 }
 
-// A task that the response to an addition shows as failed ends Apply, also without Wait.
+// If the response to an addition shows a failed task, Apply ends, also without Wait.
 func TestAnAdditionThatFailedAtOnce(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.0/25"}, func(f *fixture) {
@@ -325,8 +325,8 @@ func TestAnAdditionThatFailedAtOnce(t *testing.T) {
 	})
 }
 
-// With Wait, an addition whose response is lost is sent once more for its task: the list may show an entry that is not in
-// effect. What it covers goes after that task.
+// With Wait, Apply sends an addition whose response was lost once more, to get a task: the list may show an entry
+// that is not in effect. Apply removes what it covers after that task.
 func TestALostAdditionIsAwaited(t *testing.T) {
 	t.Parallel()
 	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
@@ -357,7 +357,7 @@ func TestALostAdditionIsAwaited(t *testing.T) {
 				assert.Equal(f, 1, result.Added)
 				assert.Equal(f, 2, f.srv.Count(http.MethodPost, ""))
 			})
-			withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) { // and the second response names no task, or is a refusal
+			withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) { // and the second response names no task, or rejects
 				for _, again := range []testserver.Fault{lost, {Status: 204}, {Status: 409}} {
 					plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
 					require.NoError(f, err)
@@ -365,7 +365,7 @@ func TestALostAdditionIsAwaited(t *testing.T) {
 					first := f.srv.Fail(lost)
 					second := f.srv.Fail(again)
 					_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
-					require.NoError(f, err, "it is in the list")
+					require.NoError(f, err, "the entry is in the list")
 					first()
 					second()
 					f.srv.ChangeEntries(listID, []string{"192.0.2.0/25"}, []string{"192.0.2.0/24"})
@@ -373,7 +373,7 @@ func TestALostAdditionIsAwaited(t *testing.T) {
 			})
 		})
 	}
-	withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) { // neither was taken
+	withList(t, s, []string{"192.0.2.0/25"}, func(f *fixture) { // the service executed neither request
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
 		require.NoError(f, err)
 		f.fail(testserver.Fault{Method: http.MethodPost, Count: 1, Cut: testserver.CutAfterRead})
@@ -386,7 +386,7 @@ func TestALostAdditionIsAwaited(t *testing.T) {
 	})
 }
 
-// The tasks of an Apply that ended early come with its error: they must end before the next plan.
+// The error of an Apply that ended early contains its tasks: they must end before the next plan.
 func TestAnApplyThatEndsEarlyNamesItsTasks(t *testing.T) {
 	t.Parallel()
 	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
@@ -402,7 +402,7 @@ func TestAnApplyThatEndsEarlyNamesItsTasks(t *testing.T) {
 	})
 }
 
-// Of several additions without proof the error tells the first of which entries are missing.
+// If several additions lack proof, the error names the first one that has missing entries.
 func TestTheFirstUnprovenAdditionIsTold(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, nil, func(f *fixture) {
@@ -418,7 +418,8 @@ func TestTheFirstUnprovenAdditionIsTold(t *testing.T) {
 	})
 }
 
-// If the list differs afterwards only in what the plan adds and removes, a change of this Apply may not be in effect yet.
+// If the list differs from the plan only in entries that the plan adds or removes, a change of this Apply may not be
+// in effect yet.
 func TestARemovedEntryThatIsThereAfterwards(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {

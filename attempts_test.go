@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// What an attempt holds is let go when it ends, however that is: the context of its request is over.
+// When an attempt ends, in whatever way, the context of its request has ended too.
 func TestAnAttemptEndsItsContext(t *testing.T) {
 	t.Parallel()
 	task := func(c *webdelivery.Client) error {
@@ -71,8 +71,8 @@ func (c *closing) Close() error {
 	return nil
 }
 
-// Whatever the status, the body is closed, so that its connection can be used again; and a status that no reply ends with
-// is none.
+// Whatever the status, the client closes the body, so that the connection can be used again. A final status below 200
+// is an error.
 func TestEveryBodyIsClosed(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]error{
@@ -90,7 +90,7 @@ func TestEveryBodyIsClosed(t *testing.T) {
 	}
 }
 
-// A fault of the connection is told once and in its own words, and can be looked for.
+// A connection error appears once in the message, in its own words, and errors.Is finds it.
 func TestAFaultIsToldInItsOwnWords(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
@@ -103,7 +103,7 @@ func TestAFaultIsToldInItsOwnWords(t *testing.T) {
 	assert.EqualError(t, err, "webdelivery: GET api.example.com/acme/v1/tasks/"+taskID+": connection lost")
 }
 
-// endsTheSession is a limiter that counts its permits, and during the first of them the session ends and another call
+// endsTheSession is a limiter that counts its permits. During the first of them, the session ends and another call
 // logs in again.
 type endsTheSession struct {
 	permits int
@@ -118,8 +118,8 @@ func (l *endsTheSession) Wait(context.Context) error {
 	return nil
 }
 
-// A purge whose session ended while it waited for its permit gives that permit up: it would leave with a session that is
-// known to be refused.
+// A purge waits for its permit, and its session ends meanwhile. The purge returns the permit, because the service
+// would reject that session.
 func TestAPermitOfAnEndedSession(t *testing.T) {
 	t.Parallel()
 	limiter := &endsTheSession{}
@@ -137,11 +137,11 @@ func TestAPermitOfAnEndedSession(t *testing.T) {
 	})
 }
 
-// A refusal of a session that comes when the next one is in use already does not end that one.
+// If a session is rejected when the next session is already in use, the next one stays in use.
 func TestALateRefusalOfAnOldSession(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client)) // makes a session
+		require.NoError(f, submit.call(f.Context(), f.client)) // creates a session
 		f.srv.ExpireSessions()
 		f.fail(testserver.Fault{Path: "/tasks/**", Count: 1, Status: http.StatusUnauthorized, Delay: 5 * time.Second})
 		done := make(chan error)

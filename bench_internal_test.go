@@ -9,7 +9,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
-// Comparing 50,000 desired entries with 50,000 that a list holds, half of which are the same, without reading the list.
+// Compares 50,000 desired entries with 50,000 that a list holds, half of which are the same. The list is not read.
 func BenchmarkComparePlan(b *testing.B) {
 	list := &NetworkList{ID: "l", Type: ListTypeIP}
 	var desired []string

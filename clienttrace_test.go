@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// The hooks that a caller puts into the context see each attempt once, whatever the SDK adds for itself.
+// The hooks of the caller's httptrace see each attempt once, whatever hooks the SDK adds for itself.
 func TestTheCallersTraceSeesEachAttemptOnce(t *testing.T) {
 	t.Parallel()
 	const attempts = 4
@@ -58,8 +58,8 @@ func TestTheCallersTraceSeesEachAttemptOnce(t *testing.T) {
 	}
 }
 
-// net/http may go on dialing after an attempt has ended, and reads the hooks while it does. The next attempt must not
-// write to them: the race detector would see it.
+// net/http may continue to dial after an attempt has ended, and then reads the hooks. The next attempt must not write
+// to them: the race detector would see it.
 func TestADialThatOutlivesItsAttemptKeepsItsTrace(t *testing.T) {
 	t.Parallel()
 	const attempts = 4

@@ -15,8 +15,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// testdata/consumer calls every method of a client. That it uses all other names too is seen by make api-check, which takes
-// longer.
+// testdata/consumer calls every method of a client. make api-check checks that it uses all other names too; that
+// takes longer.
 func TestTheConsumerCallsEveryMethod(t *testing.T) {
 	t.Parallel()
 	const path = "github.com/webdelivery/webdelivery-go"
@@ -36,8 +36,8 @@ func TestTheConsumerCallsEveryMethod(t *testing.T) {
 	}
 }
 
-// check reads the package of a folder without its tests. Imports of other packages than these are left open: what a
-// selection means in the folder, and of which type of these packages it is, is known without them.
+// check reads the package of a folder without its tests. It leaves imports of other packages empty: the selections
+// and the types of these packages are known without them.
 func check(t *testing.T, files *token.FileSet, folder, path string, packages types.Importer) (*types.Package, map[*ast.SelectorExpr]*types.Selection) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -57,7 +57,7 @@ func check(t *testing.T, files *token.FileSet, folder, path string, packages typ
 	return checked, info.Selections
 }
 
-// onlyThis are the packages that are read; every other is empty.
+// onlyThis contains the packages that are read; every other package is empty.
 type onlyThis map[string]*types.Package
 
 // Import implements [types.Importer].
@@ -70,7 +70,7 @@ func (p onlyThis) Import(path string) (*types.Package, error) {
 	return p[path], nil
 }
 
-// nameOfMethod is the type that declares it and its name, as operations.Method has them.
+// nameOfMethod returns the receiver's type and the name, as in operations.Method.
 func nameOfMethod(method *types.Func) string {
 	receiver := method.Origin().Signature().Recv()
 	if receiver == nil {

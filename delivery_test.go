@@ -26,7 +26,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// pattern is a URI of the tests of fates: x is refused by the service, the others are accepted.
+// pattern is a URI of TestFatesOfURIs: the service rejects x and accepts the others.
 func pattern(name rune) webdelivery.PurgeURI {
 	if name == 'x' {
 		return webdelivery.Exact("https://www.example.org/x")
@@ -34,8 +34,8 @@ func pattern(name rune) webdelivery.PurgeURI {
 	return webdelivery.Exact("https://www.example.com/" + string(name))
 }
 
-// Each URI has a fate of its own, and a caller's error names those of his that were not purged, no others. x and 2, 3, 4
-// of two callers are sent as 23x4, which is refused, then 23, x and 4.
+// Each URI has an outcome of its own, and a caller's error names those of its URIs that were not purged, and no
+// others. x and 2, 3, 4 of two callers are sent as 23x4, which the service rejects, then as 23, x and 4.
 func TestFatesOfURIs(t *testing.T) {
 	t.Parallel()
 	type fate struct {
@@ -50,16 +50,16 @@ func TestFatesOfURIs(t *testing.T) {
 	tests := []struct {
 		name    string
 		options webdelivery.QueueOptions
-		lost    string   // the request of which nobody knows what became: that with these URIs
-		ended   []string // words of the transactions, in the order of the requests that were accepted
+		lost    string   // the URIs of the request whose outcome is unknown
+		ended   []string // statuses of the transactions, in the order of the accepted requests
 		fates   []fate
-		badly   string // the callers who learn of a transaction
+		badly   string // the callers who get an error of a transaction
 	}{
-		{name: "one is refused", fates: []fate{
+		{name: "one is rejected", fates: []fate{
 			{uris: "23x4", named: "x", outcome: unknown, is: []error{refused}, receipt: true},
 			{uris: "24", receipt: true},
 		}},
-		{name: "one is refused, and the transactions end well", options: webdelivery.QueueOptions{Wait: true}, fates: []fate{
+		{name: "one is rejected, and the transactions end well", options: webdelivery.QueueOptions{Wait: true}, fates: []fate{
 			{uris: "23x4", named: "x", outcome: unknown, is: []error{refused}, receipt: true},
 			{uris: "24", receipt: true},
 		}},
@@ -150,7 +150,7 @@ func TestFatesOfURIs(t *testing.T) {
 						_, badly := errors.AsType[*webdelivery.TransactionError](err)
 						assert.Equal(f, strings.Contains(tt.badly, fmt.Sprint(i)), badly, who)
 					})
-					synctest.Wait() // so that they come in this order
+					synctest.Wait() // so that the URIs are queued in this order
 				}
 				wg.Wait()
 				require.NoError(f, q.Close(f.Context()))
@@ -159,8 +159,8 @@ func TestFatesOfURIs(t *testing.T) {
 	}
 }
 
-// losing is a transport that answers the request with these URIs by a status that is not repeated, and after which nobody
-// knows what became of them.
+// losing is a transport that answers the request with these URIs with a status that is not retried, and that leaves
+// the outcome unknown.
 func losing(t *testing.T, next http.RoundTripper, names string) http.RoundTripper {
 	t.Helper()
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -179,14 +179,15 @@ func losing(t *testing.T, next http.RoundTripper, names string) http.RoundTrippe
 	})
 }
 
-// Of the transactions for which a queue waits, it looks at 4 at once, however many there are and however long a look takes.
+// A queue that waits for transactions polls 4 of them at a time, however many there are and however long a poll
+// takes.
 func TestLooksOfAQueueAreBounded(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true, MaxURIs: 1}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		var looking, most atomic.Int32
+		var polling, most atomic.Int32
 		f.fail(testserver.Fault{Path: "/transactions/*", Handler: func(w http.ResponseWriter, r *http.Request) {
-			most.Store(max(most.Load(), looking.Add(1)))
-			defer looking.Add(-1)
+			most.Store(max(most.Load(), polling.Add(1)))
+			defer polling.Add(-1)
 			time.Sleep(10 * time.Second)
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"code":200,"transaction_id":`+path.Base(r.URL.Path)+`,"transaction_response":{"transaction_status":"DONE"}}`)
@@ -203,7 +204,8 @@ func TestLooksOfAQueueAreBounded(t *testing.T) {
 	})
 }
 
-// Callers who leave take their URIs along at once, even if the permit is long in coming and its limiter does not care.
+// Callers who leave take their URIs with them at once, even if no permit comes for long and the limiter ignores the
+// context.
 func TestAQueueKeepsNothingOfThoseWhoLeft(t *testing.T) {
 	t.Parallel()
 	const callers = 100
@@ -250,7 +252,8 @@ func TestAQueueKeepsNothingOfThoseWhoLeft(t *testing.T) {
 	}
 }
 
-// A request that everybody has left ends, as a Submit whose context ends does; one that somebody stays for goes on.
+// If every caller of a request has left, the request ends, as a Submit does when its context ends. If one caller
+// stays, the request goes on.
 func TestARequestThatEverybodyLeft(t *testing.T) {
 	t.Parallel()
 	for _, stays := range []bool{false, true} {
@@ -278,18 +281,18 @@ func TestARequestThatEverybodyLeft(t *testing.T) {
 	}
 }
 
-// OnStats is called one call at a time with ever newer statistics, and last with the newest, however long it takes and
-// however many requests end meanwhile. It holds up no purge.
+// The queue calls OnStats one call at a time with ever newer statistics, and last with the newest. This holds however
+// long OnStats takes and however many requests end meanwhile. No purge waits for it.
 func TestStatsAreNeverOlder(t *testing.T) {
 	t.Parallel()
 	fast := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }})
 	s := setup{options: []webdelivery.Option{fast}, server: testserver.Config{PurgeRate: -1}}
 	for _, takes := range []time.Duration{0, time.Millisecond, time.Second} {
 		var told []webdelivery.QueueStats
-		var telling atomic.Int32
+		var reporting atomic.Int32
 		options := webdelivery.QueueOptions{MaxURIs: 1, OnStats: func(now webdelivery.QueueStats) {
-			assert.EqualValues(t, 1, telling.Add(1), "one call at a time")
-			defer telling.Add(-1)
+			assert.EqualValues(t, 1, reporting.Add(1), "one call at a time")
+			defer reporting.Add(-1)
 			told = append(told, now)
 			if takes > 0 {
 				time.Sleep(takes)

@@ -19,15 +19,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// ending is a way in which a purge leaves its place.
+// ending is a way in which a purge ends and leaves its place.
 type ending struct {
-	name    string
-	fault   testserver.Fault
-	options []webdelivery.Option
-	setup   func(f *fixture)
-	giveUp  time.Duration // 0: the caller does not
-	arrived time.Duration // the latest moment at which it may have arrived
-	unsent  bool          // nothing was sent
+	name        string
+	fault       testserver.Fault
+	options     []webdelivery.Option
+	setup       func(f *fixture)
+	cancelAfter time.Duration // when the caller cancels; 0: never
+	arrived     time.Duration // the latest moment at which it may have arrived
+	unsent      bool          // nothing was sent
 }
 
 func endings() []ending {
@@ -48,26 +48,26 @@ func endings() []ending {
 	return []ending{
 		{name: "a response at once"},
 		{name: "a response after 3 s", fault: testserver.Fault{Delay: 3 * time.Second}, arrived: 3 * time.Second},
-		{name: "a refusal after 3 s", fault: testserver.Fault{Delay: 3 * time.Second, Status: 400}, arrived: 3 * time.Second},
+		{name: "a rejection after 3 s", fault: testserver.Fault{Delay: 3 * time.Second, Status: 400}, arrived: 3 * time.Second},
 		{name: "a response whose body takes long", fault: testserver.Fault{Stall: 20 * time.Second}},
 		{name: "a response after 20 s: written at once", fault: testserver.Fault{Delay: 20 * time.Second}, arrived: 5 * time.Second},
 		{name: "no response within an attempt of 2 s", fault: testserver.Fault{Delay: time.Hour}, options: []webdelivery.Option{webdelivery.WithAttemptTimeout(2 * time.Second)}, arrived: 5 * time.Second},
-		{name: "the caller gives up after 1 s", fault: testserver.Fault{Delay: time.Hour}, giveUp: time.Second, arrived: 5 * time.Second},
-		{name: "the caller gives up after 10 s", fault: testserver.Fault{Delay: time.Hour}, giveUp: 10 * time.Second, arrived: 5 * time.Second},
+		{name: "the caller cancels after 1 s", fault: testserver.Fault{Delay: time.Hour}, cancelAfter: time.Second, arrived: 5 * time.Second},
+		{name: "the caller cancels after 10 s", fault: testserver.Fault{Delay: time.Hour}, cancelAfter: 10 * time.Second, arrived: 5 * time.Second},
 		{name: "the connection is cut after 2 s", fault: testserver.Fault{Delay: 2 * time.Second, Cut: testserver.CutAfterRead}, arrived: 5 * time.Second},
 		{name: "no connection", setup: func(f *fixture) {
 			f.http.Transport.(*http.Transport).DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, errRefused }
 		}, unsent: true},
-		{name: "the caller gives up while a connection is made", setup: stuck, giveUp: 3 * time.Second, unsent: true},
-		{name: "a transport that reports nothing, and the caller gives up after 1 s", setup: silent, giveUp: time.Second, arrived: 6 * time.Second},
+		{name: "the caller cancels while a connection is opened", setup: stuck, cancelAfter: 3 * time.Second, unsent: true},
+		{name: "a transport that reports nothing, and the caller cancels after 1 s", setup: silent, cancelAfter: time.Second, arrived: 6 * time.Second},
 		{name: "a transport that reports nothing, and fails", setup: func(f *fixture) {
 			f.http.Transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
 		}, arrived: 5 * time.Second},
 	}
 }
 
-// A purge keeps its place until it has certainly arrived, or certainly cannot arrive any more, and for 1.05 s after that.
-// Two purges that end in some way take both places; a third one shows when they are free.
+// A purge keeps its place until it has certainly arrived, or certainly can no longer arrive, and for 1.05 s after
+// that. Two purges that end in some way take both places; a third one shows when they are free.
 func TestWhenAPlaceIsFree(t *testing.T) {
 	t.Parallel()
 	for _, tt := range endings() {
@@ -91,8 +91,8 @@ func TestWhenAPlaceIsFree(t *testing.T) {
 					wg.Go(func() {
 						ctx, cancel := context.WithCancel(f.Context())
 						defer cancel()
-						if tt.giveUp > 0 {
-							time.AfterFunc(tt.giveUp, cancel)
+						if tt.cancelAfter > 0 {
+							time.AfterFunc(tt.cancelAfter, cancel)
 						}
 						_ = submit.call(ctx, client)
 					})
@@ -154,7 +154,7 @@ func (l *lender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	return permit, ctx.Err()
 }
 
-// A PermitLimiter's permit is ended once, as soon as the latest time of arrival is known.
+// The client ends the permit of a PermitLimiter once, as soon as it knows the latest time of arrival.
 func TestPermitsEnd(t *testing.T) {
 	t.Parallel()
 	for _, tt := range endings() {
@@ -172,8 +172,8 @@ func TestPermitsEnd(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(f.Context())
 				defer cancel()
-				if tt.giveUp > 0 {
-					time.AfterFunc(tt.giveUp, cancel)
+				if tt.cancelAfter > 0 {
+					time.AfterFunc(tt.cancelAfter, cancel)
 				}
 				began := time.Now()
 				_ = submit.call(ctx, f.client)
@@ -183,7 +183,7 @@ func TestPermitsEnd(t *testing.T) {
 				switch {
 				case tt.unsent:
 					want = lending{took, -1}
-				case tt.giveUp > 0 && tt.giveUp < tt.arrived, tt.arrived > took: // known before it is over
+				case tt.cancelAfter > 0 && tt.cancelAfter < tt.arrived, tt.arrived > took: // known before it is over
 					want.at = took
 				}
 				assert.Equal(f, []lending{want}, l.ends)
@@ -192,8 +192,8 @@ func TestPermitsEnd(t *testing.T) {
 	}
 }
 
-// Nothing is sent with a permit that has expired: not on a connection that took too long, and not by a process that was
-// stopped before it began to send. Another permit is acquired.
+// The client sends nothing with a permit that has expired: neither if the connection took too long, nor if the
+// process was stopped before it began to send. It acquires another permit.
 func TestPermitsExpire(t *testing.T) {
 	t.Parallel()
 	const lifetime, delay = 10 * time.Second, 11 * time.Second
@@ -212,7 +212,7 @@ func TestPermitsExpire(t *testing.T) {
 			}
 			return transport
 		}},
-		{"the connection that is there is handed out late", -1, func(_ *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
+		{"the open connection is handed out late", -1, func(_ *fixture, transport *http.Transport, once func() bool) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				if once() {
 					time.Sleep(delay)
@@ -240,7 +240,7 @@ func TestPermitsExpire(t *testing.T) {
 	}
 }
 
-// A permit that was acquired for a session that has ended meanwhile is given back.
+// If a session ended while a purge waited for its permit, the client returns the permit.
 func TestAPermitForALostSessionIsGivenBack(t *testing.T) {
 	t.Parallel()
 	l := &lender{}
@@ -274,8 +274,8 @@ func (l *waitingLender) Acquire(ctx context.Context) (webdelivery.Permit, error)
 	return l.lender.Acquire(ctx)
 }
 
-// A purge that the service refuses as too fast is retried until ThrottleTimeout, which counts from the first refusal;
-// MaxAttempts 1 turns that off.
+// The client retries a purge that the service rejects as too fast until ThrottleTimeout, which counts from the first
+// rejection. MaxAttempts 1 turns this off.
 func TestThrottleTimeout(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -306,7 +306,8 @@ func TestThrottleTimeout(t *testing.T) {
 	}
 }
 
-// The context ends the retries of a refused purge, and so does a deadline before the next permit, at once.
+// The end of the context ends the retries of a throttled purge. If the deadline is before the next permit, the purge
+// fails at once.
 func TestTheContextEndsThrottling(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -330,7 +331,7 @@ func TestTheContextEndsThrottling(t *testing.T) {
 	})
 }
 
-// Until a retry is accepted nobody knows what became of a purge that was answered 503; then it is applied.
+// The outcome of a purge that was answered with 503 is unknown until the service accepts a retry.
 func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -345,7 +346,7 @@ func TestA503IsUnknownUntilARetryIsAccepted(t *testing.T) {
 	})
 }
 
-// The body of a refusal may hang: the purge is sent again after the pause, not after the body.
+// The body of a rejection may stall: the client retries the purge after the pause, not after the body.
 func TestTheBodyOfARefusalHangs(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -357,7 +358,7 @@ func TestTheBodyOfARefusalHangs(t *testing.T) {
 	})
 }
 
-// The body of a 303 to a purge is its receipt: it has the time of an attempt.
+// The body of a 303 to a purge is its receipt: the attempt timeout applies to it.
 func TestASlowReceipt(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{server: testserver.Config{Dialect: testserver.Dialect{PurgeReply: "303-body"}}}, func(f *fixture) {
@@ -369,7 +370,7 @@ func TestASlowReceipt(t *testing.T) {
 	})
 }
 
-// One purge that the service always answers 503 does not hold up those that it accepts.
+// A purge that the service always answers with 503 does not delay those that it accepts.
 func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -406,8 +407,8 @@ func TestAPurgeThatIsAlwaysRefused(t *testing.T) {
 	})
 }
 
-// A purge whose body cannot be told from none would be sent again by net/http itself; a method in another letter case is
-// no purge, and takes no permit. Both are refused.
+// net/http itself would retry a purge whose body looks empty to it. A method in another letter case is no purge, and
+// takes no permit. The client refuses both before sending.
 func TestPurgesByDo(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -419,7 +420,7 @@ func TestPurgesByDo(t *testing.T) {
 	})
 }
 
-// The code in a reply counts however it is written, and a receipt has the same.
+// A code in a response counts in any spelling, also in a receipt.
 func TestCodesOfOtherWriters(t *testing.T) {
 	t.Parallel()
 	const receipt = `,"description":"d","transaction_id":1,"purge_response":{"transaction_status_uri":"/transactions/1"}}`

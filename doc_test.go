@@ -48,7 +48,7 @@ func TestTheFirstProgram(t *testing.T) {
 	assert.Equal(t, []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/app.css")}, srv.Purged()[0].URIs)
 }
 
-// What the package page shows of tasks and statistics.
+// The package page's code for tasks and statistics.
 func readTasksAndEvents(ctx context.Context, client *webdelivery.Client, yesterday, start, end time.Time) error {
 	for task, err := range client.Tasks.All(ctx, webdelivery.TaskListOptions{Since: yesterday}) {
 		if err != nil {
@@ -74,7 +74,7 @@ func readTasksAndEvents(ctx context.Context, client *webdelivery.Client, yesterd
 	return nil
 }
 
-// What it shows of queues and network lists.
+// The package page's code for queues and network lists.
 func purgeAndSync(ctx context.Context, client *webdelivery.Client, uri, id string, feed []string) error {
 	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
 	receipt, err := queue.Purge(ctx, webdelivery.Exact(uri)) // from any number of goroutines
@@ -99,7 +99,7 @@ func purgeAndSync(ctx context.Context, client *webdelivery.Client, uri, id strin
 	return nil
 }
 
-// A little of each service.
+// A few calls of each service.
 func ExampleClient() {
 	noon := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 	srv, err := webdeliverytest.Start(webdeliverytest.WithNow(func() time.Time { return noon }))
@@ -135,7 +135,7 @@ func ExampleClient() {
 	// added 1
 }
 
-// Every program on the package page stands above.
+// Each program of the package page is in this file.
 func TestPackagePageIsTrue(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("doc.go")
@@ -147,7 +147,7 @@ func TestPackagePageIsTrue(t *testing.T) {
 	shown := regexp.MustCompile(`(?m)(^//\t.*\n)+`).FindAllString(string(page), -1)
 	require.Len(t, shown, 6)
 	for _, block := range shown {
-		if !strings.HasPrefix(block, "//\tGET, HEAD") { // the table of what is repeated
+		if !strings.HasPrefix(block, "//\tGET, HEAD") { // the table of what the client retries
 			assert.Contains(t, programs, strings.ReplaceAll("\n"+block, "\n//\t", "\n"))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// The stages at which a code stands in a response to a statistics query that is streamed.
+// A streamed response to a statistics query can contain a code at any of these places.
 func TestEnvelopesInAStream(t *testing.T) {
 	t.Parallel()
 	const good = `{"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"],["192.0.2.2"]],"total_results":2}`
@@ -25,7 +25,7 @@ func TestEnvelopesInAStream(t *testing.T) {
 	tests := []struct {
 		name, body string
 		rows       int
-		code       int // of the error; 0: there is none
+		code       int // of the error; 0: no error
 		again      bool
 	}{
 		{"alone", `{"code":503,"description":"under maintenance"}`, 0, 503, true},
@@ -93,7 +93,8 @@ func TestEnvelopesInAStream(t *testing.T) {
 	}
 }
 
-// The code in the body of a refusal by status is kept too, and the graver of the two counts, whatever is asked.
+// The error also contains the code in the body of a response that rejects by status. The more severe of the two
+// counts, whatever the request.
 func TestTheCodeOfARefusalIsKept(t *testing.T) {
 	t.Parallel()
 	for i, op := range everyStep(1) {
@@ -111,7 +112,7 @@ func TestTheCodeOfARefusalIsKept(t *testing.T) {
 			assert.Equal(t, 404, refused.Code)
 			assert.ErrorIs(t, err, webdelivery.ErrNotFound)
 			if op.Kind == operations.LogsIn {
-				assert.Equal(t, "Not Found", refused.Description, "what a login says may hold a session")
+				assert.Equal(t, "Not Found", refused.Description, "the response to a login may contain a session")
 			} else {
 				assert.Equal(t, "no such thing", refused.Description)
 			}
@@ -119,8 +120,8 @@ func TestTheCodeOfARefusalIsKept(t *testing.T) {
 	}
 }
 
-// Nothing takes a refusal for a success: whichever response of an operation has a code of 400, and whatever its status, the
-// operation ends with ErrBadRequest. A response to HEAD has no body and so no code.
+// No operation takes a rejection for a success. If any response of an operation has a code of 400, whatever its
+// status, the operation returns ErrBadRequest. A response to HEAD has no body and so no code.
 func TestNoOperationOverhearsARefusal(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations.All() {
@@ -152,7 +153,7 @@ func TestNoOperationOverhearsARefusal(t *testing.T) {
 	}
 }
 
-// The login before an operation is no exception.
+// The same holds for the login before an operation.
 func TestALoginThatIsRefusedByCode(t *testing.T) {
 	t.Parallel()
 	for _, fault := range refusalsByCode() {
@@ -175,7 +176,8 @@ func refusalsByCode() (faults []testserver.Fault) {
 	return faults
 }
 
-// The one exception: the code of a transaction tells how it ended. Status returns it, and Wait returns an error of its own.
+// The one exception: the code of a transaction describes how it ended. Status returns it, and Wait returns an error
+// of its own.
 func TestTheCodeOfATransactionIsItsOwn(t *testing.T) {
 	t.Parallel()
 	inReliableService(t, setup{}, func(f *fixture) {
@@ -191,8 +193,8 @@ func TestTheCodeOfATransactionIsItsOwn(t *testing.T) {
 	})
 }
 
-// A code of 400 or more is overheard in no spelling. What is a number and cannot be a code is a fault of the service. A
-// word is none, and what says so stands behind the table.
+// A code of 400 or more counts in every spelling. A number that cannot be a code counts as a fault of the service.
+// The last two lines of the table are no codes: a word, for example.
 func TestEnvelopesInEverySpelling(t *testing.T) {
 	t.Parallel()
 	for body, code := range map[string]int{
@@ -225,7 +227,7 @@ func TestEnvelopesInEverySpelling(t *testing.T) {
 	}
 }
 
-// Of a code that is no refusal Query and Rows think the same: 400 is where it begins.
+// Query and Rows treat a code below 400 alike: it is no rejection.
 func TestCodesBelow400(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{100, 200, 302, 399} {
@@ -240,7 +242,7 @@ func TestCodesBelow400(t *testing.T) {
 	}
 }
 
-// An envelope behind rows has the words of the service.
+// The error of an envelope after rows contains the service's own words.
 func TestEnvelopesBehindRowsKeepTheirWords(t *testing.T) {
 	t.Parallel()
 	const good = `{"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"]],"total_results":1`
@@ -262,8 +264,8 @@ func TestEnvelopesBehindRowsKeepTheirWords(t *testing.T) {
 	}
 }
 
-// A refusal is one of the credentials by the code of its envelope too: of a purge and a transaction also 403 (open
-// point 6).
+// The code of an envelope can reject the credentials too: 401, and for purges and transactions also 403 (open point
+// 6).
 func TestEnvelopesThatRefuseTheCredentials(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -282,7 +284,7 @@ func TestEnvelopesThatRefuseTheCredentials(t *testing.T) {
 	}
 }
 
-// With a session, such a refusal leads to a new login and one repetition, as the status would.
+// With a session, such a rejection leads to a new login and one retry, as the status would.
 func TestEnvelopesThatRefuseTheSession(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
