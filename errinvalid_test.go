@@ -39,7 +39,7 @@ func (s *leadingAstray) RoundTrip(r *http.Request) (*http.Response, error) {
 		_ = r.Body.Close()
 	}
 	honest := s.honestReads && r.Method == http.MethodGet
-	return response(http.StatusOK, everyReply{
+	return response(http.StatusOK, everyResponse{
 		text: func(member string) string {
 			switch {
 			case member == "type":

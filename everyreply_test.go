@@ -8,20 +8,21 @@ import (
 	"strings"
 )
 
-// everyReply is a reply that every operation can read: it has the members of all resources of section 2 of the service
-// document.
-type everyReply struct {
-	text    func(member string) string // every text that the service is free in
+// everyResponse is a response that every operation can read: it has the members of all resources of section 2 of the
+// service document.
+type everyResponse struct {
+	text    func(member string) string // every text that the service is free to choose
 	address func(member string) string // every address
 	page    int                        // number of the page
 	more    bool                       // another page follows
-	pending bool                       // tasks and transactions go on
+	pending bool                       // tasks and transactions have not ended
 	failed  bool                       // tasks and transactions ended badly
 	lacking bool                       // the purge names its transaction by the address alone, and rows are missing
 }
 
-// to is the reply to a request: of the one object that is asked for, if it is one. A session is no such object.
-func (r everyReply) to(request *http.Request) []byte {
+// to returns the response to a request. If the request reads one object by its id, the response has that id. A
+// session is no such object.
+func (r everyResponse) to(request *http.Request) []byte {
 	text := r.text
 	address := request.URL.EscapedPath()
 	switch last := address[strings.LastIndexByte(address, '/')+1:]; {
@@ -40,7 +41,7 @@ func (r everyReply) to(request *http.Request) []byte {
 	return r.json()
 }
 
-func (r everyReply) json() []byte {
+func (r everyResponse) json() []byte {
 	const aTime = "2000-01-01T00:00:00Z"
 	object := map[string]any{
 		"uri": r.address("uri"), "id": r.text("id"), "operation": r.text("operation"), "status": r.text("status"),

@@ -23,18 +23,19 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// eventsService answers queries of raw events by section 4.2 of the service document: a span from its start to before its
-// end, in ascending order of time, and ties in another order each time. It can break its responses.
+// eventsService answers queries of raw events by section 4.2 of the service document: those from the start of the
+// time range to before its end, in ascending order of time. Events of the same time come in another order each time.
+// It can break its responses.
 type eventsService struct {
 	events   []anEvent // in ascending order
 	requests []string  // their queries
-	sent     int       // rows, also those that broke
+	sent     int       // rows, also those of broken responses
 
 	random *rand.Rand
 	pieces int // rows after which a response breaks, on average; 0: never
 	status func(request int) int
 	body   func(request int, query string) (body string, ok bool) // in place of the events
-	cap    int                                                    // most rows of a response; 0: no bound
+	cap    int                                                    // most rows of a response; 0: no limit
 	total  func(request, total, rows int) int
 	broken error
 }
@@ -46,7 +47,8 @@ type anEvent struct {
 
 var exported = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// eventsOf are so many events a second, in so many seconds. Every tenth has the content of another of its millisecond.
+// eventsOf returns so many events per second, in so many seconds. Every tenth has the content of another event of its
+// millisecond.
 func eventsOf(seconds, perSecond int) []anEvent {
 	var events []anEvent
 	for i := range seconds * perSecond {
@@ -124,7 +126,7 @@ func (s *eventsService) shuffled(events []anEvent) []anEvent {
 	return events
 }
 
-// response writes the rows, and breaks within one of them.
+// response writes the rows, and breaks off within one of them.
 func (s *eventsService) response(rows []anEvent, total int) io.Reader {
 	var b bytes.Buffer
 	b.WriteString(`{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[`)
@@ -175,7 +177,7 @@ func (e *anExport) restart() {
 	e.client = client
 }
 
-// read ranges over an export, until it has read so many rows.
+// read ranges over an export until it has read so many rows.
 func (e *anExport) read(export *webdelivery.Export, most int) (names []string, err error) {
 	e.Helper()
 	for row, err := range export.Rows(e.Context()) {
@@ -200,8 +202,8 @@ func namesOf(events []anEvent) []string {
 	return names
 }
 
-// Connections break within rows, ties come in another order each time, and the process is killed and started again with a
-// stored cursor: each row comes exactly once.
+// Connections break within rows, events of the same time come in another order each time, and the process is killed
+// and restarted with a stored cursor: the export yields each row exactly once.
 func TestAnExportHasEachRowOnce(t *testing.T) {
 	t.Parallel()
 	seconds, perSecond := 3000, 100
@@ -240,7 +242,7 @@ func TestAnExportHasEachRowOnce(t *testing.T) {
 	})
 }
 
-// A break costs the rows of two seconds, and not the export.
+// A break costs the rows of two seconds; the export goes on.
 func TestWhatABreakCosts(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(1000, 20), func(e *anExport) {
@@ -248,13 +250,13 @@ func TestWhatABreakCosts(t *testing.T) {
 		names, err := e.read(e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), math.MaxInt)
 		require.NoError(e, err)
 		assert.Len(e, names, 20_000)
-		breaks := len(e.service.requests) - 2 // one more for the total, one for the rows
+		breaks := len(e.service.requests) - 2 // minus the request for the total and the last one for rows
 		assert.Greater(e, breaks, 2)
 		assert.LessOrEqual(e, e.service.sent, 20_000+breaks*(2*20+1)+len(e.service.requests))
 	})
 }
 
-// Without a break an export takes two requests: one for the total, one for the rows.
+// Without a break an export sends two requests: one for the total, one for the rows.
 func TestRequestsOfAnExport(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(3, 10), func(e *anExport) {
@@ -272,14 +274,15 @@ func TestRequestsOfAnExport(t *testing.T) {
 		e.service.events = append(e.service.events, anEvent{exported.Add(3 * time.Second), "new"})
 		names, err = e.read(export, math.MaxInt)
 		require.NoError(e, err)
-		assert.Equal(e, []string{"12:00:03.000 new"}, names, "a later range goes on")
+		assert.Equal(e, []string{"12:00:03.000 new"}, names, "a later range continues")
 		const later = "&sortby=event_timestamp_ms&starttime=2026-11-20T12%3A00%3A01"
 		const upTo = "dimensions=rule_id&endtime=2026-11-20T12%3A00%3A03&limit="
 		assert.Equal(e, []string{query + "1" + later, query + "1021" + later, upTo + "1" + sorted}, e.service.requests)
 	})
 }
 
-// Rows that arrive late with a time before the position are missing, and the export says how many.
+// A row is missing if it arrives late with a time before the position. The export returns an error with the number of
+// missing rows.
 func TestLateRows(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(20, 10), func(e *anExport) {
@@ -297,7 +300,7 @@ func TestLateRows(t *testing.T) {
 	})
 }
 
-// Rows that arrive while an export reads, behind its position, are part of it.
+// If rows arrive behind the position while an export reads, it yields them.
 func TestAnExportOfALiveSpan(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(20, 100), func(e *anExport) {
@@ -318,8 +321,8 @@ func TestAnExportOfALiveSpan(t *testing.T) {
 	})
 }
 
-// A service that is down for a while between two responses does not end an export; a refusal does, and so does an outage of
-// more than 5 minutes.
+// An export survives a service that is down for a while between two responses. A rejection ends it, and so does an
+// outage of more than 5 minutes.
 func TestWhatEndsAnExport(t *testing.T) {
 	t.Parallel()
 	from := func(request int, status int) func(int) int {
@@ -362,7 +365,7 @@ func TestWhatEndsAnExport(t *testing.T) {
 				return `{"columns":[{"name":"rule_id"}],"rows":[["a"]],"total_results":1}`, true
 			}
 		}, webdelivery.ErrBadReply, 0, time.Minute},
-		"a time that is none": {func(s *eventsService) {
+		"an invalid time": {func(s *eventsService) {
 			s.body = func(int, string) (string, bool) {
 				return `{"columns":[{"name":"event_timestamp_ms"}],"rows":[["noon"]],"total_results":1}`, true
 			}
@@ -372,16 +375,16 @@ func TestWhatEndsAnExport(t *testing.T) {
 				return `{"columns":[{"name":"event_timestamp_ms"},{"name":"domain"}],"rows":[["2026-11-20T13:00:00","a"]],"total_results":1}`, n == 2
 			}
 		}, webdelivery.ErrBadReply, -1, time.Minute},
-		"a service that bounds its responses": {func(s *eventsService) { s.cap, s.pieces = 150, 0 }, nil, 1000, time.Minute},
-		"one that bounds its totals as well": {func(s *eventsService) {
+		"the service limits the rows of a response": {func(s *eventsService) { s.cap, s.pieces = 150, 0 }, nil, 1000, time.Minute},
+		"the service limits its totals as well": {func(s *eventsService) {
 			s.cap, s.pieces = 150, 0
 			s.total = func(_, total, _ int) int { return min(total, 150) }
 		}, nil, -1, time.Minute},
-		"a total that the limit bounds": {func(s *eventsService) {
+		"the total is at most the limit": {func(s *eventsService) {
 			s.events = eventsOf(100, 40)
 			s.total = func(_, _, rows int) int { return rows }
 		}, nil, 4000, time.Minute},
-		"more is announced than comes": {func(s *eventsService) {
+		"the total is more than the rows": {func(s *eventsService) {
 			s.pieces = 0
 			s.total = func(_, total, _ int) int { return total + 1 }
 		}, &webdelivery.IncompleteError{}, 1000, time.Minute},
@@ -444,7 +447,7 @@ func TestTheContextEndsAnExport(t *testing.T) {
 	})
 }
 
-// What is wrong with the arguments of an export is said when it is read, and nothing is sent.
+// If an argument of an export is invalid, Rows yields the error and sends nothing.
 func TestArgumentsOfAnExport(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(3, 2), func(e *anExport) {
@@ -474,14 +477,14 @@ func TestArgumentsOfAnExport(t *testing.T) {
 		query := e.query
 		query.End = query.End.Add(time.Hour)
 		_, err = e.read(e.client.Stats.NewExport(query, cursor), 1)
-		require.NoError(e, err, "the end may be another one")
+		require.NoError(e, err, "the end may change")
 		for range export.Rows(e.Context()) { // nothing is new
-			e.Error("a row that is known")
+			e.Error("a row that was yielded before")
 		}
 	})
 }
 
-// One loop at a time ranges over an export.
+// Only one loop at a time can range over an export.
 func TestTwoLoopsOverAnExport(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(2, 2), func(e *anExport) {
@@ -495,7 +498,7 @@ func TestTwoLoopsOverAnExport(t *testing.T) {
 	})
 }
 
-// What is no cursor is refused, and the zero cursor is null.
+// Text that is no cursor returns an error, and the zero cursor is stored as null.
 func TestStoredCursors(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(webdelivery.Cursor{})
@@ -514,7 +517,7 @@ func TestStoredCursors(t *testing.T) {
 	}
 }
 
-// A cursor of which one character was changed is refused, or is the same cursor.
+// If one character of a stored cursor was changed, reading it returns an error or the same cursor.
 func TestDamagedCursors(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(3, 4), func(e *anExport) {
@@ -538,7 +541,7 @@ func TestDamagedCursors(t *testing.T) {
 	})
 }
 
-// What is wrong with a source is never taken for the end of the events.
+// An export never takes a fault of the service for the end of the events.
 func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 	t.Parallel()
 	const head = `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[`
@@ -552,7 +555,7 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 		got  string
 		is   error // nil: none; an *IncompleteError with its numbers
 	}{
-		"a replica that has nothing after a break": {func(n int) (string, bool) {
+		"a replica has no events after a break": {func(n int) (string, bool) {
 			switch n {
 			case 0:
 				return whole(a, 3)
@@ -561,7 +564,7 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			}
 			return whole("", 0)
 		}, "a b", webdelivery.ErrBadReply},
-		"a replica that lacks events that have been read": {func(n int) (string, bool) {
+		"a replica lacks events that were read before": {func(n int) (string, bool) {
 			switch n {
 			case 0:
 				return whole(a, 3)
@@ -570,7 +573,7 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			}
 			return whole(c, 1)
 		}, "a b c", nil},
-		"fewer events than were announced": {func(n int) (string, bool) {
+		"fewer events than the total": {func(n int) (string, bool) {
 			switch n {
 			case 0:
 				return whole(a, 9)
@@ -579,7 +582,7 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			}
 			return whole(a+","+b+","+c, 3)
 		}, "a b c", &webdelivery.IncompleteError{Got: 3, Total: 9}},
-		"the time is written in another way after a break": {func(n int) (string, bool) {
+		"the time has another format after a break": {func(n int) (string, bool) {
 			switch n {
 			case 1:
 				return brokenOff(a + "," + b + ",[")
@@ -588,9 +591,9 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 			}
 			return whole(`["2026-11-20 12:00:01.000","a"],["2026-11-20 12:00:02.500","b"],`+c, 3)
 		}, "a b c", nil},
-		"events before the span": {func(int) (string, bool) { return whole(`["2026-11-20T11:59:59.999","x"]`, 1) }, "", webdelivery.ErrBadReply},
-		"events behind the span": {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00.001","x"]`, 1) }, "", webdelivery.ErrBadReply},
-		"an event at its end":    {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00","x"]`, 1) }, "x", nil},
+		"events before the time range": {func(int) (string, bool) { return whole(`["2026-11-20T11:59:59.999","x"]`, 1) }, "", webdelivery.ErrBadReply},
+		"events behind the time range": {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00.001","x"]`, 1) }, "", webdelivery.ErrBadReply},
+		"an event at its end":          {func(int) (string, bool) { return whole(`["2026-11-21T12:00:00","x"]`, 1) }, "x", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -617,7 +620,7 @@ func TestWhatAnExportDoesNotBelieve(t *testing.T) {
 	}
 }
 
-// Two events of the same time whose texts differ only in what is no text are two events.
+// If two events of the same time differ only in the invalid UTF-8 of their texts, the export yields both.
 func TestEventsThatDifferInBrokenTexts(t *testing.T) {
 	t.Parallel()
 	inExport(t, nil, func(e *anExport) {
@@ -641,7 +644,7 @@ func TestEventsThatDifferInBrokenTexts(t *testing.T) {
 	})
 }
 
-// New events do not hide that others arrived late. A late event is reported once, also to a later process.
+// New events do not hide that others arrived late. An export reports a late event once, and so does a later process.
 func TestNewEventsDoNotHideLateOnes(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(20, 10), func(e *anExport) {
@@ -667,7 +670,7 @@ func TestNewEventsDoNotHideLateOnes(t *testing.T) {
 		require.NoError(e, json.Unmarshal(stored, &cursor))
 		later := e.client.Stats.NewExport(e.query, cursor)
 		_, err = e.read(later, math.MaxInt)
-		require.NoError(e, err, "it has been reported")
+		require.NoError(e, err, "the late event was reported before")
 		e.service.events = append(e.service.events, anEvent{exported.Add(4 * time.Second), "late too"})
 		slices.SortStableFunc(e.service.events, func(a, b anEvent) int { return a.at.Compare(b.at) })
 		_, err = e.read(later, math.MaxInt)
@@ -676,7 +679,8 @@ func TestNewEventsDoNotHideLateOnes(t *testing.T) {
 	})
 }
 
-// The service forgets old days while an export goes on from day to day. Late events of the days that it has are reported.
+// The service deletes old days while an export goes on from day to day. The export reports late events of the days
+// that still exist.
 func TestAnExportBeyondTheRetention(t *testing.T) {
 	t.Parallel()
 	inExport(t, nil, func(e *anExport) {
@@ -714,7 +718,7 @@ func TestAnExportBeyondTheRetention(t *testing.T) {
 	})
 }
 
-// A cursor belongs to a service and a customer.
+// A cursor belongs to one service and one customer.
 func TestACursorOfAnotherCustomer(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(2, 2), func(e *anExport) {
@@ -734,7 +738,7 @@ func TestACursorOfAnotherCustomer(t *testing.T) {
 	})
 }
 
-// More events than a limit has room for arrive at once.
+// More events arrive at once than the limit of a request allows.
 func TestABurst(t *testing.T) {
 	t.Parallel()
 	inExport(t, nil, func(e *anExport) {
@@ -753,7 +757,7 @@ func TestABurst(t *testing.T) {
 	})
 }
 
-// Patience begins with the last new event, however long its response took.
+// The 5 minutes of an outage begin with the last new event, however long its response took.
 func TestPatienceBeginsWithTheLastEvent(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(10, 10), func(e *anExport) {

@@ -19,7 +19,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// operation is one call of each kind that the retry policy knows.
+// operation is one call of each kind that the retry policy distinguishes.
 type operation struct {
 	name string
 	path string // below the base, for the fault
@@ -33,7 +33,7 @@ var (
 	submit        = listed("purge", "Purge.Submit")
 	createSession = listed("login", "Sessions.Create")
 
-	// Things have no method of their own, and the fake has no address for them.
+	// Things have no method of their own in the SDK, and no address in the fake.
 	postWrite = operation{"POST", "/config/things", func(ctx context.Context, c *webdelivery.Client) error {
 		return c.Do(ctx, http.MethodPost, "/config/things", map[string]int{"n": 1}, nil)
 	}}
@@ -53,7 +53,7 @@ func listed(name, of string) operation {
 	}}
 }
 
-// inService runs a test with a task to read and the addresses of operations that the fake has none for.
+// inService runs a test with a task to read, and with addresses that the fake itself lacks.
 func inService(t *testing.T, s setup, test func(f *fixture)) {
 	t.Helper()
 	inFakeTime(t, s, func(f *fixture) {
@@ -62,7 +62,7 @@ func inService(t *testing.T, s setup, test func(f *fixture)) {
 	})
 }
 
-// answerThings makes the addresses below /config/things work, once the faults before it are used up.
+// answerThings makes the addresses below /config/things work after the faults that were added before.
 func (f *fixture) answerThings() {
 	f.fail(testserver.Fault{Path: "/config/things/**", Handler: func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -71,7 +71,7 @@ func (f *fixture) answerThings() {
 	}})
 }
 
-// requests is how many arrived for the operation.
+// requests returns how many requests arrived for the operation.
 func (f *fixture) requests(op operation) int { return f.srv.Count("", op.path) }
 
 func TestMaxAttemptsOneTurnsRetryingOff(t *testing.T) {
@@ -84,7 +84,7 @@ func TestMaxAttemptsOneTurnsRetryingOff(t *testing.T) {
 	})
 }
 
-// What became of a write after faults that leave it open, and after those that do not.
+// The outcome of a write after faults that leave it unknown, and after faults that do not.
 func TestOutcomeOfAFailedWrite(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -96,13 +96,13 @@ func TestOutcomeOfAFailedWrite(t *testing.T) {
 		{"refused", postWrite, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
 		{"cut after the service read it", postWrite, []testserver.Fault{{Cut: testserver.CutAfterRead}}, webdelivery.OutcomeUnknown},
 		{"500", postWrite, []testserver.Fault{{Status: 500}}, webdelivery.OutcomeUnknown},
-		{"503 with Retry-After, for ever", postWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.OutcomeNotApplied},
+		{"503 with Retry-After, on every attempt", postWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.OutcomeNotApplied},
 		{
-			"a purge cut, and then refused: the first may have been taken", submit,
+			"a purge cut, and its retry rejected: the first attempt may have been accepted", submit,
 			[]testserver.Fault{{Count: 1, Cut: testserver.CutAfterRead}, {Status: 400}},
 			webdelivery.OutcomeUnknown,
 		},
-		{"a purge refused", submit, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
+		{"a purge is rejected", submit, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
 		{
 			"a success that is an HTML page", submit,
 			[]testserver.Fault{{Status: 201, Body: "<html>", Header: http.Header{"Content-Type": {"text/html"}}}},
@@ -125,8 +125,8 @@ func TestOutcomeOfAFailedWrite(t *testing.T) {
 	}
 }
 
-// A DELETE whose first attempt may have worked meets 404 on the second: it is done. A first 404, and one after an
-// attempt that was certainly refused, is not found.
+// A DELETE may have worked in its first attempt, and its retry gets 404: Do returns nil. After a first 404, or an
+// attempt that was certainly rejected, a 404 is ErrNotFound.
 func TestDelete404(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -180,7 +180,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A transport of the user's that says nothing of its connections cannot prove that a request was not sent.
+// A transport of the user's that does not report its connections cannot prove that a request was not sent.
 func TestAnUnknownTransportProvesNothing(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -196,8 +196,7 @@ func TestAnUnknownTransportProvesNothing(t *testing.T) {
 	})
 }
 
-// Replies that are no replies of the service. None of them passes for a success, none is tried again, and the error
-// keeps the status.
+// Malformed responses. The client takes none for a success and does not retry; the error contains the status.
 func TestUnusableReplies(t *testing.T) {
 	t.Parallel()
 	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
@@ -242,7 +241,7 @@ func TestUnusableReplies(t *testing.T) {
 	}
 }
 
-// Replies that are unusual and still say what they must.
+// Unusual responses that have all the members they need.
 func TestUnusualRepliesThatAreRead(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -271,7 +270,7 @@ func TestUnusualRepliesThatAreRead(t *testing.T) {
 	}
 }
 
-// An error page that is not JSON keeps its status, and the beginning of its body.
+// The error of a page that is not JSON contains the status and the beginning of the body.
 func TestErrorPages(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 100<<10)
@@ -303,7 +302,7 @@ func TestErrorPages(t *testing.T) {
 	}
 }
 
-// A status that is none is no success.
+// A final status below 200 is no success.
 func TestStatusesBelow200(t *testing.T) {
 	t.Parallel()
 	for _, status := range []string{"000", "099", "101"} {
@@ -323,8 +322,8 @@ func TestStatusesBelow200(t *testing.T) {
 	}
 }
 
-// The body of a 101 is the connection, which the service keeps open: nothing is read from it, also not in a login, after
-// which the client still works.
+// The body of a 101 is the connection, which the service keeps open. The client does not read from it, in a login
+// neither, and works afterwards.
 func TestSwitchingProtocols(t *testing.T) {
 	t.Parallel()
 	keepOpen := func(w http.ResponseWriter, r *http.Request) {
@@ -352,22 +351,22 @@ func TestSwitchingProtocols(t *testing.T) {
 	})
 }
 
-// What a transport of the user's may leave out, and what a service may claim, is no reason to panic.
+// Nothing that a transport of the user's may leave out, and nothing that a service may claim, makes the client panic.
 func TestOddTransports(t *testing.T) {
 	t.Parallel()
-	reply := func(r *http.Response) roundTripper {
+	answer := func(r *http.Response) roundTripper {
 		return func(*http.Request) (*http.Response, error) { return r, nil }
 	}
 	noLimit := webdelivery.WithMaxResponseBytes(1<<63 - 1)
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.http.Transport = reply(&http.Response{StatusCode: 200})
+		f.http.Transport = answer(&http.Response{StatusCode: 200})
 		require.ErrorIs(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{})), webdelivery.ErrBadReply)
-		f.http.Transport = reply(&http.Response{StatusCode: 200, ContentLength: 1<<63 - 1, Body: io.NopCloser(strings.NewReader(`{"id":"task-1"}`))})
+		f.http.Transport = answer(&http.Response{StatusCode: 200, ContentLength: 1<<63 - 1, Body: io.NopCloser(strings.NewReader(`{"id":"task-1"}`))})
 		require.NoError(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{noLimit}})))
 	})
 }
 
-// The request that a transport gets is a clone: what it does to the header stays out of the next attempt.
+// A transport gets a clone of the request: its changes to the header do not appear in the next attempt.
 func TestEachAttemptHasARequestOfItsOwn(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -392,7 +391,7 @@ func TestAReplyOfExactlyTheLimitIsRead(t *testing.T) {
 	})
 }
 
-// A Timeout on the user's http.Client is the time of one attempt, as that of ours is: retries get their own.
+// Timeout of the user's http.Client limits one attempt, as the SDK's own timeout does: each retry has its own.
 func TestHTTPClientTimeoutIsPerAttempt(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -401,11 +400,11 @@ func TestHTTPClientTimeoutIsPerAttempt(t *testing.T) {
 		f.fail(testserver.Fault{Delay: time.Hour, Count: 2})
 		require.NoError(f, getTask.call(f.Context(), client))
 		assert.Equal(f, 3, f.requests(getTask))
-		assert.Equal(f, 3*time.Second, f.http.Timeout, "the user's client is as it was")
+		assert.Equal(f, 3*time.Second, f.http.Timeout, "the user's client is unchanged")
 	})
 }
 
-// No redirect is followed, whatever its kind and wherever it leads, and its address does not stand in the error.
+// The client follows no redirect, whatever its status and wherever it leads. The error does not contain its address.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{300, 301, 302, 303, 307, 308} {
@@ -430,7 +429,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// 100 calls, one connection: replies with a length, chunked ones, errors, and errors longer than what is kept of them.
+// 100 calls use one connection: responses with a length, chunked ones, errors, and errors longer than what the client
+// keeps of them.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	t.Parallel()
 	chunked := func(status int, size int) http.HandlerFunc {

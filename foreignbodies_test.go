@@ -21,15 +21,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// foreignBody is a body under 200 in place of the one that was asked for.
+// foreignBody is the body of a 200 in place of the requested one.
 type foreignBody struct {
 	name string
 	body string
-	is   string // the resource of the service document that it is; "": none
+	is   string // the resource of the service document that the body is; "": none
 
-	html     bool // the header says so
-	cut      bool // the connection ends behind it
-	envelope int  // its code is a refusal
+	html     bool // the header says HTML
+	cut      bool // the connection ends behind the body
+	envelope int  // the code of an envelope that rejects
 	json     bool // it is JSON, which Client.Do reads
 }
 
@@ -86,7 +86,7 @@ func foreignBodies() []foreignBody {
 	return bodies
 }
 
-// asksFor is the resource that the service document gives for a GET (sections 4.1 to 4.6).
+// asksFor returns the resource that the service document describes for a GET (sections 4.1 to 4.6).
 func asksFor(path string) string {
 	path = path[strings.Index(path, "/v1")+len("/v1"):]
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -115,7 +115,7 @@ func asksFor(path string) string {
 	}
 }
 
-// isRight tells whether a body is what was asked for after all.
+// isRight reports whether a body is the requested resource after all.
 func (b *foreignBody) isRight(method string, r *http.Request) bool {
 	want := asksFor(r.URL.Path)
 	switch {
@@ -123,21 +123,21 @@ func (b *foreignBody) isRight(method string, r *http.Request) bool {
 		return b.json
 	case b.is == "empty":
 		return want == "tasks" || want == "lists" || want == "entries" || want == "names"
-	case b.is == "groupings": // of nothing: all that match
+	case b.is == "groupings": // of an empty list: all groupings that match
 		return strings.HasSuffix(r.URL.Path, "/groupings")
 	default:
 		return b.is != "" && b.is == want
 	}
 }
 
-// foreignService answers honestly at first, and from then on with a foreign body.
+// foreignService answers honestly at first, and then with a foreign body.
 type foreignService struct {
 	method string // operations.Operation.Name
-	honest int    // reads that are answered honestly
+	honest int    // reads that it answers honestly
 	body   foreignBody
 
 	reads, foreign int
-	right          bool // one of the foreign answers was no foreign one
+	right          bool // one of the foreign bodies was the requested resource
 }
 
 func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -163,7 +163,7 @@ func (s *foreignService) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	_, address, _ := strings.Cut(r.URL.Path, "/v1")
 	page := s.reads
-	return response(http.StatusOK, everyReply{
+	return response(http.StatusOK, everyResponse{
 		text: func(member string) string {
 			if member == "type" {
 				return "IP"
@@ -193,17 +193,17 @@ type cutReader struct{}
 
 func (cutReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// run makes one use of one method of a client of this service. Time is fake, so retries and polls take none.
+// run calls one method of a client of this service once. Time is fake, so retries and polls take none.
 func (s *foreignService) run(t *testing.T, op step) error {
 	t.Helper()
 	return runAlone(t, op, s)
 }
 
-// runAlone makes one use of one method of a client of its own, in a bubble of its own.
+// runAlone calls one method of a new client once, in a bubble of its own.
 func runAlone(t *testing.T, op step, service http.RoundTripper) (err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		// Clients of one host share their pace, and nothing may pass from one bubble to another.
+		// Clients of one host share the pace of their purges, and no state may pass from one bubble to another.
 		host := fmt.Sprintf("https://api%d.example.com", foreignHosts.Add(1))
 		client, newErr := webdelivery.NewClient(host, customer, webdelivery.BasicAuth(username, password),
 			webdelivery.WithHTTPClient(&http.Client{Transport: service}), webdelivery.WithPurgeLimiter(unlimited{}))
@@ -215,9 +215,10 @@ func runAlone(t *testing.T, op step, service http.RoundTripper) (err error) {
 	return err
 }
 
-// Whatever comes in place of what was asked for, a method that reads returns what was asked for or an error. It never
-// returns nil with nothing in its hands, it never goes on for ever, and its error is never ErrInvalid. The methods are those of internal/operations, whose
-// tests name one that is missing; each meets the body as its first response and, if it reads more than once, as a later one.
+// If a body is not the requested one, a method that reads returns an error. It never returns nil without a result, it
+// never runs for ever, and its error never matches ErrInvalid. The methods are those of internal/operations, whose
+// tests name any that is missing. Each method meets the body in its first response and, if it reads more than once,
+// in a later one.
 func TestForeignBodies(t *testing.T) {
 	t.Parallel()
 	bodies := foreignBodies()
@@ -233,21 +234,21 @@ func TestForeignBodies(t *testing.T) {
 						break
 					}
 					met = true
-					where := fmt.Sprintf("%s behind %d others", body.name, honest)
+					where := fmt.Sprintf("%s after %d honest reads", body.name, honest)
 					if len(where) > 300 {
 						where = where[:300]
 					}
 					assert.NotErrorIs(t, err, webdelivery.ErrInvalid, where)
 					late := errors.Is(err, context.DeadlineExceeded)
 					assert.True(t, op.Polls || !late, where)
-					if late && op.Shared { // whoever leaves a queue does not hear of its polls
+					if late && op.Shared { // a caller who leaves a queue gets no error of its polls
 						continue
 					}
 					checkForeign(t, where, service, err)
 				}
 			}
 			if op.Method == http.MethodGet || op.Before > 0 {
-				assert.True(t, met, "it never read anything")
+				assert.True(t, met, "the method never read a foreign body")
 			}
 		})
 	}
@@ -272,8 +273,8 @@ func checkForeign(t *testing.T, where string, s *foreignService, err error) {
 	}
 }
 
-// An envelope that refuses is a failure like one by status, however long it is and whatever is asked: reads, and a
-// stream of rows, are retried where they would be retried after the status.
+// An envelope that rejects is an error like the same status, however long it is and whatever the request. The client
+// retries reads, and streams of rows, as it would after the status.
 func TestLongEnvelopesAreRetriedAsTheStatusIs(t *testing.T) {
 	t.Parallel()
 	for _, body := range foreignBodies() {
@@ -291,7 +292,7 @@ func TestLongEnvelopesAreRetriedAsTheStatusIs(t *testing.T) {
 				require.Error(t, err)
 				var refused *webdelivery.Error
 				if op.Shared && op.Polls && errors.Is(err, context.DeadlineExceeded) {
-					return // whoever leaves a queue does not hear of its polls
+					return // a caller who leaves a queue gets no error of its polls
 				}
 				require.ErrorAs(t, err, &refused)
 				assert.Equal(t, body.envelope, refused.Code)
@@ -305,8 +306,8 @@ func TestLongEnvelopesAreRetriedAsTheStatusIs(t *testing.T) {
 	}
 }
 
-// An object of the right kind that is another than the one that was asked for is none. The letter case of an id does not
-// count; a transaction may leave its id out.
+// An object of the right kind with another id than the requested one is an error. The letter case of an id does not
+// count; a transaction may have no id.
 func TestOtherObjectsThanTheOneThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	transaction := func(id string) string {
@@ -378,7 +379,7 @@ func TestObjectsOfAnotherKind(t *testing.T) {
 	assert.Equal(t, "s", session.ID)
 }
 
-// What encoding/json would mend is refused: a member that comes twice, and half of a surrogate pair.
+// The client refuses what encoding/json would repair: a member that comes twice, and half of a surrogate pair.
 func TestObjectsThatWouldBeMended(t *testing.T) {
 	t.Parallel()
 	for body, says := range map[string]string{
@@ -396,14 +397,14 @@ func TestObjectsThatWouldBeMended(t *testing.T) {
 		ctx, once := onePoll(t.Context())
 		_, err = client.Tasks.Wait(ctx, "l1", once)
 		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
-		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &map[string]any{}), "what Do reads follows encoding/json")
+		require.NoError(t, client.Do(t.Context(), http.MethodGet, "/x", nil, &map[string]any{}), "Do reads as encoding/json does")
 	}
 	task, err := always(t, []byte(`{"task_id":"a","task_id":"b"}`)).NetworkLists.Delete(t.Context(), "l1")
 	require.NoError(t, err, "the change was accepted")
 	assert.Nil(t, task)
 }
 
-// Do refuses what is no JSON, also for types that decode themselves.
+// Do returns an error for a body that is no JSON, also for types that decode themselves.
 func TestDoRefusesWhatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`maintenance`, `{"a":`, `{"a":1} trailing`, `<html>maintenance</html>`} {
@@ -416,8 +417,9 @@ func TestDoRefusesWhatIsNoJSON(t *testing.T) {
 	}
 }
 
-// An object is of another kind if it has a member that the service document gives to others, and none that it gives to
-// its own kind alone (service-interface sections 2.1 and 2.6). A member of both kinds, and one of none, proves nothing.
+// An object is of another kind if it has a member that the service document gives to other kinds, and none that it
+// gives to its own kind alone (service document, sections 2.1 and 2.6). A member of both kinds, or of none, proves
+// nothing.
 func TestMembersThatTellTheKind(t *testing.T) {
 	t.Parallel()
 	task := func(c *webdelivery.Client) error {
@@ -436,7 +438,7 @@ func TestMembersThatTellTheKind(t *testing.T) {
 		kind    string
 		read    func(*webdelivery.Client) error
 		members string
-		foreign string // "": it is of this kind
+		foreign string // "": it is of the right kind
 	}{
 		{"task", task, ``, ""},
 		{"task", task, `,"note":1`, ""},

@@ -18,8 +18,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// A pattern that is sent reaches the service byte for byte, in valid JSON with the members of section 2.2; one that is
-// refused is refused for a reason of section 4.4, with the name of its field, and nothing is sent.
+// A pattern that is sent reaches the service byte for byte, in valid JSON with the members of section 2.2. If the
+// client refuses a pattern, a rule of section 4.4 is the reason, the error names the field, and nothing is sent.
 func FuzzPurge(f *testing.F) {
 	for _, pattern := range []string{
 		"https://www.example.com/app.css", "*.example.com/a<b>&c", "http://www.example.com/\u2028\\\"", "a#b", "", "\xff", "www.example.com/%zz?q=*\x00",
@@ -76,8 +76,8 @@ func FuzzPurge(f *testing.F) {
 	})
 }
 
-// Whatever Retry-After says, the wait is what it says, or one of the policy's own; it is never longer than MaxWait, and a
-// service that asks for more is not asked again.
+// The client waits as long as Retry-After asks, or as its own policy says. It never waits longer than MaxWait: if the
+// service asks for more, the client does not retry.
 func FuzzRetryAfter(f *testing.F) {
 	for _, value := range []string{
 		"0", "1", "20", "21", "-1", "1.5", "9223372037", "99999999999999999999", "20000000000000000000A", " 7 ", "", "soon",
@@ -129,8 +129,8 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-// wanted reads a Retry-After as RFC 9110 section 10.2.3 has it: seconds, or a date in one of three forms, which counts from
-// the reply's own Date. What is too long for a Duration is as long as can be.
+// wanted reads a Retry-After by RFC 9110 section 10.2.3: seconds, or a date in one of three forms, relative to the
+// Date of the response. If the value is too long for a Duration, wanted returns the longest one.
 func wanted(value, date string, now time.Time) (wait time.Duration, said bool) {
 	value = strings.TrimSpace(value)
 	if value != "" && strings.Trim(value, "0123456789") == "" {

@@ -24,9 +24,10 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// FuzzResults compares Query, Rows and Scan with the reader of rfc8259_test.go, over results that are written by a grammar
-// (seed) and then spoilt: bytes flipped, cut off, left out, doubled, put in. What is no JSON or no result is refused; of
-// all else each value is the same, in every type of field. Texts of rows may be broken: U+FFFD replaces what is no text.
+// FuzzResults compares Query, Rows and Scan with the reader of rfc8259_test.go. A grammar writes the results (seed),
+// and then they are damaged: bytes are flipped, cut off, removed, doubled, inserted. A body that is no JSON or no
+// result returns an error. Otherwise each value is the same, in every type of field. Texts of rows may be invalid:
+// U+FFFD replaces what is no text.
 func FuzzResults(f *testing.F) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for seed := range uint64(60) {
@@ -70,8 +71,8 @@ func (o *ownText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// columnKinds are the columns in the order of the fields, and what each makes of a value: a text that identifies it, or
-// false if it does not fit.
+// columnKinds are the columns in the order of the fields, and how each reads a value: as a text that identifies it,
+// or false if it does not fit.
 var columnKinds = []struct {
 	name string
 	want func(*node) (string, bool)
@@ -115,7 +116,7 @@ var columnKinds = []struct {
 	}},
 }
 
-// texts gives what columnKinds compare.
+// texts returns what columnKinds compare.
 func (s scannedKinds) texts() []string {
 	maybe := "nil"
 	if s.Maybe != nil {
@@ -128,7 +129,7 @@ func (s scannedKinds) texts() []string {
 	}
 }
 
-// plain is the text of a value that is no null.
+// plain returns the text of a value that is not null.
 func (n *node) plain() string {
 	switch n.kind {
 	case '"':
@@ -170,7 +171,7 @@ func (n *node) float(bits int) (string, bool) {
 	return strconv.FormatFloat(f, 'g', -1, bits), err == nil && numberForm.MatchString(text)
 }
 
-// wantedResult is a result as section 2.4 of the service document has it.
+// wantedResult is a result by section 2.4 of the service document.
 type wantedResult struct {
 	columns []string
 	rows    [][]*node
@@ -178,7 +179,7 @@ type wantedResult struct {
 	broken  int64 // texts in rows
 }
 
-// resultIn reads a result; false for a body that is none.
+// resultIn reads a result; false if the body is none.
 func resultIn(body string) (w wantedResult, isResult, hasCode bool) {
 	top := parseBroken(body)
 	if top == nil || top.kind != '{' {
@@ -188,18 +189,18 @@ func resultIn(body string) (w wantedResult, isResult, hasCode bool) {
 	for i, name := range top.names {
 		value := top.nodes[i]
 		if value.brokenName || value.broken && name != "rows" {
-			return w, false, hasCode // only texts of rows may be broken
+			return w, false, hasCode // only texts of rows may be invalid
 		}
 		hasCode = hasCode || strings.EqualFold(name, "code")
 		switch name {
 		case "columns", "rows":
 			if value.kind == 'n' && found["columns"] == nil && found["rows"] == nil {
-				continue // as good as missing
+				continue // like a missing member
 			}
 			fallthrough
 		case "total_results", "query":
 			if found[name] != nil {
-				return w, false, hasCode // which of the two?
+				return w, false, hasCode // which of the two counts?
 			}
 			found[name] = value
 		}
@@ -247,7 +248,7 @@ func compareResult(t *testing.T, body []byte) {
 	t.Helper()
 	want, isResult, hasCode := resultIn(string(body))
 	if hasCode {
-		return // it may be a refusal
+		return // the body may reject
 	}
 	query := aDay
 	query.Limit = 1 << 30
@@ -337,7 +338,7 @@ func compareRow(t *testing.T, want []*node, row webdelivery.Row) {
 	assert.Equal(t, "["+strings.Join(raw, ",")+"]", row.String())
 }
 
-// compareScan reads structs: as many as fit, and then the error names the first value that does not.
+// compareScan reads structs: as many rows as fit, and then the error names the first value that does not.
 func compareScan(t *testing.T, want wantedResult, client *webdelivery.Client, query webdelivery.EventsQuery) {
 	t.Helper()
 	n := 0
@@ -365,7 +366,7 @@ func compareScan(t *testing.T, want wantedResult, client *webdelivery.Client, qu
 		}
 		if misfit != "" {
 			require.Error(t, err, "row %d, column %s", n+1, misfit)
-			// A column that is missing is told before any value is read.
+			// A missing column is an error before any value is read.
 			for _, kind := range slices.Backward(columnKinds) {
 				if !slices.Contains(want.columns, kind.name) {
 					misfit = kind.name
@@ -382,7 +383,7 @@ func compareScan(t *testing.T, want wantedResult, client *webdelivery.Client, qu
 	assert.Len(t, want.rows, n)
 }
 
-// spoilt changes a text, four bytes of the recipe at a time: what, where (two), and with what.
+// spoilt changes a text by a recipe, which has four bytes per change: the kind, the place (two bytes), and a value.
 func spoilt(text, recipe []byte) []byte {
 	garbage := []string{
 		".5", "e400", "0", "-", "null", `"x"`, "[", "]", "{", "}", ":", ",", `\`, `"`, "\x00", "\xff", "\u00a0", "\ufeff", " ", "\t", `\ud800`, `\u0000`, "//", "1",
@@ -410,18 +411,18 @@ func spoilt(text, recipe []byte) []byte {
 	return text
 }
 
-// resultWriter writes results: right ones, in every spelling that JSON allows.
+// resultWriter writes valid results, in every spelling that JSON allows.
 type resultWriter struct {
 	*rand.Rand
 	bytes.Buffer
 }
 
-// oneIn is true as often.
+// oneIn returns true once in n times, on average.
 func (w *resultWriter) oneIn(n int) bool { return w.IntN(n) == 0 }
 
 func (w *resultWriter) pick(from ...string) string { return from[w.IntN(len(from))] }
 
-// put writes tokens with blanks between them, now and then.
+// put writes tokens, some with blanks between them.
 func (w *resultWriter) put(tokens ...string) {
 	for _, token := range tokens {
 		if w.oneIn(8) {
@@ -431,7 +432,7 @@ func (w *resultWriter) put(tokens ...string) {
 	}
 }
 
-// list writes so many things with commas between.
+// list writes n values with commas between them.
 func (w *resultWriter) list(open, end string, n int, write func(i int)) {
 	w.put(open)
 	for i := range n {
@@ -487,7 +488,7 @@ func (w *resultWriter) result() {
 	w.put("")
 }
 
-// cell is a value that fits the column, or one of any kind now and then.
+// cell writes a value that fits the column, or sometimes one of any kind.
 func (w *resultWriter) cell(column string) string {
 	if w.oneIn(25) {
 		column = columnKinds[w.IntN(len(columnKinds))].name
@@ -534,7 +535,7 @@ func (w *resultWriter) maybeQuoted(number string) string {
 	return number
 }
 
-// quoted writes a text, each rune in one of the ways that JSON has for it.
+// quoted writes a text, each rune in one of the ways that JSON allows.
 func (w *resultWriter) quoted(text string) string {
 	escaped := w.oneIn(6)
 	out := `"`

@@ -18,8 +18,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// The session id of a login is one that a cookie can carry, and stands in the reply. A reply without one is an error
-// that repeats nothing of it.
+// The session id of a login fits in a cookie and is part of the response. If a response has no id, the error contains
+// nothing of the response.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte(`{"id":"s-1"}`), "application/json", "")
 	f.Add([]byte(`{"session_id":12,"token":"x"}`), "", "authtoken=c-1; Path=/")
@@ -70,8 +70,8 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// Whatever a refusal says, with the password in it in any of the forms in which services echo requests: the error is one
-// line of valid text, bounded, with the status, and without the password.
+// A rejection contains the password, in any of the forms in which services echo requests. The error is one line of
+// valid text of limited length, with the status and without the password.
 func FuzzErrorBody(f *testing.F) {
 	f.Add(400, []byte(`{"code":400,"description":"no configuration for "}`), 20, byte(0), "application/json")
 	f.Add(500, []byte("<html>\x1b[31mBad\nGateway"), 3, byte(1), "text/html")
@@ -82,7 +82,7 @@ func FuzzErrorBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, body []byte, at int, form byte, contentType string) {
 		status = 300 + max(status, -status)%300
 		if status < 300 {
-			return // the smallest int has no positive one
+			return // the smallest int has no positive counterpart
 		}
 		const secret = `s3cr/t&"wört`
 		quoted, err := json.Marshal(secret)
@@ -95,12 +95,12 @@ func FuzzErrorBody(f *testing.F) {
 			"s3cr&#47;t&amp;&quot;w&#x00f6;rt", base64.RawURLEncoding.EncodeToString([]byte(secret)),
 		}
 		at = max(at, 0) % (len(body) + 1)
-		told := forms[int(form)%len(forms)]
-		body = bytes.Join([][]byte{body[:at], []byte(told), body[at:]}, nil)
+		echoed := forms[int(form)%len(forms)]
+		body = bytes.Join([][]byte{body[:at], []byte(echoed), body[at:]}, nil)
 
 		transport := roundTripper(func(*http.Request) (*http.Response, error) {
 			r := response(status, body)
-			r.Header = http.Header{"Content-Type": {contentType}, "X-Echo": {told}, "Location": {"https://" + told + "@example.com/"}}
+			r.Header = http.Header{"Content-Type": {contentType}, "X-Echo": {echoed}, "Location": {"https://" + echoed + "@example.com/"}}
 			return r, nil
 		})
 		client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, secret),

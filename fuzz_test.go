@@ -15,7 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// The fuzz targets of replies give a client bytes as if the service had sent them, and compare what it makes of them
+// The fuzz targets of responses give a client bytes as if the service had sent them. They compare the client's result
 // with what encoding/json reads into a map.
 
 // unlimited is a Limiter that never waits.
@@ -23,7 +23,7 @@ type unlimited struct{}
 
 func (unlimited) Wait(context.Context) error { return nil }
 
-// answered is a client without a network: each request is given to the function. Nothing is repeated.
+// answered is a client without a network: it gives each request to the function, and does not retry.
 func answered(t testing.TB, answer func(*http.Request) *http.Response, options ...webdelivery.Option) *webdelivery.Client {
 	t.Helper()
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) { return answer(r), nil })
@@ -35,21 +35,21 @@ func answered(t testing.TB, answer func(*http.Request) *http.Response, options .
 	return client
 }
 
-// response is a reply with a body of JSON, if it is one.
+// response is a response with a body of JSON, if it has one.
 func response(status int, body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)),
 	}
 }
 
-// always is a client whose every request is answered with 200 and the same body.
+// always is a client that gets a 200 with the same body for every request.
 func always(t testing.TB, body []byte, options ...webdelivery.Option) *webdelivery.Client {
 	t.Helper()
 	return answered(t, func(*http.Request) *http.Response { return response(http.StatusOK, body) }, options...)
 }
 
-// plainly reads JSON into maps, slices and json.Number. It is false for a text in which one object has a name twice, in
-// whatever case: readers differ about which of the two counts.
+// plainly reads JSON into maps, slices and json.Number. It returns false if an object has a name twice, in any letter
+// case: readers disagree about which of the two counts.
 func plainly(body []byte) (value any, ok bool) {
 	dec := jsontext.NewDecoder(bytes.NewReader(body))
 	if onlyOnce(dec) != nil {
@@ -60,7 +60,7 @@ func plainly(body []byte) (value any, ok bool) {
 	return value, plain.Decode(&value) == nil
 }
 
-// onlyOnce reads a value and fails where a name comes twice.
+// onlyOnce reads a value and returns an error if a name comes twice.
 func onlyOnce(dec *jsontext.Decoder) error {
 	token, err := dec.ReadToken()
 	if err != nil {
@@ -96,13 +96,13 @@ func onlyOnce(dec *jsontext.Decoder) error {
 	return err
 }
 
-// member is a member of an object; nil when it is null or not there.
+// member returns a member of an object; nil if it is null or missing.
 func member(object any, name string) any {
 	members, _ := object.(map[string]any)
 	return members[name]
 }
 
-// textOf is a member that is a text, or "".
+// textOf returns a member that is a text, or "".
 func textOf(object any, name string) string {
 	text, _ := member(object, name).(string)
 	return text

@@ -25,8 +25,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// lures are addresses that a service may send to have its client go elsewhere: {a} is the host and port of the service,
-// {aport} its port, {b} the host and port of somebody else who listens, {bport} his port.
+// lures are addresses that a service may send to lead its client elsewhere: {a} is the host and port of the service,
+// {aport} its port, {b} the host and port of another server that listens, {bport} its port.
 var lures = []string{
 	"http://{b}/acme/v1/tasks", "https://{b}/acme/v1/tasks", "HTTP://{b}/acme/v1/tasks", "//{b}/acme/v1/tasks", "///{b}/acme/v1/tasks",
 	"////{b}/acme/v1/tasks", "http:{b}/acme/v1/tasks", "http:/{b}/acme/v1/tasks", "http:///{b}/acme/v1/tasks",
@@ -49,11 +49,11 @@ var lures = []string{
 	"/tasks%0d%0aHost:%20{b}",
 }
 
-// luring is a service that answers everything with one lure, and what its client did.
+// luring is a service that answers everything with one lure, and that records its requests.
 type luring struct {
 	status int
 	lure   string
-	honest func(*http.Request) bool // requests that are answered without a lure
+	honest func(*http.Request) bool // requests that it answers without a lure
 
 	polls    atomic.Int64
 	mu       sync.Mutex
@@ -68,7 +68,7 @@ func (l *luring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	if l.honest(r) {
-		_, _ = w.Write(everyReply{text: honestText, address: honestAddress, page: 1}.to(r))
+		_, _ = w.Write(everyResponse{text: honestText, address: honestAddress, page: 1}.to(r))
 		return
 	}
 	for _, name := range []string{"Location", "Content-Location", "Uri"} {
@@ -77,13 +77,14 @@ func (l *luring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header["Refresh"] = []string{"0; url=" + l.lure}
 	header["Link"] = []string{"<" + l.lure + `>; rel="next"`}
 	header["Alt-Svc"] = []string{`h2="` + l.lure + `", h3="` + l.lure + `"`}
-	// The first look at a task or a transaction says that it goes on, and gives the address of the next.
-	reply := everyReply{
+	// The first poll of a task or a transaction finds it pending, and its response contains the address of the next
+	// poll.
+	answer := everyResponse{
 		text: honestText, address: func(string) string { return l.lure }, page: 1, more: true,
 		pending: l.polls.Add(1) == 1, lacking: l.status != http.StatusOK,
 	}
 	w.WriteHeader(l.status)
-	_, _ = w.Write(reply.to(r))
+	_, _ = w.Write(answer.to(r))
 }
 
 func honestText(member string) string {
@@ -100,8 +101,8 @@ func honestAddress(member string) string {
 	return "/tasks/" + taskID
 }
 
-// Credentials go to one origin, and below the base of the client. Whatever a service answers to whatever call, nobody
-// else is ever connected to, let alone asked.
+// The client sends credentials to one origin only, and only below its base URL. Whatever a service answers to any
+// call, the client connects to no other server.
 func TestNoReplyLeadsElsewhere(t *testing.T) {
 	t.Parallel()
 	var strangers atomic.Int64
@@ -112,9 +113,9 @@ func TestNoReplyLeadsElsewhere(t *testing.T) {
 		t.Run(auth.String(), func(t *testing.T) {
 			t.Parallel()
 			for i, lure := range lures {
-				// Every status with some lures, and every lure with the statuses whose replies are read.
+				// Every status with some lures, and every lure with the statuses whose responses the client reads.
 				statuses := []int{200, 201, 303}
-				if auth.String() != "basic alice" || testing.Short() { // they differ in one header; the race detector is slow
+				if auth.String() != "basic alice" || testing.Short() { // both differ in one header only, and the race detector is slow
 					statuses = statuses[:1]
 				}
 				if i < 5 {
@@ -126,10 +127,10 @@ func TestNoReplyLeadsElsewhere(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { assert.Zero(t, strangers.Load(), "somebody else was connected to") })
+	t.Cleanup(func() { assert.Zero(t, strangers.Load(), "the client connected to another server") })
 }
 
-// lureEveryStep makes every call of clients of one such service. In fake time, a slow machine ends no call early.
+// lureEveryStep makes every call of a client of one such service. In fake time, a slow machine ends no call early.
 func lureEveryStep(t *testing.T, auth webdelivery.Auth, status int, lure, stranger string) {
 	t.Helper()
 	_, strangePort, err := net.SplitHostPort(stranger)
@@ -187,12 +188,12 @@ func (l *luring) lureStep(t *testing.T, op step, client *webdelivery.Client, own
 	}
 }
 
-// assertBelow: an address is below the base, however its escapes are read.
+// assertBelow checks that an address is below the base, however its escapes are read.
 func assertBelow(t *testing.T, uri, what string) {
 	t.Helper()
 	path, _, _ := strings.Cut(uri, "?")
 	assert.True(t, strings.HasPrefix(path, "/acme/v1/"), "%s: %s", what, uri)
-	for range 2 { // also for a proxy that takes escapes away before it looks
+	for range 2 { // also for a proxy that decodes escapes before it routes
 		for _, element := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
 			assert.NotContains(t, []string{".", ".."}, element, "%s: %s", what, uri)
 		}
@@ -202,7 +203,7 @@ func assertBelow(t *testing.T, uri, what string) {
 	}
 }
 
-// dialer connects to one address, and notes the others that it is asked for.
+// dialer connects to one address, and records the others that it should connect to.
 type dialer struct {
 	own    string
 	home   *pipes
@@ -217,7 +218,7 @@ func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.others = append(d.others, address)
-	return nil, errors.New("somebody else's address")
+	return nil, errors.New("the address of another server")
 }
 
 func (d *dialer) foreign() []string {
@@ -259,7 +260,7 @@ func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// noLimit gives every permit at once.
+// noLimit grants every permit at once.
 type noLimit struct{}
 
 func (noLimit) Wait(context.Context) error { return nil }

@@ -19,10 +19,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// hold is how long after its arrival a purge keeps its place: the second in which the service counts, and 50 ms.
+// hold is how long a purge keeps its place after its arrival: the second in which the service counts, and 50 ms.
 const hold = 1050 * time.Millisecond
 
-// takePlaces makes the two purges that may leave at once.
+// takePlaces sends the two purges that may leave at once.
 func (f *fixture) takePlaces() {
 	f.Helper()
 	for range 2 {
@@ -30,7 +30,7 @@ func (f *fixture) takePlaces() {
 	}
 }
 
-// arrivals are the times at which purges came, whatever was answered.
+// arrivals returns when purges arrived, whatever the service answered.
 func (f *fixture) arrivals() []time.Duration {
 	var times []time.Duration
 	began := time.Time{}
@@ -45,7 +45,8 @@ func (f *fixture) arrivals() []time.Duration {
 	return times
 }
 
-// inPairs returns when n purges arrive that are answered at once: two, and two more whenever these have left their places.
+// inPairs returns when n purges arrive if each is answered at once: two, and two more whenever these have left their
+// places.
 func inPairs(n int) []time.Duration {
 	times := make([]time.Duration, n)
 	for i := range times {
@@ -54,7 +55,8 @@ func inPairs(n int) []time.Duration {
 	return times
 }
 
-// 20 purges at once: two leave at once, and never 3 arrive within a second (section 8), and none is refused.
+// Of 20 purges at once, two leave at once. Never do 3 arrive within a second (service document, section 8), and the
+// service rejects none.
 func TestPurgesAreSpaced(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -68,7 +70,7 @@ func TestPurgesAreSpaced(t *testing.T) {
 	})
 }
 
-// Two clients of one process draw from one budget when origin and customer are the same, whatever else is not.
+// Two clients of one process share one budget if origin and customer are the same, whatever else differs.
 func TestClientsOfOneProcessShareTheBudget(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -92,7 +94,7 @@ func TestClientsOfOneProcessShareTheBudget(t *testing.T) {
 	})
 }
 
-// A purge answered 503 twice, then 201, takes three permits.
+// A purge that gets 503 twice and then 201 takes three permits.
 func TestEveryAttemptTakesAPermit(t *testing.T) {
 	t.Parallel()
 	var permits atomic.Int32
@@ -105,7 +107,7 @@ func TestEveryAttemptTakesAPermit(t *testing.T) {
 	})
 }
 
-// A purge that is sent again after a new login takes a permit for it too; polls and reads take none.
+// If a purge is sent again after a new login, it takes a permit for that too. Polls and reads take none.
 func TestWhatTakesPermits(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -150,8 +152,8 @@ func TestWhatTakesPermits(t *testing.T) {
 	}
 }
 
-// A refusal as too fast holds back every caller for as long as it asks. Afterwards purges leave one by one, at a pace that
-// is half as fast: 1 s between two, a quarter less or more.
+// If the service rejects a purge as too fast, every caller waits for as long as the service asks. Afterwards purges
+// leave one by one at half the pace: every second, 25 % more or less.
 func TestTooFastPausesEverybody(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{429, 503} {
@@ -165,17 +167,17 @@ func TestTooFastPausesEverybody(t *testing.T) {
 			wg.Wait()
 			times := f.arrivals()
 			require.Len(f, times, 6)
-			assert.Equal(f, []time.Duration{0, 0, 5 * time.Second}, times[:3], "the refused one, and one that left with it")
+			assert.Equal(f, []time.Duration{0, 0, 5 * time.Second}, times[:3], "the rejected purge, and the one that left with it")
 			for i := 3; i < len(times); i++ {
 				gap := times[i] - times[i-1]
-				assert.GreaterOrEqual(f, gap, 690*time.Millisecond, "%v", times) // the rate grows by 0.02 a second with each
+				assert.GreaterOrEqual(f, gap, 690*time.Millisecond, "%v", times) // the rate grows by 0.02 per second with each
 				assert.LessOrEqual(f, gap, 1250*time.Millisecond, "%v", times)
 			}
 		})
 	}
 }
 
-// The service's own refusal is survived with any limiter: a client that is faster than it takes slows down.
+// A client with any limiter survives that the service rejects purges as too fast: it slows down.
 func TestRefusedByTheService(t *testing.T) {
 	t.Parallel()
 	unlimited := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return nil }})
@@ -190,7 +192,7 @@ func TestRefusedByTheService(t *testing.T) {
 	})
 }
 
-// One who gives up while he waits takes no permit: those behind him move up.
+// A caller whose context ends while it waits takes no permit: the callers behind it move up.
 func TestGivingUpLeavesNoHole(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -213,7 +215,7 @@ func TestGivingUpLeavesNoHole(t *testing.T) {
 	})
 }
 
-// The time of an attempt begins when the permit is there.
+// The time of an attempt begins when the client has the permit.
 func TestThePermitDoesNotCountAgainstTheAttempt(t *testing.T) {
 	t.Parallel()
 	short := webdelivery.WithAttemptTimeout(time.Second)
@@ -226,7 +228,7 @@ func TestThePermitDoesNotCountAgainstTheAttempt(t *testing.T) {
 	})
 }
 
-// Without a permit nothing is sent, and it is not tried again.
+// If the limiter returns an error, the client sends nothing and does not retry.
 func TestABrokenLimiterSendsNothing(t *testing.T) {
 	t.Parallel()
 	var waits atomic.Int32
@@ -240,7 +242,8 @@ func TestABrokenLimiterSendsNothing(t *testing.T) {
 	})
 }
 
-// A *rate.Limiter fits. It refuses a deadline that is too near with a text alone; here that matches DeadlineExceeded.
+// A *rate.Limiter works as a Limiter. If the deadline is too near, its error is only a text; the client's error
+// matches DeadlineExceeded.
 func TestARateLimiterFits(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -255,11 +258,11 @@ func TestARateLimiterFits(t *testing.T) {
 	})
 }
 
-// A Submit whose deadline comes before its permit fails at once: when it would have to wait for a place, for others in
-// front of it, or for the end of a pause, also of one that begins while it waits.
+// A Submit whose deadline comes before its permit fails at once, whether it would have to wait for a place, for other
+// callers in front of it, or for the end of a pause. This includes a pause that begins while it waits.
 func TestADeadlineBeforeThePermit(t *testing.T) {
 	t.Parallel()
-	// late submits with a deadline and expects that nobody waits for it.
+	// late submits with a deadline and checks that it fails without waiting.
 	late := func(f *fixture, d time.Duration) {
 		f.Helper()
 		ctx, cancel := context.WithTimeout(f.Context(), d)
@@ -303,7 +306,7 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 	})
 }
 
-// A longer pause that is under way is not cut short by another; a 429 on a read pauses nothing.
+// A new pause does not shorten a longer one that is under way. A 429 on a read pauses nothing.
 func TestPausesDoNotShorten(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -330,7 +333,7 @@ func TestPausesDoNotShorten(t *testing.T) {
 	})
 }
 
-// The pause begins when the status has arrived, even if the body takes its time.
+// The pause begins when the status has arrived, even if the body takes longer.
 func TestThePauseBeginsWithTheStatus(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -343,13 +346,13 @@ func TestThePauseBeginsWithTheStatus(t *testing.T) {
 			wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) })
 		}
 		wg.Wait()
-		// The second submission may arrive with the first, or find the pause already begun.
+		// The second submission may arrive with the first, or find that the pause has begun.
 		paused := slices.DeleteFunc(f.arrivals(), func(at time.Duration) bool { return at == 0 })
 		assert.Equal(f, 20*time.Second, paused[0], "20 s after the status, 16 s after the body")
 	})
 }
 
-// A *rate.Limiter that never gives a permit is not mistaken for a deadline that is too near.
+// If a *rate.Limiter never grants a permit, its error does not look like a deadline that is too near.
 func TestALimiterWithoutPermits(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -362,24 +365,24 @@ func TestALimiterWithoutPermits(t *testing.T) {
 	})
 }
 
-// A limiter that can pause learns for how long; at most for ThrottleTimeout.
+// The client reports a pause and its length to a limiter that can pause; the length is at most ThrottleTimeout.
 func TestPauseIsTold(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]time.Duration{"5": 5 * time.Second, "3600": 5 * time.Minute} {
 		var paused []time.Duration
-		told := limiter{
+		pausing := limiter{
 			wait:  func(context.Context) error { return nil },
 			pause: func(d time.Duration) error { paused = append(paused, d); return assert.AnError },
 		}
-		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(told)}}, func(f *fixture) {
+		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(pausing)}}, func(f *fixture) {
 			f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Status: 429, Header: http.Header{"Retry-After": {asked}}})
-			_ = submit.call(f.Context(), f.client) // a pause that fails changes nothing for the call
+			_ = submit.call(f.Context(), f.client) // an error of Pause changes nothing for the call
 			assert.Equal(f, []time.Duration{want}, paused)
 		})
 	}
 }
 
-// The limiter of the example keeps its promise.
+// The limiter of the example works as its text says.
 func TestTheLimiterOfTheExample(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {

@@ -168,7 +168,7 @@ func scanning[T any](op operations.Operation, variant string) step {
 	}}
 }
 
-// event takes the columns of everyReply.
+// event takes the columns of everyResponse.
 type event struct {
 	IP   netip.Addr `stats:"client_ip"`
 	Text string     `stats:"client_country_code"`

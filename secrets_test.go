@@ -40,7 +40,7 @@ type echoing struct {
 	address  string        // what stands before it in an address
 	html     bool          // says that it is a page
 	timeout  time.Duration // of the caller
-	reply    everyReply
+	reply    everyResponse
 }
 
 // handler echoes to one step of a client with this password.
@@ -84,16 +84,16 @@ func echoes() []echoing {
 	all := []echoing{
 		{name: "success", status: 200},
 		{name: "created", status: 201},
-		{name: "more pages, waits", status: 200, reply: everyReply{more: true, pending: true}},
-		{name: "more pages here", status: 200, address: "/tasks?", reply: everyReply{more: true, pending: true}},
-		{name: "more pages in another collection", status: 200, address: "/", reply: everyReply{more: true}},
-		{name: "elsewhere", status: 200, address: "http://evil.example.com/", reply: everyReply{more: true, lacking: true}},
-		{name: "at a host of that name", status: 200, address: "http://", reply: everyReply{more: true, lacking: true}},
-		{name: "ended badly", status: 200, reply: everyReply{failed: true}},
-		{name: "rows are missing", status: 200, reply: everyReply{lacking: true}},
-		{name: "see other", status: 303, address: "/transactions/1?x=", reply: everyReply{lacking: true}},
+		{name: "more pages, waits", status: 200, reply: everyResponse{more: true, pending: true}},
+		{name: "more pages here", status: 200, address: "/tasks?", reply: everyResponse{more: true, pending: true}},
+		{name: "more pages in another collection", status: 200, address: "/", reply: everyResponse{more: true}},
+		{name: "elsewhere", status: 200, address: "http://evil.example.com/", reply: everyResponse{more: true, lacking: true}},
+		{name: "at a host of that name", status: 200, address: "http://", reply: everyResponse{more: true, lacking: true}},
+		{name: "ended badly", status: 200, reply: everyResponse{failed: true}},
+		{name: "rows are missing", status: 200, reply: everyResponse{lacking: true}},
+		{name: "see other", status: 303, address: "/transactions/1?x=", reply: everyResponse{lacking: true}},
 		{name: "a page", status: 200, html: true},
-		{name: "out of patience", status: 200, timeout: 5 * time.Second, reply: everyReply{pending: true}},
+		{name: "out of patience", status: 200, timeout: 5 * time.Second, reply: everyResponse{pending: true}},
 		{name: "values that do not fit", status: 200, rows: true},
 	}
 	for _, status := range []int{302, 400, 401, 403, 500} {

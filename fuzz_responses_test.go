@@ -18,8 +18,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// One page of each collection: as many items as the body holds, in its order, with its own words about what follows.
-// Reading on gives each of them once, and ends with an error when the next page cannot be had.
+// A page of each collection has as many items as the body contains, in the body's order, and the body's own words
+// about what follows. All yields each item once, and ends with an error if it cannot get the next page.
 func FuzzPages(f *testing.F) {
 	for _, seed := range []string{
 		`{"uri":"/tasks?page=1","items":[{"id":"a"},{"id":"b"}],"total":3,"has_more":true,"page_count":2,"page_index":1,"prev_uri":null,"next_uri":"/tasks?page=2"}`,
@@ -42,7 +42,7 @@ func FuzzPages(f *testing.F) {
 		sent := 0
 		client := answered(t, func(r *http.Request) *http.Response {
 			sent++
-			require.LessOrEqual(t, sent, 3, "the same page again and again")
+			require.LessOrEqual(t, sent, 3, "the client reads the same page again and again")
 			require.Equal(t, "https", r.URL.Scheme)
 			require.Equal(t, "api.example.com", r.URL.Host)
 			require.True(t, strings.HasPrefix(r.URL.Path, "/acme/v1/"), r.URL.Path)
@@ -67,14 +67,14 @@ func FuzzPages(f *testing.F) {
 		}
 		if allErr == nil {
 			assert.Equal(t, page.Items, items)
-			if page.HasMore { // it does not say so, and the second page is the first again
+			if page.HasMore { // the page does not say so, and the second page is the first again
 				assert.Equal(t, 2, sent)
 			} else {
 				assert.Equal(t, 1, sent)
 			}
 			return
 		}
-		// All pages are the same, so one that follows can only be a circle.
+		// All pages are the same, so a page that follows can only be a cycle.
 		var broken *webdelivery.PaginationError
 		require.ErrorAs(t, allErr, &broken)
 		assert.GreaterOrEqual(t, len(items), len(page.Items))
@@ -126,7 +126,8 @@ func gather[T any](seq iter.Seq2[T, error]) (items []T, err error) {
 	return items, nil
 }
 
-// A task is what its members say, in its own words and digits; printed as JSON and read again it is the same.
+// A task has the values of the body's members, in the same words and digits. Printed as JSON and read again, it is
+// the same.
 func FuzzTask(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":"t1","uri":"/tasks/t1","operation":"deploy","status":"running","complete":false,"progress":40,"begin_time":"2026-11-20T08:30:00Z","user":{"id":"u","uri":"/users/u"},"target":{"id":"l"}}`,
@@ -179,12 +180,12 @@ func FuzzTask(f *testing.F) {
 		var failed *webdelivery.TaskError
 		assert.Equal(t, task.ErrorInfo != nil, errors.As(err, &failed), "%v", err)
 		if err == nil {
-			assert.True(t, task.Complete, "a task that has not ended is not waited for in vain")
+			assert.True(t, task.Complete, "Wait returns for a task that has ended")
 		}
 	})
 }
 
-// sameZero prints a number as it was sent, if that was minus zero.
+// sameZero prints a number as it was sent if that was minus zero.
 func sameZero(sent json.Number, n int64) string {
 	if sent == "-0" && n == 0 {
 		return "-0"
@@ -192,11 +193,11 @@ func sameZero(sent json.Number, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// hasCode: the body may be an envelope that refuses.
+// hasCode reports whether the body may be an envelope that rejects.
 func hasCode(body []byte) bool { return strings.Contains(string(body), `"code"`) }
 
-// checkTwice: what is printed as JSON is read and printed again as the same text. (As a value it may differ: details that
-// are empty are left out.)
+// checkTwice prints a value as JSON, reads it and prints it again: the texts are equal. (The values may differ: empty
+// details are left out.)
 func checkTwice[T any](t *testing.T, value *T) {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -208,8 +209,8 @@ func checkTwice[T any](t *testing.T, value *T) {
 	require.Equal(t, string(text), string(twice))
 }
 
-// A transaction is what its members say. It is never taken for a success when its words are those of a failure, nor when
-// it has none.
+// A transaction has the values of the body's members. It is never a success if its status is that of a failure, or if
+// it has no status.
 func FuzzTransaction(f *testing.F) {
 	for _, seed := range []string{
 		`{"code":200,"description":"d","transaction_id":9007199254740993,"transaction_response":{"begin_ts":1763629200,"end_ts":-1,"percent_received_responses":50,"transaction_status":"PENDING","transaction_status_description":"x"}}`,
@@ -232,7 +233,7 @@ func FuzzTransaction(f *testing.F) {
 				require.ErrorIs(t, err, webdelivery.ErrBadReply)
 				return
 			}
-			if plain, once := plainly(body); once { // an envelope, and no transaction
+			if plain, once := plainly(body); once { // an envelope, not a transaction
 				assert.Nil(t, member(plain, "transaction_id"))
 				assert.Nil(t, member(plain, "transaction_response"))
 			}
@@ -275,7 +276,7 @@ func FuzzTransaction(f *testing.F) {
 	})
 }
 
-// A network list has the entries of the body, each a text, and none that is missing.
+// A network list has the entries of the body: each one, and each a text.
 func FuzzNetworkList(f *testing.F) {
 	for _, seed := range []string{
 		`{"uri":"/config/networklists/a","id":"a","type":"IP","list":["192.0.2.1","198.51.100.0/24","2001:db8::/32"],"name":"n","description":"","deprecated":false,"entries_uri":"/config/networklists/a/entries","creation_timestamp":"2026-11-20T08:30:00Z","modified_timestamp":"2026-11-20T08:31:00.5Z"}`,
@@ -306,8 +307,8 @@ func FuzzNetworkList(f *testing.F) {
 	})
 }
 
-// The lists of dimensions, groupings and metrics, whose shape the document does not show (open point 14): every name of
-// the body and no other, or an error.
+// Lists of dimensions, groupings and metrics, whose shape the service document does not show (open point 14): Names
+// has every name of the body and no other, or the method returns an error.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{
 		`["client_ip","rule_id"]`, `[{"name":"client_ip"}]`, `{"dimensions":["a"]}`, `{"items":[{"name":"a"}]}`,
@@ -371,7 +372,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// namesIn is the name of an item, or several.
+// namesIn returns the name of an item, or several.
 func namesIn(t *testing.T, item any) []string {
 	t.Helper()
 	switch item := item.(type) {
