@@ -13,13 +13,14 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// bodyReader reads one body by one operation, and says in one line what it made of it.
+// bodyReader reads one body by one operation, and returns the values as one line.
 type bodyReader struct {
 	name, body, want string
 	read             func(t *testing.T, c *webdelivery.Client) (string, error)
 }
 
-// bodyReaders has one for every kind of response. The bodies are those of the service document, each value another.
+// bodyReaders returns one reader for every kind of response. The bodies are those of the service document; each value
+// is different.
 func bodyReaders() []bodyReader {
 	return []bodyReader{
 		{
@@ -141,8 +142,8 @@ func bodyReaders() []bodyReader {
 	}
 }
 
-// A member is read by its name as the service document writes it, and JSON's names are case-sensitive: Name is another
-// member than name, beside it and in its place, whatever encoding/json takes for the same.
+// Names of members are case-sensitive, as the service document writes them. Name is another member than name, beside
+// it and in its place, although encoding/json takes them for the same.
 func TestNamesOfMembersAreCaseSensitive(t *testing.T) {
 	t.Parallel()
 	spellings := map[string]func(string) string{
@@ -165,7 +166,7 @@ func TestNamesOfMembersAreCaseSensitive(t *testing.T) {
 					switch {
 					case !how.beside && differs(r.body, spell):
 						assert.NotEqual(t, r.want, got, body)
-					case err != nil: // a page with a member twice is refused, in any letter case
+					case err != nil: // the client refuses a page with a member twice, in any letter case
 						assert.ErrorContains(t, err, "comes twice", body)
 					default:
 						assert.Equal(t, r.want, got, body)
@@ -176,7 +177,7 @@ func TestNamesOfMembersAreCaseSensitive(t *testing.T) {
 	}
 }
 
-// differs: another spelling of some name in the text.
+// differs reports whether some name in the text has another spelling.
 func differs(text string, spell func(string) string) bool {
 	for _, name := range regexp.MustCompile(`"([a-z_]+)":`).FindAllStringSubmatch(text, -1) {
 		if spell(name[1]) != name[1] {
@@ -188,8 +189,8 @@ func differs(text string, spell func(string) string) bool {
 
 // twin prints JSON with names in another spelling.
 type twin struct {
-	spell         func(name string) string // nil: as they are
-	first, beside bool                     // beside the right name, with another value, before it or behind it
+	spell         func(name string) string // nil: unchanged
+	first, beside bool                     // beside the right name with another value, before it or behind it
 }
 
 func (w twin) print(value any) string {
@@ -224,7 +225,7 @@ func (w twin) print(value any) string {
 	}
 }
 
-// otherThan is another value of the same type.
+// otherThan returns another value of the same type.
 func otherThan(value any) string {
 	switch value := value.(type) {
 	case string:

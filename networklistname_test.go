@@ -13,7 +13,7 @@ import (
 
 func listNumber(n int) string { return fmt.Sprintf("%08d-1111-4111-8111-111111111111", n) }
 
-// A name is compared byte for byte, whatever the type of the list. A deprecated list does not count.
+// GetByName compares names byte for byte, whatever the type of the list. It ignores deprecated lists.
 func TestGetByName(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -59,8 +59,8 @@ func TestGetByName(t *testing.T) {
 	})
 }
 
-// What happens between the collection and the list: it was removed, or renamed. A page that cannot be had is an error, and
-// not the end.
+// The list is removed or renamed between the read of the collection and that of the list. If a page cannot be read,
+// GetByName returns an error, as the list may be on that page.
 func TestGetByNameOfAListThatChanges(t *testing.T) {
 	t.Parallel()
 	one := listNumber(1)

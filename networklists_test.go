@@ -21,7 +21,7 @@ import (
 
 const listID = "5e1f0d2c-0000-4000-8000-000000000001"
 
-// addresses makes n different addresses of 198.18.0.0/15, which is for tests of devices.
+// addresses returns n different addresses of 198.18.0.0/15, which is reserved for tests of devices.
 func addresses(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -39,7 +39,7 @@ func withList(t *testing.T, s setup, entries []string, test func(f *fixture)) {
 	})
 }
 
-// Every field of section 2.6, from the three methods that read lists.
+// The three methods that read lists return every field of section 2.6.
 func TestNetworkListFields(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1", "2001:db8::/32"}, func(f *fixture) {
@@ -69,7 +69,7 @@ func TestNetworkListFields(t *testing.T) {
 		f.srv.ChangeEntries(listID, nil, []string{"192.0.2.1", "2001:db8::/32"})
 		list, err = f.client.NetworkLists.Get(f.Context(), listID)
 		require.NoError(f, err)
-		assert.NotNil(f, list.List, "no entries are not the same as entries left out")
+		assert.NotNil(f, list.List, "an empty list differs from one without its entries")
 		assert.Empty(f, list.List)
 		assert.Equal(f, want.CreationTimestamp.Add(time.Minute), list.ModifiedTimestamp)
 
@@ -78,8 +78,8 @@ func TestNetworkListFields(t *testing.T) {
 	})
 }
 
-// Lists are selected by type, and deprecated ones are hidden unless asked for (sections 4.6 and 9); All follows the
-// pages.
+// Options select lists by type, and the service hides deprecated ones by default (sections 4.6 and 9). All follows
+// the pages.
 func TestListsAreSelected(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -137,7 +137,7 @@ func TestEntryFields(t *testing.T) {
 	})
 }
 
-// Ids are one path element each and named when they are wrong; nothing is sent.
+// An id is one path element. If an id is invalid, the error names its field, and nothing is sent.
 func TestIdsOfListsAndEntries(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -171,18 +171,19 @@ func TestIdsOfListsAndEntries(t *testing.T) {
 	})
 }
 
-// 12,000 entries go in three calls, in order, duplicates once (sections 4.6 and 8, open point 26).
+// AddEntries sends 12,000 entries in three calls, in order, and each duplicate once (sections 4.6 and 8, open point
+// 26).
 func TestAddEntriesInParts(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, nil, func(f *fixture) {
 		all := addresses(12_000)
 		given := append([]string{}, all...)
-		given = append(given, all[7]+"/32", "::ffff:"+all[8]) // the same again
+		given = append(given, all[7]+"/32", "::ffff:"+all[8]) // duplicates
 		result, err := f.client.NetworkLists.AddEntries(f.Context(), listID, given)
 		require.NoError(f, err)
 		assert.Equal(f, all, result.Added)
 		assert.Equal(f, all, f.srv.Entries(listID))
-		assert.Len(f, given, 12_002, "what the caller passed is the caller's")
+		assert.Len(f, given, 12_002, "the caller's slice is unchanged")
 		var sizes []int
 		for _, r := range f.srv.Requests() {
 			var items []map[string]string
@@ -218,10 +219,10 @@ func TestRepliesToAddedEntriesThatAreNone(t *testing.T) {
 	}
 }
 
-// What the service answers to added entries is kept, whatever it is (open point 21).
+// AddEntries returns what the service answers, in whatever shape (open point 21).
 func TestRepliesToAddedEntries(t *testing.T) {
 	t.Parallel()
-	for reply, check := range map[string]func(*fixture, webdelivery.AddEntriesReply){
+	for shape, check := range map[string]func(*fixture, webdelivery.AddEntriesReply){
 		"task":    func(f *fixture, r webdelivery.AddEntriesReply) { assert.NotEmpty(f, r.Task.Operation) },
 		"task_id": func(f *fixture, r webdelivery.AddEntriesReply) { assert.NotEmpty(f, r.Task.ID) },
 		"id":      func(f *fixture, r webdelivery.AddEntriesReply) { assert.NotEmpty(f, r.Task.ID) },
@@ -235,9 +236,9 @@ func TestRepliesToAddedEntries(t *testing.T) {
 			assert.Empty(f, r.Raw)
 		},
 	} {
-		t.Run(reply, func(t *testing.T) {
+		t.Run(shape, func(t *testing.T) {
 			t.Parallel()
-			s := setup{server: testserver.Config{Dialect: testserver.Dialect{EntriesReply: reply}}}
+			s := setup{server: testserver.Config{Dialect: testserver.Dialect{EntriesReply: shape}}}
 			withList(t, s, nil, func(f *fixture) {
 				result, err := f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"192.0.2.1", "192.0.2.2"})
 				require.NoError(f, err)
@@ -248,7 +249,7 @@ func TestRepliesToAddedEntries(t *testing.T) {
 	}
 }
 
-// What is no entry, or of another kind than the first, is told with its place and text, all in one error; nothing is
+// One error names each entry that is invalid or of another kind than the first, with its index and text. Nothing is
 // sent.
 func TestEntriesAreRefused(t *testing.T) {
 	t.Parallel()
@@ -283,7 +284,8 @@ func TestCountriesAreSentInUpperCase(t *testing.T) {
 	})
 }
 
-// A call that fails sorts the entries into accepted, not accepted and unknown, by what the service can have done.
+// If a call fails, its error divides the entries into accepted, not accepted and unknown, by what the service can
+// have done.
 func TestPartialErrors(t *testing.T) {
 	t.Parallel()
 	all := addresses(12_000)
@@ -293,11 +295,11 @@ func TestPartialErrors(t *testing.T) {
 		accepted, not, unknown int
 		outcome                webdelivery.Outcome
 	}{
-		{"the second is refused", testserver.Fault{Skip: 1, Status: 400}, 5000, 7000, 0, webdelivery.OutcomeUnknown},
-		{"the second is cut", testserver.Fault{Skip: 1, Cut: testserver.CutAfterExecute}, 5000, 2000, 5000, webdelivery.OutcomeUnknown},
-		{"the third fails", testserver.Fault{Skip: 2, Status: 500}, 10000, 0, 2000, webdelivery.OutcomeUnknown},
-		{"the first is refused", testserver.Fault{Status: 403}, 0, 12000, 0, webdelivery.OutcomeNotApplied},
-		{"the first is cut", testserver.Fault{Cut: testserver.CutBeforeRead}, 0, 7000, 5000, webdelivery.OutcomeUnknown},
+		{"the second call is rejected", testserver.Fault{Skip: 1, Status: 400}, 5000, 7000, 0, webdelivery.OutcomeUnknown},
+		{"the second call is cut", testserver.Fault{Skip: 1, Cut: testserver.CutAfterExecute}, 5000, 2000, 5000, webdelivery.OutcomeUnknown},
+		{"the third call fails", testserver.Fault{Skip: 2, Status: 500}, 10000, 0, 2000, webdelivery.OutcomeUnknown},
+		{"the first call is rejected", testserver.Fault{Status: 403}, 0, 12000, 0, webdelivery.OutcomeNotApplied},
+		{"the first call is cut", testserver.Fault{Cut: testserver.CutBeforeRead}, 0, 7000, 5000, webdelivery.OutcomeUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -321,7 +323,7 @@ func TestPartialErrors(t *testing.T) {
 	}
 }
 
-// Deleting one entry, all entries, and the list itself; the tasks they give, or none (open points 22 to 24).
+// Deletions of one entry, of all entries, and of the list itself, each with a task or without (open points 22 to 24).
 func TestDeletions(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture) {
@@ -342,7 +344,7 @@ func TestDeletions(t *testing.T) {
 		require.NoError(f, err)
 		assert.Empty(f, f.srv.Entries(listID))
 		_, err = lists.Get(ctx, listID)
-		require.NoError(f, err, "the list is still there")
+		require.NoError(f, err, "the list still exists")
 
 		task, err = lists.Delete(ctx, listID)
 		require.NoError(f, err)
@@ -352,7 +354,7 @@ func TestDeletions(t *testing.T) {
 	})
 }
 
-// A deletion that is repeated because nobody knows whether it worked is done when the entry is gone.
+// If a deletion is retried because its outcome is unknown, it succeeds when the entry is gone.
 func TestADeletionThatWorkedTheFirstTime(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
@@ -365,7 +367,7 @@ func TestADeletionThatWorkedTheFirstTime(t *testing.T) {
 	})
 }
 
-// A batch deletion address of no use is a reply that cannot be used, and is not asked (rule 2).
+// An address for the batch deletion that leads elsewhere is an unusable response. Nothing is sent to it (rule 2).
 func TestABatchDeletionAddressThatLeadsElsewhere(t *testing.T) {
 	t.Parallel()
 	const own = "/config/networklists/" + listID
@@ -398,11 +400,12 @@ func assertNotCleared(f *fixture, address string) {
 	assert.NotEmpty(f, f.srv.Entries(listID))
 }
 
-// bounded is a list whose batch deletion removes so many entries a call, by whatever it answers (section 8: 5,000 a call).
+// bounded is a list whose batch deletion removes a limited number of entries per call and sends any answer (section
+// 8: 5,000 per call).
 type bounded struct {
 	left, most int
 	reply      string // to the deletion
-	rest       string // to the entries; %d is how many are left
+	rest       string // to the entries; %d is the number of entries left
 }
 
 func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -420,7 +423,7 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Entries that are left afterwards are an error with their number, unless a task is to remove them yet.
+// If entries are left afterwards, the error contains their number, unless a task has yet to remove them.
 func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	const (
@@ -441,9 +444,9 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 		{"a complete task, all gone", bounded{50_000, 50_000, complete, empty}, 0, true, 3},
 		{"a complete task, 45,000 left", bounded{50_000, 5_000, complete, some}, 45_000, true, 3},
 		{"a task that failed, all left", bounded{50_000, 0, failed, some}, 50_000, true, 3},
-		{"a task that goes on", bounded{50_000, 0, `{"id":"t","complete":false}`, some}, 0, true, 2},
-		{"a task of which the id is told", bounded{50_000, 0, `{"task_id":"t"}`, some}, 0, true, 2},
-		{"a total that is missing", bounded{7, 5, ``, `{"items":[{"id":"e","entry":"192.0.2.1"}],"has_more":true,"next_uri":"/x"}`}, 1, false, 3},
+		{"a task that is pending", bounded{50_000, 0, `{"id":"t","complete":false}`, some}, 0, true, 2},
+		{"the id of a task alone", bounded{50_000, 0, `{"task_id":"t"}`, some}, 0, true, 2},
+		{"no total", bounded{7, 5, ``, `{"items":[{"id":"e","entry":"192.0.2.1"}],"has_more":true,"next_uri":"/x"}`}, 1, false, 3},
 		{"an array", bounded{7, 5, ``, `[{"id":"e","entry":"192.0.2.1"}]`}, 1, false, 3},
 		{"an empty array", bounded{5, 5, ``, `[]`}, 0, false, 3},
 		{"no item, has_more", bounded{7, 5, ``, `{"items":[],"has_more":true}`}, 1, false, 3},
@@ -453,7 +456,7 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 		{"no item, has_more, a total", bounded{7, 5, ``, `{"items":[],"has_more":true,"total":%d}`}, 2, false, 3},
 		{"no item, page_count 1", bounded{5, 5, ``, `{"items":[],"has_more":false,"page_count":1,"page_index":1}`}, 0, false, 3},
 		{"the list itself", bounded{7, 5, `{"id":"l","type":"IP","name":"n","entries_uri":"/x"}`, some}, 2, false, 3},
-		{"what was deleted", bounded{7, 5, `{"deleted":5,"id":5}`, some}, 2, false, 3},
+		{"the number of deleted entries", bounded{7, 5, `{"deleted":5,"id":5}`, some}, 2, false, 3},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -478,7 +481,7 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// Who repeats the call clears the list, however few entries the service removes at once.
+// A caller who calls ClearEntries again and again clears the list, however few entries the service removes at once.
 func TestClearEntriesAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -498,7 +501,7 @@ func TestClearEntriesAgainAndAgain(t *testing.T) {
 	})
 }
 
-// When nobody can read what is left, the outcome is unknown, though a reading failed.
+// If ClearEntries cannot read what is left, the outcome is unknown, although only a read failed.
 func TestClearEntriesThatCannotReadWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	for rest, is := range map[string]error{`{}`: webdelivery.ErrBadReply, `{"code":404}`: webdelivery.ErrNotFound} {
@@ -513,7 +516,7 @@ func TestClearEntriesThatCannotReadWhatIsLeft(t *testing.T) {
 	}
 }
 
-// Every spelling that the document leaves open can be met by the dialect (open points 19, 22, 23, 24).
+// The fake's dialects cover every response that the service document leaves open (open points 19, 22, 23, 24).
 func TestNetworkListDialects(t *testing.T) {
 	t.Parallel()
 	const deletePath = "/config/networklists/{list}/entries/{entry}"
@@ -544,7 +547,8 @@ func TestNetworkListDialects(t *testing.T) {
 	})
 }
 
-// A user who may not view the configuration gets 403, and no new login (section 5, open point 6).
+// A user who may not view the configuration gets a 403, and the client does not log in again (section 5, open point
+// 6).
 func TestAUserWhoMayNotViewConfiguration(t *testing.T) {
 	t.Parallel()
 	s := bySession
@@ -557,7 +561,7 @@ func TestAUserWhoMayNotViewConfiguration(t *testing.T) {
 	})
 }
 
-// entriesRead reads all entries.
+// entriesRead reads all entries and returns their texts.
 func entriesRead(ctx context.Context, f *fixture, o webdelivery.EntryOptions, read ...webdelivery.ReadOption) (texts []string, err error) {
 	for e, err := range f.client.NetworkLists.AllEntries(ctx, listID, o, read...) {
 		if err != nil {
@@ -568,8 +572,8 @@ func entriesRead(ctx context.Context, f *fixture, o webdelivery.EntryOptions, re
 	return texts, nil
 }
 
-// Reading ahead gives the same as reading page by page, in order, with no more requests under way than asked for, and
-// faster by as much.
+// With ReadAhead, AllEntries yields the same entries in order and is faster. It has no more requests under way than
+// the option allows.
 func TestReadAhead(t *testing.T) {
 	t.Parallel()
 	all := addresses(2_500)
@@ -597,7 +601,7 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// From a later page on, over one page, over none, with MaxPages, and stopping early.
+// ReadAhead from a later page, over one page, over none, with MaxPages, and with a loop that stops early.
 func TestReadAheadEdges(t *testing.T) {
 	t.Parallel()
 	all := addresses(250)
@@ -619,8 +623,8 @@ func TestReadAheadEdges(t *testing.T) {
 				break
 			}
 		}
-		// Who stops does not wait for the pages that are under way.
-		synctest.Wait() // what was given up above has left the service
+		// A caller who stops does not wait for the pages that are under way.
+		synctest.Wait() // the canceled requests of above have left the service
 		remove := f.srv.Fail(testserver.Fault{Skip: 1, Delay: time.Hour})
 		began := time.Now()
 		for _, err := range f.client.NetworkLists.AllEntries(f.Context(), listID, webdelivery.EntryOptions{}, ahead) {
@@ -640,8 +644,8 @@ func TestReadAheadEdges(t *testing.T) {
 	})
 }
 
-// The guards of all collections hold for entries: a next_uri that leads elsewhere, in a circle, or that is missing is an
-// error after the items so far, and nobody else is asked.
+// The guards of all collections hold for entries. If a next_uri leads elsewhere, forms a cycle, or is missing,
+// AllEntries yields the items so far and then an error. No other server gets a request.
 func TestEntriesGuards(t *testing.T) {
 	t.Parallel()
 	for _, next := range []string{
@@ -660,8 +664,8 @@ func TestEntriesGuards(t *testing.T) {
 	}
 }
 
-// A page that disagrees with the first, that fails, or that says there are more than were counted, ends the reading; the
-// items before it are delivered.
+// If a page disagrees with the first, fails, or says that there are more items than the total, AllEntries yields the
+// items before it and then an error.
 func TestReadAheadPagesThatDisagree(t *testing.T) {
 	t.Parallel()
 	page := func(index, count, total int, more bool, entries ...string) testserver.Fault {
@@ -695,7 +699,7 @@ func TestReadAheadPagesThatDisagree(t *testing.T) {
 			})
 		})
 	}
-	t.Run("more than were counted", func(t *testing.T) {
+	t.Run("more than the total", func(t *testing.T) {
 		t.Parallel()
 		withList(t, setup{}, nil, func(f *fixture) {
 			f.fail(page(1, 1, 1, true, "a"))
@@ -705,7 +709,7 @@ func TestReadAheadPagesThatDisagree(t *testing.T) {
 			assert.Equal(f, []string{"a"}, got)
 		})
 	})
-	t.Run("a service that does not count", func(t *testing.T) {
+	t.Run("a service without a total", func(t *testing.T) {
 		t.Parallel()
 		withList(t, setup{}, nil, func(f *fixture) {
 			f.fail(testserver.Fault{Status: 200, Body: `{"items":[{"entry":"a"}]}`})
@@ -716,7 +720,8 @@ func TestReadAheadPagesThatDisagree(t *testing.T) {
 	})
 }
 
-// A change that the service accepted is accepted, in whatever shape it says so; the task is what can be read of it.
+// If the service accepts a change, it is accepted in whatever shape the response is. Task contains what can be read
+// of a task.
 func TestRepliesToChangesInOtherShapes(t *testing.T) {
 	t.Parallel()
 	for body, id := range map[string]string{
@@ -755,7 +760,7 @@ func TestRepliesToChangesInOtherShapes(t *testing.T) {
 	}
 }
 
-// A batch deletion address of another list is not followed.
+// The client does not follow an address for the batch deletion of another list.
 func TestABatchDeletionAddressOfAnotherList(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
@@ -767,7 +772,7 @@ func TestABatchDeletionAddressOfAnotherList(t *testing.T) {
 	})
 }
 
-// A response that is another list than the one asked for clears nothing. The letter case of a UUID does not count.
+// A response with another list than the requested one clears nothing. The letter case of a UUID does not count.
 func TestABatchDeletionOfAnotherList(t *testing.T) {
 	t.Parallel()
 	for id, cleared := range map[string]bool{"other": false, strings.ToUpper(listID): true} {
@@ -786,7 +791,7 @@ func TestABatchDeletionOfAnotherList(t *testing.T) {
 	}
 }
 
-// The replies of the calls that were accepted come with a partial error.
+// A partial error comes with the responses of the calls that were accepted.
 func TestPartialErrorsKeepTheReplies(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, nil, func(f *fixture) {
@@ -800,7 +805,7 @@ func TestPartialErrorsKeepTheReplies(t *testing.T) {
 	})
 }
 
-// An empty list is not the same as one without its entries, in JSON too.
+// An empty list differs from one without its entries, in JSON too.
 func TestAnEmptyListInJSON(t *testing.T) {
 	t.Parallel()
 	for _, list := range []webdelivery.NetworkList{{ID: "a", List: []string{}}, {ID: "a"}} {
@@ -812,7 +817,7 @@ func TestAnEmptyListInJSON(t *testing.T) {
 	}
 }
 
-// Pages that do not follow one another, and collections that end before their end, are told.
+// If pages do not follow one another, or a collection ends too early, All yields an error.
 func TestPagesThatDoNotFollow(t *testing.T) {
 	t.Parallel()
 	page := func(index, count int, more bool, next string) testserver.Fault {
@@ -847,7 +852,7 @@ func TestPagesThatDoNotFollow(t *testing.T) {
 	}
 }
 
-// However far is read ahead, no more than there is: a list without entries takes one request.
+// ReadAhead requests no more pages than there are: a list without entries takes one request.
 func TestReadAheadOfMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, addresses(250), func(f *fixture) {
@@ -862,7 +867,7 @@ func TestReadAheadOfMoreThanThereIs(t *testing.T) {
 	})
 }
 
-// An entry that is null is none; taken for an empty text it would be one more entry of the list.
+// A null in a list's entries is an error; read as an empty text it would be one more entry.
 func TestAListWithANullEntry(t *testing.T) {
 	t.Parallel()
 	var list webdelivery.NetworkList
@@ -873,7 +878,8 @@ func TestAListWithANullEntry(t *testing.T) {
 	assert.Nil(t, list.List)
 }
 
-// A response to an addition shows entries only if all of it can be read; Raw has it in any case.
+// Entries of an addition's response are returned only if all of it can be read. Raw contains the response in any
+// case.
 func TestAddedEntriesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const entry = `{"id":"e1","entry":"192.0.2.1"}`

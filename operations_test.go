@@ -16,8 +16,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// What a client can do stands in internal/operations. This file makes of it what the tests of this package walk through:
-// the operations of the fault matrix, and the steps of a client of any service.
+// internal/operations lists what a client can do. From it, this file makes what the tests of this package run: the
+// operations of the fault matrix, and the steps of a client of any service.
 
 const (
 	reliableList = operations.FirstList
@@ -27,7 +27,7 @@ const (
 	eventsAsked  = operations.EventsAsked
 )
 
-// lastHour asks for events of which there are more than are asked for.
+// lastHour queries events of which there are more than its limit.
 func lastHour(limit int) webdelivery.EventsQuery {
 	return operations.Events(time.Now(), limit)
 }
@@ -42,20 +42,20 @@ func inReliableService(t *testing.T, s setup, test func(f *fixture)) {
 	})
 }
 
-// operationOf is one operation of the SDK, ready to be disturbed.
+// operationOf is one operation of the SDK, prepared for a fault.
 type operationOf struct {
 	operations.Operation
 
-	login bool // it is about the login before the call, which a client of its own makes
+	login bool // it is the login before the call, by a client of its own
 }
 
-// notInMatrix are the operations that no column of the fault matrix describes, and why. The other operations have a line
-// for every fault.
+// notInMatrix contains the operations that no column of the fault matrix describes, and why. The other operations
+// have a line for every fault.
 var notInMatrix = map[string]string{
-	"NetworkLists.Apply": "it looks for a lost change in the list and repeats it: TestALostAdditionIsAwaited",
+	"NetworkLists.Apply": "it searches the list for a lost change and retries it: TestALostAdditionIsAwaited",
 }
 
-// operationsOf gives every operation that the matrix of faults is made with.
+// operationsOf returns every operation of the fault matrix.
 func operationsOf() []operationOf {
 	var all []operationOf
 	for _, op := range operations.All() {
@@ -71,7 +71,7 @@ func operationsOf() []operationOf {
 	return all
 }
 
-// distinct leaves out the families of statistics that do the same as another one.
+// distinct leaves out the families of statistics that behave as another one.
 func distinct(all []operationOf) []operationOf {
 	names := map[string]bool{}
 	for _, op := range operations.Distinct() {
@@ -80,7 +80,7 @@ func distinct(all []operationOf) []operationOf {
 	return slices.DeleteFunc(all, func(op operationOf) bool { return !op.login && !names[op.String()] })
 }
 
-// The lists beside the matrix name faults and operations that exist: one that is not needed any more fails here.
+// The lists beside the matrix name only faults and operations that exist.
 func TestExceptionsOfTheMatrixAreNeeded(t *testing.T) {
 	t.Parallel()
 	for _, u := range unmet {
@@ -102,15 +102,15 @@ func TestExceptionsOfTheMatrixAreNeeded(t *testing.T) {
 	}
 }
 
-// prepared is a call to be made once.
+// prepared is a call that is made once.
 type prepared struct {
 	use  *operations.Use
 	call func(ctx context.Context, c *webdelivery.Client) (items int, err error)
-	done func() bool                     // whether the service carried out the write; nil for what only reads
-	end  func(ctx context.Context) error // ends what the call left running; nil for nothing
+	done func() bool                     // reports whether the service carried out the write; nil for reads
+	end  func(ctx context.Context) error // ends what the call left running; nil if nothing is left
 }
 
-// prepare reads what the call needs, before any fault is there.
+// prepare reads what the call needs, before any fault is added.
 func (f *fixture) prepare(op operationOf) prepared {
 	f.Helper()
 	service := operations.Service{Server: f.srv, Client: f.client, Task: operations.FirstTask, List: operations.FirstList}
@@ -125,7 +125,7 @@ func (f *fixture) prepare(op operationOf) prepared {
 	return p
 }
 
-// transaction is a purge that was made before.
+// transaction submits a purge and returns its transaction.
 func (f *fixture) transaction() int64 {
 	f.Helper()
 	receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
@@ -140,13 +140,13 @@ type step struct {
 	run func(ctx context.Context, c *webdelivery.Client, show func(...any)) error
 }
 
-// everyStep lists them. What a method returns is given to show, except its error; what waits polls at this interval, and
-// not for ever.
+// everyStep returns them. A step passes what the method returns, except its error, to show. If it polls, it does so
+// at this interval, and not for ever.
 func everyStep(every time.Duration) []step {
 	var steps []step
 	for _, op := range operations.All() {
 		steps = append(steps, step{op, func(ctx context.Context, c *webdelivery.Client, show func(...any)) error {
-			if op.Polls { // for ever, if the service never gets well
+			if op.Polls { // for ever if the service never recovers
 				bounded, cancel := context.WithTimeout(ctx, 20*every+100*time.Millisecond)
 				defer cancel()
 				ctx = bounded
@@ -168,13 +168,13 @@ func scanning[T any](op operations.Operation, variant string) step {
 	}}
 }
 
-// event takes the columns of everyResponse.
+// event fits the columns of everyResponse.
 type event struct {
 	IP   netip.Addr `stats:"client_ip"`
 	Text string     `stats:"client_country_code"`
 }
 
-// number does not take them.
+// number does not fit them.
 type number struct {
 	N int64 `stats:"client_country_code"`
 }

@@ -19,7 +19,7 @@ import (
 type filtered struct {
 	name string
 	path string
-	sent url.Values // what the first request asks for
+	sent url.Values // the query of the first request
 	read func(ctx context.Context, c *webdelivery.Client) ([]string, error)
 }
 
@@ -53,8 +53,9 @@ func filteredReads() []filtered {
 	}
 }
 
-// filteringService gives three pages of a collection. next is the query of the address of the next page, in which {page}
-// stands for its number. It counts the pages unless that is left out, as ReadAhead follows no address then.
+// filteringService answers with three pages of a collection. next is the query of the address of the next page;
+// {page} in it stands for its number. Pages have a page_count unless that is left out: with it, ReadAhead follows no
+// address.
 type filteringService struct {
 	next     string
 	counted  bool
@@ -80,15 +81,15 @@ func (s *filteringService) answer(r *http.Request) *http.Response {
 		anyItem(fmt.Sprint("a", page)), anyItem(fmt.Sprint("b", page)), counts, page < 3, next))
 }
 
-// The parameters of the first request hold on every page: what next_uri leaves out is added. Parameters of the service's
-// own stay, and page is the service's alone.
+// The parameters of the first request hold on every page: the client adds those that next_uri leaves out. Parameters
+// of the service's own stay, and page belongs to the service.
 func TestFiltersHoldOnEveryPage(t *testing.T) {
 	t.Parallel()
 	for _, op := range filteredReads() {
 		for _, next := range []string{"page={page}", "cursor=x%26y{page}", "page={page}&cursor=a;b{page}", "{page}", "{all}&page={page}", "page={page}&{all}"} {
 			for _, counted := range []bool{false, true} {
 				if strings.Contains(op.name, "ReadAhead") && counted && !strings.Contains(next, "page=") {
-					continue // it asks for numbers
+					continue // it requests pages by their numbers
 				}
 				t.Run(fmt.Sprint(op.name, " ", next, " ", counted), func(t *testing.T) {
 					t.Parallel()
@@ -99,7 +100,7 @@ func TestFiltersHoldOnEveryPage(t *testing.T) {
 					require.Len(t, service.requests, 3)
 					for i, r := range service.requests {
 						query := r.URL.RawQuery
-						values, _ := url.ParseQuery(query) // an error about a semicolon, which is the service's own
+						values, _ := url.ParseQuery(query) // an error because of a semicolon, which the service may use
 						for name, want := range op.sent {
 							assert.Equal(t, want, values[name], "request %d: %s", i, query)
 						}
@@ -117,13 +118,13 @@ func TestFiltersHoldOnEveryPage(t *testing.T) {
 	}
 }
 
-// A next_uri with another value of a parameter leads to other items. It is not followed.
+// A next_uri with another value of a parameter leads to other items. The client does not follow it.
 func TestFiltersThatNextURIContradicts(t *testing.T) {
 	t.Parallel()
 	const failed = "status=failed&operation=a%26b+%C3%BC&since=2026-11-20T08:30:00.005%2B0000"
 	tests := []struct {
 		op, next string
-		says     string // "": it is no contradiction
+		says     string // "": no contradiction
 	}{
 		{"Tasks.All", "page={page}&status=running", "status"},
 		{"Tasks.All", "page={page}&status=failed&status=running", "status"},
@@ -172,7 +173,8 @@ func TestFiltersThatNextURIContradicts(t *testing.T) {
 	}
 }
 
-// A plus that a service forgot to escape in next_uri would be read as a blank. It is sent as it was asked for.
+// A plus that a service did not escape in next_uri would be read as a blank. The client sends the value of the first
+// request.
 func TestAPlusThatWasNotEscaped(t *testing.T) {
 	t.Parallel()
 	for next, want := range map[string]string{"a+b": "a+b", "a%20b": "a+b", "a%2Bb": "a+b", "a%2bb": "a+b"} {

@@ -17,15 +17,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// pager is a collection as some service may give it: its pages say nothing of further ones, or too little.
+// pager is a collection whose pages contain nothing about further pages, or too little.
 type pager struct {
 	shape        string // around the array of items; "": nothing
 	items        int    // of the collection
-	most         int    // items a page at most; 0: no bound. Without a count it is 10
+	most         int    // most items per page; 0: no limit. Without a count it is 10
 	ignoresPage  bool
-	ignoresCount bool // and gives everything
-	past         int  // status of a page past the end; 0: a page without items
-	clamps       bool // gives the last page in place of one past the end
+	ignoresCount bool // answers with everything
+	past         int  // status of a page behind the end; 0: a page without items
+	clamps       bool // answers with the last page in place of one behind the end
 }
 
 func (p pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func anyItem(id string) string {
 	return fmt.Sprintf(`{"id":%q,"status":"s","name":"n","entry":"192.0.2.1"}`, id)
 }
 
-// paging is what is asked of a collection.
+// paging is what the caller requests of a collection.
 type paging struct{ page, count, maxPages int }
 
 // reader reads one of the collections.
@@ -85,7 +85,7 @@ func idsOf[T any](all iter.Seq2[T, error], id func(T) string) iter.Seq2[string, 
 	}
 }
 
-// readers are all the ways to read a collection to its end.
+// readers returns all the ways to read a collection to its end.
 func readers() map[string]reader {
 	entries := func(ahead ...webdelivery.ReadOption) reader {
 		return reader{aList + "/entries", func(ctx context.Context, c *webdelivery.Client, o paging) iter.Seq2[string, error] {
@@ -107,15 +107,15 @@ func readers() map[string]reader {
 	}
 }
 
-// Where no reply says whether further pages exist, every item comes once, or there is an error. It is never silent about
-// what is missing, and it always ends.
+// If no response says whether further pages exist, All yields every item once, or an error. A missing item is always
+// an error, and the sequence always ends.
 func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
 		service  pager
 		ask      paging
-		from, to int // items that come
+		from, to int // items that All yields
 		requests int
 		is       error // nil: none
 		broken   bool  // a *PaginationError
@@ -128,12 +128,12 @@ func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
 		{name: "less than the count", service: pager{items: 25}, ask: paging{count: 100}, to: 25, requests: 2},
 		{name: "a count above what the service allows", service: pager{items: 25, most: 10}, ask: paging{count: 1000}, to: 25, requests: 3},
 		{name: "from a later page", service: pager{items: 25}, ask: paging{page: 2}, from: 10, to: 25, requests: 2},
-		{name: "from behind the end", service: pager{items: 25}, ask: paging{page: 9}, from: 25, to: 25, requests: 1},
+		{name: "from a page behind the end", service: pager{items: 25}, ask: paging{page: 9}, from: 25, to: 25, requests: 1},
 
-		{name: "everything whatever is asked", service: pager{items: 25, ignoresPage: true, ignoresCount: true}, to: 25, requests: 2},
+		{name: "everything, whatever page is requested", service: pager{items: 25, ignoresPage: true, ignoresCount: true}, to: 25, requests: 2},
 		{name: "everything in place of 10", service: pager{items: 25, ignoresPage: true, ignoresCount: true}, ask: paging{count: 10}, to: 25, requests: 2},
 		{name: "everything, less than the count", service: pager{items: 25, ignoresPage: true}, ask: paging{count: 100}, to: 25, requests: 2},
-		{name: "the first 10 whatever page is asked", service: pager{items: 25, ignoresPage: true}, ask: paging{count: 10}, to: 10, requests: 2, broken: true},
+		{name: "the first 10, whatever page is requested", service: pager{items: 25, ignoresPage: true}, ask: paging{count: 10}, to: 10, requests: 2, broken: true},
 		{name: "the last page again", service: pager{items: 20, clamps: true}, to: 20, requests: 3, broken: true},
 
 		{name: "404 past the end", service: pager{items: 20, past: 404}, to: 20, requests: 3, is: webdelivery.ErrNotFound},
@@ -143,7 +143,7 @@ func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
 		{name: "400 after less than the count", service: pager{items: 20, past: 400}, ask: paging{count: 100}, to: 20, requests: 2},
 		{name: "404 after pages below the count", service: pager{items: 20, most: 10, past: 404}, ask: paging{count: 100}, to: 20, requests: 3},
 		{name: "403 after less than the count", service: pager{items: 20, past: 403}, ask: paging{count: 100}, to: 20, requests: 2, is: webdelivery.ErrForbidden},
-		{name: "404 at first", service: pager{items: 20, past: 404}, ask: paging{page: 3, count: 100}, from: 20, to: 20, requests: 1, is: webdelivery.ErrNotFound},
+		{name: "404 on the first request", service: pager{items: 20, past: 404}, ask: paging{page: 3, count: 100}, from: 20, to: 20, requests: 1, is: webdelivery.ErrNotFound},
 
 		{name: "as many pages as MaxPages", service: pager{items: 25}, ask: paging{maxPages: 3}, to: 25, requests: 3},
 		{name: "more pages than MaxPages", service: pager{items: 25}, ask: paging{maxPages: 2}, to: 20, requests: 2, broken: true},
@@ -167,8 +167,8 @@ func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
 	}
 }
 
-// A reply that says less than the envelope is believed as far as it goes: with a total the end is known, and next_uri,
-// page_count and has_more are those of the envelope.
+// A response may contain a part of the envelope. Each part counts: with a total the end is known, and next_uri,
+// page_count and has_more mean what they mean in the envelope.
 func TestPagesThatSayALittle(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -247,7 +247,7 @@ func checkEnd(f *fixture, err, is error, broken bool, pages int) {
 	}
 }
 
-// Whether a page that repeats something is the end, an error, or a page like any other.
+// If a page repeats items, it is the end, an error, or a page like any other.
 func TestPagesThatRepeatItems(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -279,7 +279,7 @@ func TestPagesThatRepeatItems(t *testing.T) {
 				for i, page := range pages {
 					tasks := []webdelivery.Task{}
 					for _, id := range page {
-						tasks = append(tasks, webdelivery.Task{ID: string(id), Progress: i}) // they run
+						tasks = append(tasks, webdelivery.Task{ID: string(id), Progress: i}) // the tasks run
 					}
 					text, err := json.Marshal(tasks)
 					require.NoError(f, err)
@@ -294,7 +294,7 @@ func TestPagesThatRepeatItems(t *testing.T) {
 	}
 }
 
-// The next page is asked for with everything that the first one was asked for with.
+// The request for the next page has all the parameters of the first request.
 func TestPagesByNumberKeepTheQuery(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -311,7 +311,7 @@ func TestPagesByNumberKeepTheQuery(t *testing.T) {
 	})
 }
 
-// What List says of further pages where the reply does not: that there may be some, unless it can be known.
+// If the response says nothing about further pages, List reports that there may be some, unless the end is known.
 func TestListOfAPageThatSaysNothing(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]webdelivery.Page[webdelivery.Task]{
@@ -336,14 +336,14 @@ func TestListOfAPageThatSaysNothing(t *testing.T) {
 			assert.Equal(t, want, *page)
 		})
 	}
-	// On a later page a total says nothing, as the size of the pages is not known.
+	// On a later page a total proves nothing, because the size of the pages is unknown.
 	page, err := always(t, []byte(`{"tasks":[{"id":"a"}],"total":1}`)).Tasks.List(t.Context(), webdelivery.TaskListOptions{Page: 2})
 	require.NoError(t, err)
 	assert.True(t, page.HasMore)
 }
 
-// A page whose items are null is an empty page if it says something else of the collection. A number below 0 says nothing,
-// nor does a page_index of 0.
+// A page whose items are null is an empty page if another member belongs to a collection. A number below 0 and a
+// page_index of 0 prove nothing.
 func TestPagesOfNullItems(t *testing.T) {
 	t.Parallel()
 	for said, isPage := range map[string]bool{
@@ -374,8 +374,7 @@ func TestPagesOfNullItems(t *testing.T) {
 	}
 }
 
-// What List says of further pages on page 2, where the size of the pages is not known: a next_uri of null is the end, and a
-// total alone says nothing.
+// On page 2 the size of the pages is unknown: a next_uri of null is the end, and a total alone proves nothing.
 func TestListOfALaterPage(t *testing.T) {
 	t.Parallel()
 	for body, more := range map[string]bool{

@@ -19,7 +19,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// A page that can be read in more than one way is refused: a reader that picks one of them may lose items.
+// The client refuses a page that can be read in more than one way: a reader that chooses one of them may lose items.
 func TestPagesThatAreAmbiguous(t *testing.T) {
 	t.Parallel()
 	for body, says := range map[string]string{
@@ -55,7 +55,7 @@ func TestPagesThatAreAmbiguous(t *testing.T) {
 			})
 		}
 	}
-	// These are not: the members of items have names of their own, and null is no list of items.
+	// These pages are not ambiguous: the members of items have names of their own, and null is no list of items.
 	for _, body := range []string{
 		`{"items":[{"id":"a","entry":"192.0.2.1","name":"n","status":"s","uri":"/x","total":[{"items":"a,\"items\":"}]}],"uri":"/tasks","note":"\\\",\"items\":[","has_more":false}`,
 		`{"extra":{"items":[1],"x":{"items":[2]}},"items":[` + anyItem("a") + `],"more":[{"items":1},"items","items"],"has_more":false}`,
@@ -76,14 +76,14 @@ func TestPagesThatAreAmbiguous(t *testing.T) {
 
 var itemRange = regexp.MustCompile(`@(\d+)-(\d+)`)
 
-// bookOf is a collection whose pages are these texts, by their number. In a page, @1-10 stands for the items i1 to i10,
-// and {path} for the path of the collection. Behind the last page comes the last one again.
+// bookOf is a collection whose pages are these texts, by their number. In a page, @1-10 stands for the items i1 to
+// i10, and {path} for the path of the collection. Behind the last page comes the last one again.
 func bookOf(t *testing.T, path string, pages []string) (client *webdelivery.Client, requests func() int) {
 	t.Helper()
 	var sent atomic.Int64
 	return answered(t, func(r *http.Request) *http.Response {
 		if sent.Add(1) > 50 {
-			t.Error("requests without end")
+			t.Error("the client sends requests without end")
 			return response(http.StatusTeapot, nil)
 		}
 		number := 1
@@ -105,15 +105,15 @@ func bookOf(t *testing.T, path string, pages []string) (client *webdelivery.Clie
 	}), func() int { return int(sent.Load()) }
 }
 
-// bookTest is a collection, and what comes of reading it.
+// bookTest is a collection, and the result of reading it.
 type bookTest struct {
 	name   string
 	pages  []string
-	items  int    // that come
-	says   string // the *PaginationError; "": there is none
-	page   int    // to begin with; 0: none is asked for
-	ahead  bool   // ReadAhead comes to the same: the pages are counted
-	atMost int    // requests; 0: one a page
+	items  int    // that All yields
+	says   string // the *PaginationError; "": no error
+	page   int    // of the first request; 0: no page parameter
+	ahead  bool   // ReadAhead has the same result, because the pages are counted
+	atMost int    // requests; 0: one per page
 }
 
 func (tt *bookTest) run(t *testing.T) {
@@ -139,8 +139,8 @@ func (tt *bookTest) run(t *testing.T) {
 	}
 }
 
-// What a page announced must come, or the end is an error after the items: the pages are compared with page_count and
-// next_uri, the items with total.
+// If a page announces items or pages, they must come; otherwise an error follows the items. The client compares the
+// pages with page_count and next_uri, and the items with total.
 func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 	t.Parallel()
 	const next = `"next_uri":"{path}?page={next}"`
@@ -193,7 +193,7 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[@11-20],"has_more":true,` + next + `}`,
 			`{"items":[@21-26],"has_more":false}`,
 		}},
-		{name: "it grows by a page", items: 31, pages: []string{
+		{name: "the collection grows by a page", items: 31, pages: []string{
 			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,"page_index":1,` + next + `}`,
 			`{"items":[@11-20],"total":31,"has_more":true,"page_count":4,"page_index":2,` + next + `}`,
 			`{"items":[@21-30],"total":31,"has_more":true,"page_count":4,"page_index":3,` + next + `}`,
@@ -203,11 +203,11 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,"page_index":1,` + next + `}`,
 			`{"items":[@11-20],"total":20,"has_more":false,"page_count":2,"page_index":2,"next_uri":null}`,
 		}},
-		{name: "it shrinks behind the page", items: 20, pages: []string{
+		{name: "the collection shrinks behind the page", items: 20, pages: []string{
 			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[@11-20],"total":25,"has_more":true,"page_count":3,` + next + `}`,
 			`{"items":[],"total":20,"has_more":false,"page_count":2}`,
 		}},
-		{name: "it is emptied", items: 10, pages: []string{
+		{name: "the collection becomes empty", items: 10, pages: []string{
 			`{"items":[@1-10],"total":25,"has_more":true,"page_count":3,` + next + `}`, `{"items":[],"total":0,"has_more":false,"page_count":0}`,
 		}},
 		{name: "page_count with addresses alone", items: 15, pages: []string{
@@ -218,7 +218,7 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 	}
 }
 
-// The first page is the one that was asked for, or items before it are lost in silence.
+// The first page must be the requested one; otherwise items before it would be lost without an error.
 func TestPagesBeginWithTheOneThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []bookTest{
@@ -240,7 +240,7 @@ func TestPagesBeginWithTheOneThatWasAskedFor(t *testing.T) {
 	}
 }
 
-// A number below 0 is none, with ReadAhead too.
+// A number below 0 counts as missing, with ReadAhead too.
 func TestPagesWithNumbersBelow0(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []bookTest{
@@ -268,7 +268,7 @@ func TestPagesWithNumbersBelow0(t *testing.T) {
 	assert.Equal(t, webdelivery.Page[webdelivery.Task]{Items: []webdelivery.Task{}}, *page)
 }
 
-// An error names what the page has, and nothing else.
+// The error names the members that the page has, and no others.
 func TestPagesWithoutAnAddressOfTheNext(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []bookTest{
@@ -279,7 +279,7 @@ func TestPagesWithoutAnAddressOfTheNext(t *testing.T) {
 	}
 }
 
-// A service that announces page after page with the same items is not read for ever, and gives no item twice.
+// If a service announces page after page with the same items, All ends, and yields no item twice.
 func TestPagesThatRepeatWhatWasAnnounced(t *testing.T) {
 	t.Parallel()
 	const next = `"has_more":true,"next_uri":"{path}?page={next}"`
@@ -316,7 +316,7 @@ func TestPagesThatRepeatWhatWasAnnounced(t *testing.T) {
 			`{"items":[@1-10]}`, `{"items":[@1-10],"has_more":false}`,
 		}},
 
-		// New items at the front move known ones on.
+		// New items at the front move known ones to the next page.
 		{name: "the last item again, moved by a new one", items: 21, ahead: true, pages: []string{
 			`{"items":[@1-10],"page_index":1,"page_count":2,` + next + `}`, `{"items":[@10-20],"page_index":2,"page_count":2,"has_more":false}`,
 		}},
@@ -328,7 +328,7 @@ func TestPagesThatRepeatWhatWasAnnounced(t *testing.T) {
 	}
 }
 
-// A total that a page leaves out is compared with nothing, wherever it is missing.
+// If a page has no total, nothing is compared with it, wherever it is missing.
 func TestReadAheadWithoutATotal(t *testing.T) {
 	t.Parallel()
 	page := func(items, rest string) string {
@@ -348,7 +348,7 @@ func TestReadAheadWithoutATotal(t *testing.T) {
 	}
 }
 
-// However large n is, a page_count causes no more than 1,000 requests at once.
+// However large its argument is, ReadAhead causes no more than 1,000 requests at once.
 func TestReadAheadIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -25,8 +25,8 @@ var (
 	namedTest = regexp.MustCompile("`(?:[\\w./-]*/)?((?:Test|Fuzz|Example)\\w+|\\w+_test\\.go)`")
 )
 
-// Every Go block of every page stands in a file that is compiled: with an Example, which runs when it has an Output, or
-// in the program that the page is about. Every test that a page names exists.
+// Every Go block of every page is also in a file that is compiled: in an Example, which runs if it has an Output, or
+// in the program that the page describes. Every test that a page names exists.
 func TestPagesAreTrue(t *testing.T) {
 	t.Parallel()
 	pages, sources := texts(t, ".md"), texts(t, ".go")
@@ -53,7 +53,7 @@ func TestPagesAreTrue(t *testing.T) {
 					}
 				}
 			}
-			compiled += strings.ReplaceAll(compiled, "\n\t", "\n") // a block may be what a function holds
+			compiled += strings.ReplaceAll(compiled, "\n\t", "\n") // a block may be the body of a function
 			for _, block := range goBlock.FindAllStringSubmatch(page, -1) {
 				if name == "README.md" && strings.HasPrefix(block[1], "package main\n") {
 					continue // TestTheProgramOfTheReadme builds and runs it
@@ -160,7 +160,7 @@ func TestEveryProgramIsFound(t *testing.T) {
 	}
 }
 
-// The changelog tells of the version that the requests name.
+// The changelog describes the version that the requests send.
 func TestTheChangelogHasThisVersion(t *testing.T) {
 	t.Parallel()
 	changelog, err := os.ReadFile("CHANGELOG.md")
@@ -170,7 +170,7 @@ func TestTheChangelogHasThisVersion(t *testing.T) {
 	assert.Equal(t, webdelivery.Version, string(latest[1]))
 }
 
-// texts reads all files of the repository whose name ends so, those of hidden folders aside.
+// texts reads all files of the repository whose names end with ending, except those of hidden folders.
 func texts(t *testing.T, ending string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

@@ -15,12 +15,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// readAll reads a sequence to its end and tells what came and how it ended. It goes on after an error, so that a
-// sequence that does so too is found out.
+// readAll reads a sequence to its end and returns the ids and the error. It checks that nothing follows an error.
 func readAll(f *fixture, options webdelivery.TaskListOptions) (ids []string, err error) {
 	f.Helper()
 	for task, e := range f.client.Tasks.All(f.Context(), options) {
-		require.NoError(f, err, "the sequence goes on after its error")
+		require.NoError(f, err, "the sequence yields something after its error")
 		if err = e; e != nil {
 			assert.Zero(f, task)
 			continue
@@ -30,7 +29,7 @@ func readAll(f *fixture, options webdelivery.TaskListOptions) (ids []string, err
 	return ids, err
 }
 
-// pageOf is a page with these tasks and, unless next is "", another one at that address. An index of 0 is left out.
+// pageOf is a page with these tasks and, unless next is "", the address of another one. An index of 0 is left out.
 func pageOf(index int, next string, ids ...string) string {
 	page := map[string]any{"items": []any{}, "has_more": next != "", "next_uri": next}
 	if index != 0 {
@@ -43,8 +42,8 @@ func pageOf(index int, next string, ids ...string) string {
 	return string(body)
 }
 
-// assertBroken checks that a sequence ended because its collection cannot be read on, after so many pages, and that
-// nothing else was asked for.
+// assertBroken checks that a sequence ended with a PaginationError after so many pages, and that the client sent no
+// other request.
 func assertBroken(f *fixture, err error, pages int) {
 	f.Helper()
 	var broken *webdelivery.PaginationError
@@ -77,7 +76,7 @@ func TestAllTasksFollowNextURIInEveryForm(t *testing.T) {
 
 					ids, err = readAll(f, webdelivery.TaskListOptions{Operation: "a&b ü", Count: 3, Page: 2})
 					require.NoError(f, err)
-					assert.Equal(f, []string{"t3", "t4", "t5", "t6"}, ids, "begins at the page asked for")
+					assert.Equal(f, []string{"t3", "t4", "t5", "t6"}, ids, "it begins at the requested page")
 				})
 			})
 		}
@@ -165,8 +164,8 @@ func TestAllTasksNeedNextURIForMore(t *testing.T) {
 	}
 }
 
-// A page tells its own address (section 2.6, uri), with the count and page that the caller left to the service. Another
-// request to it would bring its items a second time.
+// A page contains its own address (section 2.6, uri), with the count and page that the caller left to the service.
+// Another request to it would return the same items again.
 func TestAllTasksKnowAPageByItsOwnURI(t *testing.T) {
 	t.Parallel()
 	for _, next := range []string{"/tasks?count=10&page=1", "/tasks?page=1&count=10", "/acme/v1/tasks?count=10&page=1"} {
@@ -183,7 +182,7 @@ func TestAllTasksKnowAPageByItsOwnURI(t *testing.T) {
 	}
 }
 
-// RFC 3986 section 3.4 lets all of this stand in a query, so a service may leave it as it is in next_uri.
+// RFC 3986 section 3.4 allows all of this in a query, so a service may leave it unescaped in next_uri.
 func TestAllTasksFollowAnyQueryThatIsOne(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{"operation=a;b&page=2", "operation=a/b?c:d@e!$'()*,&page=2", "page=2&page=2", "2", "operation=%C3%BC+%2B&page=2"} {
@@ -194,7 +193,7 @@ func TestAllTasksFollowAnyQueryThatIsOne(t *testing.T) {
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				require.NoError(f, err)
 				assert.Equal(f, []string{"a", "b"}, ids)
-				assert.Equal(f, query, f.srv.Requests()[1].RawQuery, "the address is the service's, byte for byte")
+				assert.Equal(f, query, f.srv.Requests()[1].RawQuery, "the query is sent as the service wrote it, byte for byte")
 			})
 		})
 	}
@@ -234,7 +233,7 @@ func TestAllTasksEndWhereTheServiceLeadsInACircle(t *testing.T) {
 	}
 }
 
-// An empty page is a page: the ones behind it are read, whatever the spelling of nothing.
+// All reads on after an empty page, however the service writes that it has no items.
 func TestAllTasksReadOnAfterEmptyPages(t *testing.T) {
 	t.Parallel()
 	for _, items := range []string{`"items":[]`, `"items":null`, `"tasks":[]`, `"tasks":null`, `"total":2,"items":[]`} {
@@ -260,8 +259,8 @@ func TestAllTasksReadOnAfterEmptyPages(t *testing.T) {
 	}
 }
 
-// has_more counts most, but an address of a next page beside it says the opposite: it is not followed, and the end is not
-// believed, unless as many items came as the collection has.
+// has_more has precedence, but the address of a next page beside it contradicts it. The client does not follow it,
+// and yields an error unless the collection's total has been reached.
 func TestAllTasksEndWhereHasMoreIsFalse(t *testing.T) {
 	t.Parallel()
 	for next, broken := range map[string]bool{
@@ -314,7 +313,7 @@ func TestAllTasksRefuseANullItem(t *testing.T) {
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				require.NotEmpty(f, ids)
 				assert.Equal(f, "a", ids[0])
-				assert.NotContains(f, ids, "", "null is no task")
+				assert.NotContains(f, ids, "", "a null yields no task")
 				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
 				assert.ErrorContains(f, err, "[1]")
 			})
@@ -369,8 +368,8 @@ func TestAllTasksEndWithTheContext(t *testing.T) {
 	})
 }
 
-// A page that fails in passing is read again: nothing is lost and nothing comes twice. One that fails for good ends the
-// sequence after what came before it.
+// All retries a page that fails with a transient fault: no item is lost, and none comes twice. If the failure is
+// permanent, All yields the items before it and then an error.
 func TestAllTasksMeetAFaultInTheMiddle(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -393,8 +392,8 @@ func TestAllTasksMeetAFaultInTheMiddle(t *testing.T) {
 	})
 }
 
-// Where has_more is missing, the number of pages tells that there are more; without an address of the next one that is an
-// error, not an end.
+// If has_more is missing, page_count can prove that there are more pages. Without the address of the next one, All
+// yields an error.
 func TestAllTasksCountThePages(t *testing.T) {
 	t.Parallel()
 	client := always(t, []byte(`{"items":[{"id":"a"}],"page_index":1,"page_count":2}`))
@@ -412,8 +411,8 @@ func TestAllTasksCountThePages(t *testing.T) {
 	assert.False(t, page.HasMore)
 }
 
-// The refusal of an address that leads astray repeats it only as far as it can be searched for secrets, 64 KiB: of a
-// longer one, and of one with a credential in it, it repeats nothing.
+// The error for an address that leads elsewhere quotes at most 64 KiB, which is as much as the client can search for
+// secrets. It quotes nothing of a longer address, or of one that contains a credential.
 func TestWhatIsRepeatedOfAnAddress(t *testing.T) {
 	t.Parallel()
 	const astray, most = "https://elsewhere.example.com/", 64 << 10

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An address that is refused is a ValidationError, with the field and the reason that internal/address gives.
+// An invalid address returns a ValidationError, with the field and the reason of internal/address.
 func TestErrorsOfAddressesAreValidationErrors(t *testing.T) {
 	t.Parallel()
 	auth := BasicAuth("alice", "t0ps3cret")

@@ -10,7 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
-// A list may hold one meaning twice, and all of it is kept; so what is to be added may not fit although it would by itself.
+// A list may hold entries with the same meaning twice, and the plan keeps them all. Additions that would fit by
+// themselves may then not fit.
 func TestAPlanThatWouldNotFit(t *testing.T) {
 	t.Parallel()
 	current := make([]held, maxListEntries)
@@ -36,7 +37,7 @@ func TestAPlanThatWouldNotFit(t *testing.T) {
 	assert.Nil(t, refused.Plan)
 }
 
-// A plan that leaves the list full fits it; one more entry does not.
+// A plan may fill the list, but one more entry does not fit.
 func TestAPlanThatFillsTheList(t *testing.T) {
 	t.Parallel()
 	current := make([]held, maxListEntries-1)

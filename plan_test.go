@@ -22,7 +22,7 @@ import (
 // anything allows a plan to remove all of the list.
 var anything = webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll}
 
-// What a plan says of a list and a desired set, compared by meaning (open point 27).
+// The plan for a list and a desired set, which are compared by meaning (open point 27).
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2/32", "198.51.100.0/24", "2001:db8::1"}, func(f *fixture) {
@@ -55,7 +55,7 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-// A long plan shows the first twenty of each kind.
+// A long plan shows the first twenty entries of each kind.
 func TestALongPlanIsShownInPart(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, addresses(30), func(f *fixture) {
@@ -69,8 +69,8 @@ func TestALongPlanIsShownInPart(t *testing.T) {
 	})
 }
 
-// full skips a test with a full list where all runs with the race detector: it takes long, and nothing in it is
-// concurrent that smaller lists do not show.
+// full skips a test with a full list in short mode, which runs with the race detector: the test would take long, and
+// smaller lists show the same concurrency.
 func full(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -78,9 +78,9 @@ func full(t *testing.T) {
 	}
 }
 
-// What is refused before any change: a removal of more than MaxRemove, an empty feed, too many entries, entries that do
-// not belong to the type of the list, options that make no sense. What can be known without the list is ErrInvalid, and
-// nothing is sent; everything else is a PlanError.
+// Plan returns an error, and changes nothing, for more removals than MaxRemove, an empty feed, too many entries,
+// entries that do not belong to the type of the list, and invalid options. If the error does not depend on the list,
+// it matches ErrInvalid and nothing is sent; otherwise it is a PlanError.
 func TestPlansThatAreRefused(t *testing.T) {
 	t.Parallel()
 	list := addresses(100)
@@ -88,13 +88,13 @@ func TestPlansThatAreRefused(t *testing.T) {
 		name    string
 		desired []string
 		options webdelivery.PlanOptions
-		field   string // "" not refused
+		field   string // "": no error
 		early   bool   // without a request
 	}{
 		{"20 of 100 by default", list[20:], webdelivery.PlanOptions{}, "", false},
 		{"21 of 100 by default", list[21:], webdelivery.PlanOptions{}, "MaxRemove", false},
 		{"an empty feed", nil, webdelivery.PlanOptions{}, "MaxRemove", false},
-		{"an empty feed, told to go on", nil, anything, "", false},
+		{"an empty feed, allowed to remove all", nil, anything, "", false},
 		{"29 of 100 at 0.29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, "", false},
 		{"30 of 100 at 0.29", list[30:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.29)}, "MaxRemove", false},
 		{"29 of 100, at most 29", list[29:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(29)}, "", false},
@@ -177,16 +177,16 @@ func TestAStoredPlan(t *testing.T) {
 	})
 }
 
-// A plan that was changed by hand, or made for another list, is refused before any change.
+// Apply refuses a plan that was changed by hand, or created for another list, before any change.
 func TestPlansThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*webdelivery.Plan){
-		"keeps more than there is":    func(p *webdelivery.Plan) { p.Keep = 40_000 },
-		"keeps less than nothing":     func(p *webdelivery.Plan) { p.Keep = -5 },
-		"removes less":                func(p *webdelivery.Plan) { p.Remove = nil },
-		"adds what is no entry":       func(p *webdelivery.Plan) { p.Add = append(p.Add, "www.example.com") },
-		"adds more than there may be": func(p *webdelivery.Plan) { p.Add = addresses(50_000) },
-		"another list":                func(p *webdelivery.Plan) { p.Fingerprint = "0" },
+		"keeps more than the list has": func(p *webdelivery.Plan) { p.Keep = 40_000 },
+		"keeps a negative number":      func(p *webdelivery.Plan) { p.Keep = -5 },
+		"removes less":                 func(p *webdelivery.Plan) { p.Remove = nil },
+		"adds a text that is no entry": func(p *webdelivery.Plan) { p.Add = append(p.Add, "www.example.com") },
+		"adds more than fits":          func(p *webdelivery.Plan) { p.Add = addresses(50_000) },
+		"another list":                 func(p *webdelivery.Plan) { p.Fingerprint = "0" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +210,8 @@ func TestPlansThatDoNotFit(t *testing.T) {
 	})
 }
 
-// Somebody else changed the list: before Apply nothing is done; while it runs, it is found out at the end.
+// Somebody else changes the list. If that happens before Apply, Apply changes nothing; if it happens meanwhile, Apply
+// returns an error at the end.
 func TestPlansThatAreStale(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {
@@ -224,7 +225,7 @@ func TestPlansThatAreStale(t *testing.T) {
 		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "192.0.2.3"}, anything)
 		require.NoError(f, err)
 		f.srv.ChangeEntries(listID, nil, []string{"192.0.2.1"})
-		f.srv.ChangeEntries(listID, []string{"192.0.2.1"}, nil) // the same again, under another id
+		f.srv.ChangeEntries(listID, []string{"192.0.2.1"}, nil) // a duplicate with another id
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrPlanStale)
 
@@ -241,7 +242,7 @@ func TestPlansThatAreStale(t *testing.T) {
 	})
 }
 
-// Merging keeps what is covered as it is, and sends ranges.
+// Aggregate keeps covered entries unchanged, and sends ranges.
 func TestPlanAggregates(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.0/25", "203.0.113.9"}, func(f *fixture) {
@@ -266,7 +267,7 @@ func TestPlanAggregates(t *testing.T) {
 	})
 }
 
-// A share that is k/n allows to remove k of n entries, and not one more, however the quotient is rounded.
+// A share of k/n allows the removal of k of n entries, and not of one more, however the quotient is rounded.
 func TestSharesOfWholeNumbers(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 60; n++ {
@@ -282,7 +283,7 @@ func TestSharesOfWholeNumbers(t *testing.T) {
 	}
 }
 
-// A plan that was stored by another version is refused by that name, whatever its members have become since.
+// If another version stored a plan, the error names that version, whatever members the plan has.
 func TestPlansOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	for stored, says := range map[string]string{
@@ -300,8 +301,9 @@ func TestPlansOfOtherVersions(t *testing.T) {
 	assert.Equal(t, webdelivery.Plan{Version: 1, ListID: "l", MaxRemove: webdelivery.RemoveNone, PeakSize: 5, Fingerprint: "f"}, plan)
 }
 
-// A plan that was stored and changed by hand: what it removes must be in the list, once, and no more than MaxRemove; a
-// country in lower case is sent in upper case. What no list can fit is refused before the list is read.
+// A stored plan may be changed by hand. What it removes must be in the list, once, and no more than MaxRemove; a
+// country in lower case is sent in upper case. If no list can match the plan, Apply refuses it before it reads the
+// list.
 func TestStoredPlansAreCheckedAgain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -311,10 +313,10 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 		change func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry)
 	}{
 		{"everything", "MaxRemove", false, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove, p.Keep = all, 0 }},
-		{"everything, as if it were little", "keep", true, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) {
+		{"everything, with a keep that hides it", "keep", true, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) {
 			p.Remove, p.Keep = all, 49_000
 		}},
-		{"the id of another", "remove[0]", true, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove[0].ID = all[5].ID }},
+		{"the id of another entry", "remove[0]", true, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove[0].ID = all[5].ID }},
 		{"one twice", "remove[1]", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
 			p.Remove, p.Keep = append(p.Remove, p.Remove[0]), p.Keep-1
 		}},
@@ -326,14 +328,14 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 		{"no version", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version = 0 }},
 		{"nothing", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { *p = webdelivery.Plan{} }},
 		{"no limit", "MaxRemove", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.MaxRemove = "half" }},
-		{"more covering than is", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = 7 }},
-		{"less covering than none", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = -1 }},
-		{"keeps less than none", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Keep = -1 }},
-		{"adds what is no entry", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"x y"} }},
+		{"more covering additions than additions", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = 7 }},
+		{"a negative number of covering additions", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = -1 }},
+		{"keeps a negative number", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Keep = -1 }},
+		{"adds a text that is no entry", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"x y"} }},
 		{"another type", "type", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
 			p.Type, p.Add = webdelivery.ListTypeGEO, []string{"DE"}
 		}},
-		{"adds what is of another type", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"DE"} }},
+		{"adds an entry of another type", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"DE"} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -362,11 +364,11 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, []string{"DE"}, f.srv.Entries(id))
-		assert.Equal(f, "de", plan.Add[0], "the plan is the caller's")
+		assert.Equal(f, "de", plan.Add[0], "the caller's plan is unchanged")
 	})
 }
 
-// What no list can hold is refused before anything is sent; the plan is for the list that was asked for.
+// Plan refuses entries that no list can hold before it sends anything. The plan belongs to the requested list.
 func TestPlanRefusesBeforeItReads(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, nil, func(f *fixture) {
@@ -376,7 +378,7 @@ func TestPlanRefusesBeforeItReads(t *testing.T) {
 		}
 		assert.Empty(f, f.srv.Requests())
 		_, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"www.example.com"}, anything)
-		require.ErrorContains(f, err, "desired[0]", "the list might have held it")
+		require.ErrorContains(f, err, "desired[0]", "a list of another type might hold it")
 		require.ErrorIs(f, err, webdelivery.ErrPlanRefused)
 		restore := f.srv.Fail(testserver.Fault{Path: "/config/networklists/*", Status: 200, Body: `{"id":"other","type":"IP"}`})
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, anything)
@@ -392,7 +394,8 @@ func TestPlanRefusesBeforeItReads(t *testing.T) {
 	})
 }
 
-// A feed of millions of wrong entries costs no more than its first hundred problems, and ends with the context.
+// For a feed of millions of wrong entries, Plan reports only the first hundred problems, and it ends with the
+// context.
 func TestPlanBoundsTheWorkOfProblems(t *testing.T) {
 	t.Parallel()
 	numbered := func(n int) []string {
@@ -430,7 +433,7 @@ func TestPlanBoundsTheWorkOfProblems(t *testing.T) {
 	})
 }
 
-// Entries without ids of their own cannot be planned with.
+// Plan needs entries with ids.
 func TestPlanNeedsIds(t *testing.T) {
 	t.Parallel()
 	for _, items := range []string{`{"entry":"192.0.2.1"}`, `{"id":"a","entry":"192.0.2.1"},{"id":"a","entry":"192.0.2.2"}`} {
@@ -443,7 +446,7 @@ func TestPlanNeedsIds(t *testing.T) {
 	}
 }
 
-// A list that cannot be read is no empty list.
+// A list that cannot be read is not taken for an empty list.
 func TestAPlanNeedsTheWholeList(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{aList, aList + "/entries"} {
@@ -456,7 +459,7 @@ func TestAPlanNeedsTheWholeList(t *testing.T) {
 	}
 }
 
-// The largest that a list gets is told, also when it only shrinks.
+// PeakSize is the largest size of the list, also if the list only shrinks.
 func TestTheLargestOfAListThatShrinks(t *testing.T) {
 	t.Parallel()
 	inReliableService(t, setup{}, func(f *fixture) {
@@ -467,8 +470,8 @@ func TestTheLargestOfAListThatShrinks(t *testing.T) {
 	})
 }
 
-// Additions that cover what goes come first, and removals that uncover something come last; beyond that each keeps its
-// order. CoveringAdds says how many of the additions these are.
+// Additions that cover removed entries come first, and removals that uncover something come last. Otherwise both keep
+// their order. CoveringAdds is the number of those additions.
 func TestTheOrderOfAPlan(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -503,7 +506,7 @@ func TestTheOrderOfAPlan(t *testing.T) {
 			[]string{"198.51.100.1", "198.51.100.2", "192.0.2.0/24"},
 			2,
 		},
-		"what stays covers it too": {
+		"a kept entry covers it too": {
 			[]string{"192.0.2.0/24", "192.0.2.1", "198.51.100.1"},
 			[]string{"203.0.113.1", "192.0.2.0/25", "192.0.2.0/24"},
 			[]string{"203.0.113.1", "192.0.2.0/25"},
@@ -572,7 +575,7 @@ func TestThePlanAsText(t *testing.T) {
 	}
 }
 
-// CoveringAdds counts additions, from none to all of them; a stored plan with any other number is refused.
+// CoveringAdds counts additions, from none to all of them. Apply refuses a stored plan with any other number.
 func TestCoveringAddsOfAStoredPlan(t *testing.T) {
 	t.Parallel()
 	for covering, fits := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
