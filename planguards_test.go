@@ -16,8 +16,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// The guards of additions: what is wider than allowed, or more than allowed, is refused with an error that names the
-// entry, the guard and the option to change. An entry that the list already holds is no addition.
+// The guards of additions: if an addition is wider than allowed, or there are more than allowed, Plan returns an
+// error that names the entry, the guard and the option to change. An entry that the list already holds is no
+// addition.
 func TestGuardsOfAdditions(t *testing.T) {
 	t.Parallel()
 	held := []string{"192.0.2.1", "96.0.0.0/4"}
@@ -130,7 +131,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 	}
 }
 
-// Countries have no width: only their number is guarded.
+// Countries have no width: the guards limit only their number.
 func TestGuardsOfAddedCountries(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -142,7 +143,7 @@ func TestGuardsOfAddedCountries(t *testing.T) {
 	})
 }
 
-// The error of a guard gives a value that allows the plan, and an entry.
+// The error of a guard contains an entry, and a value that allows the plan.
 func TestGuardsSayWhatAllowsThePlan(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -165,7 +166,7 @@ func TestGuardsSayWhatAllowsThePlan(t *testing.T) {
 	}
 }
 
-// Guards that make no sense are refused before anything is sent.
+// Plan refuses invalid guards before it sends anything.
 func TestGuardsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, nil, func(f *fixture) {
@@ -186,7 +187,7 @@ func TestGuardsThatMakeNoSense(t *testing.T) {
 	})
 }
 
-// Apply keeps to the guards of the plan, also of one that was stored without them, and of one that was edited.
+// Apply checks the guards of the plan, also if the plan was stored without them or was edited.
 func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*webdelivery.Plan){
@@ -214,7 +215,7 @@ func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
 	}
 }
 
-// The bounds of the guards: the largest and the smallest value that each takes, and the next one beyond it.
+// For each guard, the largest and the smallest valid value, and the first invalid ones.
 func TestTheBoundsOfTheGuards(t *testing.T) {
 	t.Parallel()
 	type options = webdelivery.PlanOptions

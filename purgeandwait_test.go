@@ -14,7 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// SubmitAndWait tells a purge that was not submitted from one that was not seen to its end.
+// The error of SubmitAndWait distinguishes a purge that was not submitted from one whose end is unknown.
 func TestSubmitAndWait(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

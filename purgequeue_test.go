@@ -23,10 +23,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// object is the i-th of many.
+// object returns the i-th of many URIs.
 func object(i int) string { return fmt.Sprintf("https://www.example.com/%d", i) }
 
-// inQueue runs a test with a queue that is closed afterwards; a goroutine it leaves behind fails the test.
+// inQueue runs a test with a queue and closes it. If a goroutine is left, the test fails.
 func inQueue(t *testing.T, s setup, options webdelivery.QueueOptions, test func(f *fixture, q *webdelivery.PurgeQueue)) {
 	t.Helper()
 	inFakeTime(t, s, func(f *fixture) {
@@ -36,7 +36,7 @@ func inQueue(t *testing.T, s setup, options webdelivery.QueueOptions, test func(
 	})
 }
 
-// purgedURIs are the patterns that the service took, with how often.
+// purgedURIs returns the patterns that the service accepted, and how often.
 func (f *fixture) purgedURIs() map[string]int {
 	all := map[string]int{}
 	for _, p := range f.srv.Purged() {
@@ -47,7 +47,8 @@ func (f *fixture) purgedURIs() map[string]int {
 	return all
 }
 
-// 10,000 callers with one URI each: seconds, and a few requests; each has the receipt of the request that carried his.
+// 10,000 callers with one URI each take seconds and a few requests. Each caller gets the receipt of the request with
+// its URI.
 func TestTenThousandCallers(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -80,8 +81,8 @@ func TestTenThousandCallers(t *testing.T) {
 	})
 }
 
-// What waits goes out with the next permit: two at once and two every 1.05 s, identical URIs once, at most MaxURIs and
-// MaxBodyBytes in one, and all of one caller together, oldest first.
+// With the next permit, the queue sends the URIs that wait: two requests at once, and two every 1.05 s. A request has
+// identical URIs once, at most MaxURIs and MaxBodyBytes, and all URIs of one caller together, oldest first.
 func TestRequestsOfAQueue(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -93,14 +94,14 @@ func TestRequestsOfAQueue(t *testing.T) {
 		{"together", webdelivery.QueueOptions{}, [][]int{{1}, {2, 3}, {4}}, [][]int{{1, 2, 3, 4}}},
 		{"identical once", webdelivery.QueueOptions{}, [][]int{{1}, {1, 2}, {2, 2}}, [][]int{{1, 2}}},
 		{"at most MaxURIs", webdelivery.QueueOptions{MaxURIs: 3}, [][]int{{1, 2}, {3, 4}, {5}}, [][]int{{1, 2}, {3, 4, 5}}},
-		{"identical ones take no room", webdelivery.QueueOptions{MaxURIs: 2}, [][]int{{1, 2}, {2, 1}, {3}}, [][]int{{1, 2}, {3}}},
-		// One URI takes 74 bytes and a comma; 100 are kept for the rest.
+		{"identical URIs take no room", webdelivery.QueueOptions{MaxURIs: 2}, [][]int{{1, 2}, {2, 1}, {3}}, [][]int{{1, 2}, {3}}},
+		// One URI takes 74 bytes and a comma; 100 bytes are reserved for the rest.
 		{"at most MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 250}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
-		// An object takes 73 bytes with its comma, and 100 are kept free for what is around them.
+		// An object takes 73 bytes with its comma, and 100 bytes are reserved for the rest.
 		{"room for two to the byte", webdelivery.QueueOptions{MaxBodyBytes: 100 + 2*73}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
 		{"a byte too few for three", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
 		{"room for three of one caller to the byte", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73}, [][]int{{1, 2, 3}}, [][]int{{1, 2, 3}}},
-		{"a long one alone", webdelivery.QueueOptions{MaxBodyBytes: 1}, [][]int{{1}, {2}}, [][]int{{1}, {2}}},
+		{"a long URI alone", webdelivery.QueueOptions{MaxBodyBytes: 1}, [][]int{{1}, {2}}, [][]int{{1}, {2}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestRequestsOfAQueue(t *testing.T) {
 						_, err := q.Purge(f.Context(), uris...)
 						assert.NoError(f, err)
 					})
-					synctest.Wait() // so that they come in this order
+					synctest.Wait() // so that the calls are queued in this order
 				}
 				wg.Wait()
 				var got [][]string
@@ -142,7 +143,7 @@ func TestRequestsOfAQueue(t *testing.T) {
 	}
 }
 
-// What Submit refuses is refused here too, and what would not fit into one request; nothing is sent.
+// The queue refuses the arguments that Submit refuses, and more URIs than fit into one request. Nothing is sent.
 func TestPurgesThatAQueueRefuses(t *testing.T) {
 	t.Parallel()
 	three := []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact(object(2)), webdelivery.Exact(object(3))}
@@ -153,8 +154,8 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 		field   string
 	}{
 		{"no URI", webdelivery.QueueOptions{}, nil, "uris"},
-		{"an empty one", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact("")}, "uris[1].uri_pattern"},
-		{"a modifier with an exact one", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact("a").WithCacheKeyModifier("b")}, "uris[0].cache_key_modifier_regex"},
+		{"an empty URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact("")}, "uris[1].uri_pattern"},
+		{"a modifier with an exact URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact("a").WithCacheKeyModifier("b")}, "uris[0].cache_key_modifier_regex"},
 		{"another action", webdelivery.QueueOptions{Action: "DROP"}, three, "action"},
 		{"more than MaxURIs", webdelivery.QueueOptions{MaxURIs: 2}, three, "uris"},
 		{"more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 200}, three, "uris"},
@@ -176,7 +177,8 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 	}
 }
 
-// 1 forbidden URI among 1,000 callers: 999 succeed, 1 fails naming his, and few requests find him, wherever he stands.
+// 1 forbidden URI among those of 1,000 callers: 999 calls succeed, and the error of one names its URI. Few requests
+// find it, wherever it stands.
 func TestOneForbiddenAmongThousand(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []int{0, 1, 499, 500, 777, 999} {
@@ -215,8 +217,8 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 	}
 }
 
-// A request whose reply was lost may have purged everything, though the service refuses its repetition, and then each half:
-// nobody is told that nothing was done.
+// A request whose response was lost may have purged everything, although the service rejects its retry and then each
+// half. No caller gets OutcomeNotApplied.
 func TestRefusalsAfterALostReply(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []testserver.Fault{{Cut: testserver.CutAfterExecute}, {Status: 500, Execute: true}} {
@@ -239,7 +241,7 @@ func TestRefusalsAfterALostReply(t *testing.T) {
 	}
 }
 
-// A caller with several URIs of which one is refused: the others are purged, the error names the one.
+// If one of a caller's URIs is rejected, the others are purged, and the error names the rejected one.
 func TestACallerWithOneForbiddenURI(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -253,9 +255,10 @@ func TestACallerWithOneForbiddenURI(t *testing.T) {
 	})
 }
 
-// A few refused URIs among 200 callers: each of the others is purged, and each refused one is named by its own words. The
-// first two take the halves of everything, 1 + 8 + 1 requests each. Then each of k takes a group of about 200/k, its
-// halves, and the URI alone: log2(200/k) + 2, and one more where a group has none. Behind the last one groups double.
+// A few rejected URIs among those of 200 callers: each of the others is purged, and the error of each rejected one
+// names it. The first two take the halves of everything, 1 + 8 + 1 requests each. Then each of k takes a group of
+// about 200/k, its halves, and the URI alone: log2(200/k) + 2, and one more if a group has none. Behind the last one,
+// the groups double.
 func TestSomeForbiddenAmongMany(t *testing.T) {
 	t.Parallel()
 	const callers = 200
@@ -291,7 +294,7 @@ func TestSomeForbiddenAmongMany(t *testing.T) {
 							assert.NotErrorIs(f, err, webdelivery.ErrRefusedTogether)
 							assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 						})
-						synctest.Wait() // so that they come in this order
+						synctest.Wait() // so that the calls are queued in this order
 					}
 					wg.Wait()
 					assert.Len(f, f.purgedURIs(), callers-tt.refused)
@@ -302,8 +305,8 @@ func TestSomeForbiddenAmongMany(t *testing.T) {
 	}
 }
 
-// When nearly all URIs are refused, splitting stops before it takes the permits of everybody for hours. Those that were
-// not sent alone have an error of their own, which repeats nothing of the others.
+// If nearly all URIs are rejected, splitting stops before it takes all permits for hours. URIs that were not sent
+// alone get an error of their own, which contains nothing of the others.
 func TestSplittingIsBounded(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -324,12 +327,12 @@ func TestSplittingIsBounded(t *testing.T) {
 		}
 		wg.Wait()
 		assert.Len(f, f.arrivals(), 161, "1 + 16*log2(1000)")
-		assert.Greater(f, alone.Load(), int32(100), "one request each, but for those that find the first two")
+		assert.Greater(f, alone.Load(), int32(100), "one request per rejected URI, except for those that find the first two")
 	})
 }
 
-// A caller who gives up before his URIs are sent takes them out, and nobody else's; afterwards nobody can know, except
-// by the receipt.
+// A caller whose context ends before its URIs are sent takes them out, and no others. Afterwards the outcome is
+// unknown without the receipt.
 func TestGivingUpInAQueue(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -365,11 +368,11 @@ func TestGivingUpInAQueue(t *testing.T) {
 			assert.NoError(f, err)
 		})
 		wg.Wait()
-		assert.Contains(f, f.purgedURIs(), object(50), "what was sent is sent")
+		assert.Contains(f, f.purgedURIs(), object(50), "the URI was already sent")
 	})
 }
 
-// When all who wait have left, no permit is taken for nobody.
+// If all callers have left, the queue takes no permit.
 func TestAQueueThatEverybodyLeft(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -385,7 +388,7 @@ func TestAQueueThatEverybodyLeft(t *testing.T) {
 	})
 }
 
-// Past MaxPending callers wait for room, and give up waiting with their context or when the queue closes.
+// At MaxPending, further callers wait for room until their context ends or the queue closes.
 func TestAQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{MaxPending: 2, MaxURIs: 2}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -410,7 +413,7 @@ func TestAQueueIsBounded(t *testing.T) {
 	})
 }
 
-// With Wait a caller waits for his transaction, with one poll for all who share it.
+// With Wait, a caller waits for the end of its transaction. One poll serves all callers who share it.
 func TestAQueueThatWaits(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -434,20 +437,20 @@ func TestAQueueThatWaits(t *testing.T) {
 		require.NoError(f, err)
 		assert.GreaterOrEqual(f, time.Since(began), 2*time.Second)
 
-		// When all who share it have left, nobody looks any more; the receipt is with the error.
+		// When all callers who share it have left, the queue polls no more; the receipt comes with the error.
 		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 		defer cancel()
 		receipt, err := q.Purge(ctx, webdelivery.Exact(object(2)))
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		require.NotNil(f, receipt)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "it may still end badly")
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "the transaction may still fail")
 		before := f.srv.Count(http.MethodGet, "/transactions/*")
 		time.Sleep(time.Minute)
 		assert.Equal(f, before, f.srv.Count(http.MethodGet, "/transactions/*"))
 	})
 }
 
-// A caller whose URIs were spread over several requests by splitting waits for all their transactions.
+// If splitting has spread a caller's URIs over several requests, the caller waits for all their transactions.
 func TestAQueueThatWaitsForSplitRequests(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -469,7 +472,7 @@ func TestAQueueThatWaitsForSplitRequests(t *testing.T) {
 	})
 }
 
-// A permit that cannot be had is told to all who wait, and nothing is sent.
+// If no permit can be acquired, all callers who wait get the limiter's error, and nothing is sent.
 func TestAQueueWithoutPermits(t *testing.T) {
 	t.Parallel()
 	broken := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return assert.AnError }})
@@ -493,7 +496,7 @@ func TestAQueueWithoutPermits(t *testing.T) {
 	})
 }
 
-// Close refuses new work and drains the rest.
+// Close refuses new purges and sends the rest.
 func TestCloseDrains(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -521,7 +524,8 @@ func TestCloseDrains(t *testing.T) {
 	})
 }
 
-// Close whose context ends first gives up: the unsent are told so, what is under way ends too, and nothing runs on.
+// If its context ends first, Close cancels: unsent URIs get an error that says so, requests under way end too, and no
+// goroutine is left.
 func TestCloseGivesUp(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []bool{false, true} {
@@ -556,7 +560,7 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
-// A Close that gives up on URIs fails also for those who wait in a Close of their own, and for those who come later.
+// If one Close cancels URIs, the Closes that wait at the same time and those that come later fail too.
 func TestCloseOfSeveral(t *testing.T) {
 	t.Parallel()
 	for _, wait := range []bool{false, true} {
@@ -587,7 +591,7 @@ func TestCloseOfSeveral(t *testing.T) {
 	}
 }
 
-// A Close for which OnStats does not return in time says so: nothing was lost.
+// If OnStats does not return in time, the error of Close says that nothing was lost.
 func TestCloseWhileOnStatsRuns(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -603,8 +607,8 @@ func TestCloseWhileOnStatsRuns(t *testing.T) {
 	})
 }
 
-// The service says by a 201 that it took a purge, whatever the body is, unless it is an HTML page (open point 7). A queue that waits does not know
-// how the transaction ends.
+// A 201 means that the service accepted a purge, whatever the body is, unless it is an HTML page (open point 7). A
+// queue that waits does not know how the transaction ends.
 func TestAcceptedWithoutATransaction(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{}", "null", "[]", "garbage", `{"transaction_id":"x"}`} {
@@ -635,7 +639,7 @@ func TestAcceptedWithoutATransaction(t *testing.T) {
 	}
 }
 
-// OnStats tells after each request what waits, what was sent, and how old the oldest is.
+// After each request, OnStats reports how many URIs wait, how many were accepted, and how old the oldest one is.
 func TestQueueStats(t *testing.T) {
 	t.Parallel()
 	var told []webdelivery.QueueStats
@@ -653,8 +657,8 @@ func TestQueueStats(t *testing.T) {
 		}
 		wg.Wait()
 		require.NoError(f, q.Close(f.Context())) // waits for the last report
-		// The queue lets callers gather for 10 ms and takes the free place until 1 s after its response at 1.01 s. The second
-		// request leaves at 1.05 s in the place of the purge before, the third at 2.06 s.
+		// The queue lets callers gather for 10 ms. It takes the free place until 1 s after its response at 1.01 s.
+		// The second request leaves at 1.05 s in the place of the purge before, the third at 2.06 s.
 		assert.Equal(f, []webdelivery.QueueStats{
 			{Pending: 3, Accepted: 2, Requests: 1, OldestAge: 1008 * time.Millisecond},
 			{Pending: 1, Accepted: 4, Requests: 2, OldestAge: 2046 * time.Millisecond},
@@ -663,7 +667,7 @@ func TestQueueStats(t *testing.T) {
 	})
 }
 
-// Sessions that end while a queue works: it logs in and goes on, and its requests stay apart.
+// If sessions end while a queue works, it logs in and goes on, and its requests stay apart.
 func TestAQueueOverSessions(t *testing.T) {
 	t.Parallel()
 	s := bySession
@@ -687,7 +691,8 @@ func TestAQueueOverSessions(t *testing.T) {
 	})
 }
 
-// Random cancels, refusals, faults and cuts: each accepted URI reached the service, and each error has the right outcome.
+// Random cancellations, rejections, faults and cuts: each accepted URI reached the service, and each error has the
+// right outcome.
 func TestQueueOutcomesAreTrue(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -761,15 +766,15 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 	}
 }
 
-// A limiter that gives its permit in the instant in which the last caller leaves: nothing is sent for nobody, and the
-// queue goes on.
+// The limiter grants its permit at the moment when the last caller leaves: the queue sends nothing, and continues to
+// work.
 func TestPermitsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	var leave context.CancelFunc
 	late := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error {
 		if leave != nil {
 			leave()
-			time.Sleep(time.Millisecond) // the caller takes his URIs out
+			time.Sleep(time.Millisecond) // the caller takes its URIs out
 		}
 		return nil
 	}})
@@ -790,7 +795,7 @@ func TestPermitsThatComeTooLate(t *testing.T) {
 	})
 }
 
-// When everybody has left, the wait for a permit ends too: a shared budget loses nothing to nobody.
+// If all callers have left, the wait for a permit ends too: the queue takes nothing from a shared budget.
 func TestNoPermitIsTakenForNobody(t *testing.T) {
 	t.Parallel()
 	var given atomic.Int32
@@ -813,7 +818,7 @@ func TestNoPermitIsTakenForNobody(t *testing.T) {
 	})
 }
 
-// A limit below 0 is a ValidationError of every Purge; 0 is its default.
+// With a limit below 0, every Purge returns a ValidationError; 0 is the default.
 func TestLimitsOfAQueueBelow0(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -841,7 +846,7 @@ func TestLimitsOfAQueueBelow0(t *testing.T) {
 	}
 }
 
-// slowLender lends its permit after a second, whatever becomes of those who wait for it.
+// slowLender lends its permit after a second, whether or not a caller still waits for it.
 type slowLender struct{ lender }
 
 func (l *slowLender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
@@ -849,7 +854,7 @@ func (l *slowLender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	return l.lender.Acquire(context.WithoutCancel(ctx))
 }
 
-// A permit that comes when everybody has left is ended at once, and as one with which nothing was sent.
+// A permit that comes when all callers have left ends at once, as one with which nothing was sent.
 func TestAPermitForNobodyIsEnded(t *testing.T) {
 	t.Parallel()
 	l := &slowLender{}
@@ -868,7 +873,8 @@ func TestAPermitForNobodyIsEnded(t *testing.T) {
 	})
 }
 
-// purgeThatCloseEnds begins a purge of a queue, closes the queue before the purge has ended, and returns its error.
+// purgeThatCloseEnds begins a purge of a queue, closes the queue before the purge has ended, and returns the error of
+// the purge.
 func (f *fixture) purgeThatCloseEnds() error {
 	f.Helper()
 	q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
@@ -884,8 +890,8 @@ func (f *fixture) purgeThatCloseEnds() error {
 	return <-done
 }
 
-// Close ends a request that is under way: its error says so, and still holds what became of the request. It matches no
-// other error.
+// Close ends a request that is under way. The error of its purge says so, and has the outcome of the request. It
+// matches no other error.
 func TestWhatCloseHasEnded(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -903,7 +909,7 @@ func TestWhatCloseHasEnded(t *testing.T) {
 	})
 }
 
-// Four transactions are polled at once. Those that wait for their poll when Close gives up end with it too.
+// The queue polls four transactions at a time. If Close cancels, the polls that wait end too.
 func TestCloseEndsPollsThatWait(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -932,7 +938,7 @@ func TestCloseEndsPollsThatWait(t *testing.T) {
 	})
 }
 
-// Close ends a request that waits to be repeated: the error holds the status of the last response, and its outcome.
+// Close ends a request that waits for its retry. The error has the status of the last response, and its outcome.
 func TestCloseEndsARetry(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -958,7 +964,8 @@ func TestCloseEndsARetry(t *testing.T) {
 	}
 }
 
-// More than one request holds is refused by number or by size, and the error says which.
+// A call with more than one request can hold is refused because of its number of URIs or its size, and the error says
+// which.
 func TestWhyACallIsTooLargeForAQueue(t *testing.T) {
 	t.Parallel()
 	two := []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact(object(2))}

@@ -13,7 +13,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// The body of a refusal in a stream that is cut in the middle of a secret ends without a piece of it.
+// The body of a rejection to a stream may be cut in the middle of a secret. The error contains no piece of it.
 func TestARefusalInAStreamIsCutWithinASecret(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -28,8 +28,8 @@ func TestARefusalInAStreamIsCutWithinASecret(t *testing.T) {
 	})
 }
 
-// A defect behind the code of an envelope does not take the refusal away from a stream: it is retried like that of a
-// body that is read whole (open point 7).
+// A defect behind the code of an envelope does not hide the rejection from a stream: the client retries as it would
+// for a body that is read whole (open point 7).
 func TestRefusalsWithADefectInAStream(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"{\"code\":503,\"description\":\"\xfcberlastet\"}", "\ufeff{\"code\":503}", `{"code":503,}`, `{"code":503} x`} {
@@ -45,7 +45,7 @@ func TestRefusalsWithADefectInAStream(t *testing.T) {
 	}
 }
 
-// The Retry-After of a success whose body was cut says nothing about a retry.
+// If the body of a success was cut, its Retry-After does not apply to the retry.
 func TestACutSuccessWithRetryAfter(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -58,7 +58,7 @@ func TestACutSuccessWithRetryAfter(t *testing.T) {
 	})
 }
 
-// The body of a redirect is not waited for.
+// The client does not wait for the body of a redirect.
 func TestARedirectWhoseBodyStalls(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -70,7 +70,7 @@ func TestARedirectWhoseBodyStalls(t *testing.T) {
 	})
 }
 
-// A query that no request line can carry is refused before it is sent.
+// The client refuses a query that no request line can contain before sending.
 func TestDoRefusesAQueryWithABlank(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {

@@ -38,9 +38,9 @@ func TestRetryAfter(t *testing.T) {
 		{"date by a clock a day ahead", http.Header{
 			"Date": {"Sun, 02 Jan 2000 00:00:00 GMT"}, "Retry-After": {"Sun, 02 Jan 2000 00:00:05 GMT"},
 		}, 5 * time.Second},
-		{"two headers: the longer", http.Header{"Retry-After": {"3", "9"}}, 9 * time.Second},
+		{"two headers, the shorter first", http.Header{"Retry-After": {"3", "9"}}, 9 * time.Second},
 		{"two headers, the longer first", http.Header{"Retry-After": {"9", "3"}}, 9 * time.Second},
-		{"a date and a shorter one", http.Header{"Retry-After": {"9", "Sat, 01 Jan 2000 00:00:05 GMT"}}, 9 * time.Second},
+		{"seconds and a shorter date", http.Header{"Retry-After": {"9", "Sat, 01 Jan 2000 00:00:05 GMT"}}, 9 * time.Second},
 		{"at the cap", http.Header{"Retry-After": {"20"}}, 20 * time.Second},
 		{"none", nil, 0},
 		{"zero", http.Header{"Retry-After": {"0"}}, 0},
@@ -101,7 +101,7 @@ func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 		}
 	})
 	for i, d := range longest {
-		assert.Greater(t, d, ceilings[i]/2, "25 draws that all fall into the lower half are no even jitter")
+		assert.Greater(t, d, ceilings[i]/2, "all of 25 random waits are in the lower half")
 	}
 }
 
@@ -131,7 +131,8 @@ func TestMaxWaitBoundsTheBackoff(t *testing.T) {
 	})
 }
 
-// A wait that would pass the caller's deadline is not begun: the reply is returned at once.
+// The client does not begin a wait that would pass the caller's deadline: it returns the error of the response at
+// once.
 func TestNoWaitPastTheDeadline(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -146,8 +147,8 @@ func TestNoWaitPastTheDeadline(t *testing.T) {
 	})
 }
 
-// Wherever a call is when its context ends, it returns at once, the error matches the context's, and it keeps what the
-// last reply said.
+// At whatever point a call is when its context ends, it returns at once. The error matches that of the context, and
+// contains what the last response said.
 func TestCancelledAnywhere(t *testing.T) {
 	t.Parallel()
 	busy := http.Header{"Retry-After": {"10"}}
@@ -157,7 +158,7 @@ func TestCancelledAnywhere(t *testing.T) {
 		auth    webdelivery.Auth
 		faults  []testserver.Fault
 		options []webdelivery.Option
-		before  bool // cancelled before the call
+		before  bool // canceled before the call
 		status  int
 		outcome webdelivery.Outcome
 	}{
@@ -232,9 +233,9 @@ func TestCancelledWithACause(t *testing.T) {
 	})
 }
 
-// The cause of a context, as golang.org/x/sync/errgroup sets it, may be the error of another call, and net/http returns it,
-// also out of a body. What is true of that call is not said of this one: it stays in the text, and errors.Is finds only what is
-// the user's.
+// The cause of a context, as golang.org/x/sync/errgroup sets it, may be the error of another call. net/http returns
+// it, also from a body. The error of this call contains it in its text, but errors.Is finds only the context's error
+// and the user's own.
 func TestCancelledBecauseOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	transports := map[string]func(r *http.Request) (*http.Response, error){
@@ -284,11 +285,11 @@ func TestALimiterWithTheErrorOfAnotherCall(t *testing.T) {
 	})
 }
 
-// saysNothingOf checks the error of a purge that ended by a cause with the error of another call in it.
+// saysNothingOf checks the error of a purge that ended by a cause which contains the error of another call.
 func saysNothingOf(f *fixture, err, cause error) {
 	f.Helper()
 	require.ErrorIs(f, err, context.Canceled)
-	require.ErrorIs(f, err, assert.AnError, "the user's own")
+	require.ErrorIs(f, err, assert.AnError, "the user's own error")
 	require.ErrorIs(f, err, cause)
 	require.ErrorContains(f, err, strings.ReplaceAll(cause.Error(), ": webdelivery: ", ": "), "the outermost says whose error it is")
 	require.NotErrorIs(f, err, webdelivery.ErrInvalid)
@@ -311,8 +312,8 @@ func (r causeReader) Read([]byte) (int, error) {
 	return 0, context.Cause(r.ctx)
 }
 
-// A service that is down for everybody is not asked four times as often: 500 tokens pay for 100 retries after a
-// refusal, or 50 after a timeout.
+// If a service is down for everybody, it does not get four times the requests: 500 tokens pay for 100 retries after a
+// rejection, or 50 after a timeout.
 func TestRetryBudget(t *testing.T) {
 	t.Parallel()
 	for _, cost := range []struct {
@@ -326,7 +327,7 @@ func TestRetryBudget(t *testing.T) {
 func testRetryBudget(t *testing.T, fault testserver.Fault, retries int) {
 	t.Helper()
 	inService(t, setup{}, func(f *fixture) {
-		// However many successes come before, the budget is not above 500.
+		// However many successes came before, the budget is at most 500.
 		for range 10 {
 			require.NoError(f, getTask.call(f.Context(), f.client))
 		}
@@ -338,13 +339,13 @@ func testRetryBudget(t *testing.T, fault testserver.Fault, retries int) {
 		synctest.Wait()
 		assert.Equal(f, 10+200+retries, f.requests(getTask))
 
-		// A service that works again fills the budget, by one a call.
+		// When the service works again, each call adds one token to the budget.
 		down()
 		for range 5 {
 			require.NoError(f, getTask.call(f.Context(), f.client))
 		}
 		before := f.requests(getTask)
-		for range 3 { // a retry that helps gives back what it cost
+		for range 3 { // a retry that succeeds returns the tokens that it cost
 			f.fail(testserver.Fault{Status: 503, Count: 1})
 			require.NoError(f, getTask.call(f.Context(), f.client))
 		}

@@ -7,24 +7,26 @@ import (
 	"unicode/utf8"
 )
 
-// A reader of JSON for the tests, written from RFC 8259 alone, so that the SDK is compared with no reader that it uses. What
-// section 8 calls unpredictable, bytes that are not UTF-8 and halves of surrogate pairs, it reads as U+FFFD each, and says so.
+// A reader of JSON for the tests, written from RFC 8259 alone, so that the tests compare the SDK with no reader that
+// it uses. Section 8 calls bytes that are not UTF-8 and halves of surrogate pairs unpredictable: this reader reads
+// each as U+FFFD, and reports it.
 
 // node is a JSON value.
 type node struct {
 	kind  byte     // { [ " 0 t f n
-	raw   string   // as it stands in the text
+	raw   string   // as in the text
 	text  string   // of a string, without quotes and escapes
 	names []string // of the members of an object
 	nodes []*node  // its members, or the values of an array
 
-	brokenName bool // of the member
+	brokenName bool // the member's name contains invalid UTF-8
 
-	mended string // of a string: raw with U+FFFD for what is no text
-	broken bool   // something in it is no text
+	mended string // of a string: raw with U+FFFD for invalid UTF-8
+	broken bool   // it contains invalid UTF-8
 }
 
-// parseJSON reads a text that is one value, in UTF-8 and without halves of surrogate pairs. It is nil for a text that is none.
+// parseJSON reads a text that is one value, in UTF-8 and without halves of surrogate pairs. It returns nil for other
+// texts.
 func parseJSON(text string) *node {
 	if n := parseBroken(text); n != nil && !n.broken {
 		return n
@@ -47,7 +49,7 @@ type jsonParser struct{ rest string }
 
 func (p *jsonParser) blanks() { p.rest = strings.TrimLeft(p.rest, " \t\n\r") }
 
-// take uses up a token, if it comes next behind blanks.
+// take consumes a token if it comes next behind blanks.
 func (p *jsonParser) take(token string) bool {
 	p.blanks()
 	rest, ok := strings.CutPrefix(p.rest, token)
@@ -193,7 +195,7 @@ func (p *jsonParser) text() *node {
 
 const half = rune(-1) // of a surrogate pair
 
-// escape reads the escape at the beginning of a text, and its size; 0 if it is none.
+// escape reads the escape at the beginning of a text, and returns its size; 0 if there is none.
 func escape(text string) (rune, int) {
 	if len(text) < 2 {
 		return 0, 0

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mayKnow says which packages of this module each of its packages may import, tests aside. What is not here may import
-// none, so a new tie is a decision, and nothing that the SDK stands on can come to know the SDK.
+// mayKnow lists the packages of this module that each of its packages may import, except in tests. A package that is
+// not here may import none, so each new import is a decision, and no package that the SDK imports can import the SDK.
 var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listguard",
@@ -35,15 +35,15 @@ var mayKnow = map[string][]string{
 	"internal/rowjson":     {"internal/wire"},
 	"internal/transport":   {"internal/address", "internal/pace", "internal/redact", "internal/usercode", "internal/wire"},
 	"internal/waiting":     {"internal/pace"},
-	"internal/conformance": {}, // plain net/http, so that it can judge the fake
+	"internal/conformance": {}, // plain net/http, so that it can test the fake
 	"internal/testserver":  {}, // written from the service document alone
 	"internal/hostile":     {},
 	"filters":              {},
-	"internal/operations":  {".", "internal/testserver"}, // for tests alone
+	"internal/operations":  {".", "internal/testserver"}, // for tests only
 	"webdeliverytest":      {".", "internal/testserver"},
 }
 
-// Knowledge goes one way (docs/architecture.md). Between packages the compiler forbids circles; this test keeps the
+// Imports go one way (docs/architecture.md). Between packages the compiler forbids cycles; this test keeps the
 // direction.
 func TestKnowledgeGoesOneWay(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,7 @@ func TestEveryRoomIsInTheTable(t *testing.T) {
 	}
 }
 
-// importsOfPackages lists what the packages of this module import, tests and programs aside.
+// importsOfPackages returns the imports of this module's packages, except those of tests and programs.
 func importsOfPackages(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string]map[string]bool{}
@@ -107,7 +107,7 @@ func importsOfPackages(t *testing.T) map[string][]string {
 		return nil
 	})
 	require.NoError(t, err)
-	require.Contains(t, found, "internal/transport", "the walk has lost its way")
+	require.Contains(t, found, "internal/transport", "the walk does not find the packages")
 	imports := map[string][]string{}
 	for folder, names := range found {
 		imports[folder] = slices.Sorted(maps.Keys(names))

@@ -22,7 +22,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// aDay is a query that is valid; the replies of these tests do not depend on it.
+// aDay is a valid query; the responses of these tests do not depend on it.
 var aDay = webdelivery.EventsQuery{
 	Dimensions: []string{webdelivery.DimClientIP},
 	Start:      time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC),
@@ -31,13 +31,13 @@ var aDay = webdelivery.EventsQuery{
 
 const eventsData = "/stats/security/events/data"
 
-// answers makes the service answer a statistics query with this body.
+// answers makes the service answer statistics queries with this body.
 func (f *fixture) answers(body string) {
 	f.fail(testserver.Fault{Path: eventsData, Status: 200, Body: body})
 }
 
-// replyOf is a reply with these columns and rows; all of them match.
-func replyOf(columns []string, rows ...string) string {
+// resultOf returns a result with these columns and rows; all of them match.
+func resultOf(columns []string, rows ...string) string {
 	var c []string
 	for _, name := range columns {
 		c = append(c, fmt.Sprintf(`{"name":%q}`, name))
@@ -61,7 +61,7 @@ func collect(rows iter.Seq2[webdelivery.Row, error]) (texts []string, err error)
 	return texts, nil
 }
 
-// Query and Rows read the same; each test of a reply runs on both.
+// Query and Rows read the same; each test of a response runs with both.
 var ways = map[string]func(context.Context, *webdelivery.Client) ([]string, error){
 	"Rows": func(ctx context.Context, c *webdelivery.Client) ([]string, error) {
 		return collect(c.Stats.Events.Rows(ctx, aDay))
@@ -83,7 +83,7 @@ var ways = map[string]func(context.Context, *webdelivery.Client) ([]string, erro
 	},
 }
 
-// Replies that are right, in every order of their members (open point 30).
+// Valid responses, with their members in every order (open point 30).
 func TestRepliesThatAreRead(t *testing.T) {
 	t.Parallel()
 	const (
@@ -106,9 +106,9 @@ func TestRepliesThatAreRead(t *testing.T) {
 		{"blanks everywhere", " {\n\"columns\" : [ {\"name\" : \"a\"} , {\"name\":\"b\",\"type\":\"int\"} ] ,\r\n\t\"rows\" : [ [ \"x\" , 1 ] ,[\n\"y\"\t,2\n]\n] , \"total_results\" : 2 } \n", want},
 		{"no row", `{"columns":[{"name":"a"}],"rows":[],"total_results":0}`, nil},
 		{"no row and no column", `{"columns":[],"rows":[],"total_results":0}`, nil},
-		{"every kind of value", replyOf([]string{"a", "b", "c", "d", "e"}, `["",-0.5e3,true,false,null]`), []string{`["",-0.5e3,true,false,null]`}},
-		{"escapes", replyOf([]string{"a", "b"}, `["\"\\,]","\u00fc\n"]`), []string{`["\"\\,]","\u00fc\n"]`}},
-		{"more than 53 bits", replyOf([]string{"a"}, `[9223372036854775807]`), []string{`[9223372036854775807]`}},
+		{"every kind of value", resultOf([]string{"a", "b", "c", "d", "e"}, `["",-0.5e3,true,false,null]`), []string{`["",-0.5e3,true,false,null]`}},
+		{"escapes", resultOf([]string{"a", "b"}, `["\"\\,]","\u00fc\n"]`), []string{`["\"\\,]","\u00fc\n"]`}},
+		{"more than 53 bits", resultOf([]string{"a"}, `[9223372036854775807]`), []string{`[9223372036854775807]`}},
 	}
 	for _, tt := range tests {
 		for name, way := range ways {
@@ -125,23 +125,24 @@ func TestRepliesThatAreRead(t *testing.T) {
 	}
 }
 
-// Replies that are wrong: an error that says where, never a panic, and never a short result without one.
+// Invalid responses: the error says where they are wrong. The client never panics, and never returns a short result
+// without an error.
 func TestRepliesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, body, says string
 	}{
-		{"a short row", replyOf([]string{"a", "b"}, `["x",1]`, `["y"]`), "row 2 has 1 values, and there are 2 columns"},
-		{"a long row", replyOf([]string{"a"}, `["x",1]`), "row 1 has 2 values"},
-		{"an empty row", replyOf([]string{"a"}, `[]`), "row 1 has 0 values"},
-		{"a null row", replyOf([]string{"a"}, `null`), "row 1 is no array"},
-		{"an object for a row", replyOf([]string{"a"}, `{"a":1}`), "row 1 is no array"},
-		{"a nested row", replyOf([]string{"a"}, `[["x"]]`), "row 1 holds a value"},
-		{"an object in a row", replyOf([]string{"a"}, `[{"x":1}]`), "row 1 holds a value"},
-		{"a column that comes twice", replyOf([]string{"a", "a"}, `[1,2]`), `"a" comes twice`},
+		{"a short row", resultOf([]string{"a", "b"}, `["x",1]`, `["y"]`), "row 2 has 1 values, and there are 2 columns"},
+		{"a long row", resultOf([]string{"a"}, `["x",1]`), "row 1 has 2 values"},
+		{"an empty row", resultOf([]string{"a"}, `[]`), "row 1 has 0 values"},
+		{"a null row", resultOf([]string{"a"}, `null`), "row 1 is no array"},
+		{"an object for a row", resultOf([]string{"a"}, `{"a":1}`), "row 1 is no array"},
+		{"a nested row", resultOf([]string{"a"}, `[["x"]]`), "row 1 holds a value"},
+		{"an object in a row", resultOf([]string{"a"}, `[{"x":1}]`), "row 1 holds a value"},
+		{"a column that comes twice", resultOf([]string{"a", "a"}, `[1,2]`), `"a" comes twice`},
 		{"a column without a name", `{"columns":[{}],"rows":[],"total_results":0}`, "no name"},
-		{"columns that are none", `{"columns":{"a":1},"rows":[],"total_results":0}`, "columns"},
-		{"rows that are none", `{"columns":[],"rows":7,"total_results":0}`, "rows is no array"},
+		{"columns of another type", `{"columns":{"a":1},"rows":[],"total_results":0}`, "columns"},
+		{"rows of another type", `{"columns":[],"rows":7,"total_results":0}`, "rows is no array"},
 		{"no columns", `{"rows":[],"total_results":0}`, "no columns"},
 		{"columns that are null", `{"columns":null,"rows":[],"total_results":0}`, "no columns"},
 		{"columns that are null, behind the rows", `{"rows":[],"total_results":0,"columns":null}`, "no columns"},
@@ -155,17 +156,17 @@ func TestRepliesThatAreRefused(t *testing.T) {
 		{"a total that is a text", `{"columns":[],"rows":[],"total_results":"5"}`, "total_results"},
 		{"a member that comes twice", `{"columns":[],"columns":[],"rows":[],"total_results":0}`, "duplicate"},
 		{"rows twice", `{"columns":[{"name":"a"}],"rows":[],"rows":[],"total_results":0}`, "duplicate"},
-		{"bytes after the r", replyOf([]string{"a"}, `[1]`) + "x", "bytes after the r"},
-		{"a second reply", replyOf([]string{"a"}, `[1]`) + replyOf([]string{"a"}), "bytes after the r"},
+		{"bytes after the r", resultOf([]string{"a"}, `[1]`) + "x", "bytes after the r"},
+		{"a second result", resultOf([]string{"a"}, `[1]`) + resultOf([]string{"a"}), "bytes after the r"},
 		{"cut short", `{"columns":[{"name":"a"}],"rows":[[1],[2`, "unexpected EOF"},
 		{"cut short between rows", `{"columns":[{"name":"a"}],"rows":[[1],`, "unexpected EOF"},
 		{"an array", `[]`, "{"},
 		{"invalid UTF-8 in a name", "{\"columns\":[{\"name\":\"\xff\"}],\"rows\":[],\"total_results\":0}", "UTF-8"},
-		{"invalid UTF-8 between values", replyOf([]string{"a"}, "[\xff]"), "invalid character"},
-		{"a control character in a text", replyOf([]string{"a"}, "[\"\xff\x01\"]"), "invalid character"},
-		{"an escape that is none", replyOf([]string{"a"}, "[\"\xff\\x\"]"), "invalid escape"},
-		{"broken JSON in a row", replyOf([]string{"a"}, `[01]`), "invalid character"},
-		{"too deep", replyOf([]string{"a"}, strings.Repeat("[", 20000)+strings.Repeat("]", 20000)), "neither text"},
+		{"invalid UTF-8 between values", resultOf([]string{"a"}, "[\xff]"), "invalid character"},
+		{"a control character in a text", resultOf([]string{"a"}, "[\"\xff\x01\"]"), "invalid character"},
+		{"an invalid escape", resultOf([]string{"a"}, "[\"\xff\\x\"]"), "invalid escape"},
+		{"broken JSON in a row", resultOf([]string{"a"}, `[01]`), "invalid character"},
+		{"too deep", resultOf([]string{"a"}, strings.Repeat("[", 20000)+strings.Repeat("]", 20000)), "neither text"},
 		{"an HTML page", "<html>", "invalid character"},
 	}
 	for _, tt := range tests {
@@ -187,8 +188,8 @@ func TestRepliesThatAreRefused(t *testing.T) {
 	}
 }
 
-// U+FFFD replaces what is no text in the texts of rows, also if they come before their columns, and those values are counted.
-// With WithStrictTexts they are an error, and structs get the same texts as strings.
+// In the texts of rows, U+FFFD replaces invalid UTF-8, also if the rows come before their columns. The result counts
+// these values. With WithStrictTexts they are an error; structs get the same texts as strings.
 func TestTextsThatAreNoUTF8(t *testing.T) {
 	t.Parallel()
 	const rows = "[\"/a\xff\xfe\",\"\\ud800x\"],[\"\ufffd\",\"\\ufffd\"],[\"192.0.2.1\xc0\",null]"
@@ -208,7 +209,7 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 			}
 			result, err := client.Stats.Events.Query(t.Context(), aDay)
 			require.NoError(t, err)
-			assert.Equal(t, int64(3), result.ReplacedTexts, "those with U+FFFD of their own are not among them")
+			assert.Equal(t, int64(3), result.ReplacedTexts, "texts that contain U+FFFD themselves do not count")
 			first := result.Rows[0]
 			assert.Equal(t, "/a\ufffd\ufffd", first.At(0).String())
 			assert.Equal(t, "\"/a\xff\xfe\"", string(first.At(0).Raw()))
@@ -243,8 +244,8 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 	}
 }
 
-// What stands behind a value, and makes it no JSON, is refused: whichever value it is, and whichever part of the reader has
-// read it.
+// If the text behind a value makes it no JSON, the client returns an error, whichever value it is and whichever part
+// of the reader reads it.
 func TestGarbageBehindValues(t *testing.T) {
 	t.Parallel()
 	values := []string{
@@ -258,7 +259,7 @@ func TestGarbageBehindValues(t *testing.T) {
 				spoilt := slices.Clone(parts)
 				spoilt[at] += garbage
 				body := strings.Join(spoilt, ",")
-				if json.Valid([]byte(body)) { // as another number
+				if json.Valid([]byte(body)) { // it is another number
 					continue
 				}
 				client := always(t, []byte(body))
@@ -271,18 +272,18 @@ func TestGarbageBehindValues(t *testing.T) {
 	}
 }
 
-// The rows before the place where a stream goes wrong are delivered.
+// The rows before the place of an error in a stream are yielded.
 func TestRowsBeforeAnErrorAreDelivered(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(replyOf([]string{"a"}, `[1]`, `[2]`, `[]`))
+		f.answers(resultOf([]string{"a"}, `[1]`, `[2]`, `[]`))
 		got, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
 		require.ErrorIs(f, err, webdelivery.ErrBadReply)
 		assert.Equal(f, []string{"[1]", "[2]"}, got)
 	})
 }
 
-// Fewer rows than match, up to the limit: an error that tells both.
+// If fewer rows come than match, up to the limit, the error contains both numbers.
 func TestFewerRowsThanMatch(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -299,7 +300,7 @@ func TestFewerRowsThanMatch(t *testing.T) {
 		{500, 99, 99, false},
 		{500, 98, 99, true},
 		{500, 0, 1, true},
-		{1, 3, 3, false}, // more than asked for is no loss
+		{1, 3, 3, false}, // more rows than the limit are not incomplete
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
@@ -326,7 +327,7 @@ func TestFewerRowsThanMatch(t *testing.T) {
 	}
 }
 
-// Each value in every type that it can be read as.
+// Each value in every type that can hold it.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)
@@ -368,7 +369,7 @@ func TestValues(t *testing.T) {
 		t.Run(tt.raw, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				f.answers(replyOf([]string{"a"}, "["+tt.raw+"]"))
+				f.answers(resultOf([]string{"a"}, "["+tt.raw+"]"))
 				result, err := f.client.Stats.Events.Query(f.Context(), aDay)
 				require.NoError(f, err)
 				v, ok := result.Rows[0].Get("a")
@@ -392,7 +393,7 @@ func TestValues(t *testing.T) {
 func TestRow(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(replyOf([]string{"a", "b"}, `["x", 1]`, `["y" ,2]`))
+		f.answers(resultOf([]string{"a", "b"}, `["x", 1]`, `["y" ,2]`))
 		var kept []webdelivery.Row
 		for row, err := range f.client.Stats.Events.Rows(f.Context(), aDay) {
 			require.NoError(f, err)
@@ -424,10 +425,10 @@ func TestRow(t *testing.T) {
 	})
 }
 
-// A stream that stands still is an error after the idle time; one that goes on arriving has no limit.
+// A stream that stalls is an error after the idle time. If bytes continue to arrive, a stream has no time limit.
 func TestStreamsThatStandStill(t *testing.T) {
 	t.Parallel()
-	body := replyOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)
+	body := resultOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)
 	tests := []struct {
 		name    string
 		every   time.Duration // between two bytes
@@ -436,7 +437,7 @@ func TestStreamsThatStandStill(t *testing.T) {
 	}{
 		{"slow but healthy", 59 * time.Second, nil, false},
 		{"stalled", 61 * time.Second, nil, true},
-		{"stalled by the option", 3 * time.Second, []webdelivery.Option{webdelivery.WithIdleTimeout(2 * time.Second)}, true},
+		{"stalled for longer than the option", 3 * time.Second, []webdelivery.Option{webdelivery.WithIdleTimeout(2 * time.Second)}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -457,11 +458,11 @@ func TestStreamsThatStandStill(t *testing.T) {
 	}
 }
 
-// The idle time runs while the SDK waits for the service, not while the caller is busy with a row.
+// The idle time runs while the SDK waits for the service, not while the caller processes a row.
 func TestASlowReaderIsNoStalledStream(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Status: 200, Body: replyOf([]string{"a"}, `["x"]`, `["y"]`), Dribble: time.Second})
+		f.fail(testserver.Fault{Status: 200, Body: resultOf([]string{"a"}, `["x"]`, `["y"]`), Dribble: time.Second})
 		rows := 0
 		for _, err := range f.client.Stats.Events.Rows(f.Context(), aDay) {
 			require.NoError(f, err)
@@ -472,10 +473,10 @@ func TestASlowReaderIsNoStalledStream(t *testing.T) {
 	})
 }
 
-// A stream that is cut, or whose context ends, ends with that error and not as a bad reply.
+// If the connection is cut or the context ends, the stream ends with that error, not with ErrBadReply.
 func TestStreamsThatAreCut(t *testing.T) {
 	t.Parallel()
-	body := replyOf([]string{"a"}, strings.TrimSuffix(strings.Repeat(`["some text"],`, 1000), ","))
+	body := resultOf([]string{"a"}, strings.TrimSuffix(strings.Repeat(`["some text"],`, 1000), ","))
 	t.Run("by the connection", func(t *testing.T) {
 		t.Parallel()
 		for _, cut := range []testserver.Cut{testserver.CutBody, testserver.CutChunked} {
@@ -492,7 +493,7 @@ func TestStreamsThatAreCut(t *testing.T) {
 				require.ErrorIs(f, err, io.ErrUnexpectedEOF)
 				require.NotErrorIs(f, err, webdelivery.ErrBadReply)
 				assert.NotEmpty(f, rows)
-				assert.Equal(f, 1, f.srv.Count("", eventsData), "rows that were given cannot be taken back")
+				assert.Equal(f, 1, f.srv.Count("", eventsData), "after rows were yielded, there is no retry")
 			})
 		}
 	})
@@ -516,14 +517,14 @@ func TestStreamsThatAreCut(t *testing.T) {
 	})
 }
 
-// Faults before the first byte are repeated like those of any other read.
+// Before the first byte of a stream, the client retries it like any other read.
 func TestAStreamIsRepeatedBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{auth: webdelivery.SessionAuth(username, password)}, func(f *fixture) {
 		f.fail(testserver.Fault{Path: eventsData, Count: 1, Status: 503})
 		f.fail(testserver.Fault{Path: eventsData, Count: 1, Cut: testserver.CutAfterRead})
 		f.fail(testserver.Fault{Path: eventsData, Count: 1, Delay: time.Hour})
-		f.answers(replyOf([]string{"a"}, "[1]"))
+		f.answers(resultOf([]string{"a"}, "[1]"))
 		rows, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
 		require.NoError(f, err)
 		assert.Len(f, rows, 1)
@@ -531,7 +532,8 @@ func TestAStreamIsRepeatedBeforeItBegins(t *testing.T) {
 	})
 }
 
-// Stopping early closes the body: nothing is left behind in the bubble, and the service is free again.
+// If the caller leaves the loop early, the body is closed: no goroutine is left in the bubble, and the service is
+// free again.
 func TestStoppingEarly(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -552,11 +554,11 @@ func TestStoppingEarly(t *testing.T) {
 	})
 }
 
-// A whole stream leaves its connection for the next call.
+// After a whole stream, the next call uses its connection.
 func TestAStreamReadToItsEndLeavesItsConnection(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(replyOf([]string{"a"}, "[1]"))
+		f.answers(resultOf([]string{"a"}, "[1]"))
 		for range 10 {
 			_, err := collect(f.client.Stats.Events.Rows(f.Context(), aDay))
 			require.NoError(f, err)
@@ -565,8 +567,8 @@ func TestAStreamReadToItsEndLeavesItsConnection(t *testing.T) {
 	})
 }
 
-// The rows of a stream may be of any length together. A single row is bounded by MaxResponseBytes, and so is all else
-// together: before the columns, between them and the rows, and behind these.
+// All rows of a stream together may have any length. MaxResponseBytes limits a single row, and all other parts
+// together: those before the columns, between columns and rows, and behind the rows.
 func TestStreamsAreBoundedButForTheirRows(t *testing.T) {
 	t.Parallel()
 	long := strings.TrimSuffix(strings.Repeat(`["some text"],`, 1000), ",")
@@ -574,18 +576,18 @@ func TestStreamsAreBoundedButForTheirRows(t *testing.T) {
 		name, body string
 		tooLarge   bool
 	}{
-		{"many rows", replyOf([]string{"a"}, strings.Split(long, ",")...), false},
-		{"many rows, blanks between", replyOf([]string{"a"}, strings.Split(strings.ReplaceAll(long, ",", "   ,   "), ",")...), false},
-		{"blanks without end between rows", replyOf([]string{"a"}, `[1]`, strings.Repeat(" ", 10_000)+`[1]`), true},
-		{"a long unknown member", `{"new":[` + long + `],` + replyOf([]string{"a"})[1:], true},
-		{"many unknown members", `{` + strings.Repeat(`"new":[0],`, 1000) + replyOf([]string{"a"})[1:], true},
+		{"many rows", resultOf([]string{"a"}, strings.Split(long, ",")...), false},
+		{"many rows, blanks between", resultOf([]string{"a"}, strings.Split(strings.ReplaceAll(long, ",", "   ,   "), ",")...), false},
+		{"blanks without end between rows", resultOf([]string{"a"}, `[1]`, strings.Repeat(" ", 10_000)+`[1]`), true},
+		{"a long unknown member", `{"new":[` + long + `],` + resultOf([]string{"a"})[1:], true},
+		{"many unknown members", `{` + strings.Repeat(`"new":[0],`, 1000) + resultOf([]string{"a"})[1:], true},
 		{"unknown members between columns and rows", `{"columns":[{"name":"a"}],` + strings.Repeat(`"new":[0],`, 1000) + `"rows":[],"total_results":0}`, true},
 		{"unknown members behind many rows", `{"columns":[{"name":"a"}],"rows":[` + long + `],` + strings.Repeat(`"new":[0],`, 1000) + `"total_results":1000}`, true},
 		{"a few unknown members behind many rows", `{"columns":[{"name":"a"}],"rows":[` + long + `],` + strings.Repeat(`"new":[0],`, 700) + `"total_results":1000}`, false},
 		{"unknown members before and behind many rows", `{` + strings.Repeat(`"new":[0],`, 500) + `"columns":[{"name":"a"}],"rows":[` + long + `],` + strings.Repeat(`"new":[0],`, 500) + `"total_results":1000}`, true},
-		{"a long row", replyOf([]string{"a"}, `["`+strings.Repeat("x", 10_000)+`"]`), true},
+		{"a long row", resultOf([]string{"a"}, `["`+strings.Repeat("x", 10_000)+`"]`), true},
 		{"two values that are long together", `{"query":{"filters":"` + strings.Repeat("x", 6_000) + `"},` +
-			replyOf([]string{strings.Repeat("y", 6_000)}, `[1]`)[len(`{"query":{},`):], true},
+			resultOf([]string{strings.Repeat("y", 6_000)}, `[1]`)[len(`{"query":{},`):], true},
 		{"rows before columns", `{"rows":[` + long + `],"columns":[{"name":"a"}],"total_results":1000}`, true},
 	}
 	for _, tt := range tests {
@@ -607,11 +609,11 @@ func TestStreamsAreBoundedButForTheirRows(t *testing.T) {
 	}
 }
 
-// Breaking out of the error itself, or going on after it, does no harm.
+// A loop may end in the iteration with the error, or go on after it.
 func TestTheErrorComesLast(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(replyOf([]string{"a"}, "[]"))
+		f.answers(resultOf([]string{"a"}, "[]"))
 		errs := 0
 		for _, err := range f.client.Stats.Events.Rows(f.Context(), aDay) {
 			if errors.Is(err, webdelivery.ErrBadReply) {
@@ -650,7 +652,7 @@ func TestTheZeroValue(t *testing.T) {
 func TestBlanksBetweenValues(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(replyOf([]string{"a", "b", "c"}, " [ 1\t, \"x\" ,\r\n true ] "))
+		f.answers(resultOf([]string{"a", "b", "c"}, " [ 1\t, \"x\" ,\r\n true ] "))
 		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
 		require.NoError(f, err)
 		row := result.Rows[0]
@@ -664,11 +666,11 @@ func TestBlanksBetweenValues(t *testing.T) {
 	})
 }
 
-// What the SDK hands out is the caller's: changing it changes nothing else.
+// If a caller changes what the SDK returned, nothing else changes.
 func TestWhatIsHandedOutIsTheCallers(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(replyOf([]string{"a", "b"}, `["x","y"]`, `["z","w"]`))
+		f.answers(resultOf([]string{"a", "b"}, `["x","y"]`, `["z","w"]`))
 		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
 		require.NoError(f, err)
 		row := result.Rows[0]
@@ -693,12 +695,12 @@ func TestWhatIsHandedOutIsTheCallers(t *testing.T) {
 	})
 }
 
-// A row and its values are printed as they came: nothing is escaped that was not.
+// Rows and their values are printed as the service sent them: no further characters are escaped.
 func TestRowsArePrintedAsTheyCame(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
 		const row = `["<a href=\"?x=1&y=2\">","\u003c","` + "\u2028" + `",1.50,-0,1E2,null]`
-		f.answers(replyOf([]string{"a", "b", "c", "d", "e", "f", "g"}, strings.ReplaceAll(row, ",", " ,\n")))
+		f.answers(resultOf([]string{"a", "b", "c", "d", "e", "f", "g"}, strings.ReplaceAll(row, ",", " ,\n")))
 		result, err := f.client.Stats.Events.Query(f.Context(), aDay)
 		require.NoError(f, err)
 		assert.Equal(f, row, result.Rows[0].String())
@@ -717,7 +719,7 @@ func TestRowsArePrintedAsTheyCame(t *testing.T) {
 	})
 }
 
-// Rows that come before their columns are judged like all others, as soon as the columns are known.
+// The client checks rows that come before their columns like all others, as soon as the columns are known.
 func TestWrongRowsBeforeTheirColumns(t *testing.T) {
 	t.Parallel()
 	for rows, says := range map[string]string{
@@ -741,13 +743,13 @@ func TestWrongRowsBeforeTheirColumns(t *testing.T) {
 	}
 }
 
-// The body of every response with rows is closed once, whatever it holds and however its reading ends, so that its
+// The body of every response with rows is closed once, whatever it holds and however its reading ends, so that the
 // connection can be used again.
 func TestEveryBodyWithRowsIsClosed(t *testing.T) {
 	t.Parallel()
-	whole := replyOf([]string{"a"}, `[1]`, `[2]`)
+	whole := resultOf([]string{"a"}, `[1]`, `[2]`)
 	for name, body := range map[string]string{
-		"whole": whole, "cut": whole[:len(whole)-1], "no result": `{"columns":{}}`, "a wrong row": replyOf([]string{"a"}, `[]`),
+		"whole": whole, "cut": whole[:len(whole)-1], "no result": `{"columns":{}}`, "a wrong row": resultOf([]string{"a"}, `[]`),
 		"an envelope": `{"code":403,"description":"no"}`, "empty": "",
 	} {
 		for way, read := range ways {

@@ -17,7 +17,7 @@ import (
 
 // scanned reads a reply of these columns and rows into structs.
 func scanned[T any](f *fixture, columns []string, rows ...string) (all []T, err error) {
-	f.answers(replyOf(columns, rows...))
+	f.answers(resultOf(columns, rows...))
 	for value, err := range webdelivery.Scan[T](f.client.Stats.Events.Rows(f.Context(), aDay)) {
 		if err != nil {
 			return all, err
@@ -230,7 +230,7 @@ func TestScanPassesOn(t *testing.T) {
 		require.ErrorIs(t, err, assert.AnError)
 	}
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(replyOf([]string{"a"}, "[1]", "[2]", "[3]"))
+		f.answers(resultOf([]string{"a"}, "[1]", "[2]", "[3]"))
 		for value, err := range webdelivery.Scan[row](f.client.Stats.Events.Rows(f.Context(), aDay)) {
 			require.NoError(f, err)
 			assert.Equal(f, 1, value.A)
@@ -247,11 +247,11 @@ func TestScanOverRepliesWithOtherColumns(t *testing.T) {
 		B int    `stats:"b"`
 	}
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.answers(replyOf([]string{"a", "b"}, `["x",1]`))
+		f.answers(resultOf([]string{"a", "b"}, `["x",1]`))
 		first, err := f.client.Stats.Events.Query(f.Context(), aDay)
 		require.NoError(f, err)
 		second := webdelivery.Row{}
-		f2 := replyOf([]string{"b", "c", "a"}, `[2,null,"y"]`)
+		f2 := resultOf([]string{"b", "c", "a"}, `[2,null,"y"]`)
 		inSecond(f, f2, &second)
 		var got []string
 		for value, err := range webdelivery.Scan[row](func(yield func(webdelivery.Row, error) bool) {
@@ -335,7 +335,7 @@ func TestTextsThatAreNoNumbers(t *testing.T) {
 				require.Error(f, err, "%s into %s", text, kind)
 				assert.NotContains(f, err.Error(), "out of range")
 			}
-			f.answers(replyOf([]string{"a"}, "["+text+"]"))
+			f.answers(resultOf([]string{"a"}, "["+text+"]"))
 			result, err := f.client.Stats.Events.Query(f.Context(), aDay)
 			require.NoError(f, err)
 			_, err = result.Rows[0].At(0).Int64()

@@ -105,7 +105,7 @@ func TestWhatAQuerySends(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+				f.srv.Fail(faultFor("", resultOf([]string{"a"})))
 				require.NoError(f, tt.call(f.Context(), f.client.Stats))
 				seen := f.srv.Requests()
 				require.Len(f, seen, 1)
@@ -125,7 +125,7 @@ func TestCategories(t *testing.T) {
 	span := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
 	shaping := webdelivery.ShapingTopKQuery{Dimensions: span.Dimensions, Metrics: span.Metrics, Start: spanStart, End: spanEnd}
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+		f.srv.Fail(faultFor("", resultOf([]string{"a"})))
 		var want []string
 		for category, name := range map[webdelivery.WAFCategory]string{
 			webdelivery.WAFByBrowser: "browser", webdelivery.WAFByClientIP: "clientip", webdelivery.WAFByCountry: "country",
@@ -232,7 +232,7 @@ func TestQueriesThatAreRefused(t *testing.T) {
 func TestTheQueryIsTheCallers(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+		f.srv.Fail(faultFor("", resultOf([]string{"a"})))
 		q := trends()
 		q.SortBy = []webdelivery.Sort{webdelivery.Desc("hits")}
 		want := fmt.Sprintf("%+v", q)
@@ -577,7 +577,7 @@ func TestTopKIsComplete(t *testing.T) {
 			for i := range rows {
 				rows[i] = "[1]"
 			}
-			body := replyOf([]string{"a"}, rows...)
+			body := resultOf([]string{"a"}, rows...)
 			f.srv.Fail(faultFor("", body[:len(body)-len(fmt.Sprint(tt.rows))-1]+fmt.Sprint(tt.total)+"}"))
 			q := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
 			family := f.client.Stats.WAFTopK(webdelivery.WAFByBrowser)
@@ -639,7 +639,7 @@ func TestStartTimeParam(t *testing.T) {
 	t.Parallel()
 	other := webdelivery.WithDialect(webdelivery.Dialect{StartTimeParam: "startime"})
 	inFakeTime(t, setup{options: []webdelivery.Option{other}}, func(f *fixture) {
-		f.answers(replyOf([]string{"a"}))
+		f.answers(resultOf([]string{"a"}))
 		_, err := f.client.Stats.Events.Query(f.Context(), aDay)
 		require.NoError(f, err)
 		values, err := url.ParseQuery(f.srv.Requests()[0].RawQuery)

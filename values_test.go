@@ -63,7 +63,7 @@ func scanError[T any](rows iter.Seq2[webdelivery.Row, error]) error {
 // Two fields may take one column, as address and as text.
 func TestScanOneColumnTwice(t *testing.T) {
 	t.Parallel()
-	client := always(t, []byte(replyOf([]string{"a"}, "[7]")))
+	client := always(t, []byte(resultOf([]string{"a"}, "[7]")))
 	values, err := webdelivery.Collect(webdelivery.Scan[struct {
 		N int    `stats:"a"`
 		S string `stats:"a"`
@@ -97,11 +97,11 @@ func TestCollect(t *testing.T) {
 		assert.Equal(t, tt.err, err)
 	}
 
-	client := always(t, []byte(replyOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)))
+	client := always(t, []byte(resultOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)))
 	rows, err := webdelivery.Collect(client.Stats.Events.Rows(t.Context(), aDay))
 	require.NoError(t, err)
 	assert.Equal(t, `[["x"] ["y"] ["z"]]`, fmt.Sprint(rows), "each has its own values")
-	rows, err = webdelivery.Collect(always(t, []byte(replyOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.Rows(t.Context(), aDay))
+	rows, err = webdelivery.Collect(always(t, []byte(resultOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.Rows(t.Context(), aDay))
 	require.ErrorIs(t, err, webdelivery.ErrBadReply)
 	assert.Equal(t, `[["x"]]`, fmt.Sprint(rows))
 }
@@ -114,9 +114,9 @@ func TestResultsAsSequences(t *testing.T) {
 		want      []int
 		truncated bool
 	}{
-		{replyOf([]string{"a"}, "[1]", "[2]"), []int{1, 2}, false},
+		{resultOf([]string{"a"}, "[1]", "[2]"), []int{1, 2}, false},
 		{`{"columns":[{"name":"a"}],"rows":[[1],[2],[3],[4],[5],[6],[7],[8],[9],[10]],"total_results":11}`, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, true},
-		{replyOf([]string{"a"}), nil, false},
+		{resultOf([]string{"a"}), nil, false},
 	} {
 		result, err := always(t, []byte(tt.body)).Stats.Events.Query(t.Context(), aDay)
 		require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestDefaultsOfTopK(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+				f.srv.Fail(faultFor("", resultOf([]string{"a"})))
 				err := tt.ask(f.Context(), f.client.Stats)
 				if tt.want == "" {
 					var invalid *webdelivery.ValidationError
@@ -205,7 +205,7 @@ func TestDefaultsOfTopK(t *testing.T) {
 		})
 	}
 	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.Fail(faultFor("", replyOf([]string{"a"})))
+		f.srv.Fail(faultFor("", resultOf([]string{"a"})))
 		_, err := f.client.Stats.WAFTopK(webdelivery.WAFByRequestPath).Query(f.Context(), webdelivery.WAFTopKQuery{
 			Dimensions: []string{"request_path"}, Start: spanStart, End: spanEnd,
 		})
