@@ -24,10 +24,10 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Places of a response in which a secret, or a piece of one, could reach an error unseen.
+// Places of a response from which a secret, or a piece of one, could reach an error unnoticed.
 
-// An error that repeats a value repeats it whole or not at all: cut before the secrets are out of it, it could end in a
-// piece of one. The padding lets any cut between 100 and 600 bytes fall into the password.
+// An error quotes a value in full or not at all. If the value were cut before the secrets are removed, it could end
+// in a piece of one. The padding lets any cut between 100 and 600 bytes fall into the password.
 func TestNoValueIsCutBeforeItIsRedacted(t *testing.T) {
 	t.Parallel()
 	events := func(value string) string {
@@ -108,7 +108,7 @@ func lastOf[T any](c *webdelivery.Client) (last error) {
 	return last
 }
 
-// A panic is clipped after the secrets are out of it.
+// A panic is clipped only after the secrets are removed from it.
 func TestAPanicIsRedactedBeforeItIsClipped(t *testing.T) {
 	t.Parallel()
 	for padding := range 50 {
@@ -123,7 +123,7 @@ func TestAPanicIsRedactedBeforeItIsClipped(t *testing.T) {
 	}
 }
 
-// What is broken in a text stays in it: without it, the two halves of a secret would be one.
+// Invalid characters of a text stay in the error: without them, two halves of a secret could join.
 func TestBrokenTextIsNotMended(t *testing.T) {
 	t.Parallel()
 	transport := roundTripper(func(*http.Request) (*http.Response, error) {
@@ -137,7 +137,7 @@ func TestBrokenTextIsNotMended(t *testing.T) {
 	assert.NotContains(t, err.Error(), password)
 }
 
-// HTTP does not keep the letter case of names, and hosts are shown in lower case.
+// HTTP does not preserve the letter case of names, and hosts are shown in lower case.
 func TestHeaderNamesAndHostsAreRedactedInAnyCase(t *testing.T) {
 	t.Parallel()
 	const secret = "Hunter-Horse-22"
@@ -156,7 +156,7 @@ func TestHeaderNamesAndHostsAreRedactedInAnyCase(t *testing.T) {
 	assert.NotContains(t, strings.ToLower(everyPrint(err)), strings.ToLower(secret))
 }
 
-// An error gives the certificate that was not trusted, unless a secret stands in it.
+// The error contains the certificate that was not trusted, unless the certificate contains a secret.
 func TestCertificatesWithASecretAreNotGiven(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -188,7 +188,7 @@ func TestCertificatesWithASecretAreNotGiven(t *testing.T) {
 	}
 }
 
-// The path of a collection is the caller's, and may hold a secret by mistake.
+// The caller chooses the path of a collection, and it may contain a secret by mistake.
 func TestThePathOfAPaginationErrorIsRedacted(t *testing.T) {
 	t.Parallel()
 	client := always(t, []byte(`{"items":[{"id":"e1","entry":"192.0.2.1"}],"total":2,"has_more":true,"page_count":2,"page_index":1}`))
@@ -201,7 +201,7 @@ func TestThePathOfAPaginationErrorIsRedacted(t *testing.T) {
 	assert.Equal(t, "/acme/v1/config/networklists/[redacted]/entries", broken.Path)
 }
 
-// A password may be a word of JSON. The description is read before that is taken out.
+// A password may be a word of JSON. The description is read before the password is removed.
 func TestTheDescriptionIsReadBeforeItIsRedacted(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"true", "null", "1234", "code", "description"} {
@@ -219,7 +219,7 @@ func TestTheDescriptionIsReadBeforeItIsRedacted(t *testing.T) {
 	}
 }
 
-// No part of a base URL is repeated: in one that is spelled wrong, the password may stand in each.
+// The error quotes no part of a base URL: if the URL is malformed, any part may contain the password.
 func TestAnErrorOfABaseURLRepeatsNothingOfIt(t *testing.T) {
 	t.Parallel()
 	for _, secret := range []string{"hunter22", "99999"} {
@@ -235,7 +235,7 @@ func TestAnErrorOfABaseURLRepeatsNothingOfIt(t *testing.T) {
 	}
 }
 
-// What an error keeps of a response is bounded, and so is the work to take the secrets out.
+// The part of a response that an error contains has a limit, and so has the work of removing the secrets.
 func TestWhatAnErrorKeepsIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("&#48", 64<<10)
@@ -268,7 +268,7 @@ func TestWhatAnErrorKeepsIsBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(failed.Task.ErrorInfo.Message)+len(failed.Task.ErrorInfo.Details[0].Message), 64<<10)
 }
 
-// No encoding writes the ID of a session.
+// No encoding contains the ID of a session.
 func TestGobWritesNoSession(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -278,7 +278,8 @@ func TestGobWritesNoSession(t *testing.T) {
 	assert.NotContains(t, b.String(), "session-0123456")
 }
 
-// A type that the service gives a list is a part of the plan, which is stored: a password in it is none of the plan.
+// The type that the service sends for a list becomes a part of the plan, which is stored. The plan must not contain a
+// password from it.
 func TestTheTypeOfAPlanHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	client := answered(t, func(r *http.Request) *http.Response {

@@ -31,37 +31,37 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// echoing answers with what the request said, as debugging proxies do and as a service that means harm may.
+// echoing answers with the contents of the request, as debugging proxies do and as a malicious service may.
 type echoing struct {
 	name     string
 	status   int
-	password bool          // tells not the header alone, but also the password that is in it
+	password bool          // echoes the header, and also the decoded password
 	rows     bool          // also in the rows
-	address  string        // what stands before it in an address
-	html     bool          // says that it is a page
+	address  string        // what is before the echo in an address
+	html     bool          // the response claims to be a page of HTML
 	timeout  time.Duration // of the caller
-	reply    everyResponse
+	response everyResponse
 }
 
 // handler echoes to one step of a client with this password.
 func (e echoing) handler(password string) http.HandlerFunc {
-	var looks atomic.Int64
+	var polls atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		said := strings.TrimSpace(r.Header.Get("Authorization") + " " + r.Header.Get("Cookie"))
 		if e.password {
 			said += " " + password
 		}
-		reply := e.reply
-		reply.page = 1
-		reply.pending = reply.pending && (e.timeout > 0 || looks.Add(1) == 1)
-		reply.text = func(member string) string {
+		response := e.response
+		response.page = 1
+		response.pending = response.pending && (e.timeout > 0 || polls.Add(1) == 1)
+		response.text = func(member string) string {
 			if member == "rows" && !e.rows {
 				return "DE"
 			}
 			return member + " " + said
 		}
-		reply.address = func(string) string { return e.address + said }
+		response.address = func(string) string { return e.address + said }
 		header := w.Header()
 		for _, name := range []string{
 			"X-Echo", "Link", "Refresh", "Content-Location", "Www-Authenticate", "Authorization", "Cookie", "Set-Cookie", "Etag",
@@ -75,25 +75,25 @@ func (e echoing) handler(password string) http.HandlerFunc {
 			header.Set("Content-Type", `text/html; said="`+said+`"`)
 		}
 		w.WriteHeader(e.status)
-		_, _ = w.Write(reply.to(r))
+		_, _ = w.Write(response.to(r))
 	}
 }
 
-// echoes are the services of the run.
+// echoes returns the services of the run.
 func echoes() []echoing {
 	all := []echoing{
 		{name: "success", status: 200},
 		{name: "created", status: 201},
-		{name: "more pages, waits", status: 200, reply: everyResponse{more: true, pending: true}},
-		{name: "more pages here", status: 200, address: "/tasks?", reply: everyResponse{more: true, pending: true}},
-		{name: "more pages in another collection", status: 200, address: "/", reply: everyResponse{more: true}},
-		{name: "elsewhere", status: 200, address: "http://evil.example.com/", reply: everyResponse{more: true, lacking: true}},
-		{name: "at a host of that name", status: 200, address: "http://", reply: everyResponse{more: true, lacking: true}},
-		{name: "ended badly", status: 200, reply: everyResponse{failed: true}},
-		{name: "rows are missing", status: 200, reply: everyResponse{lacking: true}},
-		{name: "see other", status: 303, address: "/transactions/1?x=", reply: everyResponse{lacking: true}},
+		{name: "more pages, waits", status: 200, response: everyResponse{more: true, pending: true}},
+		{name: "more pages here", status: 200, address: "/tasks?", response: everyResponse{more: true, pending: true}},
+		{name: "more pages in another collection", status: 200, address: "/", response: everyResponse{more: true}},
+		{name: "elsewhere", status: 200, address: "http://evil.example.com/", response: everyResponse{more: true, lacking: true}},
+		{name: "at a host of that name", status: 200, address: "http://", response: everyResponse{more: true, lacking: true}},
+		{name: "ended badly", status: 200, response: everyResponse{failed: true}},
+		{name: "rows are missing", status: 200, response: everyResponse{lacking: true}},
+		{name: "see other", status: 303, address: "/transactions/1?x=", response: everyResponse{lacking: true}},
 		{name: "a page", status: 200, html: true},
-		{name: "out of patience", status: 200, timeout: 5 * time.Second, reply: everyResponse{pending: true}},
+		{name: "out of patience", status: 200, timeout: 5 * time.Second, response: everyResponse{pending: true}},
 		{name: "values that do not fit", status: 200, rows: true},
 	}
 	for _, status := range []int{302, 400, 401, 403, 500} {
@@ -109,9 +109,9 @@ func echoes() []echoing {
 	return all
 }
 
-// A whole run with every kind of trouble: nothing that comes of it, neither replies nor errors nor log records, shows the
-// password, its encoding or a session, however it is printed. It is a whole one: every call of a client is made, and
-// every type of the package that a user can get hold of is shown.
+// A complete run with every kind of trouble. No response, error or log record shows the password, its encoding or a
+// session, however it is printed. Complete means: every call of a client is made, and every type of the package that
+// a user can get is shown.
 func TestNothingShowsASecret(t *testing.T) {
 	t.Parallel()
 	const given = "0123456789abcdef+/=given"
@@ -145,7 +145,7 @@ func TestNothingShowsASecret(t *testing.T) {
 				withList(t, settings, []string{"192.0.2.1"}, func(f *fixture) {
 					f.srv.AddTask(testserver.TaskSpec{ID: taskID})
 					s.showSettings(f, settings, tt.password)
-					s.showReplies(f)
+					s.showResponses(f)
 					s.showFaults(f)
 					steps := everyStep(time.Second)
 					if tt.name == "wrong password" {
@@ -162,7 +162,7 @@ func TestNothingShowsASecret(t *testing.T) {
 	}
 }
 
-// showSettings shows what a client is made of.
+// showSettings shows the parts that a client is created from.
 func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	s.show(settings.auth, f.client, settings.options, webdelivery.Dialect{}, webdelivery.RetryPolicy{}, webdelivery.Asc("hits"),
 		webdelivery.WAFByBrowser, webdelivery.ShapingByBrowser, webdelivery.OutcomeUnknown, webdelivery.ListTypeGEO, webdelivery.Permit{})
@@ -187,7 +187,7 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	_, err = distrusting.Tasks.Get(f.Context(), taskID)
 	require.Error(f, err)
 	s.show(err)
-	// A transport that panics in a goroutine of the SDK, also with a request that shows the credentials.
+	// A transport that panics in a goroutine of the SDK, also with a text that shows the credentials.
 	for _, says := range []func(*http.Request) string{func(*http.Request) string { return "boom" }, func(r *http.Request) string { return fmt.Sprint(r.Header) }} {
 		panicking := settings
 		panicking.options = append(slices.Clone(settings.options), webdelivery.WithHTTPClient(&http.Client{
@@ -199,7 +199,7 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 		s.show(err)
 		require.NoError(f, queue.Close(f.Context()))
 	}
-	// A transport that repeats the request when its context ends, in a queue whose Close gives up.
+	// A transport that puts the request into its error when its context ends, in a queue whose Close cancels.
 	hanging := settings
 	hanging.options = append(slices.Clone(settings.options), webdelivery.WithHTTPClient(&http.Client{
 		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -221,11 +221,11 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 	s.check(f, "settings")
 }
 
-// showReplies shows what needs something to be there.
-func (s *showcase) showReplies(f *fixture) {
+// showResponses shows what needs resources of the service.
+func (s *showcase) showResponses(f *fixture) {
 	page, err := f.client.NetworkLists.Entries(f.Context(), listID, webdelivery.EntryOptions{})
 	s.show(page, err)
-	if err != nil { // with a password or a token that is none
+	if err != nil { // with a wrong password or an invalid token
 		return
 	}
 	info, err := f.client.NetworkLists.GetEntry(f.Context(), listID, page.Items[0].ID)
@@ -251,7 +251,7 @@ func (s *showcase) showReplies(f *fixture) {
 	s.check(f, "replies")
 }
 
-// showRefusedPlans shows errors that hold a plan, of a list that repeats the password wherever it can.
+// showRefusedPlans shows errors that contain a plan, of a list that repeats the password wherever it can.
 func (s *showcase) showRefusedPlans(f *fixture) {
 	said, err := json.Marshal("x " + password)
 	require.NoError(f, err)
@@ -272,7 +272,7 @@ func (s *showcase) showRefusedPlans(f *fixture) {
 	}
 }
 
-// showFaults makes all calls of a client of a service that works, and of one that has faults.
+// showFaults makes all calls of a client, at a service that works and at one that has faults.
 func (s *showcase) showFaults(f *fixture) {
 	seen := 0
 	for _, fault := range []testserver.Fault{
@@ -290,7 +290,7 @@ func (s *showcase) showFaults(f *fixture) {
 			s.show(op.run(f.Context(), f.client, s.show))
 		}
 		remove()
-		time.Sleep(time.Minute) // what cools down is warm again
+		time.Sleep(time.Minute) // the cooling down of logins ends
 		requests := f.srv.Requests()
 		for _, r := range requests[seen:] {
 			s.hide(r.Header)
@@ -300,8 +300,8 @@ func (s *showcase) showFaults(f *fixture) {
 	}
 }
 
-// showEchoes makes calls, each by a client of its own, of services that echo. Logins go on working, except the one
-// that is a call itself.
+// showEchoes makes calls, each by a client of its own, at services that echo. Logins continue to work, except when
+// the login itself is the call.
 func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps []step) {
 	for _, e := range echoes() {
 		if e.password && password == "" {
@@ -321,7 +321,7 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 			if e.timeout > 0 {
 				ctx, cancel = context.WithTimeout(f.Context(), e.timeout)
 			}
-			// What a call that succeeds gives is the service's own words, as they came. Errors and logs are not.
+			// The result of a call that succeeds contains the service's own words, unchanged. Errors and logs do not.
 			s.show(op.run(ctx, f.newClient(f.srv.URL(), settings), func(...any) {}))
 			s.check(f, e.name+": "+op.String())
 			cancel()
@@ -331,16 +331,16 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 	}
 }
 
-// A reply that succeeds is given as it came: what is taken out of errors may be a part of a name here, and what stands in
-// an address is needed to follow it. The path of a request in an error shows no session.
+// The client returns a successful response unchanged: what it removes from errors may be part of a name here, and an
+// address can only be followed if it is complete. The path of a request in an error shows no session.
 func TestRepliesAreAsTheyCame(t *testing.T) {
 	t.Parallel()
 	const session = "SESSIONTOKEN/123456"
 	inFakeTime(t, setup{auth: webdelivery.SessionToken(session)}, func(f *fixture) {
 		f.fail(testserver.Fault{Method: http.MethodGet, Status: 200, Body: `{"id":"` + session + `"}`})
-		var reply struct{ ID string }
-		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/sessions/mine", nil, &reply))
-		assert.Equal(f, session, reply.ID)
+		var response struct{ ID string }
+		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/sessions/mine", nil, &response))
+		assert.Equal(f, session, response.ID)
 		task, err := f.client.Tasks.Get(f.Context(), session)
 		require.NoError(f, err)
 		assert.Equal(f, session, task.ID)
@@ -354,7 +354,7 @@ func TestRepliesAreAsTheyCame(t *testing.T) {
 	})
 }
 
-// What is clipped is clipped after the secrets are out of it: no beginning of one is left at the end.
+// A text is clipped only after the secrets are removed from it: no beginning of one is left at the end.
 func TestClippingLeavesNoPieceOfASecret(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -373,7 +373,7 @@ func TestClippingLeavesNoPieceOfASecret(t *testing.T) {
 	})
 }
 
-// Each form in which a secret can come back is taken out of the body of an error.
+// Each form in which a secret can come back is removed from the body of an error.
 func TestEveryFormOfASecretIsHidden(t *testing.T) {
 	t.Parallel()
 	const hard = `p&ss<wo"rd>/4 2`
@@ -391,7 +391,8 @@ func TestEveryFormOfASecretIsHidden(t *testing.T) {
 	})
 }
 
-// The reply to a login may hold a session in any shape, so an error keeps nothing of it but its words and a few headers.
+// The response to a login may contain a session in any form, so an error contains only its status text and a few
+// headers.
 func TestErrorsOfALoginKeepNoBody(t *testing.T) {
 	t.Parallel()
 	const token = "SESSIONTOKEN123456"
@@ -408,7 +409,7 @@ func TestErrorsOfALoginKeepNoBody(t *testing.T) {
 	}
 }
 
-// A session that was renewed is hidden as well: late replies may still speak of it.
+// A session that was renewed is hidden as well: late responses may still contain it.
 func TestTheSessionBeforeIsHiddenToo(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -437,7 +438,7 @@ func TestATransportThatTellsTooMuch(t *testing.T) {
 	})
 }
 
-// What the service says cannot forge a line of a log, steer a terminal, or fill a disk.
+// The service's text cannot forge a line of a log, control a terminal, or fill a disk.
 func TestHostileTextsAreTamed(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -462,7 +463,7 @@ func TestHostileTextsAreTamed(t *testing.T) {
 	}
 }
 
-// One record an attempt at Debug, one a retry at Warn, with the fields that are promised and no others.
+// One record per attempt at Debug and one per retry at Warn, with the documented fields and no others.
 func TestLogging(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -470,18 +471,19 @@ func TestLogging(t *testing.T) {
 	inService(t, setup{options: []webdelivery.Option{webdelivery.WithLogger(logger)}}, func(f *fixture) {
 		f.fail(testserver.Fault{Status: 503, Count: 1, Header: http.Header{"Retry-After": {"2"}}, Body: "busy"})
 		f.fail(testserver.Fault{Delay: 30 * time.Millisecond})
-		var reply json.RawMessage
-		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/tasks?operation=secret-operation", nil, &reply))
+		var response json.RawMessage
+		require.NoError(f, f.client.Do(f.Context(), http.MethodGet, "/tasks?operation=secret-operation", nil, &response))
 		f.takePlaces()
 		require.NoError(f, submit.call(f.Context(), f.client))
 
 		want := fmt.Sprintf(`time=2000-01-01T00:00:00.000Z level=DEBUG msg="webdelivery: attempt" method=GET path=/acme/v1/tasks status=503 duration=0s attempt=1 wait=0s bytes=4
 time=2000-01-01T00:00:00.000Z level=WARN msg="webdelivery: retry" method=GET path=/acme/v1/tasks attempt=1 status=503 wait=2s
 time=2000-01-01T00:00:02.030Z level=DEBUG msg="webdelivery: attempt" method=GET path=/acme/v1/tasks status=200 duration=30ms attempt=2 wait=0s bytes=%d
-`, len(reply))
+`, len(response))
 		got := log.String()
 		require.True(f, strings.HasPrefix(got, want), "want\n%s\ngot\n%s", want, got)
-		// The third purge waits for the place of the first, which is free 1.05 s after its response; the second took 30 ms.
+		// The third purge waits for the place of the first, which is free 1.05 s after its response; the second took
+		// 30 ms.
 		assert.Regexp(f, `method=POST path=/acme/v1/cache/purge status=201 duration=30ms attempt=1 wait=1.02s bytes=\d+\n$`, got)
 		assert.NotContains(f, got, "secret-operation")
 	})
@@ -497,7 +499,7 @@ func TestALoggerThatIsOffGetsNothing(t *testing.T) {
 	})
 }
 
-// A secret that stands in the names of what failed is taken out of them, however short they are.
+// If a secret is part of the names in an error, it is removed from them, however short it is.
 func TestNamesOfWhatFailedHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	const word = "test"
@@ -515,7 +517,7 @@ func TestNamesOfWhatFailedHoldNoSecret(t *testing.T) {
 	})
 }
 
-// The body of a redirect repeats where it leads.
+// The body of a redirect repeats the address that it leads to.
 func TestErrorsOfARedirectKeepNoBody(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -528,7 +530,7 @@ func TestErrorsOfARedirectKeepNoBody(t *testing.T) {
 	})
 }
 
-// A service that repeats a secret in a writing of its own: nothing that the SDK shows has it, in any of its places.
+// The service repeats a secret in another encoding: nothing that the SDK shows contains it, in any place.
 func TestSecretsOfOtherWritersAreHiddenEverywhere(t *testing.T) {
 	t.Parallel()
 	const hard = `correct=horse"batt'ery`
@@ -574,7 +576,7 @@ func TestSecretsOfOtherWritersAreHiddenEverywhere(t *testing.T) {
 	}
 }
 
-// Progress is shown to people as an error is.
+// Progress hides secrets as an error does.
 func TestProgressShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -590,8 +592,8 @@ func TestProgressShowsNoSecret(t *testing.T) {
 	})
 }
 
-// An error keeps no header that carries credentials, whatever the spelling of its name; and of a URL no user
-// information, be it the client's own or not.
+// An error contains no header that carries credentials, however its name is spelled. It contains no user information
+// of a URL, whether of the client or of others.
 func TestForeignCredentialsAreHidden(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -618,7 +620,7 @@ func TestForeignCredentialsAreHidden(t *testing.T) {
 	})
 }
 
-// A body that the SDK or the connection cuts off in a secret shows no piece of it.
+// If the SDK or the connection cuts off a body within a secret, the error shows no piece of the secret.
 func TestACutBodyShowsNoPieceOfASecret(t *testing.T) {
 	t.Parallel()
 	escaped := ""
@@ -630,7 +632,7 @@ func TestACutBodyShowsNoPieceOfASecret(t *testing.T) {
 		secret, body string
 		end          error
 	}{
-		"a form longer than what is looked at": {long, strings.Repeat("x", 60<<10) + escaped, io.EOF},
+		"a form longer than the searched text": {long, strings.Repeat("x", 60<<10) + escaped, io.EOF},
 		"many secrets before":                  {password, strings.Repeat(password+" ", 5000), io.EOF},
 		"the connection":                       {password, "no " + password[:12], io.ErrUnexpectedEOF},
 		"the connection, in an escape":         {password, `no \u0063\u006f\u0072\u0072\u00`, io.ErrUnexpectedEOF},

@@ -29,8 +29,8 @@ type sequence struct {
 	make func(ctx context.Context, c *webdelivery.Client) iter.Seq2[string, error]
 }
 
-// sequences are those of internal/operations, Scan and Result.All, each with at least three items in inReliableService.
-// TestEverySequenceIsTried names one that is missing.
+// sequences returns those of internal/operations, Scan and Result.All, each with at least three items in
+// inReliableService. TestEverySequenceIsTried names a missing one.
 func sequences() []sequence {
 	declared := map[string]string{}
 	for _, method := range operations.Methods() {
@@ -61,8 +61,8 @@ func sequences() []sequence {
 	return all
 }
 
-// sequencesInSource are the exported functions, methods and fields of the module's public packages that give an iter.Seq
-// or an iter.Seq2.
+// sequencesInSource returns the exported functions, methods and fields of the module's public packages with an
+// iter.Seq or iter.Seq2.
 func sequencesInSource(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -129,8 +129,9 @@ func TestEverySequenceIsTried(t *testing.T) {
 	assert.ElementsMatch(t, sequencesInSource(t), listed)
 }
 
-// A sequence holds nothing that one loop leaves to another: each loop gives all items, one after the other, at the same
-// time, left early, or pulled. A loop that is left leaves nothing running; the bubble would say so.
+// A sequence keeps no state between loops. Each loop yields all items: one loop after the other, several at the same
+// time, after a loop that ended early, or with iter.Pull2. A loop that ends early leaves nothing running; otherwise
+// the bubble would fail.
 func TestSequencesCanBeRangedOverAgain(t *testing.T) {
 	t.Parallel()
 	for _, s := range sequences() {
@@ -155,7 +156,7 @@ func TestSequencesCanBeRangedOverAgain(t *testing.T) {
 								assert.Equal(f, want[0], item)
 								break
 							}
-						case 1: // pulled, and left early
+						case 1: // pulled, and ended early
 							next, stop := iter.Pull2(all)
 							for _, item := range want[:2] {
 								got, err, ok := next()
@@ -188,7 +189,7 @@ func TestSequencesCanBeRangedOverAgain(t *testing.T) {
 	}
 }
 
-// Within a loop over a sequence there may be another one over it.
+// Within a loop over a sequence, a second loop can range over it.
 func TestSequencesInSequences(t *testing.T) {
 	t.Parallel()
 	for _, s := range sequences() {
@@ -212,8 +213,8 @@ func TestSequencesInSequences(t *testing.T) {
 	}
 }
 
-// Each loop reads the collection as it is then. Until now a sequence with ReadAhead kept what the first loop had learned of
-// its length.
+// Each loop reads the collection as it is at that time. In an earlier version, a sequence with ReadAhead kept the
+// length from the first loop.
 func TestSequencesReadAnew(t *testing.T) {
 	t.Parallel()
 	for _, s := range sequences() {
@@ -238,7 +239,7 @@ func TestSequencesReadAnew(t *testing.T) {
 	}
 }
 
-// What a sequence is made of is the caller's: changing it later changes nothing that is under way.
+// The caller may change the query of a sequence later: that changes nothing in a loop that is under way.
 func TestSequencesKeepTheirQuery(t *testing.T) {
 	t.Parallel()
 	inReliableService(t, setup{}, func(f *fixture) {

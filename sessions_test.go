@@ -31,7 +31,7 @@ func TestSessionIsReadInEveryShape(t *testing.T) {
 				assert.Equal(f, "Basic YWxpY2U6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5", sent.Header.Get("Authorization"))
 				assert.Empty(f, sent.Header.Get("Cookie"))
 
-				// That the service knows the id again is the proof.
+				// The proof is that the service accepts the id.
 				holder := f.newClient(f.srv.URL(), setup{auth: webdelivery.SessionToken(session.ID)})
 				_, err = holder.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
 				require.NoError(f, err)
@@ -41,8 +41,8 @@ func TestSessionIsReadInEveryShape(t *testing.T) {
 	}
 }
 
-// sessionReply answers a login.
-func sessionReply(body, contentType string, cookies ...string) testserver.Fault {
+// sessionResponse answers a login.
+func sessionResponse(body, contentType string, cookies ...string) testserver.Fault {
 	header := http.Header{"Set-Cookie": cookies, "Content-Type": nil}
 	if contentType != "" {
 		header["Content-Type"] = []string{contentType}
@@ -64,7 +64,7 @@ func TestSessionIsReadInTheOrderOfTheDecision(t *testing.T) {
 		{"then sessionid", `{"token":"5","authtoken":"4","sessionid":"3"}`, nil, "3"},
 		{"then authtoken", `{"token":"5","authtoken":"4"}`, nil, "4"},
 		{"then token", `{"token":"5"}`, []string{other}, "5"},
-		{"what is null or empty is not there", `{"id":null,"session_id":"","sessionid":{},"authtoken":"4"}`, []string{other}, "4"},
+		{"null and empty ids do not count", `{"id":null,"session_id":"","sessionid":{},"authtoken":"4"}`, []string{other}, "4"},
 		{"number", `{"id":12345678901234567890}`, nil, "12345678901234567890"},
 		{"unknown members", `{"user":"alice","ttl":3600}`, []string{other}, "from-cookie"},
 		{"empty object", `{}`, []string{other}, "from-cookie"},
@@ -87,7 +87,7 @@ func TestSessionIsReadInTheOrderOfTheDecision(t *testing.T) {
 			t.Run(tt.name+" as "+contentType, func(t *testing.T) {
 				t.Parallel()
 				inFakeTime(t, setup{}, func(f *fixture) {
-					f.fail(sessionReply(tt.body, contentType, tt.cookies...))
+					f.fail(sessionResponse(tt.body, contentType, tt.cookies...))
 					session, err := f.client.Sessions.Create(f.Context())
 					require.NoError(f, err)
 					assert.Equal(f, tt.want, session.ID)
@@ -97,7 +97,7 @@ func TestSessionIsReadInTheOrderOfTheDecision(t *testing.T) {
 	}
 }
 
-// A reply without an id that can be used may still hold the session, so its error repeats nothing of it.
+// A response without a usable id may still contain the session, so the error quotes nothing of it.
 func TestSessionThatCannotBeReadIsTold(t *testing.T) {
 	t.Parallel()
 	const marker = "5e5510n"
@@ -140,7 +140,7 @@ func TestSessionThatCannotBeReadIsTold(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				f.fail(sessionReply(tt.body, tt.contentType, tt.cookies...))
+				f.fail(sessionResponse(tt.body, tt.contentType, tt.cookies...))
 				session, err := f.client.Sessions.Create(f.Context())
 				assert.Nil(f, session)
 				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
@@ -175,7 +175,7 @@ func TestSessionNeverShowsItsID(t *testing.T) {
 			for _, secret := range []string{session.ID, session.ID[:6], hex.EncodeToString([]byte(session.ID))} {
 				assert.NotContains(t, strings.ToLower(shown), secret)
 			}
-			if name != "as a key" { // no JSON, and nothing but [redacted] elsewhere
+			if name != "as a key" { // such a map is no JSON; all other forms show [redacted]
 				assert.Contains(t, shown, "redacted")
 			}
 		})
@@ -197,7 +197,7 @@ func TestSessionTokenCannotMakeASession(t *testing.T) {
 	})
 }
 
-// A login that is refused is not tried again: it could lock the account.
+// A rejected login is not retried: retries could lock the account.
 func TestSessionRefusedIsUnauthorized(t *testing.T) {
 	t.Parallel()
 	for _, auth := range []func(username, password string) webdelivery.Auth{webdelivery.BasicAuth, webdelivery.SessionAuth} {
@@ -219,8 +219,8 @@ func TestSessionRefusedIsUnauthorized(t *testing.T) {
 	}
 }
 
-// Making a session is for others: a client that logs in by itself shows its password, not its session, and keeps the
-// session that it has.
+// CreateSession is for other clients: a client that logs in by itself sends its password, not its session, and keeps
+// its session.
 func TestSessionCreateLeavesTheClientAsItIs(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{auth: webdelivery.SessionAuth(username, password)}, func(f *fixture) {
@@ -243,7 +243,7 @@ func TestSessionCreateLeavesTheClientAsItIs(t *testing.T) {
 	})
 }
 
-// Whatever prints or encodes a session gets the same words.
+// A session is printed and encoded with the same words everywhere.
 func TestASessionIsEncodedAsItIsPrinted(t *testing.T) {
 	t.Parallel()
 	const words = "session [redacted]"

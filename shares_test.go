@@ -15,15 +15,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Eight processes that know nothing of each other purge for one customer, 15 times each, against a service that answers a
-// bare 503 to more than two a second. None fails, and each finds its share. Each client has a host name of its own, so it
-// shares no budget with the others. TestSharesOfEightProcesses of internal/pace holds 400 runs with known seeds to 38 %
-// refused, 120 s for a purge and 260 s for all; here the jitter is random, so there is a quarter more of each.
+// Eight processes that share no state purge for one customer, 15 times each. The service answers with a bare 503 to
+// more than two purges per second. None fails, and each gets its share. Each client has a host name of its own, so it
+// shares no budget with the others. TestSharesOfEightProcesses of internal/pace limits 400 runs with known seeds to
+// 38 % rejected purges, 120 s for a purge and 260 s in total. Here the jitter is random, so each limit is 25 %
+// higher.
 func TestClientsThatShareNothing(t *testing.T) {
 	t.Parallel()
 	const clients, purges = 8, 15
 	for _, counted := range []bool{true, false} {
-		t.Run(fmt.Sprintf("refused purges count: %t", counted), func(t *testing.T) {
+		t.Run(fmt.Sprintf("rejected purges count: %t", counted), func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{server: testserver.Config{CountRefused: counted}}, func(f *fixture) {
 				service := strings.NewReplacer("http://", "", ".", "-", ":", "-").Replace(f.srv.URL()) // no two servers are alike
@@ -48,7 +49,7 @@ func TestClientsThatShareNothing(t *testing.T) {
 				wg.Wait()
 				arrived := len(f.arrivals())
 				refused := 1 - float64(len(f.srv.Purged()))/float64(arrived)
-				f.Logf("%.0f %% refused, the longest purge took %v, all of it %v", 100*refused, longest, time.Since(began))
+				f.Logf("%.0f %% rejected, the longest purge took %v, all of them %v", 100*refused, longest, time.Since(began))
 				require.Len(f, f.srv.Purged(), clients*purges)
 				assert.LessOrEqual(f, refused, 1.25*0.38)
 				assert.LessOrEqual(f, longest, 150*time.Second)
@@ -58,7 +59,7 @@ func TestClientsThatShareNothing(t *testing.T) {
 	}
 }
 
-// elsewhere leads every host to the fake.
+// elsewhere sends every host's requests to the fake.
 func elsewhere(f *fixture) http.RoundTripper {
 	url := f.srv.URL()
 	next := f.http.Transport

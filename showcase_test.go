@@ -25,20 +25,21 @@ import (
 
 const packagePath = "github.com/webdelivery/webdelivery-go"
 
-// showcase keeps all that a program may do to show a value, until it is checked, and which types of this package have
-// been shown. As a writer it takes the records of a log.
+// showcase collects everything that a program may show of a value until it is checked, and the types of this package
+// that were shown. As a writer it collects the records of a log.
 type showcase struct {
 	hidden []string // what must never be shown
 
 	mu     sync.Mutex
-	tokens []string // of sessions; the same, until the next check
+	tokens []string // of sessions; kept until the next check
 	texts  []string
 	shown  int
 	types  map[string]bool
 	prints map[reflect.Type]int
 }
 
-// oddPrints is how many values of a type are printed in the ways that nobody prints in, too: bytes take long.
+// oddPrints is how many values of a type are also printed with verbs that programs do not use for them: bytes take
+// long.
 const oddPrints = 20
 
 func (s *showcase) show(values ...any) {
@@ -55,7 +56,7 @@ func (s *showcase) show(values ...any) {
 	}
 }
 
-// print is called with the lock held.
+// print runs while the lock is held.
 func (s *showcase) print(v any) {
 	s.note(reflect.ValueOf(v))
 	s.prints[reflect.TypeOf(v)]++
@@ -73,7 +74,7 @@ func (s *showcase) Write(record []byte) (int, error) {
 	return len(record), nil
 }
 
-// hide notes the session that a request shows.
+// hide records the session that a request shows.
 func (s *showcase) hide(h http.Header) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +83,8 @@ func (s *showcase) hide(h http.Header) {
 	}
 }
 
-// check fails when anything shown since the last check holds a secret, plain or as the numbers of its bytes.
+// check fails if anything that was shown since the last check contains a secret, as text or as the numbers of its
+// bytes.
 func (s *showcase) check(t testing.TB, where string) {
 	t.Helper()
 	s.mu.Lock()
@@ -99,7 +101,7 @@ func (s *showcase) check(t testing.TB, where string) {
 	s.texts, s.tokens = nil, nil
 }
 
-// note finds the types in a value, as far as a program outside of the package sees into it, and its plain texts.
+// note finds the types in a value, as far as a program outside of the package can see them, and its plain texts.
 func (s *showcase) note(v reflect.Value) {
 	if !v.IsValid() {
 		return
@@ -147,7 +149,7 @@ func everyPrint(v any) string {
 	return usualPrint(v) + odd
 }
 
-// usualPrint prints a value in the ways that programs do.
+// usualPrint prints a value in the ways that programs use.
 func usualPrint(v any) string {
 	var b bytes.Buffer
 	for _, view := range views(v) {
@@ -165,7 +167,7 @@ type holder struct {
 	Field any `json:"field"`
 }
 
-// views are the value, what it points to, and a struct of the user's that holds it.
+// views returns the value, its target, and a struct of the user's that contains it.
 func views(v any) []any {
 	all := []any{v, holder{v}}
 	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && !p.IsNil() && p.Elem().Type().PkgPath() == packagePath {
@@ -174,7 +176,7 @@ func views(v any) []any {
 	return all
 }
 
-// tree lists the errors inside an error, however they are wrapped.
+// tree returns the errors inside an error, however they are wrapped.
 func tree(v any) []error {
 	var inside []error
 	switch e := v.(type) {
@@ -192,8 +194,8 @@ func tree(v any) []error {
 	return all
 }
 
-// declared lists the types of the package that a user can get hold of: the exported ones, and those of its errors. An
-// interface has no values but those of other types.
+// declared returns the types of the package that a user can get: the exported ones, and those of its errors. An
+// interface has only values of other types.
 func declared(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")

@@ -25,7 +25,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// sized are the kinds of operation by how they read a reply: all but rows read it whole.
+// sized are the kinds of operation by how they read a response: all except rows read it whole.
 var sized = []operation{
 	getTask, submit, postWrite, deleteOne, createSession,
 	{"Query", eventsData, func(ctx context.Context, c *webdelivery.Client) error {
@@ -52,13 +52,13 @@ var streamedRows = operation{"Rows", eventsData, func(ctx context.Context, c *we
 	return drain(c.Stats.Events.Rows(ctx, aDay), func(...any) {})
 }}
 
-// aCap bounds a reply that is read whole, and each value of a stream.
+// aCap limits a response that is read whole, and each value of a stream.
 const aCap = 64 << 10
 
-// slack is what buffers on the way hold on top of what a client has read.
+// slack is how much the buffers on the way may hold beyond what a client has read.
 const slack = 64 << 10
 
-// endless sends a beginning and then the same for ever, and counts what the client took.
+// endless sends a beginning and then the same text for ever, and counts the bytes that the client took.
 func endless(taken *atomic.Int64, begin, repeat string) http.HandlerFunc {
 	const atOnce = 1 << 10
 	block := strings.Repeat(repeat, max(1, atOnce/len(repeat)))
@@ -109,14 +109,14 @@ func sendBomb(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(bomb())
 }
 
-// Whatever never ends is given up at the cap, once: asking again would bring the same. The cap counts the bytes after
-// decompression.
+// The client stops reading an endless response at the cap and does not retry, as the next response would be the same.
+// The cap counts the bytes after decompression.
 func TestEndlessReplies(t *testing.T) {
 	t.Parallel()
 	const columns = `{"columns":[{"name":"a"}],`
 	tests := []struct {
 		name, begin, repeat string
-		rows                error // where the stream tells something else
+		rows                error // the stream's error, if it is another one
 	}{
 		{"blanks", "", " ", nil},
 		{"a string", `{"id":"`, "a", nil},
@@ -156,7 +156,7 @@ func TestEndlessReplies(t *testing.T) {
 			assert.Equal(f, 1, f.requests(op), op.name)
 		})
 	})
-	// Of a refusal the beginning is read, and some more so that the connection can be used again.
+	// The client reads the beginning of a rejection, and some more so that the connection can be used again.
 	t.Run("refusal", func(t *testing.T) {
 		t.Parallel()
 		inSized(t, func(f *fixture, op operation) {
@@ -186,7 +186,7 @@ func inSized(t *testing.T, test func(f *fixture, op operation), options ...webde
 	}
 }
 
-// What comes before a body is bounded by the transport: headers, and replies that are no answers yet.
+// The transport limits what comes before a body: headers, and interim responses.
 func TestEndlessHeaders(t *testing.T) {
 	t.Parallel()
 	once := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1})
@@ -206,7 +206,7 @@ func TestEndlessHeaders(t *testing.T) {
 	}
 }
 
-// endlessHeaders are beginnings of replies, and what follows for ever.
+// endlessHeaders are beginnings of responses, and what follows for ever.
 var endlessHeaders = map[string][2]string{
 	"many headers":        {"HTTP/1.1 200 OK\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
 	"one header":          {"HTTP/1.1 200 OK\r\nX-A: ", strings.Repeat("a", 1000)},
@@ -217,8 +217,7 @@ var endlessHeaders = map[string][2]string{
 	"trailers":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", "X-A: " + strings.Repeat("a", 1000) + "\r\n"},
 }
 
-// Nothing has to be set for that: a client as it comes has bounds. It talks over a socket here, whose buffers hold some
-// megabytes more.
+// A client without options has these limits. Here it uses a socket, whose buffers hold some megabytes more.
 func TestTheDefaultsAreBounded(t *testing.T) {
 	t.Parallel()
 	const sockets = 16 << 20
@@ -244,7 +243,7 @@ func TestTheDefaultsAreBounded(t *testing.T) {
 	})
 }
 
-// byDefault reads a task with a client that has no options but that it asks once.
+// byDefault reads a task with a client that has no options except that it does not retry.
 func byDefault(t *testing.T, handler http.HandlerFunc) error {
 	t.Helper()
 	service := httptest.NewServer(handler)
@@ -255,8 +254,8 @@ func byDefault(t *testing.T, handler http.HandlerFunc) error {
 	return getTask.call(t.Context(), client)
 }
 
-// The time of an attempt covers its body: a service that stands still, or sends one byte a second, is given up. A stream
-// has the time between two bytes instead.
+// The attempt timeout includes the body: the client stops if a service stalls, or sends one byte per second. For a
+// stream, the idle timeout between two bytes applies instead.
 func TestSlowReplies(t *testing.T) {
 	t.Parallel()
 	const attempt, idle = 10 * time.Second, 20 * time.Second
@@ -264,7 +263,7 @@ func TestSlowReplies(t *testing.T) {
 	tests := []struct {
 		name        string
 		fault       testserver.Fault
-		whole, rows time.Duration // until the call ends; of rows 0: when the reply has come, which is no error
+		whole, rows time.Duration // until the call ends; of rows 0: until the response has come, without an error
 	}{
 		{"no answer", testserver.Fault{Delay: time.Hour}, attempt, attempt},
 		{"one byte a second", testserver.Fault{Status: 200, Body: long, Dribble: time.Second}, attempt, 0},
@@ -294,7 +293,7 @@ func TestSlowReplies(t *testing.T) {
 			}, webdelivery.WithAttemptTimeout(attempt), webdelivery.WithIdleTimeout(idle), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
 		})
 	}
-	// The status of a refusal is known before its body.
+	// The client knows the status of a rejection before its body.
 	t.Run("refusal", func(t *testing.T) {
 		t.Parallel()
 		inSized(t, func(f *fixture, op operation) {
@@ -306,7 +305,8 @@ func TestSlowReplies(t *testing.T) {
 	})
 }
 
-// A length that is not that of the body is found out, and costs no memory: only what has arrived is kept.
+// A length that is not that of the body is an error, and takes no memory: the client keeps only the bytes that have
+// arrived.
 func TestLengthsThatLie(t *testing.T) {
 	t.Parallel()
 	const body = `{"id":"a","columns":[],"rows":[],"total_results":0}`
@@ -359,8 +359,8 @@ func TestLengthsThatLie(t *testing.T) {
 	})
 }
 
-// Pages have no bound of their own: who reads them ends it, by leaving the loop, by the context, or by MaxPages. Nothing
-// is asked for afterwards.
+// The number of pages has no limit. The caller stops by leaving the loop, by the context, or by MaxPages. Afterwards
+// the client sends no request.
 func TestEndlessPages(t *testing.T) {
 	t.Parallel()
 	const enough = 500
@@ -414,8 +414,8 @@ func TestEndlessPages(t *testing.T) {
 	}
 }
 
-// A stream takes the same memory however long it is, within WithMaxResponseBytes for all but the rows. What is counted is
-// all that is allocated, so that nothing depends on the garbage collector.
+// A stream takes the same memory however long it is, with all parts except the rows within WithMaxResponseBytes. The
+// test counts all allocations, so that nothing depends on the garbage collector.
 func TestStreamsTakeConstantMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
 	length := 64 << 20
 	if testing.Short() {
@@ -467,9 +467,9 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Neither does the cap depend on how a reply is compressed or announced: a whole reply takes a few times the cap in
-// memory, as a buffer grows by doubling, and nothing of the rest. The fake's own memory is counted with it; the bomb has
-// three times the bound.
+// The cap also holds for compressed responses and for any announced length. A whole response takes a few times the
+// cap in memory, because a buffer grows by doubling, and nothing beyond it. The fake's own memory counts too; the
+// bomb has three times the limit.
 func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
 	const most = 4 << 20
 	bomb()                                                  // is made once
@@ -493,7 +493,7 @@ func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest //
 	}
 }
 
-// A Content-Length costs no memory before the bytes have come, whatever WithMaxResponseBytes allows.
+// A Content-Length takes no memory before the bytes have come, whatever WithMaxResponseBytes allows.
 func TestALengthIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for _, length := range []int64{1 << 20, 5<<20 + 1, 1 << 40, math.MaxInt64} {

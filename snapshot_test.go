@@ -19,8 +19,9 @@ import (
 // oneList is the path of every list, for faults.
 const oneList = "/config/networklists/*"
 
-// changingList answers with pages of ten entries (service-interface section 2.6) of a list that somebody changes after
-// the first page was read. before and after are what it holds; the members of a page that are not in form are left out.
+// changingList answers with pages of ten entries (service document, section 2.6) of a list that somebody changes
+// after the first page was read. before and after are its entries. Members of a page that are not in form are left
+// out.
 type changingList struct {
 	before, after []string
 	form          []string
@@ -77,20 +78,20 @@ func (l *changingList) write(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// A list that changes between two of its pages is no list to plan with, however the pages announce one another. If they
-// give no total, only a missing entry of a list that is shown in no other way stays unseen.
+// If a list changes between two of its pages, Plan returns an error, however the pages announce one another. Without
+// a total, Plan cannot notice a missing entry of a list that the service does not also send in one response.
 func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	was := addresses(25)
 	changes := map[string][]string{
-		"one goes":                   was[1:],                                                             // the eleventh is missed
-		"one comes":                  append([]string{"203.0.113.1"}, was...),                             // the tenth comes twice
-		"the last moves to the head": append([]string{was[24]}, was[:24]...),                              // the tenth comes twice
-		"the head moves to the end":  append(append([]string(nil), was[1:]...), was[0]),                   // the eleventh is missed
-		"one goes, another comes":    append(append([]string(nil), was[1:]...), "203.0.113.1"),            // the same
-		"the second page goes":       append(append([]string(nil), was[:10]...), was[20:]...),             // ten are missed
-		"all but the first page go":  was[:10],                                                            // the others are missed
-		"another list":               append(append([]string(nil), was[:10]...), addresses(50)[30:45]...), // no entry is missed
+		"one is removed":                 was[1:],                                                             // the eleventh is missed
+		"one is added":                   append([]string{"203.0.113.1"}, was...),                             // the tenth comes twice
+		"the last moves to the front":    append([]string{was[24]}, was[:24]...),                              // the tenth comes twice
+		"the first moves to the end":     append(append([]string(nil), was[1:]...), was[0]),                   // the eleventh is missed
+		"one is removed, another added":  append(append([]string(nil), was[1:]...), "203.0.113.1"),            // the same
+		"the second page is removed":     append(append([]string(nil), was[:10]...), was[20:]...),             // ten are missed
+		"all but the first page removed": was[:10],                                                            // the others are missed
+		"another list":                   append(append([]string(nil), was[:10]...), addresses(50)[30:45]...), // no entry is missed
 	}
 	forms := map[string][]string{
 		"all":                   {"total", "page_count", "page_index", "has_more", "next_uri"},
@@ -103,9 +104,9 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 		"page_index and number": {"page_index", "page_count"},
 		"nothing":               nil,
 	}
-	// With a total and without the list in one response, a change that keeps the number of entries can only be seen by an
-	// entry that comes twice.
-	unseen := []string{"one goes, another comes", "another list"}
+	// With a total and without the list in one response, Plan notices a change that keeps the number of entries only
+	// if an entry comes twice.
+	unseen := []string{"one is removed, another added", "another list"}
 	for change, after := range changes {
 		for form, members := range forms {
 			for _, listed := range []bool{true, false} {
@@ -138,8 +139,8 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// While the list is read, somebody adds an entry, and then removes another and adds it again. The pages agree: they miss one
-// entry, and show another under two ids. Only the number of entries in the list itself tells.
+// While Plan reads the list, somebody adds an entry, removes another and adds it again. The pages agree: they miss
+// one entry, and show another under two ids. Only the number of entries in the list itself shows the change.
 func TestAPlanOfAListWithAnEntryInPlaceOfAnother(t *testing.T) {
 	t.Parallel()
 	for _, texts := range []string{`"192.0.2.1","192.0.2.2"`, `"192.0.2.1","192.0.2.2","192.0.2.3"`, `"192.0.2.1","192.0.2.2","192.0.2.2"`} {
@@ -154,8 +155,8 @@ func TestAPlanOfAListWithAnEntryInPlaceOfAnother(t *testing.T) {
 	}
 }
 
-// A list that holds a text under two ids holds two entries: nothing in the service document forbids it. Both stay, or
-// both go.
+// A list that contains a text under two ids has two entries: nothing in the service document forbids it. Both are
+// kept, or both are removed.
 func TestAPlanOfAListWithATextTwice(t *testing.T) {
 	t.Parallel()
 	const page = `{"items":[{"id":"a","entry":"192.0.2.1"},{"id":"b","entry":"192.0.2.1"},{"id":"c","entry":"192.0.2.1/32"}],
@@ -173,7 +174,7 @@ func TestAPlanOfAListWithATextTwice(t *testing.T) {
 	})
 }
 
-// What a plan relies upon in the response of the list.
+// A plan needs these members in the response of the list.
 func TestAPlanNeedsTheTypeOfTheList(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{`{"id":"` + listID + `"}`, `{"id":"` + listID + `","type":""}`, `{"id":"` + listID + `","type":null,"name":"blocklist"}`} {
@@ -190,8 +191,8 @@ func TestAPlanNeedsTheTypeOfTheList(t *testing.T) {
 	}
 }
 
-// What a list holds already can be kept and desired, also where it is not what the service document says; it is refused
-// as an addition. Letter case of a code does not count.
+// An entry that a list already contains can be kept and desired, also if it violates the service document; as an
+// addition it is refused. The letter case of a code does not count.
 func TestEntriesThatCannotBeParsed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -203,7 +204,7 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 		"reserved codes are kept": {
 			testserver.NetworkListSpec{Type: "GEO", Entries: []string{"XK", "EU", "DE"}}, []string{"xk", "EU", "AT"}, []string{"AT"}, []string{"DE"}, "",
 		},
-		"reserved codes go": {
+		"reserved codes are removed": {
 			testserver.NetworkListSpec{Type: "GEO", Entries: []string{"XK", "EU", "DE"}}, []string{"DE"}, nil, []string{"XK", "EU"}, "",
 		},
 		"only reserved codes": {
@@ -251,15 +252,15 @@ func TestEntriesThatCannotBeParsed(t *testing.T) {
 					require.NoError(f, err)
 					plan, err = f.client.NetworkLists.Plan(f.Context(), id, f.srv.Entries(id), options)
 					require.NoError(f, err)
-					assert.True(f, plan.Empty(), "what the service sends is accepted as it is")
+					assert.True(f, plan.Empty(), "the plan keeps the service's entries unchanged")
 				})
 			})
 		}
 	}
 }
 
-// The service document gives the entries of a list no order. A plan fits the list in whatever order the entries come, as
-// long as they are the same under the same ids.
+// The service document defines no order for the entries of a list. A plan fits the list in whatever order the entries
+// come, as long as they are the same under the same ids.
 func TestAPlanFitsAListInAnyOrder(t *testing.T) {
 	t.Parallel()
 	const a, b, c = `{"id":"a","entry":"192.0.2.1"}`, `{"id":"b","entry":"192.0.2.2"}`, `{"id":"c","entry":"192.0.2.3"}`
@@ -267,14 +268,14 @@ func TestAPlanFitsAListInAnyOrder(t *testing.T) {
 		items []string // of the list when the plan is applied
 		stale bool
 	}{
-		"the same order":           {[]string{a, b, c}, false},
-		"backward":                 {[]string{c, b, a}, false},
-		"turned":                   {[]string{b, c, a}, false},
-		"one is missing":           {[]string{c, a}, true},
-		"ids have changed places":  {[]string{`{"id":"a","entry":"192.0.2.2"}`, `{"id":"b","entry":"192.0.2.1"}`, c}, true},
-		"an entry has another id":  {[]string{a, b, `{"id":"d","entry":"192.0.2.3"}`}, true},
-		"an id has another entry":  {[]string{a, b, `{"id":"c","entry":"192.0.2.4"}`}, true},
-		"an entry is spelt longer": {[]string{a, b, `{"id":"c","entry":"192.0.2.3/32"}`}, true},
+		"the same order":             {[]string{a, b, c}, false},
+		"backward":                   {[]string{c, b, a}, false},
+		"turned":                     {[]string{b, c, a}, false},
+		"one is missing":             {[]string{c, a}, true},
+		"ids have changed places":    {[]string{`{"id":"a","entry":"192.0.2.2"}`, `{"id":"b","entry":"192.0.2.1"}`, c}, true},
+		"an entry has another id":    {[]string{a, b, `{"id":"d","entry":"192.0.2.3"}`}, true},
+		"an id has another entry":    {[]string{a, b, `{"id":"c","entry":"192.0.2.4"}`}, true},
+		"an entry is written longer": {[]string{a, b, `{"id":"c","entry":"192.0.2.3/32"}`}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -301,7 +302,7 @@ func TestAPlanFitsAListInAnyOrder(t *testing.T) {
 	}
 }
 
-// The error of a list that changed while it was read counts the pages of 1,000 entries up to the change.
+// The error of a list that changed during the read counts the pages of 1,000 entries up to the change.
 func TestAChangedListIsToldByItsPage(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ entries, page int }{{1, 1}, {999, 1}, {1_000, 1}, {1_001, 2}, {2_000, 2}} {
