@@ -283,7 +283,7 @@ func TestPagesThatRepeatItems(t *testing.T) {
 					}
 					text, err := json.Marshal(tasks)
 					require.NoError(f, err)
-					replyWith(f, "/tasks", string(text))
+					answerWith(f, "/tasks", string(text))
 				}
 				ids, err := readAll(f, webdelivery.TaskListOptions{Count: tt.count})
 				assert.Equal(f, tt.want, strings.Join(ids, ""))

@@ -138,7 +138,7 @@ func TestAllTasksNeverFollowNextURIAstray(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
 				ip := strings.TrimSuffix(strings.TrimPrefix(f.srv.URL(), "http://"), ":8080")
-				replyWith(f, "/tasks", pageOf(1, strings.ReplaceAll(next, "{ip}", ip), "a"))
+				answerWith(f, "/tasks", pageOf(1, strings.ReplaceAll(next, "{ip}", ip), "a"))
 				ids, err := readAll(f, webdelivery.TaskListOptions{Page: 1, Count: 1})
 				assert.Equal(f, []string{"a"}, ids)
 				assertBroken(f, err, 1)
@@ -155,7 +155,7 @@ func TestAllTasksNeedNextURIForMore(t *testing.T) {
 		t.Run(next, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/tasks", `{"items":[{"id":"a"}],"has_more":true`+next+`}`)
+				answerWith(f, "/tasks", `{"items":[{"id":"a"}],"has_more":true`+next+`}`)
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				assert.Equal(f, []string{"a"}, ids)
 				assertBroken(f, err, 1)
@@ -173,7 +173,7 @@ func TestAllTasksKnowAPageByItsOwnURI(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
 				body := `{"uri":"/tasks?count=10&page=1","items":[{"id":"a"}],"has_more":true,"next_uri":"` + next + `"}`
-				replyWith(f, "/tasks", body, body)
+				answerWith(f, "/tasks", body, body)
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				assert.Equal(f, []string{"a"}, ids)
 				assertBroken(f, err, 1)
@@ -189,7 +189,7 @@ func TestAllTasksFollowAnyQueryThatIsOne(t *testing.T) {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/tasks", pageOf(1, "/tasks?"+query, "a"), pageOf(2, "", "b"))
+				answerWith(f, "/tasks", pageOf(1, "/tasks?"+query, "a"), pageOf(2, "", "b"))
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				require.NoError(f, err)
 				assert.Equal(f, []string{"a", "b"}, ids)
@@ -224,7 +224,7 @@ func TestAllTasksEndWhereTheServiceLeadsInACircle(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/tasks", tt.pages...)
+				answerWith(f, "/tasks", tt.pages...)
 				ids, err := readAll(f, webdelivery.TaskListOptions{Count: 1})
 				assert.Equal(f, tt.want, ids)
 				assertBroken(f, err, len(tt.pages))
@@ -241,7 +241,7 @@ func TestAllTasksReadOnAfterEmptyPages(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
 				empty := `{` + items + `,"has_more":true,"next_uri":"/tasks?page=%d"}`
-				replyWith(f, "/tasks", fmt.Sprintf(empty, 2), fmt.Sprintf(empty, 3), pageOf(3, "/tasks?page=4", "a"),
+				answerWith(f, "/tasks", fmt.Sprintf(empty, 2), fmt.Sprintf(empty, 3), pageOf(3, "/tasks?page=4", "a"),
 					fmt.Sprintf(empty, 5), fmt.Sprintf(empty, 6), pageOf(6, "", "b"))
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				require.NoError(f, err)
@@ -249,7 +249,7 @@ func TestAllTasksReadOnAfterEmptyPages(t *testing.T) {
 				assert.Len(f, f.srv.Requests(), 6)
 			})
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/tasks", `{`+items+`,"has_more":false}`)
+				answerWith(f, "/tasks", `{`+items+`,"has_more":false}`)
 				page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
 				require.NoError(f, err)
 				assert.NotNil(f, page.Items)
@@ -268,7 +268,7 @@ func TestAllTasksEndWhereHasMoreIsFalse(t *testing.T) {
 		`"/tasks?page=2","total":1`: false, `"/tasks?page=2","total":2`: true,
 	} {
 		inFakeTime(t, setup{}, func(f *fixture) {
-			replyWith(f, "/tasks", `{"items":[{"id":"a"}],"has_more":false,"next_uri":`+next+`}`)
+			answerWith(f, "/tasks", `{"items":[{"id":"a"}],"has_more":false,"next_uri":`+next+`}`)
 			ids, err := readAll(f, webdelivery.TaskListOptions{})
 			assert.Equal(f, []string{"a"}, ids)
 			if broken {
@@ -309,7 +309,7 @@ func TestAllTasksRefuseANullItem(t *testing.T) {
 		t.Run(broken, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/tasks", pageOf(1, "/tasks?page=2", "a"), broken)
+				answerWith(f, "/tasks", pageOf(1, "/tasks?page=2", "a"), broken)
 				ids, err := readAll(f, webdelivery.TaskListOptions{})
 				require.NotEmpty(f, ids)
 				assert.Equal(f, "a", ids[0])

@@ -350,7 +350,7 @@ func TestPurgeKeepsEveryDigitOfTheTransaction(t *testing.T) {
 			inFakeTime(t, setup{}, func(f *fixture) {
 				const status = `{"code":200,"transaction_id":%s,"transaction_response":{"transaction_status":"COMPLETE"}}`
 				f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusCreated, Body: `{"code":201,"transaction_id":` + text + `}`})
-				replyWith(f, fmt.Sprint("/transactions/", want), fmt.Sprintf(status, text))
+				answerWith(f, fmt.Sprint("/transactions/", want), fmt.Sprintf(status, text))
 				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
 				require.NoError(f, err)
 				assert.Equal(f, want, receipt.TransactionID)
@@ -513,7 +513,7 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/transactions/7", tt.body)
+				answerWith(f, "/transactions/7", tt.body)
 				tx, err := f.client.Purge.Status(f.Context(), 7)
 				require.NoError(f, err)
 				assert.Equal(f, tt.want, *tx)

@@ -244,7 +244,7 @@ func (s *showcase) showResponses(f *fixture) {
 	require.ErrorAs(f, err, new(*webdelivery.EntriesLeftError))
 	s.show(err)
 	s.showRefusedPlans(f)
-	replyWith(f, "/config/networklists", `{"items":[{"id":"a`+password+`","name":"n"},{"id":"b","name":"n"}],"has_more":false}`)
+	answerWith(f, "/config/networklists", `{"items":[{"id":"a`+password+`","name":"n"},{"id":"b","name":"n"}],"has_more":false}`)
 	_, err = f.client.NetworkLists.GetByName(f.Context(), "n")
 	require.ErrorAs(f, err, new(*webdelivery.AmbiguousNameError))
 	s.show(err)

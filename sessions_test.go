@@ -219,7 +219,7 @@ func TestSessionRefusedIsUnauthorized(t *testing.T) {
 	}
 }
 
-// CreateSession is for other clients: a client that logs in by itself sends its password, not its session, and keeps
+// Sessions.Create is for other clients: a client that logs in by itself sends its password, not its session, and keeps
 // its session.
 func TestSessionCreateLeavesTheClientAsItIs(t *testing.T) {
 	t.Parallel()

@@ -15,14 +15,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// replyWith makes the service answer the next requests of one path with these bodies, one after the other.
-func replyWith(f *fixture, path string, bodies ...string) {
+// answerWith makes the service answer the next requests of one path with these bodies, one after the other.
+func answerWith(f *fixture, path string, bodies ...string) {
 	for _, body := range bodies {
 		f.fail(testserver.Fault{Path: path, Count: 1, Status: http.StatusOK, Body: body})
 	}
 }
 
-// invalidFields gathers the fields that an error calls invalid, in order.
+// invalidFields returns the invalid fields of an error, in order.
 func invalidFields(err error) []string {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
@@ -39,7 +39,7 @@ func invalidFields(err error) []string {
 	return nil
 }
 
-// assertRefusedHere checks that a request was refused because of these fields and never left the process.
+// assertRefusedHere checks that the client refused a request because of these fields, and did not send it.
 func assertRefusedHere(f *fixture, err error, fields ...string) {
 	f.Helper()
 	assert.ErrorIs(f, err, webdelivery.ErrInvalid)
@@ -85,7 +85,7 @@ func TestTaskFieldsAreThoseOfTheDocument(t *testing.T) {
 			webdelivery.Task{ID: "t-1", Status: "NEVER_HEARD_OF", User: webdelivery.Reference{ID: "u-1"}},
 		},
 		{
-			"not running any more, without an end", `{"id":"t-1","complete":true,"end_time":""}`,
+			"complete, without an end", `{"id":"t-1","complete":true,"end_time":""}`,
 			webdelivery.Task{ID: "t-1", Complete: true},
 		},
 	}
@@ -93,7 +93,7 @@ func TestTaskFieldsAreThoseOfTheDocument(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/tasks/t-1", tt.body)
+				answerWith(f, "/tasks/t-1", tt.body)
 				task, err := f.client.Tasks.Get(f.Context(), "t-1")
 				require.NoError(f, err)
 				assert.Equal(f, tt.want, *task)
@@ -171,7 +171,7 @@ func TestTaskListSendsExactlyWhatIsSet(t *testing.T) {
 		want    url.Values
 	}{
 		{"nothing", webdelivery.TaskListOptions{}, url.Values{}},
-		{"MaxPages is not the service's", webdelivery.TaskListOptions{MaxPages: 3}, url.Values{}},
+		{"MaxPages is not sent", webdelivery.TaskListOptions{MaxPages: 3}, url.Values{}},
 		{"page", webdelivery.TaskListOptions{Page: 3}, url.Values{"page": {"3"}}},
 		{"count", webdelivery.TaskListOptions{Count: 50}, url.Values{"count": {"50"}}},
 		{
@@ -205,7 +205,7 @@ func TestTaskListSendsExactlyWhatIsSet(t *testing.T) {
 				_, err := f.client.Tasks.List(f.Context(), tt.options)
 				require.NoError(f, err)
 				for range f.client.Tasks.All(f.Context(), tt.options) {
-					assert.Fail(f, "there is no task")
+					assert.Fail(f, "All yields a task")
 				}
 				require.Len(f, f.srv.Requests(), 2)
 				for _, r := range f.srv.Requests() {
@@ -297,7 +297,7 @@ func TestTaskListReadsEveryShape(t *testing.T) {
 				require.NoError(f, err)
 				assert.Equal(f, []string{"a", "b", "c"}, ids)
 				requests := 3
-				if shape != "envelope" { // the others do not say that page 1 is all
+				if shape != "envelope" { // the other shapes do not show that page 1 is all
 					requests++
 				}
 				assert.Equal(f, requests, f.srv.Count(http.MethodGet, "/tasks"))
@@ -306,7 +306,7 @@ func TestTaskListReadsEveryShape(t *testing.T) {
 	}
 }
 
-// What is not a list must not pass for an empty one.
+// A body that is no list is an error, not an empty list.
 func TestTaskListRefusesWhatIsNoList(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -318,7 +318,7 @@ func TestTaskListRefusesWhatIsNoList(t *testing.T) {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/tasks", body)
+				answerWith(f, "/tasks", body)
 				page, err := f.client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
 				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
 				assert.Nil(f, page)
@@ -338,7 +338,7 @@ func TestTaskGetRefusesWhatIsNoTask(t *testing.T) {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/tasks/t", body)
+				answerWith(f, "/tasks/t", body)
 				task, err := f.client.Tasks.Get(f.Context(), "t")
 				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
 				assert.Nil(f, task)
@@ -348,7 +348,7 @@ func TestTaskGetRefusesWhatIsNoTask(t *testing.T) {
 	}
 }
 
-// A refusal under HTTP 200 must pass neither for a task nor for the end of the tasks.
+// A rejection under HTTP 200 is an error, neither a task nor the end of the tasks.
 func TestTasksRefusedInAnEnvelopeAreAnError(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -364,7 +364,7 @@ func TestTasksRefusedInAnEnvelopeAreAnError(t *testing.T) {
 	})
 }
 
-// The prefix stands escaped in the SDK's dialect, as in a path; the fake has it plain.
+// The prefix is escaped in the SDK's dialect, as in a path; the fake has it unescaped.
 func TestTaskPathsFollowTheDialect(t *testing.T) {
 	t.Parallel()
 	for prefix, plain := range map[string]string{
@@ -436,7 +436,7 @@ func TestTaskErrorsMatchTheirStatus(t *testing.T) {
 	}
 }
 
-// The refusals here are the fake's own, so the sentinels hold for real requests too.
+// The rejections here are the fake's own, so the sentinels match for real requests too.
 func TestTaskErrorsOfTheService(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {

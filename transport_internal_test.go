@@ -16,9 +16,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// The transport that a client has by default, in fake time, on the fake service in memory.
+// The default transport of a client, in fake time, with the fake service in memory.
 
-// withDefaultTransport gives the test a client that sends through transport.NewRoundTripper, and the transport, to bend it.
+// withDefaultTransport gives the test a client that sends through transport.NewRoundTripper, and this transport, so
+// that the test can change it.
 func withDefaultTransport(t *testing.T, cfg testserver.Config, test func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -41,12 +42,12 @@ func overHTTP2(tr *http.Transport) {
 	tr.Protocols.SetUnencryptedHTTP2(true)
 }
 
-// post is a write that is only repeated when it certainly was not processed.
+// post is a write that the client retries only if the service certainly did not process it.
 func post(ctx context.Context, c *Client) error {
 	return c.Do(ctx, http.MethodPost, "/config/things", map[string]int{"n": 1}, nil)
 }
 
-// blackHole is a connection that swallows what is written once it is closed off: nothing comes back any more.
+// blackHole is a connection that discards what is written after it was closed off: no response comes any more.
 type blackHole struct {
 	net.Conn
 	off *atomic.Bool
@@ -59,7 +60,8 @@ func (c blackHole) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A connection of HTTP/2 that went dead is found out by a ping, within the time of the attempt, and not used again.
+// A ping detects within the attempt that a connection of HTTP/2 is dead. The client does not use that connection
+// again.
 func TestHTTP2BlackHole(t *testing.T) {
 	t.Parallel()
 	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
@@ -85,7 +87,7 @@ func TestHTTP2BlackHole(t *testing.T) {
 	})
 }
 
-// A stream that the server resets may have been processed: a GET is repeated, a POST is not.
+// The server may have processed a stream that it resets: the client retries a GET, but not a POST.
 func TestHTTP2StreamReset(t *testing.T) {
 	t.Parallel()
 	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
@@ -104,7 +106,7 @@ func TestHTTP2StreamReset(t *testing.T) {
 	})
 }
 
-// A server that says GOAWAY after a reply loses no request: the next one goes over a new connection, a POST too.
+// If a server sends GOAWAY after a response, no request is lost: the next one uses a new connection, also a POST.
 func TestHTTP2GOAWAY(t *testing.T) {
 	t.Parallel()
 	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, tr *http.Transport) {
@@ -120,7 +122,7 @@ func TestHTTP2GOAWAY(t *testing.T) {
 	})
 }
 
-// A server that closes idle connections after 20 s never closes one under a request of ours: we give it up earlier.
+// A server that closes idle connections after 20 s never closes one during a request: the client closes it earlier.
 func TestServerClosesIdleConnectionAsPOSTIsSent(t *testing.T) {
 	t.Parallel()
 	cfg := testserver.Config{IdleTimeout: 20 * time.Second}
@@ -136,7 +138,7 @@ func TestServerClosesIdleConnectionAsPOSTIsSent(t *testing.T) {
 	})
 }
 
-// A TLS handshake that never ends was no request: even a POST is tried again.
+// If a TLS handshake never ends, no request was sent: the client retries even a POST.
 func TestTLSHandshakeTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +163,7 @@ func TestTLSHandshakeTimeout(t *testing.T) {
 	})
 }
 
-// 64 goroutines keep their connections: the second round dials nothing.
+// 64 goroutines keep their connections: the second round dials none.
 func TestIdleConnectionsForManyGoroutines(t *testing.T) {
 	t.Parallel()
 	withDefaultTransport(t, testserver.Config{}, func(t *testing.T, srv *testserver.Server, c *Client, _ *http.Transport) {

@@ -26,8 +26,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// This file is what code of the user's does to a client: each place in which the SDK calls it, each way in which it does
-// not return as it should, each operation.
+// This file tests what code of the user's can do to a client: each place where the SDK calls it, each way in which it
+// does not return as it should, each operation.
 
 // conduct is how code of the user's behaves, once.
 type conduct string
@@ -104,15 +104,15 @@ const (
 	ofLimiter   = "an error of the limiter, "
 )
 
-// inErrors are the methods of errors. The transport returns one instead of its response, or a limiter instead of its
-// permit, until the method has been called often enough.
+// inErrors are the methods of errors. The transport returns such an error instead of its response, or a limiter
+// instead of its permit, until the method has been called often enough.
 var inErrors = func() (all []string) {
 	for _, of := range []string{ofTransport, ofLimiter} {
 		for _, method := range []string{"Error", "Is", "As", "Unwrap"} {
 			all = append(all, of+method)
 		}
 	}
-	return slices.DeleteFunc(all, func(place string) bool { return place == ofLimiter+"Is" }) // nobody asks it
+	return slices.DeleteFunc(all, func(place string) bool { return place == ofLimiter+"Is" }) // the SDK does not call it
 }()
 
 // userError is an error with methods of the user's.
@@ -144,7 +144,7 @@ func (e userError) Unwrap() error {
 	return nil
 }
 
-// fails returns the user's error where that is what misbehaves.
+// fails returns the user's error if the error is what misbehaves.
 func (u *culprit) fails(of string) error {
 	if slices.Contains(inErrors, u.place) && strings.HasPrefix(u.place, of) && u.armed.Load() && u.behaved() {
 		return userError{u, of}
@@ -157,7 +157,7 @@ var places = append([]string{
 	inOnStats, inOnProgress, inOnSummary, inLoop, inMarshal, inUnmarshal, inScan, inRows,
 }, inErrors...)
 
-// RoundTrip, and what else is set in an http.Client.
+// userTransport is a RoundTripper, and the other fields of an http.Client.
 type userTransport struct {
 	*culprit
 	next http.RoundTripper
@@ -208,7 +208,7 @@ func (h userHandler) Handle(ctx context.Context, _ slog.Record) error { return h
 func (h userHandler) WithAttrs([]slog.Attr) slog.Handler              { return h }
 func (h userHandler) WithGroup(string) slog.Handler                   { return h }
 
-// userLimiter has permits without an end.
+// userLimiter grants permits that need no end.
 type userLimiter struct{ *culprit }
 
 func (l userLimiter) Wait(ctx context.Context) error { return l.in(ctx, inWait) }
@@ -216,7 +216,7 @@ func (l userLimiter) Pause(ctx context.Context, _ time.Duration) error {
 	return l.in(ctx, inPause)
 }
 
-// userPermits are permits that end. Each must.
+// userPermits grants permits that must end.
 type userPermits struct{ userLimiter }
 
 func (l userPermits) Acquire(ctx context.Context) (webdelivery.Permit, error) {
@@ -267,7 +267,7 @@ func (j userJar) Cookies(*url.URL) []*http.Cookie {
 	return nil
 }
 
-// options are those with code of the user's. A limiter is one of the two kinds.
+// options returns the options with code of the user's. A limiter is one of the two kinds.
 func (u *culprit) options(f *fixture) []webdelivery.Option {
 	under := f.srv.Transport()
 	under.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -301,14 +301,14 @@ type useOf struct {
 	begin func(f *fixture, u *culprit) prepared
 }
 
-// calling is an operation that needs no preparation.
+// calling returns an operation that needs no preparation.
 func calling(name string, call func(ctx context.Context, f *fixture, u *culprit) error) useOf {
 	return useOf{name: name, begin: func(f *fixture, u *culprit) prepared {
 		return prepared{call: func(ctx context.Context, _ *webdelivery.Client) (int, error) { return 0, call(ctx, f, u) }}
 	}}
 }
 
-// looping is an operation that ranges over a sequence.
+// looping returns an operation that ranges over a sequence.
 func looping[T any](name string, all func(ctx context.Context, c *webdelivery.Client) iter.Seq2[T, error]) useOf {
 	return calling("a loop over "+name, func(ctx context.Context, f *fixture, u *culprit) error {
 		for _, err := range all(ctx, f.client) {
@@ -428,13 +428,13 @@ const (
 	released       = time.Hour        // when a function that ignores its context returns
 )
 
-// withoutContext are the places in which code of the user's has no context that could end. In a goroutine of its own it
-// holds up itself.
+// withoutContext are the places where code of the user's has no context that could end. In a goroutine of its own it
+// delays only itself.
 var withoutContext = append([]string{inJar, inOnStats, inOnProgress, inOnSummary, inLoop, inMarshal, inUnmarshal, inScan, inRows}, inErrors...)
 
-// Whatever code of the user's does, it reaches the user: a panic or Goexit passes through in a goroutine of his own, and is
-// an error in one of the SDK's. A call that has left its goroutine, a Purge of a queue, ends with its context, and so does
-// Close. Afterwards the client works as before, and every permit has ended.
+// A panic or Goexit in code of the user's reaches the user: it passes through in the user's own goroutine, and
+// becomes an error in one of the SDK's. A Purge of a queue, which has left its goroutine, ends with its context, and
+// so does Close. Afterwards the client works as before, and every permit has ended.
 func TestCodeOfUsers(t *testing.T) {
 	t.Parallel()
 	most := int32(3) // calls that behave before the one that does not, and that one
@@ -470,7 +470,7 @@ func TestCodeOfUsers(t *testing.T) {
 	}
 }
 
-// misbehave lets the culprit into one operation, and looks whether the client survives it.
+// misbehave lets the culprit misbehave in one operation, and checks that the client still works.
 func (u *culprit) misbehave(t *testing.T, use useOf) {
 	s := bySession
 	s.server.EventsPerSecond = 0.01
@@ -520,7 +520,7 @@ func (u *culprit) misbehave(t *testing.T, use useOf) {
 		switch u.conduct {
 		case panics:
 			if slices.Contains(inErrors, u.place) {
-				break // package fmt catches such a panic, too, and prints it
+				break // package fmt recovers such a panic, too, and prints it
 			}
 			if end.panicked == nil {
 				require.ErrorIs(f, end.err, errBoom)
@@ -529,7 +529,7 @@ func (u *culprit) misbehave(t *testing.T, use useOf) {
 				require.Equal(f, errBoom, end.panicked)
 			}
 		case exits:
-			if !end.exited && u.place != inDialer && !slices.Contains(inErrors, u.place) { // net/http goes on waiting for the dialer, and the next attempt works
+			if !end.exited && u.place != inDialer && !slices.Contains(inErrors, u.place) { // net/http waits for the dialer, and the next attempt works
 				require.ErrorContains(f, end.err, "Goexit")
 			}
 		case obeys:
@@ -544,7 +544,7 @@ func (u *culprit) misbehave(t *testing.T, use useOf) {
 			assert.False(f, end.exited)
 		}
 		stillWorks(f)
-		assert.Equal(f, u.given.Load(), u.ended.Load(), "permits that were given, and that have ended")
+		assert.Equal(f, u.given.Load(), u.ended.Load(), "the permits that were granted, and those that have ended")
 	})
 }
 
@@ -572,7 +572,7 @@ func endOf(call func() error) (end outcomeOfCall) {
 	return end
 }
 
-// stillWorks makes purges, one by one and by a queue, and something else.
+// stillWorks sends purges, one by one and by a queue, and makes another call.
 func stillWorks(f *fixture) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), 10*time.Minute)

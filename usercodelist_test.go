@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// harmless are types of other packages that call nothing of the user's.
+// harmless are types of other packages that call no code of the user's.
 var harmless = []string{
 	"context.Context", "http.Header", "io.Reader", "json.Number", "json.RawMessage", "netip.Addr", "netip.Prefix", "slog.Value",
 	"time.Duration", "time.Time", "fmt.State",
 }
 
-// Everything by which code of the user's gets into a client stands in the table of TestCodeOfUsers, or here with the reason
-// why it need not: parameters, fields and methods that are functions, interfaces, or types of other packages.
+// Parameters, fields and methods that are functions, interfaces, or types of other packages can bring code of the
+// user's into a client. Each is in the table of TestCodeOfUsers, or here with the reason why it need not be.
 func TestEveryWayInForCodeOfUsers(t *testing.T) {
 	t.Parallel()
 	tried := map[string][]string{
@@ -56,7 +56,7 @@ func TestEveryWayInForCodeOfUsers(t *testing.T) {
 	assert.Equal(t, slices.Sorted(maps.Keys(tried)), found, "TestCodeOfUsers tries what is set by these")
 }
 
-// waysIn lists them, from the source of the package.
+// waysIn returns them, from the source of the package.
 func waysIn(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -78,7 +78,7 @@ func waysIn(t *testing.T) []string {
 			return true
 		})
 	}
-	// calls tells whether a value of the type may lead to code of the user's.
+	// calls reports whether a value of the type may lead to code of the user's.
 	var calls func(e ast.Expr) bool
 	calls = func(e ast.Expr) bool {
 		switch e := e.(type) {
@@ -159,7 +159,7 @@ func waysIn(t *testing.T) []string {
 						if s.Name.IsExported() {
 							fields(s.Name.Name, typ.Fields, false)
 						}
-					case *ast.InterfaceType: // also those that are only asked for
+					case *ast.InterfaceType: // also interfaces that are only queried
 						if calls(typ) {
 							fields(s.Name.Name, typ.Methods, false)
 						}

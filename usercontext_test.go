@@ -19,7 +19,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// This file is what a context of the user's does to a client.
+// This file tests what a context of the user's can do to a client.
 
 // userContext is a context of which one method misbehaves, at its n-th call.
 type userContext struct {
@@ -61,16 +61,16 @@ func (c *userContext) Deadline() (time.Time, bool) {
 	return c.Context.Deadline()
 }
 
-// withoutContexts keeps the caller's context from net/http, which asks it in goroutines of its own, where a panic ends the
-// process.
+// withoutContexts hides the caller's context from net/http, which calls it in goroutines of its own, where a panic
+// ends the process.
 func withoutContexts(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		return next.RoundTrip(r.WithContext(context.Background()))
 	})
 }
 
-// Wherever the SDK asks a context, a panic or Goexit in it reaches the user. No lock stays locked, and each permit ends
-// once. So 3 more purges, of which the service takes 2 in a second, work.
+// Wherever the SDK calls a method of a context, a panic or Goexit in it reaches the user. No lock stays locked, and
+// each permit ends once. So 3 more purges work, of which the service accepts 2 per second.
 func TestContextsOfUsers(t *testing.T) {
 	t.Parallel()
 	calls := map[string]func(ctx context.Context, c *webdelivery.Client) error{
@@ -123,7 +123,7 @@ func (c *userContext) misbehave(f *fixture, call func(context.Context, *webdeliv
 		assert.True(f, end.panicked == errBoom || end.exited || c.method == "Value") //nolint:errorlint // the value of a panic
 	}
 	stillWorks(f)
-	assert.Equal(f, u.given.Load(), u.ended.Load(), "permits that were given, and that have ended")
+	assert.Equal(f, u.given.Load(), u.ended.Load(), "the permits that were granted, and those that have ended")
 }
 
 // oddContext is done without an error, against the contract of context.Context.
@@ -136,7 +136,7 @@ type oddContext struct {
 func (c oddContext) Done() <-chan struct{} { return c.done }
 func (oddContext) Err() error              { return nil }
 
-// A purge whose context is done is never taken for one that was sent, although the context has no error.
+// If the context of a purge is done but has no error, the purge still does not count as sent.
 func TestContextsThatEndWithoutAnError(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -153,8 +153,8 @@ func TestContextsThatEndWithoutAnError(t *testing.T) {
 	})
 }
 
-// A login in which a transport ignores its context holds up those who wait for it, and nobody who comes after they have
-// left: they return 100 ms after their contexts, and the next call logs in.
+// A login whose transport ignores its context delays only the callers that wait for it: they return 100 ms after
+// their contexts end. A later call logs in again.
 func TestLoginsThatAreLost(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, bySession, func(f *fixture) {
@@ -192,7 +192,7 @@ func TestLoginsThatAreLost(t *testing.T) {
 	})
 }
 
-// If the body of a stream panics, the attempt ends, and with it its connection.
+// If the body of a stream panics, the attempt ends, and its connection with it.
 func TestStreamsWhoseBodyPanics(t *testing.T) {
 	t.Parallel()
 	for _, place := range []string{"Read", "Close"} {
@@ -228,7 +228,7 @@ func TestStreamsWhoseBodyPanics(t *testing.T) {
 	}
 }
 
-// panickingBody does not close what is below it when it misbehaves.
+// panickingBody does not close the body below it when it misbehaves.
 type panickingBody struct {
 	io.ReadCloser
 

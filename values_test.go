@@ -14,7 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// What T cannot be scanned into is refused before the rows are asked for, so nothing is sent.
+// If T cannot be scanned into, Scan returns an error before it requests the rows, so nothing is sent.
 func TestScanRefusesBeforeItAsks(t *testing.T) {
 	t.Parallel()
 	type hidden struct {
@@ -55,12 +55,12 @@ func TestScanRefusesBeforeItAsks(t *testing.T) {
 func scanError[T any](rows iter.Seq2[webdelivery.Row, error]) error {
 	values, err := webdelivery.Collect(webdelivery.Scan[T](rows))
 	if len(values) > 0 {
-		return errors.New("a value came")
+		return errors.New("Scan yields a value")
 	}
 	return err
 }
 
-// Two fields may take one column, as address and as text.
+// Two fields may read one column, as an address and as text.
 func TestScanOneColumnTwice(t *testing.T) {
 	t.Parallel()
 	client := always(t, []byte(resultOf([]string{"a"}, "[7]")))
@@ -72,7 +72,7 @@ func TestScanOneColumnTwice(t *testing.T) {
 	assert.Equal(t, "[{7 7}]", fmt.Sprint(values))
 }
 
-// Collect returns what came before an error together with it, and rows that stay valid.
+// Collect returns the rows before an error together with it, and its rows stay valid.
 func TestCollect(t *testing.T) {
 	t.Parallel()
 	numbers := func(items int, err error) iter.Seq2[int, error] {
@@ -100,13 +100,13 @@ func TestCollect(t *testing.T) {
 	client := always(t, []byte(resultOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)))
 	rows, err := webdelivery.Collect(client.Stats.Events.Rows(t.Context(), aDay))
 	require.NoError(t, err)
-	assert.Equal(t, `[["x"] ["y"] ["z"]]`, fmt.Sprint(rows), "each has its own values")
+	assert.Equal(t, `[["x"] ["y"] ["z"]]`, fmt.Sprint(rows), "each row has its own values")
 	rows, err = webdelivery.Collect(always(t, []byte(resultOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.Rows(t.Context(), aDay))
 	require.ErrorIs(t, err, webdelivery.ErrBadReply)
 	assert.Equal(t, `[["x"]]`, fmt.Sprint(rows))
 }
 
-// A Result is scanned like a stream, as often as one likes; and it says whether it lacks rows that match.
+// A Result is scanned like a stream, as often as the caller likes, and reports whether rows are missing.
 func TestResultsAsSequences(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -139,7 +139,8 @@ func TestResultsAsSequences(t *testing.T) {
 	}
 }
 
-// A top-K query without dimensions and metrics asks for the dimension of its category, where the document names it, and hits.
+// A top-K query without dimensions and metrics requests hits and the dimension of its category, if the service
+// document names one.
 func TestDefaultsOfTopK(t *testing.T) {
 	t.Parallel()
 	type ask = func(context.Context, *webdelivery.StatsService) error
@@ -164,7 +165,7 @@ func TestDefaultsOfTopK(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		ask  ask
-		want string // "": refused
+		want string // "": an error
 	}{
 		{"waf browser", waf(webdelivery.WAFByBrowser), "client_browser"},
 		{"waf clientip", waf(webdelivery.WAFByClientIP), "client_ip"},

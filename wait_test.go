@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// waitable is something that can be waited for, so that one test holds for tasks and transactions alike.
+// waitable is something with a Wait, so that one test runs for tasks and transactions alike.
 type waitable struct {
 	kind, id, path string
 	pending, done  string // the fake's words
@@ -24,8 +24,8 @@ type waitable struct {
 	wait           func(context.Context, ...webdelivery.WaitOption) error
 }
 
-// looks tells when the service was asked, counted from the start.
-func (w waitable) looks(f *fixture) []time.Duration {
+// polls returns when the service was polled, counted from the start.
+func (w waitable) polls(f *fixture) []time.Duration {
 	var all []time.Duration
 	for _, r := range f.srv.Requests() {
 		if r.Method == http.MethodGet {
@@ -56,7 +56,7 @@ func forTaskAndTransaction(t *testing.T, after time.Duration, test func(f *fixtu
 		t.Parallel()
 		lasts := after
 		if lasts == 0 {
-			lasts = -1 // the fake's word for not at all
+			lasts = -1 // the fake ends the transaction at once
 		}
 		inFakeTime(t, setup{server: testserver.Config{PurgeDuration: lasts}}, func(f *fixture) {
 			receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
@@ -78,7 +78,7 @@ func TestWaitLooksAtOnce(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, 0, func(f *fixture, w waitable) {
 		require.NoError(f, w.wait(f.Context()))
-		assert.Equal(f, []time.Duration{0}, w.looks(f))
+		assert.Equal(f, []time.Duration{0}, w.polls(f))
 		assert.Zero(f, time.Since(w.began))
 	})
 }
@@ -87,10 +87,10 @@ func TestWaitLooksAtGrowingIntervals(t *testing.T) {
 	t.Parallel()
 	forTaskAndTransaction(t, time.Minute, func(f *fixture, w waitable) {
 		require.NoError(f, w.wait(f.Context()))
-		looks, uneven := w.looks(f), false
-		require.Greater(f, len(looks), 12) // at the slowest, 7 looks in 12.5 s and then one every 6 s
+		polls, uneven := w.polls(f), false
+		require.Greater(f, len(polls), 12) // at the slowest, 7 polls in 12.5 s and then one every 6 s
 		nominal := 500 * time.Millisecond
-		for i, gap := range gaps(looks) {
+		for i, gap := range gaps(polls) {
 			assert.InDelta(f, nominal, gap, float64(nominal)/5, "interval %d", i)
 			uneven = uneven || gap != nominal
 			nominal = min(nominal*3/2, 5*time.Second)
@@ -114,7 +114,7 @@ func TestWaitLooksAtTheIntervalAskedFor(t *testing.T) {
 	forTaskAndTransaction(t, 2*time.Second, func(f *fixture, w waitable) {
 		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(700*time.Millisecond)))
 		const ms = time.Millisecond
-		assert.Equal(f, []time.Duration{0, 700 * ms, 1400 * ms, 2100 * ms}, w.looks(f))
+		assert.Equal(f, []time.Duration{0, 700 * ms, 1400 * ms, 2100 * ms}, w.polls(f))
 		assert.Equal(f, 2100*ms, time.Since(w.began))
 	})
 }
@@ -157,11 +157,11 @@ func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 		}, nil, context.Canceled},
 	}
 	for _, tt := range tests {
-		for hung, looks := range map[bool]int{false: 3, true: 2} {
+		for hung, polls := range map[bool]int{false: 3, true: 2} {
 			t.Run(fmt.Sprintf("%s, hung %t", tt.name, hung), func(t *testing.T) {
 				t.Parallel()
 				forTaskAndTransaction(t, 1000*time.Hour, func(f *fixture, w waitable) {
-					if hung { // then the end comes in the middle of the second look
+					if hung { // the end comes in the middle of the second poll
 						f.fail(testserver.Fault{Path: w.path, Skip: 1, Count: 1, Delay: time.Minute})
 					}
 					ctx, cancel := tt.bound(f.Context())
@@ -173,7 +173,7 @@ func TestWaitThatEndsEarlyNamesWhatIsPending(t *testing.T) {
 					assert.ErrorContains(f, err, w.id)
 					assert.ErrorContains(f, err, w.pending)
 					assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-					assert.Len(f, w.looks(f), looks)
+					assert.Len(f, w.polls(f), polls)
 				})
 			})
 		}
@@ -189,7 +189,7 @@ func TestWaitThatNeverBeganNamesWhatIsPending(t *testing.T) {
 		assert.ErrorIs(f, err, context.Canceled)
 		assert.ErrorContains(f, err, w.id)
 		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		assert.Empty(f, w.looks(f))
+		assert.Empty(f, w.polls(f))
 	})
 }
 
@@ -222,10 +222,10 @@ func TestWaitSurvivesAPassingFault(t *testing.T) {
 	forTaskAndTransaction(t, 3*time.Second, func(f *fixture, w waitable) {
 		f.fail(testserver.Fault{Path: w.path, Skip: 1, Count: 2, Status: http.StatusServiceUnavailable})
 		f.fail(testserver.Fault{Path: w.path, Skip: 2, Count: 1, Cut: testserver.CutAfterRead})
-		looks := 0
-		report := webdelivery.OnProgress(func(webdelivery.Progress) { looks++ })
+		polls := 0
+		report := webdelivery.OnProgress(func(webdelivery.Progress) { polls++ })
 		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(time.Second), report))
-		assert.Len(f, w.looks(f), looks+3)
+		assert.Len(f, w.polls(f), polls+3)
 	})
 }
 
@@ -236,8 +236,8 @@ func TestWaitEndsWithARefusal(t *testing.T) {
 		err := w.wait(f.Context(), webdelivery.PollEvery(time.Second))
 		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
 		assert.ErrorContains(f, err, w.kind+" "+w.id)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "what the task does is not undone by a look that fails")
-		assert.Len(f, w.looks(f), 3)
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "a poll that fails does not undo what the task does")
+		assert.Len(f, w.polls(f), 3)
 		var e *webdelivery.Error
 		require.ErrorAs(f, err, &e)
 		assert.Equal(f, "/acme/v1"+w.path, e.Path)
@@ -282,11 +282,11 @@ func TestTaskThatEndedBadlyIsATaskError(t *testing.T) {
 	}
 }
 
-// An error_info without a word is still one: the task did not end well.
+// An empty error_info still counts: the task did not end well.
 func TestTaskWithEmptyErrorInfoIsATaskError(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		replyWith(f, "/tasks/t", `{"id":"t","complete":true,"error_info":{}}`)
+		answerWith(f, "/tasks/t", `{"id":"t","complete":true,"error_info":{}}`)
 		_, err := f.client.Tasks.Wait(f.Context(), "t")
 		assert.ErrorAs(f, err, new(*webdelivery.TaskError))
 	})
@@ -304,7 +304,7 @@ func TestTaskIsPolledAtItsOwnAddress(t *testing.T) {
 					uri = f.srv.URL() + "/acme/v1/tasks/moved"
 				}
 				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: uri})
-				replyWith(f, "/tasks/moved", `{"id":"t","complete":false}`, `{"id":"t","complete":true}`)
+				answerWith(f, "/tasks/moved", `{"id":"t","complete":false}`, `{"id":"t","complete":true}`)
 				_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(time.Minute))
 				require.NoError(f, err)
 				assert.Equal(f, []string{"/acme/v1/tasks/t", "/acme/v1/tasks/moved"}, paths(f))
@@ -334,7 +334,7 @@ func TestTaskIsNeverPolledElsewhere(t *testing.T) {
 				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 3 * time.Second, ForeignURI: uri})
 				task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
 				require.NoError(f, err)
-				assert.Equal(f, uri, task.URI, "it is still the caller's to see")
+				assert.Equal(f, uri, task.URI, "the caller still sees the uri")
 				assert.Equal(f, []string{"/acme/v1/tasks/t"}, paths(f))
 				assert.Len(f, f.srv.Requests(), 4)
 				assert.Zero(f, f.srv.ForeignDials())
@@ -361,7 +361,7 @@ func TestTransactionEndsByItsWord(t *testing.T) {
 		t.Run(fmt.Sprint(tt), func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.FailTransactions(1, tt.status, "what became of it", tt.code)
+				f.srv.FailTransactions(1, tt.status, "how it ended", tt.code)
 				receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
 				require.NoError(f, err)
 				tx, err := f.client.Purge.Wait(f.Context(), receipt.TransactionID)
@@ -373,16 +373,16 @@ func TestTransactionEndsByItsWord(t *testing.T) {
 					assert.Nil(f, tx)
 					tx = failed.Transaction
 					assert.ErrorContains(f, err, tt.status)
-					assert.ErrorContains(f, err, "what became of it")
+					assert.ErrorContains(f, err, "how it ended")
 					assert.ErrorContains(f, err, strconv.FormatInt(receipt.TransactionID, 10))
 					assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				}
 				assert.Equal(f, tt.status, tx.TransactionStatus)
-				assert.Equal(f, "what became of it", tx.TransactionStatusDescription)
+				assert.Equal(f, "how it ended", tx.TransactionStatusDescription)
 				assert.Equal(f, receipt.TransactionID, tx.TransactionID)
 
 				tx, err = f.client.Purge.Status(f.Context(), receipt.TransactionID)
-				require.NoError(f, err, "to have ended badly is no error of Status")
+				require.NoError(f, err, "Status returns no error for a transaction that failed")
 				assert.Equal(f, tt.status, tx.TransactionStatus)
 			})
 		})
@@ -395,16 +395,16 @@ func TestTransactionIsPendingInAnyLetterCase(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		const body = `{"code":%d,"transaction_id":7,"transaction_response":{"end_ts":-1,"transaction_status":%q}}`
 		for _, word := range []string{"PENDING", "pending", "Pending", "pEnDiNg"} {
-			replyWith(f, "/transactions/7", fmt.Sprintf(body, 200, word))
+			answerWith(f, "/transactions/7", fmt.Sprintf(body, 200, word))
 		}
-		replyWith(f, "/transactions/7", fmt.Sprintf(body, 500, "PENDING"), fmt.Sprintf(body, 200, "COMPLETE"))
+		answerWith(f, "/transactions/7", fmt.Sprintf(body, 500, "PENDING"), fmt.Sprintf(body, 200, "COMPLETE"))
 		_, err := f.client.Purge.Wait(f.Context(), 7)
 		require.NoError(f, err)
 		assert.Len(f, f.srv.Requests(), 6)
 	})
 }
 
-// A reply that does not say how the purge stands must not pass for one that says it went well.
+// A response without the state of the purge is an error, not a success.
 func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -416,13 +416,13 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
-				replyWith(f, "/transactions/7", body, body)
+				answerWith(f, "/transactions/7", body, body)
 				tx, err := f.client.Purge.Status(f.Context(), 7)
 				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
 				assert.Nil(f, tx)
 				tx, err = f.client.Purge.Wait(f.Context(), 7, webdelivery.WaitTimeout(300*time.Millisecond))
 				assert.ErrorIs(f, err, webdelivery.ErrBadReply)
-				assert.ErrorIs(f, err, context.DeadlineExceeded, "such a reply may pass")
+				assert.ErrorIs(f, err, context.DeadlineExceeded, "the next response may be valid")
 				assert.Nil(f, tx)
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				assert.Len(f, f.srv.Requests(), 2)
@@ -431,11 +431,11 @@ func TestTransactionWithoutStatusIsAnError(t *testing.T) {
 	}
 }
 
-// A refusal in the envelope, under HTTP 200 and without a transaction, is no success either.
+// A rejection in the envelope, under HTTP 200 and without a transaction, is no success either.
 func TestTransactionRefusedInItsEnvelopeIsAnError(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		replyWith(f, "/transactions/7", `{"code":404,"description":"no such transaction"}`)
+		answerWith(f, "/transactions/7", `{"code":404,"description":"no such transaction"}`)
 		tx, err := f.client.Purge.Wait(f.Context(), 7)
 		assert.Nil(f, tx)
 		assert.ErrorContains(f, err, "no such transaction")
@@ -443,8 +443,8 @@ func TestTransactionRefusedInItsEnvelopeIsAnError(t *testing.T) {
 	})
 }
 
-// The document does not say what a task's uri leads to. Nothing but this task ends or misleads the wait: it goes on at the
-// task's own path, in the same look, and does not come back.
+// The service document does not describe what a task's uri leads to. Only a response with this task ends the wait. If
+// the uri returns anything else, Wait polls the task's own path in the same poll, and does not return to the uri.
 func TestWaitGoesOnWhereTheURIIsNotTheTask(t *testing.T) {
 	t.Parallel()
 	html := http.Header{"Content-Type": {"text/html"}}
@@ -474,19 +474,19 @@ func TestWaitGoesOnWhereTheURIIsNotTheTask(t *testing.T) {
 				inFakeTime(t, setup{}, func(f *fixture) {
 					f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 4 * time.Second, ForeignURI: "/jobs/t"})
 					if skip == 1 {
-						replyWith(f, "/jobs/t", `{"id":"t","status":"there","complete":false}`)
+						answerWith(f, "/jobs/t", `{"id":"t","status":"there","complete":false}`)
 					}
 					there := fault
 					there.Path = "/jobs/t"
 					f.fail(there)
-					began, looks := time.Now(), 0
+					began, polls := time.Now(), 0
 					task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second),
-						webdelivery.OnProgress(func(p webdelivery.Progress) { looks = p.Polls }))
+						webdelivery.OnProgress(func(p webdelivery.Progress) { polls = p.Polls }))
 					require.NoError(f, err)
 					assert.Equal(f, "t", task.ID)
 					assert.True(f, task.Complete)
 					assert.Equal(f, 4*time.Second, time.Since(began))
-					assert.Equal(f, 5, looks)
+					assert.Equal(f, 5, polls)
 					assert.Equal(f, 1+skip, f.srv.Count(http.MethodGet, "/jobs/t"))
 					assert.Equal(f, 5-skip, f.srv.Count(http.MethodGet, "/tasks/t"))
 				})
@@ -495,7 +495,7 @@ func TestWaitGoesOnWhereTheURIIsNotTheTask(t *testing.T) {
 	}
 }
 
-// A 401 at a task's uri says nothing of the session: no login follows from it.
+// A 401 at a task's uri says nothing about the session: the client does not log in because of it.
 func TestAUriThatRefusesTheSession(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, bySession, func(f *fixture) {
@@ -513,7 +513,8 @@ func TestAUriThatRefusesTheSession(t *testing.T) {
 	})
 }
 
-// What fails at both addresses is the error of the task's own path. A wait that ends in the middle asks no more.
+// If both addresses fail, the error is that of the task's own path. If the wait ends between the two, the second
+// request is not sent.
 func TestWaitFailsWhereBothAddressesDo(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -540,8 +541,8 @@ func TestWaitFailsWhereBothAddressesDo(t *testing.T) {
 	})
 }
 
-// The task's own path has the dialect's prefix, also after its uri failed; and a change of a list that waits for its tasks
-// goes the same way.
+// The task's own path has the dialect's prefix, also after its uri failed. A change of a list that waits for its
+// tasks uses the same path.
 func TestWaitGoesBackToThePathOfTheDialect(t *testing.T) {
 	t.Parallel()
 	s := setup{
@@ -569,7 +570,7 @@ func TestWaitGoesBackToThePathOfTheDialect(t *testing.T) {
 	})
 }
 
-// What the task's uri returns may never change. Its own path is read at every tenth poll, so the wait ends.
+// The response at the task's uri may never change. Wait reads the task's own path at every tenth poll, so it ends.
 func TestWaitReadsTheOwnPathAgain(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -583,7 +584,7 @@ func TestWaitReadsTheOwnPathAgain(t *testing.T) {
 		assert.Equal(f, 3, f.srv.Count(http.MethodGet, "/tasks/t"))
 		assert.Equal(f, 17, f.srv.Count(http.MethodGet, "/jobs/t"))
 	})
-	// If the own path fails then, the wait goes on at the uri.
+	// If the own path fails then, the wait continues at the uri.
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: "/jobs/t"})
 		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Status: 404})
@@ -605,7 +606,7 @@ func TestWaitReadsTheOwnPathAgain(t *testing.T) {
 		assert.Equal(f, 2, f.srv.Count(http.MethodGet, "/tasks/t"))
 		assert.Equal(f, 9, f.srv.Count(http.MethodGet, "/jobs/t"))
 	})
-	// The wait ends with its time also there.
+	// WaitTimeout ends the wait there too.
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: "/jobs/t"})
 		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Delay: time.Minute})
@@ -616,8 +617,8 @@ func TestWaitReadsTheOwnPathAgain(t *testing.T) {
 	})
 }
 
-// A uri that leads to another one, and so on, is left at once. One that leads to itself, in whatever form, is not, nor one
-// that leads to nothing that could be read; and a task that has ended has ended.
+// Wait leaves a uri at once if it leads to another one, and so on. It does not leave one that leads to itself, in
+// whatever form, or to nothing that can be read. A task that has ended has ended.
 func TestWaitFollowsNoChainOfAddresses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -39,7 +39,7 @@ func idsOfTasks(tasks []*webdelivery.Task) (ids []string) {
 	return ids
 }
 
-// The tasks come in the order of the ids, and many take fewer requests than one by one.
+// WaitAll returns the tasks in the order of the ids. For many tasks, it sends fewer requests than one Wait for each.
 func TestWaitAllTakesFewRequests(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2, 3, 50, 500} {
@@ -58,7 +58,7 @@ func TestWaitAllTakesFewRequests(t *testing.T) {
 						for _, task := range tasks {
 							assert.True(f, task.Complete)
 						}
-						assert.LessOrEqual(f, time.Since(began), time.Duration(n)*time.Second+6*time.Second, "one round more than the last task")
+						assert.LessOrEqual(f, time.Since(began), time.Duration(n)*time.Second+6*time.Second, "at most one round after the last task")
 					} else {
 						var each sync.WaitGroup
 						for _, id := range ids {
@@ -96,7 +96,8 @@ func TestWaitAllOfNothing(t *testing.T) {
 	})
 }
 
-// An id that comes twice is polled once. One in another letter case may be another task, so it is read by itself.
+// WaitAll polls an id that comes twice once. An id in another letter case may be another task, so WaitAll reads it by
+// itself.
 func TestWaitAllReadsAnIDOnce(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -108,7 +109,7 @@ func TestWaitAllReadsAnIDOnce(t *testing.T) {
 		assert.Equal(f, 3, f.srv.Count("", "/tasks/a"))
 		assert.Equal(f, 5, f.srv.Count("", "/tasks/A"))
 	})
-	// A service whose ids have another letter case than those that were asked for.
+	// A service whose ids have another letter case than the requested ones.
 	inFakeTime(t, setup{}, func(f *fixture) {
 		var ids []string
 		for _, id := range []string{"a", "b", "c", "d"} {
@@ -125,12 +126,12 @@ func TestWaitAllReadsAnIDOnce(t *testing.T) {
 		tasks, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.PollEvery(time.Second))
 		require.NoError(f, err)
 		assert.Equal(f, []string{"A", "B", "C", "D"}, idsOfTasks(tasks))
-		assert.LessOrEqual(f, f.srv.Count("", "/tasks/a"), 4, "at first, in its turn, and when the list shows that it has ended")
+		assert.LessOrEqual(f, f.srv.Count("", "/tasks/a"), 4, "the first poll, its turn, and when the list shows its end")
 		assert.Equal(f, 1+5, f.srv.Count("", "/tasks"))
 	})
 }
 
-// A task that failed, or that cannot be read, does not keep the others from being waited for.
+// If a task failed or cannot be read, WaitAll still waits for the others.
 func TestWaitAllJoinsWhatFailed(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -158,7 +159,7 @@ func TestWaitAllJoinsWhatFailed(t *testing.T) {
 	})
 }
 
-// Failed authentication concerns every task, so it ends the wait.
+// Failed authentication affects every task, so it ends the wait.
 func TestWaitAllEndsWithTheCredentials(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -166,11 +167,11 @@ func TestWaitAllEndsWithTheCredentials(t *testing.T) {
 		f.fail(testserver.Fault{Skip: 50, Status: 401})
 		_, err := f.client.Tasks.WaitAll(f.Context(), ids)
 		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.LessOrEqual(f, len(f.srv.Requests()), 50+1+4, "the list, and what was under way")
+		assert.LessOrEqual(f, len(f.srv.Requests()), 50+1+4, "the list, and the requests under way")
 	})
 }
 
-// The end of the context says how many are pending, and what the last polls met.
+// If the context ends, the error contains the number of pending tasks and the errors of the last polls.
 func TestWaitAllThatEndsEarly(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("the deploy was stopped")
@@ -200,7 +201,7 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 				tasks, err := tt.wait(f, ids)
 				assert.Equal(f, 7500*time.Millisecond, time.Since(began))
 				require.ErrorIs(f, err, tt.is)
-				assert.Equal(f, ids, idsOfTasks(tasks), "what was read")
+				assert.Equal(f, ids, idsOfTasks(tasks), "the tasks that were read")
 				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				if tt.outage {
 					require.ErrorIs(f, err, webdelivery.ErrServer)
@@ -215,7 +216,7 @@ func TestWaitAllThatEndsEarly(t *testing.T) {
 	}
 }
 
-// A list that lies costs a few requests, and nothing else: every task is seen to its end, within ten rounds of it.
+// A wrong list costs a few requests, and nothing else: WaitAll sees the end of every task within ten rounds.
 func TestAListOfTasksThatLies(t *testing.T) {
 	t.Parallel()
 	const n = 20
@@ -232,8 +233,8 @@ func TestAListOfTasksThatLies(t *testing.T) {
 	html := testserver.Fault{Status: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: "<html>"}
 	for name, tt := range map[string]struct {
 		fault testserver.Fault
-		lists int           // requests for it at most
-		late  time.Duration // the last task is seen at most so long after its end
+		lists int           // most requests for it
+		late  time.Duration // the longest time from the end of the last task until WaitAll sees it
 	}{
 		"lacks all":                {page(""), 1, 0},
 		"lacks some":               {page(items(false, 0, 2)), 20, 0}, // it saves a request a round
@@ -272,7 +273,7 @@ func TestAListOfTasksThatLies(t *testing.T) {
 	}
 }
 
-// otherTasks is a list of ever other tasks.
+// otherTasks is a list with different tasks in each response.
 func otherTasks() http.HandlerFunc {
 	n := 0
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -282,7 +283,7 @@ func otherTasks() http.HandlerFunc {
 	}
 }
 
-// A list that shows a task as ended without its error_info is no proof that it ended well.
+// If a list shows a task as ended without its error_info, that does not prove success.
 func TestAListIsNoProofOfAnEnd(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -333,7 +334,8 @@ func TestWaitAllReportsEachTask(t *testing.T) {
 	})
 }
 
-// One task that can never be read holds up nothing but itself, and what is down is not asked for each task.
+// A task that can never be read delays no other task. While the service is down, WaitAll does not send requests for
+// each task.
 func TestWaitAllWithATaskThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -356,7 +358,7 @@ func TestWaitAllWithATaskThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// All that waits survives an outage of ten minutes in its middle, and tells of it.
+// Every kind of wait survives an outage of ten minutes in its middle, and reports it.
 func TestAnOutageInTheMiddleOfAWait(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]testserver.Fault{

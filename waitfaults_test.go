@@ -11,23 +11,23 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// The matrix of faults for what waits: which faults end it. All others it polls through.
+// The matrix of faults for waits: which faults end a wait. It polls through all others.
 var (
 	endsWait = []string{
 		"400", "401 with Basic authentication", "401 with a session: one new login, one more attempt", "403", "404",
 		"405, 406, 409, 410, 413, 422",
 	}
-	// These end a wait that has read nothing yet.
+	// These end a wait that has not read anything yet.
 	endsFirstPoll = []string{
 		"A redirect, to any address", "304 to a request without a condition", "No connection: unknown host",
 		"No connection: untrusted certificate, on either side",
 	}
 )
 
-// outage is how long a fault lasts that stays. What is waited for takes at most as long.
+// outage is how long a permanent fault lasts here. What is waited for takes at most as long.
 const outage = 10 * time.Minute
 
-// disturbWait waits while a fault is about: for one request, or for ten minutes.
+// disturbWait waits while a fault lasts: for one request, or for ten minutes.
 func (f *fixture) disturbWait(row faultRow, v variant, op operationOf, is promise, when moment) {
 	prepared := f.prepare(op)
 	before, began := f.srv.Count(op.Method, op.Pattern()), time.Now()
@@ -47,7 +47,7 @@ func (f *fixture) disturbWait(row faultRow, v variant, op operationOf, is promis
 	sent := f.srv.Count(op.Method, op.Pattern()) - before
 
 	ends := slices.Contains(endsWait, row.fault) || when.skip == 0 && slices.Contains(endsFirstPoll, row.fault)
-	if row.session { // a new login helps a fault that passes
+	if row.session { // a new login helps against a transient fault
 		ends = when.stays
 	}
 	if ends {
