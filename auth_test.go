@@ -21,7 +21,7 @@ import (
 
 var bySession = setup{auth: webdelivery.SessionAuth(username, password)}
 
-// sent are the headers of the requests to an operation, in order of arrival.
+// sent returns the headers of the requests to an operation, in order of arrival.
 func (f *fixture) sent(op operation) []http.Header {
 	var headers []http.Header
 	for _, r := range f.srv.Requests() {
@@ -80,8 +80,8 @@ func TestSessionToken(t *testing.T) {
 	})
 }
 
-// 401 anywhere, and 403 on purge and transactions, means that the session is refused: one new login, one re-send, of
-// every kind of operation (open point 6).
+// A 401 anywhere, and a 403 on purges and transactions, mean that the session is rejected. For every kind of
+// operation, the client logs in once and sends the request again once (open point 6).
 func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
 	t.Parallel()
 	status := operation{"transaction", "/transactions/9007199254740993", func(ctx context.Context, c *webdelivery.Client) error {
@@ -107,8 +107,9 @@ func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
 	}
 }
 
-// A GET of a transaction answers 400 for errors with authentication (open point 6): one new login, one re-send; a second
-// 400 is final. As 400 has other causes too, a wrong id causes a login only every 30 s, and many wrong ids cause 5.
+// A GET of a transaction answers with 400 for authentication errors (open point 6): one new login, one re-send; a
+// second 400 is final. As 400 has other causes too, a wrong id causes a login only every 30 s, and many wrong ids
+// cause 5.
 func TestATransactionsBadRequest(t *testing.T) {
 	t.Parallel()
 	const good = 9007199254740993
@@ -175,8 +176,8 @@ func TestATransactionsBadRequest(t *testing.T) {
 	}
 }
 
-// A session that is refused again after the login is an authentication error, not a loop, and retrying does not matter
-// to it.
+// A session that is rejected again after the login is an authentication error, not a loop, and the retry policy does
+// not change that.
 func TestOneResendPerCall(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -195,7 +196,7 @@ func TestOneResendPerCall(t *testing.T) {
 	}
 }
 
-// The free re-send comes on top of the attempts of the policy.
+// The re-send comes in addition to the attempts of the policy.
 func TestTheResendIsNoRetry(t *testing.T) {
 	t.Parallel()
 	s := bySession
@@ -207,7 +208,7 @@ func TestTheResendIsNoRetry(t *testing.T) {
 	})
 }
 
-// A refusal that was mended by a login does not stand on the error of what came after it.
+// If a login recovers from a rejection, the error of a later failure does not contain that rejection.
 func TestAMendedRefusalIsForgotten(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -220,7 +221,7 @@ func TestAMendedRefusalIsForgotten(t *testing.T) {
 	})
 }
 
-// When the session ends while purges wait for their permits, none of them leaves with the others after the login.
+// If the session ends while purges wait for their permits, the client does not send them all at once after the login.
 func TestALoginWhilePurgesWait(t *testing.T) {
 	t.Parallel()
 	s := bySession
@@ -242,7 +243,8 @@ func TestALoginWhilePurgesWait(t *testing.T) {
 	})
 }
 
-// Who comes while an abandoned login ends waits for its end and makes a new one; its cancellation is not his.
+// A caller that comes while an abandoned login ends waits for that end and starts a new login. It does not get the
+// cancellation of the abandoned one.
 func TestJoiningAnAbandonedLogin(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -252,7 +254,7 @@ func TestJoiningAnAbandonedLogin(t *testing.T) {
 			if strings.HasSuffix(r.URL.Path, "/sessions") {
 				select {
 				case <-r.Context().Done():
-					<-release // a transport that takes its time to give up
+					<-release // a transport that takes long to cancel
 					return nil, r.Context().Err()
 				case <-release:
 				}
@@ -272,7 +274,7 @@ func TestJoiningAnAbandonedLogin(t *testing.T) {
 		})
 		synctest.Wait()
 		cancel()
-		synctest.Wait() // the login is abandoned, and not over
+		synctest.Wait() // the login is abandoned, but has not ended
 		wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), client)) })
 		synctest.Wait()
 		close(release)
@@ -281,7 +283,7 @@ func TestJoiningAnAbandonedLogin(t *testing.T) {
 	})
 }
 
-// A session that works forgives what was before it: the next refusal begins to count anew.
+// A session that works resets the cool-down: the next rejection starts with the shortest one.
 func TestASessionThatWorksEndsTheCoolDown(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -296,7 +298,7 @@ func TestASessionThatWorksEndsTheCoolDown(t *testing.T) {
 	})
 }
 
-// A login that brings no usable session is not tried again by every call.
+// If a login returns no usable session, not every call tries it again.
 func TestAnUnusableLoginReplyCoolsDown(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -308,7 +310,7 @@ func TestAnUnusableLoginReplyCoolsDown(t *testing.T) {
 	})
 }
 
-// 403 elsewhere means that the user may not; a new login would change nothing (open point 6).
+// A 403 elsewhere means that the user may not do this; a new login would not help (open point 6).
 func TestForbiddenElsewhereIsFinal(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -321,13 +323,13 @@ func TestForbiddenElsewhereIsFinal(t *testing.T) {
 	})
 }
 
-// 50 goroutines on an expired session: one login, and each request is sent again once.
+// 50 goroutines use an expired session: the client logs in once, and sends each request again once.
 func TestFiftyExpiredCallsLogInOnce(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
 		require.NoError(f, getTask.call(f.Context(), f.client))
 		f.srv.ExpireSessions()
-		// Staggered, so that some refusals come when the login is under way and some when it is over.
+		// Staggered, so that some rejections come while the login is under way and some after it.
 		f.fail(testserver.Fault{Path: "/sessions", Delay: 20 * time.Millisecond})
 		var wg sync.WaitGroup
 		for i := range 50 {
@@ -340,7 +342,7 @@ func TestFiftyExpiredCallsLogInOnce(t *testing.T) {
 	})
 }
 
-// A session that expires by its age in the middle of many calls.
+// A session expires by its age in the middle of many calls.
 func TestSessionsThatExpireByAge(t *testing.T) {
 	t.Parallel()
 	s := bySession
@@ -354,7 +356,8 @@ func TestSessionsThatExpireByAge(t *testing.T) {
 	})
 }
 
-// 401 in the middle of a collection: one login, the same page again, and no item is lost or comes twice.
+// A 401 in the middle of a collection: the client logs in once and reads the same page again. No item is lost or
+// comes twice.
 func TestASessionThatEndsBetweenPages(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, bySession, func(f *fixture) {
@@ -376,7 +379,7 @@ func TestASessionThatEndsBetweenPages(t *testing.T) {
 	})
 }
 
-// The login has a context of its own: the caller who began it may give up, the others get the session.
+// The login has a context of its own: if the context of the first caller ends, the others still get the session.
 func TestGivingUpDoesNotCancelTheLoginOfOthers(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -396,7 +399,7 @@ func TestGivingUpDoesNotCancelTheLoginOfOthers(t *testing.T) {
 	})
 }
 
-// When all give up, the login ends with the last of them, and the next call begins a new one.
+// When all callers have canceled, the login ends with the last of them, and the next call starts a new one.
 func TestTheLastOneToGiveUpEndsTheLogin(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -414,7 +417,7 @@ func TestTheLastOneToGiveUpEndsTheLogin(t *testing.T) {
 	})
 }
 
-// A wrong password is sent once; while it cools down (1, 2, 4 to 30 s) calls get the same error and nothing is sent.
+// A wrong password is sent once. While it cools down (1, 2, 4 to 30 s), calls get the same error and nothing is sent.
 func TestARefusedLoginCoolsDown(t *testing.T) {
 	t.Parallel()
 	wrong := setup{auth: webdelivery.SessionAuth(username, "wrong-password")}
@@ -441,8 +444,8 @@ func TestARefusedLoginCoolsDown(t *testing.T) {
 	})
 }
 
-// A login that is refused with any 4xx is failed authentication: it does not say that a task, a list or an entry is not
-// there. 408 and 429 may pass.
+// A login that is rejected with any 4xx is failed authentication: its status does not mean that a task, a list or an
+// entry does not exist. 408 and 429 are transient.
 func TestALoginSaysNothingOfWhatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	about := []error{webdelivery.ErrBadRequest, webdelivery.ErrForbidden, webdelivery.ErrNotFound}
@@ -452,7 +455,7 @@ func TestALoginSaysNothingOfWhatIsAskedFor(t *testing.T) {
 			t.Parallel()
 			inService(t, bySession, func(f *fixture) {
 				f.fail(testserver.Fault{Path: "/sessions", Status: status})
-				for range 2 { // the second meets the pause after a refused login
+				for range 2 { // the second gets the error of the cool-down
 					err := getTask.call(f.Context(), f.client)
 					var failed *webdelivery.Error
 					require.ErrorAs(f, err, &failed)
@@ -483,7 +486,7 @@ func TestALoginSaysNothingOfWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-// A service that refuses each session right after it made it is not asked for another one by every call.
+// If a service rejects each new session at once, not every call requests another one.
 func TestSessionsThatNeverWorkCoolDown(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -498,7 +501,7 @@ func TestSessionsThatNeverWorkCoolDown(t *testing.T) {
 	})
 }
 
-// What a login that fails does to the call that needed it.
+// The error of a call whose login fails.
 func TestFailedLogins(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -509,10 +512,10 @@ func TestFailedLogins(t *testing.T) {
 	}{
 		{"401", testserver.Fault{Status: 401}, webdelivery.ErrUnauthorized, 1},
 		{"403", testserver.Fault{Status: 403}, webdelivery.ErrUnauthorized, 1},
-		{"429 for ever", testserver.Fault{Status: 429}, webdelivery.ErrRateLimited, 2},
-		{"503 for ever", testserver.Fault{Status: 503}, webdelivery.ErrServer, 2},
+		{"429 on every attempt", testserver.Fault{Status: 429}, webdelivery.ErrRateLimited, 2},
+		{"503 on every attempt", testserver.Fault{Status: 503}, webdelivery.ErrServer, 2},
 		{"200 without a session id", testserver.Fault{Status: 200, Body: `{"ok":true}`}, webdelivery.ErrBadReply, 1},
-		{"200 with an id no cookie can carry", testserver.Fault{Status: 200, Body: `{"id":"a; b"}`}, webdelivery.ErrBadReply, 1},
+		{"200 with an id that no cookie can carry", testserver.Fault{Status: 200, Body: `{"id":"a; b"}`}, webdelivery.ErrBadReply, 1},
 		{"redirect", testserver.Fault{Status: 302, Header: http.Header{"Location": {"/login"}}}, webdelivery.ErrRedirect, 1},
 	}
 	for _, tt := range tests {
@@ -535,7 +538,7 @@ func TestFailedLogins(t *testing.T) {
 	}
 }
 
-// A login that fails in passing is tried anew by the next call, without a pause.
+// If a login fails with a transient fault, the next call logs in again, without a pause.
 func TestALoginFaultDoesNotCoolDown(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -547,7 +550,8 @@ func TestALoginFaultDoesNotCoolDown(t *testing.T) {
 	})
 }
 
-// A login never comes between a permit and its purge: the requests would leave closer together than their permits.
+// A login never comes between a permit and its purge: otherwise the requests would leave closer together than their
+// permits.
 func TestTheLoginComesBeforeThePermit(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -561,7 +565,7 @@ func TestTheLoginComesBeforeThePermit(t *testing.T) {
 	})
 }
 
-// However an Auth is printed, it shows its way and its user, and nothing else.
+// However an Auth is printed, it shows its kind and its user, and nothing else.
 func TestAnAuthIsPrintedByWayAndUser(t *testing.T) {
 	t.Parallel()
 	for want, auth := range map[string]webdelivery.Auth{
@@ -579,7 +583,8 @@ func TestAnAuthIsPrintedByWayAndUser(t *testing.T) {
 	}
 }
 
-// What Basic authentication cannot carry is refused wherever it stands (service-interface section 5; RFC 7617).
+// The client refuses credentials that Basic authentication cannot carry, wherever they contain the invalid character
+// (service document, section 5; RFC 7617).
 func TestCredentialsThatNoHeaderCarries(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ username, password, says string }{
@@ -609,7 +614,7 @@ func TestCredentialsThatNoHeaderCarries(t *testing.T) {
 	}
 }
 
-// A token is what a cookie can carry (RFC 6265, section 4.1.1): visible ASCII but for five characters.
+// A token contains what a cookie can carry (RFC 6265, section 4.1.1): visible ASCII except five characters.
 func TestTokensThatACookieCarries(t *testing.T) {
 	t.Parallel()
 	for r := rune(0); r < 0x100; r++ {
@@ -623,7 +628,7 @@ func TestTokensThatACookieCarries(t *testing.T) {
 	require.ErrorIs(t, err, webdelivery.ErrInvalid)
 }
 
-// A login that is answered with 4xx cools down: the next call logs in no more. One with 5xx may pass.
+// After a login that gets a 4xx, the client does not log in for the next call. A 5xx is transient.
 func TestWhichLoginsCoolDown(t *testing.T) {
 	t.Parallel()
 	for status, logins := range map[int]int{399: 2, 400: 1, 401: 1, 403: 1, 404: 1, 499: 1, 500: 2, 503: 2, 599: 2} {
@@ -642,7 +647,8 @@ func TestWhichLoginsCoolDown(t *testing.T) {
 	}
 }
 
-// A login that fails is told by its own status, also where the service refused the session of a request before.
+// The error of a failed login has the login's own status, even if the service rejected the session of a request
+// before.
 func TestTheStatusOfACallWhoseLoginFails(t *testing.T) {
 	t.Parallel()
 	s := bySession
@@ -659,7 +665,7 @@ func TestTheStatusOfACallWhoseLoginFails(t *testing.T) {
 			var e *webdelivery.Error
 			require.ErrorAs(f, err, &e)
 			assert.Equal(f, http.StatusForbidden, e.StatusCode)
-			assert.Equal(f, "Forbidden", e.Description, "the words of a login may hold a session")
+			assert.Equal(f, "Forbidden", e.Description, "the text of a login's response may contain a session")
 			assert.Equal(f, http.MethodGet, e.Method)
 		})
 	}

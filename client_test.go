@@ -18,7 +18,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// What NewClient refuses, and the word by which its error names it.
+// Arguments that NewClient refuses, and the word that its error contains.
 func TestNewClientRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	const good = "https://api.example.com"
@@ -80,7 +80,7 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 		{"delete path without ids", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/a"})), "EntryDeletePath"},
 		{"delete path in the wrong order", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "/{entry}/{list}"})), "EntryDeletePath"},
 		{"delete path that is no path", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{EntryDeletePath: "//evil.example.com/{list}/{entry}"})), "EntryDeletePath"},
-		{"method that is none", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{BatchDeletionMethod: "PO ST"})), "BatchDeletionMethod"},
+		{"invalid method", good, customer, basic, one(webdelivery.WithDialect(webdelivery.Dialect{BatchDeletionMethod: "PO ST"})), "BatchDeletionMethod"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +94,8 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 	}
 }
 
-// Where requests go: {base_url}/<customer_name>/v1, a path in the base URL kept, the customer one escaped element.
+// The address of a request is {base_url}/<customer_name>/v1. A path in the base URL is kept, and the customer is one
+// escaped path element.
 func TestWhereRequestsGo(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -158,7 +159,7 @@ func TestNewClientFromEnv(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.Tasks.Get(t.Context(), "7")
 	require.ErrorIs(t, err, webdelivery.ErrUnauthorized)
-	assert.Equal(t, []string{"/acme/v1/sessions"}, paths, "session means a login")
+	assert.Equal(t, []string{"/acme/v1/sessions"}, paths, "WEBDELIVERY_AUTH=session means a login")
 
 	t.Setenv("WEBDELIVERY_AUTH", "kerberos")
 	_, err = webdelivery.NewClientFromEnv()
@@ -182,13 +183,13 @@ func TestNewClientFromEnv(t *testing.T) {
 		require.ErrorContains(t, err, name)
 		assert.NotContains(t, err.Error(), password)
 	}
-	// By now all four are missing: one error names them all.
+	// At this point all four are missing: one error names them all.
 	for _, name := range []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"} {
 		assert.Equal(t, 1, strings.Count(err.Error(), name))
 	}
 }
 
-// Do reaches what has no method, through the same funnel.
+// Do calls addresses that have no method in the SDK, in the same way as methods do.
 func TestDo(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -225,7 +226,7 @@ func TestDoAndEmptyReplies(t *testing.T) {
 	})
 }
 
-// A refusal under a 200 is one for Do too; the code of a transaction is none.
+// Do returns an error for a rejection under HTTP 200 too; the code of a transaction is no rejection.
 func TestDoAndEnvelopes(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -234,7 +235,7 @@ func TestDoAndEnvelopes(t *testing.T) {
 		require.ErrorIs(f, err, webdelivery.ErrForbidden)
 		require.ErrorContains(f, err, "not yours")
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil), webdelivery.ErrForbidden, "it is no transaction")
+		require.ErrorIs(f, f.client.Do(f.Context(), http.MethodGet, "/transactions/7", nil, nil), webdelivery.ErrForbidden, "the response is no transaction")
 	})
 	inService(t, setup{}, func(f *fixture) {
 		f.fail(testserver.Fault{Status: 200, Body: `{"code":403,"description":"not yours","transaction_id":7}`})
@@ -242,7 +243,7 @@ func TestDoAndEnvelopes(t *testing.T) {
 	})
 }
 
-// encoding/json reads null into a struct by leaving it alone, as if nothing was wrong.
+// encoding/json reads null into a struct by leaving it unchanged, without an error.
 func TestDoAndNull(t *testing.T) {
 	t.Parallel()
 	client := always(t, []byte(" null\n"))
@@ -254,7 +255,7 @@ func TestDoAndNull(t *testing.T) {
 	}
 }
 
-// What a reply cannot be read into is told before anything is sent.
+// If a response cannot be read into the argument, Do returns an error before it sends anything.
 func TestDoRefusesWhatIsNoPointer(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -267,7 +268,7 @@ func TestDoRefusesWhatIsNoPointer(t *testing.T) {
 	})
 }
 
-// What Do refuses before anything is sent.
+// Arguments that Do refuses before it sends anything.
 func TestDoRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -304,7 +305,7 @@ func TestDoRefuses(t *testing.T) {
 	}
 }
 
-// The user's http.Client is as it was: no field is set, nothing in it replaced, its jar never asked.
+// The user's http.Client is unchanged: no field is set or replaced, and its jar is never used.
 func TestTheHTTPClientOfTheUserIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	inService(t, bySession, func(f *fixture) {
@@ -323,7 +324,7 @@ func TestTheHTTPClientOfTheUserIsLeftAlone(t *testing.T) {
 	})
 }
 
-// An http.Client without a Transport sends through http.DefaultTransport, as net/http does.
+// An http.Client without a Transport sends through http.DefaultTransport, as in net/http.
 func TestAnHTTPClientWithoutATransport(t *testing.T) {
 	t.Parallel()
 	srv := testserver.New(testserver.Config{})
@@ -342,14 +343,16 @@ func TestAnHTTPClientWithoutATransport(t *testing.T) {
 // forbiddenJar fails the test when it is used.
 type forbiddenJar struct{ f *fixture }
 
-func (j forbiddenJar) SetCookies(*url.URL, []*http.Cookie) { j.f.Error("the jar was given a cookie") }
+func (j forbiddenJar) SetCookies(*url.URL, []*http.Cookie) {
+	j.f.Error("the client stores a cookie in the jar")
+}
 
 func (j forbiddenJar) Cookies(*url.URL) []*http.Cookie {
-	j.f.Error("the jar was asked")
+	j.f.Error("the client reads the jar")
 	return nil
 }
 
-// Many goroutines on one client, with everything that can happen to them.
+// Many goroutines use one client, with every kind of fault.
 func TestOneClientForManyGoroutines(t *testing.T) {
 	t.Parallel()
 	s := bySession
@@ -362,7 +365,7 @@ func TestOneClientForManyGoroutines(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 100 {
 			if i%10 == 5 {
-				// Not the logins: two faults for one of them are its end.
+				// Not for logins: two faults for one login end it.
 				f.fail(testserver.Fault{Path: "/tasks/*", Skip: i, Count: 1, Status: 503})
 				f.fail(testserver.Fault{Path: "/cache/purge", Skip: i, Count: 1, Cut: testserver.CutAfterRead})
 			}

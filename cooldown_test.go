@@ -16,21 +16,21 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// wrong are credentials that the service refuses, of each kind.
+// wrong are credentials that the service rejects, of each kind.
 var wrong = map[string]webdelivery.Auth{
 	"Basic":   webdelivery.BasicAuth(username, "wrong-password"),
 	"session": webdelivery.SessionAuth(username, "wrong-password"),
 	"token":   webdelivery.SessionToken("expired"),
 }
 
-// 18 calls at once with refused credentials send one request, whatever they do, and the others say so. None of them
-// seems to be an invalid one, and none of them changes anything.
+// 18 parallel calls with rejected credentials send one request, whatever they do, and the errors of the others say
+// so. No error matches ErrInvalid, and no call changes anything.
 func TestRefusedCredentialsSendOneRequest(t *testing.T) {
 	t.Parallel()
 	for kind, auth := range wrong {
 		for _, op := range operations.All() {
 			if kind == "token" && op.Kind == operations.LogsIn {
-				continue // it has no password to send
+				continue // it sends no password
 			}
 			t.Run(kind+" "+op.String(), func(t *testing.T) {
 				t.Parallel()
@@ -61,8 +61,8 @@ func TestRefusedCredentialsSendOneRequest(t *testing.T) {
 	}
 }
 
-// What a caller sees of refused credentials: the times of the requests, and the errors between them. A password that
-// the service accepts again ends it.
+// A caller with rejected credentials sees these requests, at these times, and these errors between them. The
+// cool-down ends when the service accepts a password again.
 func TestCallsBetweenRefusedOnes(t *testing.T) {
 	t.Parallel()
 	for kind, auth := range wrong {
@@ -105,7 +105,7 @@ func TestCallsBetweenRefusedOnes(t *testing.T) {
 	})
 }
 
-// A user who may not purge can do all else, also while the purges are held.
+// A user who may not purge can make all other calls, also while the purges cool down.
 func TestAForbiddenPurgeStopsNothingElse(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -122,7 +122,7 @@ func TestAForbiddenPurgeStopsNothingElse(t *testing.T) {
 	})
 }
 
-// A queue with refused credentials returns the true error to each caller at once, and sends one request.
+// A queue with rejected credentials returns the service's error to each caller at once, and sends one request.
 func TestAQueueWithRefusedCredentials(t *testing.T) {
 	t.Parallel()
 	for kind, auth := range wrong {

@@ -20,14 +20,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// ErrInvalid means that nothing was sent. So no error matches it once the service has seen a request, and every argument
-// that can be judged without the service is refused by it before a request. TestForeignBodies shows the first half for
-// bodies of every shape, this file for addresses and ids of the service's and for arguments.
+// ErrInvalid means that nothing was sent. So no error matches it after the service has got a request, and every
+// invalid argument that the client can detect by itself returns it before any request. TestForeignBodies shows the
+// first half for bodies of every shape; this file shows it for addresses and ids of the service's, and for arguments.
 
-// leadingAstray answers with everything that was asked for, but with ids and addresses that no request can use.
+// leadingAstray answers with every requested resource, but with ids and addresses that no request can use.
 type leadingAstray struct {
 	id, address string
-	honestReads bool // what reads is answered honestly
+	honestReads bool // reads get honest answers
 
 	requests atomic.Int64
 }
@@ -61,7 +61,7 @@ func (s *leadingAstray) RoundTrip(r *http.Request) (*http.Response, error) {
 	}.to(r)), nil
 }
 
-// No id and no address of a response ends in ErrInvalid, whatever the operation does with it.
+// No id and no address of a response causes ErrInvalid, whatever the operation does with it.
 func TestErrInvalidIsNoErrorOfAResponse(t *testing.T) {
 	t.Parallel()
 	ids := []string{"..", ".", "a/../b", `a\..\b`, "\x01", "", "a/b"}
@@ -84,7 +84,8 @@ func TestErrInvalidIsNoErrorOfAResponse(t *testing.T) {
 	}
 }
 
-// A type that Do reads into may refuse the response by a ValidationError; the request was sent all the same.
+// If Do reads into a type whose decoder returns a ValidationError, the error does not match ErrInvalid, because the
+// request was sent.
 func TestErrInvalidIsNoErrorOfWhatDoReads(t *testing.T) {
 	t.Parallel()
 	err := always(t, []byte(`{"version":7}`)).Do(t.Context(), http.MethodGet, "/tasks/plan", nil, &webdelivery.Plan{})
@@ -93,7 +94,8 @@ func TestErrInvalidIsNoErrorOfWhatDoReads(t *testing.T) {
 	assert.NotErrorIs(t, err, webdelivery.ErrInvalid)
 }
 
-// An entry whose id cannot be part of an address cannot be removed, and a task with such an id not be waited for.
+// An entry cannot be removed if its id cannot be part of an address. For the same reason, a task with such an id
+// cannot be polled.
 func TestIDsThatNoAddressHolds(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
@@ -114,10 +116,10 @@ func TestIDsThatNoAddressHolds(t *testing.T) {
 	})
 }
 
-// withoutArguments are the operations that take none that could be wrong.
+// withoutArguments are the operations without an argument that could be wrong.
 var withoutArguments = map[string]bool{"Sessions.Create": true}
 
-// wrongly calls every method with an argument that can be judged without the service; all others have a wrong id in
+// wrongly calls every method with an argument that the client can reject by itself. All others have a wrong id in
 // operations.Use, or a wrong interval.
 func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error {
 	type client = webdelivery.Client
@@ -178,7 +180,7 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 	return calls
 }
 
-// of adds the calls with a query that is empty.
+// of adds the calls with an empty query.
 func of[Q webdelivery.StatsQuery](
 	calls map[string]func(context.Context, *webdelivery.Client) error, name string, family func(*webdelivery.Client) *webdelivery.StatsFamily[Q],
 ) {
@@ -195,7 +197,7 @@ func of[Q webdelivery.StatsQuery](
 	}
 }
 
-// ofCategory adds the calls that have no argument but the category.
+// ofCategory adds the calls whose only argument is the category.
 func ofCategory[Q webdelivery.StatsQuery](
 	calls map[string]func(context.Context, *webdelivery.Client) error, name string, family func(*webdelivery.Client) *webdelivery.AggregatedFamily[Q],
 ) {
@@ -212,7 +214,7 @@ func ofCategory[Q webdelivery.StatsQuery](
 	}
 }
 
-// Every operation that takes arguments refuses a wrong one by ErrInvalid, and the service sees no request.
+// Every operation with arguments returns ErrInvalid for a wrong one, and the service gets no request.
 func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 	t.Parallel()
 	calls, withoutArguments := wrongly(), maps.Clone(withoutArguments)
@@ -235,7 +237,7 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 			t.Parallel()
 			service := &leadingAstray{}
 			err := runAlone(t, step{op, func(ctx context.Context, c *webdelivery.Client, _ func(...any)) error { return call(ctx, c) }}, service)
-			require.ErrorIs(t, err, webdelivery.ErrInvalid, "if it takes no argument that can be wrong, name it in withoutArguments")
+			require.ErrorIs(t, err, webdelivery.ErrInvalid, "if the operation has no argument that can be wrong, add it to withoutArguments")
 			require.NotErrorIs(t, err, webdelivery.ErrPlanRefused)
 			assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 			assert.Zero(t, service.requests.Load())
@@ -243,8 +245,8 @@ func TestWrongArgumentsAreErrInvalid(t *testing.T) {
 	}
 }
 
-// What Plan and Apply can know without the list is ErrInvalid; what they had to read the list for is another error, which
-// says what became of the list: nothing.
+// If Plan and Apply can detect a problem without the list, they return ErrInvalid. If they have to read the list,
+// they return another error, whose outcome is that the list was not changed.
 func TestErrorsOfPlans(t *testing.T) {
 	t.Parallel()
 	plan := func(desired []string, options webdelivery.PlanOptions) func(f *fixture, made *webdelivery.Plan) error {
@@ -268,7 +270,7 @@ func TestErrorsOfPlans(t *testing.T) {
 	for name, tt := range map[string]struct {
 		call  func(f *fixture, made *webdelivery.Plan) error
 		want  error
-		plan  bool // the error has the plan
+		plan  bool // the error contains the plan
 		early bool // Apply sent nothing
 	}{
 		"no limit":               {call: plan(held, webdelivery.PlanOptions{MaxRemove: "half"}), want: webdelivery.ErrInvalid},
@@ -289,8 +291,8 @@ func TestErrorsOfPlans(t *testing.T) {
 			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Add[0] = "0.0.0.0/0" }),
 			want: webdelivery.ErrPlanRefused, plan: true, early: true,
 		},
-		"edited beyond sense": {call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Keep = -1 }), want: webdelivery.ErrInvalid, early: true},
-		"does not fit":        {call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Keep++ }), want: webdelivery.ErrPlanRefused, plan: true},
+		"edited to a negative number": {call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Keep = -1 }), want: webdelivery.ErrInvalid, early: true},
+		"does not fit":                {call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Keep++ }), want: webdelivery.ErrPlanRefused, plan: true},
 		"stale": {
 			call: apply(func(f *fixture, _ *webdelivery.Plan) { f.srv.ChangeEntries(listID, []string{"203.0.113.7"}, nil) }),
 			want: webdelivery.ErrPlanStale,
@@ -327,8 +329,8 @@ type unsent struct{ error }
 
 func (e *unsent) Unwrap() error { return e.error }
 
-// A refused removal says how many, and has the plan: it can be shown, Apply refuses it with the same error, also when it was
-// stored, and it can be applied when its limit is changed.
+// A plan with too many removals returns an error with their number and with the plan. The plan can be shown, and
+// Apply refuses it with the same error, also after it was stored. Apply accepts the plan when its limit is changed.
 func TestARefusedRemovalHasItsPlan(t *testing.T) {
 	t.Parallel()
 	held := addresses(10)
@@ -358,8 +360,8 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 	})
 }
 
-// By default a fifth of a list may go, of a small one up to three entries, and never more than half: no feed that is empty
-// empties a list. The plan that is stored has the same limit.
+// By default, a plan may remove a fifth of a list; of a small list it may remove up to three entries, but never more
+// than half. So an empty feed never empties a list. A stored plan has the same limit.
 func TestRemovalsOfSmallLists(t *testing.T) {
 	t.Parallel()
 	for size, most := range map[int]int{0: 0, 1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 7: 3, 8: 3, 9: 3, 10: 3, 11: 3, 12: 3, 100: 20} {

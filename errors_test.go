@@ -15,7 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// logged is how a text log shows an error.
+// logged returns what a text log shows of an error.
 func logged(err error) string {
 	var b bytes.Buffer
 	slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
@@ -27,7 +27,7 @@ func logged(err error) string {
 	return b.String()
 }
 
-// Every error is a group of plain facts in a log, on one line.
+// In a log, every error is a group of plain facts on one line.
 func TestErrorsInALog(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -54,7 +54,8 @@ func TestErrorsInALog(t *testing.T) {
 	})
 }
 
-// A failed task or transaction may have changed something; a foreign error tells nothing; no error means done.
+// A failed task or transaction may have changed something. A foreign error gives no outcome; no error means that the
+// change was applied.
 func TestOutcomeOfOtherErrors(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, webdelivery.OutcomeApplied, webdelivery.OutcomeOf(nil))
@@ -87,7 +88,7 @@ func TestSentinels(t *testing.T) {
 	}
 }
 
-// Errors of many parts are groups of plain facts in a log too, and their messages say how many parts there are.
+// In a log, errors of several parts are groups of plain facts too, and their messages contain the number of parts.
 func TestErrorsOfManyPartsInALog(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("no route")

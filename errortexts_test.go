@@ -17,7 +17,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// once checks that a text says whose error it is, and once on each line.
+// once checks that each line of a text contains "webdelivery:" once, at its start.
 func once(t *testing.T, text string) {
 	t.Helper()
 	assert.True(t, strings.HasPrefix(text, "webdelivery: "), text)
@@ -63,7 +63,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		"webdelivery: purge of a: refused together with others and not sent alone; purge it again")
 }
 
-// The same for errors as calls return them: of a login, of a wait in an outage, of a change of which a part failed, of a
+// The same for errors that calls return: of a login, of a wait in an outage, of a change that failed in part, of a
 // queue, and of an option.
 func TestErrorsOfCallsSayOnceWhoseTheyAre(t *testing.T) {
 	t.Parallel()
@@ -99,7 +99,7 @@ func TestErrorsOfCallsSayOnceWhoseTheyAre(t *testing.T) {
 	once(t, err.Error())
 }
 
-// An error names host and path also if there was no response. The user's name and password are not in it.
+// An error names host and path also if there was no response. It does not contain the user's name or password.
 func TestAnErrorNamesTheHost(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
@@ -114,7 +114,7 @@ func TestAnErrorNamesTheHost(t *testing.T) {
 	assert.Equal(t, "api.example.com:8443", e.Host)
 }
 
-// A missing column is named with its field, and the error says what to do.
+// The error for a missing column names its field, and what to do.
 func TestAMissingColumn(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -123,8 +123,8 @@ func TestAMissingColumn(t *testing.T) {
 	})
 }
 
-// QueueStats shows an outage: how many requests in a row failed, and why. Failed logins count too, although nothing is
-// sent; a refusal does not.
+// QueueStats shows an outage: the number of failed requests in a row, and the cause. Failed logins count too,
+// although nothing is sent; a rejection does not.
 func TestAnOutageInQueueStats(t *testing.T) {
 	t.Parallel()
 	for name, auth := range map[string]webdelivery.Auth{

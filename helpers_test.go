@@ -13,15 +13,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// The one user of the fake service.
+// The fake has this one user.
 const (
 	customer = "acme"
 	username = "alice"
 	password = "correct-horse-battery"
 )
 
-// fixture is one fake service in memory with one client for it. It lives in a bubble of fake time, so waiting takes no
-// time, and a goroutine that is left behind fails the test.
+// fixture is a fake service in memory with one client for it. It lives in a bubble of fake time, so waits take no
+// time, and a goroutine that is left makes the test fail.
 type fixture struct {
 	*testing.T
 	srv    *testserver.Server
@@ -29,7 +29,7 @@ type fixture struct {
 	http   *http.Client // what the client sends through
 }
 
-// setup says how a fixture is made; the zero value is Basic authentication and defaults everywhere.
+// setup describes a fixture; the zero value is Basic authentication and defaults everywhere.
 type setup struct {
 	server  testserver.Config
 	auth    webdelivery.Auth
@@ -65,7 +65,7 @@ func (f *fixture) newClient(url string, s setup) *webdelivery.Client {
 	return client
 }
 
-// host is host and port of the service.
+// host returns host and port of the service.
 func (f *fixture) host() string { return strings.TrimPrefix(f.srv.URL(), "http://") }
 
 // warm lets the service accept the client's credentials, so that the calls that follow do not wait for the first one.

@@ -11,15 +11,15 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// typedContext is a pointer type that is a context, as those of web frameworks are.
+// typedContext is a pointer type that is a context, as in some web frameworks.
 type typedContext struct{ context.Context }
 
-// noContexts are what callers pass by mistake.
+// noContexts returns what callers pass by mistake.
 func noContexts() map[string]context.Context {
 	return map[string]context.Context{"nil": nil, "a nil pointer": (*typedContext)(nil)}
 }
 
-// refusedAs checks that a call was refused for this field.
+// refusedAs checks that the client refused a call because of this field.
 func refusedAs(t *testing.T, field string, err error, call string) {
 	t.Helper()
 	var refused *webdelivery.ValidationError
@@ -28,8 +28,8 @@ func refusedAs(t *testing.T, field string, err error, call string) {
 	assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err), call)
 }
 
-// Every operation of a client refuses a nil context, sends nothing, and does not panic. A sequence yields the error and
-// nothing else.
+// Every operation of a client refuses a nil context, sends nothing, and does not panic. A sequence yields the error
+// and nothing else.
 func TestNoContext(t *testing.T) {
 	t.Parallel()
 	for name, none := range noContexts() {
@@ -51,7 +51,7 @@ func TestNoContext(t *testing.T) {
 				assert.Len(f, f.srv.Requests(), before, op.String())
 				require.NoError(f, p.end(f.Context()), op.String())
 			}
-			// What the registry calls with a context of its own, or only with something to do.
+			// These calls have a context of their own in the registry, or need something to do.
 			plan, err := f.client.NetworkLists.Plan(f.Context(), reliableList, []string{newEntry}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
 			require.NoError(f, err)
 			_, err = f.client.NetworkLists.Apply(none, plan, webdelivery.ApplyOptions{})
@@ -67,8 +67,8 @@ func TestNoContext(t *testing.T) {
 	}
 }
 
-// A service of a zero Client is a nil pointer. Each operation on it, and on the zero value of its service, is refused. Only
-// what goes through a nil Client.Stats panics like every nil pointer, as the families are its fields.
+// A service of a zero Client is a nil pointer. Each operation on it, and on the zero value of its service, returns an
+// error. Only calls through a nil Client.Stats panic, like every nil pointer, because the families are its fields.
 func TestZeroServices(t *testing.T) {
 	t.Parallel()
 	zero := &webdelivery.Client{
@@ -106,7 +106,7 @@ func TestZeroServices(t *testing.T) {
 	refusedAs(t, "client", err, "Dimensions")
 }
 
-// A queue or an export that nobody has created says what creates one, in each of its methods.
+// For a queue or an export that was not created, the error of each method says how to create one.
 func TestZeroHandles(t *testing.T) {
 	t.Parallel()
 	for _, queue := range []*webdelivery.PurgeQueue{nil, {}} {

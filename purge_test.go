@@ -19,7 +19,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// permits is a Limiter that gives every permit at once and counts them.
+// permits is a Limiter that grants every permit at once and counts them.
 type permits struct{ taken atomic.Int32 }
 
 func (p *permits) Wait(context.Context) error {
@@ -27,7 +27,7 @@ func (p *permits) Wait(context.Context) error {
 	return nil
 }
 
-// countingPermits is a setup whose purges take their permits from p, so that their number can be told.
+// countingPermits is a setup whose purges take their permits from p, which counts them.
 func countingPermits(p *permits) setup {
 	return setup{
 		server:  testserver.Config{PurgeRate: -1},
@@ -105,7 +105,7 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 	}
 }
 
-// What the service reads out of the JSON is the pattern, whatever JSON does to write it down.
+// After decoding the JSON, the service has the same pattern, whatever escapes JSON needs for it.
 func TestPurgePatternArrivesAsItIs(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{
@@ -145,7 +145,7 @@ func TestPurgeHasNoLimitOnURIs(t *testing.T) {
 			require.Equal(f, patterns[i], uri.URIPattern)
 		}
 		assert.Len(f, f.srv.Purged()[0].URIs, 5000)
-		assert.Equal(f, before, request.URIs, "the slice is the caller's")
+		assert.Equal(f, before, request.URIs, "the caller's slice is unchanged")
 		assert.EqualValues(f, 1, p.taken.Load())
 	})
 }
@@ -214,7 +214,7 @@ func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 	}
 }
 
-// Each way in refuses a pattern and a modifier by the same rule, and nothing is sent.
+// Every way to submit a purge checks a pattern and a modifier by the same rule, and sends nothing if they break it.
 func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 	t.Parallel()
 	for uri, field := range map[webdelivery.PurgeURI]string{
@@ -238,7 +238,7 @@ func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 	}
 }
 
-// An error that lists thousands of problems is of no use, but it must say that it leaves some out.
+// An error with thousands of problems is of no use, but it must contain the number of problems that it leaves out.
 func TestPurgeWithManyProblemsTellsHowManyItLeavesOut(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -283,26 +283,26 @@ func TestPurgeThatTheServiceRefusesIsABadRequest(t *testing.T) {
 	}
 }
 
-// 2^53 + 1, the fake's first transaction: a float64 makes another number of it.
+// 2^53 + 1, the fake's first transaction: a float64 would change the number.
 const firstTransaction = 9007199254740993
 
 func TestPurgeReadsEveryReply(t *testing.T) {
 	t.Parallel()
-	for reply, want := range map[string]webdelivery.PurgeReceipt{
+	for shape, want := range map[string]webdelivery.PurgeReceipt{
 		"201":          {Code: 201, Description: "request submitted"},
 		"200":          {Code: 200, Description: "request submitted"},
 		"303-body":     {Code: 201, Description: "request submitted"},
 		"303-location": {Code: 303},
 	} {
 		for _, form := range []string{"relative", "prefixed", "absolute"} {
-			t.Run(reply+" "+form, func(t *testing.T) {
+			t.Run(shape+" "+form, func(t *testing.T) {
 				t.Parallel()
-				dialect := testserver.Dialect{PurgeReply: reply, NextURI: form}
+				dialect := testserver.Dialect{PurgeReply: shape, NextURI: form}
 				inFakeTime(t, setup{server: testserver.Config{Dialect: dialect}}, func(f *fixture) {
 					receipt, err := f.client.Purge.Submit(f.Context(), purgeOf(anObject))
 					require.NoError(f, err)
 					assert.Regexp(f, "/transactions/9007199254740993$", receipt.StatusURI)
-					if reply != "303-location" && form == "relative" {
+					if shape != "303-location" && form == "relative" {
 						assert.Equal(f, "/transactions/9007199254740993", receipt.StatusURI)
 					}
 					assert.Equal(f, webdelivery.PurgeReceipt{
@@ -362,8 +362,8 @@ func TestPurgeKeepsEveryDigitOfTheTransaction(t *testing.T) {
 	}
 }
 
-// If the service says that it took the purge, by 201 (section 4.4) or in the body, the error must not invite to do it again.
-// If it says nothing of a purge, nobody knows.
+// If the service says that it accepted the purge, by 201 (section 4.4) or in the body, the error must not invite a
+// caller to send it again. If the response contains nothing about a purge, the outcome is unknown.
 func TestPurgeWithoutTransaction(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
@@ -411,7 +411,8 @@ func TestPurgeRefusesWhatIsNoReceipt(t *testing.T) {
 	}
 }
 
-// The status says that the purge was taken, and the id is there: a code in words is no reason to send it again.
+// The status says that the purge was accepted, and the response has the id: a code in words is no reason to send it
+// again.
 func TestPurgeToleratesACodeThatIsNoNumber(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{`"code":"CREATED",`, `"code":"",`, `"code":null,`, ``} {
@@ -455,7 +456,8 @@ func TestPurgeRefusedInItsEnvelopeIsAnError(t *testing.T) {
 	}
 }
 
-// The graver of the two codes decides: 403 is a refused login here, 500 passes and is tried again.
+// The more severe of the two codes decides: 403 is a rejected login here, and 500 is a transient failure that the
+// client retries.
 func TestPurgeIsJudgedByTheGraverCode(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -546,7 +548,7 @@ func TestTransactionErrorsOfTheService(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		_, err := f.client.Purge.Status(f.Context(), 7)
 		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
-		// Here it is 403 that means failed authentication (open point 6), for the purge as for its transaction.
+		// For a purge and its transaction, 403 means failed authentication (open point 6).
 		stranger := f.newClient(f.srv.URL(), setup{auth: webdelivery.BasicAuth(username, "wrong-password")})
 		_, err = stranger.Purge.Status(f.Context(), 7)
 		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
@@ -558,7 +560,7 @@ func TestTransactionErrorsOfTheService(t *testing.T) {
 	})
 }
 
-// A 303 names its transaction in Location, also when nothing of its body can be used (open point 7).
+// A 303 names its transaction in Location, even if its body is unusable (open point 7).
 func TestPurgeReadsLocationBesideAnyBody(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{

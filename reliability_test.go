@@ -24,11 +24,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// This file is the matrix of faults: one table says what each fault does to each kind of operation, the tests are made
-// from it (operation x fault x moment), and docs/reliability.md shows it.
+// This file is the matrix of faults: one table describes what each fault does to each kind of operation. The tests
+// run it (operation x fault x moment), and docs/reliability.md shows it.
 
-// column is a kind of operation as the page sorts them: operations.Kind, by what repeating them does, and by what has been
-// handed out already when a fault comes.
+// column is a kind of operation as on the page: operations.Kind, by the effect of a retry, and by what was already
+// yielded when a fault comes.
 type column int
 
 const (
@@ -48,18 +48,18 @@ func (c column) String() string {
 
 func (o operationOf) column() column { return column(o.Kind) }
 
-// promise is what a fault does to one kind of operation: how often it is tried while the fault stays, and what is known
-// of a write then. A fault that passes is survived by everything that is tried more than once. The zero value: such an
-// operation cannot meet the fault.
+// promise is what a fault does to one kind of operation: the number of attempts while the fault lasts, and the
+// outcome of a write then. An operation with more than one attempt survives a transient fault. The zero value: such
+// an operation cannot meet the fault.
 type promise struct {
 	attempts int
 	outcome  webdelivery.Outcome
 }
 
-// untilTimeout: it is tried again for as long as the policy's ThrottleTimeout.
+// untilTimeout: the client retries for as long as the policy's ThrottleTimeout.
 const untilTimeout = -1
 
-// survives: a fault that passes does no harm.
+// survives reports whether a transient fault does no harm.
 func (p promise) survives() bool { return p.attempts > 1 || p.attempts == untilTimeout }
 
 func (p promise) text(c column) string {
@@ -75,7 +75,7 @@ func (p promise) text(c column) string {
 	}
 }
 
-// promises has one for each column.
+// promises has one promise for each column.
 type promises [columns]promise
 
 const (
@@ -85,22 +85,22 @@ const (
 )
 
 var (
-	// It may pass, and the service may have done what was asked.
-	passing = promises{
+	// The fault is transient, and the service may have carried out the request.
+	transient = promises{
 		colRead: {4, not}, colPages: {4, not}, colRows: {4, not}, colDelete: {4, unknown}, colPurge: {4, unknown},
 		colWrite: {1, unknown}, colLogin: {2, unknown},
 	}
-	// It may pass, and the service certainly has done nothing.
+	// The fault is transient, and the service certainly did nothing.
 	unprocessed = promises{
 		colRead: {4, not}, colPages: {4, not}, colRows: {4, not}, colDelete: {4, not}, colPurge: {4, not},
 		colWrite: {3, not}, colLogin: {2, not},
 	}
-	// It will not pass, and the service certainly has done nothing.
+	// The fault is permanent, and the service certainly did nothing.
 	refused = promises{
 		colRead: {1, not}, colPages: {1, not}, colRows: {1, not}, colDelete: {1, not}, colPurge: {1, not},
 		colWrite: {1, not}, colLogin: {1, not},
 	}
-	// It will not pass, and who knows what the service has done.
+	// The fault is permanent, and it is unknown what the service did.
 	unclear = promises{
 		colRead: {1, not}, colPages: {1, not}, colRows: {1, not}, colDelete: {1, unknown}, colPurge: {1, unknown},
 		colWrite: {1, unknown}, colLogin: {1, unknown},
@@ -117,20 +117,20 @@ func (p promises) but(c column, is promise) promises {
 type faultRow struct {
 	fault    string    // in the words of the page
 	becomes  string    // the error, in the words of the page
-	is       error     // what errors.Is holds of it; nil for none
+	is       error     // what errors.Is matches; nil for nothing
 	promises promises  // by column
-	variants []variant // the ways it comes
-	session  bool      // met with SessionAuth
+	variants []variant // the ways in which the fault comes
+	session  bool      // the client has a SessionAuth
 }
 
-// variant is one way for a fault to come.
+// variant is one way in which a fault comes.
 type variant struct {
 	name    string
 	fault   testserver.Fault
-	dial    error // every new connection fails like this
-	timeout bool  // the error says that it is one
-	applied bool  // the service has carried out the request although it does not look like it
-	body    bool  // it needs a reply with a body
+	dial    error // every new connection fails with it
+	timeout bool  // the error is a timeout
+	applied bool  // the service has carried out the request although the response does not show it
+	body    bool  // it needs a response with a body
 }
 
 func status(code int, header ...string) testserver.Fault {
@@ -141,7 +141,7 @@ func status(code int, header ...string) testserver.Fault {
 	return fault
 }
 
-// statuses are variants that answer with these.
+// statuses returns variants that answer with these statuses.
 func statuses(codes ...int) (all []variant) {
 	for _, code := range codes {
 		all = append(all, variant{name: fmt.Sprint(code), fault: status(code)})
@@ -149,7 +149,7 @@ func statuses(codes ...int) (all []variant) {
 	return all
 }
 
-// doneAll adds to each variant the one in which the service has carried out the request before.
+// doneAll adds a variant to each in which the service has already carried out the request.
 func doneAll(variants []variant) (all []variant) {
 	for _, v := range variants {
 		done := v
@@ -159,7 +159,7 @@ func doneAll(variants []variant) (all []variant) {
 	return all
 }
 
-// wire answers with this on the wire, and closes the connection.
+// wire writes this text to the connection, and closes it.
 func wire(text string) testserver.Fault {
 	return testserver.Fault{Handler: func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -171,8 +171,8 @@ func wire(text string) testserver.Fault {
 	}}
 }
 
-// replying is a success with this body.
-func replying(body string) testserver.Fault { return testserver.Fault{Status: 200, Body: body} }
+// success is a 200 with this body.
+func success(body string) testserver.Fault { return testserver.Fault{Status: 200, Body: body} }
 
 var errRefused = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 
@@ -208,15 +208,15 @@ func matrix() []faultRow {
 			variants: []variant{{name: "503", fault: status(503, "Retry-After", "1")}},
 		},
 		{
-			fault: "503", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: passing.but(colPurge, promise{untilTimeout, unknown}),
+			fault: "503", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: transient.but(colPurge, promise{untilTimeout, unknown}),
 			variants: doneAll(statuses(503)),
 		},
 		{
-			fault: "500, 502, 504", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: passing,
+			fault: "500, 502, 504", becomes: "`ErrServer`", is: webdelivery.ErrServer, promises: transient,
 			variants: doneAll(statuses(500, 502, 504)),
 		},
 		{
-			fault: "408", becomes: "`*Error`", promises: passing,
+			fault: "408", becomes: "`*Error`", promises: transient,
 			variants: doneAll(statuses(408)),
 		},
 		{
@@ -274,7 +274,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The connection is lost before a response arrives", becomes: "`*Error`, no status", promises: passing,
+			fault: "The connection is lost before a response arrives", becomes: "`*Error`, no status", promises: transient,
 			variants: []variant{
 				{name: "before it is read", fault: testserver.Fault{Cut: testserver.CutBeforeRead}},
 				{name: "after it is read", fault: testserver.Fault{Cut: testserver.CutAfterRead}},
@@ -282,7 +282,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The response is not HTTP", becomes: "`*Error`, no status", promises: passing,
+			fault: "The response is not HTTP", becomes: "`*Error`, no status", promises: transient,
 			variants: []variant{
 				{name: "status line", fault: wire("HTTP/1.1 what\r\n\r\n")},
 				{name: "another protocol", fault: wire("220 mail.example.com ESMTP\r\n")},
@@ -290,11 +290,11 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "Nothing arrives before the attempt timeout", becomes: "`*Error`, `Timeout()`", promises: passing,
+			fault: "Nothing arrives before the attempt timeout", becomes: "`*Error`, `Timeout()`", promises: transient,
 			variants: []variant{{name: "no header", fault: testserver.Fault{Delay: time.Hour}, timeout: true}},
 		},
 		{
-			fault: "The body is cut short", becomes: "`*Error`, `io.ErrUnexpectedEOF`", is: io.ErrUnexpectedEOF, promises: passing.but(colRows, promise{1, not}),
+			fault: "The body is cut short", becomes: "`*Error`, `io.ErrUnexpectedEOF`", is: io.ErrUnexpectedEOF, promises: transient.but(colRows, promise{1, not}),
 			variants: []variant{
 				{name: "with a length", fault: testserver.Fault{Cut: testserver.CutBody}, applied: true, body: true},
 				{name: "chunked", fault: testserver.Fault{Cut: testserver.CutChunked}, applied: true, body: true},
@@ -302,7 +302,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The body stalls", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{1, not}),
+			fault: "The body stalls", becomes: "`*Error`, `Timeout()`", promises: transient.but(colRows, promise{1, not}),
 			variants: []variant{{name: "stall", fault: testserver.Fault{Stall: time.Hour}, timeout: true, applied: true, body: true}},
 		},
 		{
@@ -316,7 +316,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "The body arrives at one byte per second", becomes: "`*Error`, `Timeout()`", promises: passing.but(colRows, promise{}),
+			fault: "The body arrives at one byte per second", becomes: "`*Error`, `Timeout()`", promises: transient.but(colRows, promise{}),
 			variants: []variant{{name: "dribble", fault: testserver.Fault{Dribble: time.Second}, timeout: true, applied: true, body: true}},
 		},
 		{
@@ -330,11 +330,11 @@ func matrix() []faultRow {
 			fault: "A success status with a body that is not JSON", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply,
 			promises: unclear.but(colDelete, promise{}).but(colWrite, promise{}),
 			variants: []variant{
-				{name: "trailing garbage", fault: replying(`{"id":"a"} x`), body: true},
-				{name: "two values", fault: replying(`{}{}`), body: true},
-				{name: "byte order mark", fault: replying("\ufeff{}"), body: true},
-				{name: "invalid UTF-8", fault: replying("{\"id\":\"\xff\"}"), body: true},
-				{name: "too deep", fault: replying(`{"x":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}"), body: true},
+				{name: "trailing garbage", fault: success(`{"id":"a"} x`), body: true},
+				{name: "two values", fault: success(`{}{}`), body: true},
+				{name: "byte order mark", fault: success("\ufeff{}"), body: true},
+				{name: "invalid UTF-8", fault: success("{\"id\":\"\xff\"}"), body: true},
+				{name: "too deep", fault: success(`{"x":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + "}"), body: true},
 			},
 		},
 		{
@@ -362,7 +362,7 @@ func (o operationOf) moments() []moment {
 	return all
 }
 
-// unmet are operations on which a fault has no effect, and why: patterns as path.Match takes them.
+// unmet are operations on which a fault has no effect, and why, with patterns as in path.Match.
 var unmet = []struct{ fault, variant, operation, why string }{
 	{"A success status with *", "*", "Do [DPp]*", "Do hands out a json.RawMessage as it is, and reads no body into nil"},
 	{"The body is cut short", "without a length", "Export.Rows", "its row has no time, and an export refuses it"},
@@ -370,7 +370,7 @@ var unmet = []struct{ fault, variant, operation, why string }{
 	{"The body arrives at one byte per second", "*", "Stats.*.Metrics", "the body is so short that it comes in time"},
 }
 
-// meets tells whether an operation can meet a fault.
+// meets reports whether an operation can meet a fault.
 func (o operationOf) meets(row faultRow, v variant) bool {
 	if row.promises[o.column()].attempts == 0 || v.body && o.Bodiless || o.login && row.session {
 		return false
@@ -383,13 +383,13 @@ func (o operationOf) meets(row faultRow, v variant) bool {
 	return true
 }
 
-// like compares a text with a pattern whose star stands for any text.
+// like compares a text with a pattern in which a star stands for any text.
 func like(pattern, text string) bool {
 	matches, err := path.Match(pattern, strings.ReplaceAll(text, "/", " "))
 	return err == nil && matches
 }
 
-// Every fault, in every way it comes, at every moment, for every operation that can meet it.
+// Every fault, in every variant, at every moment, for every operation that can meet it.
 func TestFaultMatrix(t *testing.T) {
 	t.Parallel()
 	for _, row := range matrix() {
@@ -424,8 +424,8 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// checkResumed checks a stream that goes on after a fault in the middle of a response: it asks once more, and then for the
-// total of all. If the fault stays, it ends with that after 5 minutes.
+// checkResumed checks a stream that continues after a fault in the middle of a response: it sends one more request,
+// and then one for the total. If the fault lasts, the stream ends with its error after 5 minutes.
 func (f *fixture) checkResumed(op operationOf, when moment, items, sent int, err error) {
 	f.Helper()
 	if when.stays {
@@ -435,11 +435,11 @@ func (f *fixture) checkResumed(op operationOf, when moment, items, sent int, err
 		return
 	}
 	require.NoError(f, err)
-	assert.Equal(f, op.Items, items, "nothing is missing, nothing came twice")
+	assert.Equal(f, op.Items, items, "no item is missing, and none came twice")
 	assert.Equal(f, op.Requests+2, sent)
 }
 
-// disturb makes one call while a fault is about, and checks what was promised.
+// disturb makes one call while a fault lasts, and checks the promise.
 func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, when moment) {
 	prepared := f.prepare(op)
 	before, began := f.srv.Count(op.Method, op.Pattern()), time.Now()
@@ -453,13 +453,13 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 		f.checkResumed(op, when, items, sent, err)
 		return
 	}
-	// A DELETE that was done although its reply was lost meets 404 when it is repeated, and that is a success.
+	// If a DELETE was carried out but its response was lost, its retry gets 404, and that is a success.
 	gone := op.column() == colDelete && v.body && v.applied
 	if is.survives() && (!when.stays || gone) {
 		require.NoError(f, err)
-		assert.Equal(f, op.Items, items, "nothing is missing, nothing came twice")
+		assert.Equal(f, op.Items, items, "no item is missing, and none came twice")
 		if op.Requests > 0 && v.dial == nil {
-			assert.Equal(f, op.Requests+1, sent, "one was repeated")
+			assert.Equal(f, op.Requests+1, sent, "there was one retry")
 		}
 		assert.True(f, prepared.done == nil || prepared.done())
 		return
@@ -468,7 +468,7 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 	e := innermost(err)
 	require.NotNil(f, e)
 	aboutTarget := []error{webdelivery.ErrBadRequest, webdelivery.ErrForbidden, webdelivery.ErrNotFound}
-	if op.login && slices.Contains(aboutTarget, row.is) { // it is about the login, and not about the task
+	if op.login && slices.Contains(aboutTarget, row.is) { // the error is about the login, not about the task
 		assert.NotErrorIs(f, err, row.is)
 		assert.ErrorIs(f, err, webdelivery.ErrUnauthorized)
 	} else if row.is != nil {
@@ -480,9 +480,9 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 	attempts := is.attempts
 	if attempts == untilTimeout {
 		attempts = sent - when.skip
-		assert.InDelta(f, attempts, e.Attempts, 1, "the last one may have got no permit in time")
+		assert.InDelta(f, attempts, e.Attempts, 1, "the last retry may have got no permit in time")
 		assert.GreaterOrEqual(f, time.Since(began), 4*time.Minute)
-		assert.LessOrEqual(f, time.Since(began), 5*time.Minute+10*time.Millisecond, "a queue gathers callers for 10 ms before it asks for a permit")
+		assert.LessOrEqual(f, time.Since(began), 5*time.Minute+10*time.Millisecond, "a queue gathers callers for 10 ms before it acquires a permit")
 		assert.ErrorIs(f, err, webdelivery.ErrRateLimited)
 	}
 	if is.attempts != untilTimeout {
@@ -499,22 +499,23 @@ func (f *fixture) disturb(row faultRow, v variant, op operationOf, is promise, w
 		assert.Equal(f, int64(op.Before+op.Ahead+attempts), dials.Load())
 	}
 	if op.column() == colPages && op.InOrder {
-		assert.Equal(f, when.skip, items, "what was read before is handed out")
+		assert.Equal(f, when.skip, items, "the items before the fault are yielded")
 	}
 	switch outcome := webdelivery.OutcomeOf(err); {
 	case op.Waits:
 		assert.Equal(f, webdelivery.OutcomeUnknown, outcome)
 	case prepared.done == nil:
-		assert.Equal(f, webdelivery.OutcomeNotApplied, outcome, "a reading changes nothing")
+		assert.Equal(f, webdelivery.OutcomeNotApplied, outcome, "a read changes nothing")
 	default:
 		assert.Equal(f, is.outcome, outcome)
 		assert.False(f, outcome == webdelivery.OutcomeNotApplied && prepared.done())
-		assert.True(f, !v.applied || prepared.done(), "the fault was to come after the request was done")
+		assert.True(f, !v.applied || prepared.done(), "the fault must come after the service carried out the request")
 	}
 	assert.Zero(f, f.srv.ForeignDials())
 }
 
-// innermost is the error of the request that failed: that of a login stands inside that of the call it was made for.
+// innermost returns the error of the request that failed: the error of a login is inside the error of the call that
+// needed it.
 func innermost(err error) (last *webdelivery.Error) {
 	for e := last; errors.As(err, &e); err = e.Unwrap() {
 		last = e
@@ -522,10 +523,10 @@ func innermost(err error) (last *webdelivery.Error) {
 	return last
 }
 
-// addFault makes the requests of an operation meet a fault. It counts what it does to connections.
+// addFault makes the requests of an operation meet a fault, and counts the connections that it affects.
 func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomic.Int64, remove func()) {
 	dials = new(atomic.Int64)
-	// On a connection that was used before, net/http sends a reading once more by itself; here nothing but the SDK counts.
+	// On a connection that was used before, net/http itself retries a read once; here only the SDK's requests count.
 	transport := f.http.Transport.(*http.Transport)
 	transport.CloseIdleConnections()
 	transport.DisableKeepAlives = true
@@ -550,7 +551,7 @@ func (f *fixture) addFault(v variant, op operationOf, when moment) (dials *atomi
 	return dials, f.srv.Fail(fault)
 }
 
-// pageFault is a page of a collection from which there is no way on.
+// pageFault is a page of a collection without a way to the next one.
 type pageFault struct{ fault, next string }
 
 func pageFaults() []pageFault {
@@ -567,12 +568,12 @@ func pageFaults() []pageFault {
 	}
 }
 
-// What was read is handed out, the error says what is wrong, and nothing else is asked for.
+// All yields the items that were read and an error that says what is wrong, and sends no other request.
 func TestPagesWithoutAWayOn(t *testing.T) {
 	t.Parallel()
 	for _, fault := range pageFaults() {
 		for _, op := range operationsOf() {
-			if !op.Follows { // read-ahead counts pages and follows nothing
+			if !op.Follows { // read-ahead counts pages and follows no address
 				continue
 			}
 			t.Run(fault.fault+"/"+op.String(), func(t *testing.T) {
@@ -600,15 +601,15 @@ func TestPagesWithoutAWayOn(t *testing.T) {
 	}
 }
 
-// cancellation is a moment at which the caller gives up.
+// cancellation is a moment at which the caller cancels.
 type cancellation struct {
 	moment  string
 	outcome webdelivery.Outcome // of a write
-	fault   testserver.Fault    // that makes the moment last
+	fault   testserver.Fault    // makes the moment last
 	blocked func(f *fixture)    // or this does
-	before  bool                // the context is done before the call
-	begun   bool                // the request has begun its way
-	body    bool                // replies need a body
+	before  bool                // the context has ended before the call
+	begun   bool                // the request was already being sent
+	body    bool                // responses need a body
 	session bool
 	only    func(c column) bool // nil: every operation
 }
@@ -633,7 +634,7 @@ func cancellations() []cancellation {
 	}
 }
 
-// noPermits is a limiter without any.
+// noPermits is a limiter that grants none.
 type noPermits struct{}
 
 func (noPermits) Wait(ctx context.Context) error {
@@ -641,7 +642,7 @@ func (noPermits) Wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Whoever gives up has the call back at once, whatever it waited for, and nothing is sent after that.
+// A canceled call returns at once, whatever it waits for, and nothing is sent after that.
 func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	for _, c := range cancellations() {
@@ -655,13 +656,13 @@ func TestGivingUp(t *testing.T) {
 				if op.login {
 					s.auth = webdelivery.SessionAuth(username, password)
 				}
-				inReliableService(t, s, func(f *fixture) { f.giveUp(c, op) })
+				inReliableService(t, s, func(f *fixture) { f.cancelCall(c, op) })
 			})
 		}
 	}
 }
 
-func (f *fixture) giveUp(c cancellation, op operationOf) {
+func (f *fixture) cancelCall(c cancellation, op operationOf) {
 	prepared := f.prepare(op)
 	transport := f.http.Transport.(*http.Transport)
 	transport.CloseIdleConnections()
@@ -715,7 +716,7 @@ func (f *fixture) giveUp(c cancellation, op operationOf) {
 	assert.Len(f, f.srv.Requests(), sent, "nothing is sent afterwards")
 }
 
-// The page shows the tables as they are.
+// The page shows these tables.
 func TestReliabilityPage(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("docs/reliability.md")

@@ -14,7 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// inLog runs a test whose client logs into a text, at Warn.
+// inLog runs a test with a client that logs into a text, at Warn.
 func inLog(t *testing.T, test func(f *fixture, log func() string)) {
 	t.Helper()
 	var b bytes.Buffer
@@ -29,8 +29,9 @@ func inLog(t *testing.T, test func(f *fixture, log func() string)) {
 	})
 }
 
-// Section 6: raw events exist for three days and today. Section 8: 5-minute data exists for a week, hourly data for a month,
-// daily data forever. A query for more is sent, with a warning in the result and one record in the log.
+// Section 6: raw events exist for three days and today. Section 8: 5-minute data exists for a week, hourly data for a
+// month, daily data forever. The client sends a query for more, with a warning in the result and one record in the
+// log.
 func TestQueriesBeyondTheRetention(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
@@ -100,7 +101,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 	}
 }
 
-// An export that goes on within the retention lacks nothing.
+// An export that continues within the retention lacks nothing.
 func TestAnExportThatGoesOnHasNoWarning(t *testing.T) {
 	t.Parallel()
 	inLog(t, func(f *fixture, log func() string) {

@@ -15,7 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// scanned reads a reply of these columns and rows into structs.
+// scanned reads a result of these columns and rows into structs.
 func scanned[T any](f *fixture, columns []string, rows ...string) (all []T, err error) {
 	f.answers(resultOf(columns, rows...))
 	for value, err := range webdelivery.Scan[T](f.client.Stats.Events.Rows(f.Context(), aDay)) {
@@ -88,7 +88,7 @@ func TestScanIntoEveryType(t *testing.T) {
 	})
 }
 
-// replaceAny puts the value of the column any into a row written with {"any"} in its place.
+// replaceAny puts the value of the column any into a row that contains {"any"} in its place.
 func replaceAny(row, value string) string {
 	const mark = `{"any"}`
 	for i := range len(row) - len(mark) {
@@ -99,7 +99,7 @@ func replaceAny(row, value string) string {
 	return row
 }
 
-// What is handed out stays as it is when the next row comes: texts, pointers and Values are not shared.
+// Values that were yielded do not change with the next row: texts, pointers and Values are not shared.
 func TestScannedValuesAreKept(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -121,7 +121,8 @@ func TestScannedValuesAreKept(t *testing.T) {
 	})
 }
 
-// A value that does not fit its field: an error with row, column and value; the rows before it are delivered.
+// If a value does not fit its field, the error contains the row, the column and the value. The rows before it are
+// yielded.
 func TestScanErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -188,7 +189,7 @@ func TestScanErrorsNameTheRow(t *testing.T) {
 	})
 }
 
-// What cannot be scanned into is told at the first row.
+// A type that cannot be scanned into is an error at the first row.
 func TestScanRefuses(t *testing.T) {
 	t.Parallel()
 	type missing struct {
@@ -217,7 +218,7 @@ func TestScanRefuses(t *testing.T) {
 	})
 }
 
-// The error of the rows comes through, and stopping the scan stops the rows.
+// Scan yields the error of the rows, and a loop that ends early ends the rows.
 func TestScanPassesOn(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -239,7 +240,7 @@ func TestScanPassesOn(t *testing.T) {
 	})
 }
 
-// One scan over several replies: the columns may change places in between.
+// One scan over several results: the columns may have another order in the second.
 func TestScanOverRepliesWithOtherColumns(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -264,7 +265,7 @@ func TestScanOverRepliesWithOtherColumns(t *testing.T) {
 	})
 }
 
-// inSecond reads the one row of another reply.
+// inSecond reads the one row of another result.
 func inSecond(f *fixture, body string, into *webdelivery.Row) {
 	q := webdelivery.TrendsQuery{
 		Dimensions: aDay.Dimensions, Metrics: []string{webdelivery.MetricHits}, Start: aDay.Start, End: aDay.End,
@@ -276,7 +277,7 @@ func inSecond(f *fixture, body string, into *webdelivery.Row) {
 	*into = result.Rows[0]
 }
 
-// The tags of a struct are the dimensions of its query; hits is the metric.
+// DimensionsOf returns the tags of a struct as the dimensions of its query; hits is the metric.
 func TestDimensionsOf(t *testing.T) {
 	t.Parallel()
 	type trend struct {
@@ -293,7 +294,7 @@ func TestDimensionsOf(t *testing.T) {
 		ASN     int       `stats:"client_asn"`
 	}]())
 	assert.Equal(t, []string{"event_timestamp_ms", "client_country_code", "client_asn"}, webdelivery.DimensionsOf[trend](),
-		"the embedded one is shadowed, and not asked for twice")
+		"the embedded field is shadowed, and not requested twice")
 	assert.Equal(t, []string{"client_ip"}, webdelivery.DimensionsOf[struct {
 		Addr netip.Addr `stats:"client_ip"`
 		Text string     `stats:"client_ip"`
@@ -301,7 +302,7 @@ func TestDimensionsOf(t *testing.T) {
 	assert.Empty(t, webdelivery.DimensionsOf[int]())
 }
 
-// A TextUnmarshaler that keeps its memory does not change rows that were handed out before.
+// A TextUnmarshaler that reuses its memory does not change rows that were yielded before.
 func TestScannedBigNumbersAreKept(t *testing.T) {
 	t.Parallel()
 	type row struct {
@@ -319,7 +320,7 @@ func TestScannedBigNumbersAreKept(t *testing.T) {
 	})
 }
 
-// A text is a number only when JSON would take it for one, for every kind of field and when it is read by itself.
+// A text is a number only if JSON accepts it as one, for every kind of field and when it is read by itself.
 func TestTextsThatAreNoNumbers(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

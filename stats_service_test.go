@@ -18,10 +18,10 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// Properties that hold for every stream of events and every query, checked over random ones: what the SDK reads of raw
-// events is counted here by hand and compared with what it reads of aggregated ones.
+// Properties that hold for every stream of events and every query, checked over random ones. The tests count the raw
+// events by hand and compare the counts with the aggregated results.
 
-// record is a raw event; all but its time and type may be null.
+// record is a raw event; all members except its time and type may be null.
 type record struct {
 	Time    time.Time `stats:"event_timestamp_ms"`
 	Country *string   `stats:"client_country_code"`
@@ -32,7 +32,7 @@ type record struct {
 	Rule    *string   `stats:"rule_id"`
 }
 
-// field is the text of a dimension as a filter sees it; null has none.
+// field returns the text of a dimension as a filter sees it, and false for null.
 func (r record) field(dimension string) (string, bool) {
 	deref := func(s *string) (string, bool) {
 		if s == nil {
@@ -59,7 +59,7 @@ func (r record) field(dimension string) (string, bool) {
 	}
 }
 
-// eventsPeriod is what the fake generates for these tests: about 2,500 events.
+// withEvents runs a test with the events that the fake generates: about 2,500.
 func withEvents(t *testing.T, seed uint64, test func(f *fixture, all []record, r *rand.Rand)) {
 	t.Helper()
 	inFakeTime(t, setup{server: testserver.Config{EventsPerSecond: 0.01, EventSeed: seed}}, func(f *fixture) {
@@ -70,7 +70,7 @@ func withEvents(t *testing.T, seed uint64, test func(f *fixture, all []record, r
 	})
 }
 
-// whole is the span in which raw events exist when the bubble's clock stands at its beginning.
+// whole returns the time range in which raw events exist when the bubble's clock is at its start.
 func whole() (start, end time.Time) {
 	now := time.Now()
 	return webdelivery.EventsRetention(now), now
@@ -91,7 +91,7 @@ func (f *fixture) records(filter filters.Expr) (all []record, err error) {
 	return all, nil
 }
 
-// condition is a random comparison with a value that occurs, or one that needs escapes.
+// condition is a random comparison with a value that occurs, or with one that needs escapes.
 func condition(all []record, r *rand.Rand) filters.Filter {
 	dimensions := []string{"client_country_code", "client_asn", "client_browser", "event_type", "event_action", "rule_id"}
 	dimension := dimensions[r.IntN(len(dimensions))]
@@ -111,7 +111,7 @@ func holds(f filters.Filter, r record) bool {
 	return equal == (f.Operator == filters.Equal)
 }
 
-// A AND B and A OR B give just the events for which that is true, each once, in order of time.
+// A AND B and A OR B match exactly the events for which they are true, each once, in order of time.
 func TestFiltersGiveWhatTheySay(t *testing.T) {
 	t.Parallel()
 	withEvents(t, 1, func(f *fixture, all []record, r *rand.Rand) {
@@ -144,8 +144,8 @@ func TestFiltersGiveWhatTheySay(t *testing.T) {
 	})
 }
 
-// Hits over all groups are the number of matching events, whatever the grouping set, the granularity and the filter;
-// and each group has those that are its own.
+// The hits of all groups add up to the number of matching events, whatever the grouping set, the granularity and the
+// filter. Each group has the hits of its own events.
 func TestHitsAddUp(t *testing.T) {
 	t.Parallel()
 	type group struct {
@@ -189,7 +189,7 @@ func TestHitsAddUp(t *testing.T) {
 	})
 }
 
-// Each valid grouping set that the service names can be asked for, and its hits add up.
+// Each valid grouping set of the service can be queried, and its hits add up.
 func TestGroupingSets(t *testing.T) {
 	t.Parallel()
 	withEvents(t, 3, func(f *fixture, all []record, _ *rand.Rand) {
@@ -219,8 +219,8 @@ func TestGroupingSets(t *testing.T) {
 	})
 }
 
-// Several keys, with and without minus, sort as comparing the keys one after the other does; a limit takes the first
-// and leaves total_results as it is.
+// Several keys, with and without minus, sort by the first key, then by the next. A limit returns the first rows and
+// does not change total_results.
 func TestSortingAndLimits(t *testing.T) {
 	t.Parallel()
 	keys := map[string]func(a, b record) int{
@@ -271,7 +271,7 @@ func TestSortingAndLimits(t *testing.T) {
 	})
 }
 
-// nullsFirst compares as the fake does; the service document does not say where null stands.
+// nullsFirst compares as the fake does; the service document does not define where null sorts.
 func nullsFirst[T cmp.Ordered](a, b *T) int {
 	switch {
 	case a == nil && b == nil:
@@ -285,7 +285,7 @@ func nullsFirst[T cmp.Ordered](a, b *T) int {
 	}
 }
 
-// rowsOf makes a sequence of the rows of a result.
+// rowsOf returns a sequence of the rows of a result.
 func rowsOf(result *webdelivery.Result) func(func(webdelivery.Row, error) bool) {
 	return func(yield func(webdelivery.Row, error) bool) {
 		for _, row := range result.Rows {
@@ -296,7 +296,7 @@ func rowsOf(result *webdelivery.Result) func(func(webdelivery.Row, error) bool) 
 	}
 }
 
-// A top-K has its 20 or 1,000 largest groups, largest first; every category answers.
+// A top-K has its 20 or 1,000 largest groups, largest first. Every category works.
 func TestTopK(t *testing.T) {
 	t.Parallel()
 	withEvents(t, 5, func(f *fixture, _ []record, _ *rand.Rand) {
@@ -347,7 +347,8 @@ func TestTopK(t *testing.T) {
 	})
 }
 
-// The other methods of every family answer, and the echo splits into what was supplied and the customer.
+// The other methods of every family work. The echoed query has the supplied filter and the customer's in separate
+// fields.
 func TestEveryMethodOfTheFamilies(t *testing.T) {
 	t.Parallel()
 	withEvents(t, 6, func(f *fixture, _ []record, _ *rand.Rand) {
@@ -393,7 +394,7 @@ func TestEveryMethodOfTheFamilies(t *testing.T) {
 	})
 }
 
-// However the service spells its lists and orders its members, the same is read (open points 14 and 30).
+// However the service writes its lists and orders its members, the client reads the same (open points 14 and 30).
 func TestStatisticsInEveryDialect(t *testing.T) {
 	t.Parallel()
 	for _, d := range []testserver.Dialect{

@@ -34,8 +34,8 @@ func trends() webdelivery.TrendsQuery {
 	}
 }
 
-// What each family sends: its path, and just the parameters it takes (section 4.3), times in UTC without a designator
-// (section 4.2).
+// Each family has its path and sends only the parameters that it supports (section 4.3), with times in UTC without a
+// designator (section 4.2).
 func TestWhatAQuerySends(t *testing.T) {
 	t.Parallel()
 	and := filters.And(filters.Eq("client_country_code", "CN"), filters.Ne("client_browser", "a,b"))
@@ -119,7 +119,7 @@ func TestWhatAQuerySends(t *testing.T) {
 	}
 }
 
-// Each category has a path of its own (section 4.3), and no other category can be asked for.
+// Each category has a path of its own (section 4.3); the client refuses any other category.
 func TestCategories(t *testing.T) {
 	t.Parallel()
 	span := webdelivery.WAFTopKQuery{Dimensions: []string{"a"}, Metrics: []string{"hits"}, Start: spanStart, End: spanEnd}
@@ -167,7 +167,8 @@ func TestCategories(t *testing.T) {
 	})
 }
 
-// Sections 4.2 and 7: what would be rejected is refused here, with the parameter's name, and nothing is sent.
+// Sections 4.2 and 7: the client refuses what the service would reject. The error names the parameter, and nothing is
+// sent.
 func TestQueriesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -188,9 +189,9 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"end in the same second", func(q *webdelivery.TrendsQuery) { q.End = q.Start.Truncate(time.Second).Add(999 * time.Millisecond) }, "endtime"},
 		{"no granularity", func(q *webdelivery.TrendsQuery) { q.Granularity = "" }, "granularity"},
 		{"another granularity", func(q *webdelivery.TrendsQuery) { q.Granularity = "minute" }, "granularity"},
-		{"a filter that cannot be said", func(q *webdelivery.TrendsQuery) { q.Filter = filters.Eq("a b", "") }, "filters"},
+		{"an invalid filter", func(q *webdelivery.TrendsQuery) { q.Filter = filters.Eq("a b", "") }, "filters"},
 		{"no filters to join", func(q *webdelivery.TrendsQuery) { q.Filter = filters.And() }, "filters"},
-		{"sorted by what is not asked for", func(q *webdelivery.TrendsQuery) {
+		{"sorted by a column that is not requested", func(q *webdelivery.TrendsQuery) {
 			q.SortBy = []webdelivery.Sort{webdelivery.Asc("hits"), webdelivery.Desc("client_ip")}
 		}, "sortby[1]"},
 		{"sorted by nothing", func(q *webdelivery.TrendsQuery) { q.SortBy = []webdelivery.Sort{{}} }, "sortby[0]"},
@@ -244,7 +245,8 @@ func TestTheQueryIsTheCallers(t *testing.T) {
 	})
 }
 
-// Open point 14: every shape of the lists is read, the raw reply is kept, and an unknown shape is an error that shows it.
+// Open point 14: the client reads every shape of the lists and returns the raw response. An unknown shape is an error
+// that contains it.
 func TestListsOfNames(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -320,7 +322,7 @@ func TestListsOfNames(t *testing.T) {
 	}
 }
 
-// HEAD on the base path gives headers and no body (section 4.3); cookies are kept out of them.
+// HEAD on the base path returns headers and no body (section 4.3). Head removes cookies from the headers.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -342,11 +344,11 @@ func TestHead(t *testing.T) {
 	})
 }
 
-// All asks for one row to learn total_results, then for as many and some more. The second response alone says whether it is
-// complete: rows may have come or gone in between.
+// All requests one row to get total_results, then as many rows and some more. Only the second response shows whether
+// it is complete, because rows may be added or removed in between.
 func TestAll(t *testing.T) {
 	t.Parallel()
-	reply := func(rows int, total int64) string {
+	result := func(rows int, total int64) string {
 		return fmt.Sprintf(`{"columns":[{"name":"a"}],"rows":[%s],"total_results":%d}`, strings.TrimSuffix(strings.Repeat("[1],", rows), ","), total)
 	}
 	incomplete := func(got, total int64) *webdelivery.IncompleteError {
@@ -358,22 +360,22 @@ func TestAll(t *testing.T) {
 		limits              []string
 		incomplete          *webdelivery.IncompleteError
 	}{
-		{"all of them", reply(1, 3), reply(3, 3), 3, []string{"1", "1003"}, nil},
-		{"none", reply(0, 0), "", 0, []string{"1"}, nil},
-		{"one", reply(1, 1), reply(1, 1), 1, []string{"1", "1001"}, nil},
-		{"more have come", reply(1, 2), reply(1001, 1001), 1001, []string{"1", "1002"}, nil},
-		{"more have come than were asked for", reply(1, 2), reply(1002, 1300), 1002, []string{"1", "1002"}, incomplete(1002, 1300)},
-		{"as many as were asked for", reply(1, 2), reply(1002, 1002), 1002, []string{"1", "1002"}, incomplete(1002, 1002)},
-		{"as many as were asked for, and a total that is too small", reply(1, 2), reply(1002, 5), 1002, []string{"1", "1002"}, incomplete(1002, 5)},
-		{"a limit that is not kept", reply(1, 2), reply(1003, 1003), 1003, []string{"1", "1002"}, nil},
-		{"fewer arrive", reply(1, 3), reply(2, 3), 2, []string{"1", "1003"}, incomplete(2, 3)},
-		{"some have gone", reply(1, 3), reply(2, 2), 2, []string{"1", "1003"}, nil},
-		{"all have gone", reply(1, 3), reply(0, 0), 0, []string{"1", "1003"}, nil},
-		{"some have gone, and fewer arrive", reply(1, 5), reply(2, 4), 2, []string{"1", "1005"}, incomplete(2, 4)},
-		{"the first is incomplete", reply(0, 3), reply(3, 3), 3, []string{"1", "1003"}, nil},
-		{"100,000", reply(1, 100_000), reply(1, 1), 1, []string{"1", "101000"}, nil},
-		{"1 % more", reply(1, 1_000_000), reply(1, 1), 1, []string{"1", "1010000"}, nil},
-		{"the most there can be", reply(1, math.MaxInt64), reply(1, 1), 1, []string{"1", "9223372036854775807"}, nil},
+		{"all of them", result(1, 3), result(3, 3), 3, []string{"1", "1003"}, nil},
+		{"none", result(0, 0), "", 0, []string{"1"}, nil},
+		{"one", result(1, 1), result(1, 1), 1, []string{"1", "1001"}, nil},
+		{"more were added", result(1, 2), result(1001, 1001), 1001, []string{"1", "1002"}, nil},
+		{"more were added than the limit", result(1, 2), result(1002, 1300), 1002, []string{"1", "1002"}, incomplete(1002, 1300)},
+		{"as many as the limit", result(1, 2), result(1002, 1002), 1002, []string{"1", "1002"}, incomplete(1002, 1002)},
+		{"as many as the limit, and a total that is too small", result(1, 2), result(1002, 5), 1002, []string{"1", "1002"}, incomplete(1002, 5)},
+		{"a limit that the service ignores", result(1, 2), result(1003, 1003), 1003, []string{"1", "1002"}, nil},
+		{"fewer arrive", result(1, 3), result(2, 3), 2, []string{"1", "1003"}, incomplete(2, 3)},
+		{"some were removed", result(1, 3), result(2, 2), 2, []string{"1", "1003"}, nil},
+		{"all were removed", result(1, 3), result(0, 0), 0, []string{"1", "1003"}, nil},
+		{"some were removed, and fewer arrive", result(1, 5), result(2, 4), 2, []string{"1", "1005"}, incomplete(2, 4)},
+		{"the first is incomplete", result(0, 3), result(3, 3), 3, []string{"1", "1003"}, nil},
+		{"100,000", result(1, 100_000), result(1, 1), 1, []string{"1", "101000"}, nil},
+		{"1 % more", result(1, 1_000_000), result(1, 1), 1, []string{"1", "1010000"}, nil},
+		{"the largest total", result(1, math.MaxInt64), result(1, 1), 1, []string{"1", "9223372036854775807"}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -384,7 +386,7 @@ func TestAll(t *testing.T) {
 				f.fail(first)
 				f.answers(tt.second)
 				q := aDay
-				q.Limit = 2 // is not used
+				q.Limit = 2 // is ignored
 				rows, err := collect(f.client.Stats.Events.All(f.Context(), q))
 				assert.Len(f, rows, tt.rows)
 				assert.Equal(f, tt.limits, limitsOf(f))
@@ -406,7 +408,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// limitsOf are the limits of all requests.
+// limitsOf returns the limits of all requests.
 func limitsOf(f *fixture) (limits []string) {
 	for _, r := range f.srv.Requests() {
 		values, err := url.ParseQuery(r.RawQuery)
@@ -416,7 +418,7 @@ func limitsOf(f *fixture) (limits []string) {
 	return limits
 }
 
-// All of a top-K asks for its size at most, and as many rows as that are all there are.
+// All of a top-K requests its size at most. If as many rows arrive, they are complete.
 func TestAllOfATopK(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -445,8 +447,8 @@ func TestAllOfATopK(t *testing.T) {
 	}
 }
 
-// A span to which 50 events a second are added, whenever the service records them, is read whole: each call has the rows
-// that there were when its second request came. A response takes up to 3 s.
+// All reads a whole time range to which 50 events per second are added, however late the service records them. Each
+// call returns the rows that existed when its second request arrived. A response takes up to 3 s.
 func TestAllOnALiveSpan(t *testing.T) {
 	t.Parallel()
 	calls := 300
@@ -481,13 +483,13 @@ func TestAllOnALiveSpan(t *testing.T) {
 						grown++
 					}
 				}
-				assert.Greater(f, grown, calls*9/10, "the span grew in nearly every call")
+				assert.Greater(f, grown, calls*9/10, "rows were added in nearly every call")
 			})
 		})
 	}
 }
 
-// OnSummary reports a response that has ended well, once for each range over the sequence, and no other.
+// OnSummary reports each response that ended without an error, once for each range over the sequence, and no other.
 func TestOnSummary(t *testing.T) {
 	t.Parallel()
 	broken := func(rows, total int, cell string) string {
@@ -532,7 +534,7 @@ func TestOnSummary(t *testing.T) {
 	}
 }
 
-// An option of a stream that makes no sense is refused before anything is sent.
+// The client refuses an invalid option of a stream before it sends anything.
 func TestStreamOptionsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -553,7 +555,7 @@ func TestStreamOptionsThatAreRefused(t *testing.T) {
 	})
 }
 
-// A total_results below the number of rows says nothing of how many there are, so All cannot ask for all of them.
+// If total_results is below the number of rows, it does not show how many rows exist, so All cannot request them all.
 func TestAllNeedsATotal(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
@@ -565,7 +567,8 @@ func TestAllNeedsATotal(t *testing.T) {
 	})
 }
 
-// A top-K has no more than its K (section 8): that the rest is missing is no error, that some of the K are is one.
+// A top-K has at most K rows (section 8). Further groups are not missing, but if some of the K rows are, it is an
+// error.
 func TestTopKIsComplete(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -597,7 +600,7 @@ func TestTopKIsComplete(t *testing.T) {
 	}
 }
 
-// The finest granularity that the service has for a span (section 8, open point 13).
+// The finest granularity that the service has for a time range (section 8, open point 13).
 func TestGranularityFor(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -634,7 +637,7 @@ func TestEventsRetention(t *testing.T) {
 	assert.Equal(t, want, webdelivery.EventsRetention(time.Date(2026, 11, 21, 0, 30, 0, 0, berlin)))
 }
 
-// The spelling of the start parameter is a matter of the dialect (open point 10).
+// The dialect determines the name of the start parameter (open point 10).
 func TestStartTimeParam(t *testing.T) {
 	t.Parallel()
 	other := webdelivery.WithDialect(webdelivery.Dialect{StartTimeParam: "startime"})
