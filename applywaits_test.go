@@ -199,7 +199,7 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 	}
 }
 
-// A full list whose entries are merged: Apply first removes the obsolete entry, and then the merged ones as soon as
+// The entries of a full list are merged. Apply first removes the obsolete entry, and then the merged ones as soon as
 // their range is in the list. No address is uncovered at any time.
 func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 	t.Parallel()
@@ -325,8 +325,8 @@ func TestAnAdditionThatFailedAtOnce(t *testing.T) {
 	})
 }
 
-// With Wait, Apply sends an addition whose response was lost once more, to get a task: the list may show an entry
-// that is not in effect. Apply removes what it covers after that task.
+// With Wait, Apply sends an addition whose response was lost once more, to get a task. The reason: the list may show
+// an entry that is not in effect. Apply removes what it covers after that task.
 func TestALostAdditionIsAwaited(t *testing.T) {
 	t.Parallel()
 	s := setup{server: testserver.Config{DeployDuration: time.Minute}}
@@ -418,8 +418,8 @@ func TestTheFirstUnprovenAdditionIsTold(t *testing.T) {
 	})
 }
 
-// If the list differs from the plan only in entries that the plan adds or removes, a change of this Apply may not be
-// in effect yet.
+// The list may differ from the plan only in entries that the plan adds or removes. Then a change of this Apply may
+// not be in effect yet.
 func TestARemovedEntryThatIsThereAfterwards(t *testing.T) {
 	t.Parallel()
 	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2"}, func(f *fixture) {

@@ -31,7 +31,7 @@ func TestAnAttemptEndsItsContext(t *testing.T) {
 		call   func(*webdelivery.Client) error
 		fails  bool
 	}{
-		{"a reply", http.StatusOK, `{"id":"task-1"}`, task, false},
+		{"a response", http.StatusOK, `{"id":"task-1"}`, task, false},
 		{"a refusal", http.StatusNotFound, `{}`, task, true},
 		{"a stream read to its end", http.StatusOK, resultOf([]string{"a"}, `[1]`, `[2]`), func(c *webdelivery.Client) error {
 			rows, err := collect(c.Stats.Events.Rows(t.Context(), aDay))

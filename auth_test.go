@@ -444,7 +444,7 @@ func TestARefusedLoginCoolsDown(t *testing.T) {
 	})
 }
 
-// A login that is rejected with any 4xx is failed authentication: its status does not mean that a task, a list or an
+// A login that is rejected with any 4xx is failed authentication. Its status does not mean that a task, a list or an
 // entry does not exist. 408 and 429 are transient.
 func TestALoginSaysNothingOfWhatIsAskedFor(t *testing.T) {
 	t.Parallel()

@@ -192,8 +192,8 @@ func TestPermitsEnd(t *testing.T) {
 	}
 }
 
-// The client sends nothing with a permit that has expired: neither if the connection took too long, nor if the
-// process was stopped before it began to send. It acquires another permit.
+// The client sends nothing with a permit that has expired. The connection may have taken too long, or the process may
+// have been stopped before it began to send. It acquires another permit.
 func TestPermitsExpire(t *testing.T) {
 	t.Parallel()
 	const lifetime, delay = 10 * time.Second, 11 * time.Second

@@ -20,8 +20,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// ErrInvalid means that nothing was sent. So no error matches it after the service has got a request, and every
-// invalid argument that the client can detect by itself returns it before any request. TestForeignBodies shows the
+// ErrInvalid means that nothing was sent. So no error matches it after the service has got a request. If the client
+// can detect an invalid argument by itself, it returns ErrInvalid before any request. TestForeignBodies shows the
 // first half for bodies of every shape; this file shows it for addresses and ids of the service's, and for arguments.
 
 // leadingAstray answers with every requested resource, but with ids and addresses that no request can use.
@@ -360,7 +360,7 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 	})
 }
 
-// By default, a plan may remove a fifth of a list; of a small list it may remove up to three entries, but never more
+// By default, a plan may remove a fifth of a list. Of a small list it may remove up to three entries, but never more
 // than half. So an empty feed never empties a list. A stored plan has the same limit.
 func TestRemovalsOfSmallLists(t *testing.T) {
 	t.Parallel()

@@ -63,8 +63,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		"webdelivery: purge of a: refused together with others and not sent alone; purge it again")
 }
 
-// The same for errors that calls return: of a login, of a wait in an outage, of a change that failed in part, of a
-// queue, and of an option.
+// The same for errors of calls: a login, a wait in an outage, a change that failed in part, a queue, and an option.
 func TestErrorsOfCallsSayOnceWhoseTheyAre(t *testing.T) {
 	t.Parallel()
 	sessions := setup{auth: webdelivery.SessionAuth(username, "wrong-password")}

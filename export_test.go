@@ -23,9 +23,9 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// eventsService answers queries of raw events by section 4.2 of the service document: those from the start of the
-// time range to before its end, in ascending order of time. Events of the same time come in another order each time.
-// It can break its responses.
+// eventsService answers queries of raw events by section 4.2 of the service document. A response has the events from
+// the start of the time range to before its end, in ascending order of time. Events of the same time come in another
+// order each time. It can break its responses.
 type eventsService struct {
 	events   []anEvent // in ascending order
 	requests []string  // their queries
@@ -202,8 +202,8 @@ func namesOf(events []anEvent) []string {
 	return names
 }
 
-// Connections break within rows, events of the same time come in another order each time, and the process is killed
-// and restarted with a stored cursor: the export yields each row exactly once.
+// Connections break within rows, and events of the same time come in another order each time. The process is killed
+// and restarted with a stored cursor. Still the export yields each row exactly once.
 func TestAnExportHasEachRowOnce(t *testing.T) {
 	t.Parallel()
 	seconds, perSecond := 3000, 100

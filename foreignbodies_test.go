@@ -417,9 +417,8 @@ func TestDoRefusesWhatIsNoJSON(t *testing.T) {
 	}
 }
 
-// An object is of another kind if it has a member that the service document gives to other kinds, and none that it
-// gives to its own kind alone (service document, sections 2.1 and 2.6). A member of both kinds, or of none, proves
-// nothing.
+// Sections 2.1 and 2.6 of the service document define the members. An object is of another kind if it has a member of
+// other kinds, and none that only its own kind has. A member of both kinds, or of none, proves nothing.
 func TestMembersThatTellTheKind(t *testing.T) {
 	t.Parallel()
 	task := func(c *webdelivery.Client) error {

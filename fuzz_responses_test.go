@@ -307,8 +307,8 @@ func FuzzNetworkList(f *testing.F) {
 	})
 }
 
-// Lists of dimensions, groupings and metrics, whose shape the service document does not show (open point 14): Names
-// has every name of the body and no other, or the method returns an error.
+// The service document does not show the shape of the lists of dimensions, groupings and metrics (open point 14). A
+// method returns every name of the body and no other, or an error.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{
 		`["client_ip","rule_id"]`, `[{"name":"client_ip"}]`, `{"dimensions":["a"]}`, `{"items":[{"name":"a"}]}`,

@@ -71,8 +71,8 @@ func (o *ownText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// columnKinds are the columns in the order of the fields, and how each reads a value: as a text that identifies it,
-// or false if it does not fit.
+// columnKinds are the columns in the order of the fields. Each turns a value into a text that identifies it, or
+// returns false if the value does not fit.
 var columnKinds = []struct {
 	name string
 	want func(*node) (string, bool)

@@ -25,8 +25,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// lures are addresses that a service may send to lead its client elsewhere: {a} is the host and port of the service,
-// {aport} its port, {b} the host and port of another server that listens, {bport} its port.
+// lures are addresses that a service may send to lead its client elsewhere. {a} is the host and port of the service,
+// {aport} its port. {b} is the host and port of another server that listens, {bport} its port.
 var lures = []string{
 	"http://{b}/acme/v1/tasks", "https://{b}/acme/v1/tasks", "HTTP://{b}/acme/v1/tasks", "//{b}/acme/v1/tasks", "///{b}/acme/v1/tasks",
 	"////{b}/acme/v1/tasks", "http:{b}/acme/v1/tasks", "http:/{b}/acme/v1/tasks", "http:///{b}/acme/v1/tasks",

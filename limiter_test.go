@@ -258,7 +258,7 @@ func TestARateLimiterFits(t *testing.T) {
 	})
 }
 
-// A Submit whose deadline comes before its permit fails at once, whether it would have to wait for a place, for other
+// If the deadline of a Submit comes before its permit, it fails at once. It may have to wait for a place, for other
 // callers in front of it, or for the end of a pause. This includes a pause that begins while it waits.
 func TestADeadlineBeforeThePermit(t *testing.T) {
 	t.Parallel()

@@ -193,10 +193,10 @@ func TestAddEntriesInParts(t *testing.T) {
 		}
 		assert.Equal(f, []int{5000, 5000, 2000}, sizes)
 		require.Len(f, result.Replies, 3)
-		for _, reply := range result.Replies {
-			require.NotNil(f, reply.Task)
-			assert.NotEmpty(f, reply.Task.ID)
-			assert.NotEmpty(f, reply.Raw)
+		for _, response := range result.Replies {
+			require.NotNil(f, response.Task)
+			assert.NotEmpty(f, response.Task.ID)
+			assert.NotEmpty(f, response.Raw)
 		}
 	})
 }
@@ -404,7 +404,7 @@ func assertNotCleared(f *fixture, address string) {
 // 8: 5,000 per call).
 type bounded struct {
 	left, most int
-	reply      string // to the deletion
+	response   string // to the deletion
 	rest       string // to the entries; %d is the number of entries left
 }
 
@@ -415,7 +415,7 @@ func (b *bounded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, listID, listID)
 	case "POST " + own + "/entries/deletions":
 		b.left = max(0, b.left-b.most)
-		_, _ = fmt.Fprint(w, b.reply)
+		_, _ = fmt.Fprint(w, b.response)
 	case "GET " + own + "/entries?count=1":
 		_, _ = fmt.Fprint(w, strings.ReplaceAll(b.rest, "%d", fmt.Sprint(b.left)))
 	default:
@@ -664,8 +664,8 @@ func TestEntriesGuards(t *testing.T) {
 	}
 }
 
-// If a page disagrees with the first, fails, or says that there are more items than the total, AllEntries yields the
-// items before it and then an error.
+// A page may disagree with the first, fail, or announce more items than the total. Then AllEntries yields the items
+// before it and then an error.
 func TestReadAheadPagesThatDisagree(t *testing.T) {
 	t.Parallel()
 	page := func(index, count, total int, more bool, entries ...string) testserver.Fault {

@@ -16,8 +16,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/operations"
 )
 
-// internal/operations lists what a client can do. From it, this file makes what the tests of this package run: the
-// operations of the fault matrix, and the steps of a client of any service.
+// internal/operations lists what a client can do. From that list, this file makes the operations of the fault matrix,
+// and the steps of a client of any service.
 
 const (
 	reliableList = operations.FirstList

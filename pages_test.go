@@ -25,8 +25,8 @@ var (
 	namedTest = regexp.MustCompile("`(?:[\\w./-]*/)?((?:Test|Fuzz|Example)\\w+|\\w+_test\\.go)`")
 )
 
-// Every Go block of every page is also in a file that is compiled: in an Example, which runs if it has an Output, or
-// in the program that the page describes. Every test that a page names exists.
+// Every Go block of every page is also in a file that is compiled. That is an Example, which runs if it has an
+// Output, or the program that the page describes. Every test that a page names exists.
 func TestPagesAreTrue(t *testing.T) {
 	t.Parallel()
 	pages, sources := texts(t, ".md"), texts(t, ".go")

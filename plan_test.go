@@ -69,7 +69,7 @@ func TestALongPlanIsShownInPart(t *testing.T) {
 	})
 }
 
-// full skips a test with a full list in short mode, which runs with the race detector: the test would take long, and
+// full skips a test with a full list in short mode, which runs with the race detector. The test would take long, and
 // smaller lists show the same concurrency.
 func full(t *testing.T) {
 	t.Helper()
@@ -78,9 +78,9 @@ func full(t *testing.T) {
 	}
 }
 
-// Plan returns an error, and changes nothing, for more removals than MaxRemove, an empty feed, too many entries,
-// entries that do not belong to the type of the list, and invalid options. If the error does not depend on the list,
-// it matches ErrInvalid and nothing is sent; otherwise it is a PlanError.
+// Plan returns an error and changes nothing in these cases: more removals than MaxRemove, an empty feed, too many
+// entries, entries of another type, and invalid options. If the error does not depend on the list, it matches
+// ErrInvalid and nothing is sent; otherwise it is a PlanError.
 func TestPlansThatAreRefused(t *testing.T) {
 	t.Parallel()
 	list := addresses(100)

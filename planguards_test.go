@@ -16,7 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// The guards of additions: if an addition is wider than allowed, or there are more than allowed, Plan returns an
+// The guards of additions: an addition may be wider than allowed, or there may be too many. Then Plan returns an
 // error that names the entry, the guard and the option to change. An entry that the list already holds is no
 // addition.
 func TestGuardsOfAdditions(t *testing.T) {

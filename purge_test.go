@@ -362,8 +362,8 @@ func TestPurgeKeepsEveryDigitOfTheTransaction(t *testing.T) {
 	}
 }
 
-// If the service says that it accepted the purge, by 201 (section 4.4) or in the body, the error must not invite a
-// caller to send it again. If the response contains nothing about a purge, the outcome is unknown.
+// The service may say that it accepted the purge, by 201 (section 4.4) or in the body. Then the error must not invite
+// a caller to send it again. If the response contains nothing about a purge, the outcome is unknown.
 func TestPurgeWithoutTransaction(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {

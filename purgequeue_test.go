@@ -95,9 +95,9 @@ func TestRequestsOfAQueue(t *testing.T) {
 		{"identical once", webdelivery.QueueOptions{}, [][]int{{1}, {1, 2}, {2, 2}}, [][]int{{1, 2}}},
 		{"at most MaxURIs", webdelivery.QueueOptions{MaxURIs: 3}, [][]int{{1, 2}, {3, 4}, {5}}, [][]int{{1, 2}, {3, 4, 5}}},
 		{"identical URIs take no room", webdelivery.QueueOptions{MaxURIs: 2}, [][]int{{1, 2}, {2, 1}, {3}}, [][]int{{1, 2}, {3}}},
-		// One URI takes 74 bytes and a comma; 100 bytes are reserved for the rest.
+		// One URI takes 74 bytes and a comma; 100 bytes are reserved for the frame.
 		{"at most MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 250}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
-		// An object takes 73 bytes with its comma, and 100 bytes are reserved for the rest.
+		// An object takes 73 bytes with its comma, and 100 bytes are reserved for the frame.
 		{"room for two to the byte", webdelivery.QueueOptions{MaxBodyBytes: 100 + 2*73}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
 		{"a byte too few for three", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, [][]int{{1}, {2}, {3}}, [][]int{{1, 2}, {3}}},
 		{"room for three of one caller to the byte", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73}, [][]int{{1, 2, 3}}, [][]int{{1, 2, 3}}},
@@ -241,7 +241,7 @@ func TestRefusalsAfterALostReply(t *testing.T) {
 	}
 }
 
-// If one of a caller's URIs is rejected, the others are purged, and the error names the rejected one.
+// If the service rejects one URI of a call, the others are purged, and the error names the rejected one.
 func TestACallerWithOneForbiddenURI(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
@@ -257,8 +257,8 @@ func TestACallerWithOneForbiddenURI(t *testing.T) {
 
 // A few rejected URIs among those of 200 callers: each of the others is purged, and the error of each rejected one
 // names it. The first two take the halves of everything, 1 + 8 + 1 requests each. Then each of k takes a group of
-// about 200/k, its halves, and the URI alone: log2(200/k) + 2, and one more if a group has none. Behind the last one,
-// the groups double.
+// about 200/k, its halves, and the URI alone: log2(200/k) + 2 requests. A group without a rejected URI takes one
+// more. Behind the last one, the groups double.
 func TestSomeForbiddenAmongMany(t *testing.T) {
 	t.Parallel()
 	const callers = 200

@@ -28,7 +28,7 @@ func TestARefusalInAStreamIsCutWithinASecret(t *testing.T) {
 	})
 }
 
-// A defect behind the code of an envelope does not hide the rejection from a stream: the client retries as it would
+// A defect behind the code of an envelope does not hide the rejection from a stream. The client retries as it would
 // for a body that is read whole (open point 7).
 func TestRefusalsWithADefectInAStream(t *testing.T) {
 	t.Parallel()

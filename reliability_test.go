@@ -27,8 +27,8 @@ import (
 // This file is the matrix of faults: one table describes what each fault does to each kind of operation. The tests
 // run it (operation x fault x moment), and docs/reliability.md shows it.
 
-// column is a kind of operation as on the page: operations.Kind, by the effect of a retry, and by what was already
-// yielded when a fault comes.
+// column is a kind of operation as on the page. It is operations.Kind, which depends on the effect of a retry and on
+// what was already yielded when a fault comes.
 type column int
 
 const (
@@ -48,9 +48,9 @@ func (c column) String() string {
 
 func (o operationOf) column() column { return column(o.Kind) }
 
-// promise is what a fault does to one kind of operation: the number of attempts while the fault lasts, and the
-// outcome of a write then. An operation with more than one attempt survives a transient fault. The zero value: such
-// an operation cannot meet the fault.
+// promise is what a fault does to one kind of operation: the number of attempts while the fault lasts, and then the
+// outcome. An operation with more than one attempt survives a transient fault. The zero value: such an operation
+// cannot meet the fault.
 type promise struct {
 	attempts int
 	outcome  webdelivery.Outcome
@@ -424,8 +424,8 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// checkResumed checks a stream that continues after a fault in the middle of a response: it sends one more request,
-// and then one for the total. If the fault lasts, the stream ends with its error after 5 minutes.
+// checkResumed checks a stream that continues after a fault in the middle of a response. The stream sends one more
+// request, and then one for the total. If the fault lasts, the stream ends with its error after 5 minutes.
 func (f *fixture) checkResumed(op operationOf, when moment, items, sent int, err error) {
 	f.Helper()
 	if when.stays {

@@ -312,8 +312,8 @@ func (r causeReader) Read([]byte) (int, error) {
 	return 0, context.Cause(r.ctx)
 }
 
-// If a service is down for everybody, it does not get four times the requests: 500 tokens pay for 100 retries after a
-// rejection, or 50 after a timeout.
+// While a service is down, the retry budget prevents that it gets four times the requests. 500 tokens pay for 100
+// retries after a rejection, or 50 after a timeout.
 func TestRetryBudget(t *testing.T) {
 	t.Parallel()
 	for _, cost := range []struct {

@@ -17,7 +17,7 @@ import (
 )
 
 // mayKnow lists the packages of this module that each of its packages may import, except in tests. A package that is
-// not here may import none, so each new import is a decision, and no package that the SDK imports can import the SDK.
+// not here may import none. So each new import is a decision, and no package that the SDK imports can import the SDK.
 var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listguard",

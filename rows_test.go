@@ -244,8 +244,8 @@ func TestTextsThatAreNoUTF8(t *testing.T) {
 	}
 }
 
-// If the text behind a value makes it no JSON, the client returns an error, whichever value it is and whichever part
-// of the reader reads it.
+// If the text behind a value makes it no JSON, the client returns an error. This holds for every value, and for every
+// part of the reader.
 func TestGarbageBehindValues(t *testing.T) {
 	t.Parallel()
 	values := []string{
@@ -743,8 +743,8 @@ func TestWrongRowsBeforeTheirColumns(t *testing.T) {
 	}
 }
 
-// The body of every response with rows is closed once, whatever it holds and however its reading ends, so that the
-// connection can be used again.
+// The client closes the body of every response with rows once, whatever the body is and however its reading ends. So
+// the connection can be used again.
 func TestEveryBodyWithRowsIsClosed(t *testing.T) {
 	t.Parallel()
 	whole := resultOf([]string{"a"}, `[1]`, `[2]`)

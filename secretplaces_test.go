@@ -240,15 +240,15 @@ func TestWhatAnErrorKeepsIsBounded(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("&#48", 64<<10)
 	client := answered(t, func(r *http.Request) *http.Response {
-		reply := response(http.StatusBadRequest, []byte(`{"description":"`+long+`"}`))
-		reply.Header.Set("X-Long", long)
+		answer := response(http.StatusBadRequest, []byte(`{"description":"`+long+`"}`))
+		answer.Header.Set("X-Long", long)
 		for i := range 100 {
-			reply.Header.Set(fmt.Sprintf("X-%02d", i), long[:1<<10])
+			answer.Header.Set(fmt.Sprintf("X-%02d", i), long[:1<<10])
 		}
 		if strings.HasSuffix(r.URL.Path, "/t1") {
-			reply = response(http.StatusOK, []byte(`{"id":"t1","complete":true,"error_info":{"message":"`+long+`","details":[{"message":"`+long+`"}]}}`))
+			answer = response(http.StatusOK, []byte(`{"id":"t1","complete":true,"error_info":{"message":"`+long+`","details":[{"message":"`+long+`"}]}}`))
 		}
-		return reply
+		return answer
 	})
 	_, err := client.Tasks.Get(t.Context(), "t2")
 	var e *webdelivery.Error

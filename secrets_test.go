@@ -248,7 +248,7 @@ func (s *showcase) showResponses(f *fixture) {
 	_, err = f.client.NetworkLists.GetByName(f.Context(), "n")
 	require.ErrorAs(f, err, new(*webdelivery.AmbiguousNameError))
 	s.show(err)
-	s.check(f, "replies")
+	s.check(f, "responses")
 }
 
 // showRefusedPlans shows errors that contain a plan, of a list that repeats the password wherever it can.
@@ -331,7 +331,7 @@ func (s *showcase) showEchoes(f *fixture, settings setup, password string, steps
 	}
 }
 
-// The client returns a successful response unchanged: what it removes from errors may be part of a name here, and an
+// The client returns a successful response unchanged. What it removes from errors may be part of a name here, and an
 // address can only be followed if it is complete. The path of a request in an error shows no session.
 func TestRepliesAreAsTheyCame(t *testing.T) {
 	t.Parallel()

@@ -104,8 +104,8 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 		"page_index and number": {"page_index", "page_count"},
 		"nothing":               nil,
 	}
-	// With a total and without the list in one response, Plan notices a change that keeps the number of entries only
-	// if an entry comes twice.
+	// These changes keep the number of entries. With a total and without the list in one response, Plan notices them
+	// only if an entry comes twice.
 	unseen := []string{"one is removed, another added", "another list"}
 	for change, after := range changes {
 		for form, members := range forms {

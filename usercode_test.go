@@ -26,8 +26,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// This file tests what code of the user's can do to a client: each place where the SDK calls it, each way in which it
-// does not return as it should, each operation.
+// This file tests what code of the user's can do to a client. It covers each place where the SDK calls such code,
+// each way of not returning as it should, and each operation.
 
 // conduct is how code of the user's behaves, once.
 type conduct string
@@ -432,7 +432,7 @@ const (
 // delays only itself.
 var withoutContext = append([]string{inJar, inOnStats, inOnProgress, inOnSummary, inLoop, inMarshal, inUnmarshal, inScan, inRows}, inErrors...)
 
-// A panic or Goexit in code of the user's reaches the user: it passes through in the user's own goroutine, and
+// A panic or Goexit in code of the user's reaches the user. It passes through in the user's own goroutine, and
 // becomes an error in one of the SDK's. A Purge of a queue, which has left its goroutine, ends with its context, and
 // so does Close. Afterwards the client works as before, and every permit has ended.
 func TestCodeOfUsers(t *testing.T) {

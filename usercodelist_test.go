@@ -87,7 +87,7 @@ func waysIn(t *testing.T) []string {
 		case *ast.InterfaceType:
 			return !slices.ContainsFunc(e.Methods.List, func(m *ast.Field) bool { return len(m.Names) > 0 && !m.Names[0].IsExported() })
 		case *ast.SelectorExpr:
-			return !slices.Contains(harmless, types.ExprString(e)) && types.ExprString(e) != "filters.Expr" // nobody else can implement it
+			return !slices.Contains(harmless, types.ExprString(e)) && types.ExprString(e) != "filters.Expr" // only package filters implements it
 		case *ast.Ident:
 			switch under := declared[e.Name].(type) {
 			case *ast.FuncType, *ast.InterfaceType:
