@@ -373,7 +373,7 @@ func TestOutcomeOfAFailedRemoval(t *testing.T) {
 		fault testserver.Fault
 		want  webdelivery.Outcome
 	}{
-		{"refused", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.OutcomeNotApplied},
+		{"rejected", testserver.Fault{Method: http.MethodDelete, Status: 403}, webdelivery.OutcomeNotApplied},
 		{"every attempt is cut", testserver.Fault{Method: http.MethodDelete, Cut: testserver.CutAfterRead}, webdelivery.OutcomeUnknown},
 	}
 	for _, tt := range tests {
@@ -455,8 +455,8 @@ func TestOutcomeOfRemovalsSideBySide(t *testing.T) {
 		lost, refused time.Duration
 		want          error
 	}{
-		"lost first":    {5 * time.Second, 10 * time.Second, webdelivery.ErrServer},
-		"refused first": {10 * time.Second, 5 * time.Second, webdelivery.ErrForbidden},
+		"lost first":     {5 * time.Second, 10 * time.Second, webdelivery.ErrServer},
+		"rejected first": {10 * time.Second, 5 * time.Second, webdelivery.ErrForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

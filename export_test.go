@@ -341,7 +341,7 @@ func TestWhatEndsAnExport(t *testing.T) {
 	}{
 		"the first request fails": {func(s *eventsService) { s.status = from(0, 503) }, webdelivery.ErrServer, 0, time.Minute},
 		"down for ever":           {func(s *eventsService) { s.status = from(2, 503) }, webdelivery.ErrServer, -1, 6 * time.Minute},
-		"refused later":           {func(s *eventsService) { s.status = from(2, 404) }, webdelivery.ErrNotFound, -1, time.Minute},
+		"rejected later":          {func(s *eventsService) { s.status = from(2, 404) }, webdelivery.ErrNotFound, -1, time.Minute},
 		"down for some minutes": {func(s *eventsService) {
 			s.status = func(n int) int {
 				if n >= 2 && n < 80 {

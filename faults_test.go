@@ -93,7 +93,7 @@ func TestOutcomeOfAFailedWrite(t *testing.T) {
 		faults []testserver.Fault
 		want   webdelivery.Outcome
 	}{
-		{"refused", postWrite, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
+		{"rejected", postWrite, []testserver.Fault{{Status: 400}}, webdelivery.OutcomeNotApplied},
 		{"cut after the service read it", postWrite, []testserver.Fault{{Cut: testserver.CutAfterRead}}, webdelivery.OutcomeUnknown},
 		{"500", postWrite, []testserver.Fault{{Status: 500}}, webdelivery.OutcomeUnknown},
 		{"503 with Retry-After, on every attempt", postWrite, []testserver.Fault{{Status: 503, Header: http.Header{"Retry-After": {"1"}}}}, webdelivery.OutcomeNotApplied},

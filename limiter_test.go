@@ -127,7 +127,7 @@ func TestWhatTakesPermits(t *testing.T) {
 		}, 1},
 		{"an invalid purge", false, func(ctx context.Context, c *webdelivery.Client) error {
 			if _, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{}); !errors.Is(err, webdelivery.ErrInvalid) {
-				return errors.New("not refused")
+				return errors.New("not rejected")
 			}
 			return nil
 		}, 0},
@@ -292,7 +292,7 @@ func TestADeadlineBeforeThePermit(t *testing.T) {
 		f.fail(testserver.Fault{Path: "/cache/purge", Skip: 2, Count: 1, Delay: time.Second, Status: 503, Header: http.Header{"Retry-After": {"30"}}})
 		f.takePlaces()
 		var wg sync.WaitGroup
-		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) }) // refused at 2.05 s
+		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) }) // rejected at 2.05 s
 		synctest.Wait()
 		wg.Go(func() { assert.NoError(f, submit.call(f.Context(), f.client)) }) // accepted at 1.05 s, and frees its place at 2.1 s
 		synctest.Wait()

@@ -54,7 +54,7 @@ func filteredReads() []filtered {
 }
 
 // filteringService answers with three pages of a collection. next is the query of the address of the next page;
-// {page} in it stands for its number. Pages have a page_count unless that is left out: with it, ReadAhead follows no
+// {page} in it stands for its number. Its pages have a page_count if counted is set: then ReadAhead follows no
 // address.
 type filteringService struct {
 	next     string

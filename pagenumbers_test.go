@@ -268,7 +268,7 @@ func TestPagesThatRepeatItems(t *testing.T) {
 		{name: "the page before the last again", pages: "ab cd cd", want: "abcd", broken: true},
 		{name: "the first item of the first page", pages: "ab cd ae", want: "abcd", broken: true},
 		{name: "the first page again, later", pages: "ab cd ab", want: "abcd", broken: true},
-		{name: "a mix of what came", pages: "ab cd bd", want: "abcd", broken: true},
+		{name: "a mix of earlier items", pages: "ab cd bd", want: "abcd", broken: true},
 		{name: "a longer page", pages: "ab cde f", want: "abcdef"},
 	}
 	for _, tt := range tests {

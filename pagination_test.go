@@ -338,7 +338,7 @@ func TestAllTasksSendNothingAfterABreak(t *testing.T) {
 		assert.Len(f, f.srv.Requests(), 1)
 
 		var ids []string
-		for task, err := range all { // a second loop begins anew
+		for task, err := range all { // a second loop starts from the beginning
 			require.NoError(f, err)
 			ids = append(ids, task.ID)
 		}

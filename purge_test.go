@@ -503,12 +503,12 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 		},
 		{
 			"another placeholder", `{"transaction_response":{"end_ts":-62135596800000,"transaction_status":"x"}}`,
-			webdelivery.Transaction{TransactionID: 7, TransactionStatus: "x"}, // the id that was asked for
+			webdelivery.Transaction{TransactionID: 7, TransactionStatus: "x"}, // the requested id
 		},
 		{
 			"null", `{"code":null,"description":null,"transaction_id":null,"transaction_response":{"begin_ts":null,"end_ts":null,
 			"percent_received_responses":null,"transaction_status":"x","transaction_status_description":null}}`,
-			webdelivery.Transaction{TransactionID: 7, TransactionStatus: "x"}, // the id that was asked for
+			webdelivery.Transaction{TransactionID: 7, TransactionStatus: "x"}, // the requested id
 		},
 	}
 	for _, tt := range tests {

@@ -178,7 +178,7 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 }
 
 // 1 forbidden URI among those of 1,000 callers: 999 calls succeed, and the error of one names its URI. Few requests
-// find it, wherever it stands.
+// find it, at any position.
 func TestOneForbiddenAmongThousand(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []int{0, 1, 499, 500, 777, 999} {
@@ -964,8 +964,8 @@ func TestCloseEndsARetry(t *testing.T) {
 	}
 }
 
-// A call with more than one request can hold is refused because of its number of URIs or its size, and the error says
-// which.
+// If a call does not fit into one request, the queue refuses it. The error says whether the number of URIs or their
+// size is the reason.
 func TestWhyACallIsTooLargeForAQueue(t *testing.T) {
 	t.Parallel()
 	two := []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact(object(2))}

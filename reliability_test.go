@@ -366,7 +366,7 @@ func (o operationOf) moments() []moment {
 var unmet = []struct{ fault, variant, operation, why string }{
 	{"A success status with *", "*", "Do [DPp]*", "Do hands out a json.RawMessage as it is, and reads no body into nil"},
 	{"The body is cut short", "without a length", "Export.Rows", "its row has no time, and an export refuses it"},
-	{"A redirect, *", "303", "Do purge", "it is a success, and Do does not look for the transaction"},
+	{"A redirect, *", "303", "Do purge", "it is a success, and Do does not read the transaction"},
 	{"The body arrives at one byte per second", "*", "Stats.*.Metrics", "the body is so short that it comes in time"},
 }
 

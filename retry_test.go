@@ -249,7 +249,7 @@ func TestCancelledBecauseOfAnotherCall(t *testing.T) {
 	}
 	for name, other := range map[string]error{
 		"invalid":  &webdelivery.ValidationError{Field: "task_id", Reason: "is empty"},
-		"refused":  &webdelivery.Error{StatusCode: 404, Method: "GET", Path: "/tasks/other"},
+		"rejected": &webdelivery.Error{StatusCode: 404, Method: "GET", Path: "/tasks/other"},
 		"task":     &webdelivery.TaskError{Task: &webdelivery.Task{ID: "other"}},
 		"sentinel": webdelivery.ErrNotFound,
 	} {

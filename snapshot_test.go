@@ -26,7 +26,7 @@ type changingList struct {
 	before, after []string
 	form          []string
 	listed        bool         // the list is also shown in one response
-	pages         atomic.Int32 // that were asked for
+	pages         atomic.Int32 // requests for pages
 }
 
 func (l *changingList) list(w http.ResponseWriter, _ *http.Request) {

@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// outage is how long a permanent fault lasts here. What is waited for takes at most as long.
+// outage is how long a permanent fault lasts here. The task or transaction takes at most as long.
 const outage = 10 * time.Minute
 
 // disturbWait waits while a fault lasts: for one request, or for ten minutes.
