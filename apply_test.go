@@ -76,7 +76,8 @@ func TestApplyWaitsForTasks(t *testing.T) {
 	})
 }
 
-// In a full list, Apply first removes entries whose addresses stay covered. The list never holds more than 50,000.
+// In a full list, Apply makes room first: it removes entries that the desired set does not cover. The list never holds
+// more than 50,000.
 func TestAFullList(t *testing.T) {
 	t.Parallel()
 	full(t)

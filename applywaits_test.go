@@ -163,7 +163,7 @@ func TestApplyWithWhateverTheChangesReturn(t *testing.T) {
 	}
 }
 
-// ErrPlanStale blames others alone only if this Apply cannot be the cause.
+// ErrPlanStale blames only other clients if this Apply cannot be the cause.
 func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -171,7 +171,7 @@ func TestAStalePlanSaysWhoChangedTheList(t *testing.T) {
 		lost        bool     // the response to the addition is lost
 		says        string
 	}{
-		"an entry that the plan keeps goes":      {nil, []string{"192.0.2.2"}, false, "; another client changed the list meanwhile, or a late request of an earlier Apply did"},
+		"an entry that the plan keeps is gone":   {nil, []string{"192.0.2.2"}, false, "; another client changed the list meanwhile, or a late request of an earlier Apply did"},
 		"an entry that the plan does not know":   {[]string{"203.0.113.9"}, nil, false, "; another client changed the list"},
 		"the added entry is not there":           {nil, []string{"192.0.2.3"}, false, "; a change of this Apply is not in effect yet, or another client"},
 		"the same, after a response was lost":    {nil, []string{"192.0.2.3"}, true, "; a change whose response was lost may have arrived late, or another client"},

@@ -685,7 +685,7 @@ func TestReadAheadPagesThatDisagree(t *testing.T) {
 		{"another total", page(2, 2, 3, false, "b"), "changed while it was read"},
 		{"another number of pages", page(2, 3, 2, true, "b"), "changed while it was read"},
 		{"another page", page(1, 2, 2, true, "a"), "requested page 2, but got page 1"},
-		{"no page at all", testserver.Fault{Status: 404}, "404"},
+		{"no page", testserver.Fault{Status: 404}, "404"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -222,13 +222,13 @@ func TestPagesThatWereAnnouncedMustCome(t *testing.T) {
 func TestPagesBeginWithTheOneThatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []bookTest{
-		{name: "the last in place of the first", says: "requested page 1, but got page 3", ahead: true, pages: []string{
+		{name: "the last page in place of the first", says: "requested page 1, but got page 3", ahead: true, pages: []string{
 			`{"items":[@21-25],"page_index":3,"page_count":3,"has_more":false,"next_uri":null}`,
 		}},
-		{name: "the last in place of page 2", page: 2, says: "requested page 2, but got page 3", ahead: true, atMost: 1, pages: []string{
+		{name: "the last page in place of page 2", page: 2, says: "requested page 2, but got page 3", ahead: true, atMost: 1, pages: []string{
 			``, `{"items":[@21-25],"page_index":3,"page_count":3,"has_more":false,"next_uri":null}`,
 		}},
-		{name: "the first in place of page 2", page: 2, says: "requested page 2, but got page 1", ahead: true, atMost: 1, pages: []string{
+		{name: "the first page in place of page 2", page: 2, says: "requested page 2, but got page 1", ahead: true, atMost: 1, pages: []string{
 			``, `{"items":[@1-10],"page_index":1,"page_count":1,"has_more":false}`,
 		}},
 		{name: "a number on the second page alone", items: 10, says: "requested page 2, but got page 3", pages: []string{
