@@ -126,7 +126,7 @@ func TestAdditionsThatCoverGoFirst(t *testing.T) {
 	all := addresses(60_000)
 	withList(t, setup{}, all[:50_000], func(f *fixture) {
 		desired := append(slices.Clone(all[1:45_000]), all[50_000:55_000]...)
-		desired = append(desired, "198.18.0.0/31") // covers the first, which goes
+		desired = append(desired, "198.18.0.0/31") // covers the first, which is removed
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		require.Len(f, plan.Add, 5_001)

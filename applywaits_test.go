@@ -217,7 +217,7 @@ func TestAFullListIsMergedWithoutAGap(t *testing.T) {
 		assert.Equal(f, all[49_999], plan.Remove[0].Entry, "the obsolete entry")
 		assert.Less(f, plan.Requests, 201+100, "several in parallel, as soon as there is room")
 
-		must := map[string]string{} // what covers an address when it is gone
+		must := map[string]string{} // the range that covers an address after its removal
 		for i, text := range all[:200] {
 			must[text] = fmt.Sprintf("198.18.0.%d/31", i&^1)
 		}

@@ -92,7 +92,7 @@ func TestAnExpiredSessionIsRenewedOnce(t *testing.T) {
 		t.Run(op.name, func(t *testing.T) {
 			t.Parallel()
 			inService(t, bySession, func(f *fixture) {
-				require.NoError(f, submit.call(f.Context(), f.client)) // makes the transaction
+				require.NoError(f, submit.call(f.Context(), f.client)) // creates the transaction
 				if op.path == postWrite.path || op.path == deleteOne.path {
 					f.fail(testserver.Fault{Path: op.path, Status: 401, Count: 1})
 					f.answerThings()
@@ -123,7 +123,7 @@ func TestATransactionsBadRequest(t *testing.T) {
 	s := bySession
 	s.server.Dialect.TransactionDenied = "400"
 	inService(t, s, func(f *fixture) {
-		require.NoError(f, submit.call(f.Context(), f.client)) // makes the transaction
+		require.NoError(f, submit.call(f.Context(), f.client)) // creates the transaction
 		for expired := range 3 {
 			f.srv.ExpireSessions()
 			require.NoError(f, status(f, good))

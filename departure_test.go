@@ -252,7 +252,7 @@ func TestAPermitForALostSessionIsGivenBack(t *testing.T) {
 			if first {
 				first = false
 				f.srv.ExpireSessions()
-				assert.NoError(f, getTask.call(f.Context(), client)) // finds out, and logs in again
+				assert.NoError(f, getTask.call(f.Context(), client)) // notices the rejected session, and logs in again
 			}
 		}}
 		client = f.newClient(f.srv.URL(), setup{auth: s.auth, options: []webdelivery.Option{webdelivery.WithPurgeLimiter(limiter)}})

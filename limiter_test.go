@@ -402,7 +402,7 @@ func TestTheLimiterOfTheExample(t *testing.T) {
 	})
 }
 
-// limiter is a Limiter made of functions.
+// limiter is a Limiter that calls functions.
 type limiter struct {
 	wait  func(context.Context) error
 	pause func(time.Duration) error

@@ -79,7 +79,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Without Retry-After each wait is drawn between 0 and a ceiling that doubles: 0.5, 1, 2 s.
+// Without Retry-After each wait is random, between 0 and a ceiling that doubles: 0.5, 1, 2 s.
 func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 	t.Parallel()
 	ceilings := []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
@@ -105,7 +105,7 @@ func TestBackoffHasFullJitterUnderAnExponentialCeiling(t *testing.T) {
 	}
 }
 
-// A MaxWait below the default of MinWait takes that along.
+// If MaxWait is below the default of MinWait, it lowers MinWait too.
 func TestAShortMaxWaitAlone(t *testing.T) {
 	t.Parallel()
 	short := webdelivery.WithRetry(webdelivery.RetryPolicy{MaxWait: 100 * time.Millisecond})

@@ -150,7 +150,7 @@ func TestSequencesCanBeRangedOverAgain(t *testing.T) {
 				for i := range 12 {
 					loops.Go(func() {
 						switch i % 4 {
-						case 0: // left early
+						case 0: // the loop ends early
 							for item, err := range all {
 								assert.NoError(f, err)
 								assert.Equal(f, want[0], item)

@@ -142,7 +142,7 @@ func (s *showcase) note(v reflect.Value) {
 func everyPrint(v any) string {
 	odd := ""
 	for _, view := range views(v) {
-		if reflect.TypeOf(view) != reflect.TypeFor[holder]() { // whose pointers no type can guard from verbs that are not for structs
+		if reflect.TypeOf(view) != reflect.TypeFor[holder]() { // no type can guard the pointers in a holder from verbs that are not for structs
 			odd += fmt.Sprintf("%s\n%q\n%d\n%x\n", view, view, view, view)
 		}
 	}

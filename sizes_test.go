@@ -472,7 +472,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 // bomb has three times the limit.
 func TestWholeRepliesTakeTheCapInMemory(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
 	const most = 4 << 20
-	bomb()                                                  // is made once
+	bomb()                                                  // is created once
 	for name, handler := range map[string]http.HandlerFunc{ //nolint:paralleltest // as said
 		"gzip bomb":    sendBomb,
 		"endless body": endless(new(atomic.Int64), `{"id":"`, "a"),

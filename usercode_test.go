@@ -437,7 +437,7 @@ var withoutContext = append([]string{inJar, inOnStats, inOnProgress, inOnSummary
 // so does Close. Afterwards the client works as before, and every permit has ended.
 func TestCodeOfUsers(t *testing.T) {
 	t.Parallel()
-	most := int32(3) // calls that behave before the one that does not, and that one
+	most := int32(3) // the calls up to the one that misbehaves
 	if testing.Short() {
 		most = 1
 	}

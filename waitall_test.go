@@ -237,7 +237,7 @@ func TestAListOfTasksThatLies(t *testing.T) {
 		late  time.Duration // the longest time from the end of the last task until WaitAll sees it
 	}{
 		"lacks all":                {page(""), 1, 0},
-		"lacks some":               {page(items(false, 0, 2)), 20, 0}, // it saves a request a round
+		"lacks some":               {page(items(false, 0, 2)), 20, 0}, // it saves one request per round
 		"all have ended":           {page(items(true, 0, n)), 20, 0},
 		"none ever ends":           {page(items(false, 0, n)), 3, 2 * time.Second},
 		"references":               {page(strings.ReplaceAll(items(false, 0, n), `"complete":false,`, "")), 1, 0},
