@@ -69,7 +69,7 @@ func TestPagesAreTrue(t *testing.T) {
 	}
 }
 
-// What a page links to in the repository is there: the file, and the heading of a page.
+// Every link of a page to a file of the repository leads to a file. the file, and the heading of a page.
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
 	pages := texts(t, ".md")
@@ -140,8 +140,8 @@ func TestNamesOnPagesExist(t *testing.T) {
 	}
 }
 
-// Every program that has a module of its own is in go.work, so that go run finds it from the root; and in the list of
-// programs.
+// Every program with a module of its own is in go.work, so that go run finds it from the root. It is in the list of
+// programs too.
 func TestEveryProgramIsFound(t *testing.T) {
 	t.Parallel()
 	workspace, err := os.ReadFile("go.work")

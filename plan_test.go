@@ -78,7 +78,7 @@ func full(t *testing.T) {
 	}
 }
 
-// Plan returns an error and changes nothing in these cases: more removals than MaxRemove, an empty feed, too many
+// Plan returns an error in these cases, and changes nothing. They are too many removals, an empty feed, too many
 // entries, entries of another type, and invalid options. If the error does not depend on the list, it matches
 // ErrInvalid and nothing is sent; otherwise it is a PlanError.
 func TestPlansThatAreRefused(t *testing.T) {
