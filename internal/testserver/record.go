@@ -37,8 +37,8 @@ func (s *Server) Requests() []Request {
 	return all
 }
 
-// Count returns the number of requests that match; method and path work like those of [Fault]. With Config.RequestLog,
-// it returns 0.
+// Count returns the number of requests that match; method and path work like those of [Fault]. With
+// Config.RequestLog, it returns 0.
 func (s *Server) Count(method, path string) int {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -51,7 +51,8 @@ func (s *Server) Count(method, path string) int {
 	return count
 }
 
-// Refused returns how many requests got 401, or 403 because they were not authenticated. With Config.RequestLog it returns 0.
+// Refused returns how many requests got 401, or 403 because they were not authenticated. With Config.RequestLog it
+// returns 0.
 func (s *Server) Refused() int {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
@@ -106,7 +107,8 @@ func (s *Server) arrive(r *http.Request, at place) (*entry, Fault) {
 	return e, s.faults.take(r.Method, at)
 }
 
-// read reads the body. If the connection of the client breaks, read stores the part that arrived and returns the error.
+// read reads the body. If the connection of the client breaks, read stores the part that arrived and returns the
+// error.
 func (rec *recorder) read(e *entry, r *http.Request) error {
 	if r.Body == nil { // possible if the handler is called without the server of net/http
 		return nil
