@@ -7,7 +7,6 @@ replace github.com/webdelivery/webdelivery-go => ../..
 require (
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
-	github.com/go-echarts/go-echarts/v2 v2.6.7
 	github.com/stretchr/testify v1.12.1
 	github.com/webdelivery/webdelivery-go v0.1.0
 	golang.org/x/sync v0.24.0

@@ -16,13 +16,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// call runs the program, and gives its exit code.
+// call runs the program, and returns its exit code and output.
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	return programtest.Run("dashboard", program.Streams{}, func(s program.Streams) error { return run(t.Context(), args, s) })
@@ -31,13 +30,15 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestUsedWrongly(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	for want, args := range map[string][]string{
-		"flag provided but not defined: -port": {"-port", "1"},
-		`unexpected argument "report.html"`:    {"report.html"},
-		"filters: at byte":                     {"-o", "-", "-filter", "country"},
-		`the span "2w" is none of 1h`:          {"-o", "-", "-since", "2w"},
-		"-since and -filter go with -o":        {"-since", "1d"},
-		`"8080" is not of this machine alone`:  {"-listen", "8080"},
-		`":8080" is not of this machine alone`: {"-listen", ":8080"},
+		"flag provided but not defined: -port":      {"-port", "1"},
+		`unexpected argument "report.html"`:         {"report.html"},
+		"The filter cannot be read: At character 6": {"-o", "-", "-filter", "a==1,country"},
+		"want a time span such as 30m, 12h, 7d":     {"-o", "-", "-since", "2w"},
+		`"1m": want a time span from 5m to 366d`:    {"-o", "-", "-since", "1m"},
+		`"367d": want a time span from 5m to 366d`:  {"-o", "-", "-since", "367d"},
+		"-since and -filter need -o":                {"-since", "1d"},
+		`"8080" is not a loopback address`:          {"-listen", "8080"},
+		`":8080" is not a loopback address`:         {"-listen", ":8080"},
 	} {
 		code, stdout, stderr := call(t, args...)
 		assert.Equal(t, program.Misuse, code, want)
@@ -47,12 +48,12 @@ func TestUsedWrongly(t *testing.T) { //nolint:paralleltest // the environment is
 	code, stdout, stderr := call(t, "-h")
 	assert.Equal(t, program.Done, code)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "\nExit codes: 0 done, 1 failed, nothing was written, 2 used wrongly, 3 written")
+	assert.Contains(t, stderr, "\nExit codes: 0 done, 1 failed, nothing was written, 2 wrong usage, 3 written")
 	assert.NotContains(t, stderr, "//")
 	assert.Contains(t, stderr, "WEBDELIVERY_BASE_URL")
 }
 
-// The report is one file: nothing in it leads anywhere else, and its policy forbids that anyhow.
+// The report is one file. It refers to nothing else, and its policy forbids that, too.
 func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	name := filepath.Join(t.TempDir(), "report.html")
@@ -64,7 +65,7 @@ func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the 
 	html := string(text)
 	assert.Contains(t, html, "client_country_code==CN")
 	assert.Contains(t, html, "default-src &#39;none&#39;")
-	html, _, _ = strings.Cut(html, "<script>") // the library, which does speak of images, and the policy knows by its hash
+	html, _, _ = strings.Cut(html, "<script>") // what follows is the library; the policy has its hash
 	assert.Empty(t, regexp.MustCompile(`(src|href|action)="[^d]`).FindString(html))
 	code, stdout, _ = call(t, "-o", "-", "-since", "1h")
 	assert.Equal(t, program.Done, code)
@@ -74,8 +75,8 @@ func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the 
 	assert.Contains(t, stderr, "not a directory")
 }
 
-// A file is replaced, not written over: until the new one is whole the old one is there, and nobody else can read the new
-// one, whoever could read the old.
+// A new file replaces the old one when it is complete. Only its owner can read it, even if others could read the old
+// one.
 func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	folder := t.TempDir()
@@ -98,7 +99,7 @@ func TestFileIsReplaced(t *testing.T) { //nolint:paralleltest // the environment
 	assert.Len(t, entries, 1, "report.html")
 }
 
-// What is there and is no regular file is not replaced: a device would be gone.
+// The program does not replace what is not a regular file: a device would be lost.
 func TestNoRegularFile(t *testing.T) {
 	programtest.NoService(t)
 	t.Chdir(t.TempDir())
@@ -112,7 +113,7 @@ func TestNoRegularFile(t *testing.T) {
 		require.NoError(t, err)
 		code, _, stderr := call(t, "-o", name, "-since", "1h")
 		assert.Equal(t, program.Misuse, code, name)
-		assert.Contains(t, stderr, "-o: "+name+" is there and is no regular file")
+		assert.Contains(t, stderr, "-o: "+name+" exists and is not a regular file")
 		after, err := os.Lstat(name)
 		require.NoError(t, err)
 		assert.Equal(t, before.Mode(), after.Mode())
@@ -123,14 +124,14 @@ func TestNoRegularFile(t *testing.T) {
 	assert.Contains(t, stdout, "</html>", "- is never a file")
 }
 
-// A report with parts missing is written, and the exit code tells; one without any part is not.
+// A report that misses parts is written, and the exit code says so. A report without any part is not written.
 func TestReportsThatLackParts(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, stats *webdelivery.StatsService) {
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
 		var out, told bytes.Buffer
 		write := func(ctx context.Context) int {
 			out.Reset()
-			err := write(ctx, "-", newPage(ctx, stats, url.Values{}), program.Streams{Out: &out, Err: &told})
+			err := write(ctx, "-", newPage(ctx, shown, url.Values{}), program.Streams{Out: &out, Err: &told})
 			return program.Code("dashboard", &told, err)
 		}
 		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/events/data", Status: 404})
@@ -151,7 +152,7 @@ func TestReportsThatLackParts(t *testing.T) {
 	})
 }
 
-// The program says where it serves, and an interrupt ends it well.
+// The program prints where it serves, and an interrupt ends it without an error.
 func TestServe(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	programtest.NoService(t)
 	ctx, cancel := context.WithCancel(t.Context())

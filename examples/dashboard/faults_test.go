@@ -1,0 +1,189 @@
+package main
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+const alert = `role="alert"`
+
+// beforeScripts returns the page without its scripts.
+func beforeScripts(body string) string {
+	page, _, _ := strings.Cut(body, "<script>")
+	return page
+}
+
+// With a wrong password, a page costs one refused request. The page says so once, and its panels stay grey.
+func TestWrongPassword(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		srv.AddEvents(block)
+		shown.Stats = srv.ClientAs(t, webdelivery.BasicAuth(srv.Username, "wrong")).Stats
+		w := get(shown, "")
+		assert.Equal(t, http.StatusBadGateway, w.Code)
+		assert.Len(t, srv.Requests(), 1)
+		body := beforeScripts(w.Body.String())
+		assert.Equal(t, 1, strings.Count(body, alert))
+		assert.Equal(t, 1, strings.Count(body, "The service rejects the user name or the password"))
+		assert.Equal(t, 16, strings.Count(body, "Not available"))
+		assert.Equal(t, 16+4, strings.Count(body, " missing"), "panels and tiles")
+	})
+}
+
+// If the password is changed while the dashboard runs, a page also costs one refused request.
+func TestPasswordIsChanged(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		require.Zero(t, newPage(t.Context(), shown, url.Values{}).Missing)
+		before := len(srv.Requests())
+		srv.Fail(webdeliverytest.FaultRule{Path: "/**", Status: http.StatusUnauthorized, Delay: 100 * time.Millisecond})
+		p := newPage(t.Context(), shown, url.Values{})
+		assert.Equal(t, 16, p.Missing)
+		assert.Len(t, p.Faults, 1)
+		assert.Len(t, srv.Requests(), before+1)
+	})
+}
+
+// A 401 in the middle of a page ends its other queries.
+func TestQueriesStopAtTheFirst401(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		srv.AddEvents(block)
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/trends/data", Status: http.StatusUnauthorized})
+		for _, others := range []string{"/stats/security/*/topk/**", "/stats/security/trafficshaping/trends/data", "/stats/security/events/data"} {
+			srv.Fail(webdeliverytest.FaultRule{Path: others, Delay: time.Second})
+		}
+		p := newPage(t.Context(), shown, url.Values{})
+		assert.Equal(t, 15, p.Missing, "all but requests")
+		require.Len(t, p.Faults, 1)
+		require.ErrorIs(t, p.Faults[0].Err, webdelivery.ErrUnauthorized)
+		assert.Less(t, len(srv.Requests()), 2+7, "two for requests, and at most seven when six run at a time")
+	})
+}
+
+// If the first query takes long, the others start after a second.
+func TestSlowFirstQuery(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		srv.AddEvents(block)
+		_, err := shown.Stats.Events.Dimensions(t.Context()) // otherwise all calls wait for the client's first response
+		require.NoError(t, err)
+		before := len(srv.Requests())
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/request/trends/data", Delay: time.Hour})
+		began := time.Now()
+		p := newPage(t.Context(), shown, url.Values{})
+		assert.Equal(t, 15*time.Second, time.Since(began))
+		assert.Equal(t, 1, p.Missing)
+		assert.Equal(t, "The service did not respond within 15 seconds", p.Faults[0].Summary)
+		assert.Equal(t, time.Second, srv.Requests()[before+1].Time.Sub(began))
+	})
+}
+
+// The page says in words what is wrong with the service, once, and its status says whose fault it is.
+func TestFaultsInWords(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		rule    webdeliverytest.FaultRule
+		query   string
+		status  int
+		summary string
+	}{
+		"down":               {webdeliverytest.FaultRule{Status: 503}, "", 502, "The service is down: it responds with 503 Service Unavailable"},
+		"unreachable":        {webdeliverytest.FaultRule{Cut: webdeliverytest.CutAfterExecute}, "", 502, "The service is unreachable"},
+		"forbidden":          {webdeliverytest.FaultRule{Status: 403}, "", 502, "The user has no right to read these statistics"},
+		"customer":           {webdeliverytest.FaultRule{Status: 404}, "", 502, "The service does not have these statistics"},
+		"no JSON":            {webdeliverytest.FaultRule{Body: "<html>"}, "", 502, "The dashboard cannot read the response of the service"},
+		"hanging":            {webdeliverytest.FaultRule{Delay: time.Hour}, "", 502, "The service did not respond within 15 seconds"},
+		"refused filter":     {webdeliverytest.FaultRule{Status: 400}, "filter=nothing%3D%3D1", 400, "The service rejects the query"},
+		"refused query":      {webdeliverytest.FaultRule{Status: 400}, "", 502, "The service rejects the query"},
+		"some other trouble": {webdeliverytest.FaultRule{Status: 418}, "", 502, "The service responds with 418 I&#39;m a teapot"},
+	} {
+		inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+			tc.rule.Path = "/stats/**"
+			srv.Fail(tc.rule)
+			w := get(shown, tc.query)
+			body := beforeScripts(w.Body.String())
+			assert.Equal(t, tc.status, w.Code, name)
+			assert.Equal(t, 1, strings.Count(body, alert), name)
+			assert.Equal(t, 1, strings.Count(body, "<h2>"+tc.summary+"</h2>"), name)
+			assert.Equal(t, 16, strings.Count(body, "Not available"), name)
+			assert.NotContains(t, body, "Missing:", "%s: all parts are", name)
+		})
+	}
+}
+
+// If some parts are missing, the page names them at the top, and shows the others.
+func TestSomePartsAreMissing(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		srv.AddEvents(block)
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/trends/data", Delay: time.Hour})
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/topk/ruleid/data", Status: 400, Body: `{"message":"<b>rules</b> & co"}`})
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/waf/topk/browser/data", Status: 400})
+		began := time.Now()
+		w := get(shown, "since=1h")
+		assert.Equal(t, 15*time.Second, time.Since(began))
+		assert.Equal(t, http.StatusOK, w.Code)
+		body := beforeScripts(w.Body.String())
+		assert.Contains(t, body, "3 of 16 parts could not be read")
+		assert.Equal(t, 1, strings.Count(body, alert))
+		assert.Contains(t, body, "<p>Missing: Web application firewall: Events by severity.</p>")
+		assert.Contains(t, body, "<p>Missing: Web application firewall: Rules, Web application firewall: Browsers.</p>")
+		assert.Contains(t, body, "&lt;b&gt;rules&lt;/b&gt; &amp; co")
+		assert.Equal(t, 3, strings.Count(body, "Not available"))
+		assert.Contains(t, body, "/login")
+	})
+}
+
+// If nothing happened, the page has one message. If a section is empty, it has one message, too.
+func TestNoEvents(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		w := get(shown, "since=1h")
+		assert.Equal(t, http.StatusOK, w.Code)
+		body := beforeScripts(w.Body.String())
+		assert.Equal(t, 1, strings.Count(body, `class="card `), "one message")
+		assert.Contains(t, body, "The service has no events since 1 Jan 11:30 UTC.</p>")
+		assert.NotContains(t, body, `class="chart"`)
+
+		srv.AddEvents(block)
+		body = beforeScripts(get(shown, "since=1h").Body.String())
+		assert.Equal(t, 1, strings.Count(strings.ToLower(body), "no events"), "of traffic shaping")
+		assert.Contains(t, body, "No events since 1 Jan 11:30 UTC.</p>")
+
+		body = beforeScripts(get(shown, "since=1h&filter=client_country_code==XX").Body.String())
+		assert.Contains(t, body, "The service has no events since 1 Jan 11:30 UTC that match the selection.</p>")
+
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/trafficshaping/topk/country/data", Status: 503})
+		body = beforeScripts(get(shown, "since=1h").Body.String())
+		assert.Contains(t, body, "Missing: Traffic shaping: Countries.")
+		assert.Equal(t, 6, strings.Count(body, `<p class="instead">No events</p>`), "it is not known that the section is empty")
+	})
+}
+
+// The service gets at most six queries at a time.
+func TestCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/**", Delay: time.Second, Status: 404})
+		began := time.Now()
+		p := newPage(t.Context(), shown, url.Values{})
+		assert.Equal(t, 16, p.Missing)
+		assert.Equal(t, http.StatusBadGateway, p.Status)
+		assert.Equal(t, 4*time.Second, time.Since(began), "one query, then 15 and the options, 6 at a time")
+		at := map[time.Duration]int{}
+		for _, r := range srv.Requests() {
+			at[r.Time.Sub(began)]++
+		}
+		assert.Equal(t, map[time.Duration]int{0: 1, time.Second: 6, 2 * time.Second: 6, 3 * time.Second: 5}, at, "with the options of the form")
+	})
+}

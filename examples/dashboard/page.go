@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/dashboard/report"
+	"github.com/webdelivery/webdelivery-go/filters"
+)
+
+// page is what the template shows. The template includes the style and the scripts, so a file and a served page are
+// the same.
+type page struct {
+	*report.Report
+	Site    site
+	Problem *problem // of the selection; the report then is blank
+	Status  int      // of HTTP
+	Picked  url.Values
+	Policy  string // of a file; a served page has its policy in the header, and has the form
+}
+
+var (
+	//go:embed main.go assets
+	files        embed.FS
+	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+		"number":  func(n int64) string { return message.NewPrinter(language.English).Sprint(n) },
+		"percent": func(part, all int64) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(max(all, 1))) },
+		"is":      filters.Eq,
+		"tone":    report.Tone,
+		"short":   report.Short,
+		"spans":   func() []report.Span { return report.Spans },
+		"pickers": func() []picker { return pickers },
+		"value":   value,
+		"key":     newKey,
+		"cells":   cells,
+		"chart":   func(p *report.Panel, query report.Query, unit string) chart { return chart{p, query, unit} },
+		"style":   func(name string) template.CSS { return template.CSS(file(name)) }, //nolint:gosec // our own
+		"script":  func(name string) template.JS { return template.JS(file(name)) },   //nolint:gosec // as above
+	}).ParseFS(files, "assets/page.html", "assets/parts.html")).Lookup("page.html")
+	policy = "default-src 'none'; base-uri 'none'; form-action 'self'; img-src data:; style-src " + hash("assets/style.css") +
+		"; script-src " + hash("assets/echarts.min.js") + " " + hash("assets/charts.js")
+)
+
+func file(name string) string {
+	text, _ := files.ReadFile(name)
+	return string(text)
+}
+
+func hash(name string) string {
+	sum := sha256.Sum256([]byte(file(name)))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// newPage reads the statistics that are picked. If the selection has a problem, newPage sends nothing.
+func newPage(ctx context.Context, shown site, picked url.Values) *page {
+	p := &page{Site: shown, Picked: picked}
+	filter, wrong := selection(picked)
+	query, err := report.NewQuery(picked.Get("since"), filter, time.Now())
+	if err != nil {
+		wrong = &problem{Title: "The time range cannot be read", Reason: err.Error(), fields: []string{"since"}}
+	}
+	if wrong != nil {
+		p.Problem, p.Report, p.Status = wrong, report.Blank(query), http.StatusBadRequest
+		return p
+	}
+	p.Report, p.Status = report.Read(ctx, shown.Stats, query), http.StatusOK
+	if p.Missing == p.Parts {
+		p.Status = http.StatusBadGateway
+	}
+	if p.Status != http.StatusOK && query.Filtered() && len(p.Faults) == 1 && errors.Is(p.Faults[0].Err, webdelivery.ErrBadRequest) {
+		p.Status = http.StatusBadRequest // the service rejects the filter
+	}
+	return p
+}
+
+// Invalid reports whether the problem is in a field of the form.
+func (p *page) Invalid(field string) bool { return p.Problem.has(field) }
+
+// Since returns the name of the time range, and the default if it cannot be read.
+func (p *page) Since() string {
+	if p.Span.Name == "" {
+		return "1d"
+	}
+	return p.Span.Name
+}
+
+// Custom reports whether the form has no button for the time range.
+func (p *page) Custom() bool {
+	for _, span := range report.Spans {
+		if span.Name == p.Since() {
+			return false
+		}
+	}
+	return true
+}
+
+// chart is a trend for the template.
+type chart struct {
+	*report.Panel
+	Query report.Query
+	Unit  string // what it counts
+}
+
+// cell is a cell of the table of events.
+type cell struct{ Text, Tone string }
+
+// cells returns what the table shows of an event behind its time.
+func cells(e report.Event) []cell {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	client := ""
+	if e.Client != nil {
+		client = e.Client.String()
+	}
+	row := []cell{
+		{Text: text(e.Action)},
+		{Text: text(e.Type)},
+		{Text: text(e.Severity)},
+		{Text: text(e.Rule)},
+		{Text: client},
+		{Text: text(e.Country)},
+		{Text: text(e.Domain)},
+	}
+	if e.Action != nil {
+		row[0].Tone = report.Tone(*e.Action)
+	}
+	return row
+}
+
+// key is the sample of a line in a legend, as attributes of SVG.
+type key struct{ Colour, Dash, Marker string }
+
+func newKey(s report.Style) key {
+	k := key{Colour: s.Colour, Marker: map[string]string{
+		"circle": "M12.5 6a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z", "rect": "M12.5 2.5h7v7h-7z",
+		"triangle": "M16 2l4 7.5h-8z", "diamond": "M16 1.5l4 4.5l-4 4.5l-4 -4.5z",
+	}[s.Marker]}
+	for _, length := range s.Dash {
+		k.Dash += fmt.Sprint(length, " ")
+	}
+	return k
+}

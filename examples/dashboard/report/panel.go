@@ -1,0 +1,159 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// shown is how many values a panel shows.
+const shown = 8
+
+// Panel is a part of a report.
+type Panel struct {
+	Title   string
+	Missing bool // the report could not read it
+	Total   int64
+	Groups  []*Group // the largest first
+	Chart   *Chart   // of a trend
+	Events  []Event
+}
+
+// Empty reports whether the service has no events for the panel.
+func (p *Panel) Empty() bool { return !p.Missing && len(p.Groups)+len(p.Events) == 0 }
+
+// Top returns the largest groups.
+func (p *Panel) Top() []*Group { return p.Groups[:min(shown, len(p.Groups))] }
+
+// Width returns the length of the bar of a group, as a part of the longest, for an attribute of SVG.
+func (p *Panel) Width(g *Group) string {
+	return fmt.Sprintf("%.1f%%", 100*float64(g.Hits)/float64(max(p.Groups[0].Hits, 1)))
+}
+
+// Group is a value of a dimension with its hits.
+type Group struct {
+	Name    string
+	Hits    int64
+	buckets []int64 // the hits in each bucket of time
+}
+
+// Event is a row of the latest events. A nil field is null.
+type Event struct {
+	Time     time.Time   `stats:"event_timestamp_ms"`
+	Action   *string     `stats:"event_action"`
+	Type     *string     `stats:"event_type"`
+	Severity *string     `stats:"event_severity"`
+	Rule     *string     `stats:"rule_id"`
+	Client   *netip.Addr `stats:"client_ip"`
+	Country  *string     `stats:"client_country_code"`
+	Domain   *string     `stats:"domain"`
+}
+
+// Chart is a chart of lines. The page holds it as JSON, which html/template escapes.
+type Chart struct {
+	Times   []string `json:"times"`   // the bucket of each point
+	Partial bool     `json:"partial"` // whether the last bucket is not over
+	Lines   []Line   `json:"lines"`
+}
+
+// Line is a line of a chart.
+type Line struct {
+	Name   string  `json:"name"`
+	Short  string  `json:"short"` // the name, without its middle if it is long
+	Hits   int64   `json:"-"`
+	Values []int64 `json:"values"`
+	Style  Style   `json:"style"`
+}
+
+type rows = iter.Seq2[webdelivery.Row, error]
+
+func (p *Panel) latest(_ Query, rows rows) error {
+	for event, err := range webdelivery.Scan[Event](rows) {
+		if err != nil {
+			return err
+		}
+		p.Events = append(p.Events, event)
+	}
+	return nil
+}
+
+// groups reads groups without buckets of time.
+func (p *Panel) groups(q Query, rows rows) error { return p.count(q, 1, rows) }
+
+// lines reads groups with their buckets of time. The chart has a line for each of the largest groups, and one for the
+// sum of the others.
+func (p *Panel) lines(q Query, rows rows) error {
+	times := q.times()
+	if err := p.count(q, len(times), rows); err != nil {
+		return err
+	}
+	p.Chart = &Chart{Times: times, Partial: q.Partial()}
+	var names []string
+	for _, g := range p.Top() {
+		names = append(names, g.Name)
+	}
+	colours := Colours(names)
+	for i, g := range p.Top() {
+		p.Chart.Lines = append(p.Chart.Lines, Line{g.Name, Short(g.Name, 28), g.Hits, g.buckets, styleOf(i, colours[i])})
+	}
+	if rest := p.Groups[len(names):]; len(rest) > 0 {
+		name := fmt.Sprintf("other (%d)", len(rest))
+		other := Line{name, name, 0, make([]int64, len(times)), styleOf(shown, otherColour)}
+		for _, g := range rest {
+			other.Hits += g.Hits
+			for i, hits := range g.buckets {
+				other.Values[i] += hits
+			}
+		}
+		p.Chart.Lines = append(p.Chart.Lines, other)
+	}
+	return nil
+}
+
+// count reads groups, and their buckets if rows have a time.
+func (p *Panel) count(q Query, buckets int, rows rows) error {
+	groups := map[string]*Group{}
+	for row, err := range rows {
+		name, hits, at := "none", int64(0), q.Start
+		for i, column := range row.Columns() {
+			switch value := row.At(i); {
+			case err != nil: // the loop returns it below
+			case column == webdelivery.DimEventTimestamp:
+				at, err = value.Time()
+			case column == webdelivery.MetricHits:
+				hits, err = value.Int64()
+			default:
+				name = cmp.Or(value.String(), name)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if groups[name] == nil {
+			groups[name] = &Group{Name: name, buckets: make([]int64, buckets)}
+		}
+		groups[name].buckets[q.bucket(at, buckets)] += hits
+		groups[name].Hits += hits
+		p.Total += hits
+	}
+	p.Groups = slices.SortedFunc(maps.Values(groups), func(a, b *Group) int {
+		return cmp.Or(cmp.Compare(b.Hits, a.Hits), cmp.Compare(a.Name, b.Name))
+	})
+	return nil
+}
+
+// Short shortens a text to at most so many characters by replacing its middle with an ellipsis. The ends of
+// addresses, paths and browsers often differ most.
+func Short(text string, most int) string {
+	signs := []rune(text)
+	if len(signs) <= most {
+		return text
+	}
+	return string(signs[:most/2]) + "…" + string(signs[len(signs)-(most-most/2-1):])
+}
