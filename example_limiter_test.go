@@ -30,7 +30,7 @@ func (p onePlace) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	}
 }
 
-// Wait bounds departures: nobody says when the purge has arrived.
+// Wait limits departures, because it does not learn when the purge has arrived.
 func (p onePlace) Wait(ctx context.Context) error {
 	permit, err := p.Acquire(ctx)
 	if err == nil {
@@ -39,8 +39,8 @@ func (p onePlace) Wait(ctx context.Context) error {
 	return err
 }
 
-// A limiter of your own that bounds arrivals: two purges are at least a second apart when they reach the service, however
-// long the connection of the first one took.
+// A limiter of your own that limits arrivals. Two purges reach the service at least a second apart, however long the
+// connection of the first one took.
 func ExamplePermitLimiter() {
 	place := make(onePlace, 1)
 	place <- time.Time{} // free

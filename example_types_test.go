@@ -117,7 +117,7 @@ func ExampleNetworkListsService_Apply() {
 	// applied: true
 }
 
-// Rows of a reply, streamed: each is read as it arrives, and only what is asked for of it.
+// Rows streams a response: each row is read when it arrives, and only the values that the loop asks for.
 func ExampleStatsFamily_Rows() {
 	client, stop := exampleStatistics()
 	defer stop()

@@ -25,10 +25,9 @@ import (
 //
 //	Pause(context.Context, time.Duration) error
 //
-// The client calls it after each response that refuses a purge as too fast. The duration says for how long nobody
-// should send a purge. The clients of this process wait without it; Pause is for other users of the limiter. It gets
-// the context of the call. The call waits for Pause, so it must return soon. The client logs its error and otherwise
-// ignores it.
+// The client calls it after each response that refuses a purge as too fast. No purge should be sent for this
+// duration. The clients of this process wait without it; Pause is for other users of the limiter. It gets the context
+// of the call. The call waits for Pause, so it must return soon. The client logs its error and otherwise ignores it.
 type Limiter interface {
 	// Wait blocks until there is a permit. If there is none, it returns an error; if ctx ends, it returns one at
 	// once. The client then does not send the purge, and the error of the call wraps that of Wait.

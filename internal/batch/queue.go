@@ -264,7 +264,7 @@ func (q *Queue[Item, Receipt]) send(ctx context.Context, permit Permit, items []
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.reports.countLocked(accepted)
-	if err == nil || ctx.Err() == nil { // otherwise nobody waits for it any more
+	if err == nil || ctx.Err() == nil { // otherwise no caller waits for it
 		q.reports.noteLocked(failed)
 	}
 	q.reports.changedLocked()

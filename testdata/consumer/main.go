@@ -1,5 +1,5 @@
-// Consumer is a program in another module that uses every public name that the SDK promises, in the forms in which
-// programs are written; a file is an area. It is compiled and run by make test: a name that changes breaks it here before
+// Consumer is a program in another module that uses every public name that the SDK promises, as programs of users would.
+// Each file is one area. It is compiled and run by make test: a name that changes breaks it here before
 // it breaks a user. make api-check lists the names that it does not use.
 package main
 

@@ -70,6 +70,11 @@ package p
 var err = "webdelivery: a message" // at the end
 
 var other = "no message"
+
+func ExampleP() {
+	// Output:
+	// what it prints
+}
 `
 	want := []paragraph{{1, "Package p is first."}, {3, "Second goes on."}, {8, "one item"}, {9, "another"}, {15, "at the end"}, {15, "webdelivery: a message"}}
 	got, err := goParagraphs("p.go", []byte(source))

@@ -1,5 +1,5 @@
-// Command prose checks the English of comments and pages against the rules in CONTRIBUTING.md: no sentence has more
-// than 25 words, and no text uses a word for which the project has another one.
+// Command prose checks the English of comments and pages against the rules in CONTRIBUTING.md. It finds sentences of
+// more than 25 words, and words for which the project has another one.
 //
 //	go run ./prose [-max 25] [-tests] PATH...
 //

@@ -25,10 +25,13 @@ func goParagraphs(name string, source []byte) ([]paragraph, error) {
 	var all []paragraph
 	for _, group := range file.Comments {
 		c := collector{}
+		shown := false // what an Example prints follows
 		for _, comment := range group.List {
 			line := files.Position(comment.Pos()).Line
 			text, isLine := strings.CutPrefix(comment.Text, "//")
+			shown = shown || output.MatchString(text)
 			switch {
+			case shown:
 			case !isLine:
 				c.add(line, strings.Trim(comment.Text, "/*"))
 			case strings.HasPrefix(text, "\t"), linkDefinition.MatchString(text), directive.MatchString(text):
@@ -54,7 +57,8 @@ func goParagraphs(name string, source []byte) ([]paragraph, error) {
 }
 
 var (
-	directive      = regexp.MustCompile(`^(nolint|go:|Output:|Unordered output:)| Output:$| Unordered output:$`)
+	directive      = regexp.MustCompile(`^(nolint|go:)`)
+	output         = regexp.MustCompile(`(?i)^ *(unordered )?output:`)
 	linkDefinition = regexp.MustCompile(`^ *\[[^\]]+\]: `)
 	listMark       = regexp.MustCompile(`^\s*([-*]|[0-9]+\.)\s+`)
 	ruleOfTable    = regexp.MustCompile(`^[\s|:-]+$`)

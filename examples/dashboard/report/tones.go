@@ -22,8 +22,7 @@ func Tone(word string) string {
 	return "other"
 }
 
-// The colours of the style sheet: those of the tones, the order in which words without a tone get one, and the colour
-// of the line "other". Red and amber come last.
+// The colours of the style sheet. Words without a tone get the free colours in this order, with red and amber last.
 var (
 	toneColours = map[string]string{"grave": "c3", "warning": "c2", "mild": "c1", "slight": "c6"}
 	freeColours = []string{"c1", "c4", "c5", "c7", "c8", "c6", "c2", "c3"}
