@@ -364,25 +364,17 @@ func (r *response) optionalTask(changed ...string) (*Task, error) {
 	if wire.IsHTML(r.Header) {
 		return nil, r.bad("an HTML page", nil)
 	}
-	task := readOptionalTask(r.Body)
-	if task != nil && !address.Fits(task.ID) { // Get could not read it
-		return nil, r.bad("a task whose id cannot be part of an address", nil)
-	}
-	isChanged := func(id string) bool { return sameID(id, task.ID) }
-	if task != nil && slices.ContainsFunc(changed, isChanged) && *task == (Task{ID: task.ID}) {
+	task, id := objects.TaskIn(r.Body, func(t *Task) string { return t.URI })
+	if id == "" {
 		return nil, nil //nolint:nilnil // no task is no error
 	}
-	return task, nil
-}
-
-func readOptionalTask(body []byte) *Task {
-	answer := objects.ReadAnswer(body)
-	var task Task
-	if wire.Decode(body, &task) != nil || answer.IsNoTask() {
-		task = Task{} // a member has another type or meaning, so only the id counts
+	if !address.Fits(id) { // Get could not read it
+		return nil, r.bad("a task whose id cannot be part of an address", nil)
 	}
-	if task.ID = answer.TaskID(task.URI); task.ID == "" {
-		return nil
+	task.ID = id
+	isChanged := func(id string) bool { return sameID(id, task.ID) }
+	if slices.ContainsFunc(changed, isChanged) && task == (Task{ID: task.ID}) {
+		return nil, nil //nolint:nilnil // no task is no error
 	}
-	return &task
+	return &task, nil
 }

@@ -31,16 +31,7 @@ func lacksID(id string) string {
 
 // notResource says why an object is not a resource of this kind; "" if it may be.
 func notResource(value resource, object []byte) string {
-	if missing := value.lacks(); missing != "" {
-		return "no " + missing
-	}
-	if value.evident() {
-		return ""
-	}
-	if foreign := objects.Foreign(value.resourceKind(), object); foreign != "" {
-		return "another resource, which has " + foreign
-	}
-	return ""
+	return objects.Problem(value.resourceKind(), object, value.lacks(), value.evident())
 }
 
 // decodeResource reads an object and checks that it is the requested resource.

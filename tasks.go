@@ -9,6 +9,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/waiting"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -92,11 +93,11 @@ type TaskListOptions struct {
 // If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
 // response has no id, another id, or is another resource, it returns [ErrBadReply]. (Service document, section 4.1.)
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
-	poller, err := s.poller(ctx, id)
+	own, err := s.taskCall(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return fetch[Task](ctx, s.funnel, poller.own)
+	return fetch[Task](ctx, s.funnel, own)
 }
 
 // List returns one page of tasks. Page.HasMore is also true if the response does not say whether more pages exist,
@@ -186,7 +187,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 	var task *Task
 	err = poll(ctx, ProgressTask, id, false, options, func(ctx context.Context) (Progress, error) {
-		read, err := poller.read(ctx)
+		read, err := poller.Read(ctx)
 		if err != nil {
 			return Progress{}, err
 		}
@@ -203,81 +204,52 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 }
 
-func (s *TasksService) poller(ctx context.Context, id string) (*taskPoller, error) {
+// taskPoller polls one task. The document does not say what the task's uri means (open point 1).
+type taskPoller struct {
+	waiting.Follower[*Task, place]
+
+	own call // reads the task by its id
+}
+
+// place is an address at the service.
+type place struct{ path, query string }
+
+// taskCall describes the call that reads a task by its id.
+func (s *TasksService) taskCall(ctx context.Context, id string) (call, error) {
 	if err := s.via().usable(ctx); err != nil {
-		return nil, err
+		return call{}, err
 	}
 	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
-	return &taskPoller{funnel: s.funnel, own: objectCall(path, "", id)}, err
+	return objectCall(path, "", id), err
+}
+
+func (s *TasksService) poller(ctx context.Context, id string) (*taskPoller, error) {
+	own, err := s.taskCall(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &taskPoller{own: own, Follower: waiting.Follower[*Task, place]{
+		Own: place{own.Path, own.Query}, ID: (*Task).identity, Ended: (*Task).ended,
+		ReadOwn: func(ctx context.Context) (*Task, error) { return fetch[Task](ctx, s.funnel, own) },
+		ReadAt: func(ctx context.Context, at place) (*Task, bool, error) {
+			cl := getCall(at.path, at.query)
+			cl.KeepSession = true // a refusal there does not mean that the session has ended
+			there, err := fetch[taskAtURI](ctx, s.funnel, cl)
+			if err != nil {
+				return nil, false, err
+			}
+			return &there.Task, there.known, nil
+		},
+		Address: func(task *Task) (place, bool) {
+			path, query, err := s.funnel.resolve("uri", task.URI)
+			return place{path, query}, err == nil
+		},
+	}}, nil
 }
 
 // progress returns what a poll has shown of a task.
 func (s *TasksService) progress(t *Task) Progress {
 	return Progress{Status: s.funnel.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}
-}
-
-// ownPathEvery is how often a task with an address of its own is read at /tasks/{id}, in polls: what that address
-// returns may never change.
-const ownPathEvery = 10
-
-// taskPoller polls one task. The document does not say what the task's uri means (open point 1). So the poller
-// believes what the uri leads to only if that is this task.
-type taskPoller struct {
-	funnel *funnel
-	own    call   // reads the task by its id
-	at     *call  // reads the task at its uri, if that is another address
-	id     string // the id in the response
-	polls  int    // so far
-	stay   bool   // the uri did not lead to the task
-}
-
-func (p *taskPoller) read(ctx context.Context) (*Task, error) {
-	p.polls++
-	if p.at == nil {
-		return p.readAtOwn(ctx)
-	}
-	var failed error
-	if p.polls%ownPathEvery == 0 {
-		task, err := p.readAtOwn(ctx)
-		if err == nil || ctx.Err() != nil {
-			return task, err
-		}
-		failed = err
-	}
-	there, err := fetch[taskAtURI](ctx, p.funnel, *p.at)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err == nil && there.known && there.ID == p.id && (there.ended() || !p.leadsOn(&there.Task)):
-		return &there.Task, nil
-	}
-	p.at, p.stay = nil, true
-	if failed != nil {
-		return nil, failed
-	}
-	return p.readAtOwn(ctx)
-}
-
-// readAtOwn reads the task by its id, and remembers its uri for the next polls if it is at this service.
-func (p *taskPoller) readAtOwn(ctx context.Context) (*Task, error) {
-	task, err := fetch[Task](ctx, p.funnel, p.own)
-	if err != nil || p.stay {
-		return task, err
-	}
-	p.id, p.at = task.ID, nil
-	path, query, err := p.funnel.resolve("uri", task.URI)
-	if err == nil && task.ID != "" && (path != p.own.Path || query != p.own.Query) {
-		at := getCall(path, query)
-		at.KeepSession = true // a refusal there does not mean that the session has ended
-		p.at = &at
-	}
-	return task, nil
-}
-
-// leadsOn reports whether the task at its uri names yet another address. That could go on for ever.
-func (p *taskPoller) leadsOn(task *Task) bool {
-	path, query, err := p.funnel.resolve("uri", task.URI)
-	return err == nil && (path != p.at.Path || query != p.at.Query)
 }
 
 // taskAtURI is what a task's uri leads to. It may be a mere reference {id, uri}, which never ends.
@@ -291,11 +263,7 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 	if err := t.Task.UnmarshalJSON(b); err != nil {
 		return err
 	}
-	var m struct {
-		Complete *bool `json:"complete"`
-	}
-	_ = wire.Decode(b, &m) // cannot fail: UnmarshalJSON has decoded b
-	t.known = m.Complete != nil || t.ErrorInfo != nil
+	t.known = t.ErrorInfo != nil || objects.HasComplete(b)
 	return nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/paging"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
@@ -58,7 +57,7 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 	began := time.Now()
 	group := waiting.Group[*Task]{
 		Loop: loop, Items: len(pollers), AtOnce: bulkConcurrency, FailFast: failFast, Done: s.endOf, List: s.listed,
-		Read: func(ctx context.Context, i int) (*Task, error) { return pollers[i].read(ctx) },
+		Read: func(ctx context.Context, i int) (*Task, error) { return pollers[i].Read(ctx) },
 		Report: func(i, round int, task *Task, err error) {
 			var p Progress
 			if task != nil {
@@ -103,54 +102,28 @@ func (s *TasksService) endOf(task *Task) (bool, error) {
 	}
 }
 
-// byServiceID indexes the pending tasks by the ids in the service's responses, and returns the oldest update of them.
-func byServiceID(tasks []*Task, pending []int) (at map[string][]int, since time.Time) {
-	at = map[string][]int{}
-	for _, i := range pending {
-		if tasks[i] == nil {
-			continue
-		}
-		at[tasks[i].ID] = append(at[tasks[i].ID], i)
-		if updated := cmp.Or(tasks[i].LastUpdated, tasks[i].BeginTime); since.IsZero() || updated.Before(since) {
-			since = updated
-		}
-	}
-	return at, since
-}
-
 // pageOfTasks is how many tasks WaitAll asks for per page.
 const pageOfTasks = 100
 
 // listed reads the list of the tasks that were updated since the oldest update of a pending task. That time comes
 // from the service, so the clock of this machine does not matter.
 func (s *TasksService) listed(ctx context.Context, last []*Task, pending []int, most int) (shown map[int]*Task, requests int) {
-	at, since := byServiceID(last, pending)
-	cl, err := s.listCall(ctx, TaskListOptions{Since: since, Count: pageOfTasks})
-	if since.IsZero() || err != nil {
+	index := waiting.NewIndex(pending, func(i int) (id string, updated time.Time, read bool) {
+		if last[i] == nil {
+			return "", updated, false
+		}
+		return last[i].ID, cmp.Or(last[i].LastUpdated, last[i].BeginTime), true
+	})
+	cl, err := s.listCall(ctx, TaskListOptions{Since: index.Oldest, Count: pageOfTasks})
+	if index.Oldest.IsZero() || err != nil {
 		return nil, 0
 	}
 	list, err := collectionOf[taskAtURI](s.funnel, cl, most)
 	if err != nil {
 		return nil, 0
 	}
-	read := list.Read
-	list.Read = func(ctx context.Context, query string) ([]taskAtURI, paging.Page, error) {
-		requests++
-		return read(ctx, query)
-	}
-	shown = map[int]*Task{}
-	for item, err := range list.All(ctx) {
-		if err != nil { // the tasks before the error count
-			break
-		}
-		for _, i := range at[item.ID] {
-			if item.known && (shown[i] == nil || !shown[i].ended()) {
-				shown[i] = &item.Task
-			}
-		}
-		if len(shown) == len(pending) {
-			break
-		}
-	}
+	shown = waiting.Shown(index, list.Counted(&requests).All(ctx), func(item *taskAtURI) (string, *Task, bool) {
+		return item.ID, &item.Task, item.known
+	}, (*Task).ended)
 	return shown, requests
 }

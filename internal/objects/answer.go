@@ -56,6 +56,25 @@ func (a Answer) TaskID(uri string) string {
 	return id
 }
 
+// TaskIn decodes the body of the response to a change into a task, and returns it with its id. uri returns the uri of
+// a task. The id is "" if the body holds no task. The task is zero if a member has another type or meaning than in a
+// task.
+func TaskIn[T any](body []byte, uri func(*T) string) (task T, id string) {
+	answer := ReadAnswer(body)
+	if wire.Decode(body, &task) != nil || answer.IsNoTask() {
+		task = *new(T)
+	}
+	return task, answer.TaskID(uri(&task))
+}
+
+// HasComplete reports whether an object says that a task is complete or not. A null says nothing.
+func HasComplete(object []byte) bool {
+	var m struct {
+		Complete *bool `json:"complete"`
+	}
+	return wire.Decode(object, &m) == nil && m.Complete != nil
+}
+
 // Text returns the text of a JSON string or the digits of a JSON number; "" for anything else.
 func Text(raw json.RawMessage) string {
 	var text string

@@ -51,3 +51,18 @@ func Foreign(kind Kind, object []byte) string {
 	}
 	return foreign
 }
+
+// Problem returns why an object is not of this kind; "" if it may be. missing is the required member that it lacks, or
+// "". evident means that it has a member that no other kind has.
+func Problem(kind Kind, object []byte, missing string, evident bool) string {
+	if missing != "" {
+		return "no " + missing
+	}
+	if evident {
+		return ""
+	}
+	if foreign := Foreign(kind, object); foreign != "" {
+		return "another resource, which has " + foreign
+	}
+	return ""
+}

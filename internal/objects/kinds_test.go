@@ -90,3 +90,50 @@ func TestTexts(t *testing.T) {
 		assert.Equal(t, want, objects.Text([]byte(raw)), raw)
 	}
 }
+
+// An object that lacks a required member, or proves to be of another kind, is not what was requested.
+func TestWhyAnObjectIsAnother(t *testing.T) {
+	t.Parallel()
+	const list = `{"id":"a","name":"n"}`
+	assert.Equal(t, "no id", objects.Problem(objects.List, []byte(list), "id", true))
+	assert.Empty(t, objects.Problem(objects.List, []byte(list), "", false))
+	assert.Equal(t, "another resource, which has name", objects.Problem(objects.Task, []byte(list), "", false))
+	assert.Empty(t, objects.Problem(objects.Task, []byte(list), "", true), "it has a member of a task, too")
+}
+
+// TaskIn decodes a task. If the object is no task, or a member has another type, only the id counts (open point 21).
+func TestTasksThatAreDecoded(t *testing.T) {
+	t.Parallel()
+	type task struct {
+		ID, URI, Status string
+	}
+	for body, want := range map[string]struct {
+		task task
+		id   string
+	}{
+		`{"id":"t","status":"x"}`:                 {task{ID: "t", Status: "x"}, "t"},
+		`{"task_id":"s","id":"t","status":"x"}`:   {task{ID: "t", Status: "x"}, "s"},
+		`{"id":"t","uri":"/tasks/t","new":1}`:     {task{ID: "t", URI: "/tasks/t"}, "t"},
+		`{"id":7,"status":"x"}`:                   {task{}, "7"},
+		`{"id":"t","name":"n","task_id":"s"}`:     {task{}, "s"},
+		`{"id":"t","name":"n","uri":"/tasks/t"}`:  {task{}, ""},
+		`{"id":"t","uri":"/lists/t","status":""}`: {task{ID: "t", URI: "/lists/t"}, "t"},
+		`<html>`: {task{}, ""},
+		``:       {task{}, ""},
+	} {
+		got, id := objects.TaskIn([]byte(body), func(t *task) string { return t.URI })
+		assert.Equal(t, want.task, got, body)
+		assert.Equal(t, want.id, id, body)
+	}
+}
+
+// Only true and false say whether a task is complete.
+func TestWhatSaysWhetherATaskIsComplete(t *testing.T) {
+	t.Parallel()
+	for object, want := range map[string]bool{
+		`{"complete":true}`: true, `{"complete":false}`: true, `{"complete":null}`: false, `{"complete":"yes"}`: false,
+		`{"completed":true}`: false, `{"in":{"complete":true}}`: false, `{}`: false, `[]`: false, ``: false,
+	} {
+		assert.Equal(t, want, objects.HasComplete([]byte(object)), object)
+	}
+}

@@ -5,7 +5,7 @@
 // It knows members and their names (sections 2.1 and 2.6 of the service document). It must not know requests, the SDK's
 // types and errors, or the content of an item.
 //
-// Entry points: [NewPage], [Foreign] and [ReadAnswer].
+// Entry points: [NewPage], [Problem] and [TaskIn].
 package objects
 
 import (

@@ -38,6 +38,16 @@ func (c Collection[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) { c.newWalk(nil).run(ctx, nil, yield) }
 }
 
+// Counted returns the same collection. It adds 1 to n for each page that it requests, so read only one page at a time.
+func (c Collection[T]) Counted(n *int) Collection[T] {
+	read := c.Read
+	c.Read = func(ctx context.Context, query string) ([]T, Page, error) {
+		*n++
+		return read(ctx, query)
+	}
+	return c
+}
+
 // arrived is one page with its items.
 type arrived[T any] struct {
 	Page

@@ -376,3 +376,15 @@ func TestAheadFails(t *testing.T) {
 		})
 	}
 }
+
+// Counted counts the requests for pages, also those that fail.
+func TestCountedPages(t *testing.T) {
+	t.Parallel()
+	requests := 0
+	r := &reader{answer: pagesOf("a b", said(next("/things?page=2")), "", errOutage)}
+	c := r.collection("", 0).Counted(&requests)
+	_, err := read(c.All(t.Context()))
+	require.Error(t, err)
+	assert.Equal(t, 2, requests)
+	assert.Len(t, r.asked, 2)
+}

@@ -1,10 +1,12 @@
 // Package waiting polls something until it has ended, and continues through outages. A [Loop] polls one thing. A
-// [Group] polls many in rounds, and reads a list in place of single items if that is cheaper.
+// [Group] polls many in rounds, and reads a list in place of single items if that is cheaper. An [Index] finds the
+// items in the list. A [Follower] reads one item that may have another address.
 //
 // It knows time, contexts and errors. It must not know HTTP, tasks, transactions, or what an error means. The function
 // Judge of a Loop knows that.
 //
-// Entry points: [Loop], [Group], [Growing], [Sleep], and [Ended], the error of a wait that ended early.
+// Entry points: [Loop], [Group], [Index], [Follower], [Growing], [Sleep], and [Ended], the error of a wait that ended
+// early.
 package waiting
 
 import (
