@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -93,7 +91,7 @@ type badResponse struct {
 
 func (e *badResponse) Error() string {
 	text := "unusable reply (Content-Type " + strconv.Quote(e.contentType) + "): " +
-		joinNonEmpty(": ", e.what, decodeReason(e.cause))
+		joinNonEmpty(": ", e.what, wire.Reason(e.cause))
 	if len(e.body) > 0 {
 		text += ": " + strconv.Quote(string(e.body))
 	}
@@ -110,21 +108,6 @@ func (r *response) broken(err error) *Error {
 		return newError(f)
 	}
 	return r.bad("", err)
-}
-
-// decodeReason describes a JSON error and the field that it is about.
-func decodeReason(err error) string {
-	var typed *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &typed):
-		// The path of the field contains the embedded struct of Task.UnmarshalJSON.
-		field := strings.ReplaceAll(typed.Field, "plain.", "")
-		return fmt.Sprintf("%s: %s does not fit %v", field, typed.Value, typed.Type)
-	default:
-		return err.Error()
-	}
 }
 
 // maxShown limits how many bytes of a body its error shows.

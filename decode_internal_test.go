@@ -7,11 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 func TestDecodingErrorsNameTheField(t *testing.T) {
 	t.Parallel()
-	assert.Empty(t, decodeReason(nil))
+	assert.Empty(t, wire.Reason(nil))
 	for body, field := range map[string]string{
 		`{"id":5}`: "id", `{"id":"t","progress":"half"}`: "progress", `{"user":{"id":5}}`: "user.id", `{"error_info":[]}`: "error_info",
 	} {
@@ -19,7 +21,7 @@ func TestDecodingErrorsNameTheField(t *testing.T) {
 			t.Parallel()
 			err := json.Unmarshal([]byte(body), new(Task))
 			require.Error(t, err)
-			got, _, _ := strings.Cut(decodeReason(err), ":")
+			got, _, _ := strings.Cut(wire.Reason(err), ":")
 			assert.Equal(t, field, got, "in the service's own names")
 		})
 	}

@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,41 +11,25 @@ import (
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/listentries"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
-
-// listTypeOf returns the type of the list that an entry belongs to.
-func listTypeOf(e ipset.Entry) NetworkListType {
-	if e.HasAddresses() {
-		return ListTypeIP
-	}
-	return ListTypeGEO
-}
 
 // parseEntries reads entries for a list of type want. If want is "", the first entry decides the type. One error
 // names everything that is wrong, each with its place, up to maxProblems.
 func parseEntries(field string, want NetworkListType, texts []string) ([]ipset.Entry, error) {
 	var bad problems
-	parsed := make([]ipset.Entry, 0, len(texts))
-	for i, text := range texts {
-		if bad.full(len(texts) - i) {
-			break
-		}
-		e, err := ipset.Parse(text)
-		if err == nil {
-			want = cmp.Or(want, listTypeOf(e))
-			if listTypeOf(e) != want {
-				err = fmt.Errorf("%q does not belong to a list of type %s", text, want)
-			}
-		}
-		if err != nil {
-			bad.add(fmt.Sprintf("%s[%d]", field, i), "%v", err)
-			continue
-		}
-		parsed = append(parsed, e)
-	}
+	parsed := listentries.Read(string(want), texts, bad.entry(field, len(texts)))
 	return parsed, bad.err()
+}
+
+// entry returns a function that adds the problem of one of n entries, and reports whether to look for more.
+func (p *problems) entry(field string, n int) listentries.Wrong {
+	return func(i int, problem error) bool {
+		p.add(fmt.Sprintf("%s[%d]", field, i), "%v", problem)
+		return !p.full(n - i - 1)
+	}
 }
 
 // AddEntriesReply is the response to one call that adds entries. The service document does not show it, so each field

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"net/netip"
-	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
@@ -17,6 +14,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
 	"github.com/webdelivery/webdelivery-go/internal/planning"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Plan compares desired entries with a network list, and Apply carries the plan out. Apply adds before it removes, so
@@ -127,14 +125,14 @@ func (p *Plan) UnmarshalJSON(b []byte) error {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(b, &stored); err != nil {
-		return invalid("plan", "%s", decodeReason(err))
+		return invalid("plan", "%s", wire.Reason(err))
 	}
 	if err := checkVersion(stored.Version); err != nil {
 		return err
 	}
 	type plain Plan
 	if err := json.Unmarshal(b, (*plain)(p)); err != nil {
-		return invalid("plan", "%s", decodeReason(err))
+		return invalid("plan", "%s", wire.Reason(err))
 	}
 	return nil
 }
@@ -197,10 +195,12 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	has := meanings(current)
-	if err := wanted.check(list.Type, has, (*Plan)(nil).refused); err != nil {
+	bad := problems{as: (*Plan)(nil).refused}
+	wanted.Check(string(list.Type), has, bad.entry("desired", len(desired)))
+	if err := bad.err(); err != nil {
 		return nil, err
 	}
-	plan, err := newPlan(list, current, has, slices.Concat(wanted.entries, wanted.strange))
+	plan, err := newPlan(list, current, has, wanted.Entries())
 	if err != nil {
 		return nil, err
 	}
@@ -236,64 +236,26 @@ func (p *Plan) check(placeOf func(i int) string) error {
 
 // newPlan compares meanings and orders the changes. has holds the meanings of current.
 func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ipset.Entry) (*Plan, error) {
-	p := &Plan{Version: planVersion, ListID: list.ID, Type: list.Type, Name: list.Name, Fingerprint: fingerprint(current)}
-	wants := make(ipset.Meanings, len(wanted))
-	add := make([]ipset.Entry, 0, len(wanted))
-	for _, e := range wanted {
-		wants[e.Meaning] = true
-		if !has[e.Meaning] {
-			add = append(add, e)
-		}
+	c, err := planning.Compare(current, func(e *held) ipset.Meaning { return e.Meaning }, has, wanted, listLimits)
+	if err != nil {
+		return nil, &PlanError{Field: "desired", Reason: err.Error()}
 	}
-	remove, keep := make([]*held, 0, len(current)), make([]*held, 0, len(current))
-	for i := range current {
-		e := &current[i]
-		if wants[e.Meaning] {
-			keep = append(keep, e)
-		} else {
-			remove = append(remove, e)
-		}
+	p := &Plan{
+		Version: planVersion, ListID: list.ID, Type: list.Type, Name: list.Name, Fingerprint: fingerprint(current),
+		Add: make([]string, len(c.Add)), Remove: make([]NetworkListEntry, len(c.Remove)), Keep: c.Keep,
+		PeakSize: c.Largest, Requests: c.Calls, CoveringAdds: c.Covering, UncoveredDuringApply: c.Uncovering,
 	}
-	p.Keep = len(keep)
-	if p.Keep+len(add) > maxListEntries {
-		reason := fmt.Sprintf("the list would hold %d entries, and %d are the most", p.Keep+len(add), maxListEntries)
-		return nil, &PlanError{Field: "desired", Reason: reason}
+	for at, i := range c.Add {
+		p.Add[at] = wanted[i].Text
 	}
-	p.order(keep, add, remove)
+	for at, i := range c.Remove {
+		p.Remove[at] = current[i].NetworkListEntry
+	}
 	return p, nil
-}
-
-// order puts the changes into the best order and fills in the numbers that follow from it.
-func (p *Plan) order(keep []*held, add []ipset.Entry, remove []*held) {
-	o := listorder.Best(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), listLimits)
-	p.Add, p.Remove = make([]string, len(add)), make([]NetworkListEntry, len(remove))
-	for at, i := range o.Add {
-		p.Add[at] = add[i].Text
-	}
-	for at, i := range o.Remove {
-		p.Remove[at] = remove[i].NetworkListEntry
-	}
-	p.PeakSize, p.Requests, p.CoveringAdds, p.UncoveredDuringApply = o.Largest, o.Calls, o.Covering, o.Uncovering
 }
 
 // listLimits are the limits in section 8 of the service document.
 var listLimits = listorder.Limits{List: maxListEntries, Call: maxCallEntries}
-
-// stepsOf returns the steps of changes that are in order already.
-func stepsOf(keep []*held, add []ipset.Entry, remove []*held) []listorder.Step {
-	return listorder.Steps(prefixesOf(keep, heldPrefix), prefixesOf(add, entryPrefix), prefixesOf(remove, heldPrefix), listLimits)
-}
-
-func prefixesOf[T any](entries []T, prefix func(T) netip.Prefix) []netip.Prefix {
-	all := make([]netip.Prefix, len(entries))
-	for i, e := range entries {
-		all[i] = prefix(e)
-	}
-	return all
-}
-
-func heldPrefix(e *held) netip.Prefix        { return e.Prefix }
-func entryPrefix(e ipset.Entry) netip.Prefix { return e.Prefix }
 
 // readyToApply refuses a plan that was edited so that Plan could not have made it, as far as this is visible without
 // the list. It returns the plan to carry out and the meanings of the added entries.
@@ -331,39 +293,15 @@ func (p *Plan) stepsFor(current []held, add []ipset.Entry) ([]listorder.Step, er
 	if fingerprint(current) != p.Fingerprint {
 		return nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
-	if p.fitsNone(current) {
-		return nil, &PlanError{"type", fmt.Sprintf("does not fit the list: none of its entries belongs to a list of type %s", p.Type), p}
+	stored := planning.Stored{
+		Type: string(p.Type), Add: add, Remove: len(p.Remove), Keep: p.Keep,
+		Removed: func(i int) (id, text string) { return p.Remove[i].ID, p.Remove[i].Entry },
 	}
-	there := make(map[string]*held, len(current))
-	for i := range current {
-		there[current[i].ID] = &current[i]
+	steps, misfit := planning.Steps(stored, current, func(e *held) planning.Entry { return planning.Entry{ID: e.ID, Entry: e.entry()} }, listLimits)
+	if misfit != nil {
+		return nil, &PlanError{misfit.Field, misfit.Reason, p}
 	}
-	remove := make([]*held, len(p.Remove))
-	for i, e := range p.Remove {
-		if remove[i] = there[e.ID]; remove[i] == nil || remove[i].Entry != e.Entry {
-			return nil, &PlanError{fmt.Sprintf("remove[%d]", i), "is not in the list, or comes twice", p}
-		}
-		delete(there, e.ID)
-	}
-	if p.Keep != len(there) {
-		reason := fmt.Sprintf("does not fit the list: keep %d, remove %d, and there are %d entries", p.Keep, len(p.Remove), len(current))
-		return nil, &PlanError{"keep", reason, p}
-	}
-	return stepsOf(slices.Collect(maps.Values(there)), add, remove), nil
-}
-
-// fitsNone reports whether the list has entries of the other type and none of the plan's type.
-func (p *Plan) fitsNone(current []held) bool {
-	others := false
-	for i := range current {
-		if e, err := ipset.Parse(current[i].Entry); err == nil {
-			if listTypeOf(e) == p.Type {
-				return false
-			}
-			others = true
-		}
-	}
-	return others && (p.Type == ListTypeIP || p.Type == ListTypeGEO)
+	return steps, nil
 }
 
 // guard copies the guards of the options into the plan.

@@ -20,17 +20,18 @@ import (
 // not here may import none. So each new import is a decision, and no package that the SDK imports can import the SDK.
 var mayKnow = map[string][]string{
 	".": {
-		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listguard",
-		"internal/listorder", "internal/objects", "internal/pace", "internal/paging", "internal/planning",
+		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listentries",
+		"internal/listguard", "internal/listorder", "internal/objects", "internal/pace", "internal/paging", "internal/planning",
 		"internal/purgewire", "internal/redact", "internal/resume", "internal/rowjson", "internal/statsquery",
 		"internal/transport", "internal/usercode", "internal/waiting", "internal/wire", "filters",
 	},
 	"internal/applying":    {"internal/ipset", "internal/listorder", "internal/redact", "internal/usercode"},
+	"internal/listentries": {"internal/ipset"},
 	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},
 	"internal/objects":     {"internal/paging", "internal/wire"},
 	"internal/paging":      {"internal/wire"},
-	"internal/planning":    {"internal/redact"},
+	"internal/planning":    {"internal/ipset", "internal/listentries", "internal/listorder", "internal/redact"},
 	"internal/purgewire":   {"internal/wire"},
 	"internal/rowjson":     {"internal/wire"},
 	"internal/transport":   {"internal/address", "internal/pace", "internal/redact", "internal/usercode", "internal/wire"},

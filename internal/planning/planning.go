@@ -1,9 +1,10 @@
-// Package planning detects whether a list has changed since a plan was created, and describes to people what a plan
-// would change.
+// Package planning finds what a plan changes, and in which order. It detects whether a stored plan fits the list, and
+// describes to people what it would change.
 //
-// It knows texts, ids and numbers. It must not know requests, the SDK's types, or how a plan is created or applied.
+// It knows meanings, texts, ids and numbers. It must not know requests, the SDK's types, guards, or how a plan is
+// applied.
 //
-// Entry points: [Fingerprint] and [Summary.String].
+// Entry points: [Compare], [Steps], [Fingerprint] and [Summary.String].
 package planning
 
 import (
