@@ -15,34 +15,34 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Version is the version of this module, as it stands in the User-Agent header: MAJOR.MINOR.PATCH without a v.
+// Version is the version of this module: MAJOR.MINOR.PATCH without a v. The User-Agent header contains it.
 const Version = "0.1.0"
 
-// Client drives the service for one customer. [NewClient] creates it. The services of the zero value are nil, and their
-// methods return a [*ValidationError], except below Stats. So do all methods if their context is nil. It is safe for
-// concurrent use, does not change once it is made, and needs no closing.
+// Client calls the service for one customer. Create it with [NewClient]. It is safe for concurrent use, never
+// changes, and needs no Close. The services of the zero value are nil: their methods return a [*ValidationError],
+// except below Stats. All methods also return one if their context is nil.
 type Client struct {
-	// Tasks reads the records of long-running operations (service-interface section 4.1).
+	// Tasks reads the records of long-running operations: section 4.1 of the service document.
 	Tasks *TasksService
-	// Purge submits purges and reads their transactions (service-interface section 4.4).
+	// Purge submits purges and reads their transactions: section 4.4.
 	Purge *PurgeService
-	// Stats reads security statistics (service-interface section 4.3).
+	// Stats reads security statistics: section 4.3.
 	Stats *StatsService
-	// NetworkLists keeps lists of IP addresses and countries (service-interface section 4.6).
+	// NetworkLists manages lists of IP addresses and countries: section 4.6.
 	NetworkLists *NetworkListsService
-	// Sessions makes sessions (service-interface section 4.5).
+	// Sessions creates sessions: section 4.5.
 	Sessions *SessionsService
 
 	funnel *funnel
 }
 
-// NewClient makes a client for the service at baseURL and one customer; requests go to {baseURL}/{customer}/v1
-// (service-interface, opening lines). The customer's name is one path element without a slash, which is escaped here.
-// Nothing is sent before the first call.
+// NewClient creates a client for one customer of the service at baseURL. It sends nothing. Requests go to
+// {baseURL}/{customer}/v1. customer is one path element without a slash; NewClient escapes it.
 //
-// The base URL is https, or http on a loopback address (see [WithPlainHTTP]). It may hold a path, but no user
-// information, query or fragment, and its path must not end in the customer or in /v1. If several options set the same,
-// the later one wins. Invalid arguments and options return a [*ValidationError] that names them.
+// baseURL is https, or http on a loopback address (see [WithPlainHTTP]). It may have a path, which must not end in
+// the customer or in /v1. It must not have user information, a query or a fragment. If several options set the same
+// value, the later one wins. If an argument or option is invalid, NewClient returns a [*ValidationError] that names
+// it.
 func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client, error) {
 	s := settings{
 		next: transport.NewRoundTripper(), userAgent: "webdelivery-go/" + Version,
@@ -79,10 +79,12 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	}, nil
 }
 
-// NewClientFromEnv makes a client from the environment: WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
-// WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD, and WEBDELIVERY_AUTH, which is basic (also when unset) or session. A
-// variable that is missing, empty or invalid returns a [*ValidationError] whose Field is its name; of several, errors.As
-// finds the first. Otherwise it behaves like [NewClient].
+// NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
+// WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD and WEBDELIVERY_AUTH. WEBDELIVERY_AUTH is basic or session; the default
+// is basic.
+//
+// If a variable is missing, empty or invalid, it returns a [*ValidationError] whose Field is the name of the
+// variable. If there are several, errors.As finds the first. Otherwise it behaves like [NewClient].
 func NewClientFromEnv(options ...Option) (*Client, error) {
 	var missing problems
 	get := func(name string) string {
@@ -112,25 +114,28 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 	return client, err
 }
 
-// variables are those of NewClientFromEnv, by the field of the error of NewClient that is about them.
+// variables maps the Field of an error of NewClient to the variable that NewClientFromEnv has read.
 var variables = map[string]string{
 	"base URL": "WEBDELIVERY_BASE_URL", "customer": "WEBDELIVERY_CUSTOMER", "user name": "WEBDELIVERY_USERNAME",
 	"password": "WEBDELIVERY_PASSWORD", "user name and password": "WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD",
 }
 
-// Do sends any request of the service that has no method here, through the same funnel as all others: credentials,
-// limits, retries, errors. path is relative to {baseURL}/{customer}/v1, begins with a slash, is escaped, and may hold a
-// query; an address of the same origin below that base is taken too. in becomes the JSON body, nil sends none; the JSON
-// reply is read into out, a pointer, and nil drops it. A *json.RawMessage as out takes the body as it is, also an empty
-// one. in and out are not kept.
+// Do sends any request of the service, also one that has no method here. It uses the same credentials, limits,
+// retries and errors as all other calls. Do keeps neither in nor out.
 //
-// If the response has a code of 400 or more, Do returns an error, whatever the HTTP status. The code of a transaction is
-// the exception, as it tells how the transaction ended. GET, HEAD, DELETE and a POST to /cache/purge are retried after
-// faults; every other write only when it certainly was not processed. A POST to /cache/purge waits for a purge permit. A
-// DELETE that meets 404 after an attempt that may have worked succeeds and leaves out alone.
+//   - path is relative to {baseURL}/{customer}/v1. It starts with a slash, is escaped, and may have a query. An
+//     address of the same origin below that base is valid, too.
+//   - in becomes the JSON body. If it is nil, Do sends no body.
+//   - out is a pointer that Do decodes the JSON response into. A *json.RawMessage gets the body unchanged, even an
+//     empty one. If out is nil, Do ignores the body.
 //
-// A method, path, in or out that makes no sense is a [*ValidationError]. A reply that cannot be read into out is
-// [ErrBadReply], and so is null for a struct; of a write the outcome is then [OutcomeUnknown].
+// If the response has a code of 400 or more, Do returns an error, whatever the HTTP status. A transaction is an
+// exception: its code tells how it ended. A POST to /cache/purge waits for a purge permit. Do retries it, GET, HEAD
+// and DELETE after transient failures, and any other write only if the service certainly did not process it. If a
+// retried DELETE gets 404 because an earlier attempt may have succeeded, Do returns nil and leaves out unchanged.
+//
+// If an argument is invalid, Do returns a [*ValidationError]. If it cannot decode the response, or gets null for a
+// struct, it returns [ErrBadReply]. The outcome of a write is then [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	if err := c.via().usable(ctx); err != nil {
 		return err
@@ -147,10 +152,10 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		return invalid("in", "is nil; a purge needs a body (service document, section 2.2)")
 	}
 	if strings.ContainsFunc(query, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return invalid("path", "its query holds a blank or a control character; escape it")
+		return invalid("path", "its query contains a blank or a control character; escape it")
 	}
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
-		return invalid("out", "is no pointer to read the reply into")
+		return invalid("out", "is not a pointer that the response can be read into; pass &value")
 	}
 	if in != nil {
 		if cl.Body, err = marshalJSON(in); err != nil {
@@ -168,9 +173,9 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	if err := r.checkText(); err != nil {
 		return err
 	}
-	// encoding/json leaves a struct as it is for null, which would then pass for a reply.
+	// For null, encoding/json leaves a struct unchanged, as if that were the response.
 	if reflect.TypeOf(out).Elem().Kind() == reflect.Struct && string(bytes.TrimSpace(r.Body)) == "null" {
-		return r.bad("null in place of an object", nil)
+		return r.bad("null instead of an object", nil)
 	}
 	if err := json.Unmarshal(r.Body, out); err != nil {
 		return r.bad("", err)

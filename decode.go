@@ -90,7 +90,7 @@ type badResponse struct {
 }
 
 func (e *badResponse) Error() string {
-	text := "unusable reply (Content-Type " + strconv.Quote(e.contentType) + "): " +
+	text := "bad response (Content-Type " + strconv.Quote(e.contentType) + "): " +
 		joinNonEmpty(": ", e.what, wire.Reason(e.cause))
 	if len(e.body) > 0 {
 		text += ": " + strconv.Quote(string(e.body))

@@ -1,7 +1,7 @@
-// Package webdelivery drives a web-delivery management service: it watches tasks, purges caches, queries security
-// statistics and keeps network lists, from deploy pipelines, security automation and reports.
+// Package webdelivery is a client for a web-delivery management service. It tracks tasks, purges caches, queries
+// security statistics and manages network lists. Use it in deploy pipelines, security automation and reports.
 //
-// A first program makes a [Client], purges an object, and waits until the caches have carried it out:
+// This function creates a [Client], purges one object, and waits until the caches have removed it:
 //
 //	func purgeObject(ctx context.Context, uri string) error {
 //		client, err := webdelivery.NewClientFromEnv() // or NewClient(baseURL, customer, BasicAuth(user, password))
@@ -19,18 +19,18 @@
 //		return err
 //	}
 //
-// A Client is made once, for one customer, and is safe for concurrent use. Its services follow the areas of the
-// service. Calls return (T, error), take requests as values, and never change what they are given.
+// Create one Client per customer and keep it. It is safe for concurrent use and needs no Close. It has one field for
+// each area of the service. Calls return (T, error), take requests as values, and never change their arguments.
 //
 // # Services
 //
-// Many purges go through a [PurgeQueue], which sends what is waiting as one request whenever the service takes one, and
-// is closed in the end:
+// To purge many URIs, use a [PurgeQueue]. Each time the service can take a request, it sends all waiting URIs in one.
+// Close the queue at the end:
 //
 //	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
 //	receipt, err := queue.Purge(ctx, webdelivery.Exact(uri)) // from any number of goroutines
 //
-// Collections are sequences, which follow their pages to the last; the first error ends them:
+// Collections are sequences. A sequence reads all pages up to the last one, and ends with the first error:
 //
 //	for task, err := range client.Tasks.All(ctx, webdelivery.TaskListOptions{Since: yesterday}) {
 //		if err != nil {
@@ -39,8 +39,8 @@
 //		fmt.Println(task.ID, task.Status)
 //	}
 //
-// Statistics are read whole (Query), or streamed row by row in constant memory (Rows, All), into the caller's own
-// structs with [Scan]; package filters builds their filters:
+// Statistics come as a whole (Query), or row by row in constant memory (Rows, All). [Scan] reads rows into your own
+// structs. Package filters builds filters:
 //
 //	type Event struct {
 //		Time time.Time  `stats:"event_timestamp_ms"`
@@ -57,7 +57,8 @@
 //		fmt.Println(event.Time.Format(time.TimeOnly), event.IP)
 //	}
 //
-// A network list is brought to a desired set by a plan that can be read before it runs, stored, and run again:
+// A plan brings a network list to the entries that you want. You can print it before it changes anything, store it as
+// JSON, and apply it later:
 //
 //	plan, err := client.NetworkLists.Plan(ctx, id, feed, webdelivery.PlanOptions{})
 //	if err != nil {
@@ -66,96 +67,115 @@
 //	fmt.Print(plan)
 //	result, err := client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{})
 //
-// What has no method is in reach of [Client.Do]. Comments name the section of the service document that they come from
-// (docs/service-interface.md in the repository), or the open point that decides what it leaves open
-// (docs/open-points.md). A service that spells such a thing otherwise needs one [WithDialect].
+// If a request of the service has no method here, send it with [Client.Do].
+//
+// Comments name the section of the [service document] that they follow. Where the document leaves something open, an
+// [open point] states the decision of the SDK. If your service spells a request differently there, set its spelling
+// with [WithDialect].
 //
 // # Errors
 //
-// If an argument is invalid by the service document or to the SDK, a call returns a [*ValidationError], which matches
-// [ErrInvalid]: then the call has sent nothing. A plan that the list or a guard does not allow is a [*PlanError], because
-// the list was read to know. A call that failed is an [*Error]: errors.Is compares it with [ErrNotFound],
-// [ErrUnauthorized], [ErrRateLimited] and the others, errors.As gives status, the service's words and the number of
-// attempts. A task or transaction that was carried out and ended badly is a [*TaskError] or [*TransactionError]: the
-// calls succeeded, what they asked for did not. The error of a call whose context ended matches context.Canceled or
-// context.DeadlineExceeded. [OutcomeOf] says what became of a write that returned an error.
+// Use errors.As for a type, and errors.Is for a sentinel. The most common errors are:
 //
-// The text of every error is safe to log: it holds no credential, and what the service sent is quoted and clipped.
+//   - [*ValidationError]: an argument is invalid by the service document or for the SDK. The call has sent nothing.
+//     It matches [ErrInvalid].
+//   - [*Error]: the call failed on its way, or the service rejected it. It holds the status, the service's
+//     description and the number of attempts. It matches [ErrNotFound], [ErrUnauthorized], [ErrRateLimited] and
+//     others.
+//   - [*TaskError], [*TransactionError]: a task or a purge ended badly. The calls succeeded; the operation failed.
+//   - [*PlanError]: the list or a guard does not allow the plan. The call has read the list, but changed nothing.
+//
+// If the context of a call ends, its error matches context.Canceled or context.DeadlineExceeded. If a write returns
+// an error, [OutcomeOf] says whether the service carried it out. The [list of errors] has all types and sentinels.
+//
+// The text of every error is safe to log. It holds no credential, and it quotes and shortens the service's own words.
 //
 // # Retries
 //
-// Only what is safe is repeated, with full jitter between 0 and a ceiling that doubles from 500 ms to 20 s
-// ([WithRetry]):
+// The client retries a request only if that is safe. It waits for a random time between 0 and a ceiling. The ceiling
+// doubles from 500 ms to 20 s ([WithRetry]).
 //
-//	GET, HEAD, DELETE          after connection faults, cut replies, 408, 429, 5xx but 501; 4 attempts
+//	GET, HEAD, DELETE          after connection failures, cut responses, 408, 429, 5xx except 501; 4 attempts
 //	purge                      the same, but 429 and 503 mean "too fast": for 5 minutes, at the pace of its permits
 //	POST /sessions             the same, 2 attempts; never after the service refused the password
-//	every other write          only when it certainly was not processed: no connection, 429,
+//	any other write            only if the service certainly did not process it: no connection, 429,
 //	                           503 with Retry-After; 3 attempts
 //
-// Retry-After is honoured in both its forms. One that asks for more than MaxWait (for a purge refused as too fast:
-// ThrottleTimeout), or for more than the context has left, ends the call with the service's reply. A DELETE that meets
-// 404 after an attempt that may have worked has succeeded. Names that do not exist, certificates that are not trusted
-// by either side, proxies that refuse, and unusable replies are final. All other retries of a client draw on one budget
-// of about a hundred, which successes fill again, so that a service in trouble is not asked four times as often by
-// everybody.
+// The client waits for as long as Retry-After asks, in seconds or until a date. If that is more than MaxWait of
+// [RetryPolicy], or more than the context has left, the call does not retry and returns the response as an error. For
+// a purge that the service refuses as too fast, ThrottleTimeout replaces MaxWait.
 //
-// Each attempt has 30 s ([WithAttemptTimeout]), from its connection to the last byte of the reply; the call as a whole
-// has what its context gives. A statistics reply that is streamed has no time limit as long as it goes on arriving
-// ([WithIdleTimeout]); it is retried until its first row has arrived, and not after that.
+// If a retried DELETE gets 404 because an earlier attempt may have succeeded, the call succeeds. Unknown hosts,
+// certificates that either side does not trust, proxies that refuse, and unusable responses are not retried.
+//
+// All retries of a client, except those of purges refused as too fast, share one budget of about a hundred. Successes
+// refill it. So a service in trouble does not get four times as many requests from every client.
+//
+// Each attempt has 30 s ([WithAttemptTimeout]), from its connection to the last byte of the response. Only its
+// context limits the whole call. A streamed statistics response has no time limit as long as data arrives
+// ([WithIdleTimeout]). It is retried until its first row has arrived, and not after that.
 //
 // # Limits
 //
-// The service takes 2 purges in any second for each customer, and counts them when they arrive. Every submission,
-// retries included, waits for a permit. All clients of a process that have the same origin and customer share them, in
-// order of arrival. At most two purges are on their way at once or have arrived within the last 1.05 s, so no three
-// arrive within a second, however long connections take and the network stalls (up to 5 s). [WithPurgeLimiter] replaces
-// these permits; module redislimit has some that many processes share.
+// The service accepts 2 purges per second and customer, and counts them when they arrive. So each submission waits
+// for a permit, retries included. All clients of a process with the same origin and customer share the permits, in
+// the order of their calls. At any time, at most two purges are on their way or have arrived within the last 1.05 s.
+// So no three arrive within a second, even if connections are slow or the network stalls for up to 5 s.
+// [WithPurgeLimiter] replaces these permits. Module redislimit has permits that many processes share.
 //
-// The service answers 503 (or 429) to more. Then the interval between permits doubles, up to 16 s on average; a longer
-// Retry-After is kept, up to 5 minutes. Each accepted purge shortens the interval a little, and each minute without any
-// purge halves it. So processes that do not know of each other find their shares by themselves: with 8 of them, about
-// 30 % of the requests are refused and no purge is lost. A 503 can also be a fault of the service: the outcome of a
-// purge is [OutcomeUnknown] until a retry is accepted.
+// If purges come too fast, the service answers 503 (or 429). Then the interval between permits doubles, up to 16 s on
+// average. A longer Retry-After is kept, up to 5 minutes. Each accepted purge shortens the interval a little, and
+// each minute without any purge halves it. So processes that do not know of each other find their shares. With 8 of
+// them, the service refuses about 30 % of the requests, and no purge is lost. A 503 can also be a fault of the
+// service, so the outcome of a purge is [OutcomeUnknown] until a retry is accepted.
 //
-// A reply that is read whole has 32 MiB at most ([WithMaxResponseBytes]). Where the SDK makes many calls by itself, 4
-// run at once. Entries of a network list are sent 5,000 a call.
+// A response that is read whole may have up to 32 MiB ([WithMaxResponseBytes]). If the SDK sends many requests by
+// itself, at most 4 run at once. One request adds at most 5,000 entries to a network list.
 //
 // # Sessions
 //
-// With [SessionAuth] the client logs in at the first call. When the service refuses the session (401, or 403 on purge
-// and transactions), one login is made for all calls that meet it, and each of them is sent again once. A refused
-// login is not repeated for 1, 2, 4 up to 30 s. If a login gets a 4xx other than 408 and 429, the calls that need it fail
-// with [ErrUnauthorized], whatever the status.
+// With [SessionAuth], the client logs in at the first call. If the service refuses the session (401, or 403 to a
+// purge or a transaction), the client logs in once for all calls concerned. It sends each of them once more. After a
+// refused login, no login is sent for 1, 2, 4 up to 30 s. If a login gets a 4xx other than 408 and 429, the calls
+// that need it return [ErrUnauthorized], whatever the status. [BasicAuth] cools down in the same way.
 //
 // # Guarantees
 //
-// Credentials go to the origin of the base URL only: no redirect is followed, and an address in a reply that leads
-// elsewhere is refused. Nothing that was announced is lost silently: a page, a row or a byte that is missing from a
-// reply is an error. Nothing runs after the call that started it has returned, but for a PurgeQueue, until its Close.
+// The client sends credentials only to the origin of the base URL. It follows no redirect, and refuses an address in
+// a response that leads elsewhere. Nothing is lost silently: if an announced page, row or byte is missing, the call
+// returns an error. No goroutine outlives its call, except those of a PurgeQueue, which end with Close.
 //
-// Two things of net/http are exceptions. A dial that has begun goes on when its call ends, and its connection is kept for
-// the next call. If a service overflows the window of an HTTP/2 stream, the calls on that transport hang, also past
-// their contexts (docs/reliability.md in the repository).
+// net/http makes two exceptions. A dial continues after its call has ended, and its connection is kept for the next
+// call. If a service overflows the window of an HTTP/2 stream, the calls on that transport hang, even past the end of
+// their contexts. The [fault tables] show what happens after each fault.
 //
-// A panic or runtime.Goexit in code of yours (a transport, limiter, log handler, callback, loop body, method of a
-// context or error) leaves the client usable. In your goroutine it passes through to you. In a goroutine of the SDK (a
-// login, a PurgeQueue, [ReadAhead], the polls of WaitAll, the deletions of Apply, the late end of a [Permit]) it
-// becomes an error of the calls concerned; that of a panic names the function. The SDK cannot recover a panic in a
-// goroutine that net/http or context started, such as that of a dialer. Code of yours that ignores the end of its
-// context holds up the call whose goroutine it runs in, but not Purge and Close of a PurgeQueue. In a login, it holds
-// up those who wait for the login until their contexts end, and 100 ms more for the last of them.
+// The client stays usable if your code panics or calls runtime.Goexit. Your code is a transport, limiter, log
+// handler, callback, loop body, or method of a context or error. In your goroutine, the panic passes through to you.
+// In a goroutine of the SDK, it becomes an error of the calls concerned, which names the function that panicked.
+// These goroutines are those of logins, a PurgeQueue, [ReadAhead], WaitAll, the removals of Apply, and the late end
+// of a [Permit]. The SDK cannot recover a panic in a goroutine that net/http or context started, for example in a
+// dialer.
+//
+// If your code ignores the end of its context, it blocks the call whose goroutine it runs in. It does not block Purge
+// and Close of a PurgeQueue. In a login, it blocks the calls that wait for the login until their contexts end, and
+// the last of them for 100 ms more.
 //
 // # Testing
 //
-// Package webdeliverytest is a fake of the service, for the tests of programs that use this package: strict, with
-// faults and a clock, and in a testing/synctest bubble without any waiting. The programs under examples in the
-// repository run on it, too; examples/emulator is the fake as a program.
+// Package webdeliverytest is a fake service for the tests of your programs. It is strict, and simulates faults and
+// time. In a testing/synctest bubble, tests do not wait. The programs under examples in the repository also run
+// against it. examples/emulator is the fake as a program.
 //
 // # Versions
 //
-// The module follows semver: before 1.0 a minor version may break something, and CHANGELOG.md says what to write
-// instead; docs/compatibility.md in the repository says what is promised. It speaks version v1 of the service
-// (service-interface section 9). What a service adds breaks no program: unknown members of a reply are ignored, and
-// unknown statuses and types pass through as strings.
+// The module follows semver. Before 1.0, a minor version may break programs; CHANGELOG.md names each replacement, and
+// [Versions and compatibility] says what is promised. The SDK speaks version v1 of the service. If the service adds
+// something, programs continue to work. The SDK ignores unknown members of a response, and passes unknown statuses
+// and types through as strings. (Service document, section 9.)
+//
+// [service document]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md
+// [open point]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/open-points.md
+// [list of errors]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/errors.md
+// [fault tables]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/reliability.md#faults
+// [Versions and compatibility]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/compatibility.md
 package webdelivery

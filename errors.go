@@ -13,22 +13,22 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Sentinels for errors.Is. The first group matches an [*Error] by the status of the reply, or by the code of its
-// envelope where that is the graver of the two (service-interface section 7).
+// Sentinels for errors.Is. The first group matches an [*Error] by the HTTP status of the response, or by the code in
+// its body if that is higher. (Service document, section 7.)
 var (
 	ErrBadRequest   = errors.New("webdelivery: bad request")  // 400
-	ErrUnauthorized = transport.ErrUnauthorized               // 401, and 403 of purges, transactions and logins
+	ErrUnauthorized = transport.ErrUnauthorized               // 401, and 403 to purges, transactions and logins
 	ErrForbidden    = errors.New("webdelivery: forbidden")    // 403
 	ErrNotFound     = errors.New("webdelivery: not found")    // 404
-	ErrRateLimited  = transport.ErrRateLimited                // 429, and 503 of a purge
+	ErrRateLimited  = transport.ErrRateLimited                // 429, and 503 to a purge
 	ErrServer       = errors.New("webdelivery: server fault") // 500 and above
-	ErrRedirect     = errors.New("webdelivery: redirected")   // 300 to 399: no redirect is followed
-	ErrBadReply     = transport.ErrBadReply                   // a reply that is not what the service document says
+	ErrRedirect     = errors.New("webdelivery: redirected")   // 300 to 399: the client follows no redirect
+	ErrBadReply     = transport.ErrBadReply                   // the response is not what the service document says
 
-	// ErrResponseTooLarge means that the reply is longer than [WithMaxResponseBytes] allows.
+	// ErrResponseTooLarge means that the response is longer than [WithMaxResponseBytes] allows.
 	ErrResponseTooLarge = transport.ErrResponseTooLarge
-	// ErrInvalid means that an argument or option is invalid and that the call has sent nothing: no error matches it once
-	// the call has sent a request. It matches a [*ValidationError].
+	// ErrInvalid means that an argument or option is invalid and that the call has sent nothing. It matches a
+	// [*ValidationError]. Once a call has sent a request, none of its errors matches ErrInvalid.
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )
 
@@ -37,8 +37,8 @@ var sentinels = []error{
 	ErrResponseTooLarge, ErrInvalid, ErrPlanStale, ErrPlanRefused, ErrTooManyRemovals, ErrQueueClosed, ErrRefusedTogether,
 }
 
-// ownError tells whether an error, without what it wraps, is one of this package. In what a context, a transport or a
-// limiter of the user's returns, it says something of another call.
+// ownError reports whether err itself, not an error that it wraps, is one of this package. A context, transport or
+// limiter of the user may return an error of another call.
 func ownError(err error) bool {
 	switch err.(type) { //nolint:errorlint // what it wraps does not count
 	case interface{ outcomeOfWrite() Outcome }, *TaskError, *TransactionError:
@@ -48,11 +48,11 @@ func ownError(err error) bool {
 	}
 }
 
-// Outcome says what became of a write whose call ended in an error.
+// Outcome says whether the service carried out a write whose call returned an error.
 type Outcome int
 
 const (
-	// OutcomeUnknown means that the service may have carried out the write, or not. The zero value.
+	// OutcomeUnknown means that the service may have carried out the write. It is the zero value.
 	OutcomeUnknown Outcome = iota
 	// OutcomeNotApplied means that the service certainly did not carry out the write.
 	OutcomeNotApplied
@@ -60,7 +60,7 @@ const (
 	OutcomeApplied
 )
 
-// String gives "unknown", "not applied" or "applied".
+// String returns "unknown", "not applied" or "applied".
 func (o Outcome) String() string {
 	switch o {
 	case OutcomeNotApplied:
@@ -72,10 +72,11 @@ func (o Outcome) String() string {
 	}
 }
 
-// OutcomeOf tells what became of the write that returned err. It is [OutcomeApplied] for a nil error, and for a write
-// that the service accepted in a reply that lacks what was wanted of it; [OutcomeNotApplied] for one that never left
-// the process or that the service refused, and for a call that only reads, except Wait: there it is [OutcomeUnknown],
-// the outcome of what was waited for; [OutcomeUnknown] for all else, errors of other packages included.
+// OutcomeOf returns the outcome of the write that returned err:
+//
+//   - [OutcomeApplied] if err is nil, or if the service accepted the write but its response lacked expected fields
+//   - [OutcomeNotApplied] if the write was never sent or the service refused it, and for calls that only read
+//   - [OutcomeUnknown] otherwise, also for errors of other packages and of a Wait, whose task or purge goes on
 func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OutcomeApplied
@@ -87,28 +88,29 @@ func OutcomeOf(err error) Outcome {
 	return OutcomeUnknown
 }
 
-// Error is a call that failed on its way or that the service refused (service-interface section 7). It never holds a
-// credential: Set-Cookie is taken out of Header, and the client's own password and token out of everything else. Of a
-// refused login it keeps no words of the service.
+// Error is a call that failed on its way or that the service rejected. It never contains a credential: it has no
+// Set-Cookie in Header, and no password or token of the client elsewhere. The error of a refused login contains no
+// words of the service. (Service document, section 7.)
 type Error struct {
-	StatusCode  int         // HTTP status of the last response, or of the refusal that holds the call; 0 without either
-	Code        int         // code of the reply's envelope; 0 when it has none
+	StatusCode  int         // HTTP status of the last response, or of the refusal that holds the call; 0 if there is none
+	Code        int         // code in the body of the response; 0 if there is none
 	Method      string      // HTTP method of the request
-	Host        string      // host of the base URL, with its port unless that is the default: host[:port]
+	Host        string      // host of the base URL, with the port if it is not the default: host[:port]
 	Path        string      // escaped path of the request, without its query
-	Description string      // the service's own words, at most 64 KiB, or those of the status; of a login those of the status
-	Body        []byte      // the first 64 KiB of the last reply; none of a login's, which may hold a session
-	Header      http.Header // header of the last reply, up to 64 KiB; of Location only scheme and host
-	Attempts    int         // attempts, also one that ended before anything was sent, but not one that was held, see [BasicAuth]
+	Description string      // the service's own words, at most 64 KiB; without any, and for a login, the text of the status
+	Body        []byte      // first 64 KiB of the last response; nil for a login, whose response may contain a session
+	Header      http.Header // header of the last response, up to 64 KiB; Location only has its scheme and host
+	Attempts    int         // attempts, also those that sent nothing, but not those that were held, see [BasicAuth]
 
 	outcome    Outcome
-	tooFast    bool  // a purge was refused as too fast (open point 8)
+	tooFast    bool  // the service refused a purge as too fast (open point 8)
 	authFailed bool  // the status means failed authentication (open point 6: 403 on purge and transactions)
-	login      bool  // the status is that of a login for the call, and says nothing of what the call asks for
-	cause      error // what failed apart from the status: the connection, the context, the decoding
+	login      bool  // the status is that of a login for the call, not of the call itself
+	cause      error // what failed besides the status: the connection, the context, the decoding
 }
 
-// Error gives method, host, path, status, description and cause on one line; what the service sent is quoted and clipped.
+// Error returns method, host, path, status, description and cause on one line. The service's words are quoted and
+// cut.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "webdelivery: %s %s%s", e.Method, e.Host, e.Path)
@@ -130,21 +132,21 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause: the context's error, the connection's, or one of the sentinels.
+// Unwrap returns the cause: the error of the context or the connection, or a sentinel.
 func (e *Error) Unwrap() error { return e.cause }
 
-// markLogin makes e the error of a login for another call. refused: the service answered 4xx, and trying again at once
-// would not help. Any of these but 408 and 429 is failed authentication.
+// markLogin turns e into the error of a login for another call. refused means that the service answered 4xx, so
+// another try at once would not help. A 4xx other than 408 and 429 counts as failed authentication.
 func (e *Error) markLogin() (refused bool) {
 	status := max(e.StatusCode, e.Code)
 	refused = status >= http.StatusBadRequest && status < http.StatusInternalServerError
-	passing := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
-	e.login, e.authFailed = true, e.authFailed || refused && !passing
+	transient := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+	e.login, e.authFailed = true, e.authFailed || refused && !transient
 	return refused
 }
 
-// Is matches the sentinels of this package by status. If a login of [SessionAuth] failed, 400, 403 and 404 are about the
-// login and not about what was asked for: the error matches ErrUnauthorized.
+// Is matches the sentinels of this package by status. If a login of [SessionAuth] failed, 400, 403 and 404 are about
+// the login and not about the call. Then the error matches ErrUnauthorized instead.
 func (e *Error) Is(target error) bool {
 	if e.login && (target == ErrBadRequest || target == ErrForbidden || target == ErrNotFound) {
 		return false
@@ -169,7 +171,7 @@ func (e *Error) Is(target error) bool {
 	}
 }
 
-// LogValue gives the facts without header and body, so that an Error is safe in any log.
+// LogValue returns the fields without header and body, so an Error is safe in any log.
 func (e *Error) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("method", e.Method),
@@ -190,16 +192,16 @@ func (e *Error) LogValue() slog.Value {
 
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
 
-// ValidationError is a call that was refused before it sent anything, because the service document says that it is
-// invalid or the SDK cannot carry it out. It matches [ErrInvalid], and its outcome is [OutcomeNotApplied]. Several of them
-// come joined, a hundred at most; errors.As finds the first. What a call finds out from a response is another error:
-// [ErrBadReply] for what the service sent, and [*PlanError] for a plan that the list or its guards do not allow.
+// ValidationError is a call that the SDK refused before sending anything: an argument is invalid by the service
+// document or for the SDK. It matches [ErrInvalid], and its outcome is [OutcomeNotApplied]. Several of them come
+// joined, up to 100; errors.As finds the first. If a response shows that a call cannot go on, the call returns
+// [ErrBadReply] instead, or a [*PlanError] for a plan.
 type ValidationError struct {
 	Field  string // path of the field in the service's own names, for example uris[3].cache_key_modifier_regex
 	Reason string // what is wrong with it
 }
 
-// Error gives field and reason on one line.
+// Error returns field and reason on one line.
 func (e *ValidationError) Error() string {
 	return prefix + "invalid " + e.Field + ": " + redact.Line(redact.Within(prefix, e.Reason))
 }
@@ -207,22 +209,21 @@ func (e *ValidationError) Error() string {
 // Is matches [ErrInvalid].
 func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
 
-// LogValue gives field and reason.
+// LogValue returns field and reason.
 func (e *ValidationError) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", redact.Line(e.Reason)))
 }
 
 func (e *ValidationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// invalid makes a ValidationError.
 func invalid(field, format string, args ...any) *ValidationError {
 	return &ValidationError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// prefix begins the text of every error of this package.
+// prefix starts the text of every error of this package.
 const prefix = "webdelivery: "
 
-// changeError is the error of a change of many parts, with what became of the whole.
+// changeError is the error of a change in several parts, with the outcome of the whole change.
 type changeError struct {
 	err     error
 	outcome Outcome
@@ -232,18 +233,18 @@ func (e *changeError) Error() string           { return prefix + redact.Within(p
 func (e *changeError) Unwrap() error           { return e.err }
 func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
 
-// maxProblems bounds how many problems one error lists; a list of 50,000 bad entries is told by its first hundred.
+// maxProblems limits how many problems one error lists, for example for a list of 50,000 bad entries.
 const maxProblems = 100
 
-// problems gathers all that is wrong with a request into one error.
+// problems collects everything that is wrong with a request into one error.
 type problems struct {
-	as        func(*ValidationError) error // makes the errors, when a request has been sent; nil: they stay
+	as        func(*ValidationError) error // converts the errors if a request has been sent; nil: no conversion
 	found     []error
 	more      int
-	unchecked int // values behind those that were found, see full
+	unchecked int // values after the last checked one, see full
 }
 
-// full tells whether no more problems need to be found, with so many values left to check: a caller may pass millions.
+// full reports whether enough problems were found. left values then stay unchecked: a caller may pass millions.
 func (p *problems) full(left int) bool {
 	if len(p.found) < maxProblems {
 		return false
@@ -265,7 +266,6 @@ func (p *problems) add(field, format string, args ...any) {
 	p.found = append(p.found, wrong)
 }
 
-// addBelow0 refuses a limit below 0, whose zero value is a default.
 func (p *problems) addBelow0(field string, limit int64) {
 	if limit < 0 {
 		p.add(field, "%d is below 0; use 0 for the default", limit)
@@ -297,7 +297,7 @@ func joinNonEmpty(sep string, parts ...string) string {
 	return strings.Join(kept, sep)
 }
 
-// checkYear refuses times, in UTC, whose year does not have the four digits of the service's patterns.
+// checkYear refuses times whose year in UTC does not have the four digits of the service's patterns.
 func checkYear(bad *problems, field string, at time.Time) {
 	if year := at.Year(); year < 1 || year > 9999 {
 		bad.add(field, "is in the year %d, which the service's format cannot express", year)

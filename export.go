@@ -21,14 +21,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
-// Export reads every raw event of a span, each exactly once, also if responses break (service-interface section 4.3). It
-// asks for the events in ascending order of event_timestamp_ms. After a break it asks again from one second before the
-// last event, and skips what it has handed out. [StatsService.NewExport] creates one. One goroutine at a time may range
-// over [Export.Rows]; Cursor may be called by others meanwhile.
+// Export reads every raw event of a time range exactly once, even if responses break. Create it with
+// [StatsService.NewExport]. Only one goroutine at a time may range over [Export.Rows]; Cursor is safe for concurrent
+// use.
+//
+// Export requests the events in ascending order of event_timestamp_ms. After a break, it requests them again from one
+// second before the last event, and skips those that it has yielded. (Service document, section 4.3.)
 type Export struct {
 	family *StatsFamily[EventsQuery]
 	params statsquery.Query
-	query  string // by which a cursor knows it again
+	query  string // identifies the query of a cursor
 	from   Cursor
 	err    error // of the arguments
 	busy   atomic.Bool
@@ -41,21 +43,20 @@ type Export struct {
 	columns  []string // of the first response
 }
 
-// Cursor is how far an [Export] has come: the number of events, the time of the last one, and sums of the events of its
-// last two seconds. Stored as JSON, it lets another process go on. Its JSON has about 22 bytes for each of these events,
-// and no content of them. The zero value is the beginning of the span.
+// Cursor is the position of an [Export]. Store it as JSON, so that another process can continue. It holds the number
+// of events, the time of the last one, and checksums of the events of its last two seconds. The JSON has about 22
+// bytes for each of these events, and no content of them. The zero value is the start of the time range.
 type Cursor struct{ state *cursorState }
 
-// cursorState is the JSON of a cursor. It does not change.
+// cursorState is the JSON of a cursor. It never changes.
 type cursorState struct {
 	Version  int              `json:"version"`
 	Query    string           `json:"query"`
 	Columns  []string         `json:"columns"`
 	Position *resume.Position `json:"position"`
-	Check    string           `json:"check"` // sum of the rest, as a cursor that was damaged would repeat events
+	Check    string           `json:"check"` // checksum of the rest, because a damaged cursor would yield events twice
 }
 
-// sum returns what Check must be.
 func (s cursorState) sum() string {
 	s.Check = ""
 	text, err := json.Marshal(s)
@@ -68,7 +69,7 @@ func (s cursorState) sum() string {
 
 const cursorVersion = 1
 
-// Rows returns the number of events that have been handed out up to the cursor.
+// Rows returns the number of events up to the cursor.
 func (c Cursor) Rows() int64 {
 	if c.state == nil {
 		return 0
@@ -76,7 +77,7 @@ func (c Cursor) Rows() int64 {
 	return c.state.Position.Rows()
 }
 
-// Time returns the latest time of an event up to the cursor; zero at the beginning.
+// Time returns the latest time of an event up to the cursor, and the zero time at the start.
 func (c Cursor) Time() time.Time {
 	if c.state == nil {
 		return time.Time{}
@@ -84,11 +85,11 @@ func (c Cursor) Time() time.Time {
 	return c.state.Position.Last()
 }
 
-// MarshalJSON stores the cursor; the zero value is null.
+// MarshalJSON returns the cursor as JSON; the zero value is null.
 func (c Cursor) MarshalJSON() ([]byte, error) { return json.Marshal(c.state) }
 
-// UnmarshalJSON reads a stored cursor. It returns a [*ValidationError] for what is no cursor, and for one of another
-// version.
+// UnmarshalJSON reads a stored cursor. If b is not a cursor, or is one of another version, it returns a
+// [*ValidationError].
 func (c *Cursor) UnmarshalJSON(b []byte) error {
 	var state *cursorState
 	err := json.Unmarshal(b, &state)
@@ -97,7 +98,7 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 		return invalid("cursor", "is not the JSON of a cursor")
 	case state == nil:
 	case state.Version != cursorVersion:
-		return invalid("cursor", "has version %d, and this SDK reads version %d; begin without a cursor", state.Version, cursorVersion)
+		return invalid("cursor", "has version %d, and this SDK reads version %d; start without a cursor", state.Version, cursorVersion)
 	case state.Position == nil || state.Query == "" || state.Check != state.sum():
 		return invalid("cursor", "is damaged, or is not the JSON of a cursor")
 	}
@@ -105,9 +106,10 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// NewExport creates an export of the raw events of a span, from a cursor on. It sends nothing. Pass the zero [Cursor] to
-// begin at the start of the span. A cursor belongs to its query, but the end of the span may be another one. The Limit of
-// the query is ignored, and SortBy must be empty. If an argument is invalid, [Export.Rows] yields a [*ValidationError].
+// NewExport creates an export of the raw events of a time range. It sends nothing. To start at the beginning of the
+// time range, pass the zero [Cursor]. A cursor belongs to its query; only the end of the time range may change.
+// NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.Rows] yields
+// a [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 	s = cmp.Or(s, &StatsService{})
 	e := &Export{family: s.Events, params: query.params().Clone(), from: from, position: &resume.Position{}}
@@ -136,18 +138,19 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 	e.columns, e.position = from.state.Columns, from.state.Position.Clone()
 	switch {
 	case from.state.Query != e.query:
-		e.err = invalid("cursor", "belongs to an export of another service or customer, with another start, other dimensions or another filter")
+		e.err = invalid("cursor", "belongs to another export: its service, customer, start, dimensions or filter differ")
 	case from.Rows() > 0 && from.Time().After(e.params.End):
-		e.err = invalid("cursor", "is at %s, and the span ends before that", from.Time().Format(time.RFC3339Nano))
+		e.err = invalid("cursor", "is at %s, after the end of the time range", from.Time().Format(time.RFC3339Nano))
 	}
 	return e
 }
 
-// Cursor returns the position after the last event that [Export.Rows] has yielded. An event counts when it is yielded, so
-// within the loop body the cursor is behind the event of that step: store what came of the event before you store the
-// cursor. [Scan] may end with an error for an event that was yielded and that the loop body never sees: after an error of
-// Scan, store the cursor that you took before. Cursor copies the sums of up to two seconds; call it after some thousand
-// events rather than after each.
+// Cursor returns the position after the last event that [Export.Rows] has yielded. In the loop body, that is the
+// event of the current step. So store the results of an event before you store the cursor.
+//
+// [Scan] may end with an error at an event that the loop body never sees, although Rows has yielded it. After an
+// error of Scan, store the cursor that you took before. Cursor copies the checksums of up to two seconds, so call it
+// every some thousand events rather than at each.
 func (e *Export) Cursor() Cursor {
 	if e == nil {
 		return Cursor{}
@@ -162,9 +165,9 @@ func (e *Export) Cursor() Cursor {
 	return Cursor{state}
 }
 
-// Warnings says, in words for people, which part of the span the service no longer had when the export was created: raw
-// events from before [EventsRetention]. What comes before the cursor does not count. It is nil if there is nothing to say.
-// The first range over Rows logs them, see [WithLogger].
+// Warnings returns, in plain words, which part of the time range is before [EventsRetention]. When the export was
+// created, the service no longer had its events. Time before the cursor does not count. It returns nil if there is
+// nothing to report. The first range over Rows also logs the warnings, see [WithLogger].
 func (e *Export) Warnings() []string {
 	if e == nil {
 		return nil
@@ -172,7 +175,7 @@ func (e *Export) Warnings() []string {
 	return slices.Clone(e.warnings)
 }
 
-// usable refuses an export that NewExport has not created, one with invalid arguments, and no context.
+// usable refuses an export that NewExport has not created or that has invalid arguments, and a nil context.
 func (e *Export) usable(ctx context.Context) error {
 	if e == nil || e.err == nil && e.family == nil {
 		return invalid("Export", "this is a zero value or nil; create an export with StatsService.NewExport")
@@ -180,22 +183,23 @@ func (e *Export) usable(ctx context.Context) error {
 	return cmp.Or(e.err, e.family.usable(ctx))
 }
 
-// Rows yields the events behind the cursor, in ascending order of their times. Only an event that arrives late may come
-// up to two seconds out of order. A row is valid until the next step. Memory does not grow with the number of events,
-// only with that of two seconds.
+// Rows returns a sequence of the events after the cursor, in ascending order of their times. An event that arrived
+// late may be out of order by up to two seconds. A row is valid until the next step. Rows keeps only the checksums of
+// two seconds in memory.
 //
-// If a response breaks, Rows asks again, also if the service is down meanwhile. It yields the error and ends if no new
-// event came for 5 minutes, if the service refuses the request with a status of 400 to 499, or if 4 responses in a row
-// are unusable and bring no new event. A range whose requests fail before a row has arrived ends like any other call.
+// If a response breaks or the service is down, Rows sends another request. It yields an error and ends if no new
+// event came for 5 minutes, or if 4 responses in a row are unusable. It does the same if the service rejects the
+// request with a status of 300 to 499 other than 408 and 429. If no row has arrived yet, a failed request ends it as
+// any other call.
 //
-// At the end Rows compares the number of events with total_results, up to the second of the last event. If there are more
-// in the span, they arrived late, with times that had been read already: Rows yields an [*IncompleteError], whose Total is
-// the number of events that were read and of those that are missing. Each missing event is reported once. Events of days
-// that are no longer kept do not count. If the service does not sort the events, gives events of another span, or no
-// longer has events that it gave before, Rows yields [ErrBadReply].
+// At the end, Rows compares the number of events with total_results, up to the second of the last event. If events
+// are missing, they arrived late, with times that Rows had already passed. Rows then yields an [*IncompleteError],
+// whose Total counts the yielded and the missing events. It reports each missing event once, and none of days that
+// the service no longer keeps. If the events are not sorted, are outside the time range, or are gone in a later
+// response, Rows yields [ErrBadReply].
 //
-// A later range goes on behind the last event, for example with the events that have arrived since. A second range at the
-// same time yields a [*ValidationError].
+// To get events that have arrived since, range over Rows again: it continues after the last event. If another loop
+// ranges over Rows at the same time, Rows yields a [*ValidationError].
 func (e *Export) Rows(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if err := e.usable(ctx); err != nil {
@@ -220,18 +224,17 @@ func (e *Export) Rows(ctx context.Context) iter.Seq2[Row, error] {
 	}
 }
 
-// exportRun is one range over an export: what [resume.Run] reads.
+// exportRun is one range over an export. [resume.Run] reads from it.
 type exportRun struct {
 	*Export
 
 	run     resume.Run
-	ctx     context.Context //nolint:containedctx // that of the range
+	ctx     context.Context //nolint:containedctx // context of the range
 	yield   func(Row, error) bool
 	stopped bool   // by the loop body
 	content []byte // of the last row
 }
 
-// Total asks for one row, and returns how many match.
 func (r *exportRun) Total(from, to time.Time) (int64, error) {
 	parameters, err := r.parameters(from, to, 1)
 	if err != nil {
@@ -244,7 +247,6 @@ func (r *exportRun) Total(from, to time.Time) (int64, error) {
 	return one.Total(), nil
 }
 
-// Read reads one response and yields what is new of it.
 func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (total int64, err error) {
 	parameters, err := r.parameters(from, r.params.End, limit)
 	if err != nil {
@@ -271,25 +273,21 @@ func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (to
 		got := r.position.Rows()
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
 	case err == nil && !r.stopped && replay.Left() > 0 && !from.Before(r.KeptFrom()):
-		return 0, &exportError{fmt.Errorf("%w: %d events that were read before are no longer there", ErrBadReply, replay.Left()), false}
+		return 0, &exportError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadReply, replay.Left()), false}
 	default:
 		return 0, err
 	}
 }
 
-// Stopped: the loop body wants no more rows.
-func (r *exportRun) Stopped() bool { return r.stopped }
-
-// Limit leaves room for rows that arrive in the meantime, as All does.
+// Limit adds room for rows that arrive in the meantime, as All does.
 func (r *exportRun) Limit(total int64) int64 { return r.family.rules.WithHeadroom(total) }
 
-// Sleep waits as long as the context of the range.
+func (r *exportRun) Stopped() bool               { return r.stopped }
 func (r *exportRun) Sleep(d time.Duration) error { return waiting.Sleep(r.ctx, d) }
 
-// KeptFrom is an hour late, as the clocks of the service and of this machine may differ.
+// KeptFrom adds an hour, because the clocks of the service and of this machine may differ.
 func (r *exportRun) KeptFrom() time.Time { return EventsRetention(time.Now().Add(time.Hour)) }
 
-// Judge says what an error means for an export.
 func (r *exportRun) Judge(err error) resume.Fault {
 	own, isOwn := errors.AsType[*exportError](err)
 	e, isError := errors.AsType[*Error](err)
@@ -311,28 +309,26 @@ func (r *exportRun) Judge(err error) resume.Fault {
 	}
 }
 
-// parameters returns those of a request for rows from a time on, up to another one.
 func (r *exportRun) parameters(from, to time.Time, limit int64) (string, error) {
 	p := r.params
 	p.Start, p.End, p.Limit = from, to, limit
 	return r.family.parameters(r.ctx, &p)
 }
 
-// exportError is a response that an export cannot use.
 type exportError struct {
 	err   error
-	final bool // also the next one would be of no use
+	final bool // another response would be no better
 }
 
 func (e *exportError) Error() string           { return e.err.Error() }
 func (e *exportError) Unwrap() error           { return e.err }
 func (e *exportError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// checkColumns refuses a response whose rows are not like those that have been handed out.
+// checkColumns refuses a response whose columns differ from those of the yielded rows.
 func (r *exportRun) checkColumns(row Row) error {
 	columns := row.Columns()
 	if r.columns != nil && !slices.Equal(columns, r.columns) {
-		return fmt.Errorf("the columns are %q now, and were %q", columns, r.columns)
+		return fmt.Errorf("the columns are %q, but were %q before", columns, r.columns)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -340,18 +336,19 @@ func (r *exportRun) checkColumns(row Row) error {
 	return nil
 }
 
-// take judges a row. If it is new, it counts as handed out. The sum of a row has its time, not how that is written.
+// take reports whether a row is new. A new row counts as yielded. The checksum of a row contains its time, not the
+// spelling of the time.
 func (r *exportRun) take(replay *resume.Replay, row Row) (isNew bool, err error) {
 	column := slices.Index(r.columns, DimEventTimestamp)
 	if column < 0 {
-		return false, errors.New("the rows have no " + DimEventTimestamp)
+		return false, errors.New("the rows have no column " + DimEventTimestamp)
 	}
 	at, err := row.At(column).Time()
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("%s: %w", DimEventTimestamp, err)
-	case at.Before(r.params.Start), at.After(r.params.End): // an event at the end may belong to it, see open point 33
-		return false, fmt.Errorf("an event of %s is not in the span", at.Format(time.RFC3339Nano))
+	case at.Before(r.params.Start), at.After(r.params.End): // an event at the end may belong to the time range, see open point 33
+		return false, fmt.Errorf("an event of %s is outside the time range", at.Format(time.RFC3339Nano))
 	}
 	r.content = binary.BigEndian.AppendUint64(r.content[:0], uint64(at.UnixNano()))
 	r.content = row.row.AppendContent(r.content, column)

@@ -11,13 +11,12 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
-// Option changes how a client works. An option that makes no sense is refused by [NewClient] with a [*ValidationError]
-// that names it.
+// Option changes how a client works. If an option is invalid, [NewClient] returns a [*ValidationError] that names it.
 type Option func(*settings) error
 
-// settings are what the options fill; the client is made of them once all are known.
+// settings hold the values of all options. NewClient creates the client from them.
 type settings struct {
-	next           http.RoundTripper // what sends
+	next           http.RoundTripper // sends the requests
 	attemptTimeout time.Duration
 	idleTimeout    time.Duration
 	logger         *slog.Logger
@@ -30,19 +29,19 @@ type settings struct {
 	strictTexts    bool
 }
 
-// WithHTTPClient sends through the Transport of client (a nil one is http.DefaultTransport), for a proxy, a client
-// certificate, or tracing. Its Timeout, when set, becomes the time of one attempt, as by [WithAttemptTimeout]; the later
-// of the two options holds. Its cookie jar and its CheckRedirect are not used. The client itself is neither changed nor
-// kept, and its Transport is left as it is.
+// WithHTTPClient sends through the Transport of client, for a proxy, a client certificate, or tracing. A nil
+// Transport is http.DefaultTransport. A Timeout above 0 sets the time of one attempt, like [WithAttemptTimeout]; the
+// later of the two options wins. The SDK ignores the cookie jar and CheckRedirect of client. It neither changes nor
+// keeps client.
 //
-// Without this option a client has a transport of its own: HTTP/2 where the server has it, the proxy of the environment,
-// up to 128 idle connections, 10 s to connect and 10 s for TLS. An idle connection is closed after 15 s, before common
-// servers close it under a request; one of HTTP/2 that falls silent is probed after 10 s, and closed if nothing can be
-// written to it for 10 s.
+// By default, a client has its own transport. It uses HTTP/2 if the server has it, the proxy of the environment, and
+// up to 128 idle connections. It has 10 s to connect and 10 s for TLS. It closes an idle connection after 15 s,
+// before common servers close it under a request. It probes a silent HTTP/2 connection after 10 s, and closes one
+// that it cannot write to for 10 s.
 //
-// A Transport that sends requests of its own, for example for a token, must give them another context than that of the
-// SDK's request. The SDK would take their connections for those of its request: a purge could leave too early, and a
-// write that was sent could look unsent.
+// If your Transport sends its own requests, for example for a token, give them another context than that of the SDK's
+// request. Otherwise the SDK takes their connections for those of its request. Then a purge could leave too early,
+// and a write that was sent could look unsent.
 func WithHTTPClient(client *http.Client) Option {
 	return func(s *settings) error {
 		if client == nil {
@@ -59,9 +58,9 @@ func WithHTTPClient(client *http.Client) Option {
 	}
 }
 
-// WithAttemptTimeout bounds one attempt: connection, request, and the whole reply. It begins when a purge has its
-// permit. The whole call is bounded by its context alone; a purge that the service refuses as too fast also by
-// ThrottleTimeout of [RetryPolicy]. Default 30 s.
+// WithAttemptTimeout limits one attempt: connection, request, and the whole response. For a purge, the time starts
+// with its permit. Only the context limits the whole call; ThrottleTimeout of [RetryPolicy] also limits a purge that
+// the service refuses as too fast. Default 30 s.
 func WithAttemptTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
@@ -72,8 +71,8 @@ func WithAttemptTimeout(d time.Duration) Option {
 	}
 }
 
-// WithIdleTimeout bounds how long a streamed reply may stand still in one attempt. A stream that goes on arriving has no
-// time limit of its own. Default 60 s.
+// WithIdleTimeout limits how long a streamed response may stall in one attempt. As long as data arrives, a stream has
+// no time limit. Default 60 s.
 func WithIdleTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d <= 0 {
@@ -84,13 +83,13 @@ func WithIdleTimeout(d time.Duration) Option {
 	}
 }
 
-// WithLogger writes one record per attempt at Debug (method, path without query, status, duration, attempt, wait for a
-// permit, bytes) and one per retry at Warn. A statistics query for which the service may no longer have all data is one
-// record at Warn, see Warnings of [Result]. No header, body, query or credential is ever logged. Default: no log.
+// WithLogger writes one record per attempt at Debug: method, path without query, status, duration, attempt, wait for
+// a permit, bytes. It writes one record per retry at Warn, and one for each entry of Warnings (see [Result]). It
+// never logs a header, body, query or credential. Default: no log.
 //
-// The call waits for the logger's Handler, past the end of its context too, so a Handler must return soon. It must not
-// call the same client: during a login, such a call returns an error if it uses the context that the Handler was given,
-// and otherwise waits until its own context ends. An error of the Handler is ignored.
+// The call waits for the logger's Handler, even past the end of its context, so a Handler must return soon. It must
+// not call the same client. During a login, such a call returns an error if it uses the Handler's context. With
+// another context, it waits until that context ends. The client ignores errors of the Handler.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
@@ -105,14 +104,14 @@ func WithLogger(logger *slog.Logger) Option {
 func WithUserAgent(userAgent string) Option {
 	return func(s *settings) error {
 		if strings.TrimSpace(userAgent) == "" || strings.IndexFunc(userAgent, address.IsControl) >= 0 {
-			return invalid("WithUserAgent", "%q is no header value", userAgent)
+			return invalid("WithUserAgent", "%q is empty or contains a control character", userAgent)
 		}
 		s.userAgent = userAgent
 		return nil
 	}
 }
 
-// WithRetry changes how often and how patiently calls are repeated. Default: the zero [RetryPolicy], 4 attempts.
+// WithRetry sets how often and for how long calls are retried. Default: the zero [RetryPolicy], 4 attempts.
 func WithRetry(policy RetryPolicy) Option {
 	return func(s *settings) error {
 		var err error
@@ -121,14 +120,14 @@ func WithRetry(policy RetryPolicy) Option {
 	}
 }
 
-// WithPurgeLimiter replaces the limiter that every purge submission passes, retries included. Default: at most two purges
-// are on their way or arrived within the last 1.05 s, of all clients of the process that have the same origin and
-// customer. So no three purges arrive within a second (service-interface section 8).
+// WithPurgeLimiter replaces the default limiter of purges. Every purge waits for it, retries included. By default, at
+// most two purges are on their way or have arrived within the last 1.05 s, so no three arrive within a second. This
+// holds for all clients of the process with the same origin and customer.
 //
-// A limiter whose permits have an end ([PermitLimiter]) can keep that promise; one that only has Wait bounds departures.
-// When several processes purge for one customer, package redislimit has one that they share. With any limiter, permits
-// come at a slower pace while the service answers that purges come too fast; clients of the same origin and customer that
-// have a limiter of their own share that pace.
+// A [PermitLimiter] can keep that limit, because its permits have an end. A [Limiter] with Wait alone limits
+// departures. If several processes purge for one customer, use the limiter of package redislimit, which they share.
+// With any limiter, the pace slows down while the service refuses purges as too fast. Clients of the same origin and
+// customer that have their own limiters share that pace. (Service document, section 8.)
 func WithPurgeLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if limiter == nil {
@@ -139,7 +138,7 @@ func WithPurgeLimiter(limiter Limiter) Option {
 	}
 }
 
-// WithDialect changes spellings on the wire that the service document leaves open. Default: the zero [Dialect].
+// WithDialect sets spellings of requests that the service document leaves open. Default: the zero [Dialect].
 func WithDialect(dialect Dialect) Option {
 	return func(s *settings) error {
 		var err error
@@ -150,9 +149,9 @@ func WithDialect(dialect Dialect) Option {
 	}
 }
 
-// WithMaxResponseBytes bounds a reply that is read whole, in bytes after decompression; a longer one is
-// [ErrResponseTooLarge]. Of a reply that is streamed it bounds each row, and all else together: what stands before,
-// between and behind columns and rows. Default 32 MiB.
+// WithMaxResponseBytes limits a response that is read whole, in bytes after decompression. If it is longer, the call
+// returns [ErrResponseTooLarge]. In a streamed response, it limits each row, and everything besides columns and rows
+// together. Default 32 MiB.
 func WithMaxResponseBytes(n int64) Option {
 	return func(s *settings) error {
 		if n <= 0 {
@@ -163,8 +162,8 @@ func WithMaxResponseBytes(n int64) Option {
 	}
 }
 
-// WithStrictTexts ends rows with [ErrBadReply] if a text in them is not UTF-8, or has half of a surrogate pair. Such texts
-// come from clients of the service, for example in a path. Default: U+FFFD replaces what is no text, see [Value].
+// WithStrictTexts ends rows with [ErrBadReply] if one of their texts is not valid UTF-8 or has half of a surrogate
+// pair. Such texts come from visitors, for example in a path. Default: U+FFFD replaces the invalid part, see [Value].
 func WithStrictTexts() Option {
 	return func(s *settings) error {
 		s.strictTexts = true
@@ -172,7 +171,7 @@ func WithStrictTexts() Option {
 	}
 }
 
-// WithPlainHTTP allows an http base URL that is not on loopback. Whoever sees the traffic then sees the password.
+// WithPlainHTTP allows an http base URL that is not on loopback. Anyone who sees the traffic then sees the password.
 func WithPlainHTTP() Option {
 	return func(s *settings) error {
 		s.plainHTTP = true

@@ -16,64 +16,64 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// PurgeService takes content out of the caches (service-interface section 4.4). It is [Client.Purge], and safe for
-// concurrent use.
+// PurgeService removes content from the caches. Use it as [Client.Purge]. It is safe for concurrent use. (Service
+// document, section 4.4.)
 type PurgeService struct{ funnel *funnel }
 
-// PurgeAction is what a purge does with the objects it matches (service-interface section 2.2).
+// PurgeAction is what a purge does with the objects that it matches. (Service document, section 2.2.)
 type PurgeAction string
 
 const (
-	// ActionPurge takes the objects out of the caches.
+	// ActionPurge removes the objects from the caches.
 	ActionPurge PurgeAction = "PURGE"
-	// ActionExpire marks them expired but keeps them: stale content may be served while the origin does not answer or
-	// answers with 5xx.
+	// ActionExpire marks the objects as expired. The caches keep them, and may serve them while the origin is
+	// unreachable or answers with 5xx.
 	ActionExpire PurgeAction = "EXPIRE"
 )
 
-// MatchMode is how a pattern matches (service-interface section 4.4).
+// MatchMode is how a pattern matches. (Service document, section 4.4.)
 type MatchMode string
 
 const (
 	// MatchExact matches one object.
 	MatchExact MatchMode = "EXACT_LITERAL"
-	// MatchPrefix matches all that begins with the pattern.
+	// MatchPrefix matches every object that starts with the pattern.
 	MatchPrefix MatchMode = "PREFIX_LITERAL"
 )
 
-// PurgeRequest is one purge of any number of URIs (service-interface section 2.2).
+// PurgeRequest is one purge of any number of URIs. (Service document, section 2.2.)
 type PurgeRequest struct {
 	Action PurgeAction `json:"action"` // required
 	URIs   []PurgeURI  `json:"uris"`   // at least one; the service sets no upper limit
 }
 
-// PurgeURI is one pattern of a purge (service-interface sections 2.2 and 4.4). Make it with [Exact] or [Prefix].
+// PurgeURI is one pattern of a purge. Create it with [Exact] or [Prefix]. (Service document, section 2.2.)
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
-	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without a fragment, blanks and control characters (open points 44, 48)
-	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "": any; see WithCacheKeyModifier
+	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without fragment, blanks and control characters (open points 44, 48)
+	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
 }
 
-// Exact matches one object, of one protocol: https://host/path and http://host/path are two objects. Without a protocol
-// the pattern is treated as http (service-interface section 4.4, rule 1). The pattern is sent as it is, byte for byte: a *
-// in its path is a character of the path.
+// Exact matches one object of one protocol: https://host/path and http://host/path are two objects. A pattern without
+// a protocol is an http one. The pattern is sent unchanged, so a * in its path is a literal *. (Service document,
+// section 4.4.)
 func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPattern: uri} }
 
-// Prefix matches everything under a directory, or whose name begins so, over http and https. The protocol may be left
-// out: host/path is enough (service-interface section 4.4, rule 2). A * behind the domain is refused, as it is no wildcard
-// there (open point 48). The pattern is sent as it is, byte for byte.
+// Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
+// protocol is optional: host/path is enough. The pattern is sent unchanged. A * after the domain is invalid, because
+// it is not a wildcard there. (Service document, section 4.4; open point 48.)
 func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
 
-// WithCacheKeyModifier narrows a prefix to objects whose cache key has this modifier: a plain string, or one that ends
-// in a single * (service-interface section 2.2). A regular expression is refused when it is sent (open point 48), and so
-// is a modifier of an [Exact]. It returns a changed copy.
+// WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key.
+// The modifier is a plain string, or one that ends in a single *. If it is a regular expression, or u is an [Exact],
+// the purge returns a [*ValidationError]. (Service document, section 2.2; open point 48.)
 func (u PurgeURI) WithCacheKeyModifier(regex string) PurgeURI {
 	u.CacheKeyModifierRegex = regex
 	return u
 }
 
-// PurgeReceipt is the service's answer to a purge (service-interface section 2.3). With its TransactionID the purge can
-// be waited for, also by another process.
+// PurgeReceipt is the service's response to a purge. Any process can wait for the purge by its TransactionID.
+// (Service document, section 2.3.)
 type PurgeReceipt struct {
 	Code          int    `json:"code"`                   // HTTP status of the validation
 	Description   string `json:"description"`            // the service's words
@@ -81,23 +81,22 @@ type PurgeReceipt struct {
 	StatusURI     string `json:"transaction_status_uri"` // as sent, relative to {base_url}/<customer>/v1
 }
 
-// Transaction is the state of a purge (service-interface section 2.3).
+// Transaction is the state of a purge. (Service document, section 2.3.)
 type Transaction struct {
-	Code                         int       `json:"code"`                           // 400 or more: it ended badly
+	Code                         int       `json:"code"`                           // 400 or more: the purge ended badly
 	Description                  string    `json:"description"`                    // the service's words for the code
-	TransactionID                int64     `json:"transaction_id"`                 // as the receipt has it
+	TransactionID                int64     `json:"transaction_id"`                 // as in the receipt
 	BeginTS                      time.Time `json:"begin_ts,omitzero"`              // UTC, whole seconds
-	EndTS                        time.Time `json:"end_ts,omitzero"`                // UTC; zero while it is pending
-	PercentReceivedResponses     int       `json:"percent_received_responses"`     // percent of the caches that have answered
-	TransactionStatus            string    `json:"transaction_status"`             // PENDING, or the service's word for its end
+	EndTS                        time.Time `json:"end_ts,omitzero"`                // UTC; zero while pending
+	PercentReceivedResponses     int       `json:"percent_received_responses"`     // percentage of the caches that have responded
+	TransactionStatus            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
 	TransactionStatusDescription string    `json:"transaction_status_description"` // the service's words for the status
 }
 
-// Pending tells whether the purge is still in progress: PENDING in any letter case. Every other status is an end
-// (service-interface section 3, open point 9).
+// Pending reports whether the purge is in progress: its status is PENDING in any letter case. Any other status is
+// final. (Service document, section 3; open point 9.)
 func (t *Transaction) Pending() bool { return purgewire.Pending(t.TransactionStatus) }
 
-// fetchTransaction reads one status.
 func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
 	reply, err := f.send(ctx, cl)
 	if err != nil {
@@ -117,18 +116,17 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 	return tx, nil
 }
 
-// Submit sends one purge (service-interface section 4.4). It waits for a purge permit first, and for one again before
-// each retry: purging twice does no harm, so it is repeated after every fault that may pass. A purge that is refused as
-// too fast is retried for 5 minutes (ThrottleTimeout of [RetryPolicy]). It returns when the service has accepted the
-// purge; [PurgeService.Wait] tells when the caches have carried it out. Each call is a request of its own, and waits
-// behind all others: for more than a few purges use a [PurgeQueue].
+// Submit sends one purge and returns when the service has accepted it. [PurgeService.Wait] waits until the caches
+// have carried it out. Submit waits for a purge permit first, and again before each retry. Purging twice does no
+// harm, so Submit retries after every transient failure. If the service refuses the purge as too fast, it retries for
+// 5 minutes (ThrottleTimeout of [RetryPolicy]). Each call is one request and waits behind all others: for more than a
+// few purges, use a [PurgeQueue].
 //
-// What the service document calls invalid is refused as [*ValidationError] and takes no permit. URIs that the user may
-// not purge, or for which there is no configuration, are refused by the service with [ErrBadRequest], all of the
-// request with them; bad credentials are [ErrUnauthorized] (service-interface section 7). If the permit comes after the
-// deadline of the context, the call returns an error that matches context.DeadlineExceeded as soon as that is known:
-// also because of others, of a pause, or of a slow pace. [OutcomeOf] says what became of it. The request is not
-// changed; it must not be changed by others before Submit returns.
+// If the request is invalid, Submit returns a [*ValidationError] and takes no permit. If the user may not purge one
+// of the URIs, or it has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong
+// credentials return [ErrUnauthorized]. If a permit cannot come before the deadline of the context, Submit returns an
+// error at once that matches context.DeadlineExceeded. [OutcomeOf] says what became of the purge. Do not change the
+// request before Submit returns. (Service document, section 4.4.)
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
 	if err := cmp.Or(s.via().usable(ctx), request.validate()); err != nil {
 		return nil, err
@@ -142,12 +140,11 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 	return r.receipt()
 }
 
-// wire is the URI as it is encoded.
 func (u PurgeURI) wire() purgewire.URI {
 	return purgewire.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex}
 }
 
-// body is that of a purge. There is no limit on the number of URIs, so they are encoded as they are sent.
+// body encodes the URIs while it is sent, because their number has no limit.
 func (r PurgeRequest) body() *transport.ListBody {
 	size := 0
 	for _, u := range r.URIs {
@@ -157,7 +154,7 @@ func (r PurgeRequest) body() *transport.ListBody {
 		func(b []byte, i int) []byte { return r.URIs[i].wire().Append(b) })
 }
 
-// validate states sections 2.2 and 4.4 of the service document.
+// validate checks the rules in sections 2.2 and 4.4 of the service document.
 func (r PurgeRequest) validate() error {
 	var p problems
 	if r.Action != ActionPurge && r.Action != ActionExpire {
@@ -174,7 +171,7 @@ func (r PurgeRequest) validate() error {
 	return p.err()
 }
 
-// receipt reads the answer to a purge. The address in a Location is read, never followed (open point 7).
+// receipt reads the response to a purge. It reads the address in a Location, and never follows it (open point 7).
 func (r *response) receipt() (*PurgeReceipt, error) {
 	var body purgewire.ReceiptBody
 	err := r.decodeObject(&body)
@@ -195,7 +192,7 @@ func (r *response) receipt() (*PurgeReceipt, error) {
 	return nil, e
 }
 
-// accepted is the error for the body of a purge that cannot be read. A 201 says by itself that the service took it, unless
+// accepted returns the error for a purge whose body cannot be read. A 201 proves that the service accepted it, unless
 // the body is an HTML page, which something else may have sent.
 func (r *response) accepted(err error) error {
 	var e *Error
@@ -205,8 +202,8 @@ func (r *response) accepted(err error) error {
 	return err
 }
 
-// Status reads the state of a purge once (service-interface section 4.4). A transaction that ended badly is no error
-// here. An id that is not above 0 is a [*ValidationError].
+// Status reads the state of a purge once. A transaction that ended badly is no error here. If the id is not above 0,
+// Status returns a [*ValidationError]. (Service document, section 4.4.)
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
 	cl, err := s.via().transactionCall(ctx, transactionID)
 	if err != nil {
@@ -226,11 +223,12 @@ func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
 	return objectCall(transactionsPath+text, "", text), nil
 }
 
-// Wait polls a purge until it has ended (service-interface section 3), at once and then at growing intervals
-// ([PollEvery]). If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction. A poll that
-// fails does not end Wait if the failure may pass; which errors end it is said at [TasksService.Wait], and without a
-// deadline and [WaitTimeout] there is no other end. The purge goes on after an error, and its outcome is
-// [OutcomeUnknown].
+// Wait polls a purge until it has ended. The first poll comes at once, the others at growing intervals ([PollEvery]).
+// If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction.
+//
+// A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline
+// and without [WaitTimeout], Wait has no time limit. After an error, the purge itself goes on, and its outcome is
+// [OutcomeUnknown]. (Service document, section 3.)
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	tx, err := s.wait(ctx, transactionID, false, s.via().fetchTransaction, options)
 	if err != nil {
@@ -239,11 +237,11 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 	return tx, nil
 }
 
-// SubmitAndWait is [PurgeService.Submit], and [PurgeService.Wait] for its transaction (service-interface section 4.4).
-// The options are those of the wait: WaitTimeout does not bound the submission. If the submission fails, SubmitAndWait
-// returns its error and no transaction. If the wait fails, it returns that error, which names the transaction, and the
-// transaction as it was last read, with at least its TransactionID, by which Wait can go on. In both cases [OutcomeOf]
-// tells what became of the purge.
+// SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. The options apply to
+// the wait only: WaitTimeout does not limit the submission. If Submit fails, SubmitAndWait returns its error and no
+// transaction. If Wait fails, it returns the error of Wait and the last state of the transaction. That has at least a
+// TransactionID, so you can wait again. [OutcomeOf] says what became of the purge after an error. (Service document,
+// section 4.4.)
 func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, options ...WaitOption) (*Transaction, error) {
 	if _, err := newWaiter(options); err != nil {
 		return nil, err
@@ -255,8 +253,8 @@ func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, 
 	return s.wait(ctx, receipt.TransactionID, true, s.funnel.fetchTransaction, options)
 }
 
-// wait is Wait with the way in which it reads the transaction, and with the transaction as it was last read beside an
-// error. known: it exists for certain.
+// wait reads the transaction with read. With an error, it also returns the last state. If known is true, the
+// transaction certainly exists.
 func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
 	cl, err := s.via().transactionCall(ctx, id)
 	if err != nil {
@@ -272,27 +270,27 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 		return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
 	})
 	if err == nil && purgewire.EndedBadly(tx.Code, tx.TransactionStatus) {
-		s.funnel.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // it is an error now
+		s.funnel.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // they become part of an error
 		err = &TransactionError{tx}
 	}
 	return tx, err
 }
 
-// TransactionError is a purge transaction that ended badly (service-interface section 2.3, open point 9). The calls
-// that led to it succeeded; some of its URIs may be purged, so its outcome is [OutcomeUnknown].
+// TransactionError is a purge transaction that ended badly. The calls that led to it succeeded. Some of its URIs may
+// be purged, so its outcome is [OutcomeUnknown]. (Service document, section 2.3; open point 9.)
 type TransactionError struct {
-	Transaction *Transaction // the transaction as it was last read
+	Transaction *Transaction // its last state
 }
 
-// Error gives the id of the transaction with its status, code and descriptions, on one line.
+// Error returns the id of the transaction with its status, code and descriptions, on one line.
 func (e *TransactionError) Error() string {
-	t := cmp.Or(e.Transaction, &Transaction{}) // a user's test may leave it out
+	t := cmp.Or(e.Transaction, &Transaction{}) // nil in a test of a user
 	text := joinNonEmpty(": ", t.TransactionStatusDescription, t.Description)
 	return joinNonEmpty(": ", fmt.Sprintf("webdelivery: transaction %d ended as %s (code %d)", t.TransactionID,
 		redact.Line(cmp.Or(t.TransactionStatus, "unknown")), t.Code), redact.Line(text))
 }
 
-// LogValue gives id, status and code of the transaction.
+// LogValue returns id, status and code of the transaction.
 func (e *TransactionError) LogValue() slog.Value {
 	t := cmp.Or(e.Transaction, &Transaction{})
 	return slog.GroupValue(

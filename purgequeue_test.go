@@ -573,9 +573,9 @@ func TestCloseOfSeveral(t *testing.T) {
 				wg.Go(func() { _, _ = q.Purge(f.Context(), webdelivery.Exact(object(i))) })
 			}
 			time.Sleep(time.Second) // the first request was accepted
-			want := "webdelivery: purge queue closed: a Close gave up on 6 URIs"
+			want := "webdelivery: purge queue closed: another Close dropped 6 URIs"
 			if wait {
-				want = "webdelivery: purge queue closed: a Close gave up on 8 URIs"
+				want = "webdelivery: purge queue closed: another Close dropped 8 URIs"
 			}
 			wg.Go(func() {
 				err := q.Close(f.Context())

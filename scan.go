@@ -17,11 +17,11 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 	return nil
 }}
 
-// Scan reads rows into structs (service-interface section 2.4): a field with a tag `stats:"name"` takes the value of
-// that column; fields without one, or with a tag of -, are left alone. A field can be a string, a bool, any integer or
-// float, time.Time, netip.Addr, netip.Prefix, json.Number, [Value], whatever implements encoding.TextUnmarshaler, or a
-// pointer to one of these, which is nil for null. An integer or a float also takes a number in quotes, written as JSON
-// writes it; a json.Number does not. A bool takes true and false, in quotes too, and nothing else.
+// Scan reads rows into structs. A field with a tag `stats:"name"` gets the value of that column. Scan ignores fields
+// without a tag or with the tag "-". A field is a string, a bool, any integer or float, time.Time, netip.Addr,
+// netip.Prefix, json.Number, [Value], or a type that implements encoding.TextUnmarshaler. It may also be a pointer to
+// one of these, which is nil for null. An integer or float also accepts a number in quotes, as JSON writes it; a
+// json.Number does not. A bool accepts only true and false, also in quotes.
 //
 //	type Event struct {
 //		Time time.Time  `stats:"event_timestamp_ms"`
@@ -29,10 +29,10 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 //	}
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //
-// It ends with the first error: that of the rows, or a [*ScanError] for a column that is missing, a null where none can be
-// held, and a value that does not fit. The first row judges the columns, so without rows there is no error of theirs. If T
-// cannot be scanned into, Scan yields a [*ValidationError] before it asks for rows, so no request is sent. What it yields
-// is the caller's and stays valid, unlike a [Row].
+// Scan ends with the first error of the rows. It yields a [*ScanError] if a column is missing or a value does not fit
+// its field. A null fits only a pointer or a [Value]. Scan checks the columns at the first row, so without rows it
+// reports none as missing. If T cannot be scanned into, Scan yields a [*ValidationError] and sends no request. Unlike a
+// [Row], what Scan yields stays valid. (Service document, section 2.4.)
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var value T
@@ -58,7 +58,6 @@ func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	}
 }
 
-// scanRow writes a row, whose number counts from 1, into the struct of a target.
 func scanRow(target *rowjson.Target, row Row, number int64) error {
 	if wrong := target.Store(row.row); wrong != nil {
 		return &ScanError{number, wrong.Column, wrong.Field, wrong.Type, wrong.Value, wrong.Err}
@@ -66,8 +65,8 @@ func scanRow(target *rowjson.Target, row Row, number int64) error {
 	return nil
 }
 
-// Collect reads a sequence into a slice: of rows, of what [Scan] yields, of tasks or lists. It returns what came before
-// the first error together with that error, and nil if nothing came. A [Row] is cloned, so that it stays valid.
+// Collect reads a sequence into a slice: rows, results of [Scan], tasks or lists. With an error, it returns the items
+// before the error, too. Without items, it returns nil. Collect clones each [Row], so the rows stay valid.
 func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var all []T
 	for item, err := range seq {
@@ -82,24 +81,23 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// DimensionsOf lists the columns that T takes by its tags, in the order of its fields, so that a query can be derived
-// from the struct. The metric hits is left out, as it is no dimension. It is nil for what is no struct with such tags.
+// DimensionsOf returns the columns in the tags of T, in the order of its fields, as the dimensions of a query. It
+// leaves out the metric hits, which is not a dimension. If T is not a struct with such tags, it returns nil.
 func DimensionsOf[T any]() []string {
 	return scanned.Names(reflect.TypeFor[T](), MetricHits)
 }
 
-// ScanError is a value that does not fit its field, or a column that is missing.
+// ScanError means that a value does not fit its field, or that a column is missing.
 type ScanError struct {
 	Row    int64  // from 1
-	Column string // its name
-	Field  string // of the struct, by its Go name
-	Type   string // of that field, such as netip.Addr
-	Value  string // as it stands in the reply, in JSON, clipped; "" when the column is missing
-	Err    error  // what is wrong; Unwrap gives it
+	Column string // name of the column
+	Field  string // Go name of the struct field
+	Type   string // type of that field, such as netip.Addr
+	Value  string // JSON of the value, cut to a maximum length; "" if the column is missing
+	Err    error  // what is wrong; Unwrap returns it
 }
 
-// Error names row, column, field and value, and what is wrong with it, on one line. If the column is missing, it says what
-// to do.
+// Error returns row, column, field, value and cause on one line. If the column is missing, it says what to do.
 func (e *ScanError) Error() string {
 	text := fmt.Sprintf("webdelivery: row %d, column %s", e.Row, redact.Line(e.Column))
 	if e.Field != "" {
@@ -111,7 +109,7 @@ func (e *ScanError) Error() string {
 	return fmt.Sprintf("%s, value %s: %s", text, redact.Line(e.Value), redact.Within(prefix, fmt.Sprint(e.Err)))
 }
 
-// Unwrap gives what is wrong with the value.
+// Unwrap returns Err.
 func (e *ScanError) Unwrap() error { return e.Err }
 
 func (e *ScanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }

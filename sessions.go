@@ -12,23 +12,25 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// SessionsService makes sessions (service-interface section 4.5). It is [Client.Sessions], and safe for concurrent use.
+// SessionsService creates sessions. Use it as [Client.Sessions]. It is safe for concurrent use. (Service document,
+// section 4.5.)
 type SessionsService struct{ funnel *funnel }
 
-// Session is a session of the service (service-interface section 5). Its ID is a credential: whoever has it can act as
-// the user. A Session that is printed, logged or encoded does not show it; only the field itself does. (No type can hide
-// a value from fmt inside an unexported field of another struct, nor from the verbs %p and %w, nor from a verb that is
-// not for structs, as %s, when it is behind a pointer in one.)
+// Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
+// printed, logged or encoded does not show its ID. Only the field itself does. (Service document, section 5.)
+//
+// No type can hide a value from the verbs %p and %w, or in an unexported field of another struct. Behind a pointer in
+// a struct, a verb that is not for structs, such as %s, shows it, too.
 type Session struct {
 	ID string // not empty; sent as the value of the cookie authtoken
 }
 
-// Create makes a new session with the client's user name and password (service-interface section 4.5). Its ID can be
-// given to [SessionToken]. The client itself goes on as it is; with [SessionAuth] it makes its own sessions.
+// Create creates a session with the user name and password of the client. Pass its ID to [SessionToken]. The client
+// itself does not use the session: with [SessionAuth], it creates its own.
 //
-// A wrong user name or password is [ErrUnauthorized]; it is never tried twice. A reply in which no session id can be
-// found is [ErrBadReply] (open point 5). A client of [SessionToken] has nothing to log in with: that is an [*Error], and
-// nothing is sent.
+// If user name or password are wrong, Create returns [ErrUnauthorized] and does not retry. If the response has no
+// session id, it returns [ErrBadReply]. With [SessionToken], the client cannot log in: Create returns an [*Error] and
+// sends nothing. (Service document, section 4.5; open point 5.)
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	r, err := s.via().send(ctx, describe(http.MethodPost, sessionsPath, ""))
 	if err != nil {
@@ -36,7 +38,7 @@ func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	}
 	id := objects.SessionID(r.Body, r.Header, authCookieName)
 	if !validToken(id) {
-		// The reply may hold the session in a shape that is not known, so nothing of it is repeated.
+		// The response may contain the session in an unknown form, so the error must not quote it.
 		r.Forget()
 		return nil, r.bad("no session id that a cookie can carry", nil)
 	}

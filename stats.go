@@ -14,23 +14,22 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// StatsService reads security statistics (service-interface section 4.3). It is [Client.Stats], and safe for concurrent
-// use.
+// StatsService reads security statistics. Use it as [Client.Stats]. It is safe for concurrent use. (Service document,
+// section 4.3.)
 type StatsService struct {
 	funnel *funnel
 
-	// Events reads raw events. They exist for the previous three days and the elapsed part of today (service-interface
-	// section 6).
+	// Events reads raw events. The service keeps those of the previous three days and of today: section 6.
 	Events *StatsFamily[EventsQuery]
-	// WAFTrends reads hits over time of what the WAF saw.
+	// WAFTrends reads the hits of the WAF over time.
 	WAFTrends *AggregatedFamily[TrendsQuery]
-	// RequestTrends reads hits over time of requests.
+	// RequestTrends reads the hits of requests over time.
 	RequestTrends *AggregatedFamily[TrendsQuery]
-	// TrafficShapingTrends reads hits over time of blocking and rate limiting.
+	// TrafficShapingTrends reads the hits of blocking and rate limiting over time.
 	TrafficShapingTrends *AggregatedFamily[TrendsQuery]
 }
 
-// WAFCategory is by what a WAF top-K groups (service-interface section 4.3).
+// WAFCategory selects the dimension that a WAF top-K groups by. (Service document, section 4.3.)
 type WAFCategory string
 
 // The categories of the WAF top-K.
@@ -43,7 +42,7 @@ const (
 	WAFBySeverity    WAFCategory = "severity"    // by severity of the event
 )
 
-// ShapingCategory is by what a traffic shaping top-K groups (service-interface section 4.3).
+// ShapingCategory selects the dimension that a traffic shaping top-K groups by. (Service document, section 4.3.)
 type ShapingCategory string
 
 // The categories of the traffic shaping top-K.
@@ -66,8 +65,8 @@ func newStatsService(f *funnel) *StatsService {
 	}
 }
 
-// WAFTopK reads the 20 largest groups of what the WAF saw (service-interface section 4.3). A category that is not one of
-// the constants is a [*ValidationError] of every call of the family. Nothing is sent here.
+// WAFTopK returns the family that reads the 20 largest groups of WAF hits. It sends nothing. If category is not one
+// of the constants, every call of the family returns a [*ValidationError]. (Service document, section 4.3.)
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	rules, known := statsquery.WAFTopK(string(category))
 	family := aggregated[WAFTopKQuery](s.via(), rules)
@@ -77,9 +76,8 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 	return family
 }
 
-// TrafficShapingTopK reads the largest groups of blocking and rate limiting, 1,000 at most (service-interface section
-// 4.3). A category that is not one of the constants is a [*ValidationError] of every call of the family. Nothing is sent
-// here.
+// TrafficShapingTopK returns the family that reads the 1,000 largest groups of blocking and rate limiting. Otherwise
+// it behaves like WAFTopK. (Service document, section 4.3.)
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	rules, known := statsquery.ShapingTopK(string(category))
 	family := aggregated[ShapingTopKQuery](s.via(), rules)
@@ -89,45 +87,47 @@ func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedF
 	return family
 }
 
-// StatsFamily reads one family of statistics (service-interface section 4.3); Q is its query, with just the parameters
-// that the family takes. It is part of a [StatsService], and safe for concurrent use.
+// StatsFamily reads one family of statistics. Its query Q has only the parameters that the family takes. It is part
+// of a [StatsService], and safe for concurrent use. (Service document, section 4.3.)
 type StatsFamily[Q StatsQuery] struct {
 	funnel  *funnel
 	rules   statsquery.Family
-	refused error // of a category that the service does not have
+	refused error // the category is unknown
 }
 
-// AggregatedFamily is a family whose rows are groups with their hits (service-interface section 4.3): it has all of
-// [StatsFamily], with Groupings and Metrics.
+// AggregatedFamily is a [StatsFamily] whose rows are groups with their hits. It adds Groupings and Metrics. (Service
+// document, section 4.3.)
 type AggregatedFamily[Q StatsQuery] struct {
-	StatsFamily[Q] // what every family has
+	StatsFamily[Q] // methods of every family
 }
 
 func aggregated[Q StatsQuery](f *funnel, rules statsquery.Family) *AggregatedFamily[Q] {
 	return &AggregatedFamily[Q]{StatsFamily[Q]{funnel: f, rules: rules}}
 }
 
-// Result is a reply that is kept whole, in compact form (service-interface section 2.4). Any number of goroutines may read
-// it. [Result.Truncated] reports whether more match than it has rows.
+// Result is a whole response in compact form. Any number of goroutines may read it. [Result.Truncated] reports
+// whether more rows match than it has. (Service document, section 2.4.)
 type Result struct {
 	Query        QueryEcho `json:"query"`         // as the service understood it
-	Columns      []string  `json:"columns"`       // names, in the order of the values of a row
+	Columns      []string  `json:"columns"`       // column names, in the order of the values of a row
 	Rows         []Row     `json:"rows"`          // valid as long as the Result
-	TotalResults int64     `json:"total_results"` // that match, whatever the limit
+	TotalResults int64     `json:"total_results"` // number of matching rows, whatever the limit
 
-	// ReplacedTexts counts the values in which U+FFFD replaces what is no text, see [Value]. It is no member of the reply.
+	// ReplacedTexts counts the values in which U+FFFD replaces invalid text, see [Value]. The response has no such
+	// member.
 	ReplacedTexts int64 `json:"replaced_texts,omitempty"`
-	// Warnings says, in words for people, which part of the span the service may no longer have, so that rows are missing or
-	// hits are too small: raw events before [EventsRetention], and trends finer than [GranularityFor] returns. The query is
-	// sent all the same. It is nil if there is nothing to say, and no member of the response.
+	// Warnings says, in plain words, which part of the time range the service may no longer have. Then rows are
+	// missing or hits are too small. This concerns raw events before [EventsRetention], and trends finer than
+	// [GranularityFor] returns. The query is sent anyway. It is nil if there is nothing to report. The response has
+	// no such member.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Truncated reports whether more results match than there are rows: the Limit of the query, its default of 10, or the size
-// of a top-K has cut the others off.
+// Truncated reports whether more rows match than the Result has. The Limit of the query, its default of 10, or the
+// size of a top-K has cut off the others.
 func (r *Result) Truncated() bool { return r.TotalResults > int64(len(r.Rows)) }
 
-// All is the sequence of the rows, for [Scan]. It never yields an error.
+// All returns the rows as a sequence, for [Scan]. It never yields an error.
 func (r *Result) All() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, row := range r.Rows {
@@ -138,21 +138,21 @@ func (r *Result) All() iter.Seq2[Row, error] {
 	}
 }
 
-// QueryEcho is the query as the service understood it (service-interface section 2.4).
+// QueryEcho is the query as the service understood it. (Service document, section 2.4.)
 type QueryEcho struct {
 	StartTime  string   `json:"starttime"`  // as sent, in UTC
 	EndTime    string   `json:"endtime"`    // as sent, in UTC
 	Start      int64    `json:"start"`      // number of the first row, 0 (open point 41)
 	Limit      int64    `json:"limit"`      // most rows
 	Dimensions []string `json:"dimensions"` // as sent
-	// Filters is what was supplied with the service's filter on the customer; filters.ParseEcho splits it.
+	// Filters is the supplied filter with the service's own filter on the customer; filters.ParseEcho splits it.
 	Filters string `json:"filters"`
 }
 
-// Query reads a reply whole, up to [WithMaxResponseBytes] (service-interface sections 2.4 and 4.3). Without a limit in the
-// query the service gives 10 rows, even if more match: [Result.Truncated] reports that, and All gives every row. Fewer
-// rows than it should have are an [*IncompleteError], with which the Result is returned too; with every other error it is
-// nil. A reply that is not a result is [ErrBadReply].
+// Query reads a whole response, up to [WithMaxResponseBytes]. Without a Limit in the query, the service returns 10
+// rows even if more match: see [Result.Truncated]; All returns every row. If rows are missing, Query returns the
+// partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not
+// a result, the error is [ErrBadReply]. (Service document, section 4.3.)
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	parameters, err := f.parameters(ctx, &p)
@@ -175,21 +175,20 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	return result, f.complete(in, p.Limit, false)
 }
 
-// keptResult is what Query keeps of a response.
 type keptResult struct {
 	rows rowjson.Store
 	echo QueryEcho
 }
 
-// whole reads a response to its end, within the time of an attempt, and keeps the result unless kept is nil: then its
-// total is what counts, and has to be one.
+// whole reads a response to its end, within the time of an attempt. If kept is nil, it keeps only the total and
+// checks it. Otherwise it keeps the result.
 func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
 	cl := getCall(f.rules.Path+"/data", parameters)
 	cl.Take = func(body io.Reader) (int, error) {
 		config, rows := f.reading(), (*rowjson.Store)(nil)
 		if kept != nil {
-			*kept = keptResult{} // an attempt before may have left something
+			*kept = keptResult{} // an earlier attempt may have left something
 			config.Query, rows = &kept.echo, &kept.rows
 		}
 		in = rowjson.NewReader(body, config)
@@ -212,7 +211,6 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *kep
 	return in, nil
 }
 
-// reading is how every response with rows is read.
 func (f *StatsFamily[Q]) reading() rowjson.Config {
 	return rowjson.Config{
 		Limit: rowjson.Limit{Bytes: f.funnel.maxBody, Err: ErrResponseTooLarge}, Redactor: f.funnel.secrets,
@@ -220,14 +218,15 @@ func (f *StatsFamily[Q]) reading() rowjson.Config {
 	}
 }
 
-// Rows streams a reply: each row as it arrives, in constant memory, however many there are (service-interface section
-// 4.3). Without a limit in the query the service gives 10 rows; All gives every one, and [OnSummary] says how many match.
-// It ends with the first error, which is yielded with a zero Row; a reply that is cut short, or has fewer rows than it
-// should have, never ends without one. A row is valid until the next step. Stopping early closes the connection. Each
-// range over the sequence sends a new request; several goroutines may range over it at the same time.
+// Rows streams a response in constant memory: it yields each row as it arrives. Without a Limit in the query, the
+// service returns 10 rows; All returns every row, and [OnSummary] reports how many match. A row is valid until the
+// next step. If the loop stops early, Rows closes the connection. Each range over the sequence sends a new request;
+// several goroutines may range over it at the same time.
 //
-// Rows retries a response that fails before its first row has arrived, and not after that. If the response has a code of
-// 400 or more, Rows yields an [*Error] with that code, and retries it like the status if it comes before the first row.
+// Rows ends with the first error, which comes with a zero Row. If a response is cut short or lacks rows, there is
+// always an error. Rows retries a failed response only until its first row has arrived. If the response has a code of
+// 400 or more, Rows yields an [*Error] with that code. Before the first row, it retries such a response like the HTTP
+// status. (Service document, section 4.3.)
 func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	s, err := newStreaming(options)
 	if err != nil {
@@ -247,11 +246,13 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 	}
 }
 
-// All streams every row of the span, whatever the Limit of the query: it reads total_results first, then asks for as many
-// rows and some more (service-interface section 4.3), so rows may be added in the meantime: 1,000, or 1 % if that is more.
-// The second response alone says whether it is complete. If it has fewer rows than its own total_results, or as many as
-// were asked for, so that more may match, All ends with an [*IncompleteError]. Of a top-K it gives all rows that the
-// service has of it. Otherwise All behaves like Rows.
+// All streams every row of the time range, whatever the Limit of the query. It first reads total_results. It then
+// requests that many rows and 1,000 more, or 1 % if that is more, because the service may add rows in the meantime. A
+// top-K returns all its rows.
+//
+// If the second response has fewer rows than its total_results, All ends with an [*IncompleteError]. It does the same
+// for as many rows as requested, because more may match. Otherwise All behaves like Rows. (Service document, section
+// 4.3.)
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	if f == nil || f.rules.NoLimit {
 		return f.Rows(ctx, query, options...)
@@ -262,7 +263,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 	}
 	s.all = true
 	asked := query.params().Clone()
-	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 is refused as everywhere
+	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 stays invalid
 	first, err := f.parameters(ctx, &asked)
 	if err != nil {
 		return failing[Row](err)
@@ -289,7 +290,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 	}
 }
 
-// stream sends a query with these parameters and yields its rows. It returns nil when the user has stopped. The limit is
+// stream sends a query with these parameters and yields its rows. It returns nil if the loop has stopped. limit is
 // that of the parameters.
 func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit int64, s streaming, yield func(Row, error) bool) error {
 	var in *rowjson.Reader
@@ -313,7 +314,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	if wire.IsHTML(r.Header) {
 		return r.bad("an HTML page", nil)
 	}
-	in.ReadOn(r.Stream) // the beginning need not be kept any longer
+	in.ReadOn(r.Stream) // no need to keep the beginning any longer
 	for ; found; found = in.Next() {
 		if !yield(Row{in.Row()}, nil) {
 			return nil
@@ -327,7 +328,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 		return r.broken(in.Err())
 	}
 	if echo.Limit > 0 {
-		limit = min(limit, echo.Limit) // the service bounds it
+		limit = min(limit, echo.Limit) // the service has its own limit
 	}
 	err = f.complete(in, limit, s.all)
 	if err == nil {
@@ -336,7 +337,6 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	return err
 }
 
-// complete returns an error if rows are missing.
 func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) error {
 	if f.rules.Complete(in.Count(), in.Total(), limit, all) {
 		return nil
@@ -344,20 +344,18 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) err
 	return &IncompleteError{Got: in.Count(), Total: in.Total()}
 }
 
-// usable refuses a family that no client has created, one of a category that does not exist, and no context.
+// usable refuses a family without a client or with an unknown category, and a nil context.
 func (f *StatsFamily[Q]) usable(ctx context.Context) error {
 	f = cmp.Or(f, &StatsFamily[Q]{})
 	return cmp.Or(f.refused, f.funnel.usable(ctx))
 }
 
-// warn logs what the service may no longer have of a query.
 func (f *StatsFamily[Q]) warn(ctx context.Context, warnings []string) {
 	for _, warning := range warnings {
 		f.funnel.transport.Warn(ctx, getCall(f.rules.Path+"/data", "").Request, "webdelivery: beyond retention", warning)
 	}
 }
 
-// parameters validates those of a query, and encodes them.
 func (f *StatsFamily[Q]) parameters(ctx context.Context, p *statsquery.Query) (string, error) {
 	if err := f.usable(ctx); err != nil {
 		return "", err
@@ -365,15 +363,15 @@ func (f *StatsFamily[Q]) parameters(ctx context.Context, p *statsquery.Query) (s
 	return f.encode(p)
 }
 
-// encode is parameters of a family that can be used.
+// encode is parameters without the check of the family.
 func (f *StatsFamily[Q]) encode(p *statsquery.Query) (string, error) {
 	var bad problems
 	parameters := f.rules.Encode(p, f.funnel.dialect.StartTimeParam, bad.add)
 	return parameters, bad.err()
 }
 
-// Head asks for the headers of the family's base path (service-interface section 4.3). It sends no parameters, and a
-// service may require some (open point 36). Cookies and all that may hold a credential are left out. The header is a copy.
+// Head returns the headers of the family's base path, without cookies and other credentials. It sends no parameters,
+// although a service may require some. (Service document, section 4.3; open point 36.)
 func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	if err := f.usable(ctx); err != nil {
 		return nil, err
@@ -385,22 +383,22 @@ func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	return f.funnel.secrets.Header(r.Header), nil
 }
 
-// IncompleteError is a statistics response with fewer rows than it should have: as many as match the query, up to its
-// limit, or the default of 10, and up to the size of a top-K (service-interface sections 2.4 and 8). The rows before it
-// are good. Got may also be below the limit while Total is far above it.
+// IncompleteError is a statistics response that lacks rows. It should have as many as match the query, up to its
+// Limit (or the default of 10) and the size of a top-K. The rows before the error are good. Got may be below the
+// limit while Total is far above it.
 //
-// All reads two responses: one for total_results, one for the rows. Both numbers are those of the second. Of All, Got may
-// also be as large as Total, or larger: the response then has as many rows as All asked for, so more may match than it
-// says. Ask again, or let the span end before rows are still added to it.
+// All reads two responses: one for total_results, one for the rows. Both numbers are from the second. Got may then be
+// as large as Total, or larger: the response has as many rows as All requested, so more may match. Ask again, or let
+// the time range end in the past, where the service no longer adds rows. (Service document, section 2.4.)
 type IncompleteError struct {
 	Got   int64 // rows in the response
 	Total int64 // total_results of the response
 }
 
-// Error gives both numbers, and what they mean.
+// Error returns both numbers and what they mean.
 func (e *IncompleteError) Error() string {
 	if e.Got >= e.Total {
-		return fmt.Sprintf("webdelivery: %d rows arrived, as many as were asked for, so more than %d may match", e.Got, e.Total)
+		return fmt.Sprintf("webdelivery: %d rows arrived, as many as requested, so more than %d may match", e.Got, e.Total)
 	}
 	return fmt.Sprintf("webdelivery: %d rows arrived, and %d match", e.Got, e.Total)
 }

@@ -400,7 +400,7 @@ func TestAll(t *testing.T) {
 				if incomplete.Got < incomplete.Total {
 					assert.EqualError(f, err, fmt.Sprintf("webdelivery: %d rows arrived, and %d match", incomplete.Got, incomplete.Total))
 				} else {
-					assert.EqualError(f, err, fmt.Sprintf("webdelivery: %d rows arrived, as many as were asked for, so more than %d may match",
+					assert.EqualError(f, err, fmt.Sprintf("webdelivery: %d rows arrived, as many as requested, so more than %d may match",
 						incomplete.Got, incomplete.Total))
 				}
 			})

@@ -229,7 +229,7 @@ func TestAnInformationalStatusIsNoResponse(t *testing.T) {
 		inFakeTime(t, nil, func(f *fixture) {
 			failure := f.fails(aRead)
 			require.ErrorIs(f, failure, transport.ErrBadReply)
-			assert.Contains(f, failure.Cause.Error(), "webdelivery: unusable response: status ")
+			assert.Contains(f, failure.Cause.Error(), "webdelivery: bad response: status ")
 			assert.Zero(f, time.Since(f.began))
 		}, withBody(status, func(ctx context.Context) io.Reader { return standing{ctx} }))
 	}
