@@ -34,7 +34,7 @@ type ApplyResult struct {
 
 // Apply carries out a plan. It reads the list first. If the list is not what the plan was made for, Apply returns
 // [ErrPlanStale] before any change. It reads the list again at the end, and returns ErrPlanStale if the list is not
-// what the plan should have made of it. Apply does not change the plan. (Service document, section 4.6.)
+// what the plan should have made of it. Apply does not change the plan. (Service document, [section 4.6].)
 //
 // Apply checks the plan again, because a stored one may have been edited. If the plan is nil, or if Plan could not
 // have made it for any list, Apply returns a [*ValidationError]. If it is beyond its own guards or does not fit the
@@ -58,6 +58,8 @@ type ApplyResult struct {
 //
 // The wait options are those of tasks. WaitTimeout limits all waits together. [OnProgress] is called after each call
 // that changes the list, one call at a time, with the completed share in percent.
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
 	if err := s.via().usable(ctx); err != nil {
 		return nil, err

@@ -10,7 +10,9 @@ import (
 )
 
 // Auth holds the credentials of a client. Create it with [BasicAuth], [SessionAuth] or [SessionToken]; the zero value
-// is invalid. No format verb, log or encoding of an Auth shows a secret. (Service document, section 5.)
+// is invalid. No format verb, log or encoding of an Auth shows a secret. (Service document, [section 5].)
+//
+// [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
 type Auth struct {
 	mode     authMode
 	username string

@@ -101,9 +101,9 @@
 //	any other write            only if the service certainly did not process it: no connection, 429,
 //	                           503 with Retry-After; 3 attempts
 //
-// The client waits for as long as Retry-After asks, in seconds or until a date. If that is more than MaxWait of
-// [RetryPolicy], or more than the context has left, the call does not retry and returns the response as an error. For
-// a purge that the service refuses as too fast, ThrottleTimeout replaces MaxWait.
+// The client waits for as long as Retry-After asks, in seconds or until a date. If that exceeds MaxWait
+// ([RetryPolicy]) or the rest of the context, the call does not retry and returns the response as an error. For a
+// purge that the service refuses as too fast, ThrottleTimeout replaces MaxWait.
 //
 // If a retried DELETE gets 404 because an earlier attempt may have succeeded, the call succeeds. Unknown hosts,
 // certificates that either side does not trust, proxies that refuse, and unusable responses are not retried.
@@ -171,11 +171,12 @@
 // The module follows semver. Before 1.0, a minor version may break programs; CHANGELOG.md names each replacement, and
 // [Versions and compatibility] says what is promised. The SDK speaks version v1 of the service. If the service adds
 // something, programs continue to work. The SDK ignores unknown members of a response, and passes unknown statuses
-// and types through as strings. (Service document, section 9.)
+// and types through as strings. (Service document, [section 9].)
 //
 // [service document]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md
 // [open point]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/open-points.md
 // [list of errors]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/errors.md
 // [fault tables]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/reliability.md#faults
 // [Versions and compatibility]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/compatibility.md
+// [section 9]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#9-versioning
 package webdelivery

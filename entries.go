@@ -34,7 +34,7 @@ func (p *problems) entry(field string, n int) listentries.Wrong {
 
 // AddEntriesReply is the response to one call that adds entries. The service document does not show it, so each field
 // may be nil (open point 21). An object with an id counts as a task only if it has other members of a task or no
-// other member. (Service document, section 4.6.)
+// other member.
 type AddEntriesReply struct {
 	Task    *Task              `json:"task,omitempty"`    // only its ID is set if the response has no more
 	Entries []NetworkListEntry `json:"entries,omitempty"` // the added entries, if the response lists them
@@ -59,7 +59,9 @@ type AddEntriesResult struct {
 //
 // The service decides whether the list has room. AddEntries does not wait for the tasks in the responses. A 2xx
 // response of any shape counts as accepted. If it neither names a task nor shows the entries, it proves nothing: if
-// the entries must be there, read the list. (Service document, sections 4.6 and 8.)
+// the entries must be there, read the list. (Service document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
 	if _, err := s.via().expand(ctx, entriesPath, id); err != nil { // checks the id also if there are no entries
 		return nil, err
@@ -160,7 +162,9 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 
 // DeleteEntry removes one entry by its id. The task tracks the deployment of the changed list. It is nil if the
 // response has none, or if an earlier attempt of the call had removed the entry. If the entry does not exist,
-// DeleteEntry returns [ErrNotFound]. (Service document, section 4.6.)
+// DeleteEntry returns [ErrNotFound]. (Service document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	if err := s.via().usable(ctx); err != nil {
 		return nil, err
@@ -184,8 +188,10 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 // task, and the outcome is [OutcomeUnknown].
 //
 // If the list does not exist, ClearEntries returns [ErrNotFound]. If the response has another id, or no address for
-// the deletion below the list, it returns [ErrBadReply] and does not clear the list. (Service document, sections 2.6
-// and 8.)
+// the deletion below the list, it returns [ErrBadReply] and does not clear the list. (Service document,
+// [section 2.6].)
+//
+// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {
@@ -248,7 +254,7 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 
 // EntriesLeftError means that a network list still has entries after [NetworkListsService.ClearEntries]. The service
 // accepted the deletion, and some entries may be gone, so the outcome is [OutcomeUnknown]. Call ClearEntries again as
-// long as Left gets smaller. (Service document, sections 2.6 and 8; open point 24.)
+// long as Left gets smaller. (Open point 24.)
 type EntriesLeftError struct {
 	ListID string // UUID of the list
 	Left   int64  // entries after the deletion, at least 1; 1 if the response has no total

@@ -14,7 +14,7 @@ import (
 )
 
 // Sentinels for errors.Is. The first group matches an [*Error] by the HTTP status of the response, or by the code in
-// its body if that is higher. (Service document, section 7.)
+// its body if that is higher.
 var (
 	ErrBadRequest   = errors.New("webdelivery: bad request")  // 400
 	ErrUnauthorized = transport.ErrUnauthorized               // 401, and 403 to purges, transactions and logins
@@ -90,7 +90,9 @@ func OutcomeOf(err error) Outcome {
 
 // Error is a call that failed on its way or that the service rejected. It never contains a credential: it has no
 // Set-Cookie in Header, and no password or token of the client elsewhere. The error of a refused login contains no
-// words of the service. (Service document, section 7.)
+// words of the service. (Service document, [section 7].)
+//
+// [section 7]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#7-errors
 type Error struct {
 	StatusCode  int         // HTTP status of the last response, or of the refusal that holds the call; 0 if there is none
 	Code        int         // code in the body of the response; 0 if there is none

@@ -26,7 +26,9 @@ import (
 // use.
 //
 // Export requests the events in ascending order of event_timestamp_ms. After a break, it requests them again from one
-// second before the last event, and skips those that it has yielded. (Service document, section 4.3.)
+// second before the last event, and skips those that it has yielded. (Service document, [section 4.3].)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 type Export struct {
 	family *StatsFamily[EventsQuery]
 	params statsquery.Query
@@ -189,8 +191,8 @@ func (e *Export) usable(ctx context.Context) error {
 //
 // If a response breaks or the service is down, Rows sends another request. It yields an error and ends if no new
 // event came for 5 minutes, or if 4 responses in a row are unusable. It does the same if the service rejects the
-// request with a status of 300 to 499 other than 408 and 429. If no row has arrived yet, a failed request ends it as
-// any other call.
+// request with a status of 300 to 499 other than 408 and 429. Before the first row, a request that fails despite its
+// retries ends Rows.
 //
 // At the end, Rows compares the number of events with total_results, up to the second of the last event. If events
 // are missing, they arrived late, with times that Rows had already passed. Rows then yields an [*IncompleteError],

@@ -15,7 +15,7 @@ import (
 )
 
 // Limiter hands out permits to submit a purge. It must be safe for concurrent use. A *rate.Limiter of
-// golang.org/x/time/rate is one. (Service document, section 8.)
+// golang.org/x/time/rate is one. (Service document, [section 8].)
 //
 // Wait limits departures only. Two requests that leave a second apart may arrive together, for example if the first
 // one needs a new connection. A [PermitLimiter] limits arrivals. The client may lose a permit of Wait, for example
@@ -28,6 +28,8 @@ import (
 // The client calls it after each response that refuses a purge as too fast. No purge should be sent for this
 // duration. The clients of this process wait without it; Pause is for other users of the limiter. It gets the context
 // of the call. The call waits for Pause, so it must return soon. The client logs its error and otherwise ignores it.
+//
+// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type Limiter interface {
 	// Wait blocks until there is a permit. If there is none, it returns an error; if ctx ends, it returns one at
 	// once. The client then does not send the purge, and the error of the call wraps that of Wait.
@@ -35,7 +37,7 @@ type Limiter interface {
 }
 
 // PermitLimiter is a [Limiter] whose permits have an end, so it can count the purges that have not arrived yet. The
-// client calls Acquire and never Wait. (Service document, section 8.)
+// client calls Acquire and never Wait.
 type PermitLimiter interface {
 	Limiter
 	// Acquire blocks like Wait, and returns the permit for one request. The client calls Done of each permit.

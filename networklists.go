@@ -17,16 +17,18 @@ import (
 )
 
 // NetworkListsService manages named lists of IP addresses or countries, which WAF rules, blocking and throttling use.
-// Use it as [Client.NetworkLists]. It is safe for concurrent use. (Service document, section 4.6.)
+// Use it as [Client.NetworkLists]. It is safe for concurrent use. (Service document, [section 4.6].)
 //
 // An id is a UUID. If it is empty, a call returns a [*ValidationError]; if nothing has it, [ErrNotFound]. Users who
 // may not view the configuration get [ErrForbidden].
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 type NetworkListsService struct {
 	funnel *funnel
 	tasks  *TasksService
 }
 
-// NetworkListType says what a network list holds. (Service document, section 2.6.)
+// NetworkListType says what a network list holds.
 type NetworkListType string
 
 const (
@@ -42,7 +44,9 @@ const (
 	maxCallEntries = 5_000
 )
 
-// NetworkList is a named list. Times are in UTC. (Service document, section 2.6.)
+// NetworkList is a named list. Times are in UTC. (Service document, [section 2.6].)
+//
+// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
 type NetworkList struct {
 	URI         string          `json:"uri"`           // address of the list
 	ID          string          `json:"id"`            // UUID
@@ -90,7 +94,9 @@ func (l *NetworkList) identity() string           { return l.ID }
 func (l *NetworkList) lacks() string              { return lacksID(l.ID) }
 func (l *NetworkList) evident() bool              { return l.Name != "" || l.EntriesURI != "" }
 
-// NetworkListEntry is one entry of a list, as the entries collection has it. (Service document, section 2.6.)
+// NetworkListEntry is one entry of a list, as the entries collection has it. (Service document, [section 2.6].)
+//
+// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
 type NetworkListEntry struct {
 	URI               string    `json:"uri"`                         // address of the entry
 	ID                string    `json:"id"`                          // UUID; DeleteEntry takes it
@@ -132,7 +138,7 @@ func (e *NetworkListEntry) lacks() string {
 }
 
 // NetworkListEntryInfo is the response for one entry by its id: it does not have the entry itself, but says where it
-// belongs. (Service document, section 2.6.)
+// belongs.
 type NetworkListEntryInfo struct {
 	URI            string          `json:"uri"`              // address of the entry
 	ID             string          `json:"id"`               // UUID
@@ -145,8 +151,7 @@ func (i *NetworkListEntryInfo) identity() string           { return i.ID }
 func (i *NetworkListEntryInfo) lacks() string              { return lacksID(i.ID) }
 func (i *NetworkListEntryInfo) evident() bool              { return i.NetworkListURI != "" }
 
-// NetworkListOptions selects lists. A zero field is not sent, so the service uses its default. (Service document,
-// section 4.6.)
+// NetworkListOptions selects lists. A zero field is not sent, so the service uses its default.
 type NetworkListOptions struct {
 	Type       NetworkListType `url:"type,omitempty"`       // zero: both types
 	Deprecated bool            `url:"deprecated,omitempty"` // true includes deprecated lists
@@ -155,8 +160,7 @@ type NetworkListOptions struct {
 	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with a *PaginationError; 0: no limit
 }
 
-// EntryOptions selects pages of entries. A zero field is not sent, so the service uses its default. (Service
-// document, section 4.6.)
+// EntryOptions selects pages of entries. A zero field is not sent, so the service uses its default.
 type EntryOptions struct {
 	Page     int `url:"page,omitempty"`  // from 1; AllEntries starts at this page
 	Count    int `url:"count,omitempty"` // entries per page; the service's default is 100
@@ -171,7 +175,9 @@ const (
 )
 
 // List returns one page of the lists, without their entries. If an option is invalid, it returns a
-// [*ValidationError]. (Service document, section 4.6.)
+// [*ValidationError]. (Service document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
 	cl, err := options.call(ctx, s.via())
 	if err != nil {
@@ -183,8 +189,10 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 // All returns a sequence of all lists without their entries, from the page of the options to the last page. Each
 // range over the sequence sends new requests. After the first error, the sequence ends; its error comes with a zero
 // NetworkList. If an announced page cannot be read, the error is a [*PaginationError]. [TasksService.All] says how
-// the end of the pages, repeated pages, and the parameters of a next_uri are checked. (Service document, section
-// 4.6.)
+// the end of the pages, repeated pages, and the parameters of a next_uri are checked. (Service document,
+// [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	cl, err := options.call(ctx, s.via())
 	if err != nil {
@@ -207,12 +215,16 @@ func (o NetworkListOptions) call(ctx context.Context, f *funnel) (call, error) {
 
 // Get returns one list with its entries, up to 50,000, from one response. If the list does not exist, it returns
 // [ErrNotFound]. If the response has no id, another id, or is another resource, it returns [ErrBadReply]. (Service
-// document, section 4.6.)
+// document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
 
-// GetSummary returns one list without its entries: List is nil. (Service document, section 4.6, includelist=false.)
+// GetSummary returns one list without its entries: List is nil. (Service document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*NetworkList, error) {
 	list, err := s.get(ctx, id, "includelist=false")
 	if err != nil {
@@ -236,7 +248,9 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 //
 // If no list has the name, or if the list was removed or renamed in between, the error matches [ErrNotFound]. If
 // several lists have it, GetByName returns an [*AmbiguousNameError] with their ids. If the name is empty, it returns
-// a [*ValidationError]. (Service document, section 4.6.)
+// a [*ValidationError]. (Service document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*NetworkList, error) {
 	if name == "" {
 		return nil, invalid("name", "is empty")
@@ -288,7 +302,9 @@ func (e *AmbiguousNameError) Error() string {
 func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError]. (Service
-// document, section 4.6.)
+// document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
 	cl, err := options.call(ctx, s.via(), id)
 	if err != nil {
@@ -304,7 +320,9 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 // also with [ReadAhead].
 //
 // If a list changes while AllEntries reads it, an entry may come twice or not at all. [ReadAhead] detects most such
-// changes and ends with an error. (Service document, section 4.6.)
+// changes and ends with an error. (Service document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl, err := options.call(ctx, s.via(), id)
 	if err != nil {
@@ -328,7 +346,9 @@ func (o EntryOptions) call(ctx context.Context, f *funnel, id string) (call, err
 }
 
 // GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
-// id, another id, or is another resource, it returns [ErrBadReply]. (Service document, section 4.6.)
+// id, another id, or is another resource, it returns [ErrBadReply]. (Service document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	path, err := s.via().expand(ctx, entryPath, id, entryID)
 	if err != nil {
@@ -339,7 +359,9 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 
 // Delete removes a list and all its data, for good. The task is nil if the response has none (open point 23), or if
 // an earlier attempt of the call had removed the list. If the list does not exist, Delete returns [ErrNotFound].
-// (Service document, section 4.6.)
+// (Service document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	path, err := s.via().expand(ctx, listPath, id)
 	if err != nil {

@@ -127,7 +127,7 @@ func WithRetry(policy RetryPolicy) Option {
 // A [PermitLimiter] can keep that limit, because its permits have an end. A [Limiter] with Wait alone limits
 // departures. If several processes purge for one customer, use the limiter of package redislimit, which they share.
 // With any limiter, the pace slows down while the service refuses purges as too fast. Clients of the same origin and
-// customer that have their own limiters share that pace. (Service document, section 8.)
+// customer that have their own limiters share that pace.
 func WithPurgeLimiter(limiter Limiter) Option {
 	return func(s *settings) error {
 		if limiter == nil {

@@ -19,7 +19,9 @@ import (
 //
 // A response may be a bare array or omit members (open point 2). Then Total, PageCount and PageIndex are 0 and the
 // addresses are empty. If the response does not say whether more pages exist, HasMore is true. It is false if the
-// page is empty, or if Total says that this first page has everything. (Service document, section 2.6.)
+// page is empty, or if Total says that this first page has everything. (Service document, [section 2.6].)
+//
+// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
 type Page[T any] struct {
 	URI       string `json:"uri"`                // address of this page, with its count and page
 	Items     []T    `json:"items"`              // items of this page, never nil
@@ -41,7 +43,7 @@ type Page[T any] struct {
 //   - Three pages in a row are empty, and more are announced.
 //   - MaxPages is reached.
 //
-// (Service document, section 2.6; open point 2.)
+// (Open point 2.)
 type PaginationError struct {
 	Path   string // escaped path of the collection
 	Page   int    // pages read so far

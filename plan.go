@@ -181,7 +181,9 @@ func (p *Plan) String() string {
 // If the list does not exist, Plan returns [ErrNotFound]. If the response has no type or is another list, it returns
 // [ErrBadReply]. If the list changes while it is read, it returns a [*PaginationError]: plan again. To notice this,
 // Plan compares the pages with one another, with their total, and with the entries of the list itself. (Service
-// document, sections 4.6 and 8.)
+// document, [section 4.6].)
+//
+// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := cmp.Or(s.via().usable(ctx), options.normalize()); err != nil {
 		return nil, err

@@ -17,10 +17,12 @@ import (
 )
 
 // PurgeService removes content from the caches. Use it as [Client.Purge]. It is safe for concurrent use. (Service
-// document, section 4.4.)
+// document, [section 4.4].)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 type PurgeService struct{ funnel *funnel }
 
-// PurgeAction is what a purge does with the objects that it matches. (Service document, section 2.2.)
+// PurgeAction is what a purge does with the objects that it matches.
 type PurgeAction string
 
 const (
@@ -31,7 +33,7 @@ const (
 	ActionExpire PurgeAction = "EXPIRE"
 )
 
-// MatchMode is how a pattern matches. (Service document, section 4.4.)
+// MatchMode is how a pattern matches.
 type MatchMode string
 
 const (
@@ -41,39 +43,47 @@ const (
 	MatchPrefix MatchMode = "PREFIX_LITERAL"
 )
 
-// PurgeRequest is one purge of any number of URIs. (Service document, section 2.2.)
+// PurgeRequest is one purge of any number of URIs. (Service document, [section 2.2].)
+//
+// [section 2.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#22-purge-request-request-body
 type PurgeRequest struct {
 	Action PurgeAction `json:"action"` // required
 	URIs   []PurgeURI  `json:"uris"`   // at least one; the service sets no upper limit
 }
 
-// PurgeURI is one pattern of a purge. Create it with [Exact] or [Prefix]. (Service document, section 2.2.)
+// PurgeURI is one pattern of a purge. Create it with [Exact] or [Prefix].
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
 	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without fragment, blanks and control characters (open points 44, 48)
 	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
 }
 
-// Exact matches one object of one protocol: https://host/path and http://host/path are two objects. A pattern without
-// a protocol is an http one. The pattern is sent unchanged, so a * in its path is a literal *. (Service document,
-// section 4.4.)
+// Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The service
+// treats a pattern without a protocol as http. The pattern is sent unchanged, so a * in its path is a literal *.
+// (Service document, [section 4.4].)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPattern: uri} }
 
 // Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
 // protocol is optional: host/path is enough. The pattern is sent unchanged. A * after the domain is invalid, because
-// it is not a wildcard there. (Service document, section 4.4; open point 48.)
+// it is not a wildcard there. (Service document, [section 4.4]; open point 48.)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
 
 // WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key.
 // The modifier is a plain string, or one that ends in a single *. If it is a regular expression, or u is an [Exact],
-// the purge returns a [*ValidationError]. (Service document, section 2.2; open point 48.)
+// the purge returns a [*ValidationError]. (Open point 48.)
 func (u PurgeURI) WithCacheKeyModifier(regex string) PurgeURI {
 	u.CacheKeyModifierRegex = regex
 	return u
 }
 
 // PurgeReceipt is the service's response to a purge. Any process can wait for the purge by its TransactionID.
-// (Service document, section 2.3.)
+// (Service document, [section 2.3].)
+//
+// [section 2.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#23-purge-response-and-transaction-status
 type PurgeReceipt struct {
 	Code          int    `json:"code"`                   // HTTP status of the validation
 	Description   string `json:"description"`            // the service's words
@@ -81,7 +91,9 @@ type PurgeReceipt struct {
 	StatusURI     string `json:"transaction_status_uri"` // as sent, relative to {base_url}/<customer>/v1
 }
 
-// Transaction is the state of a purge. (Service document, section 2.3.)
+// Transaction is the state of a purge. (Service document, [section 2.3].)
+//
+// [section 2.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#23-purge-response-and-transaction-status
 type Transaction struct {
 	Code                         int       `json:"code"`                           // 400 or more: the purge ended badly
 	Description                  string    `json:"description"`                    // the service's words for the code
@@ -94,23 +106,23 @@ type Transaction struct {
 }
 
 // Pending reports whether the purge is in progress: its status is PENDING in any letter case. Any other status is
-// final. (Service document, section 3; open point 9.)
+// final. (Open point 9.)
 func (t *Transaction) Pending() bool { return purgewire.Pending(t.TransactionStatus) }
 
 func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
-	reply, err := f.send(ctx, cl)
+	r, err := f.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
 	var body purgewire.TransactionBody
-	if err := reply.decodeObject(&body); err != nil {
+	if err := r.decodeObject(&body); err != nil {
 		return nil, err
 	}
 	tx := (*Transaction)(body.Transaction(cl.id))
 	if tx == nil {
-		return nil, reply.bad("no transaction_status", nil)
+		return nil, r.bad("no transaction_status", nil)
 	}
-	if err := reply.checkID(strconv.FormatInt(tx.TransactionID, 10)); err != nil {
+	if err := r.checkID(strconv.FormatInt(tx.TransactionID, 10)); err != nil {
 		return nil, err
 	}
 	return tx, nil
@@ -126,7 +138,9 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 // of the URIs, or it has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong
 // credentials return [ErrUnauthorized]. If a permit cannot come before the deadline of the context, Submit returns an
 // error at once that matches context.DeadlineExceeded. [OutcomeOf] says what became of the purge. Do not change the
-// request before Submit returns. (Service document, section 4.4.)
+// request before Submit returns. (Service document, [section 4.4].)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
 	if err := cmp.Or(s.via().usable(ctx), request.validate()); err != nil {
 		return nil, err
@@ -203,7 +217,9 @@ func (r *response) accepted(err error) error {
 }
 
 // Status reads the state of a purge once. A transaction that ended badly is no error here. If the id is not above 0,
-// Status returns a [*ValidationError]. (Service document, section 4.4.)
+// Status returns a [*ValidationError]. (Service document, [section 4.4].)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
 	cl, err := s.via().transactionCall(ctx, transactionID)
 	if err != nil {
@@ -228,7 +244,9 @@ func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
 //
 // A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline
 // and without [WaitTimeout], Wait has no time limit. After an error, the purge itself goes on, and its outcome is
-// [OutcomeUnknown]. (Service document, section 3.)
+// [OutcomeUnknown]. (Service document, [section 3].)
+//
+// [section 3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#3-states-and-transitions
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
 	tx, err := s.wait(ctx, transactionID, false, s.via().fetchTransaction, options)
 	if err != nil {
@@ -240,8 +258,7 @@ func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ..
 // SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. The options apply to
 // the wait only: WaitTimeout does not limit the submission. If Submit fails, SubmitAndWait returns its error and no
 // transaction. If Wait fails, it returns the error of Wait and the last state of the transaction. That has at least a
-// TransactionID, so you can wait again. [OutcomeOf] says what became of the purge after an error. (Service document,
-// section 4.4.)
+// TransactionID, so you can wait again. [OutcomeOf] says what became of the purge after an error.
 func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, options ...WaitOption) (*Transaction, error) {
 	if _, err := newWaiter(options); err != nil {
 		return nil, err
@@ -277,7 +294,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 }
 
 // TransactionError is a purge transaction that ended badly. The calls that led to it succeeded. Some of its URIs may
-// be purged, so its outcome is [OutcomeUnknown]. (Service document, section 2.3; open point 9.)
+// be purged, so its outcome is [OutcomeUnknown]. (Open point 9.)
 type TransactionError struct {
 	Transaction *Transaction // its last state
 }

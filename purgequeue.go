@@ -55,9 +55,9 @@ type QueueStats struct {
 	Err      error // error of the last failure; nil if Failures is 0
 }
 
-// QueueError is a failed call of [PurgeQueue.Purge]. Its URIs are those of the call that were refused or may not have
-// been sent, or whose transaction ended badly or has not ended. The other URIs of the call were purged. [OutcomeOf]
-// returns [OutcomeUnknown] also if only some URIs were purged, or if a transaction has not ended.
+// QueueError is a failed call of [PurgeQueue.Purge]. Its URIs are those of the call that the service refused or may
+// not have received, or whose transaction ended badly or has not ended. The other URIs of the call were purged.
+// [OutcomeOf] returns [OutcomeUnknown] also if only some URIs were purged, or if a transaction has not ended.
 //
 // If the service refuses URIs of a request, the queue splits it until they stand alone. k refused ones of n take
 // about k*log2(n/k) + 2k more requests. The queue stops after 1 + 16*log2(n) requests (log2 rounded up), which is
@@ -100,7 +100,9 @@ func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
 // A request carries what waits when its permit comes, so the number of waiting URIs decides the throughput. 20,000
 // URIs from 200 goroutines take 52 s with one URI per call and 1.2 s with 100 URIs per call (docs/performance.md in
 // the repository). Pass all URIs that you have to one Purge, or call it from more goroutines. (Service document,
-// section 8: 2 requests a second, any number of URIs in one.)
+// [section 8].)
+//
+// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
@@ -185,8 +187,10 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 //
 // Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs were
 // sent, they leave the queue, and the outcome is [OutcomeNotApplied]. If all callers of a request have left, the
-// request ends as in Submit. If your transport, limiter or log handler panics or ends its goroutine, Purge
-// returns an error that says so. (Service document, section 4.4.)
+// request ends as in Submit. If your transport, limiter or log handler panics or ends its goroutine, Purge returns an
+// error that says so. (Service document, [section 4.4].)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
 	if err := q.usable(ctx); err != nil {
 		return nil, err

@@ -65,7 +65,9 @@ func (s streaming) done(summary StreamSummary) {
 
 // Row is one result of a statistics query: its values in the order of the columns. A streamed Row is valid until the
 // next step of its sequence; to keep it, use Clone. A Row of a [Result] stays valid, and any number of goroutines may
-// read it. The zero value has no values. (Service document, section 2.4.)
+// read it. The zero value has no values. (Service document, [section 2.4].)
+//
+// [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 type Row struct{ row rowjson.Row }
 
 // Len returns the number of values, which is the number of columns.
@@ -94,7 +96,7 @@ func (r Row) String() string { return string(r.row.JSON()) }
 func (r Row) MarshalJSON() ([]byte, error) { return r.row.JSON(), nil }
 
 // Value is one value of a row: a text, a number, true, false or null. It is valid as long as its row. The zero value
-// is null. (Service document, section 2.4.)
+// is null.
 //
 // A text may be invalid, for example in a path that an attacker chose. It may hold bytes that are not UTF-8, or half
 // of a surrogate pair. U+FFFD replaces each such byte and each such half, as in encoding/json. [Result] and
@@ -122,7 +124,7 @@ func (v Value) Int64() (int64, error) { return v.value.Int64() }
 func (v Value) Float64() (float64, error) { return v.value.Float64() }
 
 // Time returns a timestamp in UTC. The service sends it without a zone designator, which means UTC. A fraction, and a
-// blank in place of the T, are accepted. Numbers and null are errors. (Service document, section 2.4.)
+// blank in place of the T, are accepted. Numbers and null are errors.
 func (v Value) Time() (time.Time, error) { return v.value.Time() }
 
 // Addr returns an IP address, IPv4 or IPv6. Everything else is an error, null too.

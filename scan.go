@@ -31,8 +31,10 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 //
 // Scan ends with the first error of the rows. It yields a [*ScanError] if a column is missing or a value does not fit
 // its field. A null fits only a pointer or a [Value]. Scan checks the columns at the first row, so without rows it
-// reports none as missing. If T cannot be scanned into, Scan yields a [*ValidationError] and sends no request. Unlike a
-// [Row], what Scan yields stays valid. (Service document, section 2.4.)
+// reports none as missing. If T cannot be scanned into, Scan yields a [*ValidationError] and sends no request. Unlike
+// a [Row], what Scan yields stays valid. (Service document, [section 2.4].)
+//
+// [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 func Scan[T any](rows iter.Seq2[Row, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var value T

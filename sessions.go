@@ -13,14 +13,18 @@ import (
 )
 
 // SessionsService creates sessions. Use it as [Client.Sessions]. It is safe for concurrent use. (Service document,
-// section 4.5.)
+// [section 4.5].)
+//
+// [section 4.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#45-sessions
 type SessionsService struct{ funnel *funnel }
 
 // Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
-// printed, logged or encoded does not show its ID. Only the field itself does. (Service document, section 5.)
+// printed, logged or encoded does not show its ID. Only the field itself does. (Service document, [section 5].)
 //
 // No type can hide a value from the verbs %p and %w, or in an unexported field of another struct. Behind a pointer in
 // a struct, a verb that is not for structs, such as %s, shows it, too.
+//
+// [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
 type Session struct {
 	ID string // not empty; sent as the value of the cookie authtoken
 }
@@ -30,7 +34,9 @@ type Session struct {
 //
 // If user name or password are wrong, Create returns [ErrUnauthorized] and does not retry. If the response has no
 // session id, it returns [ErrBadReply]. With [SessionToken], the client cannot log in: Create returns an [*Error] and
-// sends nothing. (Service document, section 4.5; open point 5.)
+// sends nothing. (Service document, [section 4.5]; open point 5.)
+//
+// [section 4.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#45-sessions
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	r, err := s.via().send(ctx, describe(http.MethodPost, sessionsPath, ""))
 	if err != nil {

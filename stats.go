@@ -15,7 +15,9 @@ import (
 )
 
 // StatsService reads security statistics. Use it as [Client.Stats]. It is safe for concurrent use. (Service document,
-// section 4.3.)
+// [section 4.3].)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 type StatsService struct {
 	funnel *funnel
 
@@ -29,7 +31,7 @@ type StatsService struct {
 	TrafficShapingTrends *AggregatedFamily[TrendsQuery]
 }
 
-// WAFCategory selects the dimension that a WAF top-K groups by. (Service document, section 4.3.)
+// WAFCategory selects the dimension that a WAF top-K groups by.
 type WAFCategory string
 
 // The categories of the WAF top-K.
@@ -42,7 +44,7 @@ const (
 	WAFBySeverity    WAFCategory = "severity"    // by severity of the event
 )
 
-// ShapingCategory selects the dimension that a traffic shaping top-K groups by. (Service document, section 4.3.)
+// ShapingCategory selects the dimension that a traffic shaping top-K groups by.
 type ShapingCategory string
 
 // The categories of the traffic shaping top-K.
@@ -66,7 +68,9 @@ func newStatsService(f *funnel) *StatsService {
 }
 
 // WAFTopK returns the family that reads the 20 largest groups of WAF hits. It sends nothing. If category is not one
-// of the constants, every call of the family returns a [*ValidationError]. (Service document, section 4.3.)
+// of the constants, every call of the family returns a [*ValidationError]. (Service document, [section 4.3].)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	rules, known := statsquery.WAFTopK(string(category))
 	family := aggregated[WAFTopKQuery](s.via(), rules)
@@ -77,7 +81,9 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 }
 
 // TrafficShapingTopK returns the family that reads the 1,000 largest groups of blocking and rate limiting. Otherwise
-// it behaves like WAFTopK. (Service document, section 4.3.)
+// it behaves like WAFTopK. (Service document, [section 4.3].)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	rules, known := statsquery.ShapingTopK(string(category))
 	family := aggregated[ShapingTopKQuery](s.via(), rules)
@@ -88,15 +94,14 @@ func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedF
 }
 
 // StatsFamily reads one family of statistics. Its query Q has only the parameters that the family takes. It is part
-// of a [StatsService], and safe for concurrent use. (Service document, section 4.3.)
+// of a [StatsService], and safe for concurrent use.
 type StatsFamily[Q StatsQuery] struct {
 	funnel  *funnel
 	rules   statsquery.Family
 	refused error // the category is unknown
 }
 
-// AggregatedFamily is a [StatsFamily] whose rows are groups with their hits. It adds Groupings and Metrics. (Service
-// document, section 4.3.)
+// AggregatedFamily is a [StatsFamily] whose rows are groups with their hits. It adds Groupings and Metrics.
 type AggregatedFamily[Q StatsQuery] struct {
 	StatsFamily[Q] // methods of every family
 }
@@ -106,7 +111,9 @@ func aggregated[Q StatsQuery](f *funnel, rules statsquery.Family) *AggregatedFam
 }
 
 // Result is a whole response in compact form. Any number of goroutines may read it. [Result.Truncated] reports
-// whether more rows match than it has. (Service document, section 2.4.)
+// whether more rows match than it has. (Service document, [section 2.4].)
+//
+// [section 2.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#24-security-statistics-query-result
 type Result struct {
 	Query        QueryEcho `json:"query"`         // as the service understood it
 	Columns      []string  `json:"columns"`       // column names, in the order of the values of a row
@@ -138,7 +145,7 @@ func (r *Result) All() iter.Seq2[Row, error] {
 	}
 }
 
-// QueryEcho is the query as the service understood it. (Service document, section 2.4.)
+// QueryEcho is the query as the service understood it.
 type QueryEcho struct {
 	StartTime  string   `json:"starttime"`  // as sent, in UTC
 	EndTime    string   `json:"endtime"`    // as sent, in UTC
@@ -152,7 +159,9 @@ type QueryEcho struct {
 // Query reads a whole response, up to [WithMaxResponseBytes]. Without a Limit in the query, the service returns 10
 // rows even if more match: see [Result.Truncated]; All returns every row. If rows are missing, Query returns the
 // partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not
-// a result, the error is [ErrBadReply]. (Service document, section 4.3.)
+// a result, the error is [ErrBadReply]. (Service document, [section 4.3].)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	parameters, err := f.parameters(ctx, &p)
@@ -226,7 +235,9 @@ func (f *StatsFamily[Q]) reading() rowjson.Config {
 // Rows ends with the first error, which comes with a zero Row. If a response is cut short or lacks rows, there is
 // always an error. Rows retries a failed response only until its first row has arrived. If the response has a code of
 // 400 or more, Rows yields an [*Error] with that code. Before the first row, it retries such a response like the HTTP
-// status. (Service document, section 4.3.)
+// status. (Service document, [section 4.3].)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	s, err := newStreaming(options)
 	if err != nil {
@@ -251,8 +262,10 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 // top-K returns all its rows.
 //
 // If the second response has fewer rows than its total_results, All ends with an [*IncompleteError]. It does the same
-// for as many rows as requested, because more may match. Otherwise All behaves like Rows. (Service document, section
-// 4.3.)
+// for as many rows as requested, because more may match. Otherwise All behaves like Rows. (Service document,
+// [section 4.3].)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	if f == nil || f.rules.NoLimit {
 		return f.Rows(ctx, query, options...)
@@ -371,7 +384,9 @@ func (f *StatsFamily[Q]) encode(p *statsquery.Query) (string, error) {
 }
 
 // Head returns the headers of the family's base path, without cookies and other credentials. It sends no parameters,
-// although a service may require some. (Service document, section 4.3; open point 36.)
+// although a service may require some. (Service document, [section 4.3]; open point 36.)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	if err := f.usable(ctx); err != nil {
 		return nil, err
@@ -389,7 +404,7 @@ func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 //
 // All reads two responses: one for total_results, one for the rows. Both numbers are from the second. Got may then be
 // as large as Total, or larger: the response has as many rows as All requested, so more may match. Ask again, or let
-// the time range end in the past, where the service no longer adds rows. (Service document, section 2.4.)
+// the time range end in the past, where the service no longer adds rows.
 type IncompleteError struct {
 	Got   int64 // rows in the response
 	Total int64 // total_results of the response

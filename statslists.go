@@ -8,32 +8,34 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// NameList is a list of dimensions or metrics. (Service document, section 4.3; open point 14.)
+// NameList is a list of dimensions or metrics. (Open point 14.)
 type NameList struct {
 	Names []string        `json:"names"` // in the order of the response
 	Raw   json.RawMessage `json:"raw"`   // the body of the response; the service document does not show its shape
 }
 
-// Groupings is a list of valid grouping sets. (Service document, sections 2.5 and 4.3; open point 14.)
+// Groupings is a list of valid grouping sets. (Open point 14.)
 type Groupings struct {
 	Groupings [][]string      `json:"groupings"` // each is a set of dimensions that one query may ask for together
 	Raw       json.RawMessage `json:"raw"`       // the body of the response; the service document does not show its shape
 }
 
 // Dimensions returns the dimensions of the family. If the list has an unknown shape, it returns [ErrBadReply] (open
-// point 14). (Service document, section 4.3.)
+// point 14).
 func (f *StatsFamily[Q]) Dimensions(ctx context.Context) (*NameList, error) {
 	return f.names(ctx, "dimensions")
 }
 
 // Metrics returns the metrics of the family. If the list has an unknown shape, it returns [ErrBadReply] (open point
-// 14). (Service document, section 4.3.)
+// 14).
 func (f *AggregatedFamily[Q]) Metrics(ctx context.Context) (*NameList, error) {
 	return f.names(ctx, "metrics")
 }
 
 // Groupings returns the sets of dimensions that the family can group by. If the list has an unknown shape, it returns
-// [ErrBadReply] (open point 14). (Service document, section 4.3.)
+// [ErrBadReply] (open point 14). (Service document, [section 4.3].)
+//
+// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *AggregatedFamily[Q]) Groupings(ctx context.Context) (*Groupings, error) {
 	items, raw, err := f.list(ctx, "groupings")
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 // Names of dimensions, with the type that [Scan] reads each into. The service may have others, so a query may use any
 // string. The words in a column differ between services, also in letter case (open point 43). So read some events
 // before you filter by a word. A column may contain null, which only a pointer to the type can hold. (Service
-// document, section 2.5.)
+// document, [section 2.5].)
+//
+// [section 2.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#25-dimensions-and-metrics
 const (
 	DimEventTimestamp           = "event_timestamp_ms"          // when the request was received: a time.Time; in aggregated rows see open point 35
 	DimEventSeverity            = "event_severity"              // how severe the event is, a word: a string
@@ -27,15 +29,17 @@ const (
 	DimWAFAction                = "waf_action"                  // action of the WAF, a word: a string
 )
 
-// MetricHits is the only metric: how many requests a row counts, an int64. (Service document, section 2.5.)
+// MetricHits is the only metric: how many requests a row counts, an int64.
 const MetricHits = "hits"
 
 // Granularity is the width of the time buckets of a trend. [GranularityFor] returns one that suits the time range. If
 // the service no longer has data as fine for the whole time range, the hits are only partial sums. Then Warnings of
-// [Result] says so. (Service document, section 4.2; open point 13.)
+// [Result] says so. (Service document, [section 4.2]; open point 13.)
+//
+// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type Granularity string
 
-// The granularities of the service, with how long it keeps the data of each. (Service document, section 8.)
+// The granularities of the service, with how long it keeps the data of each.
 const (
 	Granularity5Minute Granularity = "5minute" // kept for a week
 	GranularityHour    Granularity = "hour"    // kept for a month
@@ -44,16 +48,20 @@ const (
 
 // GranularityFor returns the finest granularity that the service has for the whole time range. This is 5minute if it
 // starts within the last week, hour within the last month, otherwise day. Pass time.Now() as now; tests pass a fixed
-// time. (Service document, section 8; open point 13.)
+// time. (Service document, [section 8]; open point 13.)
+//
+// [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 func GranularityFor(start, end, now time.Time) Granularity {
 	return Granularity(statsquery.Finest(start, end, now))
 }
 
 // EventsRetention returns the earliest time of raw events: the start of the UTC day three days before now. Pass
-// time.Now(); tests pass a fixed time. (Service document, section 6.)
+// time.Now(); tests pass a fixed time. (Service document, [section 6].)
+//
+// [section 6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#6-events
 func EventsRetention(now time.Time) time.Time { return statsquery.EventsKept(now) }
 
-// Sort is one key of an order: sortby. Create it with [Asc] or [Desc]. (Service document, section 4.2.)
+// Sort is one key of an order: sortby. Create it with [Asc] or [Desc].
 type Sort struct {
 	Name       string // dimension or metric of the query
 	Descending bool   // largest first; false: smallest first
@@ -65,7 +73,7 @@ func Asc(name string) Sort { return Sort{Name: name} }
 // Desc sorts by a dimension or metric, largest first.
 func Desc(name string) Sort { return Sort{Name: name, Descending: true} }
 
-// EventsQuery requests raw events. (Service document, section 4.3.)
+// EventsQuery requests raw events.
 type EventsQuery struct {
 	Dimensions []string     // requested columns, at least one, none twice; the service always adds event_timestamp_ms as the first
 	Start, End time.Time    // time range, in the years 1 to 9999; sent in whole seconds of UTC without a fraction (open point 33)
@@ -76,7 +84,7 @@ type EventsQuery struct {
 
 // TrendsQuery requests hits over time, or their totals. With [DimEventTimestamp] among the dimensions, there is a row
 // for each bucket of the Granularity, with the time at which the bucket begins. Without it, a row counts the hits of
-// the whole time range: a total. (Service document, section 4.3; open point 35.)
+// the whole time range: a total. (Open point 35.)
 type TrendsQuery struct {
 	Dimensions  []string     // at least one; must form a valid grouping set, see Groupings
 	Metrics     []string     // MetricHits, required
@@ -87,20 +95,18 @@ type TrendsQuery struct {
 	Limit       int          // most rows; 0: the service's default of 10, even if more match
 }
 
-// WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no order and no limit. (Service document,
-// section 4.3.)
+// WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no order and no limit.
 type WAFTopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
-	Metrics    []string     // MetricHits; none: the same
+	Metrics    []string     // MetricHits; if empty, MetricHits, too
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 }
 
-// ShapingTopKQuery requests the largest groups of a traffic shaping top-K, up to 1,000. (Service document, section
-// 4.3.)
+// ShapingTopKQuery requests the largest groups of a traffic shaping top-K, up to 1,000.
 type ShapingTopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
-	Metrics    []string     // MetricHits; none: the same
+	Metrics    []string     // MetricHits; if empty, MetricHits, too
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by requested dimensions and metrics; none: the service's order
@@ -108,7 +114,9 @@ type ShapingTopKQuery struct {
 }
 
 // StatsQuery is the query of one family. Calls only read it. If it is invalid, they return a [*ValidationError].
-// (Service document, section 4.2; open point 34.)
+// (Service document, [section 4.2]; open point 34.)
+//
+// [section 4.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#42-common-rules-for-security-statistics-queries
 type StatsQuery interface {
 	EventsQuery | TrendsQuery | WAFTopKQuery | ShapingTopKQuery
 

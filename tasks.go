@@ -14,11 +14,15 @@ import (
 )
 
 // TasksService reads the records of long-running operations. Use it as [Client.Tasks]. It is safe for concurrent use.
-// (Service document, section 4.1.)
+// (Service document, [section 4.1].)
+//
+// [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 type TasksService struct{ funnel *funnel }
 
 // Task is the record of a long-running operation. If the service omits a member, its field has the zero value. Times
-// are in UTC. (Service document, section 2.1.)
+// are in UTC. (Service document, [section 2.1].)
+//
+// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 type Task struct {
 	ID          string     `json:"id"`                    // unique
 	URI         string     `json:"uri,omitempty"`         // address of the task
@@ -39,20 +43,20 @@ func (t *Task) identity() string           { return t.ID }
 func (t *Task) lacks() string              { return lacksID(t.ID) }
 func (t *Task) evident() bool              { return t.Operation != "" || t.Status != "" || t.Complete }
 
-// Reference names another resource: the user or the target of a task. (Service document, section 2.1.)
+// Reference names another resource: the user or the target of a task.
 type Reference struct {
 	ID  string `json:"id"`            // of that resource
 	URI string `json:"uri,omitempty"` // its address; the document says no more about it
 }
 
-// ErrorInfo is the error condition with which a task ended: error_info. (Service document, section 2.1.)
+// ErrorInfo is the error condition with which a task ended: error_info.
 type ErrorInfo struct {
 	Details []ErrorDetail `json:"details,omitempty"` // may be empty
 	Message string        `json:"message,omitempty"` // free text of the service
 	Type    string        `json:"type,omitempty"`    // the document has no list of types
 }
 
-// ErrorDetail is one detail of an error condition. (Service document, section 2.1.)
+// ErrorDetail is one detail of an error condition.
 type ErrorDetail struct {
 	Message string `json:"message"` // free text of the service
 }
@@ -77,8 +81,7 @@ func (t *Task) UnmarshalJSON(b []byte) error {
 // ended reports whether the task is complete or has an error condition (open point 4).
 func (t *Task) ended() bool { return t.Complete || t.ErrorInfo != nil }
 
-// TaskListOptions selects tasks. A zero field is not sent, so the service uses its default. (Service document,
-// section 4.1.)
+// TaskListOptions selects tasks. A zero field is not sent, so the service uses its default.
 type TaskListOptions struct {
 	Since     time.Time `url:"since,omitempty" layout:"2006-01-02T15:04:05.000-0700"` // only tasks updated at or after it; years 1 to 9999; sent in UTC with milliseconds
 	Status    string    `url:"status,omitempty"`                                      // only tasks in this status
@@ -91,7 +94,10 @@ type TaskListOptions struct {
 // Get returns one task. A task that ended with an error condition is no error here.
 //
 // If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
-// response has no id, another id, or is another resource, it returns [ErrBadReply]. (Service document, section 4.1.)
+// response has no id, another id, or is another resource, it returns [ErrBadReply]. (Service document,
+// [section 4.1].)
+//
+// [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	own, err := s.taskCall(ctx, id)
 	if err != nil {
@@ -105,7 +111,9 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 //
 // If a number is below 0, or Since is outside the years 1 to 9999, List returns a [*ValidationError]. If the service
 // rejects the parameters, it returns [ErrBadRequest]. If the response is not a page, it returns [ErrBadReply].
-// (Service document, section 4.1.)
+// (Service document, [section 4.1].)
+//
+// [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	cl, err := s.listCall(ctx, options)
 	if err != nil {
@@ -140,7 +148,9 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 //
 // If the service answers 400 or 404 for a page past the end, the sequence ends with that error, after all tasks. In
 // that case, set Count above the number of tasks. After a page of fewer than Count tasks, All takes a 400 or 404 as
-// the end. (Service document, section 4.1.)
+// the end. (Service document, [section 4.1].)
+//
+// [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	cl, err := s.listCall(ctx, options)
 	if err != nil {
@@ -179,7 +189,9 @@ func (s *TasksService) listCall(ctx context.Context, options TaskListOptions) (c
 // Wait first reads /tasks/{id}. If the task has another address at this service in its uri, Wait polls that address,
 // and /tasks/{id} at every tenth poll (open point 1). If the address does not return this task, Wait goes back to
 // /tasks/{id} in the same poll and stays there. It does the same if the returned uri leads elsewhere. (Service
-// document, section 2.1.)
+// document, [section 2.1].)
+//
+// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
 	poller, err := s.poller(ctx, id)
 	if err != nil {
@@ -268,7 +280,7 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 }
 
 // TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made a
-// part of its changes, so the outcome is [OutcomeUnknown]. (Service document, section 2.1.)
+// part of its changes, so the outcome is [OutcomeUnknown].
 type TaskError struct {
 	Task *Task // the last state that was read; its ErrorInfo is not nil
 }

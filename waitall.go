@@ -27,7 +27,9 @@ import (
 // The first poll reads each task by itself, 4 at a time. If at least 3 tasks are pending and the list of tasks needs
 // fewer requests, later polls read the list. WaitAll believes the list only about tasks that still run. It reads a
 // task by itself if the list does not show it or shows it as ended. In turn, it also reads a few of the others (open
-// point 2). (Service document, section 2.1.)
+// point 2). (Service document, [section 2.1].)
+//
+// [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {
 	w, err := newWaiter(options)
 	if err := cmp.Or(s.via().usable(ctx), err); err != nil {
