@@ -101,12 +101,10 @@ type Plan struct {
 	// CoveringAdds is how many entries of Add, from the first, cover addresses of entries that are removed. Apply
 	// considers them in effect when their call is accepted, unless it waits and the response names a task.
 	CoveringAdds int `json:"covering_adds"`
-	// MaxRemove, MaxAdd, WidestIPv4 and WidestIPv6 are the guards of the options, with defaults filled in. Apply
-	// checks them again.
-	MaxRemove  RemovalLimit `json:"max_remove"`
-	MaxAdd     int          `json:"max_add"`
-	WidestIPv4 int          `json:"widest_ipv4"`
-	WidestIPv6 int          `json:"widest_ipv6"`
+	MaxRemove  RemovalLimit `json:"max_remove"`  // guard of the options with its default filled in; Apply checks it again
+	MaxAdd     int          `json:"max_add"`     // likewise
+	WidestIPv4 int          `json:"widest_ipv4"` // likewise
+	WidestIPv6 int          `json:"widest_ipv6"` // likewise
 	// UncoveredDuringApply is how many entries Apply must remove before it adds the entries that cover their
 	// addresses, because the list has no room for both. No order of the changes leaves fewer addresses uncovered at
 	// once.
