@@ -61,7 +61,7 @@ test:
 cover:
 	go tool cover -html=cover.out
 
-# The pages and Go files whose language is checked. CONTRIBUTING.md, "Language", has the rules.
+# The pages whose language is checked, beside the comments of all Go files. CONTRIBUTING.md, "Language", has the rules.
 PROSE = README.md examples/README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/service-interface.md,$(wildcard docs/*.md))
 
 lint: prose
@@ -71,7 +71,7 @@ lint: prose
 
 # Long sentences, and words that the project does not use.
 prose:
-	@cd tools && go run ./prose $(addprefix $(CURDIR)/,$(PROSE))
+	@cd tools && go run ./prose -tests $(addprefix $(CURDIR)/,$(PROSE)) $$(find $(CURDIR) -name '*.go')
 
 # go.mod and go.sum of every module say what its code says.
 tidy:

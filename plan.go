@@ -100,11 +100,11 @@ type Plan struct {
 	Requests int `json:"requests"`
 	// CoveringAdds is how many entries of Add, from the first, cover addresses of entries that are removed. Apply
 	// considers them in effect when their call is accepted, unless it waits and the response names a task.
-	CoveringAdds int `json:"covering_adds"`
-	MaxRemove  RemovalLimit `json:"max_remove"`  // guard of the options with its default filled in; Apply checks it again
-	MaxAdd     int          `json:"max_add"`     // likewise
-	WidestIPv4 int          `json:"widest_ipv4"` // likewise
-	WidestIPv6 int          `json:"widest_ipv6"` // likewise
+	CoveringAdds int          `json:"covering_adds"`
+	MaxRemove    RemovalLimit `json:"max_remove"`  // guard of the options with its default filled in; Apply checks it again
+	MaxAdd       int          `json:"max_add"`     // likewise
+	WidestIPv4   int          `json:"widest_ipv4"` // likewise
+	WidestIPv6   int          `json:"widest_ipv6"` // likewise
 	// UncoveredDuringApply is how many entries Apply must remove before it adds the entries that cover their
 	// addresses, because the list has no room for both. No order of the changes leaves fewer addresses uncovered at
 	// once.

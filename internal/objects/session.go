@@ -18,8 +18,8 @@ var membersOfNoSession = []string{
 	"entries_batch_deletion_uri", "entry", "added_by", "network_list_uri", "items", "transaction_id", "transaction_response",
 }
 
-// SessionID finds the id of a session: in a JSON object, a JSON string, a cookie of this name, or a bare token as text
-// (open point 5). It returns "" if there is none.
+// SessionID finds the id of a session (open point 5). It reads a JSON object, a JSON string, a cookie of this name, or a
+// bare token as text. It returns "" if there is none.
 func SessionID(body []byte, header http.Header, cookie string) string {
 	var object map[string]json.RawMessage
 	if wire.Defect(body) != "" {
