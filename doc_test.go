@@ -58,8 +58,8 @@ func readTasksAndEvents(ctx context.Context, client *webdelivery.Client, yesterd
 	}
 
 	type Event struct {
-		Time time.Time  `stats:"event_timestamp_ms"`
-		IP   netip.Addr `stats:"client_ip"`
+		Time time.Time   `stats:"event_timestamp_ms"`
+		IP   *netip.Addr `stats:"client_ip"` // nil if the row has null
 	}
 	query := webdelivery.EventsQuery{
 		Dimensions: webdelivery.DimensionsOf[Event](), Start: start, End: end,

@@ -36,7 +36,16 @@ var seldom = map[string][]string{
 	"NetworkLists.ClearEntries": {"GET /config/networklists/{networklist_id}/entries"}, // if no task is left to end
 }
 
-func openPoint(n int) string { return fmt.Sprintf("[open point %d](open-points.md)", n) }
+// openPoint links to an open point, and to its details if it has some.
+func openPoint(n int) string {
+	if slices.Contains(detailed, n) {
+		return fmt.Sprintf("[open point %d](open-points.md#point-%d)", n, n)
+	}
+	return fmt.Sprintf("[open point %d](open-points.md)", n)
+}
+
+// detailed are those of the open points below that have details.
+var detailed = []int{24}
 
 // documented reads the endpoints from the tables of the service document, section 4.
 func documented(t *testing.T) (all []endpoint) {

@@ -34,7 +34,7 @@ func exampleStatistics() (client *webdelivery.Client, stop func()) {
 	return client, func() { _ = service.Close() }
 }
 
-// An export that was stopped goes on from its cursor, in another process too.
+// An export that was stopped continues from its cursor, in another process, too.
 func ExampleStatsService_NewExport() {
 	client, stop := exampleStatistics()
 	defer stop()
@@ -52,10 +52,10 @@ func ExampleStatsService_NewExport() {
 		}
 		fmt.Println(row.At(0), row.At(1))
 		if export.Cursor().Rows() == 3 {
-			break // as if the process were stopped here
+			break // for example, because the process has to stop
 		}
 	}
-	stored, err := json.Marshal(export.Cursor()) // write it to a file, behind the rows
+	stored, err := json.Marshal(export.Cursor()) // save it after the rows are saved
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -66,7 +66,7 @@ func ExampleStatsService_NewExport() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("go on after", cursor.Rows(), "events, at", cursor.Time().Format(time.TimeOnly))
+	fmt.Println("continue after", cursor.Rows(), "events, at", cursor.Time().Format(time.TimeOnly))
 	for row, err := range client.Stats.NewExport(query, cursor).Rows(ctx) {
 		if err != nil {
 			fmt.Println(err)
@@ -78,7 +78,7 @@ func ExampleStatsService_NewExport() {
 	// 2026-11-20T11:55:00.000 192.0.2.1
 	// 2026-11-20T11:56:00.000 192.0.2.2
 	// 2026-11-20T11:57:00.000 192.0.2.3
-	// go on after 3 events, at 11:57:00
+	// continue after 3 events, at 11:57:00
 	// 2026-11-20T11:58:00.000 192.0.2.4
 	// 2026-11-20T11:59:00.000 192.0.2.5
 }
@@ -147,8 +147,8 @@ func ExampleResult_All() {
 	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 	type Country struct {
-		Code string `stats:"client_country_code"`
-		Hits int64  `stats:"hits"`
+		Code *string `stats:"client_country_code"` // nil if the row has null
+		Hits int64   `stats:"hits"`
 	}
 	result, err := client.Stats.WAFTopK(webdelivery.WAFByCountry).Query(context.Background(), webdelivery.WAFTopKQuery{
 		Start: end.Add(-time.Hour), End: end,
@@ -162,7 +162,11 @@ func ExampleResult_All() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(country.Code, country.Hits)
+		if country.Code == nil {
+			fmt.Println("unknown", country.Hits)
+			continue
+		}
+		fmt.Println(*country.Code, country.Hits)
 	}
 	// Output:
 	// CN 3
@@ -176,8 +180,8 @@ func ExampleCollect() {
 	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 	type Event struct {
-		Time time.Time  `stats:"event_timestamp_ms"`
-		IP   netip.Addr `stats:"client_ip"`
+		Time time.Time   `stats:"event_timestamp_ms"`
+		IP   *netip.Addr `stats:"client_ip"` // nil if the row has null
 	}
 	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[Event](), Start: end.Add(-time.Hour), End: end}
 	events, err := webdelivery.Collect(webdelivery.Scan[Event](client.Stats.Events.All(context.Background(), query)))
@@ -249,9 +253,8 @@ func ExampleScan() {
 	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 	type Event struct {
-		Time time.Time  `stats:"event_timestamp_ms"`
-		IP   netip.Addr `stats:"client_ip"`
-		ASN  int64      `stats:"client_asn"`
+		Time time.Time   `stats:"event_timestamp_ms"`
+		IP   *netip.Addr `stats:"client_ip"` // nil if the row has null
 	}
 	query := webdelivery.EventsQuery{
 		Dimensions: webdelivery.DimensionsOf[Event](), Start: webdelivery.EventsRetention(end), End: end,
@@ -261,14 +264,14 @@ func ExampleScan() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(event.Time.Format(time.TimeOnly), event.IP, event.ASN)
+		fmt.Println(event.Time.Format(time.TimeOnly), event.IP)
 	}
 	// Output:
-	// 11:55:00 192.0.2.1 64500
-	// 11:56:00 192.0.2.2 64500
-	// 11:57:00 192.0.2.3 64500
-	// 11:58:00 192.0.2.4 64500
-	// 11:59:00 192.0.2.5 64500
+	// 11:55:00 192.0.2.1
+	// 11:56:00 192.0.2.2
+	// 11:57:00 192.0.2.3
+	// 11:58:00 192.0.2.4
+	// 11:59:00 192.0.2.5
 }
 
 func ExampleStatsService_WAFTopK() {

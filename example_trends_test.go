@@ -10,8 +10,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
-// exampleTrends starts a fake service at noon of 2026-11-20. It has three WAF events between 10:00 and 11:00, and two
-// between 11:00 and 12:00.
+// exampleTrends starts a fake service at noon of 2026-11-20. It has three WAF events between 10:00 and 11:00, and three
+// between 11:00 and 12:00. The service does not know the country of the last one.
 func exampleTrends() (client *webdelivery.Client, noon time.Time, stop func()) {
 	noon = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 	srv, err := webdeliverytest.Start(webdeliverytest.WithNow(func() time.Time { return noon }))
@@ -19,7 +19,7 @@ func exampleTrends() (client *webdelivery.Client, noon time.Time, stop func()) {
 		panic(err)
 	}
 	for _, event := range []struct{ clock, country string }{
-		{"10:05", "CN"}, {"10:50", "CN"}, {"10:59", "DE"}, {"11:10", "CN"}, {"11:30", "DE"},
+		{"10:05", "CN"}, {"10:50", "CN"}, {"10:59", "DE"}, {"11:10", "CN"}, {"11:30", "DE"}, {"11:40", ""},
 	} {
 		at, err := time.Parse("2006-01-02 15:04", "2026-11-20 "+event.clock)
 		if err != nil {
@@ -41,8 +41,8 @@ func ExampleTrendsQuery() {
 	ctx := context.Background()
 
 	type Bucket struct {
-		Hour    time.Time `stats:"event_timestamp_ms"` // the beginning of the bucket
-		Country string    `stats:"client_country_code"`
+		Hour    time.Time `stats:"event_timestamp_ms"`  // the beginning of the bucket
+		Country *string   `stats:"client_country_code"` // nil if the row has null
 		Hits    int64     `stats:"hits"`
 	}
 	perHour := webdelivery.TrendsQuery{
@@ -56,11 +56,16 @@ func ExampleTrendsQuery() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(bucket.Hour.Format("15:04"), bucket.Country, bucket.Hits)
+		country := "unknown"
+		if bucket.Country != nil {
+			country = *bucket.Country
+		}
+		fmt.Println(bucket.Hour.Format("15:04"), country, bucket.Hits)
 	}
 	// Output:
 	// 10:00 CN 2
 	// 10:00 DE 1
+	// 11:00 unknown 1
 	// 11:00 CN 1
 	// 11:00 DE 1
 }
@@ -72,8 +77,8 @@ func ExampleTrendsQuery_total() {
 	ctx := context.Background()
 
 	type Country struct {
-		Code string `stats:"client_country_code"`
-		Hits int64  `stats:"hits"`
+		Code *string `stats:"client_country_code"`
+		Hits int64   `stats:"hits"`
 	}
 	total := webdelivery.TrendsQuery{
 		Dimensions: []string{webdelivery.DimClientCountryCode},
@@ -86,11 +91,16 @@ func ExampleTrendsQuery_total() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(country.Code, country.Hits)
+		if country.Code == nil {
+			fmt.Println("unknown", country.Hits)
+			continue
+		}
+		fmt.Println(*country.Code, country.Hits)
 	}
 	// Output:
 	// CN 3
 	// DE 2
+	// unknown 1
 }
 
 // The sets of dimensions that can be grouped together, of those with the client's network.

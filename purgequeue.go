@@ -31,6 +31,9 @@ var ErrRefusedTogether = errors.New("webdelivery: refused together with others a
 
 // QueueOptions are the options of a queue. A zero field means its default. If a number is below 0, every Purge
 // returns a [*ValidationError].
+//
+// With Wait, a goroutine makes its next call only after its transaction has ended. Then fewer URIs wait for each permit,
+// so the queue purges fewer URIs per second.
 type QueueOptions struct {
 	Action       PurgeAction // action of all purges; default ActionPurge
 	Wait         bool        // if true, Purge returns when the transaction has ended, not when the service has accepted the purge

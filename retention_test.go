@@ -61,7 +61,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 						return
 					}
 					require.Len(f, warnings, 1, call)
-					assert.Contains(f, warnings[0], "the span begins at "+tt.start.Format("2006-01-02T15:04:05"), call)
+					assert.Contains(f, warnings[0], "the time range begins at "+tt.start.Format("2006-01-02T15:04:05"), call)
 					assert.Contains(f, warnings[0], tt.want, call)
 					assert.Equal(f, 1, strings.Count(logged, "webdelivery: beyond retention"), "%s: %s", call, logged)
 					assert.Contains(f, logged, tt.want, call)

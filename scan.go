@@ -24,8 +24,8 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 // json.Number does not. A bool accepts only true and false, also in quotes.
 //
 //	type Event struct {
-//		Time time.Time  `stats:"event_timestamp_ms"`
-//		IP   netip.Addr `stats:"client_ip"`
+//		Time time.Time   `stats:"event_timestamp_ms"`
+//		IP   *netip.Addr `stats:"client_ip"` // nil if the row has null
 //	}
 //	for event, err := range webdelivery.Scan[Event](client.Stats.Events.All(ctx, query)) { ... }
 //

@@ -93,6 +93,20 @@ func settingTroubles() []trouble {
 		}},
 		{name: "plain http", provoke: client("http://api.example.com")},
 		{name: "no scheme", provoke: client("api.example.com")},
+		{name: "plain http in the environment", provoke: environment("http://api.example.com")},
+		{name: "base URL with the version", provoke: environment("https://api.example.com/v1")},
+	}
+}
+
+// environment creates a client from the environment, with this base URL.
+func environment(baseURL string) func(*fixture) error {
+	return func(f *fixture) error {
+		f.Setenv("WEBDELIVERY_BASE_URL", baseURL)
+		f.Setenv("WEBDELIVERY_CUSTOMER", customer)
+		f.Setenv("WEBDELIVERY_USERNAME", username)
+		f.Setenv("WEBDELIVERY_PASSWORD", password)
+		_, err := webdelivery.NewClientFromEnv()
+		return err
 	}
 }
 
@@ -132,8 +146,22 @@ func loginTroubles() []trouble {
 		_ = readTask(f)
 		return readTask(f)
 	}
+	purgeTwice := func(f *fixture) error {
+		_ = purgeURIs(f, webdelivery.Exact(newObject))
+		return purgeURIs(f, webdelivery.Exact(newObject))
+	}
+	basic := setup{auth: webdelivery.BasicAuth(username, "wrong")}
 	return []trouble{
-		{"wrong password", setup{auth: webdelivery.BasicAuth(username, "wrong")}, readTask},
+		{"wrong password", basic, readTask},
+		{"wrong password, held", basic, twice},
+		{"wrong password at a purge", basic, func(f *fixture) error { return purgeURIs(f, webdelivery.Exact(newObject)) }},
+		{"wrong password at a purge, held", basic, purgeTwice},
+		{"wrong customer", setup{}, func(f *fixture) error {
+			client, err := webdelivery.NewClient(f.srv.URL(), "acne", webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(f.http))
+			require.NoError(f, err)
+			_, err = client.Tasks.List(f.Context(), webdelivery.TaskListOptions{})
+			return err
+		}},
 		{"login refused", setup{auth: webdelivery.SessionAuth(username, "wrong")}, readTask},
 		{"cooling down", setup{auth: webdelivery.SessionAuth(username, "wrong")}, twice},
 		{"session over", setup{auth: webdelivery.SessionToken("expired")}, readTask},
@@ -158,6 +186,16 @@ func purgeTroubles() []trouble {
 		{"too fast", setup{}, func(f *fixture) error {
 			f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusServiceUnavailable})
 			return purgeURIs(f, object)
+		}},
+		{"no permit in time", setup{}, func(f *fixture) error {
+			ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+			defer cancel()
+			for {
+				_, err := f.client.Purge.Submit(ctx, purgeOf(newObject))
+				if err != nil {
+					return err
+				}
+			}
 		}},
 		{"purge failed", setup{}, func(f *fixture) error {
 			f.srv.FailTransactions(1, "FAILED", "3 caches did not respond", 0)
@@ -249,6 +287,12 @@ func statsTroubles() []trouble {
 			_, err := webdelivery.Collect(webdelivery.Scan[row](f.client.Stats.Events.Rows(f.Context(), query)))
 			return err
 		}},
+		{"no column", setup{}, func(f *fixture) error {
+			f.srv.AddEvents(testserver.Event{Time: time.Now().Add(-time.Minute), RuleID: "942100"})
+			query := webdelivery.EventsQuery{Dimensions: []string{"rule_id"}, Start: time.Now().Add(-time.Hour), End: time.Now(), Limit: 1}
+			_, err := webdelivery.Collect(webdelivery.Scan[row](f.client.Stats.Events.Rows(f.Context(), query)))
+			return err
+		}},
 		{"rows missing", setup{}, func(f *fixture) error {
 			f.fail(testserver.Fault{Body: `{"query":{},"columns":[{"name":"event_timestamp_ms"},{"name":"client_ip"}],"rows":[],"total_results":7}`})
 			return now(-time.Hour, 0)(f)
@@ -263,6 +307,18 @@ func listTroubles() []trouble {
 	return []trouble{
 		{"not an address", setup{}, func(f *fixture) error {
 			_, err := f.client.NetworkLists.AddEntries(f.Context(), operations.FirstList, []string{"192.0.2.300"})
+			return err
+		}},
+		{"not an address of a plan", setup{}, func(f *fixture) error {
+			_, err := plan(f, webdelivery.PlanOptions{}, "192.0.2.300")
+			return err
+		}},
+		{"a country in a list of addresses", setup{}, func(f *fixture) error {
+			_, err := plan(f, webdelivery.PlanOptions{}, "DE")
+			return err
+		}},
+		{"a name as an id", setup{}, func(f *fixture) error {
+			_, err := f.client.NetworkLists.Get(f.Context(), "office")
 			return err
 		}},
 		{"too many removals", setup{}, func(f *fixture) error {

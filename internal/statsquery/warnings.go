@@ -15,7 +15,7 @@ func EventsKept(now time.Time) time.Time {
 	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
 }
 
-// Warnings says which part of the span of a query the service may no longer have (sections 6 and 8). Nothing in the
+// Warnings says which part of the time range of a query the service may no longer have (sections 6 and 8). Nothing in the
 // response shows that: rows are missing, or their sums are too small. A query without a granularity has no warning, nor
 // has a top-K, because the document does not say how long their data is kept. q is one that [Family.Encode] has accepted.
 func (f Family) Warnings(q *Query, now time.Time) []string {
@@ -25,14 +25,14 @@ func (f Family) Warnings(q *Query, now time.Time) []string {
 		if !start.Before(kept) {
 			return nil
 		}
-		return []string{fmt.Sprintf("the span begins at %s, but raw events are kept for three days and today, since %s; earlier ones are missing",
+		return []string{fmt.Sprintf("the time range begins at %s, but raw events are kept for three days and today, since %s; earlier ones are missing",
 			q.Start.Format(timeLayout), kept.Format(timeLayout))}
 	}
 	finest := Finest(start, q.End, now)
 	if width[q.Granularity] >= width[finest] || q.Granularity == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("the span begins at %s, but data of granularity %s is kept for %s; hits before that may be missing, so use granularity %s",
+	return []string{fmt.Sprintf("the time range begins at %s, but data of granularity %s is kept for %s; hits before that may be missing, so use granularity %s",
 		q.Start.Format(timeLayout), q.Granularity, keptFor[q.Granularity], finest)}
 }
 
