@@ -284,9 +284,9 @@ func ExampleClient_Do() {
 	defer stop()
 	ctx := context.Background()
 
-	var reply json.RawMessage
-	err := client.Do(ctx, http.MethodGet, "/tasks/task-1", nil, &reply)
+	var response json.RawMessage
+	err := client.Do(ctx, http.MethodGet, "/tasks/task-1", nil, &response)
 
-	fmt.Println(json.Valid(reply), err)
+	fmt.Println(json.Valid(response), err)
 	// Output: true <nil>
 }
