@@ -32,21 +32,21 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	flags.StringVar(&j.reader.Field, "field", "", "`name` of the JSON member that is the array or is in its objects; a.b means member b of the objects in the array a")
 	limit := flags.String("max-remove", string(webdelivery.RemoveDefault), "`limit` for removed entries: none, all, a share such as 20%, a number, or default")
 	flags.IntVar(&j.options.MaxAdd, "max-add", 50_000, "highest `number` of added entries, from 1")
-	flags.IntVar(&j.options.WidestIPv4, "widest-ipv4", 8, "prefix `length` of the widest IPv4 range that may be added; 0 allows all")
-	flags.IntVar(&j.options.WidestIPv6, "widest-ipv6", 19, "prefix `length` of the widest IPv6 range that may be added; 0 allows all")
+	flags.IntVar(&j.options.WidestIPv4, "widest-ipv4", 8, "prefix `length` of the widest IPv4 range that may be added; 0 is the default, -1 allows all")
+	flags.IntVar(&j.options.WidestIPv6, "widest-ipv6", 19, "prefix `length` of the widest IPv6 range that may be added; 0 is the default, -1 allows all")
 	flags.BoolVar(&j.options.Aggregate, "aggregate", false, "merge entries into the fewest ranges that cover the same addresses")
 	flags.BoolVar(&j.apply, "apply", false, "change the list")
-	flags.BoolVar(&j.wait, "wait", false, "wait until the changed list is deployed")
+	flags.BoolVar(&j.wait, "wait", false, "wait until the changed list is deployed (off by default)")
 	flags.BoolVar(&j.json, "json", false, "print JSON: the plan, and with -apply the result as a second value")
 	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to a regular `file` that only its owner can read, to check it before -apply-plan")
-	flags.StringVar(&j.applyPlan, "apply-plan", "", "apply the plan of this `file`, unless the list has changed since")
+	flags.StringVar(&j.applyPlan, "apply-plan", "", "apply the plan of this `file`, unless the list has changed since; takes no other flags than -wait and -json")
 	if err := program.Parse(flags, args); err != nil {
 		return nil, err
 	}
-	j.operands, j.apply = flags.Args(), j.apply || j.applyPlan != ""
+	j.operands = flags.Args()
 	stray := flags.NArg() // what -apply-plan would ignore
 	flags.Visit(func(f *flag.Flag) {
-		if !slices.Contains([]string{"apply-plan", "apply", "wait", "json"}, f.Name) {
+		if !slices.Contains([]string{"apply-plan", "wait", "json"}, f.Name) {
 			stray++
 		}
 	})
@@ -54,7 +54,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	case program.Special(j.savePlan): // a file would replace the device or link
 		return nil, program.Misused("-save-plan: %s is no regular file; name another file", j.savePlan)
 	case j.applyPlan != "" && stray > 0:
-		return nil, program.Misused("-apply-plan takes no LIST, no FEED, and only the flags -apply, -wait and -json: remove the others")
+		return nil, program.Misused("-apply-plan takes no LIST, no FEED, and only the flags -wait and -json: remove the others")
 	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
 		return nil, program.Misused("LIST or FEED is missing; type: blocklist LIST FEED, such as: blocklist office feed.txt; -h shows all flags")
 	case !slices.Contains([]string{"", "plain", "csv", "json"}, j.reader.Format):
@@ -63,17 +63,13 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 		return nil, program.Misused("-max-remove %q is no limit; use none, all, a share from 0%% to 100%%, or a number of entries", *limit)
 	case j.options.MaxAdd < 1:
 		return nil, program.Misused("-max-add %d must be at least 1", j.options.MaxAdd)
-	case j.options.WidestIPv4 < 0 || j.options.WidestIPv4 > 32:
-		return nil, program.Misused("-widest-ipv4 %d must be between 0 and 32", j.options.WidestIPv4)
-	case j.options.WidestIPv6 < 0 || j.options.WidestIPv6 > 128:
-		return nil, program.Misused("-widest-ipv6 %d must be between 0 and 128", j.options.WidestIPv6)
+	case j.options.WidestIPv4 < -1 || j.options.WidestIPv4 > 32:
+		return nil, program.Misused("-widest-ipv4 %d must be between -1 and 32", j.options.WidestIPv4)
+	case j.options.WidestIPv6 < -1 || j.options.WidestIPv6 > 128:
+		return nil, program.Misused("-widest-ipv6 %d must be between -1 and 128", j.options.WidestIPv6)
 	}
 	j.options.MaxRemove = webdelivery.RemovalLimit(*limit)
-	for _, widest := range []*int{&j.options.WidestIPv4, &j.options.WidestIPv6} {
-		if *widest == 0 {
-			*widest = -1 // to the SDK, 0 is its default
-		}
-	}
+	j.apply = j.apply || j.applyPlan != ""
 	if j.applyPlan == "" && flags.NArg() == 0 {
 		j.operands = []string{"blocklist"}
 		return j, j.reader.Parse(ctx, "sample.txt", "", strings.NewReader(sample))
@@ -87,7 +83,6 @@ var removalLimit = regexp.MustCompile(`^(none|all|default|\d{1,9}|\d{1,2}(\.\d+)
 // inFlags replaces the names of the SDK's options by those of the flags.
 var inFlags = strings.NewReplacer(
 	"webdelivery: invalid ", "", "webdelivery: plan refused: ", "",
-	"set WidestIPv4 to -1", "set -widest-ipv4 to 0", "set WidestIPv6 to -1", "set -widest-ipv6 to 0",
 	"WidestIPv4", "-widest-ipv4", "WidestIPv6", "-widest-ipv6", "MaxAdd", "-max-add", "MaxRemove", "-max-remove", "Aggregate", "-aggregate",
 )
 

@@ -34,7 +34,7 @@
 //
 //	0  the list equals the feeds
 //	1  nothing was changed: a feed is damaged, or a call failed or was interrupted
-//	2  wrong usage
+//	2  wrong usage, or a file cannot be opened
 //	3  changed in part, or perhaps, or the result could not be printed
 //	4  there is something to change, and -apply is missing
 //	5  nothing was changed: the plan exceeds a limit
@@ -103,9 +103,10 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 	if j.applyPlan != "" {
 		plan = &webdelivery.Plan{}
 		text, err := program.ReadFile(ctx, j.applyPlan)
-		if err == nil {
-			err = json.Unmarshal(text, plan)
+		if err != nil {
+			return nil, err
 		}
+		err = json.Unmarshal(text, plan)
 		if err == nil && plan.ListID == "" {
 			err = errors.New("no list_id")
 		}
@@ -150,7 +151,7 @@ func find(ctx context.Context, lists *webdelivery.NetworkListsService, name stri
 }
 
 func (j *job) carryOut(ctx context.Context, lists *webdelivery.NetworkListsService, plan *webdelivery.Plan) error {
-	progress := webdelivery.OnProgress(func(p webdelivery.Progress) { j.s.Show(p.Status + " " + program.Bar(p.Percent)) })
+	progress := webdelivery.OnProgress(func(p webdelivery.Progress) { j.s.ShowPoll(p.Status+" "+program.Bar(p.Percent), p) })
 	result, err := lists.Apply(ctx, plan, webdelivery.ApplyOptions{Wait: j.wait}, progress)
 	j.s.Show("")
 	if result == nil {

@@ -139,10 +139,9 @@ func TestStoredPlan(t *testing.T) {
 		assert.Contains(t, stderr, "plan.json cannot be applied: ")
 		assert.Empty(t, stdout)
 	}
-	code, _, _ = blocklist(t, "-apply-plan", "/nonexistent")
+	code, _, stderr = blocklist(t, "-save-plan", "/nonexistent/plan.json", "blocklist", file(t, "feed.txt", wanted))
 	assert.Equal(t, program.Failed, code)
-	code, _, _ = blocklist(t, "-save-plan", "/nonexistent/plan.json", "blocklist", file(t, "feed.txt", wanted))
-	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, "blocklist: /nonexistent/plan.json cannot be written: no such file or directory\nblocklist: name a file in")
 }
 
 // A plan replaces only a regular file. It would destroy a device or a link.
@@ -331,7 +330,6 @@ func TestRefused(t *testing.T) {
 		"/c.txt:3: \"nonsense\" is neither":                                                {"blocklist", file(t, "c.txt", "192.0.2.1\n\nnonsense\n!\n")},
 		"/d.txt:4: \"desired[9]\" is neither":                                              {"blocklist", file(t, "d.txt", "192.0.2.1\n\nnonsense\ndesired[9]\n")},
 		"/e.txt:2: the feed ends without an entry":                                         {"blocklist", good, file(t, "e.txt", "# nothing\n")},
-		"absent.txt: no such file":                                                         {"blocklist", "absent.txt"},
 		`no list has the id or name "nobody"; the lists are ["blocklist" "twice" "twice"]`: {"nobody", good},
 		`2 lists have the name "twice"; use an id instead: ["`:                             {"twice", good},
 	} {
@@ -406,7 +404,7 @@ func TestACutFeedChangesNothing(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	code, stdout, stderr := blocklist(t, "-apply", "-widest-ipv4", "0", "blocklist", server.URL)
+	code, stdout, stderr := blocklist(t, "-apply", "-widest-ipv4", "-1", "blocklist", server.URL)
 	assert.Equal(t, program.Failed, code)
 	assert.Contains(t, stderr, server.URL+":6: the response ends with its connection, in the middle of a line, and may be incomplete")
 	assert.Empty(t, stdout)
@@ -425,7 +423,7 @@ func TestAdditionsAreGuarded(t *testing.T) {
 		"blocklist: -widest-ipv4: 198.51.100.0/2 (FEED:6) would be added, but the widest allowed IPv4 range is /8; set -widest-ipv4 to 2 to allow it\n": {
 			"198.51.100.0/2", nil, // cut inside its last line
 		},
-		"blocklist: -widest-ipv4: 0.0.0.0/0 (FEED:7) would be added, but the widest allowed IPv4 range is /8; set -widest-ipv4 to 0 to allow it\n": {
+		"blocklist: -widest-ipv4: 0.0.0.0/0 (FEED:7) would be added, but the widest allowed IPv4 range is /8; set -widest-ipv4 to -1 to allow it\n": {
 			"\n0.0.0.0/0", nil,
 		},
 		"blocklist: -widest-ipv4: 203.0.113.0/24 (FEED:6) would be added, but the widest allowed IPv4 range is /25;":          {"203.0.113.0/24", []string{"-widest-ipv4", "25"}},
@@ -447,9 +445,13 @@ func TestAdditionsAreGuarded(t *testing.T) {
 	}
 	assert.Equal(t, held, srv.Entries(list))
 
+	code, _, stderr := blocklist(t, "-apply", "-widest-ipv4", "0", "-widest-ipv6", "0", "blocklist", file(t, "feed.txt", before+"198.51.100.0/2"))
+	assert.Equal(t, beyond, code, "0 is the default")
+	assert.Contains(t, stderr, "the widest allowed IPv4 range is /8;")
+
 	feed := file(t, "feed.txt", before+"0.0.0.0/0\n2000::/3")
 	saved := filepath.Join(t.TempDir(), "plan.json")
-	code, stdout, stderr := blocklist(t, "-widest-ipv4", "0", "-widest-ipv6", "3", "-max-add", "2", "-save-plan", saved, "blocklist", feed)
+	code, stdout, stderr := blocklist(t, "-widest-ipv4", "-1", "-widest-ipv6", "3", "-max-add", "2", "-save-plan", saved, "blocklist", feed)
 	assert.Equal(t, 4, code, stderr)
 	assert.Contains(t, stdout, "\n+ 0.0.0.0/0\n+ 2000::/3\n")
 	code, _, stderr = blocklist(t, "-apply-plan", saved)
@@ -469,9 +471,9 @@ func TestMisuse(t *testing.T) {
 		"-max-remove \"101%\" is no limit":                 {"-max-remove", "101%", "blocklist", "feed.txt"},
 		"-max-remove \"half\" is no limit":                 {"-max-remove", "half", "blocklist", "feed.txt"},
 		"-max-add 0 must be at least 1":                    {"-max-add", "0", "blocklist", "feed.txt"},
-		"-widest-ipv4 -1 must be between 0 and 32":         {"-widest-ipv4", "-1", "blocklist", "feed.txt"},
+		"-widest-ipv4 -2 must be between -1 and 32":        {"-widest-ipv4", "-2", "blocklist", "feed.txt"},
 		"-widest-ipv4 33 must be":                          {"-widest-ipv4", "33", "blocklist", "feed.txt"},
-		"-widest-ipv6 -1 must be between 0 and 128":        {"-widest-ipv6", "-1", "blocklist", "feed.txt"},
+		"-widest-ipv6 -2 must be between -1 and 128":       {"-widest-ipv6", "-2", "blocklist", "feed.txt"},
 		"-widest-ipv6 129 must be":                         {"-widest-ipv6", "129", "blocklist", "feed.txt"},
 		"-format \"xml\" is unknown; use":                  {"-format", "xml", "blocklist", "feed.txt"},
 		"-apply-plan takes no LIST":                        {"-apply-plan", "plan.json", "blocklist"},
@@ -481,14 +483,17 @@ func TestMisuse(t *testing.T) {
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
 	}
-	for _, flag := range []string{"-max-remove=20%", "-max-add=1", "-widest-ipv4=8", "-widest-ipv6=19", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
+	for _, flag := range []string{"-apply", "-max-remove=20%", "-max-add=1", "-widest-ipv4=8", "-widest-ipv6=19", "-aggregate", "-format=csv", "-column=1", "-field=ip", "-save-plan=p.json"} {
 		code, stdout, stderr := blocklist(t, "-wait", "-apply-plan", "plan.json", flag)
 		assert.Equal(t, program.Misuse, code, flag)
-		assert.Contains(t, stderr, "-apply-plan takes no LIST, no FEED, and only the flags -apply, -wait and -json")
+		assert.Contains(t, stderr, "-apply-plan takes no LIST, no FEED, and only the flags -wait and -json")
 		assert.Empty(t, stdout)
 	}
-	code, _, _ := blocklist(t, "-apply-plan", "/nonexistent", "-apply", "-wait", "-json")
-	assert.Equal(t, program.Failed, code, "it reads the plan")
+	for _, args := range [][]string{{"-apply-plan", "/nonexistent", "-wait", "-json"}, {"-apply", "blocklist", "/nonexistent"}} {
+		code, _, stderr := blocklist(t, args...)
+		assert.Equal(t, program.Misuse, code)
+		assert.Equal(t, "blocklist: open /nonexistent: no such file or directory\n", stderr)
+	}
 	assert.Empty(t, srv.Requests())
 }
 
@@ -515,7 +520,7 @@ func TestHelp(t *testing.T) {
 	code, _, stderr := blocklist(t, "-h")
 	assert.Equal(t, program.Done, code)
 	assert.True(t, strings.HasPrefix(stderr, "Blocklist makes a network list equal"), stderr)
-	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes:\n\n\t0  the list", "WEBDELIVERY_BASE_URL", "-max-remove limit", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "at most 20 entries each way", "-column is a name from the first line"} {
+	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes:\n\n\t0  the list", "WEBDELIVERY_BASE_URL", "-max-remove limit", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "at most 20 entries each way", "deployed (off by default)", "-column is a name from the first line"} {
 		assert.Contains(t, stderr, want)
 	}
 	assert.NotContains(t, stderr, "package main")

@@ -5,24 +5,27 @@
 //	dashboard -o report.html [-since 7d] [-filter 'client_country_code==CN;event_action!=WARN']
 //
 // It prints its address and serves the page to this computer until you interrupt it. The form on the page selects the
-// time range and the filter. With -o it writes the page to one file; - is standard output. If some parts cannot be
-// read, the page says why at the top.
+// time range and the filter. With -o it writes the page to one file; - is standard output. It reads for at most 15
+// seconds. If some parts cannot be read by then, they are missing, and the page says why at the top.
 //
 // Exit codes: 0 done, 1 failed, nothing was written, 2 wrong usage, 3 written, but some parts are missing.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/examples/dashboard/report"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -33,16 +36,14 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	set := program.Flags("dashboard", file("main.go"), s)
 	listen := set.String("listen", "127.0.0.1:8080", "loopback `address` to serve on; port 0 selects a free one")
 	output := set.String("o", "", "`file` to write the page to, instead of serving it")
-	var since program.Span
-	set.Var(&since, "since", "with -o: the time range, a `span` until now such as 30m, 12h or 7d (default 1d)")
+	var since program.Duration
+	set.Var(&since, "since", "with -o: the time range, a `span` of this length until now, such as 30m, 12h or 7d (default 1d)")
 	filter := set.String("filter", "", "with -o: `expression` in the service's syntax")
-	if err := program.Parse(set, args); err != nil {
+	if err := program.ParseAlone(set, args); err != nil {
 		return err
 	}
 	switch {
-	case set.NArg() > 0:
-		return program.Misused("unexpected argument %q", set.Arg(0))
-	case *output == "" && (since != 0 || *filter != ""):
+	case *output == "" && (program.IsSet(set, "since") || *filter != ""):
 		return program.Misused("-since and -filter need -o; the page that is served has a form for them")
 	case *output != "-" && program.Special(*output): // a new file would replace a device
 		return program.Misused("-o: %s exists and is not a regular file", *output)
@@ -58,7 +59,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		return serve(ctx, *listen, handler(shown), s)
 	}
 	picked := url.Values{"filter": {*filter}}
-	if since != 0 {
+	if program.IsSet(set, "since") {
 		picked.Set("since", since.String())
 	}
 	return write(ctx, *output, newPage(ctx, shown, picked), s)
@@ -104,7 +105,7 @@ func write(ctx context.Context, name string, p *page, s program.Streams) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case p.Missing == p.Parts:
-		return fmt.Errorf("no part of the page could be read: %w", p.Faults[0].Err)
+		return missing("no part of the page could be read", p.Faults)
 	case err != nil:
 	case name == "-":
 		_, err = fmt.Fprint(s.Out, text.String())
@@ -112,9 +113,26 @@ func write(ctx context.Context, name string, p *page, s program.Streams) error {
 		err = program.Replace(name, func(w io.Writer) error { _, err := io.WriteString(w, text.String()); return err })
 	}
 	if err == nil && p.Missing > 0 {
-		return &program.Exit{Code: program.Partly, Err: fmt.Errorf("%d of %d parts could not be read: %w", p.Missing, p.Parts, p.Faults[0].Err)}
+		return &program.Exit{Code: program.Partly, Err: missing(fmt.Sprintf("%d of %d parts could not be read", p.Missing, p.Parts), p.Faults)}
 	}
 	return err
+}
+
+// missing returns an error with a line per fault, and with all that can be done about them.
+func missing(what string, faults []report.Fault) error {
+	lines := []error{errors.New(what)}
+	var advice []string
+	for _, fault := range faults {
+		parts := strings.Join(fault.Parts, ", ")
+		if more := len(fault.Parts) - 3; more > 1 {
+			parts = fmt.Sprintf("%s and %d more", strings.Join(fault.Parts[:3], ", "), more)
+		}
+		lines = append(lines, fmt.Errorf("%s: %s: %w", parts, fault.Summary, fault.Err))
+		if fault.Advice != "" && !slices.Contains(advice, fault.Advice) {
+			advice = append(advice, fault.Advice)
+		}
+	}
+	return program.Advise(errors.Join(lines...), strings.Join(advice, " "))
 }
 
 // handler serves pages under local names only. With DNS rebinding, a foreign site could otherwise read them under its
@@ -140,6 +158,9 @@ func handler(shown site) http.Handler {
 // serve serves until the context ends. Pages that are under way end with it.
 func serve(ctx context.Context, address string, pages http.Handler, s program.Streams) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if network := new(net.OpError); errors.As(err, &network) {
+		return program.Advise(fmt.Errorf("-listen %s: %w", address, network.Err), "use another -listen: 127.0.0.1:0 takes a free port")
+	}
 	if err != nil {
 		return err
 	}

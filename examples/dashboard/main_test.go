@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -33,9 +35,10 @@ func TestUsedWrongly(t *testing.T) { //nolint:paralleltest // the environment is
 		"flag provided but not defined: -port":      {"-port", "1"},
 		`unexpected argument "report.html"`:         {"report.html"},
 		"The filter cannot be read: At character 6": {"-o", "-", "-filter", "a==1,country"},
-		"want a time span such as 30m, 12h, 7d":     {"-o", "-", "-since", "2w"},
-		`"1m": want a time span from 5m to 366d`:    {"-o", "-", "-since", "1m"},
-		`"367d": want a time span from 5m to 366d`:  {"-o", "-", "-since", "367d"},
+		"want a duration such as 30m, 12h, 7d":      {"-o", "-", "-since", "2w"},
+		`"1m": want a duration from 5m to 366d`:     {"-o", "-", "-since", "1m"},
+		`"367d": want a duration from 5m to 366d`:   {"-o", "-", "-since", "367d"},
+		`"0s": want a duration from 5m to 366d`:     {"-o", "-", "-since", "0"},
 		"-since and -filter need -o":                {"-since", "1d"},
 		`"8080" is not a loopback address`:          {"-listen", "8080"},
 		`":8080" is not a loopback address`:         {"-listen", ":8080"},
@@ -72,7 +75,7 @@ func TestReport(t *testing.T) { //nolint:paralleltest // the environment is the 
 	assert.Contains(t, stdout, "</html>")
 	code, _, stderr = call(t, "-o", filepath.Join(name, "below"))
 	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, "not a directory")
+	assert.Contains(t, stderr, "dashboard: "+filepath.Join(name, "below")+" cannot be written: not a directory\ndashboard: name a file in a folder that exists")
 }
 
 // A new file replaces the old one when it is complete. Only its owner can read it, even if others could read the old
@@ -136,12 +139,13 @@ func TestReportsThatLackParts(t *testing.T) {
 		}
 		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/security/events/data", Status: 404})
 		assert.Equal(t, program.Partly, write(t.Context()))
-		assert.Contains(t, told.String(), "1 of 16 parts could not be read")
+		assert.Contains(t, told.String(), "dashboard: 1 of 16 parts could not be read\ndashboard: Latest events: The service does not have these statistics: webdelivery: GET ")
+		assert.Contains(t, told.String(), "404 Not Found\ndashboard: Check WEBDELIVERY_BASE_URL and WEBDELIVERY_CUSTOMER.\n")
 		assert.Contains(t, out.String(), "</html>")
 
 		srv.Fail(webdeliverytest.FaultRule{Path: "/stats/**", Status: 404})
 		assert.Equal(t, program.Failed, write(t.Context()))
-		assert.Contains(t, told.String(), "no part of the page could be read: ")
+		assert.Contains(t, told.String(), "dashboard: no part of the page could be read\n")
 		assert.Empty(t, out.String())
 
 		interrupted, cancel := context.WithCancel(t.Context())
@@ -150,6 +154,46 @@ func TestReportsThatLackParts(t *testing.T) {
 		assert.Contains(t, told.String(), "context canceled")
 		assert.Empty(t, out.String())
 	})
+}
+
+// If the password is wrong, or nothing has responded within the time limit, the program says what to do.
+func TestNextStepOfAReport(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fault webdeliverytest.FaultRule
+		why   string
+		step  string
+	}{
+		"wrong password": {webdeliverytest.FaultRule{Status: http.StatusUnauthorized}, " and 13 more: The service rejects the user name or the password: ", "Check WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD, "},
+		"no response":    {webdeliverytest.FaultRule{Delay: time.Minute}, ": The service did not respond within 15 seconds: ", "Choose a shorter time range, or try again later.\n"},
+		"unreachable":    {webdeliverytest.FaultRule{Cut: webdeliverytest.CutBeforeRead}, ": The service is unreachable: ", "Check WEBDELIVERY_BASE_URL, and that the service is running.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, shown site) {
+				tt.fault.Path = "/**"
+				srv.Fail(tt.fault)
+				var told bytes.Buffer
+				err := write(t.Context(), "-", newPage(t.Context(), shown, url.Values{}), program.Streams{Out: io.Discard, Err: &told})
+				assert.Equal(t, program.Failed, program.Code("dashboard", &told, err))
+				assert.Contains(t, told.String(), tt.why)
+				assert.Contains(t, told.String(), "\ndashboard: "+tt.step)
+			})
+		})
+	}
+}
+
+// A port that is taken is named as the user typed it.
+func TestPortIsTaken(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	programtest.NoService(t)
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	code, stdout, stderr := call(t, "-listen", taken.Addr().String())
+	assert.Equal(t, program.Failed, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "dashboard: -listen "+taken.Addr().String()+": ")
+	assert.Contains(t, stderr, "address already in use\ndashboard: use another -listen: 127.0.0.1:0 takes a free port\n")
 }
 
 // The program prints where it serves, and an interrupt ends it without an error.

@@ -28,7 +28,7 @@ type fault struct {
 	Skip, Count           int
 	Probability           float64
 	Seed                  uint64
-	Delay, Stall, Dribble program.Span
+	Delay, Stall, Dribble program.Duration
 	Status                int
 	Header                http.Header
 	Body                  string

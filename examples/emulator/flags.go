@@ -25,7 +25,7 @@ type settings struct {
 	seed             uint64
 	purgeRate        int
 	countRefused     bool
-	sessionLifetime  program.Span
+	sessionLifetime  program.Duration
 	file             file
 }
 
@@ -44,15 +44,12 @@ func parse(ctx context.Context, args []string, s program.Streams) (set settings,
 	flags.Uint64Var(&set.seed, "seed", 1, "`number` that determines the events")
 	flags.IntVar(&set.purgeRate, "purge-rate", 2, "`number` of purge requests that are accepted per second, others get 503; 0 accepts all")
 	flags.BoolVar(&set.countRefused, "count-refused", false, "count purges that are refused as too fast against the rate, too")
-	flags.Var(&set.sessionLifetime, "session-lifetime", "`span` after which a session ends, such as 30m or 12h; 0s is never")
+	flags.Var(&set.sessionLifetime, "session-lifetime", "`duration` after which a session ends, such as 30m or 12h; 0s is never")
 	flags.StringVar(&config, "config", "", "JSON `file` with faults and dialect")
-	if err = program.Parse(flags, args); err != nil {
+	if err = program.ParseAlone(flags, args); err != nil {
 		return set, err
 	}
-	switch {
-	case flags.NArg() > 0:
-		return set, program.Misused("unexpected argument %q: all settings are flags, see -h", flags.Arg(0))
-	case program.Special(set.env): // a new file would take the place of a device or link
+	if program.Special(set.env) { // a new file would take the place of a device or link
 		return set, program.Misused("-env: %s is there and is no regular file; name another file", set.env)
 	}
 	if config != "" {
@@ -101,7 +98,7 @@ func (set settings) start(ctx context.Context, log *slog.Logger) (*webdeliveryte
 	case ctx.Err() != nil:
 		return nil, err
 	case errors.As(err, &network):
-		return nil, fmt.Errorf("%w; use another -listen: 127.0.0.1:0 takes a free port", err)
+		return nil, program.Advise(fmt.Errorf("-listen %s: %w", set.listen, network.Err), "use another -listen: 127.0.0.1:0 takes a free port")
 	default:
 		return nil, program.Misused("%w", err)
 	}

@@ -25,15 +25,15 @@
 //	count        number of requests to hit; 0 is all
 //	probability  share of the requests to hit, from 0 to 1; 0 is all
 //	seed         number that decides which requests that share contains
-//	delay        span to wait before anything else, such as 250ms
+//	delay        duration to wait before anything else, such as 250ms
 //	status       status to answer with, instead of executing the request
 //	header       headers of the response, such as {"Retry-After": ["2"]}
 //	body         body of the response
 //	execute      true executes the request before it answers with status
 //	cut          closes the connection: before-read, after-read, after-execute, body or chunked
 //	cut_after    bytes of the body before a cut or stall; 0 is half of it
-//	stall        span for which the body pauses once
-//	dribble      span between two bytes of the body
+//	stall        duration for which the body pauses once
+//	dribble      duration between two bytes of the body
 //
 // Members of the dialect, with their values; the first one is the default:
 //

@@ -17,10 +17,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -338,24 +341,24 @@ func TestUsedWrongly(t *testing.T) {
 		code int
 		args []string
 	}{
-		"Exit codes: 0 stopped, 1 could not listen or write":                         {program.Done, []string{"-help"}},
-		"address already in use; use another -listen: 127.0.0.1:0 takes a free port": {program.Failed, []string{"-listen", taken.Addr().String()}},
-		"-listen: address 127.0.0.1: missing port":                                   {program.Misuse, []string{"-listen", "127.0.0.1"}},
-		"flag provided but not defined: -port":                                       {program.Misuse, []string{"-port", "1"}},
-		`unexpected argument "9000"`:                                                 {program.Misuse, []string{"9000"}},
-		"is there and is no regular file":                                            {program.Misuse, []string{"-env", t.TempDir()}},
-		`user "bob" needs a name and a password`:                                     {program.Misuse, []string{"-user", "bob"}},
-		"WithEvents: -1":                                                             {program.Misuse, []string{"-events", "-1"}},
-		"WithPurgeRate: -1":                                                          {program.Misuse, []string{"-purge-rate", "-1"}},
-		`invalid value "-1s" for flag -session-lifetime: want a time span`:           {program.Misuse, []string{"-session-lifetime", "-1s"}},
-		"WithCustomer":                 {program.Misuse, []string{"-customer", ""}},
-		"no such file":                 {program.Misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
-		`unknown Dialect.Errors "xml"`: {program.Misuse, config(`{"dialect": {"errors": "xml"}}`)},
+		"Exit codes: 0 stopped, 1 could not listen or write": {program.Done, []string{"-help"}},
+		"emulator: -listen " + taken.Addr().String() + ": bind: address already in use\nemulator: use another -listen: 127.0.0.1:0 takes a free port\n": {program.Failed, []string{"-listen", taken.Addr().String()}},
+		"-listen: address 127.0.0.1: missing port":                        {program.Misuse, []string{"-listen", "127.0.0.1"}},
+		"flag provided but not defined: -port":                            {program.Misuse, []string{"-port", "1"}},
+		`unexpected argument "9000"`:                                      {program.Misuse, []string{"9000"}},
+		"is there and is no regular file":                                 {program.Misuse, []string{"-env", t.TempDir()}},
+		`user "bob" needs a name and a password`:                          {program.Misuse, []string{"-user", "bob"}},
+		"WithEvents: -1":                                                  {program.Misuse, []string{"-events", "-1"}},
+		"WithPurgeRate: -1":                                               {program.Misuse, []string{"-purge-rate", "-1"}},
+		`invalid value "-1s" for flag -session-lifetime: want a duration`: {program.Misuse, []string{"-session-lifetime", "-1s"}},
+		"WithCustomer":                                                    {program.Misuse, []string{"-customer", ""}},
+		"no such file":                                                    {program.Misuse, []string{"-config", filepath.Join(t.TempDir(), "none.json")}},
+		`unknown Dialect.Errors "xml"`:                                    {program.Misuse, config(`{"dialect": {"errors": "xml"}}`)},
 		// Line and column are those of the wrong name or value.
 		"emulator.json:3:15: /faults/0/pth: unknown":                  {program.Misuse, config("{\"faults\": [\n  {\"count\": 1,\n   \"skip\": 2, \"pth\": \"/tasks\"}\n]}")},
-		"emulator.json:1:22: /faults/0/delay: want a time span":       {program.Misuse, config(`{"faults":[{"delay": "soon"}]}`)},
+		"emulator.json:1:22: /faults/0/delay: want a duration":        {program.Misuse, config(`{"faults":[{"delay": "soon"}]}`)},
 		"emulator.json:2:11: /faults/0/delay: JSON value must be str": {program.Misuse, config("{\"faults\":[{\n\"delay\":  250}]}")},
-		"/faults/0/stall: want a time span":                           {program.Misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
+		"/faults/0/stall: want a duration":                            {program.Misuse, config(`{"faults":[{"stall": "-1s"}]}`)},
 		`/faults/0/cut: cut "off" is unknown; use before-read`:        {program.Misuse, config(`{"faults":[{"cut": "off"}]}`)},
 		"emulator.json: /faults/1: ":                                  {program.Misuse, config(`{"faults":[{}, {"probability": 1.5}]}`)},
 		"/faults/0: Skip is -1: use 0 or more; -h lists the members":  {program.Misuse, config(`{"faults":[{"skip": -1}]}`)},
@@ -370,6 +373,27 @@ func TestUsedWrongly(t *testing.T) {
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
 	}
+}
+
+// All tasks end within 10 seconds, so quickstart can wait for the one that runs.
+func TestTasksEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		srv := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+		fill(srv)
+		running := func() (ids []string) {
+			for task, err := range srv.Client(t).Tasks.All(t.Context(), webdelivery.TaskListOptions{}) {
+				require.NoError(t, err)
+				if !task.Complete {
+					ids = append(ids, task.ID)
+				}
+			}
+			return ids
+		}
+		assert.Len(t, running(), 1)
+		time.Sleep(10 * time.Second)
+		assert.Empty(t, running())
+	})
 }
 
 // The export lines make the other programs work with the emulator. The file of -env is there while it runs.

@@ -33,13 +33,16 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	query := &set.query
 	flags := program.Flags("events", source, s)
 	query.Start, query.End = now.Add(-24*time.Hour), now
-	flags.Func("since", "begin this `span` ago, such as 90m, 12h or 3d, instead of at -start", func(text string) error {
-		ago, err := program.ParseSpan(text)
+	flags.Func("since", "begin this `duration` ago, such as 90m, 12h or 3d; not together with -start", func(text string) error {
+		ago, err := program.ParseDuration(text)
+		if err == nil && ago == 0 {
+			err = errors.New("must be above 0")
+		}
 		query.Start = now.Add(-ago)
 		return err
 	})
-	flags.Func("start", "begin at this `time`, in RFC 3339 (default 24 hours ago)", timeFlag(&query.Start))
-	flags.Func("end", "end before this `time`, in RFC 3339 (default now)", timeFlag(&query.End))
+	flags.Func("start", "begin at this `time`, in RFC 3339 (default: 24 hours ago)", timeFlag(&query.Start))
+	flags.Func("end", "end before this `time`, in RFC 3339 (default: now)", timeFlag(&query.End))
 	columns := flags.String("columns", all, "comma-separated `names` of dimensions, in the order of the header")
 	flags.Func("filter", "`expression` such as domain==a,domain==b (or), or event_action==BLOCK;rule_id!=c (and)", func(text string) (err error) {
 		if query.Filter = nil; text != "" { // from a variable that is not set
@@ -51,27 +54,23 @@ func parse(args []string, s program.Streams, now time.Time) (set settings, err e
 	flags.StringVar(&set.format, "format", "", "`name` of the format: csv, ndjson or parquet (default the extension of -o, or csv)")
 	flags.StringVar(&set.file, "o", "", "`file` to write; - is stdout (default stdout)")
 	resume := flags.String("resume", "", "continue the export to this `file` of -o, which ended early; takes no other flag")
-	if err := program.Parse(flags, args); err != nil {
+	if err := program.ParseAlone(flags, args); err != nil {
 		return set, err
 	}
 	if set.file == "-" {
 		set.file = ""
 	}
-	if isSet(flags, "resume") {
+	if program.IsSet(flags, "resume") {
 		return parseResume(flags, *resume, s, now)
 	}
-	query.Dimensions = strings.Split(*columns, ",")
-	for i, name := range query.Dimensions {
-		name = strings.TrimSpace(name)
-		if name == "" || slices.Contains(query.Dimensions[:i], name) {
-			return set, program.Misused("-columns: name %d, %q, is empty or there twice; remove it", i+1, name)
-		}
-		query.Dimensions[i] = name
+	if query.Dimensions, err = names(*columns); err != nil {
+		return set, err
+	}
+	if err := checkRange(flags, query.Start, query.End); err != nil {
+		return set, err
 	}
 	set.format = cmp.Or(set.format, strings.TrimPrefix(filepath.Ext(set.file), "."), "csv")
 	switch {
-	case flags.NArg() > 0:
-		return set, program.Misused("unexpected argument %q: all settings are flags, see -h", flags.Arg(0))
 	case query.Limit < 0:
 		return set, program.Misused("-limit %d is below 0; use 0 for all events", query.Limit)
 	case table.Formats[set.format] == nil:
@@ -101,10 +100,41 @@ func timeFlag(at *time.Time) func(text string) error {
 	}
 }
 
-// isSet reports whether a flag was given.
-func isSet(flags *flag.FlagSet, name string) (given bool) {
-	flags.Visit(func(f *flag.Flag) { given = given || f.Name == name })
-	return given
+// names splits the names of -columns.
+func names(columns string) ([]string, error) {
+	all := strings.Split(columns, ",")
+	for i, name := range all {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "":
+			return nil, program.Misused("-columns: name %d is empty; remove a comma", i+1)
+		case slices.Contains(all[:i], name):
+			return nil, program.Misused("-columns: name %d, %q, is there twice; remove one", i+1, name)
+		}
+		all[i] = name
+	}
+	return all, nil
+}
+
+// checkRange refuses flags that do not make a time range.
+func checkRange(flags *flag.FlagSet, start, end time.Time) error {
+	begin, until := "-start "+start.Format(time.RFC3339), "-end "+end.Format(time.RFC3339)
+	next := "give an earlier begin or a later end"
+	switch {
+	case program.IsSet(flags, "since") && program.IsSet(flags, "start"):
+		return program.Misused("-since and -start both say where to begin: give only one")
+	case start.Before(end):
+		return nil
+	case program.IsSet(flags, "since"):
+		begin = "-since, which is " + start.Format(time.RFC3339) + ","
+	case !program.IsSet(flags, "start"):
+		begin = "the default begin, " + start.Format(time.RFC3339) + ","
+		next = "give -start too"
+	}
+	if !program.IsSet(flags, "end") {
+		until = "now, " + end.Format(time.RFC3339)
+	}
+	return program.Misused("%s is not before %s: %s", begin, until, next)
 }
 
 // parseResume reads the settings from FILE.cursor instead of the other flags.
@@ -116,8 +146,6 @@ func parseResume(flags *flag.FlagSet, file string, s program.Streams, now time.T
 		}
 	})
 	switch {
-	case flags.NArg() > 0:
-		return set, program.Misused("unexpected argument %q: all settings are flags, see -h", flags.Arg(0))
 	case len(others) > 0:
 		return set, program.Misused("-resume continues the export with its own settings: leave out %s", strings.Join(others, ", "))
 	case file == "" || file == "-":

@@ -37,6 +37,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -75,8 +76,11 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	query := set.query
 	query.Limit = 1
 	first, err := client.Stats.Events.Query(ctx, query)
+	if err != nil && set.saved == nil {
+		return inFlags(err)
+	}
 	if err != nil {
-		return howToGoOn(set, set.saved != nil, err)
+		return howToGoOn(set, true, err)
 	}
 	columns, err := table.Pick(query.Dimensions, first.Columns)
 	if err != nil {
@@ -129,6 +133,20 @@ func howToGoOn(set settings, begun bool, err error) error {
 	default:
 		return fmt.Errorf("%w; continue with: events -resume %s", err, set.file)
 	}
+}
+
+// inFlags replaces the service's names of parameters by the flags that set them.
+func inFlags(err error) error {
+	var invalid *webdelivery.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	parameter, _, _ := strings.Cut(invalid.Field, "[")
+	flag := map[string]string{"starttime": "-start", "endtime": "-end", "dimensions": "-columns", "filter": "-filter", "limit": "-limit"}[parameter]
+	if flag == "" {
+		return err
+	}
+	return program.Misused("%s: %s", flag, invalid.Reason)
 }
 
 // tellOfParts prints the names of the parts, if there are several.

@@ -289,6 +289,33 @@ func TestStdoutBreaks(t *testing.T) {
 	}
 }
 
+// A time range that begins at or after its end is wrong usage. The error names the flags that were given.
+func TestTimeRange(t *testing.T) {
+	t.Parallel()
+	const eleven, noonText, one = "2026-11-20T11:00:00Z", "2026-11-20T12:00:00Z", "2026-11-20T13:00:00Z"
+	for _, tt := range []struct {
+		want string
+		args []string
+	}{
+		{"-since and -start both say where to begin: give only one", []string{"-since", "1h", "-start", eleven}},
+		{"-since and -start both say where to begin: give only one", []string{"-start", eleven, "-since", "1h"}},
+		{"-start " + noonText + " is not before -end " + noonText + ": give an earlier begin or a later end", []string{"-start", noonText, "-end", noonText}},
+		{"-start " + one + " is not before now, " + noonText + ": give an earlier begin or a later end", []string{"-start", one}},
+		{"-since, which is " + eleven + ", is not before -end " + eleven + ": give an earlier begin or a later end", []string{"-since", "1h", "-end", eleven}},
+		{"the default begin, 2026-11-19T12:00:00Z, is not before -end 2026-11-18T00:00:00Z: give -start too", []string{"-end", "2026-11-18T00:00:00Z"}},
+		{"", []string{"-start", eleven}},
+		{"", []string{"-since", "1h", "-end", "2026-11-20T11:00:01Z"}},
+	} {
+		_, err := parse(tt.args, program.Streams{Err: io.Discard}, noon)
+		if tt.want == "" {
+			assert.NoError(t, err, tt.args)
+			continue
+		}
+		require.EqualError(t, err, tt.want)
+		assert.Equal(t, program.Misuse, program.Code("events", io.Discard, err))
+	}
+}
+
 // A name of anything but a regular file is refused. A new file would replace a link instead of its target.
 func TestNoRegularFile(t *testing.T) {
 	t.Parallel()
@@ -410,23 +437,27 @@ func TestRun(t *testing.T) {
 		code int
 		args []string
 	}{
-		"Exit codes: 0 done, 1 failed, 2 wrong usage":       {program.Done, []string{"-h"}},
-		`unknown dimension "none"`:                          {program.Failed, []string{"-columns", "none"}},
-		"no such file":                                      {program.Failed, []string{"-o", filepath.Join(dir, "none", "a.csv")}},
+		"Exit codes: 0 done, 1 failed, 2 wrong usage": {program.Done, []string{"-h"}},
+		`unknown dimension "none"`:                    {program.Failed, []string{"-columns", "none"}},
+		"events: " + filepath.Join(dir, "none", "a.csv") + " cannot be written: no such file or directory\nevents: name a file in a folder": {
+			program.Failed, []string{"-o", filepath.Join(dir, "none", "a.csv")},
+		},
 		"flag -filter: filters: at byte 13: no == or != in": {program.Misuse, []string{"-filter", "rule_id==abc,x"}},
 		`invalid value "yesterday" for flag -start`:         {program.Misuse, []string{"-start", "yesterday"}},
-		"is not after starttime":                            {program.Misuse, []string{"-end", "2001-01-01T00:00:00Z"}},
-		`-columns: name 2, "", is empty or there twice`:     {program.Misuse, []string{"-columns", "rule_id,"}},
-		`-columns: name 3, "a", is empty or there twice`:    {program.Misuse, []string{"-columns", "a, b, a"}},
-		"such as 2026-11-20T00:00:00Z":                      {program.Misuse, []string{"-end", "2026-11-20"}},
-		`invalid value "-1h" for flag -since: want a time`:  {program.Misuse, []string{"-since", "-1h"}},
-		`unexpected argument "today"`:                       {program.Misuse, []string{"today"}},
-		"-limit -1 is below 0; use 0":                       {program.Misuse, []string{"-limit", "-1"}},
-		"parquet needs a file":                              {program.Misuse, []string{"-format", "parquet"}},
-		"parquet needs a file; name it with -o":             {program.Misuse, []string{"-format", "parquet", "-o", "-"}},
-		`format "xlsx" is unknown; use -format csv`:         {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
-		`invalid value "1 day" for flag -since`:             {program.Misuse, []string{"-since", "1 day"}},
-		dir + " is no regular file":                         {program.Misuse, []string{"-format", "csv", "-o", dir}},
+		"-columns: name 2 is empty; remove a comma\n":       {program.Misuse, []string{"-columns", "rule_id,"}},
+		"-columns: name 3, \"a\", is there twice; remove":   {program.Misuse, []string{"-columns", "a, b, a"}},
+		"-start: ":                                             {program.Misuse, []string{"-start", "0000-01-01T00:00:00+14:00"}},
+		"a.csv.cursor, so no export to ":                       {program.Misuse, []string{"-resume", filepath.Join(dir, "a.csv")}},
+		"flag -since: must be above 0\n":                       {program.Misuse, []string{"-since", "0"}},
+		"such as 2026-11-20T00:00:00Z":                         {program.Misuse, []string{"-end", "2026-11-20"}},
+		`invalid value "-1h" for flag -since: want a duration`: {program.Misuse, []string{"-since", "-1h"}},
+		`unexpected argument "today"`:                          {program.Misuse, []string{"today"}},
+		"-limit -1 is below 0; use 0":                          {program.Misuse, []string{"-limit", "-1"}},
+		"parquet needs a file":                                 {program.Misuse, []string{"-format", "parquet"}},
+		"parquet needs a file; name it with -o":                {program.Misuse, []string{"-format", "parquet", "-o", "-"}},
+		`format "xlsx" is unknown; use -format csv`:            {program.Misuse, []string{"-o", filepath.Join(dir, "a.xlsx")}},
+		`invalid value "1 day" for flag -since`:                {program.Misuse, []string{"-since", "1 day"}},
+		dir + " is no regular file":                            {program.Misuse, []string{"-format", "csv", "-o", dir}},
 	} {
 		code, out, told := start(tt.args...)
 		assert.Equal(t, tt.code, code, want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/events/table"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
 // output receives the rows of an export.
@@ -72,7 +73,7 @@ func newPartial(set settings, columns []table.Column, cursor func() webdelivery.
 	p = &partial{name: set.file, columns: columns, pace: set.pace, cursor: cursor, saved: time.Now()}
 	if set.saved == nil {
 		p.state = newState(set)
-		err = p.create()
+		err = program.Unwritten(set.file, p.create())
 	} else {
 		p.state, p.rows = *set.saved, set.saved.Cursor.Rows()
 		err = p.reopen()

@@ -54,10 +54,10 @@ func readState(file string) (s state, err error) {
 	name := cursorOf(file)
 	text, err := os.ReadFile(name) //nolint:gosec // next to the file that the user names
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, fmt.Errorf("there is no %s, so no export to %s has ended early; -resume takes the file that -o named", name, file)
+		return s, program.Misused("there is no %s, so no export to %s has ended early; -resume takes the file that -o named", name, file)
 	}
 	if err != nil {
-		return s, err
+		return s, program.Misused("%w", err)
 	}
 	var version struct {
 		Version int `json:"version"`
@@ -117,8 +117,11 @@ func remove(name string) error {
 // resumed returns the settings of an export that continues.
 func resumed(file string) (set settings, err error) {
 	s, err := readState(file)
+	if exit := new(*program.Exit); err != nil && !errors.As(err, exit) {
+		err = &program.Exit{Code: program.Failed, Err: err} // also if its cursor is refused as invalid
+	}
 	if err != nil {
-		return set, &program.Exit{Code: program.Failed, Err: err}
+		return set, err
 	}
 	q := s.Query
 	set = settings{format: s.Format, file: file, saved: &s, query: webdelivery.EventsQuery{

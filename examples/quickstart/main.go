@@ -1,7 +1,7 @@
 // Quickstart shows the main uses of the SDK. It logs in, purges an object, waits for the transaction, lists the tasks
 // of the service, and waits for one that is running.
 //
-//	quickstart [-uri URI] [-timeout 5s]
+//	quickstart [-uri URI] [-timeout 15s]
 //
 // Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage.
 package main
@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -27,13 +29,13 @@ func main() { program.Main("quickstart", nil, run) }
 func run(ctx context.Context, args []string, s program.Streams) error {
 	set := program.Flags("quickstart", source, s)
 	uri := set.String("uri", "https://www.example.com/app.css", "object to purge")
-	timeout := program.Span(5 * time.Second)
-	set.Var(&timeout, "timeout", "longest `span` to wait for a running task, such as 30s or 10m")
-	if err := program.Parse(set, args); err != nil {
+	timeout := program.Duration(15 * time.Second)
+	set.Var(&timeout, "timeout", "longest `duration` to wait for a running task, such as 30s or 10m")
+	if err := program.ParseAlone(set, args); err != nil {
 		return err
 	}
-	if set.NArg() > 0 {
-		return program.Misused("unexpected argument %q: -uri says what to purge", set.Arg(0))
+	if object, err := url.Parse(*uri); err != nil || object.Host == "" || strings.ContainsAny(*uri, " #") {
+		return program.Misused("-uri %q is not the address of an object; write it like https://www.example.com/app.css", *uri)
 	}
 	if timeout == 0 {
 		return program.Misused("-timeout must be above 0s")
@@ -83,6 +85,9 @@ func purge(ctx context.Context, out io.Writer, client *webdelivery.Client, uri s
 	}
 	fmt.Fprintf(out, "Submitted a purge of %s; it is transaction %d.\n", uri, receipt.TransactionID)
 	transaction, err := client.Purge.Wait(ctx, receipt.TransactionID, showProgress(out))
+	if err != nil && ctx.Err() != nil {
+		return program.Advise(err, fmt.Sprintf("the purge continues; to wait again: purge -resume %d", receipt.TransactionID))
+	}
 	if err != nil {
 		return err
 	}
@@ -114,7 +119,9 @@ func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client, 
 	case errors.As(err, &failed):
 		fmt.Fprintf(out, "Task %s failed: %s\n", running, failed.Task.ErrorInfo.Message)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		fmt.Fprintf(out, "Task %s has not ended after %v; -timeout 10m waits longer.\n", running, timeout)
+		fmt.Fprintf(out, "Task %s has not ended after %v, and continues. To wait up to an hour: quickstart -timeout 1h\n", running, timeout)
+	case err != nil && ctx.Err() != nil:
+		return program.Advise(err, fmt.Sprintf("task %s continues; to wait longer: quickstart -timeout 1h", running))
 	case err != nil:
 		return err
 	default:

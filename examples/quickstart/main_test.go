@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -45,7 +48,7 @@ func TestQuickstartOnItsOwn(t *testing.T) { //nolint:paralleltest // the environ
 	}
 }
 
-// The program does not wait for a task that runs for an hour, as one of the emulator does. This is no failure.
+// The program does not wait for a task that runs for an hour. This is no failure.
 func TestALongTask(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,8 +58,40 @@ func TestALongTask(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, watchTasks(t.Context(), &out, service.Client(t), 5*time.Second))
 		assert.Equal(t, 5*time.Second, time.Since(began))
-		assert.Contains(t, out.String(), "Task task-1 has not ended after 5s; -timeout 10m waits longer.\n")
+		assert.Contains(t, out.String(), "Task task-1 has not ended after 5s, and continues. To wait up to an hour: quickstart -timeout 1h\n")
 	})
+}
+
+// ^C during a wait prints how to wait again.
+func TestInterruptedWait(t *testing.T) {
+	t.Parallel()
+	for step, tt := range map[string]struct {
+		path string
+		wait func(ctx context.Context, client *webdelivery.Client) error
+	}{
+		"quickstart: the purge continues; to wait again: purge -resume ": {"/transactions/*", func(ctx context.Context, client *webdelivery.Client) error {
+			return purge(ctx, io.Discard, client, "https://www.example.com/a")
+		}},
+		"quickstart: task task-1 continues; to wait longer: quickstart -timeout 1h\n": {"/tasks/task-1", func(ctx context.Context, client *webdelivery.Client) error {
+			return watchTasks(ctx, io.Discard, client, time.Hour)
+		}},
+	} {
+		t.Run(tt.path, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				service := webdeliverytest.NewServer(t, webdeliverytest.InMemory())
+				service.AddTask(webdeliverytest.TaskSpec{ID: "task-1", Operation: "export-logs", Duration: time.Minute})
+				ctx, interrupt := context.WithCancel(t.Context())
+				service.Fail(webdeliverytest.FaultRule{Path: tt.path, Handler: func(_ http.ResponseWriter, r *http.Request) {
+					interrupt()
+					<-r.Context().Done()
+				}})
+				var told bytes.Buffer
+				assert.Equal(t, program.Failed, program.Code("quickstart", &told, tt.wait(ctx, service.Client(t))))
+				assert.Contains(t, told.String(), "\n"+step)
+			})
+		})
+	}
 }
 
 // The program shows a failed poll, and continues to wait.
@@ -101,11 +136,13 @@ func TestQuickstartUsedWrongly(t *testing.T) {
 		args                  []string
 		told                  string
 	}{
-		{name: "argument", args: []string{"https://www.example.com/other"}, told: "-uri says what to purge"},
+		{name: "argument", args: []string{"https://www.example.com/other"}, told: "unexpected argument \"https://www.example.com/other\": all settings are flags"},
 		{name: "unknown flag", args: []string{"-url", "https://www.example.com/other"}, told: "-url"},
 		{name: "no time to wait", args: []string{"-timeout", "0s"}, told: "-timeout must be above 0s"},
-		{name: "no span", args: []string{"-timeout", "soon"}, told: "want a time span"},
-		{name: "no URI", args: []string{"-uri", ""}, told: "invalid uris[0]"},
+		{name: "no span", args: []string{"-timeout", "soon"}, told: "want a duration"},
+		{name: "no URI", args: []string{"-uri", ""}, told: `-uri "" is not the address of an object; write it like https://`},
+		{name: "no host", args: []string{"-uri", "app.css"}, told: `-uri "app.css" is not the address`},
+		{name: "fragment", args: []string{"-uri", "https://www.example.com/a#b"}, told: "a#b\" is not the address"},
 		{name: "no address", variable: "WEBDELIVERY_BASE_URL", told: "WEBDELIVERY_BASE_URL: is not set"},
 		{name: "no password", variable: "WEBDELIVERY_PASSWORD", told: "WEBDELIVERY_PASSWORD: is not set"},
 		{name: "no way to log in", variable: "WEBDELIVERY_AUTH", value: "oauth", told: `"oauth" is neither basic nor session`},
@@ -120,7 +157,7 @@ func TestQuickstartUsedWrongly(t *testing.T) {
 			assert.Equal(t, program.Misuse, code)
 			assert.Contains(t, stderr, tt.told)
 			assert.NotContains(t, stdout, "fake service")
-			assert.Empty(t, service.Purged())
+			assert.Empty(t, service.Requests(), "it did not log in")
 		})
 	}
 }

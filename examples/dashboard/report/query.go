@@ -53,14 +53,14 @@ type Query struct {
 // NewQuery creates a query for a span until now, such as 30m, 12h or 7d; "" is 1d. A nil filter is none. It returns
 // an error if the span cannot be read, is shorter than 5 minutes or longer than 366 days.
 func NewQuery(span string, filter filters.Expr, now time.Time) (Query, error) {
-	length, err := program.ParseSpan(cmp.Or(span, "1d"))
+	length, err := program.ParseDuration(cmp.Or(span, "1d"))
 	if err != nil {
 		return Query{}, fmt.Errorf("%q: %w", span, err)
 	}
 	if length < shortest || length > longest {
-		return Query{}, fmt.Errorf("%q: %w", span, errors.New("want a time span from 5m to 366d"))
+		return Query{}, fmt.Errorf("%q: %w", span, errors.New("want a duration from 5m to 366d"))
 	}
-	name := (*program.Span)(&length).String()
+	name := (*program.Duration)(&length).String()
 	q := Query{Span: Span{name, name}, filter: filter}
 	if i := slices.IndexFunc(Spans, func(s Span) bool { return s.Name == name }); i >= 0 {
 		q.Span = Spans[i]

@@ -43,11 +43,31 @@ func Parse(set *flag.FlagSet, args []string) error {
 		help()
 		return err
 	case err != nil:
-		fmt.Fprintf(out, "%s: %v\n\n", set.Name(), err)
-		help()
-		fmt.Fprintln(out)
-		return Misused("%w", err)
+		return wrong(set, err)
 	default:
 		return nil
 	}
+}
+
+// ParseAlone is Parse for a program without arguments: one is reported as a wrong flag is.
+func ParseAlone(set *flag.FlagSet, args []string) error {
+	err := Parse(set, args)
+	if err == nil && set.NArg() > 0 {
+		return wrong(set, fmt.Errorf("unexpected argument %q: all settings are flags", set.Arg(0)))
+	}
+	return err
+}
+
+// wrong prints the reason and the help, and returns a Misused error.
+func wrong(set *flag.FlagSet, reason error) error {
+	fmt.Fprintf(set.Output(), "%s: %v\n\n", set.Name(), reason)
+	set.Usage()
+	fmt.Fprintln(set.Output())
+	return Misused("%w", reason)
+}
+
+// IsSet reports whether a flag was given.
+func IsSet(set *flag.FlagSet, name string) (given bool) {
+	set.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	return given
 }

@@ -46,9 +46,6 @@ func NewInput(ctx context.Context, s Streams, file string, args []string, missin
 		return &Input{args: args}, nil
 	case file != "":
 		in, err := Open(ctx, file)
-		if err != nil && ctx.Err() == nil {
-			err = Misused("%w", err)
-		}
 		return &Input{text: in}, err
 	case s.InTerminal:
 		return nil, Misused("%s", missing)

@@ -43,7 +43,8 @@ func Until[T any](ctx context.Context, call func() (T, error), late func(T)) (T,
 	return none, context.Cause(ctx)
 }
 
-// Open opens a file to read. If the context ends, the opening and every read return its cause.
+// Open opens a file that the user names, to read it. If it cannot be opened, that is a Misused error. If the context
+// ends, the opening and every read return its cause.
 func Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	file, err := Until(ctx, func() (*os.File, error) {
 		return os.Open(name) //nolint:gosec // the user names this file
@@ -57,11 +58,12 @@ func Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	case errors.Is(err, context.Cause(ctx)):
 		return nil, fmt.Errorf("open %s: %w while waiting; a FIFO opens when another process opens it to write", name, err)
 	default:
-		return nil, err
+		return nil, Misused("%w", err)
 	}
 }
 
-// ReadFile reads a file. If the context ends first, it returns its cause.
+// ReadFile reads a file that the user names. If it cannot be opened, that is a Misused error. If the context ends
+// first, ReadFile returns its cause.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
 	file, err := Open(ctx, name)
 	if err != nil {

@@ -80,7 +80,8 @@ func Code(name string, stderr io.Writer, err error) int {
 		return Done
 	}
 	if !isExit || exit.Err != nil {
-		fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "\n"+name+": ")) // each of several errors
+		text := inPrograms.Replace(err.Error())
+		fmt.Fprintf(stderr, "%s: %s\n", name, strings.ReplaceAll(text, "\n", "\n"+name+": ")) // each of several errors
 		if step := nextStep(err); step != "" {
 			fmt.Fprintf(stderr, "%s: %s\n", name, step)
 		}
@@ -98,14 +99,34 @@ func Code(name string, stderr io.Writer, err error) int {
 	}
 }
 
+// inPrograms leaves out the advice that only a Go program can follow.
+var inPrograms = strings.NewReplacer("; use https or WithPlainHTTP", "; use https")
+
+// Advise adds the next step to an error. Code prints it on a line of its own, instead of the step that it knows.
+func Advise(err error, step string) error { return &advised{err, step} }
+
+type advised struct {
+	error
+
+	step string
+}
+
+func (a *advised) Unwrap() error { return a.error }
+
 // nextStep says what to do about an error of the service or of the settings. If nothing is known, it returns "".
 func nextStep(err error) string {
+	var own *advised
 	var invalid *webdelivery.ValidationError
 	var unreachable *net.OpError
 	var unknown *net.DNSError
 	switch {
+	case errors.As(err, &own) && own.step != "":
+		return own.step
 	case errors.As(err, &invalid) && strings.HasPrefix(invalid.Field, "WEBDELIVERY_"):
-		return "set " + strings.Join(Variables, ", ") + ", or none of them to use a fake service"
+		if unset := missing(); unset != nil {
+			return "set " + strings.Join(unset, ", ") + ", or unset the others to use a fake service"
+		}
+		return "" // the reason says what to write
 	case errors.Is(err, webdelivery.ErrUnauthorized):
 		return "check WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD"
 	case errors.Is(err, webdelivery.ErrForbidden):

@@ -3,6 +3,8 @@ package program
 import (
 	"fmt"
 	"strings"
+
+	"github.com/webdelivery/webdelivery-go"
 )
 
 // Show replaces the last text on a terminal; "" removes it. If Err is no terminal, Show does nothing. Only one
@@ -11,6 +13,14 @@ func (s Streams) Show(text string) {
 	if s.ErrTerminal {
 		fmt.Fprintf(s.Err, "\r%s\x1b[K", text) // \x1b[K clears the rest of the line
 	}
+}
+
+// ShowPoll shows the progress of a wait. If the poll failed, it adds the reason.
+func (s Streams) ShowPoll(text string, poll webdelivery.Progress) {
+	if poll.Err != nil {
+		text += "; polling again after: " + poll.Err.Error()
+	}
+	s.Show(text)
 }
 
 // Bar returns a progress bar for Show.

@@ -2,10 +2,12 @@ package program_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
@@ -20,6 +22,16 @@ func TestShow(t *testing.T) {
 	s.Show("one")
 	s.Show("")
 	assert.Equal(t, "\rone\x1b[K\r\x1b[K", stderr.String())
+}
+
+// A poll that failed is shown with its reason.
+func TestShowPoll(t *testing.T) {
+	t.Parallel()
+	var stderr bytes.Buffer
+	s := program.Streams{Err: &stderr, ErrTerminal: true}
+	s.ShowPoll("half", webdelivery.Progress{})
+	s.ShowPoll("half", webdelivery.Progress{Err: errors.New("502 Bad Gateway")})
+	assert.Equal(t, "\rhalf\x1b[K\rhalf; polling again after: 502 Bad Gateway\x1b[K", stderr.String())
 }
 
 // A bar fills with the percentage. It stays full or empty if the service reports a percentage outside 0 to 100.

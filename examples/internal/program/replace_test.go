@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -45,9 +46,15 @@ func TestReplace(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), there.Mode())
 
+	none := filepath.Join(folder, "none", "report")
+	var told bytes.Buffer
+	assert.Equal(t, program.Failed, program.Code("x", &told, program.Replace(none, write)))
+	assert.Equal(t, "x: "+none+" cannot be written: no such file or directory\nx: name a file in a folder that exists and that you may write to\n", told.String())
+
 	taken := filepath.Join(folder, "taken")
 	require.NoError(t, os.MkdirAll(filepath.Join(taken, "file"), 0o700))
-	require.Error(t, program.Replace(taken, func(io.Writer) error { return nil }))
+	err = program.Replace(taken, func(io.Writer) error { return nil })
+	require.ErrorContains(t, err, taken+" cannot be written: ")
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	assert.Len(t, entries, 2, "report and taken")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -12,8 +11,8 @@ import (
 
 // Settings is the part of a program's help that says how to choose the service.
 const Settings = `Set WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER, WEBDELIVERY_USERNAME and WEBDELIVERY_PASSWORD to use a service.
-WEBDELIVERY_AUTH=session logs in; without it, each request carries the password. If none of the four is set, the program
-starts a fake service of its own.`
+WEBDELIVERY_AUTH=session logs in; without it, each request carries the password. If none of the first four is set, the
+program starts a fake service of its own.`
 
 // Variables are the environment variables that a service needs.
 var Variables = []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDELIVERY_USERNAME", "WEBDELIVERY_PASSWORD"}
@@ -21,7 +20,17 @@ var Variables = []string{"WEBDELIVERY_BASE_URL", "WEBDELIVERY_CUSTOMER", "WEBDEL
 // Configured reports whether any of the Variables is set. If only some are set, that is a mistake. If programs then
 // used the fake service, a pipeline that lacks one variable would pass and change nothing real.
 func Configured() bool {
-	return slices.ContainsFunc(Variables, func(name string) bool { return os.Getenv(name) != "" })
+	return len(missing()) < len(Variables)
+}
+
+// missing returns the Variables that are not set.
+func missing() (names []string) {
+	for _, name := range Variables {
+		if os.Getenv(name) == "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Service is the service that a program works with.
