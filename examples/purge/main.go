@@ -3,7 +3,7 @@
 //	purge [flags] URI...
 //	purge [flags] -file FILE
 //	... | purge [flags]
-//	purge [-json] -resume TRANSACTION
+//	purge [-timeout DURATION] [-json] -resume TRANSACTION
 //
 // A file and standard input have one URI per line. Blank lines and lines that begin with # are skipped. If the writer
 // of a pipe is killed, purge cannot see that: the last line may be incomplete, and with -prefix it then purges more.
@@ -11,6 +11,9 @@
 // Standard output gets one line per transaction: its id and its status. Standard error gets one line per URI that
 // failed, with the outcome: not applied, or unknown. Purging a URI again does no harm. A failure that no URI causes,
 // such as a service that is down, ends the reading.
+//
+// On a terminal, a wait shows its progress and the reason of a poll that failed. If -timeout or ^C ends a wait, the
+// transaction continues, and the error says how to wait again.
 //
 // Exit codes:
 //
@@ -30,6 +33,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -66,6 +70,7 @@ type job struct {
 	action     webdelivery.PurgeAction
 	match      func(string) webdelivery.PurgeURI
 	wait, json bool
+	timeout    program.Duration // of the wait; 0 is no limit
 
 	Transactions []*transaction `json:"transactions"`
 	Failed       []failure      `json:"failed"`
@@ -149,12 +154,21 @@ func (j *job) fail(uri string, err error) error {
 
 // waitForAll waits for one transaction after the other. Meanwhile the service carries out all of them.
 func (j *job) waitForAll(ctx context.Context, client *webdelivery.Client) (good int) {
+	if j.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, time.Duration(j.timeout))
+		defer stop()
+	}
 	for i, t := range j.Transactions {
 		_, err := client.Purge.Wait(ctx, t.ID, webdelivery.OnProgress(func(p webdelivery.Progress) {
 			t.Status = cmp.Or(p.Status, t.Status) // a first poll that fails has none
-			j.s.Show(program.Bar((100*i+p.Percent)/len(j.Transactions)) + " of the caches")
+			j.s.ShowPoll(program.Bar((100*i+p.Percent)/len(j.Transactions))+" of the caches", p)
 		}))
-		if err != nil && ctx.Err() != nil {
+		switch {
+		case err == nil || ctx.Err() == nil: // done, or nothing to wait for
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			err = fmt.Errorf("transaction %d has not ended after -timeout %s: %w; to wait again: purge -resume %d", t.ID, &j.timeout, err, t.ID)
+		default:
 			err = fmt.Errorf("%w; to wait again: purge -resume %d", err, t.ID)
 		}
 		if err == nil {

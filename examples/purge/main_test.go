@@ -286,6 +286,45 @@ func TestInterruptedWait(t *testing.T) {
 	})
 }
 
+// -timeout bounds the wait for all transactions together. The error says how to wait again.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, purge func(context.Context, string, ...string) outcome) {
+		require.Equal(t, program.Done, purge(t.Context(), "", "https://www.example.com/a").code)
+		require.Equal(t, program.Done, purge(t.Context(), "", "https://www.example.com/b").code)
+		srv.Fail(webdeliverytest.FaultRule{Path: "/transactions/*", Status: http.StatusServiceUnavailable})
+		began := time.Now()
+		var flags []string
+		for _, p := range srv.Purged() {
+			flags = append(flags, "-resume", fmt.Sprint(p.TransactionID))
+		}
+		got := purge(t.Context(), "", append(flags, "-timeout", "10s")...)
+		assert.Equal(t, 10*time.Second, time.Since(began))
+		assert.Equal(t, program.Failed, got.code)
+		for _, p := range srv.Purged() {
+			assert.Contains(t, got.err, fmt.Sprintf("purge: transaction %d has not ended after -timeout 10s: ", p.TransactionID))
+			assert.Contains(t, got.err, fmt.Sprintf("; to wait again: purge -resume %d\n", p.TransactionID))
+		}
+	})
+}
+
+// A terminal shows why a poll failed, and that the wait continues.
+func TestAPollThatFails(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
+		srv.Fail(webdeliverytest.FaultRule{Path: "/transactions/*", Count: 4, Status: http.StatusServiceUnavailable})
+		got := finish(func(s program.Streams) error {
+			s.ErrTerminal = true
+			j, err := parse(t.Context(), []string{"-wait", "https://www.example.com/a"}, s)
+			require.NoError(t, err)
+			return j.run(t.Context(), srv.Client(t))
+		})
+		assert.Equal(t, program.Done, got.code)
+		assert.Contains(t, got.err, "  0 % of the caches; polling again after: webdelivery: GET ")
+		assert.Contains(t, got.err, "503 Service Unavailable")
+	})
+}
+
 // ^C ends a read of an empty pipe.
 func TestInterruptedRead(t *testing.T) {
 	t.Parallel()
@@ -412,6 +451,10 @@ func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the 
 		{"an empty URI", "", "argument 2 is empty", false, []string{"www.example.com/a", ""}},
 		{"transaction and URIs", "", "-resume purges nothing", false, []string{"-resume", "1", "www.example.com/a"}},
 		{"transaction and action", "", "-resume purges nothing", false, []string{"-resume", "1", "-expire"}},
+		{"transaction and wait", "", "-resume purges nothing and always waits: leave out", false, []string{"-resume", "1", "-wait"}},
+		{"time limit without a wait", "", "-timeout needs -wait or -resume", false, []string{"-timeout", "1m", "www.example.com/a"}},
+		{"no time", "", "-timeout must be above 0", false, []string{"-timeout", "0s", "-resume", "1"}},
+		{"no duration", "", "want a duration such as 30m", false, []string{"-timeout", "soon", "-resume", "1"}},
 	}
 	for _, tt := range tests { //nolint:paralleltest // the environment is set
 		t.Run(tt.name, func(t *testing.T) {
@@ -439,7 +482,7 @@ func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the pro
 	got = finish(func(s program.Streams) error { return run(t.Context(), []string{"-h"}, s) })
 	assert.Equal(t, program.Done, got.code)
 	assert.True(t, strings.HasPrefix(got.err, "Purge removes content from the caches"))
-	for _, part := range []string{"\n\tpurge [flags] -file FILE\n", "\nExit codes:\n\n\t0  done\n", "WEBDELIVERY_PASSWORD", "-resume transaction"} {
+	for _, part := range []string{"\n\tpurge [flags] -file FILE\n", "\nExit codes:\n\n\t0  done\n", "WEBDELIVERY_PASSWORD", "-resume transaction", "off by default", "-timeout duration"} {
 		assert.Contains(t, got.err, part)
 	}
 	assert.NotContains(t, got.err, "//\n")
