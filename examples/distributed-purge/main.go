@@ -46,12 +46,10 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	processes := set.Int("processes", 4, "`number` of processes")
 	purges := set.Int("purges", 4, "`number` of purges per process")
 	address := set.String("redis", "", "`host:port` of a Redis or Valkey server; if empty, starts a redis-server")
-	if err := program.Parse(set, args); err != nil {
+	if err := program.ParseAlone(set, args); err != nil {
 		return err
 	}
 	switch number := os.Getenv(envNumber); {
-	case set.NArg() > 0:
-		return program.Misused("unexpected argument %q: all settings are flags, see -h", set.Arg(0))
 	case *processes < 1 || *purges < 1:
 		return program.Misused("-processes and -purges must be at least 1")
 	case number != "":
@@ -109,7 +107,7 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(envRedis), ContextTimeoutEnabled: true, MaxRetries: -1})
 	defer func() { _ = rdb.Close() }()
 	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")) //nolint:contextcheck // it starts nothing before Acquire
-	budget := &reported{Limiter: limiter, report: func(what string) {
+	budget := &reported{Limiter: limiter, redis: os.Getenv(envRedis), report: func(what string) {
 		fmt.Fprintf(out, "%6.2f s  process %s %s\n", time.Since(time.Unix(0, began)).Seconds(), number, what)
 	}}
 	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(budget))
@@ -130,6 +128,7 @@ func purge(ctx context.Context, out io.Writer, number string, purges int) error 
 type reported struct {
 	*redislimit.Limiter
 
+	redis  string // its address
 	report func(what string)
 	once   sync.Once
 }
@@ -143,7 +142,10 @@ func (r *reported) Acquire(ctx context.Context) (webdelivery.Permit, error) {
 	long := time.AfterFunc(longWait, func() { r.once.Do(func() { r.report("has waited 2 s for a permit, and waits on") }) })
 	defer long.Stop()
 	permit, err := r.Limiter.Acquire(ctx)
-	if err == nil {
+	switch {
+	case err != nil && ctx.Err() == nil: // the service has no part in it
+		err = program.Advise(err, "check that Redis or Valkey is running at "+r.redis+"; -redis names another address")
+	case err == nil:
 		r.report(fmt.Sprintf("has a permit, after %.1f s", time.Since(began).Seconds()))
 	}
 	return permit, err

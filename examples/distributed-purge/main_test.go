@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // TestMain lets the test binary run as the processes that the program starts.
@@ -41,6 +43,22 @@ func TestProcessesShareOneBudget(t *testing.T) {
 	}
 	assert.Contains(t, stdout, "6 purges in")
 	assert.Contains(t, stdout, ", 0 refused")
+}
+
+// If Redis is unreachable, the next step is about Redis and not about the service.
+func TestRedisIsUnreachable(t *testing.T) {
+	programtest.UseService(t, webdeliverytest.NewServer(t))
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	t.Setenv(envRedis, listener.Addr().String())
+	t.Setenv(envBegan, "0")
+	code, _, stderr := programtest.Run("distributed-purge", program.Streams{}, func(s program.Streams) error {
+		return purge(t.Context(), s.Out, "1", 1)
+	})
+	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, "\ndistributed-purge: check that Redis or Valkey is running at "+listener.Addr().String()+"; -redis names another address\n")
+	assert.NotContains(t, stderr, "WEBDELIVERY_")
 }
 
 // call runs the program as a shell would.

@@ -42,7 +42,7 @@ func main() { program.Main("tracing", term.IsTerminal, run) }
 
 func run(ctx context.Context, args []string, s program.Streams) (err error) {
 	set := program.Flags("tracing", source, s)
-	wait := set.Bool("wait", true, "wait until the transaction has ended")
+	wait := set.Bool("wait", true, "wait until the transaction has ended; -wait=false does not")
 	if err := program.Parse(set, args); err != nil {
 		return err
 	}
