@@ -18,7 +18,7 @@ func fill(srv *webdeliverytest.Server) (list string) {
 	srv.AddTask(webdeliverytest.TaskSpec{Operation: "deploy-property", Error: &webdeliverytest.TaskError{
 		Type: "ConfigError", Message: "origin unknown", Details: []string{"origin.example.com has no address"},
 	}})
-	srv.AddTask(webdeliverytest.TaskSpec{Operation: "export-logs", Duration: 10 * time.Second})
+	srv.AddTask(webdeliverytest.TaskSpec{Operation: "export-logs", Duration: 5 * time.Second})
 	srv.AddNetworkList(webdeliverytest.NetworkListSpec{
 		Type: webdelivery.ListTypeGEO, Name: "embargo", Description: "countries that are not served",
 		Entries: []string{"KP", "SY"},

@@ -375,7 +375,7 @@ func TestUsedWrongly(t *testing.T) {
 	}
 }
 
-// All tasks end within 10 seconds, so quickstart can wait for the one that runs.
+// All tasks end within 5 seconds, so quickstart can wait for the one that runs.
 func TestTasksEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -391,7 +391,7 @@ func TestTasksEnd(t *testing.T) {
 			return ids
 		}
 		assert.Len(t, running(), 1)
-		time.Sleep(10 * time.Second)
+		time.Sleep(5 * time.Second)
 		assert.Empty(t, running())
 	})
 }

@@ -1,7 +1,7 @@
 // Quickstart shows the main uses of the SDK. It logs in, purges an object, waits for the transaction, lists the tasks
 // of the service, and waits for one that is running.
 //
-//	quickstart [-uri URI] [-timeout 15s]
+//	quickstart [-uri URI] [-timeout 10s]
 //
 // Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage.
 package main
@@ -29,7 +29,7 @@ func main() { program.Main("quickstart", nil, run) }
 func run(ctx context.Context, args []string, s program.Streams) error {
 	set := program.Flags("quickstart", source, s)
 	uri := set.String("uri", "https://www.example.com/app.css", "object to purge")
-	timeout := program.Duration(15 * time.Second)
+	timeout := program.Duration(10 * time.Second)
 	set.Var(&timeout, "timeout", "longest `duration` to wait for a running task, such as 30s or 10m")
 	if err := program.ParseAlone(set, args); err != nil {
 		return err
