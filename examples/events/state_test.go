@@ -53,17 +53,17 @@ func TestDamagedStates(t *testing.T) {
 		format string
 		damage func(t *testing.T, file string)
 	}{
-		"has ended early; -resume takes the file that -o named":                                         {"csv", without(cursorOf)},
-		"events.csv.partial, to which ":                                                                 {"csv", without(partialOf)},
-		": 3 are missing; export again with -o ":                                                        {"csv", shorten(partialOf)},
-		"has version 9, and this program reads version 2; continue with":                                {"csv", edit(`{"version":2`, `{"version":9`)},
-		"events.csv.cursor is damaged: invalid character":                                               {"csv", shorten(cursorOf)},
-		"damaged: this program did not write it; export":                                                {"csv", edit(`"csv"`, `"xlsx"`)},
-		"damaged: webdelivery: invalid cursor":                                                          {"csv", edit(`"cursor":{"version":1`, `"cursor":{"version":2`)},
-		"damaged: filters":                                                                              {"csv", edit(`"filter":""`, `"filter":"a"`)},
-		"filter; use the service and the customer that the export began with, or export again with -o ": {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
-		"and one is missing":                                                                            {"parquet", without(part1)},
-		"bytes, and had ":                                                                               {"parquet", shorten(last)},
+		"has ended early; -resume takes the file that -o named":          {"csv", without(cursorOf)},
+		"events.csv.partial, to which ":                                  {"csv", without(partialOf)},
+		": 3 are missing; export again with -o ":                         {"csv", shorten(partialOf)},
+		"has version 9, and this program reads version 2; continue with": {"csv", edit(`{"version":2`, `{"version":9`)},
+		"events.csv.cursor is damaged: invalid character":                {"csv", shorten(cursorOf)},
+		"damaged: this program did not write it; export":                 {"csv", edit(`"csv"`, `"xlsx"`)},
+		"damaged: webdelivery: invalid cursor":                           {"csv", edit(`"cursor":{"version":1`, `"cursor":{"version":2`)},
+		"damaged: filters":                                               {"csv", edit(`"filter":""`, `"filter":"a"`)},
+		"filter differ; use the service and the customer that the export began with, or export again with -o ": {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
+		"and one is missing": {"parquet", without(part1)},
+		"bytes, and had ":    {"parquet", shorten(last)},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
