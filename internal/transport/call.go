@@ -222,9 +222,21 @@ func (c *call) settle() {
 func (c *call) noteCredentials() {
 	switch said := c.credentials(); {
 	case said == refused && !c.KeepSession:
-		c.t.auth.refused(c.Class, &c.last, c.refusal)
+		c.t.auth.refused(&c.Request, &c.last, c.refusal)
 	case said == taken && c.last.effectiveStatus() < http.StatusInternalServerError && !c.last.transient():
-		c.t.auth.accepted(c.Class, &c.last)
+		c.t.auth.accepted(&c.Request, &c.last)
+	}
+}
+
+// noteHeader notes what the status says of the credentials before the body arrives, which may take long. A refusal is a
+// verdict. For an acceptance, the code in the body counts too.
+func (c *call) noteHeader() {
+	switch a := &c.last; {
+	case c.credentials() == refused:
+		c.noteCredentials()
+		c.endProbe()
+	case a.pass.probe != nil && a.status >= http.StatusOK && !a.transient():
+		c.t.auth.prober.answered(a.pass.probe)
 	}
 }
 
@@ -257,6 +269,9 @@ func (c *call) credentials() credentials {
 	case c.last.err != nil:
 		return taken
 	case c.Rules.refusesCredentials(status):
+		if status != http.StatusUnauthorized && c.t.auth.renews(c.Class) {
+			return doubtful // it may also be a missing permission
+		}
 		return refused
 	case c.Rules.mayRefuseCredentials(status):
 		return doubtful

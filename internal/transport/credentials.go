@@ -71,7 +71,7 @@ func (a *authenticator) credential(ctx context.Context, r *Request, newerThan ui
 	if r.Class == Login && a.basic.IsZero() {
 		return credential{}, &unsentError{"login", errNoPassword}
 	}
-	if err := a.prober.wait(ctx, &r.Rules, still); err != nil {
+	if err := a.prober.wait(ctx, r, still); err != nil {
 		return credential{}, err
 	}
 	if a.basic.IsZero() {
@@ -91,8 +91,8 @@ func (a *authenticator) enter(r *Request, generation uint64, still *patience) (p
 	if a.renews(r.Class) {
 		return pass{}, r.Gate == nil || a.login.holds(generation)
 	}
-	free, busy, err := a.prober.enter(&r.Rules, still, true)
-	return free, busy == nil && err == nil
+	free, busy, err := a.prober.enter(r, still, true)
+	return free, busy.changed == nil && err == nil
 }
 
 // ready: a request can get a credential without waiting for a login or for probes, and is not held.
@@ -100,22 +100,22 @@ func (a *authenticator) ready(r *Request) bool {
 	if a.renews(r.Class) {
 		return a.login.loggedIn()
 	}
-	_, busy, err := a.prober.enter(&r.Rules, &patience{}, false)
-	return busy == nil && err == nil
+	_, busy, err := a.prober.enter(r, &patience{}, false)
+	return busy.changed == nil && err == nil
 }
 
 // accepted notes that the service accepted the credential of an attempt.
-func (a *authenticator) accepted(c Class, last *attempt) {
-	if a.renews(c) {
+func (a *authenticator) accepted(r *Request, last *attempt) {
+	if a.renews(r.Class) {
 		a.login.accepted(last.generation)
 	} else {
-		a.prober.accepted(last.pass.generation)
+		a.prober.accepted(r, last.pass)
 	}
 }
 
 // refused notes that the service refused the credential of an attempt. A session has its own way: see login.renew.
-func (a *authenticator) refused(c Class, last *attempt, refusal func() *refusalError) {
-	if !a.renews(c) {
-		a.prober.refused(last.pass.generation, refusal())
+func (a *authenticator) refused(r *Request, last *attempt, refusal func() *refusalError) {
+	if !a.renews(r.Class) {
+		a.prober.refused(r, last.pass, refusal())
 	}
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"reflect"
 )
 
@@ -48,6 +49,21 @@ func foreign(err error, own func(error) bool) error {
 		return err
 	}
 	return &foreignError{err, own}
+}
+
+// foreignBody is the body of a response. It may be the user's, and net/http returns the cause of a context from it.
+type foreignBody struct {
+	io.ReadCloser
+
+	own func(error) bool
+}
+
+func (b *foreignBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // a Reader's io.EOF is never wrapped
+		err = foreign(err, b.own)
+	}
+	return n, err
 }
 
 // walk calls visit with each error of a tree. If visit returns true, walk also visits what that error wraps.

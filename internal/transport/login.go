@@ -217,14 +217,16 @@ type refutation struct {
 	at   time.Time
 }
 
-// maxRefuted bounds the logins that wrong transaction ids cause within maxCoolDown.
+// maxRefuted bounds the logins that wrong transaction ids and missing permissions cause within maxCoolDown.
 const maxRefuted = 5
 
-// refute notes one.
+// refute notes one. Several calls of one path that meet it together count once.
 func (l *login) refute(path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refuted = append(l.refuted, refutation{path, time.Now()})
+	if now := time.Now(); !slices.ContainsFunc(l.refuted, func(r refutation) bool { return r.path == path && now.Sub(r.at) < maxCoolDown }) {
+		l.refuted = append(l.refuted, refutation{path, now})
+	}
 }
 
 // holds reports whether a token is the newest, and was not refused.

@@ -253,6 +253,57 @@ func TestNewSessionsThatAreRefusedCoolDown(t *testing.T) {
 	}, cutBody(200, ""))
 }
 
+// A 403 that the rules take for a refusal may also be a missing permission. It causes one login and one more attempt, and
+// then no login for 30 s. The session stays in use, and no login cools down.
+func TestAMissingPermissionWithSessions(t *testing.T) {
+	t.Parallel()
+	forbidden := func(path string) transport.Request {
+		r := aPurge()
+		r.Path = path
+		return r
+	}
+	withSessions(t, func(f *fixture, s *sessions) {
+		f.script = []exchange{func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPost {
+				return after(time.Second, answer(403, ""))(r)
+			}
+			return s.answer(r)
+		}}
+		f.succeeds(aRead)
+		for range 3 {
+			for _, failure := range f.together(50, forbidden("/purge")) {
+				assert.True(f, failure.Unauthorized)
+				assert.Equal(f, 403, failure.Status)
+				assert.NoError(f, failure.Cause)
+			}
+			f.succeeds(aRead)
+			assert.Equal(f, 2, s.count())
+		}
+		for i := range 10 {
+			f.fails(forbidden(fmt.Sprint("/", i)))
+			f.succeeds(aRead)
+		}
+		assert.Equal(f, 6, s.count(), "5 within 30 s")
+		time.Sleep(30 * time.Second)
+		assert.Equal(f, 2, f.fails(forbidden("/purge")).Attempts)
+		f.succeeds(aRead)
+		assert.Equal(f, 7, s.count())
+	})
+	withSessions(t, func(f *fixture, s *sessions) { // a session that has ended, and 50 purges
+		f.script = []exchange{func(r *http.Request) (*http.Response, error) {
+			resp, err := s.answer(r)
+			if resp.StatusCode == 401 {
+				resp = respond(403, "")
+			}
+			return resp, err
+		}}
+		f.succeeds(aRead)
+		s.expire()
+		assert.Equal(f, make([]*transport.Failure, 50), f.together(50, forbidden("/purge")))
+		assert.Equal(f, 2, s.count())
+	})
+}
+
 // Who waits for a login does not end it for the others by leaving. The last one does, and sees it out.
 func TestLeavingALogin(t *testing.T) {
 	t.Parallel()

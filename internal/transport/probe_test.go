@@ -283,8 +283,8 @@ func TestAProbeWithoutAVerdict(t *testing.T) {
 
 const maxProbeWait = 2 * time.Second
 
-// No call waits more than 2 s for probes. Then calls go if nothing speaks against the credential, and are held
-// otherwise.
+// At first use no call waits more than 2 s for a probe, counted from the beginning of the probe. After a cool-down calls
+// wait for the verdict, until their context ends or another probe replaces a lost one.
 func TestAProbeThatTakesLong(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, nil, func(f *fixture) {
@@ -314,13 +314,15 @@ func TestAProbeThatTakesLong(t *testing.T) {
 		time.Sleep(time.Second)
 		go func() { _, _ = f.send(aRead) }() // its transport ignores its context
 		synctest.Wait()
-		for _, failure := range f.together(3, aRead) {
-			f.heldFor(failure, 401, "not tried again while another call tries: GET /acme/v1/things got 401 Unauthorized")
-		}
-		assert.Equal(f, 3*time.Second, time.Since(f.began))
+		ctx, cancel := context.WithTimeout(f.Context(), 10*time.Second)
+		defer cancel()
+		failure := f.failsWith(ctx, aRead)
+		assert.EqualError(f, failure.Cause, "waiting for the first response to the credentials: context deadline exceeded")
+		assert.Equal(f, transport.NotApplied, failure.Outcome)
 		assert.Equal(f, 2, f.count())
-		time.Sleep(28 * time.Second) // the probe counts as lost after 30 s
-		f.succeeds(aRead)
+		assert.Equal(f, make([]*transport.Failure, 3), f.together(3, aRead))
+		assert.Equal(f, 31*time.Second, time.Since(f.began), "the probe counts as lost after 30 s")
+		assert.Equal(f, []time.Duration{0, time.Second, 31 * time.Second, 31 * time.Second, 31 * time.Second}, f.times())
 		f.succeeds(aRead)
 		time.Sleep(time.Hour)
 		f.succeeds(aRead)

@@ -101,7 +101,10 @@ func (f *Failure) holdBack(err error) {
 // describe returns the text of a refusal, or that of the status if there is none.
 func describe(status int, h http.Header, body []byte) string {
 	if isRedirect(status) {
-		return "redirect to " + h.Get("Location") + " not followed"
+		if to := h.Get("Location"); to != "" {
+			return "redirect to " + to + " not followed"
+		}
+		return "redirect without a Location not followed"
 	}
 	return cmp.Or(wire.ErrorText(body), http.StatusText(status))
 }

@@ -24,6 +24,7 @@ type outgoing struct {
 	dog       watchdog
 	url       url.URL
 	header    headerValues
+	body      foreignBody
 	departure *departure // of a limited request
 }
 
@@ -91,12 +92,18 @@ func (c *call) end(o *outgoing) {
 func (c *call) receive(resp *http.Response, o *outgoing) error {
 	a := &c.last
 	a.status, a.header = resp.StatusCode, resp.Header
+	c.noteHeader()
 	if o.departure != nil {
 		o.departure.arrived()
 		c.noteRefusal() // before the body, which may take long
 	}
-	if resp.Body == nil {
+	switch resp.Body {
+	case nil:
 		resp.Body = http.NoBody // as http.Client does for transports that leave it out
+	case http.NoBody:
+	default:
+		o.body = foreignBody{resp.Body, c.t.Own}
+		resp.Body = &o.body
 	}
 	if !c.Rules.isSuccess(a.status) {
 		defer time.AfterFunc(errorBodyWithin, o.dog.end).Stop() // the status matters more than the body
@@ -188,9 +195,6 @@ func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err er
 func (c *call) fail(err error, o *outgoing) {
 	a, ended := &c.last, c.ctx.Err()
 	a.cut = true
-	if ended != nil {
-		err = foreign(err, c.t.Own) // a body returns the cause of a context, too
-	}
 	connected := o.connObtained.Load()
 	a.unsent = o.connWanted.Load() && !connected // only a transport that reports its connections can prove that it had none
 	if !connected {

@@ -75,6 +75,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 				assert.Empty(f, failure.Body, "it repeats the target")
 				assert.NoError(f, failure.Cause)
 			}, answer(status, `see `+target, "Location", target))
+			inFakeTime(t, nil, func(f *fixture) {
+				assert.Equal(f, "redirect without a Location not followed", f.fails(r).Description)
+			}, answer(status, ""))
 		}
 	}
 }
