@@ -33,9 +33,11 @@ const (
 //
 // If the service returns 401, the client holds its calls for 1 s. After further refusals, it holds them for 2, 4, 8,
 // 16 and 30 s. So a wrong password does not lock the account. A held call sends nothing and returns [ErrUnauthorized]
-// at once. After that time, one request tries the password again. Other calls wait for its response, but at most 2 s.
-// The first request of a client is such a try too. A 403 of a purge or a transaction may also be a missing
-// permission, so it holds only purges, transactions and logins. See docs/reliability.md, "Refused credentials".
+// at once. After that time, one request tries the password again, and other calls wait for its response. The first
+// request of a client is such a try too, but other calls wait at most 2 s for it. If the service has accepted the
+// password before, a 401 first holds only its method and path, until another path is refused too. A 403 of a purge or
+// a transaction may also be a missing permission, so it holds only purges, transactions and logins. See
+// docs/reliability.md, "Refused credentials".
 func BasicAuth(username, password string) Auth {
 	return Auth{mode: modeBasic, username: username, password: redact.New(password)}
 }

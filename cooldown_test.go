@@ -155,3 +155,51 @@ func TestAQueueWithRefusedCredentials(t *testing.T) {
 		})
 	}
 }
+
+// If the service has accepted the credentials, one endpoint that refuses them holds only itself. A password that
+// changes costs two requests.
+func TestOneEndpointThatRefuses(t *testing.T) {
+	t.Parallel()
+	inService(t, setup{}, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusUnauthorized})
+		began := time.Now()
+		for time.Since(began) < 62*time.Second {
+			require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			require.NoError(f, getTask.call(f.Context(), f.client))
+			time.Sleep(100 * time.Millisecond)
+		}
+		assert.Equal(f, 7, f.requests(submit), "after 0, 1, 3, 7, 15, 31 and 61 s")
+	})
+	inService(t, setup{}, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.fail(testserver.Fault{Path: "/**", Status: http.StatusUnauthorized})
+		before := len(f.srv.Requests())
+		var wg sync.WaitGroup
+		for _, op := range []operation{getTask, submit, postWrite, deleteOne, getTask, submit, postWrite, deleteOne} {
+			require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			wg.Go(func() { assert.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrUnauthorized) })
+		}
+		wg.Wait()
+		assert.Len(f, f.srv.Requests(), before+2)
+	})
+}
+
+// If a user with a session may not purge, all other calls work, and the purges cause one login in 30 s.
+func TestAPurgeThatASessionMayNot(t *testing.T) {
+	t.Parallel()
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusForbidden})
+		for range 29 {
+			require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			require.NoError(f, getTask.call(f.Context(), f.client))
+			assert.Equal(f, 2, f.srv.Logins())
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute)
+		require.ErrorIs(f, submit.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+		assert.Equal(f, 3, f.srv.Logins())
+		require.NoError(f, getTask.call(f.Context(), f.client))
+	})
+}

@@ -229,7 +229,7 @@ func TestWaitsCountFromTheProbesBeginning(t *testing.T) {
 		}
 		wg.Wait()
 	}, after(8*time.Second, answer(200, "")), answer(200, ""))
-	inFakeTime(t, nil, func(f *fixture) { // with several probes in a row, nobody waits longer than the first one to wait
+	inFakeTime(t, nil, func(f *fixture) { // with several probes in a row, all go when the first has waited 2 s
 		ctx, cancel := context.WithTimeout(f.Context(), 1900*time.Millisecond)
 		defer cancel()
 		go f.failsWith(ctx, aRead)
