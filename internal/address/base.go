@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/webdelivery/webdelivery-go/internal/invisible"
 )
 
 // Base is the root of all requests: {base_url}/<customer_name>/v1. It is immutable and safe for concurrent use.
@@ -19,8 +21,8 @@ type Base struct {
 
 // Parse reads a base URL and appends the customer to its path as one escaped element. The scheme must be https; http
 // is allowed for a loopback host, and for every host if plainHTTP is true. Returns *Error if the base URL or the
-// customer is invalid, or if the base URL already ends in the customer or in /v1. The error shows no part of the base
-// URL.
+// customer is invalid. A base URL that already ends in the customer or in /v1 is invalid in any spelling. The error
+// shows no part of the base URL.
 func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -50,13 +52,15 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	root := strings.TrimRight(u.EscapedPath(), "/")
 	if root != "" {
 		if root, err = Clean("base URL", root); err != nil {
-			return nil, invalidBase("the path has an empty element, a dot element, a backslash, a control character or a bad escape")
+			return nil, invalidBase("the path has an empty element, a dot element, a backslash, a control character or a bad escape; remove it. " +
+				"The client appends /<customer>/v1 itself, for example to https://api.example.com")
 		}
 	}
-	switch root[strings.LastIndex(root, "/")+1:] {
-	case "v1":
+	switch last := lastElement(root); {
+	case last == "":
+	case sameName(last, "v1"):
 		return nil, invalidBase("the path ends in /v1, " + leaveOut)
-	case segment:
+	case sameName(last, customer):
 		return nil, invalidBase("the path ends in the name of the customer, " + leaveOut)
 	}
 	return &Base{scheme: origin.Scheme, host: origin.Host, path: root + "/" + segment + "/v1", customer: customer}, nil
@@ -65,16 +69,49 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 // leaveOut says what to write instead of a base URL that is too long. It shows no part of the base URL.
 const leaveOut = "but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
 
-// checkCustomer refuses a name that is not one path element or has invisible characters.
+// lastElement returns the last visible element of a path that [Clean] has accepted. A proxy may take an escaped slash
+// for a slash, so it separates elements, too.
+func lastElement(path string) string {
+	plain, _ := url.PathUnescape(path) // a path from Clean has no bad escape
+	for _, element := range slices.Backward(strings.Split(plain, "/")) {
+		if name := plainName(element); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// sameName reports whether two names differ only in their spelling: in letter case and in what plainName removes.
+func sameName(a, b string) bool { return strings.EqualFold(plainName(a), plainName(b)) }
+
+// plainName returns a name without invisible characters, blanks around it and dots after it.
+func plainName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r != ' ' && invisible.Is(r) {
+			return -1
+		}
+		return r
+	}, name)
+	return strings.TrimLeft(strings.TrimRight(name, " ."), " ")
+}
+
+// checkCustomer refuses a name that is not one path element or has invisible characters. A blank within a name is
+// allowed.
 func checkCustomer(customer string) error {
 	const alone = "write the name of the customer alone, such as acme"
+	at := strings.IndexFunc(customer, func(r rune) bool { return r != ' ' && invisible.Is(r) })
 	switch {
+	case customer == "":
+		return invalid("customer", "is empty; %s", alone)
+	case customer == ".", customer == "..":
+		return invalid("customer", "%q would change the path; %s", customer, alone)
 	case strings.ContainsAny(customer, `/\`):
 		return invalid("customer", "holds a slash or a backslash; %s. A path before it belongs into the base URL", alone)
-	case strings.IndexFunc(customer, unicode.IsControl) >= 0:
-		return invalid("customer", "holds a control character; %s", alone)
 	case strings.TrimSpace(customer) != customer:
 		return invalid("customer", "begins or ends with a blank; %s", alone)
+	case at >= 0:
+		r, _ := utf8.DecodeRuneInString(customer[at:])
+		return invalid("customer", "holds %s at byte %d; %s", invisible.Name(r), at, alone)
 	case !utf8.ValidString(customer):
 		return invalid("customer", "is not UTF-8; %s", alone)
 	default:

@@ -58,7 +58,8 @@ func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 	t.Parallel()
 	const (
 		missing = "needs a scheme and a host, as in https://api.example.com"
-		path    = "the path has an empty element, a dot element, a backslash, a control character or a bad escape"
+		path    = "the path has an empty element, a dot element, a backslash, a control character or a bad escape; remove it. " +
+			"The client appends /<customer>/v1 itself, for example to https://api.example.com"
 	)
 	for form, reason := range map[string]string{
 		"https://alice:SECRET":                    "", // the reason depends on whether the secret is a number
@@ -82,6 +83,8 @@ func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 		"https://h.example.com/SECRET/%01":        path,
 		"https://h.example.com/SECRET/%2e":        path,
 		"https://h.example.com/SECRET//customers": path,
+		"https://h.example.com/acme/.":            path,
+		"https://h.example.com/acme/x/..":         path,
 	} {
 		for _, secret := range []string{"hunter22", "99999"} {
 			_, err := address.Parse(strings.ReplaceAll(form, "SECRET", secret), "acme", false)
@@ -96,35 +99,67 @@ func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 	}
 }
 
+// A customer is one visible name. The error says what to write.
 func TestCustomersThatAreNone(t *testing.T) {
 	t.Parallel()
-	for _, customer := range []string{
-		"", ".", "..", "a/..", `..\a`, "a\n", "\x7f", "a/b", "/acme", "acme/", "acme/v1", "https://api.example.com", `a\b`, " acme", "acme\u00a0", "a\u0085b", "\xff",
+	for customer, reason := range map[string]string{
+		"": "is empty", ".": `"." would change the path`, "..": `".." would change the path`,
+		"a/..": "holds a slash", `..\a`: "holds a slash", "a/b": "holds a slash", "/acme": "holds a slash", "acme/": "holds a slash",
+		"acme/v1": "holds a slash", "https://api.example.com": "holds a slash", `a\b`: "holds a slash", "/acme/.": "holds a slash",
+		" acme": "begins or ends with a blank", "acme\u00a0": "begins or ends with a blank", "acme\u2028": "begins or ends with a blank",
+		"a\n": "begins or ends with a blank", "a\nb": "holds the control character U+000A at byte 1", "\x7f": "holds the control character U+007F at byte 0",
+		"a\u0085b": "holds the control character U+0085", "a\u00a0b": "holds the blank U+00A0", "a\u2028b": "holds the blank U+2028",
+		"a\u2029b": "holds the blank U+2029", "acme\u200b": "holds the invisible character U+200B at byte 4", "\u202eacme": "holds the invisible character U+202E at byte 0",
+		"a\u200db": "holds the invisible character U+200D", "a\u00ad": "holds the invisible character U+00AD", "\ufeffacme": "holds the invisible character U+FEFF",
+		"a\u3164": "holds the invisible character U+3164", "a\U000e0041": "holds the invisible character U+E0041", "\xff": "is not UTF-8",
 	} {
 		_, err := address.Parse("https://api.example.com", customer, false)
 		var invalid *address.Error
 		require.ErrorAs(t, err, &invalid, "%q", customer)
 		assert.Equal(t, "customer", invalid.Field)
+		assert.True(t, strings.HasPrefix(invalid.Reason, reason), "%q: %s", customer, invalid.Reason)
+		assert.Contains(t, invalid.Reason, "; write the name of the customer alone, such as acme", "%q", customer)
 	}
 }
 
-// A base URL that reaches to the customer or to v1 would have them twice. What only resembles them is a path like any other.
+// A base URL that reaches to the customer or to v1 would have them twice, in whatever spelling. What only resembles them
+// is a path like any other.
 func TestABaseURLThatReachesTooFar(t *testing.T) {
 	t.Parallel()
-	const host, customer = "https://api.example.com", "ac me"
+	const host = "https://api.example.com"
 	const rather = ", but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
-	for path, reason := range map[string]string{
-		"/v1": "the path ends in /v1" + rather, "/v1/": "the path ends in /v1" + rather, "/%761": "the path ends in /v1" + rather,
-		"/ac%20me/v1": "the path ends in /v1" + rather, "/root/v1": "the path ends in /v1" + rather,
-		"/ac%20me": "the path ends in the name of the customer" + rather, "/root/ac%20me/": "the path ends in the name of the customer" + rather,
-		"": "", "/": "", "/v1/root": "", "/xv1": "", "/v2": "", "/V1": "", "/ac%20me/root": "", "/ac": "",
+	for customer, paths := range map[string]struct{ version, name, fine []string }{
+		"ac me": {
+			version: []string{
+				"/v1", "/v1/", "/%761", "/ac%20me/v1", "/root/v1", "/V1", "/%56%31", "/v1.", "/v1..", "/v1%20", "/v1%20.", "/%20v1", "/v1%E2%80%8B", "/v%E2%80%8B1",
+				"/v1%C2%A0", "/v1%EF%BB%BF.", "/x%2Fv1", "/x%2fV1", "/v1%2F", "/v1/%20", "/v1/%E2%80%8B", "/v1/...",
+			},
+			name: []string{"/ac%20me", "/root/ac%20me/", "/AC%20ME", "/ac%20me.", "/ac%20me%20", "/x%2Fac%20me", "/ac%20me%E2%80%AE"},
+			fine: []string{
+				"", "/", "/v1/root", "/xv1", "/v2", "/ac%20me/root", "/ac", "/acme", "/me", "/ac%20%20me", "/gateway/api/v1x", "/v1.0", "/v1.1", "/v%201", "/.v1",
+				"/v1-beta", "/v1%2Froot", "/v11", "/v", "/1",
+			},
+		},
+		"acme": {
+			version: []string{"/acme%2Fv1", "/acme%2fV1"},
+			name:    []string{"/acme", "/ACME", "/x%2Facme", "/acme%20", "/acme.", "/%41cme", "/a%C2%ADcme"},
+			fine:    []string{"/acme2", "/xacme", "/acme%2Fx", "/acme.com", "/ac%20me"},
+		},
+		"ACME": {name: []string{"/acme", "/ACME"}, fine: []string{"/acm"}},
+		"Zoë":  {name: []string{"/Zo%C3%AB", "/zo%C3%8B"}, fine: []string{"/zoe"}},
+		"a%2f": {name: []string{"/a%252f", "/A%252F"}, fine: []string{"/a%2Fx", "/a"}},
+		"...":  {fine: []string{"", "/", "/x"}},
 	} {
-		_, err := address.Parse(host+path, customer, false)
-		if reason == "" {
-			require.NoError(t, err, path)
-			continue
+		for reason, list := range map[string][]string{"the path ends in /v1": paths.version, "the path ends in the name of the customer": paths.name} {
+			for _, path := range list {
+				_, err := address.Parse(host+path, customer, false)
+				assert.EqualError(t, err, "invalid base URL: "+reason+rather, "%s and %s", path, customer)
+			}
 		}
-		require.EqualError(t, err, "invalid base URL: "+reason, path)
+		for _, path := range paths.fine {
+			_, err := address.Parse(host+path, customer, false)
+			assert.NoError(t, err, "%s and %s", path, customer)
+		}
 	}
 }
 
