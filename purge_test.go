@@ -109,19 +109,19 @@ func TestPurgeReachesTheServiceByteForByte(t *testing.T) {
 func TestPurgePatternArrivesAsItIs(t *testing.T) {
 	t.Parallel()
 	for _, pattern := range []string{
-		"www.example.com", "www.example.com/\ufffd\u200d", "*.example.com/img/", "https://example.com/?q=a+b&r=%20;s", "www.example.com/" + strings.Repeat("a", 20000),
+		"www.example.com", "www.example.com/\ufffd\u0915\u200d\u0937", "*.example.com/img/", "https://example.com/?q=a+b&r=%20;s", "www.example.com/" + strings.Repeat("a", 20000),
 	} {
 		t.Run(fmt.Sprintf("%.40q", pattern), func(t *testing.T) {
 			t.Parallel()
 			inFakeTime(t, setup{}, func(f *fixture) {
 				request := purgeOf(pattern)
-				request.URIs = append(request.URIs, webdelivery.Prefix(pattern).WithCacheKeyModifier("a\u200d<b*"))
+				request.URIs = append(request.URIs, webdelivery.Prefix(pattern).WithCacheKeyModifier("a\u0915\u200d\u0937<b*"))
 				_, err := f.client.Purge.Submit(f.Context(), request)
 				require.NoError(f, err)
 				require.Len(f, f.srv.Purged(), 1)
 				assert.Equal(f, []testserver.PurgeURI{
 					{MatchMode: "EXACT_LITERAL", URIPattern: pattern},
-					{MatchMode: "PREFIX_LITERAL", URIPattern: pattern, CacheKeyModifierRegex: "a\u200d<b*"},
+					{MatchMode: "PREFIX_LITERAL", URIPattern: pattern, CacheKeyModifierRegex: "a\u0915\u200d\u0937<b*"},
 				}, f.srv.Purged()[0].URIs)
 			})
 		})

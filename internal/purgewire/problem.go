@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/webdelivery/webdelivery-go/internal/invisible"
 )
 
 // The members of a URI, as its problems name them.
@@ -31,55 +33,77 @@ func (u URI) Problem() (field, reason string) {
 }
 
 func (u URI) patternProblem() string {
-	protocol, after := aroundDomain(u.Pattern)
-	switch at := strings.IndexFunc(u.Pattern, unseen); {
+	at := invisible.Index(u.Pattern)
+	switch {
 	case u.Pattern == "":
 		return "is empty"
 	case !utf8.ValidString(u.Pattern):
 		return "is not UTF-8, so JSON cannot carry it"
 	case at >= 0:
 		r, _ := utf8.DecodeRuneInString(u.Pattern[at:])
-		return fmt.Sprintf("holds %s at byte %d; remove it, or write %s if it belongs to the URI", nameOf(r), at, url.PathEscape(string(r)))
+		return fmt.Sprintf("holds %s at byte %d; remove it, or write %s if it belongs to the URI",
+			invisible.Name(r), at, url.PathEscape(string(r)))
 	case strings.Contains(u.Pattern, "#"):
 		return "holds a fragment (#), which no cache ever sees; remove it, or write %23 (open point 44)"
+	default:
+		return u.wildcardProblem()
+	}
+}
+
+// wildcardProblem returns what is wrong with a * in the pattern. Rule 3 of section 4.4 allows a wildcard in the domain
+// alone. It must be in the host_patterns of a property, which only the service knows. An Exact is the path of one
+// object, so a * in its path is literal.
+func (u URI) wildcardProblem() string {
+	protocol, domain, after := split(u.Pattern)
+	switch {
+	case lastLabelIsWild(domain):
+		return "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
+			"www.example.com/, or a wildcard before a domain, as in *.example.com/ (open point 48)"
 	case u.MatchMode == Exact:
 		return ""
 	case strings.Contains(protocol, "*"):
 		return "holds a * in its protocol; leave the protocol out, as a prefix covers both"
+	case strings.Contains(after, "*") && domain == "":
+		return "holds a * and no domain before it; begin with the domain, as in www.example.com/ or *.example.com/ (open point 48)"
 	case strings.Contains(after, "*"):
-		begin, _, _ := strings.Cut(after, "*")
-		begin = strings.TrimSuffix(u.Pattern, after) + begin
-		return fmt.Sprintf("holds a * behind its domain, where it is no wildcard; a prefix matches all that begins with it, so write %q "+
-			"(open point 48)", begin)
+		return "holds a * behind its domain, where it is no wildcard" + withoutStar(u.Pattern, after) + " (open point 48)"
 	default:
 		return ""
 	}
 }
 
-// aroundDomain returns what is before the domain of a pattern, which is its protocol, and what is after the domain.
-func aroundDomain(pattern string) (protocol, after string) {
+// withoutStar advises to end a prefix before its *, if that purges what the author meant. That is so if the * is the last
+// character of the path or the query. A shorter prefix of any other pattern would purge more than the author meant.
+func withoutStar(pattern, after string) string {
+	_, rest, _ := strings.Cut(after, "*")
+	if inPath := after[0] == '/' || after[0] == '?'; !inPath || strings.Trim(rest, "*") != "" {
+		return ""
+	}
+	return fmt.Sprintf("; write %q, which purges everything that begins with it", strings.TrimRight(pattern, "*"))
+}
+
+// split returns the three parts of a pattern: the protocol, the domain, and what is after the domain. A character that
+// no domain has ends the domain.
+func split(pattern string) (protocol, domain, after string) {
 	protocol, rest, found := strings.Cut(pattern, "://")
 	if !found || strings.ContainsAny(protocol, "/?#.") { // the "://" is a part of a path or query
 		protocol, rest = "", pattern
 	}
-	if at := strings.IndexAny(rest, "/?#"); at >= 0 {
-		after = rest[at:]
+	if end := strings.IndexFunc(rest, endsDomain); end >= 0 {
+		return protocol, rest[:end], rest[end:]
 	}
-	return protocol, after
+	return protocol, rest, ""
 }
 
-// unseen reports whether r is a control character or a blank, of ASCII or of Unicode, also one without a width. A URI
-// cannot hold them: whoever asks for the object sends them escaped, so such a pattern matches nothing.
-func unseen(r rune) bool {
-	const wordJoiner, zeroWidthSpace, byteOrderMark = '\u2060', '\u200b', '\ufeff'
-	return unicode.IsControl(r) || unicode.In(r, unicode.Z) || r == wordJoiner || r == zeroWidthSpace || r == byteOrderMark
+func endsDomain(r rune) bool {
+	return r <= unicode.MaxASCII && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(".-_*", r)
 }
 
-func nameOf(r rune) string {
-	if unicode.IsControl(r) {
-		return fmt.Sprintf("the control character %U", r)
-	}
-	return fmt.Sprintf("the blank %U", r)
+// lastLabelIsWild reports whether the last label of a domain has a *. A top-level domain has no wildcard, so this is a
+// path wildcard in the wrong place, such as www.example.com*.
+func lastLabelIsWild(domain string) bool {
+	domain = strings.TrimRight(domain, ".")
+	return strings.Contains(domain[strings.LastIndex(domain, ".")+1:], "*")
 }
 
 // regexOnly are the characters that only a regular expression has a use for. A dot is none of them: file names and
@@ -87,8 +111,9 @@ func nameOf(r rune) string {
 const regexOnly = `\^$+?()[]{}|`
 
 func (u URI) modifierProblem() string {
-	plain := strings.TrimSuffix(u.Modifier, "*")
-	switch at := strings.IndexFunc(u.Modifier, func(r rune) bool { return r != ' ' && unseen(r) }); {
+	plain, wild := strings.CutSuffix(u.Modifier, "*")
+	at := invisible.Index(strings.ReplaceAll(u.Modifier, " ", "_")) // a plain blank is ordinary: a cache key may hold a header
+	switch {
 	case u.Modifier == "":
 		return ""
 	case u.MatchMode == Exact:
@@ -97,10 +122,10 @@ func (u URI) modifierProblem() string {
 		return "is not UTF-8, so JSON cannot carry it"
 	case at >= 0:
 		r, _ := utf8.DecodeRuneInString(u.Modifier[at:])
-		return fmt.Sprintf("holds %s at byte %d; remove it", nameOf(r), at)
+		return fmt.Sprintf("holds %s at byte %d; remove it", invisible.Name(r), at)
 	case strings.Contains(plain, "*"):
 		return "holds a * that is not its only one at the end; write a plain string, or one that ends in a single *"
-	case strings.ContainsAny(plain, regexOnly), plain == "." && plain != u.Modifier:
+	case strings.ContainsAny(plain, regexOnly), wild && plain != "" && strings.Trim(plain, ".") == "":
 		return "is a regular expression; write a plain string, or one that ends in a single * (open point 48)"
 	default:
 		return ""

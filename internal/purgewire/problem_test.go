@@ -33,17 +33,6 @@ func TestProblemsOfURIs(t *testing.T) {
 		{purgewire.URI{purgewire.Prefix, "a", "v1**"}, modifier, "holds a * that is not its only one at the end"},
 		{purgewire.URI{purgewire.Prefix, "a", "\xff"}, modifier, "is not UTF-8"},
 
-		// The document has the wildcard in the domain alone. The path of one object may have a star in it.
-		{purgewire.URI{purgewire.Prefix, "*.example.com", ""}, "", ""},
-		{purgewire.URI{purgewire.Prefix, "https://*.example.com/a", ""}, "", ""},
-		{purgewire.URI{purgewire.Exact, "https://www.example.com/a*?b=*", ""}, "", ""},
-		{purgewire.URI{purgewire.Prefix, "https://www.example.com/img/*", ""}, pattern, `holds a * behind its domain, where it is no wildcard; a prefix matches all that begins with it, so write "https://www.example.com/img/"`},
-		{purgewire.URI{purgewire.Prefix, "*.example.com/img/*.png", ""}, pattern, `holds a * behind its domain, where it is no wildcard; a prefix matches all that begins with it, so write "*.example.com/img/"`},
-		{purgewire.URI{purgewire.Prefix, "www.example.com?q=*", ""}, pattern, "holds a * behind its domain"},
-		{purgewire.URI{purgewire.Prefix, "/img/*", ""}, pattern, "holds a * behind its domain"},
-		{purgewire.URI{purgewire.Prefix, "www.example.com/http://*", ""}, pattern, "holds a * behind its domain"},
-		{purgewire.URI{purgewire.Prefix, "http*://www.example.com/", ""}, pattern, "holds a * in its protocol"},
-
 		// What cannot be seen is in no URI, whatever its mode.
 		{purgewire.URI{purgewire.Exact, "www.example.com/a b", ""}, pattern, "holds the blank U+0020 at byte 17; remove it, or write %20"},
 		{purgewire.URI{purgewire.Prefix, " www.example.com/", ""}, pattern, "holds the blank U+0020 at byte 0"},
@@ -54,18 +43,30 @@ func TestProblemsOfURIs(t *testing.T) {
 		{purgewire.URI{purgewire.Exact, "a\u00a0b", ""}, pattern, "holds the blank U+00A0 at byte 1; remove it, or write %C2%A0"},
 		{purgewire.URI{purgewire.Exact, "a\u3000", ""}, pattern, "holds the blank U+3000"},
 		{purgewire.URI{purgewire.Exact, "a\u2028", ""}, pattern, "holds the blank U+2028"},
-		{purgewire.URI{purgewire.Exact, "a\u200b", ""}, pattern, "holds the blank U+200B"},
-		{purgewire.URI{purgewire.Exact, "a\u2060", ""}, pattern, "holds the blank U+2060"},
-		{purgewire.URI{purgewire.Exact, "\ufeffa", ""}, pattern, "holds the blank U+FEFF at byte 0"},
+		{purgewire.URI{purgewire.Exact, "a\u200b", ""}, pattern, "holds the invisible character U+200B"},
+		{purgewire.URI{purgewire.Exact, "a\u2060", ""}, pattern, "holds the invisible character U+2060"},
+		{purgewire.URI{purgewire.Exact, "\ufeffa", ""}, pattern, "holds the invisible character U+FEFF at byte 0"},
+		{purgewire.URI{purgewire.Exact, "a\u202eb", ""}, pattern, "holds the invisible character U+202E at byte 1; remove it, or write %E2%80%AE if it belongs to the URI"},
+		{purgewire.URI{purgewire.Prefix, "a\u200db/", ""}, pattern, "holds the invisible character U+200D at byte 1"},
+		{purgewire.URI{purgewire.Exact, "a/\U0001f468\u200d\U0001f469\ufe0f.png", ""}, "", ""},
 		{purgewire.URI{purgewire.Exact, "\u00fc/\u65e5\u200d\u0301", ""}, "", ""},
 
 		// A modifier is a plain string, and no regular expression.
 		{purgewire.URI{purgewire.Prefix, "a", `v1.2-b_c~/:=&,;%@"'!<> x`}, "", ""},
 		{purgewire.URI{purgewire.Prefix, "a", "v1.*"}, "", ""},
 		{purgewire.URI{purgewire.Prefix, "a", "."}, "", ""},
+		{purgewire.URI{purgewire.Prefix, "a", ".."}, "", ""},
+		{purgewire.URI{purgewire.Prefix, "a", "a.*"}, "", ""},
+		{purgewire.URI{purgewire.Prefix, "a", "..a*"}, "", ""},
+		{purgewire.URI{purgewire.Prefix, "a", "/a/"}, "", ""},
+		{purgewire.URI{purgewire.Prefix, "a", "/a/*"}, "", ""},
 		{purgewire.URI{purgewire.Prefix, "a", ".*"}, modifier, "is a regular expression; write a plain string, or one that ends in a single *"},
+		{purgewire.URI{purgewire.Prefix, "a", "..*"}, modifier, "is a regular expression"},
+		{purgewire.URI{purgewire.Prefix, "a", "...*"}, modifier, "is a regular expression"},
 		{purgewire.URI{purgewire.Prefix, "a", "a\tb"}, modifier, "holds the control character U+0009 at byte 1; remove it"},
 		{purgewire.URI{purgewire.Prefix, "a", "a\u00a0"}, modifier, "holds the blank U+00A0 at byte 1"},
+		{purgewire.URI{purgewire.Prefix, "a", " a\u200b"}, modifier, "holds the invisible character U+200B at byte 2"},
+		{purgewire.URI{purgewire.Prefix, "a", "\u202ea*"}, modifier, "holds the invisible character U+202E at byte 0"},
 	} {
 		field, reason := tt.uri.Problem()
 		assert.Equal(t, tt.field, field, "%q", tt.uri)
@@ -81,6 +82,80 @@ func TestModifiersThatAreRegularExpressions(t *testing.T) {
 			field, reason := purgewire.URI{purgewire.Prefix, "a", modifier}.Problem()
 			assert.Equal(t, "cache_key_modifier_regex", field, "%q", modifier)
 			assert.Contains(t, reason, "is a regular expression", "%q", modifier)
+		}
+	}
+}
+
+// Section 4.4 allows a wildcard in the domain alone, for example *.<domain>, if a property has it. The path of one object
+// may have a star in it.
+func TestWildcards(t *testing.T) {
+	t.Parallel()
+	const (
+		lastLabel = "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
+			"www.example.com/, or a wildcard before a domain, as in *.example.com/ (open point 48)"
+		noDomain = "holds a * and no domain before it; begin with the domain, as in www.example.com/ or *.example.com/ (open point 48)"
+		behind   = "holds a * behind its domain, where it is no wildcard (open point 48)"
+		protocol = "holds a * in its protocol; leave the protocol out, as a prefix covers both"
+	)
+	write := func(prefix string) string {
+		return `holds a * behind its domain, where it is no wildcard; write "` + prefix + `", which purges everything that begins with it (open point 48)`
+	}
+	for _, tt := range []struct{ pattern, prefix, exact string }{
+		{"*.h.com", "", ""},
+		{"https://*.h.com/a", "", ""},
+		{"HTTP://*.h.com:8080/a", "", ""},
+		{"img*.h.com/a", "", ""},
+		{"*.h.com./a", "", ""},
+		{"*.ü.com", "", ""},
+		{"/a", "", ""},
+
+		{"h.com*", lastLabel, lastLabel},
+		{"http://h.com*", lastLabel, lastLabel},
+		{"http://h.com*/", lastLabel, lastLabel},
+		{"h.com*./", lastLabel, lastLabel},
+		{"www.example.*", lastLabel, lastLabel},
+		{"www.example.*/a", lastLabel, lastLabel},
+		{"*.h.com*", lastLabel, lastLabel},
+		{"h.com*:80", lastLabel, lastLabel},
+		{"*", lastLabel, lastLabel},
+		{"http://*", lastLabel, lastLabel},
+		{"*/a", lastLabel, lastLabel},
+		{"a*@h.com/", lastLabel, lastLabel},
+
+		{"h.com:*", behind, ""},
+		{"h.com:*/a", behind, ""},
+		{"h.com;*", behind, ""},
+		{"h.com%2f*", behind, ""},
+		{"h.com%2F*/a", behind, ""},
+		{"ftp.x://h*/", behind, ""},
+		{"ftp.x://h/*", behind, ""},
+
+		{"/*", noDomain, ""},
+		{"/img/*", noDomain, ""},
+		{"//*.h.com/a", noDomain, ""},
+		{"http:///*", noDomain, ""},
+		{"://*", lastLabel, lastLabel},
+		{"?*", noDomain, ""},
+
+		// The * at the end means everything that begins so, as a prefix does without it.
+		{"https://h.com/img/*", write("https://h.com/img/"), ""},
+		{"h.com/*", write("h.com/"), ""},
+		{"h.com/img**", write("h.com/img"), ""},
+		{"*.h.com/img/*", write("*.h.com/img/"), ""},
+		{"h.com?q=*", write("h.com?q="), ""},
+		{"h.com/http://*", write("h.com/http://"), ""},
+		// A shorter prefix would purge more than these mean.
+		{"*.h.com/img/*.png", behind, ""},
+		{"h.com/*/a/*", behind, ""},
+		{"h.com/a*?q=1", behind, ""},
+		{"h.com/*/", behind, ""},
+
+		{"http*://h.com/", protocol, ""},
+	} {
+		for mode, want := range map[string]string{purgewire.Prefix: tt.prefix, purgewire.Exact: tt.exact} {
+			field, reason := purgewire.URI{mode, tt.pattern, ""}.Problem()
+			assert.Equal(t, want, reason, "%s %q", mode, tt.pattern)
+			assert.Equal(t, want != "", field == "uri_pattern", "%s %q", mode, tt.pattern)
 		}
 	}
 }
