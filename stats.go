@@ -101,7 +101,8 @@ type StatsFamily[Q StatsQuery] struct {
 	refused error // the category is unknown
 }
 
-// AggregatedFamily is a [StatsFamily] whose rows are groups with their hits. It adds Groupings and Metrics.
+// AggregatedFamily is a [StatsFamily] whose rows are groups with their hits. It adds Groupings and Metrics. The methods
+// of a nil AggregatedFamily panic.
 type AggregatedFamily[Q StatsQuery] struct {
 	StatsFamily[Q] // methods of every family
 }
@@ -127,6 +128,7 @@ type Result struct {
 	// missing or hits are too small. This concerns raw events before [EventsRetention], and trends finer than
 	// [GranularityFor] returns. The query is sent anyway. It is nil if there is nothing to report. The response has
 	// no such member.
+	// Because clocks differ, data up to 5 minutes older than the limit causes no warning.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

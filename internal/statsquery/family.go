@@ -116,9 +116,19 @@ func Finest(start, end, now time.Time) string {
 	switch {
 	case !start.Before(now.AddDate(0, 0, -7)):
 		return fiveMinutes
-	case !start.Before(now.AddDate(0, -1, 0)):
+	case !start.Before(monthBefore(now)):
 		return hour
 	default:
 		return day
 	}
+}
+
+// monthBefore returns the same time of the month before. If that month is too short, it is the last day: a month before
+// 31 March is 28 or 29 February. [time.Time.AddDate] would return a day in March.
+func monthBefore(now time.Time) time.Time {
+	before := now.AddDate(0, -1, 0)
+	if before.Day() != now.Day() {
+		before = before.AddDate(0, 0, -before.Day())
+	}
+	return before
 }

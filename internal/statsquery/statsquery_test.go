@@ -269,7 +269,7 @@ func TestWithHeadroom(t *testing.T) {
 func TestFinest(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
-	week, month := now.AddDate(0, 0, -7), time.Date(2026, 3, 3, 12, 0, 0, 0, time.UTC) // February 31st
+	week, month := time.Date(2026, 3, 24, 12, 0, 0, 0, time.UTC), time.Date(2026, 2, 28, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		start, end time.Time
 		want       string
@@ -288,6 +288,42 @@ func TestFinest(t *testing.T) {
 	now = time.Date(2026, 3, 31, 12, 0, 0, 0, berlin) // two days after the change of the clocks
 	assert.Equal(t, "5minute", statsquery.Finest(now.Add(-7*24*time.Hour), now, now))
 	assert.Equal(t, "hour", statsquery.Finest(now.Add(-7*24*time.Hour-1), now, now))
+}
+
+// A month before a day is the same day of the month before. If that month is shorter, it is its last day.
+func TestAMonthBefore(t *testing.T) {
+	t.Parallel()
+	for now, month := range map[string]string{
+		"2026-03-31T12:00:00Z": "2026-02-28T12:00:00Z",
+		"2026-03-30T23:59:59Z": "2026-02-28T23:59:59Z",
+		"2026-03-29T00:00:00Z": "2026-02-28T00:00:00Z",
+		"2026-03-28T12:00:00Z": "2026-02-28T12:00:00Z",
+		"2024-03-31T12:00:00Z": "2024-02-29T12:00:00Z",
+		"2024-03-30T12:00:00Z": "2024-02-29T12:00:00Z",
+		"2024-02-29T12:00:00Z": "2024-01-29T12:00:00Z",
+		"2100-03-29T12:00:00Z": "2100-02-28T12:00:00Z", // no leap year
+		"2026-05-31T12:00:00Z": "2026-04-30T12:00:00Z",
+		"2026-12-31T12:00:00Z": "2026-11-30T12:00:00Z",
+		"2026-01-31T12:00:00Z": "2025-12-31T12:00:00Z",
+		"2026-08-31T12:00:00Z": "2026-07-31T12:00:00Z",
+		"2026-11-20T12:00:00Z": "2026-10-20T12:00:00Z",
+		// The day of UTC counts: here it is 31 March 22:30 and 1 April 01:30.
+		"2026-04-01T00:30:00+02:00": "2026-02-28T22:30:00Z",
+		"2026-03-31T23:30:00-02:00": "2026-03-01T01:30:00Z",
+	} {
+		at, err := time.Parse(time.RFC3339, now)
+		require.NoError(t, err)
+		start, err := time.Parse(time.RFC3339, month)
+		require.NoError(t, err)
+		assert.Equal(t, "hour", statsquery.Finest(start, at, at), now)
+		assert.Equal(t, "day", statsquery.Finest(start.Add(-1), at, at), now)
+
+		// A warning begins five minutes beyond the month.
+		query := &statsquery.Query{Start: start.Add(-5 * time.Minute), End: at, Granularity: "hour"}
+		assert.Empty(t, statsquery.WAFTrends.Warnings(query, at), now)
+		query.Start = query.Start.Add(-time.Second)
+		assert.Len(t, statsquery.WAFTrends.Warnings(query, at), 1, now)
+	}
 }
 
 // The id of a query depends on everything except its end. Stored cursors hold it, so it must not change.

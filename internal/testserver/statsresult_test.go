@@ -183,3 +183,17 @@ func TestSection8TrendAggregation(t *testing.T) {
 		}
 	}
 }
+
+// Section 8: hourly data is kept for a month. A month before 31 March is the last day of February.
+func TestAMonthAfterAShortOne(t *testing.T) {
+	t.Parallel()
+	for now, first := range map[string]string{
+		"2026-03-31T12:00:00": "2026-02-28T12:00:00", "2028-03-30T12:00:00": "2028-02-29T12:00:00", "2026-05-31T12:00:00": "2026-04-30T12:00:00",
+		"2026-03-28T12:00:00": "2026-02-28T12:00:00", "2026-01-31T12:00:00": "2025-12-31T12:00:00",
+	} {
+		f := start(t, testserver.Config{Clock: testserver.NewClock(func() time.Time { return at(now) })})
+		f.AddEvents(testserver.Event{Time: at(first), Type: "WAF", RuleID: "r", Severity: "s"}, testserver.Event{Time: at(first).Add(-time.Second), Type: "WAF", RuleID: "r", Severity: "s"})
+		rows := string(f.result(waf, "granularity", "hour", "starttime", "2000-01-01T00:00:00", "endtime", now).Rows)
+		assert.Equal(t, `[["s",1]]`, rows, now)
+	}
+}

@@ -33,8 +33,17 @@ type granularity struct {
 
 var granularities = []granularity{
 	{"day", 24 * time.Hour, always},
-	{"hour", time.Hour, func(now time.Time) time.Time { return now.AddDate(0, -1, 0) }},
+	{"hour", time.Hour, aMonthAgo},
 	{"5minute", 5 * time.Minute, func(now time.Time) time.Time { return now.AddDate(0, 0, -7) }},
+}
+
+// aMonthAgo returns the same day and time of the previous month, or its last day if it has no such day.
+func aMonthAgo(now time.Time) time.Time {
+	year, month, day := now.Date()
+	if last := time.Date(year, month, 0, 0, 0, 0, 0, time.UTC).Day(); day > last {
+		now = now.AddDate(0, 0, last-day)
+	}
+	return now.AddDate(0, -1, 0)
 }
 
 func always(time.Time) time.Time { return time.Time{} }
