@@ -122,6 +122,37 @@ func TestAMissingColumn(t *testing.T) {
 	})
 }
 
+// QueueStats shows an outage also if all callers give up before their request or its login ends.
+func TestAnOutageThatCallersDoNotWaitFor(t *testing.T) {
+	t.Parallel()
+	for name, auth := range map[string]webdelivery.Auth{
+		"purge": webdelivery.BasicAuth(username, password), "login": webdelivery.SessionAuth(username, password),
+	} {
+		var last webdelivery.QueueStats
+		options := webdelivery.QueueOptions{OnStats: func(s webdelivery.QueueStats) { last = s }}
+		inQueue(t, setup{auth: auth}, options, func(f *fixture, q *webdelivery.PurgeQueue) {
+			remove := f.srv.Fail(testserver.Fault{Delay: time.Hour})
+			purge := func() error {
+				ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+				defer cancel()
+				_, err := q.Purge(ctx, webdelivery.Exact(anObject))
+				synctest.Wait() // the report has ended
+				return err
+			}
+			for n := range 3 {
+				require.ErrorIs(f, purge(), context.DeadlineExceeded, name)
+				assert.Equal(f, n+1, last.Failures, name)
+				require.ErrorIs(f, last.Err, context.DeadlineExceeded, name)
+			}
+			remove()
+			time.Sleep(time.Minute)
+			require.NoError(f, purge(), name)
+			assert.Zero(f, last.Failures, name)
+			require.NoError(f, last.Err, name)
+		})
+	}
+}
+
 // QueueStats shows an outage: the number of failed requests in a row, and the cause. Failed logins count too,
 // although nothing is sent; a rejection does not.
 func TestAnOutageInQueueStats(t *testing.T) {

@@ -53,7 +53,8 @@ type QueueStats struct {
 	Requests  int           // requests so far
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
 	// Failures counts failed requests in a row: the service did not answer despite retries, or the login or permit
-	// failed. It returns to 0 when the service accepts a purge or refuses one with ErrBadRequest.
+	// failed. A request that all its callers gave up on has failed, too. It returns to 0 when the service accepts a
+	// purge or refuses one with ErrBadRequest. If requests overlap, the order in which they began decides.
 	Failures int
 	Err      error // error of the last failure; nil if Failures is 0
 }

@@ -23,6 +23,7 @@ type caller[Item comparable, Receipt any] struct {
 type share struct {
 	staying int
 	cancel  context.CancelFunc
+	left    error // why the last caller left; nil while one stays
 }
 
 // unsent returns the error of a caller none of whose items was sent.
@@ -57,9 +58,10 @@ func (c *caller[Item, Receipt]) endLocked(receipt Receipt, err error) {
 }
 
 // leaveLocked removes a caller from its shares. The lock of the queue is held.
-func (c *caller[Item, Receipt]) leaveLocked() {
+func (c *caller[Item, Receipt]) leaveLocked(reason error) {
 	for _, s := range c.shares {
 		if s.staying--; s.staying == 0 {
+			s.left = reason
 			s.cancel()
 		}
 	}

@@ -28,6 +28,7 @@ type Queue[Item comparable, Receipt any] struct {
 	reports reporter
 	running bool               // a goroutine acquires permits
 	stop    context.CancelFunc // cancels the wait for a permit when all callers have left
+	left    error              // why the last of these callers left
 	dropped int                // items that had not ended when the context of a Close ended
 }
 
@@ -41,9 +42,10 @@ func New[Item comparable, Receipt any](work Work[Item, Receipt], options Options
 	}
 	q.ctx, q.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it when its context ends
 	q.crew = newCrew(&q.mu, work.Catch)
-	q.reports = reporter{crew: &q.crew, report: work.Report, state: func() Stats {
-		return Stats{Pending: q.line.items, Oldest: q.line.oldest()}
-	}}
+	q.reports = reporter{
+		crew: &q.crew, report: work.Report, outage: outage{open: map[int]int{}},
+		state: func() Stats { return Stats{Pending: q.line.items, Oldest: q.line.oldest()} },
+	}
 	return q
 }
 
@@ -136,11 +138,12 @@ func (q *Queue[Item, Receipt]) abandon(c *caller[Item, Receipt], reason *Failure
 	}
 	c.gone = true
 	if c.request != nil {
-		c.leaveLocked()
+		c.leaveLocked(reason.Err)
 		return c.resultLocked(reason)
 	}
 	err = c.unsent(reason.Err)
 	if q.line.leave(c); q.line.items == 0 {
+		q.left = reason.Err
 		q.stop()
 	}
 	return receipt, err
@@ -156,36 +159,75 @@ func (q *Queue[Item, Receipt]) runLocked(first bool) {
 	}
 	ctx, cancel := context.WithCancel(q.ctx)
 	q.stop = cancel
+	now := round{number: q.reports.outage.begin(), ctx: ctx}
 	q.crew.startLocked(func() error {
-		permit, err := q.acquire(ctx, first)
+		if first && !gather(ctx) {
+			return ctx.Err()
+		}
+		now.asked = true
+		permit, err := q.acquire(ctx)
 		if err == nil {
-			q.dispatch(permit)
+			now.sent = q.dispatch(permit)
 		}
 		return err
 	}, func(failed *Failure) {
-		if failed != nil && (ctx.Err() == nil || q.ctx.Err() != nil) { // otherwise stop ended ctx, because all callers have left
-			q.failLocked(failed.Err)
-		}
-		if failed != nil && ctx.Err() == nil {
-			q.reports.noteLocked(failed.Err)
-			q.reports.changedLocked()
-		}
+		q.endRoundLocked(&now, failed)
 		cancel()
 		q.runLocked(false)
 	})
 }
 
-// acquire waits until a request may be sent. On success it has also acquired one unit of underWay.
-func (q *Queue[Item, Receipt]) acquire(ctx context.Context, first bool) (permit Permit, err error) {
-	if first {
-		gather := time.NewTimer(linger)
-		defer gather.Stop()
-		select {
-		case <-gather.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+// round is one wait for a permit.
+type round struct {
+	number int             // of the outage
+	ctx    context.Context //nolint:containedctx // ends when all callers have left, or the context of a Close ends
+	asked  bool            // callers have gathered, so a permit is acquired
+	sent   bool            // the permit was used
+}
+
+// endRoundLocked fails the waiting callers if a round got no permit. A round that all callers have left counts as a
+// failure, too, but the round of a Close that gave up does not. The lock is held.
+func (q *Queue[Item, Receipt]) endRoundLocked(r *round, failed *Failure) {
+	closed := q.ctx.Err() != nil
+	left := r.ctx.Err() != nil && !closed
+	if failed != nil && !left {
+		q.failLocked(failed.Err)
 	}
+	switch {
+	case left && r.asked && !r.sent:
+		q.reports.outage.fail(r.number, whyFailed(q.left, failed))
+	case failed != nil && !left && !closed:
+		q.reports.outage.fail(r.number, failed.Err)
+	default:
+		q.reports.outage.forget(r.number)
+		return
+	}
+	q.reports.changedLocked()
+}
+
+// whyFailed joins the reason for which the last caller has left with the error of its work. [errors.Join] calls no method
+// of an error, which may be user code.
+func whyFailed(left error, failed *Failure) error {
+	if failed == nil || failed.Err == context.Canceled { //nolint:errorlint // this very error says only that all callers have left
+		return left
+	}
+	return errors.Join(left, failed.Err)
+}
+
+// gather waits for further callers. It returns false if the context ends first.
+func gather(ctx context.Context) bool {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// acquire waits until a request may be sent. On success it has also acquired one unit of underWay.
+func (q *Queue[Item, Receipt]) acquire(ctx context.Context) (permit Permit, err error) {
 	if err := q.underWay.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
@@ -208,8 +250,8 @@ func (q *Queue[Item, Receipt]) failLocked(err error) {
 	}
 }
 
-// dispatch sends the waiting items. If there are none left, it returns the permit.
-func (q *Queue[Item, Receipt]) dispatch(permit Permit) {
+// dispatch sends the waiting items. If there are none left, it returns the permit, and false.
+func (q *Queue[Item, Receipt]) dispatch(permit Permit) bool {
 	q.mu.Lock()
 	next := load[Item]{maxItems: q.options.MaxItems, maxBytes: q.options.MaxBytes, size: q.work.Size, known: map[Item]bool{}}
 	callers := q.line.take(&next)
@@ -221,6 +263,7 @@ func (q *Queue[Item, Receipt]) dispatch(permit Permit) {
 		defer q.underWay.Release(1)
 		permit.Return(q.ctx)
 	}
+	return len(callers) > 0
 }
 
 // sendLocked starts to send the items of some callers. When they are sent, it continues with followLocked. The lock is
@@ -228,13 +271,14 @@ func (q *Queue[Item, Receipt]) dispatch(permit Permit) {
 func (q *Queue[Item, Receipt]) sendLocked(callers []*caller[Item, Receipt], items []Item, permit Permit) {
 	ctx, cancel := context.WithCancel(q.ctx)
 	r := &request[Item, Receipt]{
-		ctx: ctx, work: &q.work, send: q.send, items: items,
+		ctx: ctx, work: &q.work, items: items,
 		mu: &q.mu, fates: make(map[Item]*fate[Receipt], len(items)),
 	}
 	for _, item := range items {
 		r.fates[item] = &fate[Receipt]{}
 	}
-	shared := &share{len(callers), cancel}
+	shared := &share{staying: len(callers), cancel: cancel}
+	r.send = func(permit Permit, items []Item) (Receipt, error) { return q.send(r, shared, permit, items) }
 	for _, c := range callers {
 		q.sent[c] = true
 		c.request, c.shares = r, []*share{shared}
@@ -245,27 +289,39 @@ func (q *Queue[Item, Receipt]) sendLocked(callers []*caller[Item, Receipt], item
 	}, func(failed *Failure) {
 		cancel()
 		q.underWay.Release(1)
-		r.endLocked(failed)
+		if r.endLocked(failed); failed != nil && q.ctx.Err() == nil {
+			q.reports.outage.fail(r.number, failed.Err) // Send did not return
+			q.reports.changedLocked()
+		}
 		q.followLocked(callers)
 	})
 }
 
-// send sends one request, and counts it.
-func (q *Queue[Item, Receipt]) send(ctx context.Context, permit Permit, items []Item) (Receipt, error) {
-	receipt, err := q.work.Send(ctx, permit, items)
+// send sends one request, and counts it. A failure counts also if all callers have left, but not if a Close gave up.
+func (q *Queue[Item, Receipt]) send(r *request[Item, Receipt], callers *share, permit Permit, items []Item) (Receipt, error) {
+	q.mu.Lock()
+	r.number = q.reports.outage.begin()
+	forNobody := callers.left != nil // a part of a refused request, after all callers have left
+	q.mu.Unlock()
+	receipt, err := q.work.Send(r.ctx, permit, items)
 	err = q.endedByClose(err)
-	accepted, failed := 0, err
-	switch {
-	case err == nil:
-		accepted = len(items)
-	case q.work.Refused(err): // which is an answer
-		failed = nil
-	}
+	answered := err == nil || q.work.Refused(err)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	accepted := 0
+	if err == nil {
+		accepted = len(items)
+	}
 	q.reports.countLocked(accepted)
-	if err == nil || ctx.Err() == nil { // otherwise no caller waits for it
-		q.reports.noteLocked(failed)
+	switch {
+	case answered:
+		q.reports.outage.answer(r.number)
+	case q.ctx.Err() != nil, forNobody:
+		q.reports.outage.forget(r.number)
+	case callers.left != nil:
+		q.reports.outage.fail(r.number, whyFailed(callers.left, &Failure{Err: err}))
+	default:
+		q.reports.outage.fail(r.number, err)
 	}
 	q.reports.changedLocked()
 	return receipt, err

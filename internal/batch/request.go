@@ -9,11 +9,12 @@ import (
 type request[Item comparable, Receipt any] struct {
 	ctx   context.Context //nolint:containedctx // ends when all callers have left, or the context of a Close ends
 	work  *Work[Item, Receipt]
-	send  func(context.Context, Permit, []Item) (Receipt, error)
+	send  func(Permit, []Item) (Receipt, error)
 	items []Item
 
-	mu    sync.Locker // the queue's lock; guards the fates
-	fates map[Item]*fate[Receipt]
+	mu     sync.Locker // the queue's lock; guards the fields below
+	fates  map[Item]*fate[Receipt]
+	number int // of the last part that was sent, for the outage
 }
 
 // deliver sends the items. The first request uses permit, and each further one acquires its own. Afterwards each item
@@ -31,7 +32,7 @@ func (r *request[Item, Receipt]) deliver(permit Permit) {
 
 // try sends some items. Afterwards they have their fates, unless several items were refused together.
 func (r *request[Item, Receipt]) try(permit Permit, items []Item) answer {
-	receipt, err := r.send(r.ctx, permit, items)
+	receipt, err := r.send(permit, items)
 	if err == nil {
 		r.note(items, fate[Receipt]{accepted: true, receipt: receipt})
 		return taken

@@ -8,8 +8,7 @@ type reporter struct {
 	state  func() Stats // state of the line; called with the lock of the queue
 
 	accepted, requests int
-	failures           int      // failed requests in a row
-	err                error    // error of the last of them
+	outage             outage
 	changed            bool     // the statistics have changed since the last report began
 	running            bool     // a report is running
 	failed             *Failure // first panic or Goexit of a report
@@ -19,15 +18,6 @@ type reporter struct {
 func (r *reporter) countLocked(accepted int) {
 	r.requests++
 	r.accepted += accepted
-}
-
-// noteLocked notes why a request was not answered, or could not be sent; nil if it was answered. The lock of the queue is
-// held.
-func (r *reporter) noteLocked(failed error) {
-	r.failures++
-	if r.err = failed; failed == nil {
-		r.failures = 0
-	}
 }
 
 // changedLocked reports that something has changed. The lock of the queue is held.
@@ -42,7 +32,7 @@ func (r *reporter) changedLocked() {
 func (r *reporter) reportLocked() {
 	r.changed = false
 	now := r.state()
-	now.Accepted, now.Requests, now.Failures, now.Err = r.accepted, r.requests, r.failures, r.err
+	now.Accepted, now.Requests, now.Failures, now.Err = r.accepted, r.requests, r.outage.failures, r.outage.err
 	r.crew.startLocked(func() error {
 		r.report(now)
 		return nil

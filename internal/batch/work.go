@@ -66,8 +66,8 @@ type Stats struct {
 	Accepted int           // items accepted so far; identical ones of one request count once
 	Requests int           // requests so far
 	Oldest   time.Duration // how long the oldest pending caller has waited; 0 if none is pending
-	Failures int           // requests that failed since the last response, with those that got no permit
-	Err      error         // error of the last of them; nil if there is none
+	Failures int           // failed requests and permits that began after the last answered request
+	Err      error         // error of the one that began last; nil if there is none
 }
 
 // Outcome says whether the service carried out a failed request.

@@ -1,0 +1,196 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/batch"
+)
+
+// A request or a permit counts as a failure even if all its callers give up before it ends. The error says why the last
+// of them left, and how the work ended if that says more.
+func TestFailuresWithoutCallers(t *testing.T) {
+	t.Parallel()
+	const timeout = "left: context deadline exceeded"
+	for name, tt := range map[string]struct {
+		change   func(w *world)
+		patience time.Duration
+		requests int
+		failures int
+		text     string
+		is       error
+	}{
+		"request":                      {unchanged, 200 * time.Millisecond, 1, 1, timeout, context.DeadlineExceeded},
+		"request with an error":        {func(w *world) { w.work.Send = w.losing }, 200 * time.Millisecond, 1, 1, timeout + "\nlost", errLost},
+		"request that was refused":     {func(w *world) { w.work.Send = w.ending(errRefused) }, 200 * time.Millisecond, 3, 0, "", nil},
+		"request that was accepted":    {func(w *world) { w.work.Send = w.ending(nil) }, 200 * time.Millisecond, 1, 0, "", nil},
+		"permit":                       {func(w *world) { w.pause(10 * time.Second) }, time.Second, 0, 1, timeout, context.DeadlineExceeded},
+		"permit with an error":         {func(w *world) { w.work.Acquire = w.denying }, time.Second, 0, 1, timeout + "\nlost", errLost},
+		"permit that comes for nobody": {func(w *world) { w.deaf = true; w.pause(10 * time.Second) }, time.Second, 0, 1, timeout, context.DeadlineExceeded},
+		"before it asks for a permit":  {unchanged, time.Millisecond, 0, 0, "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) { w.work.Report = w.report; tt.change(w) }, func(w *world) {
+				ctx, cancel := context.WithTimeout(w.Context(), tt.patience)
+				defer cancel()
+				a, b := w.put(ctx, "a"), w.put(ctx, "b")
+				<-a
+				<-b
+				time.Sleep(time.Minute)
+				last := batch.Stats{}
+				if len(w.stats) > 0 {
+					last = w.stats[len(w.stats)-1]
+				}
+				assert.Equal(w, tt.requests, last.Requests)
+				assert.Equal(w, tt.failures, last.Failures)
+				if tt.text == "" {
+					assert.NoError(w, last.Err)
+					return
+				}
+				assert.EqualError(w, last.Err, tt.text)
+				assert.ErrorIs(w, last.Err, tt.is)
+			})
+		})
+	}
+}
+
+// losing sends a request that fails when its context ends.
+func (w *world) losing(ctx context.Context, _ batch.Permit, _ []rune) (int, error) {
+	defer w.count(-1)
+	<-ctx.Done()
+	return 0, errLost
+}
+
+// ending returns a Send that ends after a second with a given error, whatever its context does.
+func (w *world) ending(err error) func(context.Context, batch.Permit, []rune) (int, error) {
+	return func(ctx context.Context, permit batch.Permit, _ []rune) (int, error) {
+		if permit == nil { // a part of a refused request
+			return 0, ctx.Err()
+		}
+		defer w.count(-1)
+		time.Sleep(time.Second)
+		return 1, err
+	}
+}
+
+// denying fails when its context ends.
+func (*world) denying(ctx context.Context) (batch.Permit, error) {
+	<-ctx.Done()
+	return nil, errLost
+}
+
+// A Close that gives up is no failure of the service.
+func TestCloseIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(w *world){
+		"request": func(w *world) { w.does("Send", func() { time.Sleep(10 * time.Millisecond) }) },
+		"permit":  func(w *world) { w.pause(10 * time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) { w.work.Report = w.report; change(w) }, func(w *world) {
+				a := w.put(w.Context(), "a")
+				ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
+				defer cancel()
+				w.queue.Close(ctx)
+				assert.Contains(w, (<-a).text, "closed")
+				synctest.Wait()
+				for _, stats := range w.stats {
+					assert.Zero(w, stats.Failures)
+					assert.NoError(w, stats.Err)
+				}
+			})
+		})
+	}
+}
+
+// Requests overlap. An old request that fails late is no outage if the service has accepted a newer one, and an old
+// request that is accepted late does not end an outage that began after it.
+func TestALateEndOfAnOldRequest(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		slow, quick error
+		failures    []int
+	}{
+		"late failure": {errLost, nil, []int{0, 0}},
+		"late success": {nil, errLost, []int{1, 1}},
+		"both fail":    {errLost, errLost, []int{1, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change := func(w *world) {
+				w.work.Report = w.report
+				w.work.Send = func(_ context.Context, _ batch.Permit, items []rune) (int, error) {
+					defer w.count(-1)
+					if items[0] == 's' {
+						time.Sleep(10 * time.Second)
+						return 1, tt.slow
+					}
+					return 2, tt.quick
+				}
+			}
+			inWorld(t, change, func(w *world) {
+				slow := w.put(w.Context(), "s")
+				time.Sleep(2 * time.Second)
+				<-w.put(w.Context(), "q")
+				<-slow
+				synctest.Wait()
+				var failures []int
+				for _, stats := range w.stats {
+					failures = append(failures, stats.Failures)
+					assert.Equal(w, stats.Failures > 0, errors.Is(stats.Err, errLost))
+				}
+				assert.Equal(w, tt.failures, failures)
+			})
+		})
+	}
+}
+
+// If a later caller uses the permit that an earlier one gave up on, nothing has failed.
+func TestAPermitForALaterCaller(t *testing.T) {
+	t.Parallel()
+	change := func(w *world) {
+		w.work.Report, w.deaf = w.report, true
+		w.pause(10 * time.Second)
+	}
+	inWorld(t, change, func(w *world) {
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		<-w.put(ctx, "a")
+		assert.Equal(w, 1, (<-w.put(w.Context(), "b")).receipt)
+		synctest.Wait()
+		require.NotEmpty(w, w.stats)
+		for _, stats := range w.stats {
+			assert.Zero(w, stats.Failures)
+		}
+	})
+}
+
+// A Send that panics is a failure, as an Acquire that panics is.
+func TestPanicsAreFailures(t *testing.T) {
+	t.Parallel()
+	for _, function := range []string{"Send", "Acquire"} {
+		inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
+			w.does(function, func() { panic(errBoom) })
+			for range 2 {
+				<-w.put(w.Context(), "a")
+			}
+			synctest.Wait()
+			require.NotEmpty(w, w.stats)
+			last := w.stats[len(w.stats)-1]
+			assert.Equal(w, 2, last.Failures, function)
+			assert.ErrorIs(w, last.Err, errBoom, function)
+			w.does(function, nil)
+			<-w.put(w.Context(), "a")
+			synctest.Wait()
+			assert.Zero(w, w.stats[len(w.stats)-1].Failures, function)
+		})
+	}
+}
