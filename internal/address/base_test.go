@@ -106,7 +106,7 @@ func TestCustomersThatAreNone(t *testing.T) {
 		"": "is empty", ".": `"." would change the path`, "..": `".." would change the path`,
 		"a/..": "holds a slash", `..\a`: "holds a slash", "a/b": "holds a slash", "/acme": "holds a slash", "acme/": "holds a slash",
 		"acme/v1": "holds a slash", "https://api.example.com": "holds a slash", `a\b`: "holds a slash", "/acme/.": "holds a slash",
-		" acme": "begins or ends with a blank", "acme\u00a0": "begins or ends with a blank", "acme\u2028": "begins or ends with a blank",
+		"\x20acme": "begins or ends with a blank", "acme\u00a0": "begins or ends with a blank", "acme\u2028": "begins or ends with a blank",
 		"a\n": "begins or ends with a blank", "a\nb": "holds the control character U+000A at byte 1", "\x7f": "holds the control character U+007F at byte 0",
 		"a\u0085b": "holds the control character U+0085", "a\u00a0b": "holds the blank U+00A0", "a\u2028b": "holds the blank U+2028",
 		"a\u2029b": "holds the blank U+2029", "acme\u200b": "holds the invisible character U+200B at byte 4", "\u202eacme": "holds the invisible character U+202E at byte 0",

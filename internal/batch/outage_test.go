@@ -44,6 +44,7 @@ func TestFailuresWithoutCallers(t *testing.T) {
 				<-a
 				<-b
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				last := batch.Stats{}
 				if len(w.stats) > 0 {
 					last = w.stats[len(w.stats)-1]
@@ -158,7 +159,7 @@ func TestAPermitForALaterCaller(t *testing.T) {
 	t.Parallel()
 	change := func(w *world) {
 		w.work.Report, w.deaf = w.report, true
-		w.pause(10 * time.Second)
+		w.pause(20 * time.Second)
 	}
 	inWorld(t, change, func(w *world) {
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
