@@ -345,7 +345,7 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 			assert.Equal(f, "MaxRemove", refused.Field)
 			assert.Contains(f, refused.Plan.String(), "add 0, remove 4, keep 6; 10 entries become 6")
 			require.EqualError(f, err, `webdelivery: plan refused: MaxRemove: 4 of 10 entries would be removed, for example 198.18.0.0, `+
-				`and at most 2 may be (25%); set MaxRemove to "4" or "40%" to allow it`)
+				`but at most 2 are allowed (25%); set MaxRemove to "4" or "40%" to allow it`)
 
 			stored, jsonErr := json.Marshal(refused.Plan)
 			require.NoError(f, jsonErr)

@@ -120,7 +120,7 @@ func ExampleNetworkListsService_Plan_emptyFeed() {
 
 	_, err := client.NetworkLists.Plan(ctx, id, nil, webdelivery.PlanOptions{})
 	fmt.Println(err)
-	// Output: webdelivery: plan refused: MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, and at most 2 may be (default); set MaxRemove to "5" or "100%" to allow it
+	// Output: webdelivery: plan refused: MaxRemove: 5 of 5 entries would be removed, for example 192.0.2.1, but at most 2 are allowed (default); set MaxRemove to "5" or "100%" to allow it
 }
 
 // A removal that the limit refuses can still be shown, and applied by somebody who has looked at it.

@@ -223,7 +223,7 @@ func (p *Plan) check(placeOf func(i int) string) error {
 	n, size := len(p.Remove), p.Keep+len(p.Remove)
 	if most, _ := listguard.Removals(string(p.MaxRemove), size); n > most {
 		number, share := listguard.AllowRemovals(n, size)
-		reason := fmt.Sprintf("%d of %d entries would be removed, for example %s, and at most %d may be (%s); set MaxRemove to %q or %q to allow it",
+		reason := fmt.Sprintf("%d of %d entries would be removed, for example %s, but at most %d are allowed (%s); set MaxRemove to %q or %q to allow it",
 			n, size, redact.Line(p.Remove[0].Entry), most, p.MaxRemove, number, share)
 		bad.found = append(bad.found, &TooManyRemovalsError{PlanError{"MaxRemove", reason, p}, n, most, size, p.MaxRemove})
 	}

@@ -151,9 +151,9 @@ func TestGuardsSayWhatAllowsThePlan(t *testing.T) {
 		says         string
 		allows       webdelivery.RemovalLimit
 	}{
-		{5, 5, "5 of 5 entries would be removed, for example 198.18.0.0, and at most 2 may be (default); set MaxRemove to \"5\" or \"100%\" to allow it", "100%"},
+		{5, 5, "5 of 5 entries would be removed, for example 198.18.0.0, but at most 2 are allowed (default); set MaxRemove to \"5\" or \"100%\" to allow it", "100%"},
 		{5, 3, `set MaxRemove to "3" or "60%" to allow it`, "60%"},
-		{3, 2, `at most 1 may be (default); set MaxRemove to "2" or "66.67%" to allow it`, "66.67%"},
+		{3, 2, `at most 1 are allowed (default); set MaxRemove to "2" or "66.67%" to allow it`, "66.67%"},
 		{7, 4, `set MaxRemove to "4" or "57.15%" to allow it`, "4"},
 	} {
 		withList(t, setup{}, addresses(tt.size), func(f *fixture) {

@@ -353,14 +353,14 @@ func TestRemovalsAreGuarded(t *testing.T) {
 		args       []string
 	}{
 		{
-			"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, and at most 2 may be (default); set -max-remove to \"3\" or \"60%\" to allow it\n",
+			"blocklist: -max-remove: 3 of 5 entries would be removed, for example 192.0.2.3, but at most 2 are allowed (default); set -max-remove to \"3\" or \"60%\" to allow it\n",
 			"add 0, remove 3, keep 2",
 			[]string{"-apply", "blocklist", few},
 		},
-		{"at most 1 may be (20%); set -max-remove to \"3\" or \"60%\" to allow it\n", "remove 3", []string{"-max-remove", "20%", "blocklist", few}},
-		{"at most 2 may be (2); set", "remove 3", []string{"-max-remove", "2", "-save-plan", saved, "blocklist", few}},
-		{"at most 0 may be (none); set -max-remove to \"1\" or \"20%\" to allow it\n", "\n- 198.51.100.0/24\n", []string{"-apply", "-max-remove", "none", "blocklist", good}},
-		{"at most 0 may be (none); set", `"max_remove":"none"`, []string{"-apply", "-json", "-max-remove", "none", "blocklist", good}},
+		{"at most 1 are allowed (20%); set -max-remove to \"3\" or \"60%\" to allow it\n", "remove 3", []string{"-max-remove", "20%", "blocklist", few}},
+		{"at most 2 are allowed (2); set", "remove 3", []string{"-max-remove", "2", "-save-plan", saved, "blocklist", few}},
+		{"at most 0 are allowed (none); set -max-remove to \"1\" or \"20%\" to allow it\n", "\n- 198.51.100.0/24\n", []string{"-apply", "-max-remove", "none", "blocklist", good}},
+		{"at most 0 are allowed (none); set", `"max_remove":"none"`, []string{"-apply", "-json", "-max-remove", "none", "blocklist", good}},
 	} {
 		code, stdout, stderr := blocklist(t, tt.args...)
 		assert.Equal(t, beyond, code, tt.want)
