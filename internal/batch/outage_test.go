@@ -112,8 +112,8 @@ func TestCloseIsNoFailure(t *testing.T) {
 	}
 }
 
-// Requests overlap. An old request that fails late is no outage if the service has accepted a newer one, and an old
-// request that is accepted late does not end an outage that began after it.
+// Requests overlap. An old request that fails late is no outage if the service has accepted a newer one. An old request
+// that is accepted late does not end an outage that began after it.
 func TestALateEndOfAnOldRequest(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
