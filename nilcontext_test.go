@@ -104,6 +104,9 @@ func TestZeroServices(t *testing.T) {
 	refusedAs(t, "client", err, "All")
 	_, err = family.Dimensions(t.Context())
 	refusedAs(t, "client", err, "Dimensions")
+	var aggregated *webdelivery.AggregatedFamily[webdelivery.TrendsQuery]
+	assert.Panics(t, func() { _, _ = aggregated.Head(t.Context()) }, "as its comment says")
+	assert.Panics(t, func() { _, _ = aggregated.Groupings(t.Context()) }, "as its comment says")
 }
 
 // For a queue or an export that was not created, the error of each method says how to create one.

@@ -93,6 +93,10 @@ func settingTroubles() []trouble {
 		}},
 		{name: "plain http", provoke: client("http://api.example.com")},
 		{name: "no scheme", provoke: client("api.example.com")},
+		{name: "a customer with a slash", provoke: func(*fixture) error {
+			_, err := webdelivery.NewClient("https://api.example.com", "acme/v1", webdelivery.BasicAuth(username, password))
+			return err
+		}},
 		{name: "plain http in the environment", provoke: environment("http://api.example.com")},
 		{name: "base URL with the version", provoke: environment("https://api.example.com/v1")},
 	}
