@@ -61,9 +61,9 @@ func TestDamagedStates(t *testing.T) {
 		"damaged: this program did not write it; export":                 {"csv", edit(`"csv"`, `"xlsx"`)},
 		"damaged: webdelivery: invalid cursor":                           {"csv", edit(`"cursor":{"version":1`, `"cursor":{"version":2`)},
 		"damaged: filters":                                               {"csv", edit(`"filter":""`, `"filter":"a"`)},
-		"filter differ; use the service and the customer that the export began with, or export again with -o ": {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
-		"and one is missing": {"parquet", without(part1)},
-		"bytes, and had ":    {"parquet", shorten(last)},
+		"filter differ; use the service and the customer that the":       {"csv", edit(`12:00:00Z`, `12:00:01Z`)},
+		"and one is missing":                                             {"parquet", without(part1)},
+		"bytes, and had ":                                                {"parquet", shorten(last)},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
