@@ -2,6 +2,7 @@ package webdelivery
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,9 @@ type Client struct {
 
 	funnel *funnel
 }
+
+// via returns the funnel; nil for a nil pointer and for a zero value.
+func (c *Client) via() *funnel { return cmp.Or(c, &Client{}).funnel }
 
 // NewClient creates a client for one customer of the service at baseURL. It sends nothing. Requests go to
 // {baseURL}/{customer}/v1. customer is one path element without a slash; NewClient escapes it.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,22 +30,6 @@ var (
 	// [*ValidationError]. Once a call has sent a request, none of its errors matches ErrInvalid.
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )
-
-var sentinels = []error{
-	ErrBadRequest, ErrUnauthorized, ErrForbidden, ErrNotFound, ErrRateLimited, ErrServer, ErrRedirect, ErrBadReply,
-	ErrResponseTooLarge, ErrInvalid, ErrPlanStale, ErrPlanRefused, ErrTooManyRemovals, ErrQueueClosed, ErrRefusedTogether,
-}
-
-// ownError reports whether err itself, not an error that it wraps, is one of this package. A context, transport or
-// limiter of the user may return an error of another call.
-func ownError(err error) bool {
-	switch err.(type) { //nolint:errorlint // what it wraps does not count
-	case interface{ outcomeOfWrite() Outcome }, *TaskError, *TransactionError:
-		return true
-	default:
-		return slices.Contains(sentinels, err)
-	}
-}
 
 // Outcome says whether the service carried out a write whose call returned an error.
 type Outcome int

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -27,6 +28,9 @@ type NetworkListsService struct {
 	funnel *funnel
 	tasks  *TasksService
 }
+
+// via returns the funnel; nil for a nil pointer and for a zero value.
+func (s *NetworkListsService) via() *funnel { return cmp.Or(s, &NetworkListsService{}).funnel }
 
 // NetworkListType says what a network list holds.
 type NetworkListType string

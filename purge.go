@@ -22,6 +22,9 @@ import (
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 type PurgeService struct{ funnel *funnel }
 
+// via returns the funnel; nil for a nil pointer and for a zero value.
+func (s *PurgeService) via() *funnel { return cmp.Or(s, &PurgeService{}).funnel }
+
 // PurgeAction is what a purge does with the objects that it matches.
 type PurgeAction string
 

@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -101,14 +100,6 @@ func (f *funnel) usable(ctx context.Context) error {
 func noClient() *ValidationError {
 	return invalid("client", "this is a zero value or nil; create a client with NewClient and call its services")
 }
-
-// via returns the funnel of a client or service. It returns nil for a nil pointer and for a zero value.
-func (c *Client) via() *funnel              { return cmp.Or(c, &Client{}).funnel }
-func (s *TasksService) via() *funnel        { return cmp.Or(s, &TasksService{}).funnel }
-func (s *PurgeService) via() *funnel        { return cmp.Or(s, &PurgeService{}).funnel }
-func (s *StatsService) via() *funnel        { return cmp.Or(s, &StatsService{}).funnel }
-func (s *NetworkListsService) via() *funnel { return cmp.Or(s, &NetworkListsService{}).funnel }
-func (s *SessionsService) via() *funnel     { return cmp.Or(s, &SessionsService{}).funnel }
 
 // expand checks that a call can be made, and returns its path with these ids.
 func (f *funnel) expand(ctx context.Context, template string, ids ...string) (string, error) {

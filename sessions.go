@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 //
 // [section 4.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#45-sessions
 type SessionsService struct{ funnel *funnel }
+
+// via returns the funnel; nil for a nil pointer and for a zero value.
+func (s *SessionsService) via() *funnel { return cmp.Or(s, &SessionsService{}).funnel }
 
 // Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
 // printed, logged or encoded does not show its ID. Only the field itself does. (Service document, [section 5].)

@@ -31,6 +31,9 @@ type StatsService struct {
 	TrafficShapingTrends *AggregatedFamily[TrendsQuery]
 }
 
+// via returns the funnel; nil for a nil pointer and for a zero value.
+func (s *StatsService) via() *funnel { return cmp.Or(s, &StatsService{}).funnel }
+
 // WAFCategory selects the dimension that a WAF top-K groups by.
 type WAFCategory string
 

@@ -19,6 +19,9 @@ import (
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 type TasksService struct{ funnel *funnel }
 
+// via returns the funnel; nil for a nil pointer and for a zero value.
+func (s *TasksService) via() *funnel { return cmp.Or(s, &TasksService{}).funnel }
+
 // Task is the record of a long-running operation. If the service omits a member, its field has the zero value. Times
 // are in UTC. (Service document, [section 2.1].)
 //
