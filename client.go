@@ -68,7 +68,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err != nil {
 		return nil, asValidation(err)
 	}
-	f := &funnel{base: b, service: b.Key(), gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect, strictTexts: s.strictTexts}
+	f := &funnel{base: b, service: b.Key(), limiter: s.limiter, gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect, strictTexts: s.strictTexts}
 	sessions := &SessionsService{f}
 	f.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
@@ -82,6 +82,18 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 		Sessions: sessions, funnel: f,
 	}, nil
 }
+
+// URL returns the start of all URLs of the client: {baseURL}/{customer}/v1, escaped, without credentials. It is empty
+// for a zero value.
+func (c *Client) URL() string {
+	if c.via() == nil {
+		return ""
+	}
+	return c.funnel.base.String()
+}
+
+// PurgeLimiter returns the limiter of [WithPurgeLimiter], or nil if the client has none.
+func (c *Client) PurgeLimiter() Limiter { return cmp.Or(c.via(), &funnel{}).limiter }
 
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
 // WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD and WEBDELIVERY_AUTH. WEBDELIVERY_AUTH is basic or session; the default

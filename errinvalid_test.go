@@ -143,6 +143,10 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 		"NetworkLists.All": func(ctx context.Context, c *client) error {
 			return drain(c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{MaxPages: -1}), func(...any) {})
 		},
+		"PurgeQueue.PurgeFrom": func(ctx context.Context, c *client) error {
+			_, err := c.Purge.NewQueue(webdelivery.QueueOptions{}).PurgeFrom(ctx, callsFor(nil))
+			return err
+		},
 		"Purge.Submit": func(ctx context.Context, c *client) error {
 			_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{})
 			return err

@@ -31,6 +31,36 @@ func ExamplePurgeQueue() {
 	// purged: true
 }
 
+// Calls that wait in a store of their own, and leave it when a permit comes. Package redisqueue does this with Redis.
+func ExamplePurgeQueue_PurgeFrom() {
+	client, stop := exampleService()
+	defer stop()
+	ctx := context.Background()
+	waiting := [][]webdelivery.PurgeURI{
+		{webdelivery.Exact("https://www.example.com/a")},
+		{webdelivery.Exact("https://www.example.com/b"), webdelivery.Exact("https://www.example.org/not-ours")},
+	}
+
+	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+	results, err := queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
+		taken := waiting
+		waiting = nil
+		return taken, nil
+	})
+	if err != nil {
+		fmt.Println(err) // no permit; nothing was sent
+	}
+	for _, r := range results {
+		fmt.Println("purged:", r.Err == nil, errors.Is(r.Err, webdelivery.ErrBadRequest))
+	}
+	if err := queue.Close(ctx); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// purged: true false
+	// purged: false true
+}
+
 // Caches that did not carry out a purge: every call succeeded, what was asked for did not come about.
 func ExampleTransactionError() {
 	srv, err := webdeliverytest.Start(webdeliverytest.WithPurgeDuration(0))

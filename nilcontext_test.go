@@ -63,6 +63,8 @@ func TestNoContext(t *testing.T) {
 			_, err = f.client.NetworkLists.AddEntries(none, reliableList, nil)
 			refusedAs(f.T, "context", err, "AddEntries")
 			refusedAs(f.T, "context", f.client.Purge.NewQueue(webdelivery.QueueOptions{}).Close(none), "Close")
+			_, err = f.client.Purge.NewQueue(webdelivery.QueueOptions{}).PurgeFrom(none, nil)
+			refusedAs(f.T, "context", err, "PurgeFrom")
 		})
 	}
 }
@@ -117,6 +119,8 @@ func TestZeroHandles(t *testing.T) {
 		refusedAs(t, "PurgeQueue", err, "Purge")
 		require.ErrorContains(t, err, "create a queue with PurgeService.NewQueue")
 		refusedAs(t, "PurgeQueue", queue.Close(t.Context()), "Close")
+		_, err = queue.PurgeFrom(t.Context(), nil)
+		refusedAs(t, "PurgeQueue", err, "PurgeFrom")
 	}
 	for _, export := range []*webdelivery.Export{nil, {}} {
 		_, err := collect(export.Rows(t.Context()))

@@ -145,7 +145,7 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
-	if err := cmp.Or(s.via().usable(ctx), request.validate()); err != nil {
+	if err := cmp.Or(s.via().usable(ctx), request.Validate()); err != nil {
 		return nil, err
 	}
 	cl := describe(http.MethodPost, purgePath, "")
@@ -171,8 +171,8 @@ func (r PurgeRequest) body() *transport.ListBody {
 		func(b []byte, i int) []byte { return r.URIs[i].wire().Append(b) })
 }
 
-// validate checks the rules in sections 2.2 and 4.4 of the service document.
-func (r PurgeRequest) validate() error {
+// Validate returns a [*ValidationError] if the request is invalid, as Submit would.
+func (r PurgeRequest) Validate() error {
 	var p problems
 	if r.Action != ActionPurge && r.Action != ActionExpire {
 		p.add("action", "%q is neither PURGE nor EXPIRE", string(r.Action))

@@ -32,8 +32,8 @@ var ErrRefusedTogether = errors.New("webdelivery: refused together with others a
 // QueueOptions are the options of a queue. A zero field means its default. If a number is below 0, every Purge
 // returns a [*ValidationError].
 //
-// With Wait, a goroutine makes its next call only after its transaction has ended. Then fewer URIs wait for each permit,
-// so the queue purges fewer URIs per second.
+// With Wait, a goroutine makes its next call only after its transaction has ended. Then fewer URIs wait for each
+// permit, so the queue purges fewer URIs per second.
 type QueueOptions struct {
 	Action       PurgeAction // action of all purges; default ActionPurge
 	Wait         bool        // if true, Purge returns when the transaction has ended, not when the service has accepted the purge
@@ -69,8 +69,8 @@ type QueueStats struct {
 type QueueError struct {
 	URIs []PurgeURI // failed URIs, identical ones once; a copy
 	Err  error      // the cause; joined errors if URIs failed in several ways; Unwrap returns it
-
-	outcome Outcome
+	// Outcome says whether the service purged the failed URIs. [OutcomeOf] returns it.
+	Outcome Outcome
 }
 
 // Error returns the first five URIs and the cause.
@@ -92,10 +92,10 @@ func (e *QueueError) Unwrap() error { return e.Err }
 
 // LogValue returns the number of URIs, the outcome and the cause.
 func (e *QueueError) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("uris", len(e.URIs)), slog.String("outcome", e.outcome.String()), slog.Any("error", e.Err))
+	return slog.GroupValue(slog.Int("uris", len(e.URIs)), slog.String("outcome", e.Outcome.String()), slog.Any("error", e.Err))
 }
 
-func (e *QueueError) outcomeOfWrite() Outcome { return e.outcome }
+func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
 
 // PurgeQueue gathers the purges of any number of goroutines into few requests. [PurgeService.NewQueue] creates it.
 // Close it at the end. It is safe for concurrent use, and has no goroutine while it has nothing to do. The methods of
@@ -199,11 +199,48 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt
 	if err := q.usable(ctx); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(q.invalid, (PurgeRequest{q.options.Action, uris}).validate()); err != nil {
+	if err := cmp.Or(q.invalid, (PurgeRequest{q.options.Action, uris}).Validate()); err != nil {
 		return nil, err
 	}
 	receipt, err := q.batch.Put(ctx, uris)
 	return receipt, q.errorOf(err)
+}
+
+// PurgeResult is the result of one call of [PurgeQueue.PurgeFrom], as [PurgeQueue.Purge] returns it.
+type PurgeResult struct {
+	Receipt *PurgeReceipt
+	Err     error
+}
+
+// PurgeFrom purges calls that are stored elsewhere, for example in a database: it waits for a permit, and then calls
+// take. It sends the URIs of all calls that take returns in one request, and returns the result of each call, in
+// order. The first call that is invalid fails all: take must return valid ones, see [PurgeRequest.Validate]. MaxURIs,
+// MaxBodyBytes and MaxPending do not apply. Package redisqueue is built on PurgeFrom.
+//
+// If there is no permit, PurgeFrom returns the error of [PurgeService.Submit], and if take fails, one that wraps its
+// error. Then nothing was sent. If take returns no calls, PurgeFrom returns no results.
+func (q *PurgeQueue) PurgeFrom(ctx context.Context, take func(context.Context) ([][]PurgeURI, error)) ([]PurgeResult, error) {
+	if err := q.usable(ctx); err != nil {
+		return nil, err
+	}
+	if q.invalid != nil {
+		return nil, q.invalid
+	}
+	found, err := q.batch.PutFrom(ctx, func(ctx context.Context) ([][]PurgeURI, error) {
+		calls, err := take(ctx)
+		for _, uris := range calls {
+			err = cmp.Or(err, (PurgeRequest{q.options.Action, uris}).Validate())
+		}
+		return calls, err
+	})
+	if err != nil {
+		return nil, &changeError{err, OutcomeNotApplied}
+	}
+	results := make([]PurgeResult, len(found))
+	for i, r := range found {
+		results[i] = PurgeResult{r.Receipt, q.errorOf(r.Err)}
+	}
+	return results, nil
 }
 
 func (q *PurgeQueue) usable(ctx context.Context) error {
@@ -218,7 +255,7 @@ func (q *PurgeQueue) errorOf(err error) error {
 	var failed *batch.Error[PurgeURI]
 	switch {
 	case errors.As(err, &failed):
-		return &QueueError{URIs: failed.Items, Err: failed.Err, outcome: outcomesOfBatch[failed.Outcome]}
+		return &QueueError{URIs: failed.Items, Err: failed.Err, Outcome: outcomesOfBatch[failed.Outcome]}
 	case !errors.As(err, &large):
 		return err
 	case large.Bytes == 0:

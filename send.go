@@ -78,7 +78,8 @@ type funnel struct {
 	transport *transport.Transport
 	secrets   *transport.Secrets
 	gate      *transport.Gate
-	maxBody   int64 // limit in bytes of a response that is read whole
+	limiter   Limiter // of WithPurgeLimiter, or nil
+	maxBody   int64   // limit in bytes of a response that is read whole
 	dialect   Dialect
 	service   string // service and customer, with the host in its normal form
 

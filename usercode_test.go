@@ -92,6 +92,7 @@ const (
 	inDoneOverdue = "Permit.Done, 5 s after the request was written"
 	inPause       = "Limiter.Pause"
 	inOnStats     = "QueueOptions.OnStats"
+	inTake        = "PurgeQueue.PurgeFrom: take"
 	inOnProgress  = "OnProgress"
 	inOnSummary   = "OnSummary"
 	inLoop        = "the body of a loop"
@@ -154,7 +155,7 @@ func (u *culprit) fails(of string) error {
 
 var places = append([]string{
 	inTransport, inBody, inClose, inDialer, inJar, inEnabled, inHandle, inWait, inAcquire, inDone, inDoneOverdue, inPause,
-	inOnStats, inOnProgress, inOnSummary, inLoop, inMarshal, inUnmarshal, inScan, inRows,
+	inOnStats, inTake, inOnProgress, inOnSummary, inLoop, inMarshal, inUnmarshal, inScan, inRows,
 }, inErrors...)
 
 // userTransport is a RoundTripper, and the other fields of an http.Client.
@@ -336,6 +337,21 @@ func usesOf() []useOf {
 			return prepared{
 				call: func(ctx context.Context, _ *client) (int, error) {
 					_, err := q.Purge(ctx, webdelivery.Exact(newObject))
+					return 0, err
+				},
+				end: q.Close,
+			}
+		}},
+		{"PurgeFrom", true, func(f *fixture, u *culprit) prepared {
+			q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+			return prepared{
+				call: func(ctx context.Context, _ *client) (int, error) {
+					results, err := q.PurgeFrom(ctx, func(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
+						return [][]webdelivery.PurgeURI{exacts(newObject)}, u.in(ctx, inTake)
+					})
+					for _, r := range results {
+						err = r.Err
+					}
 					return 0, err
 				},
 				end: q.Close,

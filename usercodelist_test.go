@@ -35,13 +35,14 @@ func TestEveryWayInForCodeOfUsers(t *testing.T) {
 		"Permit.Done":                        {inDone, inDoneOverdue},
 		"pauser.Pause":                       {inPause},
 		"QueueOptions.OnStats":               {inOnStats},
-		"OnProgress f func(Progress)":        {inOnProgress},
-		"OnSummary f func(StreamSummary)":    {inOnSummary},
-		"Client.Do in any":                   {inMarshal},
-		"Client.Do out any":                  {inUnmarshal},
-		"Scan T any":                         {inScan},
-		"Scan rows iter.Seq2[Row, error]":    {inRows},
-		"Collect seq iter.Seq2[T, error]":    {inRows},
+		"PurgeQueue.PurgeFrom take func(context.Context) ([][]PurgeURI, error)": {inTake},
+		"OnProgress f func(Progress)":                                           {inOnProgress},
+		"OnSummary f func(StreamSummary)":                                       {inOnSummary},
+		"Client.Do in any":                                                      {inMarshal},
+		"Client.Do out any":                                                     {inUnmarshal},
+		"Scan T any":                                                            {inScan},
+		"Scan rows iter.Seq2[Row, error]":                                       {inRows},
+		"Collect seq iter.Seq2[T, error]":                                       {inRows},
 	}
 	var found []string
 	for _, name := range waysIn(t) {

@@ -151,6 +151,9 @@ func (b *Base) URL(path, query string) (url.URL, error) {
 // Host returns host and port of the base, without the default port of the scheme. Errors show it.
 func (b *Base) Host() string { return b.host }
 
+// String returns the base as a URL.
+func (b *Base) String() string { return b.scheme + "://" + b.host + b.path }
+
 // Path returns the whole escaped path of an address below the base. Errors and log records show it.
 func (b *Base) Path(below string) string { return b.path + below }
 

@@ -72,11 +72,16 @@ func (q *Queue[Item, Receipt]) giveUp() Ending {
 	return Ending{GaveUp: true, Dropped: q.dropped, Reporting: q.dropped == 0 && q.reports.running}
 }
 
-// endAll ends the callers whose items are under way.
+// endAll ends the callers whose items are under way, and calls of PutFrom.
 func (q *Queue[Item, Receipt]) endAll(open *Failure) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for c := range q.sent {
 		q.settleLocked(c, open)
+	}
+	select {
+	case <-q.deserted:
+	default:
+		close(q.deserted)
 	}
 }

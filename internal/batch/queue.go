@@ -30,6 +30,8 @@ type Queue[Item comparable, Receipt any] struct {
 	stop    context.CancelFunc // cancels the wait for a permit when all callers have left
 	left    error              // why the last of these callers left
 	dropped int                // items that had not ended when the context of a Close ended
+
+	deserted chan struct{} // closed when a Close returns although user code still runs
 }
 
 // New returns a queue. Nothing is sent before its first Put.
@@ -39,6 +41,7 @@ func New[Item comparable, Receipt any](work Work[Item, Receipt], options Options
 		underWay: semaphore.NewWeighted(int64(options.UnderWay)),
 		line:     line[Item, Receipt]{room: semaphore.NewWeighted(int64(options.MaxPending))},
 		sent:     map[*caller[Item, Receipt]]bool{},
+		deserted: make(chan struct{}),
 	}
 	q.ctx, q.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls it when its context ends
 	q.crew = newCrew(&q.mu, work.Catch)
@@ -66,6 +69,11 @@ func (q *Queue[Item, Receipt]) Put(ctx context.Context, items []Item) (receipt R
 	if !q.enter(c) {
 		return receipt, c.unsent(q.work.Closed)
 	}
+	return q.await(ctx, left, c)
+}
+
+// await waits until the items of a caller have ended, or until left is closed because the context has ended.
+func (q *Queue[Item, Receipt]) await(ctx context.Context, left <-chan struct{}, c *caller[Item, Receipt]) (Receipt, error) {
 	waits := true
 	defer func() {
 		if waits { // Left panicked, because the context is user code

@@ -17,6 +17,8 @@ import (
 
 // sendNothing are the methods without an entry, because they send no request.
 var sendNothing = map[string]string{
+	"URL":                      "returns what the client was given",
+	"PurgeLimiter":             "returns what the client was given",
 	"Purge.NewQueue":           "makes a PurgeQueue, whose methods have entries",
 	"Stats.WAFTopK":            "makes a family, whose methods have entries",
 	"Stats.TrafficShapingTopK": "makes a family, whose methods have entries",

@@ -29,6 +29,19 @@ func purges() []Operation {
 			call: queued(webdelivery.QueueOptions{Wait: true}, webdelivery.Prefix(NewObject).WithCacheKeyModifier("v1*")),
 		},
 		{
+			Name: "PurgeQueue.PurgeFrom", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, Shared: true, applied: isPurged,
+			call: withQueue(webdelivery.QueueOptions{}, func(ctx context.Context, queue *webdelivery.PurgeQueue, use *Use) error {
+				results, err := queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
+					return [][]webdelivery.PurgeURI{{webdelivery.Exact(NewObject)}}, nil
+				})
+				use.Show(results)
+				if err != nil {
+					return err
+				}
+				return results[0].Err
+			}),
+		},
+		{
 			Name: "Purge.SubmitAndWait", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, Polls: true, applied: isPurged,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 				request := purgeOf(NewObject)
@@ -54,21 +67,29 @@ func purges() []Operation {
 	}
 }
 
-// queued purges through a new queue, which Use.End closes.
-func queued(
-	options webdelivery.QueueOptions, uri webdelivery.PurgeURI,
+// queued purges through a new queue.
+func queued(options webdelivery.QueueOptions, uri webdelivery.PurgeURI) func(context.Context, *webdelivery.Client, *Use) error {
+	return withQueue(options, func(ctx context.Context, queue *webdelivery.PurgeQueue, use *Use) error {
+		receipt, err := queue.Purge(ctx, uri)
+		use.Show(receipt)
+		return err
+	})
+}
+
+// withQueue uses a new queue, which Use.End closes.
+func withQueue(
+	options webdelivery.QueueOptions, purge func(context.Context, *webdelivery.PurgeQueue, *Use) error,
 ) func(context.Context, *webdelivery.Client, *Use) error {
 	return func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 		options := options
 		options.Action = webdelivery.ActionPurge
 		options.OnStats = func(s webdelivery.QueueStats) { use.Show(s) }
 		queue := c.Purge.NewQueue(options)
-		receipt, err := queue.Purge(ctx, uri)
 		use.end = func(ctx context.Context) error {
 			err := queue.Close(ctx)
-			use.Show(options, queue, receipt) // not earlier, because fmt reads without locks
+			use.Show(options, queue) // not earlier, because fmt reads without locks
 			return err
 		}
-		return err
+		return purge(ctx, queue, use)
 	}
 }

@@ -108,6 +108,27 @@ func (w *worker) receive(operation string, r *webdelivery.PurgeReceipt, patterns
 }
 
 func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
+	return w.purgeWith(ctx, "PurgeQueue.Purge", (*webdelivery.PurgeQueue).Purge)
+}
+
+// purgeFrom purges one call of elsewhere.
+func (w *worker) purgeFrom(ctx context.Context, _ *webdelivery.Client) error {
+	return w.purgeWith(ctx, "PurgeQueue.PurgeFrom",
+		func(q *webdelivery.PurgeQueue, ctx context.Context, uris ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error) {
+			results, err := q.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
+				return [][]webdelivery.PurgeURI{uris}, nil
+			})
+			if err != nil {
+				return nil, &webdelivery.QueueError{URIs: uris, Err: err, Outcome: webdelivery.OutcomeOf(err)}
+			}
+			return results[0].Receipt, results[0].Err
+		})
+}
+
+func (w *worker) purgeWith(
+	ctx context.Context, operation string,
+	purge func(*webdelivery.PurgeQueue, context.Context, ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error),
+) error {
 	if !enter(w.queueing) {
 		return nil
 	}
@@ -116,8 +137,8 @@ func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
 	q := w.queues[w.IntN(2)]
 	w.queueLock.RUnlock()
 	uris, patterns, foreign := w.uris()
-	receipt, err := q.Purge(ctx, uris...)
-	outcome := w.wrote("PurgeQueue.Purge", err)
+	receipt, err := purge(q, ctx, uris...)
+	outcome := w.wrote(operation, err)
 	concerned := setOf(nil)
 	var failure *webdelivery.QueueError
 	if errors.As(err, &failure) {
@@ -125,24 +146,24 @@ func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
 			concerned[uri.URIPattern] = true
 		}
 	} else if err != nil {
-		w.problem("PurgeQueue.Purge", "no *QueueError: %T: %v", err, err)
+		w.problem(operation, "no *QueueError: %T: %v", err, err)
 	}
 	var claims []claim
 	for _, p := range patterns {
 		of := outcome
 		switch isForeign := strings.Contains(p, "example.org"); {
 		case isForeign && !concerned[p]:
-			w.problem("PurgeQueue.Purge", "a foreign domain was purged: %v", err)
+			w.problem(operation, "a foreign domain was purged: %v", err)
 		case isForeign:
 			of = webdelivery.OutcomeNotApplied
 		case !concerned[p]: // the other URIs were purged
 			of = webdelivery.OutcomeApplied
 		}
-		claims = append(claims, claimed("PurgeQueue.Purge", "", []string{p}, of, false, err)...)
+		claims = append(claims, claimed(operation, "", []string{p}, of, false, err)...)
 	}
 	w.expect(w.purged(), claims)
 	if err == nil && !foreign {
-		w.receive("PurgeQueue.Purge", receipt, patterns)
+		w.receive(operation, receipt, patterns)
 	}
 	return err
 }

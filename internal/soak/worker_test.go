@@ -35,6 +35,7 @@ func lines() []operation {
 
 		{2, (*worker).submitPurge, []string{"Purge.Submit"}},
 		{4, (*worker).queuePurge, []string{"PurgeQueue.Purge"}},
+		{2, (*worker).purgeFrom, []string{"PurgeQueue.PurgeFrom"}},
 		{1, (*worker).closeQueue, []string{"PurgeQueue.Close"}},
 		{4, (*worker).purgeStatus, []string{"Purge.Status"}},
 		{1, (*worker).submitAndWait, []string{"Purge.SubmitAndWait"}},

@@ -65,6 +65,11 @@ func clients() (*webdelivery.Client, error) {
 		return nil, err
 	}
 	fmt.Println(auth.String(), auth.GoString(), auth.LogValue(), webdelivery.Version)
+	if client, err := webdelivery.NewClientFromEnv(); err == nil {
+		var limiter webdelivery.Limiter = client.PurgeLimiter()
+		var url string = client.URL()
+		fmt.Println(limiter, url)
+	}
 	return webdelivery.NewClient("https://api.example.com", "acme",
 		webdelivery.BasicAuth("user", "password"), webdelivery.WithLogger(slog.Default()))
 }

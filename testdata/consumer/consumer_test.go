@@ -83,7 +83,7 @@ func TestExplain(t *testing.T) {
 		"poisoned":  &webdelivery.PlanError{Field: "WidestIPv4", Reason: "poisoned"},
 		"MaxRemove": &webdelivery.TooManyRemovalsError{PlanError: webdelivery.PlanError{Field: "MaxRemove"}, Remove: 2, Size: 2},
 		"refused":   &webdelivery.PartialError{NotAccepted: []string{"refused"}, Err: cause},
-		"www":       &webdelivery.QueueError{URIs: []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/")}, Err: cause},
+		"www":       &webdelivery.QueueError{URIs: []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/")}, Err: cause, Outcome: webdelivery.OutcomeUnknown},
 		"task-1":    &webdelivery.TaskError{Task: &webdelivery.Task{ID: "task-1", ErrorInfo: &webdelivery.ErrorInfo{}}},
 		"FAILED":    &webdelivery.TransactionError{Transaction: &webdelivery.Transaction{TransactionStatus: "FAILED"}},
 		"a circle":  &webdelivery.PaginationError{Path: "/tasks", Page: 2, Reason: "a circle"},

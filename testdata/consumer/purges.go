@@ -48,6 +48,19 @@ func purges(ctx context.Context, client *webdelivery.Client) error {
 	if receipt, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/")); err != nil {
 		return err
 	}
+	if err := request.Validate(); err != nil {
+		return err
+	}
+	var results []webdelivery.PurgeResult
+	results, err = queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
+		return [][]webdelivery.PurgeURI{request.URIs}, nil
+	})
+	for _, result := range results {
+		fmt.Println(result.Receipt, result.Err)
+	}
+	if err != nil {
+		return err
+	}
 	if err := queue.Close(ctx); err != nil {
 		return err
 	}

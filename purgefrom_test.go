@@ -1,0 +1,137 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// callsFor returns a take of PurgeFrom: one call for each list of URIs.
+func callsFor(calls ...[]webdelivery.PurgeURI) func(context.Context) ([][]webdelivery.PurgeURI, error) {
+	return func(context.Context) ([][]webdelivery.PurgeURI, error) { return calls, nil }
+}
+
+func exacts(uris ...string) (all []webdelivery.PurgeURI) {
+	for _, uri := range uris {
+		all = append(all, webdelivery.Exact(uri))
+	}
+	return all
+}
+
+// PurgeFrom asks for the calls when its permit has come, sends them in one request, and returns what Purge returns for
+// each.
+func TestPurgeFrom(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		began := time.Now()
+		f.takePlaces()
+		results, err := q.PurgeFrom(f.Context(), func(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
+			assert.Equal(f, hold, time.Since(began), "after the first two have arrived")
+			return callsFor(exacts(object(1), object(2)), exacts(object(2)))(ctx)
+		})
+		require.NoError(f, err)
+		require.Len(f, results, 2)
+		for _, r := range results {
+			require.NoError(f, r.Err)
+			assert.Equal(f, f.srv.Purged()[2].TransactionID, r.Receipt.TransactionID)
+		}
+		assert.Equal(f, 1, f.purgedURIs()[object(2)], "identical URIs are sent once")
+		assert.Len(f, f.arrivals(), 3)
+	})
+}
+
+// Only the call with the refused URI fails, with the error and the outcome of Purge.
+func TestPurgeFromIsolatesRefusedURIs(t *testing.T) {
+	t.Parallel()
+	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		const refused = "https://www.example.org/"
+		results, err := q.PurgeFrom(f.Context(), callsFor(exacts(object(1)), exacts(refused), exacts(refused, object(2))))
+		require.NoError(f, err)
+		require.NoError(f, results[0].Err)
+		failed, ok := errors.AsType[*webdelivery.QueueError](results[1].Err)
+		require.True(f, ok)
+		assert.Equal(f, exacts(refused), failed.URIs)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, failed.Outcome)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(results[1].Err))
+		require.ErrorIs(f, results[1].Err, webdelivery.ErrBadRequest)
+		assert.Nil(f, results[1].Receipt)
+		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(results[2].Err), "a part was purged")
+		assert.NotNil(f, results[2].Receipt)
+	})
+}
+
+// If nothing is to be sent, nothing is, and the next purge gets the permit.
+func TestPurgeFromWithoutCalls(t *testing.T) {
+	t.Parallel()
+	errGone := errors.New("gone")
+	tests := map[string]struct {
+		take func(context.Context) ([][]webdelivery.PurgeURI, error)
+		want error
+	}{
+		"none":    {callsFor(), nil},
+		"error":   {func(context.Context) ([][]webdelivery.PurgeURI, error) { return nil, errGone }, errGone},
+		"invalid": {callsFor(exacts(object(1)), exacts("https://www.example.com/a b")), webdelivery.ErrInvalid},
+		"empty":   {callsFor(exacts(object(1)), nil), webdelivery.ErrInvalid},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+				began := time.Now()
+				for range 3 {
+					results, err := q.PurgeFrom(f.Context(), tt.take)
+					require.ErrorIs(f, err, tt.want)
+					assert.Empty(f, results)
+				}
+				f.takePlaces()
+				assert.Zero(f, time.Since(began), "no permit was used")
+				assert.Len(f, f.arrivals(), 2)
+			})
+		})
+	}
+}
+
+// If the login or the permit fails, take is not called.
+func TestPurgeFromWithoutPermit(t *testing.T) {
+	t.Parallel()
+	never := func(context.Context) ([][]webdelivery.PurgeURI, error) { panic("take was called") }
+	withSession := setup{auth: webdelivery.SessionAuth("alice", "wrong")}
+	inQueue(t, withSession, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		_, err := q.PurgeFrom(f.Context(), never)
+		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
+	})
+	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
+		ctx, cancel := context.WithTimeout(f.Context(), hold/2)
+		defer cancel()
+		f.takePlaces()
+		_, err := q.PurgeFrom(ctx, never)
+		require.ErrorIs(f, err, context.DeadlineExceeded)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+	})
+}
+
+// URL has the escaped customer and no credentials. PurgeLimiter is what the client was given.
+func TestWhatAClientTells(t *testing.T) {
+	t.Parallel()
+	limiter := rate.NewLimiter(1, 1)
+	client, err := webdelivery.NewClient("https://API.example.com:443/root/", "ac me", webdelivery.BasicAuth("alice", "secret"),
+		webdelivery.WithHTTPClient(&http.Client{}), webdelivery.WithPurgeLimiter(limiter))
+	require.NoError(t, err)
+	assert.Equal(t, "https://api.example.com/root/ac%20me/v1", client.URL())
+	assert.Same(t, limiter, client.PurgeLimiter())
+	client, err = webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth("alice", "secret"))
+	require.NoError(t, err)
+	assert.Nil(t, client.PurgeLimiter())
+	for _, zero := range []*webdelivery.Client{nil, {}} {
+		assert.Empty(t, zero.URL())
+		assert.Nil(t, zero.PurgeLimiter())
+	}
+}
