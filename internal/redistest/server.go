@@ -1,0 +1,137 @@
+// Package redistest starts real servers of Redis and Valkey for tests. It knows neither go-redis nor the SDK. Its entry
+// points are [OnServers] and [Proxy].
+package redistest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// OnServers runs a test on each installed kind of server. Without redis-server, it skips the test, or fails it if
+// REQUIRE_REDIS is 1.
+func OnServers(t *testing.T, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	found := false
+	for _, program := range []string{"redis-server", "valkey-server"} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			if program == "redis-server" && os.Getenv("REQUIRE_REDIS") == "1" {
+				t.Fatalf("REQUIRE_REDIS=1, but %v", err)
+			}
+			continue
+		}
+		found = true
+		t.Run(program, func(t *testing.T) {
+			t.Parallel()
+			s := &Server{path: path, dir: t.TempDir()}
+			t.Cleanup(s.Kill)
+			if err := s.Start(); err != nil {
+				t.Fatal(err)
+			}
+			test(t, s)
+		})
+	}
+	if !found {
+		t.Skip("neither redis-server nor valkey-server is on PATH")
+	}
+}
+
+// Server is a real server on a loopback port. Without arguments it stores nothing on disk.
+type Server struct {
+	Addr string   // host:port
+	Args []string // further arguments of the next Start
+
+	path, dir string
+	process   *exec.Cmd // nil while it is down
+}
+
+// Start starts it on a free port, or on its earlier one. If another program has taken that port, Start tries it again.
+func (s *Server) Start() error {
+	for range 20 {
+		addr := s.Addr
+		if addr == "" {
+			free, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			addr = free.Addr().String()
+			_ = free.Close()
+		}
+		if s.launch(addr) {
+			s.Addr = addr
+			return nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return errors.New("redistest: the server does not start")
+}
+
+// launch returns whether the server on addr answers and is the one that was started.
+func (s *Server) launch(addr string) bool {
+	host, port, _ := net.SplitHostPort(addr)
+	args := append([]string{"--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no"}, s.Args...)
+	s.process = exec.CommandContext(context.Background(), s.path, args...) //nolint:gosec // a server on PATH
+	if err := s.process.Start(); err != nil {
+		return false
+	}
+	for range 200 {
+		pid, err := processID(addr)
+		if err == nil {
+			if pid == strconv.Itoa(s.process.Process.Pid) {
+				return true
+			}
+			break
+		}
+		time.Sleep(25 * time.Millisecond)
+	}
+	s.Kill()
+	return false
+}
+
+// processID asks the server at addr for its process id. A server that still loads its data has none.
+func processID(addr string) (string, error) {
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(context.Background(), "tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.WriteString(conn, "PING\r\nINFO server\r\nQUIT\r\n"); err != nil {
+		return "", err
+	}
+	lines := bufio.NewScanner(conn)
+	if !lines.Scan() || lines.Text() != "+PONG" {
+		return "", errors.New("redistest: not ready")
+	}
+	for lines.Scan() {
+		if pid, ok := strings.CutPrefix(lines.Text(), "process_id:"); ok {
+			return pid, nil
+		}
+	}
+	return "", errors.New("redistest: no process id")
+}
+
+// Kill ends it at once, as kill -9 does.
+func (s *Server) Kill() {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait()
+	s.process = nil
+}
+
+// Hang makes it accept connections without answering, until Wake.
+func (s *Server) Hang(t *testing.T) { suspend(t, s.process.Process) }
+
+// Wake ends a Hang.
+func (s *Server) Wake(t *testing.T) { resume(t, s.process.Process) }

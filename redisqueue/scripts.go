@@ -1,0 +1,364 @@
+package redisqueue
+
+import "github.com/redis/go-redis/v9"
+
+// A queue is four kinds of keys in Redis, all with one hash tag. Every key expires.
+//
+//	calls     a stream with one entry per call that has not ended. Fields: v, the version of the entry; p, the process
+//	          that wrote it; c, the number of the call in that process; n and b, its URIs and their bytes; u, the URIs
+//	          as JSON; k, wait if a caller waits in that process, and keep if the result is kept for Result.
+//	          Its group "g" knows which entries a batch holds: each batch is a consumer.
+//	leases    a sorted set: each batch, by the end of its lease
+//	state     a hash:
+//	            size, taken          URIs in calls, and those of them that belong to a batch
+//	            turn, turnEnds       the process that acquires permits for the fleet, and until when without a sign of life
+//	            requests, accepted, failures, err    the statistics
+//	            fails:ID             how many processes could not send the entry
+//	to:P      a stream of messages to process P. Field m is a result; lost has entries that Redis does not know; look
+//	          asks the process to look for work
+//	result:ID the result of a call that nobody waits for
+//
+// All instants are microseconds of the clock of Redis. They have 16 digits, which a number of Lua (a double) holds
+// exactly. Scripts must write them with %.0f.
+//
+// KEYS: state, calls, leases. ARGV[1] is how long keys are kept, in milliseconds; ARGV[2] is the process that asks.
+const prelude = `
+local state, calls, leases = KEYS[1], KEYS[2], KEYS[3]
+local base = string.sub(state, 1, -6) -- without "state"
+local keep, me = ARGV[1], ARGV[2]
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+
+local function number(field) return tonumber(redis.call('HGET', state, field) or 0) or 0 end
+
+local function add(field, n)
+  if n ~= 0 and redis.call('HINCRBY', state, field, n) < 0 then redis.call('HSET', state, field, 0) end
+end
+
+local function touch()
+  for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], keep) end
+end
+
+-- Redis at its memory limit rejects a script at its first write, if that needs memory. Scripts that free memory begin
+-- with touch, which needs none, so that they are never rejected.
+
+-- The entry that was last given to a batch. It creates the group if there is none.
+local last
+local function delivered()
+  if last then return last end
+  if redis.call('EXISTS', calls) == 1 then
+    for _, group in ipairs(redis.call('XINFO', 'GROUPS', calls)) do
+      local f = {}
+      for i = 1, #group, 2 do f[group[i]] = group[i + 1] end
+      if f.name == 'g' then
+        last = f['last-delivered-id']
+        return last
+      end
+    end
+  end
+  redis.call('XGROUP', 'CREATE', calls, 'g', '0', 'MKSTREAM')
+  last = '0-0'
+  return last
+end
+
+local function fieldsOf(entry)
+  local f = {id = entry[1]}
+  for i = 1, #entry[2], 2 do f[entry[2][i]] = entry[2][i + 1] end
+  f.n, f.b, f.v = tonumber(f.n) or 0, tonumber(f.b) or 0, tonumber(f.v) or 0
+  return f
+end
+
+local function find(id)
+  local found = redis.call('XRANGE', calls, id, id)
+  return found[1] and fieldsOf(found[1])
+end
+
+local function heldBy(id, batch)
+  if redis.call('EXISTS', calls) == 0 then return false end
+  delivered()
+  local found
+  if batch then
+    found = redis.call('XPENDING', calls, 'g', id, id, 1, batch)
+  else
+    found = redis.call('XPENDING', calls, 'g', id, id, 1)
+  end
+  return #found > 0
+end
+
+-- The oldest entry that belongs to no batch, or nil.
+local function head()
+  if redis.call('EXISTS', calls) == 0 then return nil end
+  local found = redis.call('XRANGE', calls, '(' .. delivered(), '+', 'COUNT', 1)
+  return found[1] and fieldsOf(found[1])
+end
+
+local function overdue()
+  return redis.call('ZRANGEBYSCORE', leases, '-inf', string.format('%.0f', now), 'LIMIT', 0, 1)[1]
+end
+
+-- Gives the turn to the asking process, unless another one has it.
+local function turn(lasts)
+  local holder = redis.call('HGET', state, 'turn')
+  if holder and holder ~= me and number('turnEnds') > now then return 0 end
+  redis.call('HSET', state, 'turn', me, 'turnEnds', string.format('%.0f', now + lasts))
+  return 1
+end
+
+local function giveBackTurn()
+  if redis.call('HGET', state, 'turn') == me then redis.call('HDEL', state, 'turn', 'turnEnds') end
+end
+
+local function tell(process, ...)
+  redis.call('XADD', base .. 'to:' .. process, '*', ...)
+  redis.call('PEXPIRE', base .. 'to:' .. process, keep)
+end
+
+local function drop(f)
+  redis.call('XACK', calls, 'g', f.id)
+  redis.call('XDEL', calls, f.id)
+  redis.call('HDEL', state, 'fails:' .. f.id)
+  add('size', -f.n)
+end
+`
+
+// enqueueScript adds a call. ARGV: the longest turn, the most URIs in the queue, and the fields v, c, n, b, u, k. It
+// returns the id of the entry, and 1 if the process has the turn. If the queue is full, it returns "".
+var enqueueScript = redis.NewScript(prelude + `
+local lasts, most, n = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
+delivered()
+local size = number('size')
+if most >= 0 and size > 0 and size + n > most then return {'', 0} end
+local id = redis.call('XADD', calls, '*', 'v', ARGV[5], 'p', me, 'c', ARGV[6], 'n', ARGV[7], 'b', ARGV[8], 'u', ARGV[9], 'k', ARGV[10])
+add('size', n)
+local mine = turn(lasts)
+touch()
+return {id, mine}
+`)
+
+// takeScript makes a batch of the calls that wait, the oldest first. Calls of batches whose lease has ended come before
+// them. ARGV: the longest turn, the batch, its lease, the newest version that the process can read, the most URIs and
+// bytes. The first call always fits.
+//
+// It returns 1 if there are more calls for this process, which then keeps the turn. Then follow the calls: id, process,
+// number, URIs, their number, kind, and how many processes could not send the call.
+var takeScript = redis.NewScript(prelude + `
+touch()
+local lasts, batch, lease, version = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local maxURIs, maxBytes = tonumber(ARGV[7]), tonumber(ARGV[8])
+delivered()
+local taken, uris, bytes, stop = {}, 0, 0, false
+
+local function fits(f)
+  if f.v > version then
+    stop = 'newer'
+  elseif #taken > 0 and (uris + f.n > maxURIs or bytes + f.b > maxBytes) then
+    stop = 'full'
+  else
+    uris, bytes = uris + f.n, bytes + f.b
+    taken[#taken + 1] = {f.id, f.p, f.c, f.u, tostring(f.n), f.k, redis.call('HGET', state, 'fails:' .. f.id) or '0'}
+    return true
+  end
+  return false
+end
+
+local function claim(ids)
+  if #ids > 0 then redis.call('XCLAIM', calls, 'g', batch, 0, unpack(ids)) end
+end
+
+-- XCLAIM with FORCE also takes entries that no batch has held yet.
+local old = overdue()
+while old and not stop do
+  local pending = redis.call('XPENDING', calls, 'g', '-', '+', 100, old)
+  local ids = {}
+  for _, p in ipairs(pending) do
+    local f = find(p[1])
+    if not f then
+      redis.call('XACK', calls, 'g', p[1])
+    elseif fits(f) then
+      ids[#ids + 1] = f.id
+    else
+      break
+    end
+  end
+  if #ids > 0 then
+    ids[#ids + 1], ids[#ids + 2] = 'FORCE', 'JUSTID'
+    claim(ids)
+  end
+  if not stop and #pending < 100 then
+    redis.call('XGROUP', 'DELCONSUMER', calls, 'g', old)
+    redis.call('ZREM', leases, old)
+    old = overdue()
+  end
+end
+
+local fresh = 0
+while not stop do
+  local entries = redis.call('XRANGE', calls, '(' .. last, '+', 'COUNT', 100)
+  local ids = {}
+  for _, entry in ipairs(entries) do
+    local f = fieldsOf(entry)
+    if not fits(f) then break end
+    ids[#ids + 1], last, fresh = f.id, f.id, fresh + f.n
+  end
+  if #ids > 0 then
+    ids[#ids + 1], ids[#ids + 2] = 'FORCE', 'JUSTID'
+    claim(ids)
+    redis.call('XGROUP', 'SETID', calls, 'g', last)
+  end
+  if #entries < 100 then break end
+end
+add('taken', fresh)
+
+if #taken > 0 then redis.call('ZADD', leases, string.format('%.0f', now + lease), batch) end
+local more = 0
+if stop == 'full' then
+  more = turn(lasts)
+else
+  giveBackTurn()
+end
+if stop == 'newer' then
+  local f = head()
+  if f then tell(f.p, 'look', '1') end
+end
+touch()
+return {more, taken}
+`)
+
+// finishScript ends calls of a batch. ARGV: the batch, and for each call its id and its result; "" for a caller of this
+// process, who knows it. Calls that the batch does not hold stay as they are. It returns how many calls have ended.
+var finishScript = redis.NewScript(prelude + `
+touch()
+local batch, ended, uris = ARGV[3], 0, 0
+for i = 4, #ARGV, 2 do
+  local id, result = ARGV[i], ARGV[i + 1]
+  local f = heldBy(id, batch) and find(id)
+  if f then
+    drop(f)
+    ended, uris = ended + 1, uris + f.n
+    if f.k == 'keep' then
+      redis.call('SET', base .. 'result:' .. id, result, 'PX', keep)
+    elseif result ~= '' then
+      tell(f.p, 'm', result)
+    end
+  end
+end
+add('taken', -uris)
+if ended > 0 and #redis.call('XPENDING', calls, 'g', '-', '+', 1, batch) == 0 then
+  redis.call('XGROUP', 'DELCONSUMER', calls, 'g', batch)
+  redis.call('ZREM', leases, batch)
+end
+touch()
+return ended
+`)
+
+// blameScript counts that this process could not send calls of other processes. ARGV: the batch, the ids. It returns
+// the counts.
+var blameScript = redis.NewScript(prelude + `
+touch()
+local counts = {}
+for i = 4, #ARGV do
+  counts[#counts + 1] = heldBy(ARGV[i], ARGV[3]) and redis.call('HINCRBY', state, 'fails:' .. ARGV[i], 1) or 0
+end
+touch()
+return counts
+`)
+
+// freeScript ends the leases of batches now, gives the turn back, and asks a process with a waiting call to go on.
+// ARGV: the batches.
+var freeScript = redis.NewScript(prelude + `
+touch()
+local next
+for i = 3, #ARGV do
+  if redis.call('ZSCORE', leases, ARGV[i]) then
+    redis.call('ZADD', leases, 'XX', string.format('%.0f', now), ARGV[i])
+    local pending = redis.call('XPENDING', calls, 'g', '-', '+', 1, ARGV[i])
+    next = next or pending[1] and find(pending[1][1])
+  end
+end
+giveBackTurn()
+next = next or head()
+if next and next.p ~= me then tell(next.p, 'look', '1') end
+touch()
+return 0
+`)
+
+// renewScript is a sign of life. ARGV: the longest turn, the lease, the batches.
+var renewScript = redis.NewScript(prelude + `
+touch()
+for i = 5, #ARGV do
+  redis.call('ZADD', leases, 'XX', string.format('%.0f', now + tonumber(ARGV[4])), ARGV[i])
+end
+if redis.call('HGET', state, 'turn') == me then
+  redis.call('HSET', state, 'turnEnds', string.format('%.0f', now + tonumber(ARGV[3])))
+end
+touch()
+return 0
+`)
+
+// leaveScript removes calls that belong to no batch. ARGV: their ids. For each it returns 1 if it was removed, and 0
+// if it belongs to a batch or does not exist.
+var leaveScript = redis.NewScript(prelude + `
+touch()
+local left = {}
+for i = 3, #ARGV do
+  local f = not heldBy(ARGV[i]) and find(ARGV[i])
+  if f then drop(f) end
+  left[#left + 1] = f and 1 or 0
+end
+return left
+`)
+
+// lookScript looks for work. ARGV: the longest turn; the newest version that the process can read; 1 if the process takes
+// the turn; ids of calls that wait in the process. If Redis does not know some of them, it sends the
+// process a message: all earlier results are in the stream before it. It returns 1 if the process has the turn, and in
+// how many microseconds the next lease or turn ends (-1: there is none).
+var lookScript = redis.NewScript(prelude + `
+touch()
+local lost = {}
+for i = 6, #ARGV do
+  if #redis.call('XRANGE', calls, ARGV[i], ARGV[i]) == 0 then lost[#lost + 1] = ARGV[i] end
+end
+if #lost > 0 then tell(me, 'lost', table.concat(lost, ' ')) end
+local first, mine = head(), 0
+local work = overdue() or first and first.v <= tonumber(ARGV[4])
+if work and ARGV[5] == '1' then mine = turn(tonumber(ARGV[3])) end
+local ends = tonumber(redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2])
+if first and number('turnEnds') > now then ends = math.min(ends or math.huge, number('turnEnds')) end
+touch()
+return {mine, ends and string.format('%.0f', math.max(0, ends - now)) or '-1'}
+`)
+
+// countScript adds to the statistics and returns them. ARGV: requests, accepted URIs, failures in a row (0: none),
+// their error. It returns the URIs that belong to no batch, the age of the oldest in microseconds, requests, accepted,
+// failures and the error.
+var countScript = redis.NewScript(prelude + `
+touch()
+add('requests', tonumber(ARGV[3]))
+add('accepted', tonumber(ARGV[4]))
+if ARGV[5] ~= '' then
+  if ARGV[5] == '0' then redis.call('HDEL', state, 'failures', 'err') else
+    add('failures', tonumber(ARGV[5]))
+    redis.call('HSET', state, 'err', ARGV[6])
+  end
+end
+local first, age = head(), 0
+if first then age = math.max(0, now - tonumber(string.match(first.id, '^%d+')) * 1000) end
+touch()
+return {number('size') - number('taken'), string.format('%.0f', age), number('requests'), number('accepted'), number('failures'),
+  redis.call('HGET', state, 'err') or ''}
+`)
+
+// wakeScript ends a read of this process.
+var wakeScript = redis.NewScript(prelude + `
+redis.call('XADD', base .. 'to:' .. me, '*', 'bye', '1')
+redis.call('PEXPIRE', base .. 'to:' .. me, 1000)
+return 0
+`)
+
+// resultScript returns the result of a call. ARGV: its id. The first value is ended, pending or unknown.
+var resultScript = redis.NewScript(prelude + `
+local result = redis.call('GET', base .. 'result:' .. ARGV[3])
+if result then return {'ended', result} end
+if #redis.call('XRANGE', calls, ARGV[3], ARGV[3]) > 0 then return {'pending', ''} end
+return {'unknown', ''}
+`)

@@ -1,0 +1,289 @@
+package redisqueue
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/redislimit"
+)
+
+const (
+	// linger is how long the process with the turn waits for further callers before it acquires a permit.
+	linger = 10 * time.Millisecond
+	// mostFails is how many processes try to send a call of another process before it fails.
+	mostFails = 3
+	// perScript is how many calls one script ends, so that it does not block Redis for long.
+	perScript = 250
+	// finishFor is how long a process tries to store results while Redis is down. Others may then send the URIs again.
+	finishFor = time.Minute
+)
+
+// send starts the goroutine that acquires permits, because this process has the turn.
+func (q *Queue) send() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sendMore = true
+	if !q.sending {
+		q.sending = true
+		q.goLocked(q.sendAll)
+		q.stirLocked()
+	}
+}
+
+// sendAll sends requests as long as there is more. Each has a goroutine of its own: the next permit is acquired as soon
+// as one has taken its calls.
+func (q *Queue) sendAll() {
+	pause(q.ctx, linger)
+	for {
+		q.mu.Lock()
+		if !q.sendMore || q.ctx.Err() != nil {
+			q.sending = false
+			q.mu.Unlock()
+			return
+		}
+		q.sendMore = false
+		r := &request{queue: q, batch: rand.Text(), more: make(chan bool, 1), taken: make(chan struct{})}
+		q.goLocked(r.run)
+		q.mu.Unlock()
+		if <-r.more {
+			q.mu.Lock()
+			q.sendMore = true
+			q.mu.Unlock()
+		}
+	}
+}
+
+// request is one request, for the calls of one batch.
+type request struct {
+	queue *Queue
+	batch string
+	more  chan bool // whether to acquire the next permit; has room for it
+
+	mu    sync.Mutex
+	began bool          // take was called
+	taken chan struct{} // closed when take has returned
+
+	entries []entry // of the batch; valid when taken is closed
+}
+
+func (r *request) run() {
+	q := r.queue
+	results, err := q.local.PurgeFrom(q.ctx, r.take)
+	r.mu.Lock()
+	began := r.began
+	r.mu.Unlock()
+	if began {
+		<-r.taken // PurgeFrom returns at once when the context ends
+	}
+	switch {
+	case err != nil:
+		q.notSent(r.batch, len(r.entries) > 0, err)
+	case len(r.entries) > 0:
+		q.settle(r.batch, r.entries, results)
+	}
+	if began {
+		q.release(r.batch)
+	}
+	select {
+	case r.more <- false:
+	default:
+	}
+}
+
+// take is called when the permit has come.
+func (r *request) take(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
+	r.mu.Lock()
+	if err := ctx.Err(); err != nil {
+		r.mu.Unlock()
+		return nil, err
+	}
+	r.began = true
+	r.mu.Unlock()
+	defer close(r.taken)
+	q := r.queue
+	q.hold(r.batch)
+	entries, more, err := q.store.take(ctx, r.batch)
+	if err != nil {
+		return nil, err
+	}
+	r.more <- more
+	var calls [][]webdelivery.PurgeURI
+	var ended []string
+	for _, e := range entries {
+		uris, err := q.open(e)
+		if err != nil {
+			ended = append(ended, e.id, result{err: err}.encode(e.number))
+			continue
+		}
+		r.entries = append(r.entries, e)
+		calls = append(calls, uris)
+	}
+	q.finish(r.batch, ended) //nolint:contextcheck // the results count also if the request ends
+	return calls, nil
+}
+
+// open returns the URIs of an entry. The process that wrote it has validated them; another program may have changed it.
+func (q *Queue) open(e entry) (uris []webdelivery.PurgeURI, err error) {
+	if err := json.Unmarshal([]byte(e.payload), &uris); err != nil {
+		return nil, failed(nil, fmt.Errorf("redisqueue: unreadable call in Redis: %w", err), webdelivery.OutcomeNotApplied)
+	}
+	if err := (webdelivery.PurgeRequest{Action: q.options.Action, URIs: uris}).Validate(); err != nil {
+		return nil, failed(uris, fmt.Errorf("redisqueue: invalid call in Redis: %w", err), webdelivery.OutcomeNotApplied)
+	}
+	return uris, nil
+}
+
+func (q *Queue) hold(batch string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.batches[batch] = true
+	q.stirLocked()
+}
+
+func (q *Queue) release(batch string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.batches, batch)
+	q.restLocked()
+}
+
+// notSent handles an error before anything was sent. If this process cannot purge, only its own callers fail.
+func (q *Queue) notSent(batch string, holds bool, err error) {
+	if holds {
+		q.giveBack(batch)
+	}
+	var limiter *redislimit.UnavailableError
+	switch {
+	case q.ctx.Err() != nil:
+	case isUnavailable(err), errors.As(err, &limiter):
+		q.mu.Lock()
+		q.lookByLocked(time.Now().Add(jittered(500 * time.Millisecond)))
+		q.mu.Unlock()
+	default:
+		q.failOwn(err)
+	}
+}
+
+// failOwn ends the calls of this process that no process has taken, because this one cannot purge. Then another one
+// gets the turn.
+func (q *Queue) failOwn(cause error) {
+	q.mu.Lock()
+	q.resting = time.Now().Add(q.options.Lease)
+	own := map[string]*call{}
+	var ids []string
+	for _, c := range q.waiting {
+		if c.entry.id != "" {
+			own[c.entry.id] = c
+			ids = append(ids, c.entry.id)
+		}
+	}
+	q.mu.Unlock()
+	for len(ids) > 0 {
+		some := ids[:min(len(ids), perScript)]
+		ids = ids[len(some):]
+		left, err := q.store.leave(q.ctx, some)
+		for i, id := range some {
+			if err == nil && i < len(left) && left[i] == 1 {
+				q.deliver(own[id].entry.number, result{err: failed(own[id].uris, cause, webdelivery.OutcomeNotApplied)})
+			}
+		}
+	}
+	q.giveBack()
+}
+
+// giveBack returns batches and the turn to the other processes. If it fails, they wait for the end of the lease.
+func (q *Queue) giveBack(batches ...string) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	defer cancel()
+	if q.ctx.Err() != nil {
+		ctx, cancel = context.WithTimeout(context.Background(), leaveWithin)
+		defer cancel()
+	}
+	_ = q.store.free(ctx, batches...)
+}
+
+// settle gives each call its result. Calls of other processes fail only with the answer of the service. If this process
+// could not send them, others try.
+func (q *Queue) settle(batch string, entries []entry, results []webdelivery.PurgeResult) {
+	var ended []string
+	again := map[string]string{} // results of calls that others should send, by their ids
+	var ids []string
+	for i, e := range entries {
+		r := result{results[i].Receipt, results[i].Err}
+		own := e.process == q.store.process && e.kind == waits
+		switch {
+		case own:
+			q.deliver(e.number, r)
+			ended = append(ended, e.id, "")
+		case ownFault(r.err):
+			again[e.id] = r.encode(e.number)
+			ids = append(ids, e.id)
+		default:
+			ended = append(ended, e.id, r.encode(e.number))
+		}
+	}
+	if len(ids) > 0 && q.ctx.Err() == nil {
+		counts, err := q.store.blame(q.ctx, batch, ids)
+		for i, id := range ids {
+			if err == nil && i < len(counts) && counts[i] >= mostFails {
+				ended = append(ended, id, again[id])
+				delete(again, id)
+			}
+		}
+	}
+	q.finish(batch, ended)
+	if len(again) > 0 {
+		q.mu.Lock()
+		q.resting = time.Now().Add(q.options.Lease)
+		q.mu.Unlock()
+		q.giveBack(batch)
+	}
+}
+
+// ownFault returns whether an error may be one of this process alone. The process is closed, or the service has certainly
+// not carried out the request. URIs that the service refuses are no such error.
+func ownFault(err error) bool {
+	switch {
+	case err == nil:
+		return false
+	case errors.Is(err, webdelivery.ErrQueueClosed), errors.Is(err, context.Canceled):
+		return true
+	case errors.Is(err, webdelivery.ErrBadRequest), errors.Is(err, webdelivery.ErrRefusedTogether):
+		return false
+	default:
+		return webdelivery.OutcomeOf(err) == webdelivery.OutcomeNotApplied
+	}
+}
+
+// finish stores results in Redis: the ids of calls, each followed by its message.
+func (q *Queue) finish(batch string, ended []string) {
+	began := time.Now()
+	for len(ended) > 0 {
+		some := ended[:min(len(ended), 2*perScript)]
+		wait := 50 * time.Millisecond
+		for q.finishSome(batch, some) != nil {
+			if q.ctx.Err() != nil || time.Since(began) > finishFor {
+				return
+			}
+			pause(q.ctx, jittered(wait))
+			wait = min(2*wait, 2*time.Second)
+		}
+		ended = ended[len(some):]
+	}
+}
+
+func (q *Queue) finishSome(batch string, some []string) error {
+	within := answerWithin
+	if q.ctx.Err() != nil {
+		within = leaveWithin
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return q.store.finish(ctx, batch, some)
+}

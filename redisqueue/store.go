@@ -1,0 +1,355 @@
+package redisqueue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// answerWithin is how long Redis may take for one script. It is longer than a failover or a stopped machine usually is,
+// because a late answer is better than an unknown outcome.
+const answerWithin = 5 * time.Second
+
+// store is the queue in Redis, as one process sees it.
+type store struct {
+	rdb     redis.UniversalClient
+	base    string   // start of all keys
+	keys    []string // of all scripts
+	process string   // random
+	options Options
+	retries bool         // go-redis sends a command again if its answer is lost
+	heard   atomic.Int64 // when Redis last answered, as a duration since began
+	began   time.Time
+}
+
+// errNoAnswer means that Redis has not answered in time.
+var errNoAnswer = fmt.Errorf("no answer within %v", answerWithin)
+
+func newStore(rdb redis.UniversalClient, client *webdelivery.Client, o Options, process string) *store {
+	// Processes with other purges have other keys, whatever their names are.
+	sum := sha256.Sum256([]byte(client.URL()))
+	wait := ""
+	if o.Wait {
+		wait = ":wait"
+	}
+	tag := fmt.Sprintf("%s:%s:%s%s", url.QueryEscape(o.Name), hex.EncodeToString(sum[:4]), strings.ToLower(string(o.Action)), wait)
+	base := o.Prefix + ":{" + tag + "}:"
+	s := &store{
+		rdb: rdb, base: base, keys: []string{base + "state", base + "calls", base + "leases"},
+		process: process, options: o, retries: true, began: time.Now(),
+	}
+	if single, ok := rdb.(*redis.Client); ok {
+		s.retries = single.Options().MaxRetries > 0
+	}
+	s.met()
+	return s
+}
+
+// met records that Redis has answered.
+func (s *store) met() { s.heard.Store(int64(time.Since(s.began))) }
+
+// silence returns for how long Redis has not answered.
+func (s *store) silence() time.Duration { return time.Since(s.began) - time.Duration(s.heard.Load()) }
+
+// run runs a script. It returns when ctx ends, and within answerWithin, whatever the options of go-redis are. If the
+// script ends after that, run calls late with its answer, if late is not nil.
+//
+// The error is an *UnavailableError or that of ctx. unsent means that the script had no effect.
+func (s *store) run(ctx context.Context, late func(any), script *redis.Script, args ...any) (value any, unsent bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, true, err
+	}
+	type answer struct {
+		value any
+		err   error
+	}
+	background, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*answerWithin)
+	answers := make(chan answer, 1)
+	var left atomic.Bool // set by the one that comes first: the answer, or the end of the wait for it
+	go func() {
+		defer cancel()
+		var a answer
+		a.value, a.err = script.Run(background, s.rdb, s.keys, append([]any{s.options.Keep.Milliseconds(), s.process}, args...)...).Result()
+		if a.err == nil {
+			s.met()
+		}
+		if alone := left.Swap(true); alone && a.err == nil && late != nil {
+			late(a.value)
+		}
+		answers <- a
+	}()
+	timer := time.NewTimer(answerWithin)
+	defer timer.Stop()
+	a, answered := answer{err: errNoAnswer}, false
+	select {
+	case a = <-answers:
+		answered = true
+	case <-ctx.Done():
+		a.err = ctx.Err()
+	case <-timer.C:
+	}
+	if !answered && left.Swap(true) {
+		a = <-answers // it came at the same time
+	}
+	switch {
+	case a.err == nil:
+		return a.value, false, nil
+	case ctx.Err() != nil:
+		return nil, false, ctx.Err()
+	default:
+		return nil, !s.retries && neverSent(a.err), unavailable(a.err)
+	}
+}
+
+// entry is a call as it is stored in Redis.
+type entry struct {
+	id      string // of the entry; "" before it is stored
+	process string // that wrote it
+	number  string // of the call in its process
+	payload string // its URIs as JSON
+	count   int    // its URIs
+	kind    string
+	fails   int // processes that could not send it
+}
+
+// Kinds of entries.
+const (
+	waits = "wait" // a caller waits for the result
+	keeps = "keep" // Redis keeps the result
+)
+
+// enqueue stores a call. full means that the queue has no room for it. turn means that this process has to acquire a
+// permit.
+func (s *store) enqueue(ctx context.Context, e *entry) (full, turn, unsent bool, err error) {
+	late := func(value any) { //nolint:contextcheck // the caller has left, so the call should leave, too
+		if values, ok := value.([]any); ok && len(values) == 2 {
+			if id, _ := values[0].(string); id != "" {
+				_, _ = s.leave(context.Background(), []string{id})
+			}
+		}
+	}
+	if e.kind == keeps {
+		late = nil
+	}
+	value, unsent, err := s.run(ctx, late, enqueueScript, micros(s.options.turn()), s.options.MaxPending,
+		version, e.number, e.count, len(e.payload), e.payload, e.kind)
+	if err != nil {
+		return false, false, unsent, err
+	}
+	values, ok := value.([]any)
+	if !ok || len(values) != 2 {
+		return false, false, false, malformed(value)
+	}
+	e.id, _ = values[0].(string)
+	return e.id == "", values[1] == int64(1), false, nil
+}
+
+// take makes a batch of the calls that wait. more means that this process must take again.
+func (s *store) take(ctx context.Context, batch string) (entries []entry, more bool, err error) {
+	late := func(any) { _ = s.free(context.Background(), batch) } //nolint:contextcheck // the request has ended
+	value, _, err := s.run(ctx, late, takeScript, micros(s.options.turn()), batch, micros(s.options.Lease),
+		version, s.options.MaxURIs, s.options.MaxBodyBytes)
+	if err != nil {
+		return nil, false, err
+	}
+	values, ok := value.([]any)
+	if !ok || len(values) != 2 {
+		return nil, false, malformed(value)
+	}
+	calls, ok := values[1].([]any)
+	if !ok {
+		return nil, false, malformed(value)
+	}
+	for _, call := range calls {
+		fields := texts(call)
+		if len(fields) != 7 {
+			return nil, false, malformed(value)
+		}
+		count, _ := strconv.Atoi(fields[4])
+		fails, _ := strconv.Atoi(fields[6])
+		entries = append(entries, entry{
+			id: fields[0], process: fields[1], number: fields[2], payload: fields[3], count: count, kind: fields[5], fails: fails,
+		})
+	}
+	return entries, values[0] == int64(1), nil
+}
+
+// finish ends calls of a batch. results has an id and a message for each.
+func (s *store) finish(ctx context.Context, batch string, results []string) error {
+	return s.order(ctx, finishScript, batch, results...)
+}
+
+// blame counts that this process could not send calls, and returns how many processes could not.
+func (s *store) blame(ctx context.Context, batch string, ids []string) ([]int64, error) {
+	value, _, err := s.run(ctx, nil, blameScript, append([]any{batch}, anys(ids)...)...)
+	return numbers(value), err
+}
+
+// free returns batches, and the turn, to the other processes.
+func (s *store) free(ctx context.Context, batches ...string) error {
+	_, _, err := s.run(ctx, nil, freeScript, anys(batches)...)
+	return err
+}
+
+// renew says that this process lives.
+func (s *store) renew(ctx context.Context, batches []string) error {
+	args := append([]any{micros(s.options.turn()), micros(s.options.Lease)}, anys(batches)...)
+	_, _, err := s.run(ctx, nil, renewScript, args...)
+	return err
+}
+
+// leave removes calls that no process has taken. The result says for each whether it was removed.
+func (s *store) leave(ctx context.Context, ids []string) ([]int64, error) {
+	value, _, err := s.run(ctx, nil, leaveScript, anys(ids)...)
+	return numbers(value), err
+}
+
+// look returns whether this process must acquire a permit, and when to ask again: 0 means that nothing is under way. accept means that the process may get the turn. Redis sends a message about those of ids that it does not know.
+func (s *store) look(ctx context.Context, accept bool, ids []string) (turn bool, again time.Duration, err error) {
+	may := 0
+	if accept {
+		may = 1
+	}
+	args := append([]any{micros(s.options.turn()), version, may}, anys(ids)...)
+	value, _, err := s.run(ctx, nil, lookScript, args...)
+	if err != nil {
+		return false, 0, err
+	}
+	values, ok := value.([]any)
+	if !ok || len(values) != 2 {
+		return false, 0, malformed(value)
+	}
+	text, _ := values[1].(string)
+	ends, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return false, 0, malformed(value)
+	}
+	return values[0] == int64(1), max(0, time.Duration(ends)*time.Microsecond), nil
+}
+
+// count adds to the statistics of the fleet and returns them. failures is "" if they stay as they are.
+func (s *store) count(ctx context.Context, requests, accepted int, failures string, why string) (stats webdelivery.QueueStats, err error) {
+	value, _, err := s.run(ctx, nil, countScript, requests, accepted, failures, why)
+	if err != nil {
+		return stats, err
+	}
+	values, ok := value.([]any)
+	if !ok || len(values) != 6 {
+		return stats, malformed(value)
+	}
+	all := numbers([]any{values[0], values[2], values[3], values[4]})
+	age, _ := strconv.ParseInt(fmt.Sprint(values[1]), 10, 64)
+	stats = webdelivery.QueueStats{
+		Pending: int(max(0, all[0])), OldestAge: time.Duration(age) * time.Microsecond,
+		Requests: int(all[1]), Accepted: int(all[2]), Failures: int(all[3]),
+	}
+	if text, _ := values[5].(string); text != "" && stats.Failures > 0 {
+		stats.Err = &RemoteError{Message: text}
+	}
+	return stats, nil
+}
+
+// result returns the state of a call of Enqueue: ended, pending or unknown, and its message if it has ended.
+func (s *store) result(ctx context.Context, id string) (state, text string, err error) {
+	value, _, err := s.run(ctx, nil, resultScript, id)
+	if err != nil {
+		return "", "", err
+	}
+	fields := texts(value)
+	if len(fields) != 2 {
+		return "", "", malformed(value)
+	}
+	return fields[0], fields[1], nil
+}
+
+// order runs a script whose answer does not matter.
+func (s *store) order(ctx context.Context, script *redis.Script, first string, args ...string) error {
+	_, _, err := s.run(ctx, nil, script, append([]any{first}, anys(args)...)...)
+	return err
+}
+
+// inbox is the key of the messages to this process.
+func (s *store) inbox() string { return s.base + "to:" + s.process }
+
+// receive waits up to block for messages after the one with id, and removes the earlier ones.
+func (s *store) receive(ctx context.Context, id string, block time.Duration) ([]redis.XMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, block+answerWithin)
+	defer cancel()
+	streams, err := s.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{s.inbox(), id}, Count: 500, Block: block}).Result()
+	if errors.Is(err, redis.Nil) {
+		s.met()
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.met()
+	var messages []redis.XMessage
+	for _, stream := range streams {
+		messages = append(messages, stream.Messages...)
+	}
+	return messages, nil
+}
+
+// forget removes the messages up to the one with id.
+func (s *store) forget(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return s.rdb.XTrimMinID(ctx, s.inbox(), after(id)).Err()
+}
+
+// after returns the id that follows an id of a stream.
+func after(id string) string {
+	at, number, _ := strings.Cut(id, "-")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return id
+	}
+	return at + "-" + strconv.FormatUint(n+1, 10)
+}
+
+func malformed(value any) error {
+	return unavailable(fmt.Errorf("malformed answer %.200q", fmt.Sprint(value)))
+}
+
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+func anys(all []string) []any {
+	values := make([]any, len(all))
+	for i, one := range all {
+		values[i] = one
+	}
+	return values
+}
+
+func texts(value any) (all []string) {
+	values, _ := value.([]any)
+	for _, v := range values {
+		text, ok := v.(string)
+		if !ok {
+			return nil
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func numbers(value any) (all []int64) {
+	values, _ := value.([]any)
+	for _, v := range values {
+		n, _ := v.(int64)
+		all = append(all, n)
+	}
+	return all
+}

@@ -1,0 +1,237 @@
+package redisqueue
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// readFor is how long one read waits for messages.
+const readFor = time.Second
+
+// tend renews the leases of this process, and looks for work that no other process does, until Close ends it.
+func (q *Queue) tend() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	beat := time.Now()
+	for {
+		select {
+		case <-q.ctx.Done():
+			return
+		case <-q.stir:
+		case <-timer.C:
+		}
+		q.mu.Lock()
+		held := make([]string, 0, len(q.batches))
+		for batch := range q.batches {
+			held = append(held, batch)
+		}
+		busy := len(held) > 0 || q.sending
+		look := !time.Now().Before(q.lookAt)
+		q.mu.Unlock()
+		if busy && !time.Now().Before(beat) {
+			_ = q.store.renew(q.ctx, held) // if it fails, others take over
+			beat = time.Now().Add(q.options.Lease / 6)
+		}
+		if look {
+			q.look()
+		}
+		q.giveUpOnRedis()
+		q.mu.Lock()
+		next := q.lookAt
+		if busy = len(q.batches) > 0 || q.sending; busy && beat.Before(next) {
+			next = beat
+		}
+		if len(q.waiting) > 0 {
+			next = earlier(next, time.Now().Add(time.Second))
+		}
+		q.mu.Unlock()
+		timer.Reset(time.Until(next))
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// seldom is how long a process without callers waits until it looks for work. Many processes look at different times.
+func (q *Queue) seldom() time.Duration { return q.options.Lease + upTo(q.options.Lease/2) }
+
+// look looks for work that no process does, and for calls of this process that Redis has lost.
+func (q *Queue) look() {
+	q.mu.Lock()
+	accept := time.Now().After(q.resting) && !q.closedForWork()
+	q.mu.Unlock()
+	for {
+		ids := q.unchecked()
+		turn, again, err := q.store.look(q.ctx, accept, ids)
+		if err != nil {
+			q.nextLook(time.Second)
+			return
+		}
+		if turn {
+			q.send()
+		}
+		if len(ids) == perScript {
+			continue
+		}
+		q.mu.Lock()
+		waits := len(q.waiting) > 0
+		q.mu.Unlock()
+		switch {
+		case again > 0:
+			q.nextLook(min(again, q.options.Lease) + upTo(q.options.Lease/20))
+		case waits:
+			q.nextLook(jittered(q.options.turn()))
+		default:
+			q.nextLook(q.seldom())
+		}
+		return
+	}
+}
+
+// closedForWork returns whether Close has nothing left to send. The lock is held.
+func (q *Queue) closedForWork() bool { return q.closed && len(q.waiting) == 0 }
+
+func (q *Queue) nextLook(after time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lookAt = time.Now().Add(after)
+}
+
+// lookByLocked makes the process look at a time at the latest. The lock is held.
+func (q *Queue) lookByLocked(at time.Time) {
+	if at.Before(q.lookAt) {
+		q.lookAt = at
+		q.stirLocked()
+	}
+}
+
+func (q *Queue) stirLocked() {
+	select {
+	case q.stir <- struct{}{}:
+	default:
+	}
+}
+
+// unchecked returns calls that Redis has not confirmed for the time of a lease.
+func (q *Queue) unchecked() (ids []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for _, c := range q.waiting {
+		if len(ids) < perScript && c.entry.id != "" && now.Sub(c.checked) >= q.options.Lease {
+			c.checked = now
+			ids = append(ids, c.entry.id)
+		}
+	}
+	return ids
+}
+
+// giveUpOnRedis ends the calls whose URIs Redis has, if it has not answered for the time of a lease.
+func (q *Queue) giveUpOnRedis() {
+	silence := q.store.silence()
+	if silence < q.options.Lease {
+		return
+	}
+	q.mu.Lock()
+	var all []*call
+	for _, c := range q.waiting {
+		if c.entry.id != "" {
+			all = append(all, c)
+		}
+	}
+	q.mu.Unlock()
+	down := unavailable(fmt.Errorf("no answer for %v", silence.Round(time.Second)))
+	for _, c := range all {
+		q.deliver(c.entry.number, result{err: failed(c.uris, down, webdelivery.OutcomeUnknown)})
+	}
+}
+
+// read reads the messages to this process as long as a call waits. It removes them after it has read them, and always
+// reads from the beginning: so it misses none, whatever happens to the clock of Redis.
+func (q *Queue) read() {
+	wait := 50 * time.Millisecond
+	for {
+		q.mu.Lock()
+		if len(q.waiting) == 0 || q.ctx.Err() != nil {
+			q.reading = false
+			q.mu.Unlock()
+			return
+		}
+		q.mu.Unlock()
+		messages, err := q.store.receive(q.ctx, "0", readFor)
+		if err == nil && len(messages) > 0 {
+			for _, m := range messages {
+				q.receive(m.Values)
+			}
+			err = q.store.forget(q.ctx, messages[len(messages)-1].ID)
+		}
+		if err != nil {
+			pause(q.ctx, jittered(wait))
+			wait = min(2*wait, time.Second)
+			continue
+		}
+		wait = 50 * time.Millisecond
+	}
+}
+
+// receive handles one message.
+func (q *Queue) receive(fields map[string]any) {
+	if text, ok := fields["m"].(string); ok {
+		q.deliver(decode(text))
+	}
+	if lost, ok := fields["lost"].(string); ok {
+		q.putAgain(strings.Fields(lost))
+	}
+	if _, ok := fields["look"]; ok {
+		q.mu.Lock()
+		q.resting = time.Time{}
+		q.lookByLocked(time.Now())
+		q.mu.Unlock()
+	}
+}
+
+// putAgain stores calls again, because Redis has lost them. They may have been sent, which does no harm.
+func (q *Queue) putAgain(ids []string) {
+	lost := map[string]bool{}
+	for _, id := range ids {
+		lost[id] = true
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, c := range q.waiting {
+		if !lost[c.entry.id] {
+			continue
+		}
+		c.entry.id = ""
+		q.goLocked(func() {
+			if _, err := q.put(q.ctx, c); err != nil {
+				q.deliver(c.entry.number, result{err: failed(c.uris, err, webdelivery.OutcomeUnknown)})
+			}
+		})
+	}
+}
+
+// pause waits for d, or until the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// jittered returns d with up to 20 % more or less.
+func jittered(d time.Duration) time.Duration { return d*4/5 + upTo(d*2/5) }
+
+// upTo returns a random duration below d. It spreads what many processes do, so it need not be secret.
+func upTo(d time.Duration) time.Duration { return rand.N(d) } //nolint:gosec // see above
