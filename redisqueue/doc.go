@@ -45,8 +45,9 @@
 // # If Redis is down
 //
 // [Queue.Purge] and [Queue.Enqueue] return a [*webdelivery.QueueError] whose cause is an [*UnavailableError].
-// webdelivery.OutcomeOf returns not applied if Redis did not get the URIs, and unknown if it may have got them. Callers whose URIs Redis has got wait on while Redis is down, but not for longer than
-// Options.Lease. All callers end with their contexts.
+// webdelivery.OutcomeOf returns not applied if Redis did not get the URIs, and unknown if it may have got them. Callers
+// whose URIs Redis has got wait on while Redis is down, but not for longer than Options.Lease. All callers end with their
+// contexts.
 //
 // With Options.FallbackLocal, the process purges these URIs alone, through its own PurgeQueue. Give its limiter
 // redislimit.FallbackLocal as well, so that all processes together keep the limit.
@@ -79,6 +80,6 @@
 // after Options.Keep unless a process uses it. Each call has a version: a newer release reads older calls, and an older
 // release leaves newer ones to newer processes.
 //
-// The user of Redis needs the commands of streams, and evalsha, eval, time, hget, hset, hdel, hincrby, zadd, zrem, zrange,
-// zrangebyscore, zscore, set, get, exists and pexpire.
+// The user of Redis needs the commands of streams, the scripts (evalsha, eval) and expiry (pexpire). It also needs time,
+// hget, hset, hdel, hincrby, zadd, zrem, zrange, zrangebyscore, zscore, set, get and exists.
 package redisqueue

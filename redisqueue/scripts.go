@@ -309,9 +309,9 @@ return left
 `)
 
 // lookScript looks for work. ARGV: the longest turn; the newest version that the process can read; 1 if the process takes
-// the turn; ids of calls that wait in the process. If Redis does not know some of them, it sends the
-// process a message: all earlier results are in the stream before it. It returns 1 if the process has the turn, and in
-// how many microseconds the next lease or turn ends (-1: there is none).
+// the turn. Then follow ids of calls that wait in the process. If Redis does not know some of them, it sends the process a
+// message: all earlier results are in the stream before it. It returns 1 if the process has the turn, and in how many
+// microseconds the next lease or turn ends (-1: there is none).
 var lookScript = redis.NewScript(prelude + `
 touch()
 local lost = {}

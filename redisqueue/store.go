@@ -215,7 +215,8 @@ func (s *store) leave(ctx context.Context, ids []string) ([]int64, error) {
 	return numbers(value), err
 }
 
-// look returns whether this process must acquire a permit, and when to ask again: 0 means that nothing is under way. accept means that the process may get the turn. Redis sends a message about those of ids that it does not know.
+// look returns whether this process must acquire a permit, and when to ask again: 0 means that nothing is under way.
+// accept means that the process may get the turn. Redis sends a message about those of ids that it does not know.
 func (s *store) look(ctx context.Context, accept bool, ids []string) (turn bool, again time.Duration, err error) {
 	may := 0
 	if accept {

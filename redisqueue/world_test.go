@@ -2,6 +2,8 @@ package redisqueue_test
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -28,6 +30,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // tests mostly wait for permits
 	os.Exit(m.Run())
 }
 
@@ -115,7 +119,21 @@ func (w *world) purgedURIs() map[string]int {
 	return all
 }
 
+// carriers returns the transaction that carries out the last accepted purge of each pattern.
+func (w *world) carriers() map[string]int64 {
+	all := map[string]int64{}
+	for _, p := range w.service.Purged() {
+		for _, u := range p.URIs {
+			all[u.URIPattern] = p.TransactionID
+		}
+	}
+	return all
+}
+
 // object returns the i-th of many URIs.
 func object(i int) webdelivery.PurgeURI {
 	return webdelivery.Exact(fmt.Sprintf("https://www.example.com/%d", i))
 }
+
+// asRemote returns whether an error was sent by another process.
+func asRemote(err error, to **redisqueue.RemoteError) bool { return errors.As(err, to) }
