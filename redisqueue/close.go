@@ -86,8 +86,8 @@ func (q *Queue) giveUp(ctx context.Context) error {
 			}
 		}
 	}
-	q.cancel()
 	_ = q.local.Close(ctx) // its error is that of the context
+	q.cancel()
 	for _, c := range all {
 		q.deliver(c.entry.number, result{err: failed(c.uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeUnknown)})
 	}

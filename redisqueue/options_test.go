@@ -15,7 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 )
 
-// unreachable is a client of a Redis that nobody has started.
+// unreachable is a client of a Redis that does not run.
 func unreachable(t *testing.T) *redis.Client {
 	rdb := redis.NewClient(redisOptions("127.0.0.1:1"))
 	t.Cleanup(func() { _ = rdb.Close() })

@@ -160,7 +160,7 @@ func (q *Queue) notSent(batch string, holds bool, err error) {
 	}
 	var limiter *redislimit.UnavailableError
 	switch {
-	case q.ctx.Err() != nil:
+	case q.ctx.Err() != nil, errors.Is(err, webdelivery.ErrQueueClosed):
 	case isUnavailable(err), errors.As(err, &limiter):
 		q.mu.Lock()
 		q.lookByLocked(time.Now().Add(jittered(500 * time.Millisecond)))

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -103,7 +102,7 @@ func (w *world) queue(rdb redis.UniversalClient, client *webdelivery.Client, cha
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		assert.NoError(w, q.Close(ctx))
+		_ = q.Close(ctx) // the test may have closed it, or stopped Redis
 	})
 	return q
 }
