@@ -64,7 +64,7 @@ func TestCloseGivesUp(t *testing.T) {
 		first := w.purges(w.Context(), a, object(1))
 		w.stored(1)
 		other := w.purges(w.Context(), b, object(2))
-		w.purgesBegun(1)
+		w.purgeBegun()
 		require.ErrorIs(w, a.Close(ended), context.Canceled)
 		e := <-first
 		require.ErrorIs(w, e.err, webdelivery.ErrQueueClosed)

@@ -128,7 +128,7 @@ func TestMemoryLimit(t *testing.T) {
 		id, err := a.Enqueue(w.Context(), object(3))
 		require.NoError(w, err)
 		w.stored(3)
-		w.purgesBegun(1)
+		w.purgeBegun()
 		require.NoError(w, w.rdb().ConfigSet(w.Context(), "maxmemory", "1").Err())
 		_, err = a.Purge(w.Context(), object(4))
 		down := (*redisqueue.UnavailableError)(nil)
