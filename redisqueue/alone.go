@@ -31,7 +31,7 @@ func (q *Queue) enqueueAlone(c *call) (id string, err error) {
 	q.batches[id] = true // Close waits for it
 	q.goLocked(func() {
 		defer q.release(id)
-		receipt, err := q.local.Purge(q.ctx, c.uris...)
+		receipt, err := q.purgeAlone(q.ctx, c)
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		a.ended, a.result = time.Now(), result{receipt, err}

@@ -36,15 +36,17 @@
 // process sends these URIs again. A URI may therefore be purged twice, which does no harm. The permit of a killed process
 // is lost for 16 s, see package redislimit: until then the fleet sends one request per second.
 //
-// If a process cannot purge, for example because its password is wrong, only its own callers fail. Others send the rest.
-// After three processes have failed to send a call, the call fails.
+// If a process cannot purge, for example because its password is wrong, only its own callers fail. Others send the other
+// URIs. For the time of a lease, such a process sends only its own URIs, in requests of its own. After three processes
+// have failed to send a call, the call fails.
 //
 // Every process with a queue looks for work once per lease and a half at the latest, also if it has no callers. URIs of
 // [Queue.Enqueue] wait in Redis until there is such a process.
 //
 // # If Redis is down
 //
-// [Queue.Purge] and [Queue.Enqueue] return a [*webdelivery.QueueError] whose cause is an [*UnavailableError].
+// [Queue.Purge] and [Queue.Enqueue] return a [*webdelivery.QueueError] whose cause is an [*UnavailableError]. If Redis
+// does not answer at all, they do so after 5 s.
 // webdelivery.OutcomeOf returns not applied if Redis did not get the URIs, and unknown if it may have got them. Callers
 // whose URIs Redis has got wait on while Redis is down, but not for longer than Options.Lease. All callers end with their
 // contexts.

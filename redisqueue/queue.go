@@ -49,7 +49,7 @@ type Queue struct {
 	sending  bool              // a goroutine acquires permits
 	sendMore bool              // there is more for it
 	reading  bool              // a goroutine reads the results
-	resting  time.Time         // until then this process cannot purge, so it takes no turn
+	resting  time.Time         // until then this process rests
 	lookAt   time.Time         // when to look for work
 	stir     chan struct{}     // lookAt has changed
 
@@ -110,6 +110,9 @@ func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webde
 	c, err := q.newCall(ctx, waits, uris)
 	if err != nil {
 		return nil, err
+	}
+	if q.rests() {
+		return q.purgeAlone(ctx, c)
 	}
 	if !q.await(c) {
 		return nil, failed(c.uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeNotApplied)
@@ -356,9 +359,9 @@ func (q *Queue) putLater(ctx context.Context, c *call) (unsent bool, err error) 
 
 func (q *Queue) tryPut(ctx context.Context, c *call) (full, unsent bool, err error) {
 	q.mu.Lock()
-	e := c.entry
+	e, accept := c.entry, !q.restsLocked()
 	q.mu.Unlock()
-	full, turn, unsent, err := q.store.enqueue(ctx, &e)
+	full, turn, unsent, err := q.store.enqueue(ctx, &e, accept)
 	if err != nil || full {
 		return full, unsent, err
 	}
@@ -387,12 +390,33 @@ func (q *Queue) instead(ctx context.Context, c *call, cause error, unsent bool) 
 	if !q.options.FallbackLocal || !isUnavailable(cause) {
 		return nil, failed(c.uris, cause, before)
 	}
-	receipt, err := q.local.Purge(ctx, c.uris...)
+	receipt, err := q.purgeAlone(ctx, c)
 	if own, ok := errors.AsType[*webdelivery.QueueError](err); ok && own.Outcome == webdelivery.OutcomeNotApplied {
 		own.Outcome = before // another process may have sent them
 	}
 	return receipt, err
 }
+
+// purgeAlone purges the URIs of a call without the fleet.
+func (q *Queue) purgeAlone(ctx context.Context, c *call) (*webdelivery.PurgeReceipt, error) {
+	receipt, err := q.local.Purge(ctx, c.uris...)
+	if err == nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.resting = time.Time{}
+	}
+	return receipt, err
+}
+
+// rests returns whether this process could not purge a short time ago. Then it takes no turn and purges its own URIs
+// alone, so that it does not keep those of others waiting.
+func (q *Queue) rests() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.restsLocked()
+}
+
+func (q *Queue) restsLocked() bool { return time.Now().Before(q.resting) }
 
 // abandon ends a call whose context has ended.
 func (q *Queue) abandon(ctx context.Context, c *call) (*webdelivery.PurgeReceipt, error) {

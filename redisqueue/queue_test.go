@@ -310,6 +310,7 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		rdb := w.rdb()
+		w.service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Count: 1, Delay: time.Second})
 		w.pause(time.Second)
 		a, b := w.process(), w.process()
 		id, err := a.Enqueue(w.Context(), object(1))

@@ -13,7 +13,7 @@ import "github.com/redis/go-redis/v9"
 //	            size, taken          URIs in calls, and those of them that belong to a batch
 //	            turn, turnEnds       the process that acquires permits for the fleet, and until when without a sign of life
 //	            requests, accepted, failures, err    the statistics
-//	            fails:ID             how many processes could not send the entry
+//	            fails:ID             the processes that could not send the entry
 //	to:P      a stream of messages to process P. Field m is a result; lost has entries that Redis does not know; look
 //	          asks the process to look for work
 //	result:ID the result of a call that nobody waits for
@@ -64,7 +64,9 @@ end
 local function fieldsOf(entry)
   local f = {id = entry[1]}
   for i = 1, #entry[2], 2 do f[entry[2][i]] = entry[2][i + 1] end
-  f.n, f.b, f.v = tonumber(f.n) or 0, tonumber(f.b) or 0, tonumber(f.v) or 0
+  -- Another program may have written it.
+  for _, name in ipairs({'n', 'b', 'v'}) do f[name] = math.floor(math.max(0, math.min(tonumber(f[name]) or 0, 1e9))) end
+  for _, name in ipairs({'p', 'c', 'u', 'k'}) do f[name] = f[name] or '' end
   return f
 end
 
@@ -121,8 +123,9 @@ local function drop(f)
 end
 `
 
-// enqueueScript adds a call. ARGV: the longest turn, the most URIs in the queue, and the fields v, c, n, b, u, k. It
-// returns the id of the entry, and 1 if the process has the turn. If the queue is full, it returns "".
+// enqueueScript adds a call. ARGV: the longest turn (0: the process does not take it), and the most URIs in the
+// queue. Then follow the fields v, c, n, b, u, k. It returns the id of the entry, and 1 if the process has the turn. If the queue is full,
+// it returns "".
 var enqueueScript = redis.NewScript(prelude + `
 local lasts, most, n = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
 delivered()
@@ -130,7 +133,7 @@ local size = number('size')
 if most >= 0 and size > 0 and size + n > most then return {'', 0} end
 local id = redis.call('XADD', calls, '*', 'v', ARGV[5], 'p', me, 'c', ARGV[6], 'n', ARGV[7], 'b', ARGV[8], 'u', ARGV[9], 'k', ARGV[10])
 add('size', n)
-local mine = turn(lasts)
+local mine = lasts > 0 and turn(lasts) or 0
 touch()
 return {id, mine}
 `)
@@ -140,22 +143,22 @@ return {id, mine}
 // bytes. The first call always fits.
 //
 // It returns 1 if there are more calls for this process, which then keeps the turn. Then follow the calls: id, process,
-// number, URIs, their number, kind, and how many processes could not send the call.
+// number, URIs and kind.
 var takeScript = redis.NewScript(prelude + `
 touch()
 local lasts, batch, lease, version = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local maxURIs, maxBytes = tonumber(ARGV[7]), tonumber(ARGV[8])
 delivered()
-local taken, uris, bytes, stop = {}, 0, 0, false
+local taken, uris, bytes, stop, newer = {}, 0, 0, false, nil
 
 local function fits(f)
   if f.v > version then
-    stop = 'newer'
+    stop, newer = 'newer', f.p
   elseif #taken > 0 and (uris + f.n > maxURIs or bytes + f.b > maxBytes) then
     stop = 'full'
   else
     uris, bytes = uris + f.n, bytes + f.b
-    taken[#taken + 1] = {f.id, f.p, f.c, f.u, tostring(f.n), f.k, redis.call('HGET', state, 'fails:' .. f.id) or '0'}
+    taken[#taken + 1] = {f.id, f.p, f.c, f.u, f.k}
     return true
   end
   return false
@@ -216,10 +219,7 @@ if stop == 'full' then
 else
   giveBackTurn()
 end
-if stop == 'newer' then
-  local f = head()
-  if f then tell(f.p, 'look', '1') end
-end
+if newer then tell(newer, 'look', '1') end
 touch()
 return {more, taken}
 `)
@@ -251,13 +251,22 @@ touch()
 return ended
 `)
 
-// blameScript counts that this process could not send calls of other processes. ARGV: the batch, the ids. It returns
-// the counts.
+// blameScript records that this process could not send calls of other processes. ARGV: the batch, the ids. It returns
+// for each how many processes could not send it.
 var blameScript = redis.NewScript(prelude + `
 touch()
 local counts = {}
 for i = 4, #ARGV do
-  counts[#counts + 1] = heldBy(ARGV[i], ARGV[3]) and redis.call('HINCRBY', state, 'fails:' .. ARGV[i], 1) or 0
+  local field, count = 'fails:' .. ARGV[i], 0
+  if heldBy(ARGV[i], ARGV[3]) then
+    local all = redis.call('HGET', state, field) or ''
+    if not string.find(all, me, 1, true) then
+      all = all .. me .. ' '
+      redis.call('HSET', state, field, all)
+    end
+    count = select(2, string.gsub(all, ' ', ''))
+  end
+  counts[#counts + 1] = count
 end
 touch()
 return counts
@@ -322,8 +331,8 @@ if #lost > 0 then tell(me, 'lost', table.concat(lost, ' ')) end
 local first, mine = head(), 0
 local work = overdue() or first and first.v <= tonumber(ARGV[4])
 if work and ARGV[5] == '1' then mine = turn(tonumber(ARGV[3])) end
-local ends = tonumber(redis.call('ZRANGE', leases, 0, 0, 'WITHSCORES')[2])
-if first and number('turnEnds') > now then ends = math.min(ends or math.huge, number('turnEnds')) end
+local ends = tonumber(redis.call('ZRANGEBYSCORE', leases, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2])
+if work and number('turnEnds') > now then ends = math.min(ends or math.huge, number('turnEnds')) end
 touch()
 return {mine, ends and string.format('%.0f', math.max(0, ends - now)) or '-1'}
 `)

@@ -19,7 +19,7 @@ const (
 	// mostFails is how many processes try to send a call of another process before it fails.
 	mostFails = 3
 	// perScript is how many calls one script ends, so that it does not block Redis for long.
-	perScript = 250
+	perScript = 500
 	// finishFor is how long a process tries to store results while Redis is down. Others may then send the URIs again.
 	finishFor = time.Minute
 )

@@ -120,7 +120,6 @@ type entry struct {
 	payload string // its URIs as JSON
 	count   int    // its URIs
 	kind    string
-	fails   int // processes that could not send it
 }
 
 // Kinds of entries.
@@ -129,9 +128,13 @@ const (
 	keeps = "keep" // Redis keeps the result
 )
 
-// enqueue stores a call. full means that the queue has no room for it. turn means that this process has to acquire a
-// permit.
-func (s *store) enqueue(ctx context.Context, e *entry) (full, turn, unsent bool, err error) {
+// enqueue stores a call. accept means that the process may get the turn. full means that the queue has no room for the
+// call. turn means that this process has to acquire a permit.
+func (s *store) enqueue(ctx context.Context, e *entry, accept bool) (full, turn, unsent bool, err error) {
+	lasts := int64(0)
+	if accept {
+		lasts = micros(s.options.turn())
+	}
 	late := func(value any) { //nolint:contextcheck // the caller has left, so the call should leave, too
 		if values, ok := value.([]any); ok && len(values) == 2 {
 			if id, _ := values[0].(string); id != "" {
@@ -142,7 +145,7 @@ func (s *store) enqueue(ctx context.Context, e *entry) (full, turn, unsent bool,
 	if e.kind == keeps {
 		late = nil
 	}
-	value, unsent, err := s.run(ctx, late, enqueueScript, micros(s.options.turn()), s.options.MaxPending,
+	value, unsent, err := s.run(ctx, late, enqueueScript, lasts, s.options.MaxPending,
 		version, e.number, e.count, len(e.payload), e.payload, e.kind)
 	if err != nil {
 		return false, false, unsent, err
@@ -173,14 +176,10 @@ func (s *store) take(ctx context.Context, batch string) (entries []entry, more b
 	}
 	for _, call := range calls {
 		fields := texts(call)
-		if len(fields) != 7 {
+		if len(fields) != 5 {
 			return nil, false, malformed(value)
 		}
-		count, _ := strconv.Atoi(fields[4])
-		fails, _ := strconv.Atoi(fields[6])
-		entries = append(entries, entry{
-			id: fields[0], process: fields[1], number: fields[2], payload: fields[3], count: count, kind: fields[5], fails: fails,
-		})
+		entries = append(entries, entry{id: fields[0], process: fields[1], number: fields[2], payload: fields[3], kind: fields[4]})
 	}
 	return entries, values[0] == int64(1), nil
 }
@@ -190,7 +189,7 @@ func (s *store) finish(ctx context.Context, batch string, results []string) erro
 	return s.order(ctx, finishScript, batch, results...)
 }
 
-// blame counts that this process could not send calls, and returns how many processes could not.
+// blame records that this process could not send calls, and returns for each how many processes could not.
 func (s *store) blame(ctx context.Context, batch string, ids []string) ([]int64, error) {
 	value, _, err := s.run(ctx, nil, blameScript, append([]any{batch}, anys(ids)...)...)
 	return numbers(value), err

@@ -67,7 +67,7 @@ func (q *Queue) seldom() time.Duration { return q.options.Lease + upTo(q.options
 // look looks for work that no process does, and for calls of this process that Redis has lost.
 func (q *Queue) look() {
 	q.mu.Lock()
-	accept := time.Now().After(q.resting) && !q.closedForWork()
+	accept := !q.restsLocked() && !q.closedForWork()
 	q.mu.Unlock()
 	for {
 		ids := q.unchecked()
@@ -193,7 +193,6 @@ func (q *Queue) receive(fields map[string]any) {
 	}
 	if _, ok := fields["look"]; ok {
 		q.mu.Lock()
-		q.resting = time.Time{}
 		q.lookByLocked(time.Now())
 		q.mu.Unlock()
 	}
