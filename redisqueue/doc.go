@@ -78,7 +78,7 @@
 //
 // The names begin with prefix:{name:service:action}, for example webdelivery:queue:{acme:1f2e3d4c:purge}:. service is the
 // beginning of a hash of base URL and customer: processes with other customers have other queues, whatever their names
-// are. The keys hold URIs, results and random ids, no credentials. A waiting URI takes about 200 bytes. Each key expires
+// are. The keys hold URIs, results and random ids, no credentials. A waiting call with one URI takes about 300 bytes. Each key expires
 // after Options.Keep unless a process uses it. Each call has a version: a newer release reads older calls, and an older
 // release leaves newer ones to newer processes.
 //

@@ -2,6 +2,7 @@ package redisqueue_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,6 +103,33 @@ func TestAProcessThatCannotPurge(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A process that cannot purge, but goes on calling, keeps the URIs of others waiting only for a moment.
+func TestAProcessThatGoesOnFailing(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		rdb := w.rdb()
+		bad, good := w.queue(rdb, w.impostor(rdb, webdelivery.BasicAuth), short), w.process(short)
+		ctx, cancel := context.WithCancel(w.Context())
+		var failing sync.WaitGroup
+		defer failing.Wait()
+		defer cancel()
+		for i := range 5 {
+			failing.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					_, err := bad.Purge(ctx, object(1_000_000*(i+1)+n))
+					if err != nil && ctx.Err() == nil { // the good process may have sent it
+						assert.ErrorIs(w, err, webdelivery.ErrUnauthorized)
+					}
+				}
+			})
+		}
+		for i := range 5 {
+			_, err := good.Purge(w.Context(), object(i))
+			require.NoError(w, err)
+		}
+	})
 }
 
 // After three processes have failed to send a call, it fails.

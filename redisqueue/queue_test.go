@@ -88,6 +88,27 @@ func TestCallsOfManyProcesses(t *testing.T) {
 	})
 }
 
+// One request carries more calls than one script takes or ends.
+func TestManyCallsInOneRequest(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const calls = 1200
+		q := w.process()
+		w.pause(3 * time.Second)
+		var wg sync.WaitGroup
+		for i := range calls {
+			wg.Go(func() {
+				_, err := q.Purge(w.Context(), object(i))
+				assert.NoError(w, err)
+			})
+		}
+		wg.Wait()
+		assert.Len(w, w.purgedURIs(), calls)
+		assert.Len(w, w.service.Requests(), 1)
+		w.stored(0)
+	})
+}
+
 // Identical URIs that wait are sent once, and all their callers get the same receipt.
 func TestIdenticalURIs(t *testing.T) {
 	t.Parallel()

@@ -123,9 +123,9 @@ local function drop(f)
 end
 `
 
-// enqueueScript adds a call. ARGV: the longest turn (0: the process does not take it), and the most URIs in the
-// queue. Then follow the fields v, c, n, b, u, k. It returns the id of the entry, and 1 if the process has the turn. If the queue is full,
-// it returns "".
+// enqueueScript adds a call. ARGV: the longest turn (0: the process does not take it), and the most URIs in the queue. Then
+// follow the fields v, c, n, b, u, k. It returns the id of the entry, and 1 if the process has the turn. If the queue is
+// full, it returns "".
 var enqueueScript = redis.NewScript(prelude + `
 local lasts, most, n = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
 delivered()
@@ -138,24 +138,36 @@ touch()
 return {id, mine}
 `)
 
+// What takeScript answers.
+const (
+	takenAll  = 0 // the batch has all calls, or others have the turn for the rest
+	takenFull = 1 // the batch is full; this process keeps the turn
+	takenPart = 2 // take again
+)
+
 // takeScript makes a batch of the calls that wait, the oldest first. Calls of batches whose lease has ended come before
 // them. ARGV: the longest turn, the batch, its lease, the newest version that the process can read, the most URIs and
-// bytes. The first call always fits.
+// bytes, the URIs and bytes that the batch has, and the most calls of one script. The first call always fits.
 //
-// It returns 1 if there are more calls for this process, which then keeps the turn. Then follow the calls: id, process,
-// number, URIs and kind.
+// It returns one of the codes below, the URIs and bytes that the batch has now, and the calls: id, process, number, URIs
+// and kind.
+//
+// If Redis has more than one script should take, the process runs the script again for the same batch.
 var takeScript = redis.NewScript(prelude + `
 touch()
 local lasts, batch, lease, version = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local maxURIs, maxBytes = tonumber(ARGV[7]), tonumber(ARGV[8])
 delivered()
-local taken, uris, bytes, stop, newer = {}, 0, 0, false, nil
+local uris, bytes, mostCalls = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local taken, stop, newer = {}, false, nil
 
 local function fits(f)
   if f.v > version then
     stop, newer = 'newer', f.p
-  elseif #taken > 0 and (uris + f.n > maxURIs or bytes + f.b > maxBytes) then
+  elseif uris + bytes > 0 and (uris + f.n > maxURIs or bytes + f.b > maxBytes) then
     stop = 'full'
+  elseif #taken == mostCalls then
+    stop = 'part'
   else
     uris, bytes = uris + f.n, bytes + f.b
     taken[#taken + 1] = {f.id, f.p, f.c, f.u, f.k}
@@ -213,15 +225,17 @@ end
 add('taken', fresh)
 
 if #taken > 0 then redis.call('ZADD', leases, string.format('%.0f', now + lease), batch) end
-local more = 0
-if stop == 'full' then
-  more = turn(lasts)
+local code = 0
+if stop == 'part' then
+  code = 2
+elseif stop == 'full' then
+  code = turn(lasts)
 else
   giveBackTurn()
 end
 if newer then tell(newer, 'look', '1') end
 touch()
-return {more, taken}
+return {code, uris, bytes, taken}
 `)
 
 // finishScript ends calls of a batch. ARGV: the batch, and for each call its id and its result; "" for a caller of this

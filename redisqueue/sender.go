@@ -18,7 +18,7 @@ const (
 	linger = 10 * time.Millisecond
 	// mostFails is how many processes try to send a call of another process before it fails.
 	mostFails = 3
-	// perScript is how many calls one script ends, so that it does not block Redis for long.
+	// perScript is how many calls one script takes or ends, so that it does not block Redis for long.
 	perScript = 500
 	// finishFor is how long a process tries to store results while Redis is down. Others may then send the URIs again.
 	finishFor = time.Minute
@@ -69,7 +69,9 @@ type request struct {
 	began bool          // take was called
 	taken chan struct{} // closed when take has returned
 
-	entries []entry // of the batch; valid when taken is closed
+	// These are valid when taken is closed.
+	entries []entry // of the batch
+	mayHold bool    // take failed, and the batch may have calls
 }
 
 func (r *request) run() {
@@ -83,7 +85,7 @@ func (r *request) run() {
 	}
 	switch {
 	case err != nil:
-		q.notSent(r.batch, len(r.entries) > 0, err)
+		q.notSent(r.batch, len(r.entries) > 0 || r.mayHold, err)
 	case len(r.entries) > 0:
 		q.settle(r.batch, r.entries, results)
 	}
@@ -110,6 +112,7 @@ func (r *request) take(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
 	q.hold(r.batch)
 	entries, more, err := q.store.take(ctx, r.batch)
 	if err != nil {
+		r.mayHold = true
 		return nil, err
 	}
 	r.more <- more

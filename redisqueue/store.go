@@ -158,30 +158,36 @@ func (s *store) enqueue(ctx context.Context, e *entry, accept bool) (full, turn,
 	return e.id == "", values[1] == int64(1), false, nil
 }
 
-// take makes a batch of the calls that wait. more means that this process must take again.
+// take makes a batch of the calls that wait. more means that this process must take another batch. If take fails, the
+// batch may have calls.
 func (s *store) take(ctx context.Context, batch string) (entries []entry, more bool, err error) {
 	late := func(any) { _ = s.free(context.Background(), batch) } //nolint:contextcheck // the request has ended
-	value, _, err := s.run(ctx, late, takeScript, micros(s.options.turn()), batch, micros(s.options.Lease),
-		version, s.options.MaxURIs, s.options.MaxBodyBytes)
-	if err != nil {
-		return nil, false, err
-	}
-	values, ok := value.([]any)
-	if !ok || len(values) != 2 {
-		return nil, false, malformed(value)
-	}
-	calls, ok := values[1].([]any)
-	if !ok {
-		return nil, false, malformed(value)
-	}
-	for _, call := range calls {
-		fields := texts(call)
-		if len(fields) != 5 {
+	uris, bytes := any(0), any(0)
+	for {
+		value, _, err := s.run(ctx, late, takeScript, micros(s.options.turn()), batch, micros(s.options.Lease), version,
+			s.options.MaxURIs, s.options.MaxBodyBytes, uris, bytes, perScript)
+		if err != nil {
+			return nil, false, err
+		}
+		values, ok := value.([]any)
+		if !ok || len(values) != 4 {
 			return nil, false, malformed(value)
 		}
-		entries = append(entries, entry{id: fields[0], process: fields[1], number: fields[2], payload: fields[3], kind: fields[4]})
+		calls, ok := values[3].([]any)
+		if !ok {
+			return nil, false, malformed(value)
+		}
+		for _, call := range calls {
+			fields := texts(call)
+			if len(fields) != 5 {
+				return nil, false, malformed(call)
+			}
+			entries = append(entries, entry{id: fields[0], process: fields[1], number: fields[2], payload: fields[3], kind: fields[4]})
+		}
+		if uris, bytes = values[1], values[2]; values[0] != int64(takenPart) {
+			return entries, values[0] == int64(takenFull), nil
+		}
 	}
-	return entries, values[0] == int64(1), nil
 }
 
 // finish ends calls of a batch. results has an id and a message for each.
