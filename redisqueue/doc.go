@@ -78,9 +78,10 @@
 //
 // The names begin with prefix:{name:service:action}, for example webdelivery:queue:{acme:1f2e3d4c:purge}:. service is the
 // beginning of a hash of base URL and customer: processes with other customers have other queues, whatever their names
-// are. The keys hold URIs, results and random ids, no credentials. A waiting call with one URI takes about 300 bytes. Each key expires
-// after Options.Keep unless a process uses it. Each call has a version: a newer release reads older calls, and an older
-// release leaves newer ones to newer processes.
+// are. The keys hold URIs, results and random ids, no credentials. A waiting call with one URI takes about 300 bytes. Each
+// key expires after Options.Keep unless a process uses it.
+//
+// Each call has a version: a newer release reads older calls, and an older release leaves newer ones to newer processes.
 //
 // The user of Redis needs the commands of streams, the scripts (evalsha, eval) and expiry (pexpire). It also needs time,
 // hget, hset, hdel, hincrby, zadd, zrem, zrange, zrangebyscore, zscore, set, get and exists.

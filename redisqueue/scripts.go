@@ -123,9 +123,9 @@ local function drop(f)
 end
 `
 
-// enqueueScript adds a call. ARGV: the longest turn (0: the process does not take it), and the most URIs in the queue. Then
-// follow the fields v, c, n, b, u, k. It returns the id of the entry, and 1 if the process has the turn. If the queue is
-// full, it returns "".
+// enqueueScript adds a call. ARGV: the longest turn (0: the process does not take it), and the most URIs in the queue.
+// Then follow the fields v, c, n, b, u, k. It returns the id of the entry, and 1 if the process has the turn. If the queue
+// is full, it returns "".
 var enqueueScript = redis.NewScript(prelude + `
 local lasts, most, n = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
 delivered()
@@ -140,19 +140,17 @@ return {id, mine}
 
 // What takeScript answers.
 const (
-	takenAll  = 0 // the batch has all calls, or others have the turn for the rest
+	takenAll  = 0 // the batch has all calls, or another process has the turn
 	takenFull = 1 // the batch is full; this process keeps the turn
 	takenPart = 2 // take again
 )
 
 // takeScript makes a batch of the calls that wait, the oldest first. Calls of batches whose lease has ended come before
-// them. ARGV: the longest turn, the batch, its lease, the newest version that the process can read, the most URIs and
-// bytes, the URIs and bytes that the batch has, and the most calls of one script. The first call always fits.
+// them. ARGV: the longest turn, the batch, its lease, and the newest version that the process can read. Then follow the
+// most URIs and bytes of a batch, those that it has already, and the most calls of one script. The first call always fits.
 //
-// It returns one of the codes below, the URIs and bytes that the batch has now, and the calls: id, process, number, URIs
+// It returns one of the codes above, the URIs and bytes that the batch has now, and the calls: id, process, number, URIs
 // and kind.
-//
-// If Redis has more than one script should take, the process runs the script again for the same batch.
 var takeScript = redis.NewScript(prelude + `
 touch()
 local lasts, batch, lease, version = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
