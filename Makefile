@@ -7,9 +7,13 @@ LINT := $(TOOL) golangci-lint
 # get it.
 export GOWORK := off
 
+# Modules that users import beside the root.
+LIBRARIES := redislimit redisqueue
+API := $(CURDIR) $(addprefix $(CURDIR)/,$(LIBRARIES))
+
 # Modules of their own, so that importing the SDK pulls in none of what they need. Some of their tests need a redis-server
 # or Chromium; where it is not installed they are skipped, unless REQUIRE_REDIS=1 or REQUIRE_CHROMIUM=1.
-MODULES := redislimit redisqueue $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+MODULES := $(LIBRARIES) $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 
 # The others: nobody imports them.
 OTHERS := bench
@@ -65,7 +69,7 @@ cover:
 PROSE = README.md examples/README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/service-interface.md,$(wildcard docs/*.md))
 
 lint: prose
-	@cd tools && go run ./api -undocumented $(CURDIR) $(CURDIR)/redislimit $(CURDIR)/redisqueue
+	@cd tools && go run ./api -undocumented $(API)
 	$(LINT) run ./...
 	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
@@ -89,13 +93,13 @@ platforms:
 # The public surface as a text, one line for each name. A change of it is seen, and meant.
 api:
 	mkdir -p api
-	cd tools && go run ./api $(CURDIR) $(CURDIR)/redislimit $(CURDIR)/redisqueue > $(CURDIR)/api/current.txt
+	cd tools && go run ./api $(API) > $(CURDIR)/api/current.txt
 
 # The text says what is true, and testdata/consumer uses all of it.
 api-check:
-	@cd tools && go run ./api $(CURDIR) $(CURDIR)/redislimit $(CURDIR)/redisqueue | diff -u $(CURDIR)/api/current.txt - || { \
+	@cd tools && go run ./api $(API) | diff -u $(CURDIR)/api/current.txt - || { \
 		echo "The public surface is not what api/current.txt says: if the change is meant, run make api and commit the file."; exit 1; }
-	@cd tools && go run ./api -unused $(CURDIR)/testdata/consumer $(CURDIR) $(CURDIR)/redislimit $(CURDIR)/redisqueue || { \
+	@cd tools && go run ./api -unused $(CURDIR)/testdata/consumer $(API) || { \
 		echo "These public names are not used by testdata/consumer, which uses every one: add a use of them there."; exit 1; }
 
 # What of the surface of the last release is gone or changed.
@@ -104,7 +108,7 @@ api-breaking:
 
 # Every fuzz target of the root module for FUZZTIME each.
 fuzz:
-	tools/fuzz.sh $(FUZZTIME)
+	for m in . $(LIBRARIES); do tools/fuzz.sh $(FUZZTIME) $$m || exit 1; done
 
 fmt:
 	$(LINT) fmt ./...

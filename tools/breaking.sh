@@ -12,7 +12,7 @@ fi
 old=$(mktemp)
 trap 'rm -f "$old"' EXIT
 git show "$tag:api/current.txt" >"$old"
-broken=$(cd tools && go run ./api -broken "$old" "$root" "$root/redislimit")
+broken=$(cd tools && go run ./api -broken "$old" "$root" "$root/redislimit" "$root/redisqueue")
 if [[ -z $broken ]]; then
 	echo "api-breaking: compatible with $tag"
 	exit 0
