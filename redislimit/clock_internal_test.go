@@ -82,8 +82,8 @@ func TestARestart(t *testing.T) {
 	onServers(t, func(t *testing.T, s *server) {
 		l := s.limiter(t)
 		acquired(t, l)
-		s.kill()
-		require.NoError(t, s.start())
+		s.Kill()
+		require.NoError(t, s.Start())
 		other := s.limiter(t) // has not noticed
 		refused(t, other, other)
 		require.NoError(t, other.Pause(t.Context(), time.Microsecond))
@@ -102,9 +102,9 @@ func TestARestart(t *testing.T) {
 func TestUptime(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
-		s.kill()
+		s.Kill()
 		began := time.Now()
-		require.NoError(t, s.start())
+		require.NoError(t, s.Start())
 		l := s.quick(t)
 		_, err := l.Acquire(t.Context())
 		require.NoError(t, err)

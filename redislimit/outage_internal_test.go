@@ -42,7 +42,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 		for len(s.tickets(t)) == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		s.kill()
+		s.Kill()
 		failsClosed(t, <-sleeper)
 		for range 3 {
 			failsClosed(t, l.Wait(within(t, time.Minute)))
@@ -50,7 +50,7 @@ func TestRedisGoesAndComesBack(t *testing.T) {
 		failsClosed(t, l.Pause(t.Context(), time.Millisecond))
 
 		began := time.Now()
-		require.NoError(t, s.start())
+		require.NoError(t, s.Start())
 		require.Eventually(t, func() bool { return l.Wait(t.Context()) == nil }, time.Minute, time.Millisecond)
 		assert.GreaterOrEqual(t, time.Since(began), l.budget.longest())
 		require.NoError(t, l.Wait(t.Context()))
@@ -62,9 +62,9 @@ func TestAPauseIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		l, other := s.limiter(t), s.limiter(t)
-		s.kill()
+		s.Kill()
 		failsClosed(t, l.Pause(t.Context(), 10*time.Hour))
-		require.NoError(t, s.start())
+		require.NoError(t, s.Start())
 		s.ranForLong(t)
 		require.Eventually(t, func() bool {
 			_, err := l.Acquire(within(t, time.Minute))
@@ -93,9 +93,9 @@ func TestLostLeases(t *testing.T) {
 			onServers(t, func(t *testing.T, s *server) {
 				l, other := s.limiter(t), s.limiter(t)
 				tt.end(t, acquired(t, l))
-				s.kill()
+				s.Kill()
 				failsClosed(t, l.Wait(t.Context()))
-				require.NoError(t, s.start())
+				require.NoError(t, s.Start())
 				s.ranForLong(t) // an empty replica that took over
 				require.Eventually(t, func() bool {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -125,8 +125,8 @@ func TestAHiddenOutage(t *testing.T) {
 	onServers(t, func(t *testing.T, s *server) {
 		l := New(s.client(t, func(o *redis.Options) { o.MaxRetries = 3 }), "acme", WithInterval(time.Hour))
 		acquired(t, l)
-		s.kill()
-		require.NoError(t, s.start())
+		s.Kill()
+		require.NoError(t, s.Start())
 		s.ranForLong(t) // an empty replica
 		refused(t, l, s.limiter(t))
 		assert.Empty(t, s.leases(t), "its permit of the new Redis went back")
@@ -225,7 +225,7 @@ func TestRedisHangs(t *testing.T) {
 			onServers(t, func(t *testing.T, s *server) {
 				l := New(s.client(t, change), "acme", WithInterval(10*time.Millisecond))
 				require.NoError(t, l.Wait(t.Context()))
-				s.hang(t)
+				s.Hang(t)
 
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 				defer cancel()
@@ -242,7 +242,7 @@ func TestRedisHangs(t *testing.T) {
 				time.AfterFunc(50*time.Millisecond, cancel)
 				require.ErrorIs(t, l.Pause(ctx, time.Millisecond), context.Canceled)
 
-				s.wake(t)
+				s.Wake(t)
 				require.Eventually(t, func() bool { return l.Wait(t.Context()) == nil }, time.Minute, time.Millisecond)
 			})
 		})
@@ -390,13 +390,13 @@ func TestFallback(t *testing.T) {
 		for len(s.tickets(t)) == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		s.kill()
+		s.Kill()
 		require.NoError(t, <-sleeper)
 		require.True(t, l.fallback.rules())
 		require.NoError(t, l.Wait(t.Context()))
 		failsClosed(t, l.Pause(t.Context(), time.Millisecond))
 
-		require.NoError(t, s.start())
+		require.NoError(t, s.Start())
 		require.Eventually(t, func() bool {
 			require.NoError(t, l.Wait(t.Context()))
 			return !l.fallback.rules()
@@ -410,12 +410,12 @@ func TestFallbackOfAHungServer(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		l := s.limiter(t, WithInterval(10*time.Millisecond), FallbackLocal(2))
-		s.hang(t)
+		s.Hang(t)
 		for range 3 {
 			require.NoError(t, l.Wait(t.Context()))
 		}
 		assert.True(t, l.fallback.rules())
-		s.wake(t)
+		s.Wake(t)
 		require.Eventually(t, func() bool {
 			require.NoError(t, l.Wait(t.Context()))
 			return !l.fallback.rules()
@@ -429,7 +429,7 @@ func TestTheShareBeginsWhereRedisLeftOff(t *testing.T) {
 	onServers(t, func(t *testing.T, s *server) {
 		granted, paused := s.limiter(t, FallbackLocal(2)), s.limiter(t, FallbackLocal(2))
 		acquired(t, granted)
-		s.kill()
+		s.Kill()
 		failsClosed(t, paused.Pause(t.Context(), time.Hour))
 		for _, l := range []*Limiter{granted, paused} {
 			refused(t, l)
@@ -454,7 +454,7 @@ func TestRedisBeginsWhereTheShareLeftOff(t *testing.T) {
 			t.Parallel()
 			onServers(t, func(t *testing.T, s *server) {
 				l, other := s.limiter(t, FallbackLocal(2)), s.limiter(t)
-				s.kill()
+				s.Kill()
 				permit := acquired(t, l)
 				assert.InDelta(t, 10*time.Second, time.Until(permit.Expires), float64(2*time.Second))
 				require.True(t, l.fallback.rules())
@@ -464,7 +464,7 @@ func TestRedisBeginsWhereTheShareLeftOff(t *testing.T) {
 				case tt.arrives > 0:
 					permit.Done(t.Context(), time.Now().Add(tt.arrives))
 				}
-				require.NoError(t, s.start())
+				require.NoError(t, s.Start())
 				s.ranForLong(t)
 				require.Eventually(t, func() bool {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -491,9 +491,9 @@ func TestAPurgeOfTheShareArrives(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		l, other := s.limiter(t, FallbackLocal(2)), s.limiter(t)
-		s.kill()
+		s.Kill()
 		first, second, third := acquired(t, l), l.local(), l.local()
-		require.NoError(t, s.start())
+		require.NoError(t, s.Start())
 		s.ranForLong(t)
 		require.Eventually(t, func() bool {
 			_, err := l.Acquire(within(t, time.Minute))
@@ -541,7 +541,7 @@ func TestTheImpatientLearnNothing(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		l := s.limiter(t, FallbackLocal(2))
-		s.hang(t)
+		s.Hang(t)
 		l.fallback.takeOver()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/redistest"
 )
 
 const processes = 4
@@ -56,11 +58,11 @@ func (p *process) end(t *testing.T) (lines []string) {
 	return lines
 }
 
-// stop suspends the process for a while, at an arbitrary instant.
+// stop suspends a process for a while, at an arbitrary instant.
 func stop(t *testing.T, p *os.Process, d time.Duration) {
-	suspend(t, p)
+	redistest.Suspend(t, p)
 	time.Sleep(d)
-	wakeUp(t, p)
+	redistest.Resume(t, p)
 }
 
 // 4 processes share a budget for 10 seconds, or the time in REDISLIMIT_TEST_DURATION. One of them is 150 ms away from
@@ -84,7 +86,7 @@ func TestProcessesShareOneBudget(t *testing.T) {
 		away := s.through(t, 75*time.Millisecond)
 		children := make([]*process, processes)
 		for i := range children {
-			role, redis, setUp := "child", s.addr, time.Duration(0)
+			role, redis, setUp := "child", s.Addr, time.Duration(0)
 			if i < processes/2 {
 				role = "client"
 			}
@@ -101,7 +103,9 @@ func TestProcessesShareOneBudget(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			stop(t, children[round%processes].Process, 1500*time.Millisecond)
 			time.Sleep(1500 * time.Millisecond)
-			stop(t, s.process.Process, 1500*time.Millisecond)
+			s.Hang(t)
+			time.Sleep(1500 * time.Millisecond)
+			s.Wake(t)
 			time.Sleep(1500 * time.Millisecond)
 			s.step(t, -time.Hour)
 			time.Sleep(2 * time.Second)
@@ -154,7 +158,7 @@ func TestRate(t *testing.T) {
 			url := <-service.lines
 			children := make([]*process, n)
 			for i := range children {
-				children[i] = startProcess(t, "child", redisOf+"="+s.addr, serviceOf+"="+url, setUpOf+"=0s")
+				children[i] = startProcess(t, "child", redisOf+"="+s.Addr, serviceOf+"="+url, setUpOf+"=0s")
 			}
 			time.Sleep(20 * time.Second)
 			var each []int

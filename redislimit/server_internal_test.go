@@ -3,13 +3,11 @@ package redislimit
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -19,6 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/redistest"
 )
 
 // TestMain runs the tests, or becomes one of the processes that a test starts.
@@ -38,101 +38,22 @@ type silence struct{}
 func (silence) Printf(context.Context, string, ...any) {}
 
 // onServers runs a test on each installed kind of server, with a server that counts as one that has run for long.
-// Without redis-server, it skips the test, or fails it if REQUIRE_REDIS is 1.
 func onServers(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Helper()
-	found := false
-	for _, program := range []string{"redis-server", "valkey-server"} {
-		path, err := exec.LookPath(program)
-		if err != nil {
-			if program == "redis-server" && os.Getenv("REQUIRE_REDIS") == "1" {
-				t.Fatalf("REQUIRE_REDIS=1, but %v", err)
-			}
-			continue
-		}
-		found = true
-		t.Run(program, func(t *testing.T) {
-			t.Parallel()
-			s := &server{path: path, dir: t.TempDir()}
-			t.Cleanup(s.kill)
-			require.NoError(t, s.start())
-			s.ranForLong(t)
-			test(t, s)
-		})
-	}
-	if !found {
-		t.Skip("neither redis-server nor valkey-server is on PATH")
-	}
+	redistest.OnServers(t, func(t *testing.T, started *redistest.Server) {
+		s := &server{started}
+		s.ranForLong(t)
+		test(t, s)
+	})
 }
 
 // server is a real server on a loopback port.
-type server struct {
-	path, dir, addr string
-	process         *exec.Cmd // nil when it is down
-}
-
-// start starts it on a free port, or on its earlier one. If another program has taken that port, start tries it again.
-func (s *server) start() error {
-	for range 20 {
-		addr := s.addr
-		if addr == "" {
-			free, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				return err
-			}
-			addr = free.Addr().String()
-			_ = free.Close()
-		}
-		if s.launch(addr) {
-			s.addr = addr
-			return nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return errors.New("the server does not start")
-}
-
-// launch returns whether the server on addr answers and is the one that was started.
-func (s *server) launch(addr string) bool {
-	host, port, _ := net.SplitHostPort(addr)
-	s.process = exec.Command(s.path, "--bind", host, "--port", port, "--dir", s.dir, "--save", "", "--appendonly", "no")
-	if err := s.process.Start(); err != nil {
-		return false
-	}
-	rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
-	defer rdb.Close()
-	for range 200 {
-		info, err := rdb.InfoMap(context.Background(), "server").Result()
-		if err == nil {
-			if info["Server"]["process_id"] == fmt.Sprint(s.process.Process.Pid) {
-				return true
-			}
-			break
-		}
-		time.Sleep(25 * time.Millisecond)
-	}
-	s.kill()
-	return false
-}
-
-func (s *server) kill() {
-	if s.process == nil {
-		return
-	}
-	_ = s.process.Process.Kill()
-	_ = s.process.Wait()
-	s.process = nil
-}
-
-// hang makes it accept connections without answering.
-func (s *server) hang(t *testing.T) { suspend(t, s.process.Process) }
-
-func (s *server) wake(t *testing.T) { wakeUp(t, s.process.Process) }
+type server struct{ *redistest.Server }
 
 // options are the recommended options, with more time for a busy machine.
 func (s *server) options() *redis.Options {
 	return &redis.Options{
-		Addr: s.addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
+		Addr: s.Addr, MaxRetries: -1, ContextTimeoutEnabled: true, DialerRetries: 1,
 		DialTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second,
 	}
 }
@@ -265,7 +186,7 @@ func (s *server) through(t *testing.T, delay time.Duration) *proxy {
 			if err != nil {
 				return
 			}
-			server, err := net.Dial("tcp", s.addr)
+			server, err := net.Dial("tcp", s.Addr)
 			if err != nil {
 				_ = client.Close()
 				continue

@@ -195,12 +195,12 @@ func TestDoneAndItsContext(t *testing.T) {
 		first.Done(ctx, time.Time{})
 		require.Eventually(t, func() bool { return len(s.leases(t)) == 1 }, time.Minute, time.Millisecond)
 
-		s.hang(t)
+		s.Hang(t)
 		ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		second.Done(ctx, time.Time{}) // returns, and the question goes on
 		require.Error(t, ctx.Err())
-		s.wake(t)
+		s.Wake(t)
 		require.Eventually(t, func() bool { return len(s.leases(t)) == 0 }, time.Minute, time.Millisecond)
 	})
 }

@@ -1,5 +1,5 @@
 // Package redistest starts real servers of Redis and Valkey for tests. It knows neither go-redis nor the SDK. Its entry
-// points are [OnServers] and [Proxy].
+// points are [OnServers], [Proxy], [Suspend] and [Resume].
 package redistest
 
 import (
@@ -131,7 +131,7 @@ func (s *Server) Kill() {
 }
 
 // Hang makes it accept connections without answering, until Wake.
-func (s *Server) Hang(t *testing.T) { suspend(t, s.process.Process) }
+func (s *Server) Hang(t *testing.T) { Suspend(t, s.process.Process) }
 
 // Wake ends a Hang.
-func (s *Server) Wake(t *testing.T) { resume(t, s.process.Process) }
+func (s *Server) Wake(t *testing.T) { Resume(t, s.process.Process) }

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// suspend skips a test where a process cannot be stopped.
-func suspend(t *testing.T, _ *os.Process) { t.Skip("no SIGSTOP on this platform") }
+// Suspend skips a test where a process cannot be stopped.
+func Suspend(t *testing.T, _ *os.Process) { t.Skip("no SIGSTOP on this platform") }
 
-func resume(*testing.T, *os.Process) {}
+// Resume does nothing.
+func Resume(*testing.T, *os.Process) {}

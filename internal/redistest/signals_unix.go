@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// suspend stops a process until resume.
-func suspend(t *testing.T, p *os.Process) { require.NoError(t, p.Signal(syscall.SIGSTOP)) }
+// Suspend stops a process until Resume.
+func Suspend(t *testing.T, p *os.Process) { require.NoError(t, p.Signal(syscall.SIGSTOP)) }
 
-func resume(t *testing.T, p *os.Process) { require.NoError(t, p.Signal(syscall.SIGCONT)) }
+// Resume ends a Suspend.
+func Resume(t *testing.T, p *os.Process) { require.NoError(t, p.Signal(syscall.SIGCONT)) }
