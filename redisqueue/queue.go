@@ -1,10 +1,8 @@
 package redisqueue
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"strconv"
@@ -111,7 +109,7 @@ func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webde
 	if err != nil {
 		return nil, err
 	}
-	if q.rests() {
+	if q.rests() && !q.isClosed() {
 		return q.purgeAlone(ctx, c)
 	}
 	if !q.await(c) {
@@ -181,14 +179,6 @@ func (q *Queue) Result(ctx context.Context, id string) (*webdelivery.PurgeReceip
 	}
 }
 
-// Stats returns the statistics of the whole fleet. Err is only a text if another process failed.
-func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
-	if err := q.usable(ctx); err != nil {
-		return webdelivery.QueueStats{}, err
-	}
-	return q.store.count(ctx, 0, 0, "", "")
-}
-
 func (q *Queue) usable(ctx context.Context) error {
 	switch {
 	case q == nil || q.store == nil && q.invalid == nil:
@@ -200,38 +190,6 @@ func (q *Queue) usable(ctx context.Context) error {
 	default:
 		return nil
 	}
-}
-
-// newCall refuses what PurgeQueue refuses.
-func (q *Queue) newCall(ctx context.Context, kind string, uris []webdelivery.PurgeURI) (*call, error) {
-	if err := q.usable(ctx); err != nil {
-		return nil, err
-	}
-	if err := (webdelivery.PurgeRequest{Action: q.options.Action, URIs: uris}).Validate(); err != nil {
-		return nil, err
-	}
-	known := make(map[webdelivery.PurgeURI]bool, len(uris))
-	var distinct []webdelivery.PurgeURI
-	for _, uri := range uris {
-		if !known[uri] {
-			known[uri] = true
-			distinct = append(distinct, uri)
-		}
-	}
-	payload, err := json.Marshal(distinct)
-	if err != nil { // no PurgeURI does this
-		return nil, invalid("uris", "%v", err)
-	}
-	switch most := min(q.options.MaxURIs, q.options.MaxPending); {
-	case len(distinct) > most:
-		return nil, invalid("uris", "%d are more than the %d of one request; call Purge with fewer", len(distinct), most)
-	case len(distinct) > 1 && len(payload) > q.options.MaxBodyBytes:
-		return nil, invalid("uris", "they take %d bytes, more than the %d of one request; call Purge with fewer", len(payload), q.options.MaxBodyBytes)
-	}
-	return &call{
-		entry: entry{process: q.store.process, payload: string(payload), count: len(distinct), kind: kind},
-		uris:  distinct, done: make(chan result, 1),
-	}, nil
 }
 
 func (q *Queue) isClosed() bool {
@@ -295,84 +253,12 @@ func (q *Queue) deliver(number string, r result) {
 	defer q.mu.Unlock()
 	if c := q.waiting[number]; c != nil {
 		delete(q.waiting, number)
-		if q, ok := errors.AsType[*webdelivery.QueueError](r.err); ok && len(q.URIs) == 0 {
-			q.URIs = c.uris // the message was unreadable
+		if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok && len(failure.URIs) == 0 {
+			failure.URIs = c.uris // the message was unreadable
 		}
 		c.done <- r
 		q.restLocked()
 	}
-}
-
-// put stores a call in Redis. If the queue is full, it waits for room. unsent means that Redis did not get the call.
-func (q *Queue) put(ctx context.Context, c *call) (unsent bool, err error) {
-	within, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(q.ctx, cancel)() //nolint:contextcheck // the queue's context is not the caller's
-	full := true
-	if q.options.RefuseWhenFull || q.crowd.Load() == 0 {
-		full, unsent, err = q.tryPut(within, c)
-	}
-	switch {
-	case full && q.options.RefuseWhenFull:
-		return true, ErrFull
-	case full:
-		unsent, err = q.putLater(within, c)
-	}
-	if err != nil && q.ctx.Err() != nil && ctx.Err() == nil {
-		err = webdelivery.ErrQueueClosed
-	}
-	return unsent, err
-}
-
-// putLater queues for room. One caller of a process asks Redis for all of them.
-func (q *Queue) putLater(ctx context.Context, c *call) (unsent bool, err error) {
-	q.crowd.Add(1)
-	defer q.crowd.Add(-1)
-	select {
-	case q.door <- struct{}{}:
-		defer func() { <-q.door }()
-	case <-ctx.Done():
-		return true, ctx.Err()
-	case <-q.closing:
-		return true, webdelivery.ErrQueueClosed
-	}
-	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		full, unsent, err := q.tryPut(ctx, c)
-		if !full {
-			return unsent, err
-		}
-		timer := time.NewTimer(jittered(pause))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		case <-q.closing:
-		}
-		timer.Stop()
-		if err := ctx.Err(); err != nil {
-			return true, err
-		}
-		if q.isClosed() {
-			return true, webdelivery.ErrQueueClosed
-		}
-	}
-}
-
-func (q *Queue) tryPut(ctx context.Context, c *call) (full, unsent bool, err error) {
-	q.mu.Lock()
-	e, accept := c.entry, !q.restsLocked()
-	q.mu.Unlock()
-	full, turn, unsent, err := q.store.enqueue(ctx, &e, accept)
-	if err != nil || full {
-		return full, unsent, err
-	}
-	q.mu.Lock()
-	c.entry.id, c.checked = e.id, time.Now()
-	q.lookByLocked(c.checked.Add(jittered(q.options.turn())))
-	q.mu.Unlock()
-	if turn {
-		q.send()
-	}
-	return false, false, nil
 }
 
 // ended returns the result of a call. If Redis was down for too long, the process purges alone, if it may.
@@ -461,29 +347,5 @@ func (q *Queue) restLocked() {
 		default:
 			close(q.quiet)
 		}
-	}
-}
-
-// report adds the statistics of this process to those of the fleet, and reports these.
-func (q *Queue) report(now webdelivery.QueueStats) {
-	failures, why := "", ""
-	switch {
-	case now.Failures == 0:
-		failures = "0"
-	case now.Failures > q.counted.Failures:
-		failures, why = strconv.Itoa(now.Failures-q.counted.Failures), shortened(now.Err.Error())
-	}
-	fleet, err := q.store.count(context.Background(), now.Requests-q.counted.Requests, now.Accepted-q.counted.Accepted, failures, why)
-	if err == nil {
-		q.counted, q.fleet = now, fleet
-		if now.Failures > 0 && fleet.Failures > 0 {
-			fleet.Err = now.Err
-		}
-	} else {
-		fleet = q.fleet
-		fleet.Failures, fleet.Err = max(fleet.Failures, now.Failures, 1), cmp.Or(now.Err, err)
-	}
-	if q.options.OnStats != nil {
-		q.options.OnStats(fleet)
 	}
 }

@@ -1,0 +1,41 @@
+package redisqueue
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// Stats returns the statistics of the whole fleet. Err is only a text if another process failed.
+func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
+	if err := q.usable(ctx); err != nil {
+		return webdelivery.QueueStats{}, err
+	}
+	return q.store.count(ctx, 0, 0, "", "")
+}
+
+// report adds the statistics of this process to those of the fleet, and reports these.
+func (q *Queue) report(now webdelivery.QueueStats) {
+	failures, why := "", ""
+	switch {
+	case now.Failures == 0:
+		failures = "0"
+	case now.Failures > q.counted.Failures:
+		failures, why = strconv.Itoa(now.Failures-q.counted.Failures), shortened(now.Err.Error())
+	}
+	fleet, err := q.store.count(context.Background(), now.Requests-q.counted.Requests, now.Accepted-q.counted.Accepted, failures, why)
+	if err == nil {
+		q.counted, q.fleet = now, fleet
+		if now.Failures > 0 && fleet.Failures > 0 {
+			fleet.Err = now.Err
+		}
+	} else {
+		fleet = q.fleet
+		fleet.Failures, fleet.Err = max(fleet.Failures, now.Failures, 1), cmp.Or(now.Err, err)
+	}
+	if q.options.OnStats != nil {
+		q.options.OnStats(fleet)
+	}
+}
