@@ -1,8 +1,19 @@
-// Distributed-purge shows several processes that share the purge budget of one customer. It starts a fake service, a
-// redis-server (unless -redis names one) and some processes. They share the service's 2 purges per second through
-// redislimit. It prints each permit, and the first wait of each process that is longer than 2 s.
+// Distributed-purge shows several processes that purge for one customer. It starts a fake service, a redis-server (unless
+// -redis names one) and some processes. They share the service's 2 purge requests per second through Redis. It prints each
+// permit, and the first wait of each process for a permit that is longer than 2 s.
 //
-//	distributed-purge [-processes 4] [-purges 4] [-redis HOST:PORT]
+//	distributed-purge [-processes 4] [-purges 4] [-queue] [-redis HOST:PORT]
+//
+// Without -queue the processes share the permits, with redislimit. Each purge is a request of its own, and a process sends
+// its purges one after another. With -queue the processes share one queue, with redisqueue. Each process purges from as
+// many goroutines as it has purges. Whichever process has the next permit sends the purges of all.
+//
+// The last line has the number of requests and the longest wait of a purge. Compare them:
+//
+//	distributed-purge -processes 40 -purges 1
+//	distributed-purge -processes 40 -purges 1 -queue
+//
+// Both waits include 16 s if the redis-server has just started. Use -redis to compare without them.
 //
 // It always uses its own fake service, and ignores the service of the environment: nothing real happens.
 //
@@ -18,22 +29,13 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
-	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
-)
-
-// Environment variables of the processes, besides those of the service.
-const (
-	envNumber = "DISTRIBUTED_PURGE_NUMBER" // number of the process; unset in the one that starts the others
-	envRedis  = "DISTRIBUTED_PURGE_REDIS"
-	envBegan  = "DISTRIBUTED_PURGE_BEGAN"
 )
 
 //go:embed main.go
@@ -45,6 +47,7 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	set := program.FlagsAlone("distributed-purge", source, s)
 	processes := set.Int("processes", 4, "`number` of processes")
 	purges := set.Int("purges", 4, "`number` of purges per process")
+	queue := set.Bool("queue", false, "share one queue instead of the permits alone")
 	address := set.String("redis", "", "`host:port` of a Redis or Valkey server; if empty, starts a redis-server")
 	if err := program.ParseAlone(set, args); err != nil {
 		return err
@@ -53,38 +56,54 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	case *processes < 1 || *purges < 1:
 		return program.Misused("-processes and -purges must be at least 1")
 	case number != "":
-		return purge(ctx, s.Out, number, *purges)
+		return purge(ctx, s.Out, number, *purges, *queue)
 	default:
-		return start(ctx, s, *processes, *purges, *address)
+		return start(ctx, s, fleet{processes: *processes, purges: *purges, queue: *queue, redis: *address})
 	}
 }
 
+// fleet is the processes to start.
+type fleet struct {
+	processes, purges int
+	queue             bool
+	redis             string // address
+}
+
 // start starts everything, and prints at the end how the purges arrived at the service.
-func start(ctx context.Context, s program.Streams, processes, purges int, address string) error {
+func start(ctx context.Context, s program.Streams, f fleet) error {
 	service, err := webdeliverytest.Start()
 	if err != nil {
 		return err
 	}
 	defer service.Close()
 	fmt.Fprintln(s.Err, "Using a fake service; nothing real happens.")
-	if address == "" {
+	if f.redis == "" {
 		var stop func()
-		if address, stop, err = startRedis(ctx); err != nil {
+		if f.redis, stop, err = startRedis(ctx); err != nil {
 			return err
 		}
 		defer stop()
 		fmt.Fprintln(s.Err, "Its redis-server has just started, and may have lost permits of other processes. The first permit comes in 16 s.")
 	}
-	self, err := os.Executable()
+	longest, err := f.run(ctx, s.Out, service)
 	if err != nil {
 		return err
 	}
-	lines := &lineWriter{out: s.Out}
-	errs := make([]error, processes)
+	return summarize(s.Out, service, f.processes*f.purges, longest)
+}
+
+// run runs the processes, and returns the longest wait of a purge.
+func (f fleet) run(ctx context.Context, out io.Writer, service *webdeliverytest.Server) (longest time.Duration, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	lines := &lineWriter{out: out}
+	errs := make([]error, f.processes)
 	var running sync.WaitGroup
-	for i := range processes {
-		child := exec.CommandContext(ctx, self, "-purges", strconv.Itoa(purges)) //nolint:gosec // this very program
-		child.Env = append(os.Environ(), envNumber+"="+strconv.Itoa(i+1), envRedis+"="+address,
+	for i := range f.processes {
+		child := exec.CommandContext(ctx, self, "-purges", strconv.Itoa(f.purges), "-queue="+strconv.FormatBool(f.queue)) //nolint:gosec // this very program
+		child.Env = append(os.Environ(), envNumber+"="+strconv.Itoa(i+1), envRedis+"="+f.redis,
 			envBegan+"="+strconv.FormatInt(time.Now().UnixNano(), 10),
 			"WEBDELIVERY_BASE_URL="+service.URL, "WEBDELIVERY_CUSTOMER="+service.Customer, "WEBDELIVERY_AUTH=basic",
 			"WEBDELIVERY_USERNAME="+service.Username, "WEBDELIVERY_PASSWORD="+service.Password)
@@ -92,67 +111,19 @@ func start(ctx context.Context, s program.Streams, processes, purges int, addres
 		running.Go(func() { errs[i] = child.Run() })
 	}
 	running.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return summarize(s.Out, service.Requests())
+	return lines.longest, errors.Join(errs...)
 }
 
-// purge runs one of the processes.
-func purge(ctx context.Context, out io.Writer, number string, purges int) error {
-	began, err := strconv.ParseInt(os.Getenv(envBegan), 10, 64)
-	if err != nil {
-		return err
-	}
-	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(envRedis), ContextTimeoutEnabled: true, MaxRetries: -1})
-	defer func() { _ = rdb.Close() }()
-	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")) //nolint:contextcheck // it starts nothing before Acquire
-	budget := &reported{Limiter: limiter, redis: os.Getenv(envRedis), report: func(what string) {
-		fmt.Fprintf(out, "%6.2f s  process %s %s\n", time.Since(time.Unix(0, began)).Seconds(), number, what)
-	}}
-	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(budget))
-	if err != nil {
-		return err
-	}
-	for i := range purges {
-		uri := webdelivery.Exact(fmt.Sprintf("https://www.example.com/%s/%d", number, i))
-		request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{uri}}
-		if _, err := client.Purge.Submit(ctx, request); err != nil {
-			return err
+// summarize prints in how many requests the purges arrived, how close together, and how many the service refused. It
+// returns an error if a purge is missing or was refused.
+func summarize(out io.Writer, service *webdeliverytest.Server, want int, longest time.Duration) error {
+	purged := map[webdelivery.PurgeURI]bool{}
+	for _, p := range service.Purged() {
+		for _, uri := range p.URIs {
+			purged[uri] = true
 		}
 	}
-	return nil
-}
-
-// reported is a limiter that reports each permit, and the first wait for one that is long.
-type reported struct {
-	*redislimit.Limiter
-
-	redis  string // its address
-	report func(what string)
-	once   sync.Once
-}
-
-// longWait is the longest wait that is not reported while it lasts.
-const longWait = 2 * time.Second
-
-// Acquire waits for a permit.
-func (r *reported) Acquire(ctx context.Context) (webdelivery.Permit, error) {
-	began := time.Now()
-	long := time.AfterFunc(longWait, func() { r.once.Do(func() { r.report("has waited 2 s for a permit, and waits on") }) })
-	defer long.Stop()
-	permit, err := r.Limiter.Acquire(ctx)
-	switch {
-	case err != nil && ctx.Err() == nil: // the service has no part in it
-		err = program.Advise(err, "check that Redis or Valkey is running at "+r.redis+"; -redis names another address")
-	case err == nil:
-		r.report(fmt.Sprintf("has a permit, after %.1f s", time.Since(began).Seconds()))
-	}
-	return permit, err
-}
-
-// summarize prints how close together the purges arrived, and how many the service refused.
-func summarize(out io.Writer, requests []webdeliverytest.Request) error {
+	requests := service.Requests()
 	refused, most := 0, 0
 	for i, r := range requests {
 		if r.Status != 201 {
@@ -167,22 +138,49 @@ func summarize(out io.Writer, requests []webdeliverytest.Request) error {
 		most = max(most, within)
 	}
 	took := requests[len(requests)-1].Time.Sub(requests[0].Time)
-	fmt.Fprintf(out, "%d purges in %.1f s, at most %d within a second, %d refused\n", len(requests), took.Seconds(), most, refused)
-	if refused > 0 {
+	fmt.Fprintf(out, "%s in %s and %.1f s, at most %d within a second, %d refused; the longest wait was %.1f s\n",
+		number(len(purged), "purge"), number(len(requests), "request"), took.Seconds(), most, refused, longest.Seconds())
+	switch {
+	case refused > 0:
 		return errors.New("the service refused purges as too fast; this must not happen with redislimit: please report it")
+	case len(purged) != want:
+		return fmt.Errorf("the service has %s instead of %d; this must not happen: please report it", number(len(purged), "purge"), want)
+	default:
+		return nil
 	}
-	return nil
 }
 
-// lineWriter writes the lines of several processes, one at a time.
+// number returns the number of things, such as "2 requests".
+func number(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprint(n, " ", thing, "s")
+}
+
+// lineWriter writes the lines of several processes, one at a time. It does not write their waits, but keeps the longest.
 type lineWriter struct {
-	mu  sync.Mutex
-	out io.Writer
+	mu      sync.Mutex
+	out     io.Writer
+	longest time.Duration
 }
 
-// Write writes lines.
+// Write writes whole lines: a process writes each line at once.
 func (w *lineWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.out.Write(p)
+	for line := range strings.Lines(string(p)) {
+		if waited, ok := strings.CutPrefix(strings.TrimSpace(line), waitedMark); ok {
+			longest, err := time.ParseDuration(waited)
+			if err != nil {
+				return 0, err
+			}
+			w.longest = max(w.longest, longest)
+			continue
+		}
+		if _, err := io.WriteString(w.out, line); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
 }

@@ -1,15 +1,20 @@
 package main
 
 import (
+	"io"
 	"net"
 	"os"
 	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
@@ -24,8 +29,8 @@ func TestMain(m *testing.M) {
 	programtest.Main(m, "distributed-purge", run)
 }
 
-// Three processes share one budget, and the service accepts all of their purges.
-func TestProcessesShareOneBudget(t *testing.T) {
+// Three processes share one budget or one queue, and the service accepts all of their purges.
+func TestProcessesShareOneBudget(t *testing.T) { //nolint:tparallel // the environment is the process's
 	t.Setenv("WEBDELIVERY_BASE_URL", "http://127.0.0.1:1") // the program must not use it
 	t.Setenv("WEBDELIVERY_PASSWORD", "another")
 	if _, err := exec.LookPath("redis-server"); err != nil {
@@ -34,15 +39,65 @@ func TestProcessesShareOneBudget(t *testing.T) {
 		}
 		t.Skip("redis-server is not on PATH")
 	}
-	code, stdout, stderr := call(t, "-processes", "3", "-purges", "2")
-	require.Equal(t, program.Done, code, stderr)
-	assert.Contains(t, stderr, "nothing real happens")
-	for _, number := range []string{"1", "2", "3"} {
-		assert.Equal(t, 2, strings.Count(stdout, "process "+number+" has a permit, after "))
-		assert.Equal(t, 1, strings.Count(stdout, "process "+number+" has waited 2 s for a permit, and waits on"), stdout)
+	t.Run("permits", func(t *testing.T) {
+		t.Parallel()
+		code, stdout, stderr := call(t, "-processes", "3", "-purges", "2")
+		require.Equal(t, program.Done, code, stderr)
+		assert.Contains(t, stderr, "nothing real happens")
+		for _, number := range []string{"1", "2", "3"} {
+			assert.Equal(t, 2, strings.Count(stdout, "process "+number+" has a permit, after "))
+			assert.Equal(t, 1, strings.Count(stdout, "process "+number+" has waited 2 s for a permit, and waits on"), stdout)
+		}
+		last := summary(t, stdout)
+		assert.Equal(t, []string{"6", "6", "0"}, last[:3])
+		wait, err := strconv.ParseFloat(last[3], 64)
+		require.NoError(t, err)
+		assert.Greater(t, wait, 15.0) // the redis-server has just started
+	})
+	t.Run("queue", func(t *testing.T) {
+		t.Parallel()
+		code, stdout, stderr := call(t, "-processes", "3", "-purges", "10", "-queue")
+		require.Equal(t, program.Done, code, stderr)
+		last := summary(t, stdout)
+		assert.Equal(t, []string{"30", "0"}, []string{last[0], last[2]})
+		requests, err := strconv.Atoi(last[1])
+		require.NoError(t, err)
+		assert.Less(t, requests, 10)
+	})
+}
+
+// summary returns the purges, the requests, the refused ones and the longest wait of the last line.
+func summary(t *testing.T, stdout string) []string {
+	t.Helper()
+	line := regexp.MustCompile(`(\d+) purges in (\d+) requests? and [\d.]+ s, at most [12] within a second, (\d+) refused; the longest wait was ([\d.]+) s\n$`)
+	found := line.FindStringSubmatch(stdout)
+	require.NotNil(t, found, stdout)
+	return found[1:]
+}
+
+// The waits of the processes are no output. The longest one is kept.
+func TestTheLongestWait(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	w := &lineWriter{out: &out}
+	for _, text := range []string{"process 1\nlongest wait: 1.5s\n", "longest wait: 2.5s\n", "longest wait: 900ms\n", "process 2\n"} {
+		_, err := io.WriteString(w, text)
+		require.NoError(t, err)
 	}
-	assert.Contains(t, stdout, "6 purges in")
-	assert.Contains(t, stdout, ", 0 refused")
+	assert.Equal(t, 2500*time.Millisecond, w.longest)
+	assert.Equal(t, "process 1\nprocess 2\n", out.String())
+}
+
+// A purge that the service does not have is an error.
+func TestAMissingPurge(t *testing.T) {
+	t.Parallel()
+	service := webdeliverytest.NewServer(t)
+	_, err := oneByOne(t.Context(), service.Client(t), []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/")})
+	require.NoError(t, err)
+	var out strings.Builder
+	require.NoError(t, summarize(&out, service, 1, time.Second))
+	assert.Equal(t, "1 purge in 1 request and 0.0 s, at most 1 within a second, 0 refused; the longest wait was 1.0 s\n", out.String())
+	require.ErrorContains(t, summarize(io.Discard, service, 2, time.Second), "the service has 1 purge instead of 2;")
 }
 
 // If Redis is unreachable, the next step is about Redis and not about the service.
@@ -53,12 +108,16 @@ func TestRedisIsUnreachable(t *testing.T) {
 	require.NoError(t, listener.Close())
 	t.Setenv(envRedis, listener.Addr().String())
 	t.Setenv(envBegan, "0")
-	code, _, stderr := programtest.Run("distributed-purge", program.Streams{}, func(s program.Streams) error {
-		return purge(t.Context(), s.Out, "1", 1)
-	})
-	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, "\ndistributed-purge: check that Redis or Valkey is running at "+listener.Addr().String()+"; -redis names another address\n")
-	assert.NotContains(t, stderr, "WEBDELIVERY_")
+	for name, queued := range map[string]bool{"permits": false, "queue": true} { //nolint:paralleltest // the environment is the process's
+		t.Run(name, func(t *testing.T) {
+			code, _, stderr := programtest.Run("distributed-purge", program.Streams{}, func(s program.Streams) error {
+				return purge(t.Context(), s.Out, "1", 1, queued)
+			})
+			assert.Equal(t, program.Failed, code)
+			assert.Contains(t, stderr, "\ndistributed-purge: check that Redis or Valkey is running at "+listener.Addr().String()+"; -redis names another address\n")
+			assert.NotContains(t, stderr, "WEBDELIVERY_")
+		})
+	}
 }
 
 // call runs the program as a shell would.
@@ -73,7 +132,7 @@ func TestHelpAndMisuse(t *testing.T) {
 	code, stdout, stderr := call(t, "-h")
 	assert.Equal(t, program.Done, code)
 	assert.Empty(t, stdout)
-	for _, part := range []string{"shows several processes", "its own fake service", "Exit codes: 0 done", "-redis host:port"} {
+	for _, part := range []string{"shows several processes", "its own fake service", "Exit codes: 0 done", "-redis host:port", "-queue"} {
 		assert.Contains(t, stderr, part)
 	}
 	assert.NotContains(t, stderr, "WEBDELIVERY_")
