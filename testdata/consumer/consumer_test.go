@@ -16,6 +16,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/filters"
 	"github.com/webdelivery/webdelivery-go/redislimit"
+	"github.com/webdelivery/webdelivery-go/redisqueue"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -34,7 +35,7 @@ func TestRun(t *testing.T) {
 			ASN: 64500, RuleID: "1", Domain: "www.example.com", Property: "p", WAFAction: "BLOCK", RequestPath: "/",
 		})
 		require.NoError(t, run(t.Context(), srv.Client(t)))
-		assert.Len(t, srv.Purged(), 3)
+		assert.Len(t, srv.Purged(), 4)
 		assert.Positive(t, srv.Count("DELETE", "/config/networklists/l"))
 	})
 }
@@ -45,21 +46,42 @@ func TestClients(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestSharing(t *testing.T) {
-	t.Parallel()
-	nobody := errors.New("nobody is there")
+// errNobody is why there is no connection to Redis.
+var errNobody = errors.New("nobody is there")
+
+// noRedis returns a client without a server.
+func noRedis(t *testing.T) *redis.Client {
+	t.Helper()
 	rdb := redis.NewClient(&redis.Options{MaxRetries: -1, DialerRetries: 1, Dialer: func(context.Context, string, string) (net.Conn, error) {
-		return nil, nobody
+		return nil, errNobody
 	}})
 	t.Cleanup(func() { assert.NoError(t, rdb.Close()) })
+	return rdb
+}
+
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	rdb := noRedis(t)
 	client, limiter, err := sharing(rdb, "acme")
 	require.NoError(t, err)
 	assert.NotNil(t, client)
 	err = permitted(t.Context(), limiter)
-	require.ErrorIs(t, err, nobody)
+	require.ErrorIs(t, err, errNobody)
 	assert.Contains(t, explain(err), "nobody is there")
 
 	assert.Contains(t, explain(permitted(t.Context(), redislimit.New(nil, ""))), "rdb")
+}
+
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	rdb := noRedis(t)
+	client, _, err := sharing(rdb, "acme")
+	require.NoError(t, err)
+	err = purgeTogether(t.Context(), fleet(rdb, client))
+	require.ErrorIs(t, err, errNobody)
+	assert.Contains(t, explain(err), "redisqueue: Redis is unavailable: nobody is there")
+
+	assert.Contains(t, explain(purgeTogether(t.Context(), fleet(nil, client))), "rdb")
 }
 
 func TestExpressions(t *testing.T) {
@@ -89,6 +111,10 @@ func TestExplain(t *testing.T) {
 		"a circle":  &webdelivery.PaginationError{Path: "/tasks", Page: 2, Reason: "a circle"},
 		"12":        &webdelivery.IncompleteError{Got: 7, Total: 12},
 		"column":    &webdelivery.ScanError{Column: "column", Err: cause},
+		"full":      &webdelivery.QueueError{Err: redisqueue.ErrFull},
+		"not ended": redisqueue.ErrPending,
+		"this id":   redisqueue.ErrUnknownID,
+		"elsewhere": &webdelivery.QueueError{Err: &redisqueue.RemoteError{Message: "elsewhere"}},
 	} {
 		assert.Contains(t, explain(err), want)
 	}

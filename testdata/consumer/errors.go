@@ -28,7 +28,7 @@ func explain(err error) string {
 	case webdelivery.OutcomeNotApplied, webdelivery.OutcomeApplied, webdelivery.OutcomeUnknown:
 		fmt.Println(outcome.String())
 	}
-	for _, look := range []func(error) string{ofCalls, ofPlans, ofWaits, ofReading, ofLimits, wrong} {
+	for _, look := range []func(error) string{ofFleet, ofCalls, ofPlans, ofWaits, ofReading, ofLimits, wrong} {
 		if text := look(err); text != "" {
 			return text
 		}

@@ -6,7 +6,8 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stretchr/testify v1.12.1
 	github.com/webdelivery/webdelivery-go v0.1.0
-	github.com/webdelivery/webdelivery-go/redislimit v0.0.0
+	github.com/webdelivery/webdelivery-go/redislimit v0.1.0
+	github.com/webdelivery/webdelivery-go/redisqueue v0.0.0
 )
 
 require (
@@ -27,4 +28,5 @@ require (
 replace (
 	github.com/webdelivery/webdelivery-go => ../..
 	github.com/webdelivery/webdelivery-go/redislimit => ../../redislimit
+	github.com/webdelivery/webdelivery-go/redisqueue => ../../redisqueue
 )
