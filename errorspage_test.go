@@ -53,6 +53,12 @@ func TestErrorsPage(t *testing.T) {
 		assert.Equal(t, sentinel.Error(), row[1], row[0])
 	}
 
+	sentinels = nil
+	for _, found := range regexp.MustCompile(`(?m)^pkg redisqueue, var (Err\w+) error$`).FindAllStringSubmatch(surface, -1) {
+		sentinels = append(sentinels, found[1])
+	}
+	assert.ElementsMatch(t, sentinels, firstCells(tableRows(page, "Sentinel of redisqueue"))) // redisqueue tests their texts
+
 	rows = tableRows(page, "Type")
 	assert.ElementsMatch(t, types, firstCells(rows))
 	for _, row := range rows {

@@ -128,7 +128,7 @@ func TestNamesOnPagesExist(t *testing.T) {
 	for _, name := range regexp.MustCompile(`\w+`).FindAllString(readPage(t, "api/current.txt"), -1) {
 		public[name] = true
 	}
-	named := regexp.MustCompile("`\\*?(?:(?:webdelivery|filters|redislimit|client)\\.)?([A-Z]\\w*[a-z]\\w*(?:\\.[A-Z]\\w*)*)(?:\\([^`]*\\))?`")
+	named := regexp.MustCompile("`\\*?(?:(?:webdelivery|filters|redislimit|redisqueue|client)\\.)?([A-Z]\\w*[a-z]\\w*(?:\\.[A-Z]\\w*)*)(?:\\([^`]*\\))?`")
 	for _, name := range []string{"README.md", "docs/tour.md", "docs/errors.md", "docs/troubleshooting.md", "docs/endpoints.md", "docs/glossary.md"} {
 		found := named.FindAllStringSubmatch(block.ReplaceAllString(readPage(t, name), ""), -1)
 		require.NotEmpty(t, found, name)
