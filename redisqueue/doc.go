@@ -41,15 +41,15 @@
 // have failed to send a call, the call fails.
 //
 // Every process with a queue looks for work once per lease and a half at the latest, also if it has no callers. URIs of
-// [Queue.Enqueue] wait in Redis until there is such a process.
+// [Queue.Enqueue] wait in Redis until there is such a process, but not for longer than Options.Keep.
 //
 // # If Redis is down
 //
 // [Queue.Purge] and [Queue.Enqueue] return a [*webdelivery.QueueError] whose cause is an [*UnavailableError]. If Redis
 // does not answer at all, they do so after 5 s.
 // webdelivery.OutcomeOf returns not applied if Redis did not get the URIs, and unknown if it may have got them. Callers
-// whose URIs Redis has got wait on while Redis is down, but not for longer than Options.Lease. All callers end with their
-// contexts.
+// whose URIs Redis has got wait on while Redis is down, but not for longer than Options.Lease and 5 s. All callers end
+// with their contexts.
 //
 // With Options.FallbackLocal, the process purges these URIs alone, through its own PurgeQueue. Give its limiter
 // redislimit.FallbackLocal as well, so that all processes together keep the limit.

@@ -8,7 +8,8 @@ import "github.com/redis/go-redis/v9"
 //	          that wrote it; c, the number of the call in that process; n and b, its URIs and their bytes; u, the URIs
 //	          as JSON; k, wait if a caller waits in that process, and keep if the result is kept for Result.
 //	          Its group "g" knows which entries a batch holds: each batch is a consumer.
-//	leases    a sorted set: each batch, by the end of its lease
+//	leases    a sorted set: each batch, by the end of its lease. The batch newer:V has calls of version V that an older
+//	          process has set aside; its lease has always ended
 //	state     a hash:
 //	            size, taken          URIs in calls, and those of them that belong to a batch
 //	            turn, turnEnds       the process that acquires permits for the fleet, and until when without a sign of life
@@ -94,8 +95,11 @@ local function head()
   return found[1] and fieldsOf(found[1])
 end
 
-local function overdue()
-  return redis.call('ZRANGEBYSCORE', leases, '-inf', string.format('%.0f', now), 'LIMIT', 0, 1)[1]
+-- A batch whose lease has ended, and that a process of this version can read.
+local function overdue(version)
+  for _, batch in ipairs(redis.call('ZRANGEBYSCORE', leases, '-inf', string.format('%.0f', now), 'LIMIT', 0, 100)) do
+    if tonumber(string.match(batch, '^newer:(%d+)$') or 0) <= version then return batch end
+  end
 end
 
 -- Gives the turn to the asking process, unless another one has it.
@@ -157,12 +161,10 @@ local lasts, batch, lease, version = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5
 local maxURIs, maxBytes = tonumber(ARGV[7]), tonumber(ARGV[8])
 delivered()
 local uris, bytes, mostCalls = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local taken, stop, newer = {}, false, nil
+local taken, stop = {}, false
 
 local function fits(f)
-  if f.v > version then
-    stop, newer = 'newer', f.p
-  elseif uris + bytes > 0 and (uris + f.n > maxURIs or bytes + f.b > maxBytes) then
+  if uris + bytes > 0 and (uris + f.n > maxURIs or bytes + f.b > maxBytes) then
     stop = 'full'
   elseif #taken == mostCalls then
     stop = 'part'
@@ -174,12 +176,20 @@ local function fits(f)
   return false
 end
 
+-- XCLAIM with FORCE also takes entries that no batch has held yet.
 local function claim(ids)
-  if #ids > 0 then redis.call('XCLAIM', calls, 'g', batch, 0, unpack(ids)) end
+  if #ids == 0 then return end
+  ids[#ids + 1], ids[#ids + 2] = 'FORCE', 'JUSTID'
+  redis.call('XCLAIM', calls, 'g', batch, 0, unpack(ids))
 end
 
--- XCLAIM with FORCE also takes entries that no batch has held yet.
-local old = overdue()
+local function setAside(f)
+  redis.call('XCLAIM', calls, 'g', 'newer:' .. f.v, 0, f.id, 'FORCE', 'JUSTID')
+  redis.call('ZADD', leases, 0, 'newer:' .. f.v)
+  tell(f.p, 'look', '1')
+end
+
+local old = overdue(version)
 while old and not stop do
   local pending = redis.call('XPENDING', calls, 'g', '-', '+', 100, old)
   local ids = {}
@@ -187,20 +197,19 @@ while old and not stop do
     local f = find(p[1])
     if not f then
       redis.call('XACK', calls, 'g', p[1])
+    elseif f.v > version then
+      setAside(f)
     elseif fits(f) then
       ids[#ids + 1] = f.id
     else
       break
     end
   end
-  if #ids > 0 then
-    ids[#ids + 1], ids[#ids + 2] = 'FORCE', 'JUSTID'
-    claim(ids)
-  end
+  claim(ids)
   if not stop and #pending < 100 then
     redis.call('XGROUP', 'DELCONSUMER', calls, 'g', old)
     redis.call('ZREM', leases, old)
-    old = overdue()
+    old = overdue(version)
   end
 end
 
@@ -210,14 +219,17 @@ while not stop do
   local ids = {}
   for _, entry in ipairs(entries) do
     local f = fieldsOf(entry)
-    if not fits(f) then break end
-    ids[#ids + 1], last, fresh = f.id, f.id, fresh + f.n
+    if f.v > version then
+      setAside(f)
+    elseif fits(f) then
+      ids[#ids + 1] = f.id
+    else
+      break
+    end
+    last, fresh = f.id, fresh + f.n
   end
-  if #ids > 0 then
-    ids[#ids + 1], ids[#ids + 2] = 'FORCE', 'JUSTID'
-    claim(ids)
-    redis.call('XGROUP', 'SETID', calls, 'g', last)
-  end
+  claim(ids)
+  if #entries > 0 then redis.call('XGROUP', 'SETID', calls, 'g', last) end
   if #entries < 100 then break end
 end
 add('taken', fresh)
@@ -231,7 +243,6 @@ elseif stop == 'full' then
 else
   giveBackTurn()
 end
-if newer then tell(newer, 'look', '1') end
 touch()
 return {code, uris, bytes, taken}
 `)
@@ -341,7 +352,7 @@ for i = 6, #ARGV do
 end
 if #lost > 0 then tell(me, 'lost', table.concat(lost, ' ')) end
 local first, mine = head(), 0
-local work = overdue() or first and first.v <= tonumber(ARGV[4])
+local work = overdue(tonumber(ARGV[4])) or first
 if work and ARGV[5] == '1' then mine = turn(tonumber(ARGV[3])) end
 local ends = tonumber(redis.call('ZRANGEBYSCORE', leases, '(' .. string.format('%.0f', now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2])
 if work and number('turnEnds') > now then ends = math.min(ends or math.huge, number('turnEnds')) end
