@@ -31,13 +31,13 @@ const (
 // BasicAuth sends user name and password with every request. They must not be empty or contain a control character,
 // and the user name must not contain a colon. Otherwise [NewClient] returns a [*ValidationError].
 //
-// If the service returns 401, the client holds its calls for 1 s. After further refusals, it holds them for 2, 4, 8,
-// 16 and 30 s. So a wrong password does not lock the account. A held call sends nothing and returns [ErrUnauthorized]
-// at once. After that time, one request tries the password again, and other calls wait for its response. The first
-// request of a client is such a try too, but other calls wait at most 2 s for it. If the service has accepted the
-// password before, a 401 first holds only its method and path, until another path is refused too. A 403 of a purge or
-// a transaction may also be a missing permission, so it holds only purges, transactions and logins. See
-// docs/reliability.md, "Refused credentials".
+// If the service returns 401, the client holds its calls for 1 s, and after further refusals for 2, 4, 8, 16 and 30 s.
+// So a wrong password does not lock the account. A held call sends nothing and returns [ErrUnauthorized] at once. After
+// that time, one request tries the password again, and other calls wait for its response. The first request of a client
+// is such a try too, but other calls wait at most 2 s for it. If the context of a try ends before its response, the
+// client holds no calls. If the service has accepted the password before, a 401 first holds only its method and path.
+// Further ones hold its area, such as /config, or all calls if the areas differ. A 403 of a purge or a transaction may
+// also be a missing permission, so it holds only these calls and logins. See docs/reliability.md, "Refused credentials".
 func BasicAuth(username, password string) Auth {
 	return Auth{mode: modeBasic, username: username, password: redact.New(password)}
 }
@@ -47,7 +47,8 @@ func BasicAuth(username, password string) Auth {
 // under way, and sends each of them once more. User name and password have the same rules as in [BasicAuth].
 //
 // If the service refuses a login, the next one follows after the same times as a try of BasicAuth. Until then, calls
-// that need a session send nothing and return the error of the refused login at once, mostly [ErrUnauthorized].
+// that need a session send nothing and return the error of the refused login at once, mostly [ErrUnauthorized]. If the
+// service refuses a new session too, the client holds the path, its area or all calls, as described at BasicAuth.
 func SessionAuth(username, password string) Auth {
 	return Auth{mode: modeSession, username: username, password: redact.New(password)}
 }

@@ -41,7 +41,7 @@ type Client struct {
 func (c *Client) via() *funnel { return cmp.Or(c, &Client{}).funnel }
 
 // NewClient creates a client for one customer of the service at baseURL. It sends nothing. Requests go to
-// {baseURL}/{customer}/v1. customer is one path element without a slash; NewClient escapes it.
+// {baseURL}/{customer}/v1. customer is one path element without slash and invisible character; NewClient escapes it.
 //
 // baseURL is https, or http on a loopback address (see [WithPlainHTTP]). It may have a path, which must not end in
 // the customer or in /v1. It must not have user information, a query or a fragment. If several options set the same

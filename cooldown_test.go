@@ -156,7 +156,7 @@ func TestAQueueWithRefusedCredentials(t *testing.T) {
 	}
 }
 
-// If the service has accepted the credentials, one endpoint that refuses them holds only itself. A password that
+// If the service has accepted the credentials, one endpoint or area that refuses them holds only itself. A password that
 // changes costs two requests.
 func TestOneEndpointThatRefuses(t *testing.T) {
 	t.Parallel()
@@ -170,6 +170,19 @@ func TestOneEndpointThatRefuses(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		assert.Equal(f, 7, f.requests(submit), "after 0, 1, 3, 7, 15, 31 and 61 s")
+	})
+	inService(t, bySession, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.fail(testserver.Fault{Path: "/config/**", Status: http.StatusUnauthorized})
+		began := time.Now()
+		for time.Since(began) < 62*time.Second {
+			for _, op := range []operation{postWrite, deleteOne} {
+				require.ErrorIs(f, op.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
+			}
+			require.NoError(f, getTask.call(f.Context(), f.client))
+			time.Sleep(100 * time.Millisecond)
+		}
+		assert.LessOrEqual(f, f.srv.Logins(), 3)
 	})
 	inService(t, setup{}, func(f *fixture) {
 		require.NoError(f, getTask.call(f.Context(), f.client))

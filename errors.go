@@ -106,7 +106,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " (code %d)", e.Code)
 	}
 	if e.Description != "" && e.Description != http.StatusText(e.StatusCode) {
-		b.WriteString(": " + redact.Line(e.Description))
+		b.WriteString(": " + redact.Line(redact.Within(prefix, e.Description)))
 	}
 	if e.cause != nil {
 		b.WriteString(": " + redact.Line(redact.Within(prefix, e.cause.Error())))

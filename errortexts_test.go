@@ -44,7 +44,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 	for _, err := range inner {
 		once(t, err.Error())
 		wrapped := fmt.Errorf("login: %w", err)
-		for _, cause := range []error{err, wrapped, errors.Join(err, wrapped)} {
+		for _, cause := range []error{err, fmt.Errorf("a (%w)", err), fmt.Errorf("a, %w", err), wrapped, errors.Join(err, wrapped)} {
 			for _, outer := range []error{
 				&webdelivery.QueueError{URIs: []webdelivery.PurgeURI{webdelivery.Exact("a")}, Err: cause},
 				&webdelivery.PartialError{Err: cause},
@@ -52,6 +52,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 				&webdelivery.ValidationError{Field: "request", Reason: cause.Error()},
 				&webdelivery.PlanError{Field: "plan", Reason: cause.Error()},
 				&webdelivery.PaginationError{Path: "/tasks", Reason: cause.Error()},
+				&webdelivery.Error{Method: "GET", Path: "/acme/v1/tasks", StatusCode: 403, Description: cause.Error()},
 			} {
 				text := outer.Error()
 				assert.Equal(t, 1, strings.Count(text, "webdelivery: "), text)

@@ -95,11 +95,11 @@ func plainName(name string) string {
 	return strings.TrimLeft(strings.TrimRight(name, " ."), " ")
 }
 
-// checkCustomer refuses a name that is not one path element or has invisible characters. A blank within a name is
-// allowed.
+// checkCustomer refuses a name that is not one path element or has invisible characters. It allows a blank within a
+// name, and joiners and variation selectors that invisible.Index allows.
 func checkCustomer(customer string) error {
 	const alone = "write the name of the customer alone, such as acme"
-	at := strings.IndexFunc(customer, func(r rune) bool { return r != ' ' && invisible.Is(r) })
+	at := invisible.Index(strings.ReplaceAll(customer, " ", "_"))
 	switch {
 	case customer == "":
 		return invalid("customer", "is empty; %s", alone)

@@ -18,6 +18,7 @@ func TestWhereRequestsGo(t *testing.T) {
 		{"https://api.example.com", "acme", "https://api.example.com/acme/v1/tasks/a%2Fb?page=2"},
 		{"HTTPS://API.example.com:443/", "acme", "https://api.example.com/acme/v1/tasks/a%2Fb?page=2"},
 		{"https://api.example.com:8443/root//", "b?c d", "https://api.example.com:8443/root/b%3Fc%20d/v1/tasks/a%2Fb?page=2"},
+		{"https://api.example.com", "\u0915\u094d\u200d\u0937 \u2764\ufe0f", "https://api.example.com/%E0%A4%95%E0%A5%8D%E2%80%8D%E0%A4%B7%20%E2%9D%A4%EF%B8%8F/v1/tasks/a%2Fb?page=2"},
 		{"https://api.example.com/%72oot/x%2fy", "ü", "https://api.example.com/root/x%2Fy/%C3%BC/v1/tasks/a%2Fb?page=2"},
 	}
 	for _, tt := range tests {
@@ -110,7 +111,7 @@ func TestCustomersThatAreNone(t *testing.T) {
 		"a\n": "begins or ends with a blank", "a\nb": "holds the control character U+000A at byte 1", "\x7f": "holds the control character U+007F at byte 0",
 		"a\u0085b": "holds the control character U+0085", "a\u00a0b": "holds the blank U+00A0", "a\u2028b": "holds the blank U+2028",
 		"a\u2029b": "holds the blank U+2029", "acme\u200b": "holds the invisible character U+200B at byte 4", "\u202eacme": "holds the invisible character U+202E at byte 0",
-		"a\u200db": "holds the invisible character U+200D", "a\u00ad": "holds the invisible character U+00AD", "\ufeffacme": "holds the invisible character U+FEFF",
+		"a\u200db": "holds the invisible character U+200D", "a\u0915 \u200d\u0937": "holds the invisible character U+200D at byte 5", "a\ufe0f": "holds the invisible character U+FE0F", "a\u00ad": "holds the invisible character U+00AD", "\ufeffacme": "holds the invisible character U+FEFF",
 		"a\u3164": "holds the invisible character U+3164", "a\U000e0041": "holds the invisible character U+E0041", "\xff": "is not UTF-8",
 	} {
 		_, err := address.Parse("https://api.example.com", customer, false)

@@ -6,5 +6,5 @@ import "strings"
 // already.
 func Within(prefix, text string) string {
 	text = strings.TrimPrefix(text, prefix)
-	return strings.NewReplacer(": "+prefix, ": ", "\n"+prefix, "\n").Replace(text)
+	return strings.NewReplacer(": "+prefix, ": ", "\n"+prefix, "\n", "("+prefix, "(", ", "+prefix, ", ").Replace(text)
 }

@@ -25,7 +25,8 @@ type attempt struct {
 	err        error  // no whole response arrived
 	unsent     bool   // certainly nothing reached the service
 	generation uint64 // of the session that was used; 0 without one
-	pass       pass   // of a credential that no login renews
+	pass       pass
+	final      bool // the service refused the credential, and no login helps
 	permit     *Permit
 	refusal    pace.Refusal // of a limited request that came too fast
 }

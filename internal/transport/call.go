@@ -160,7 +160,7 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 func (c *call) endProbe() {
 	if ended := c.last.pass.probe; ended != nil {
 		c.last.pass.probe = nil
-		c.t.auth.prober.end(ended)
+		c.t.auth.prober(c.Class).end(ended)
 	}
 }
 
@@ -222,7 +222,7 @@ func (c *call) settle() {
 func (c *call) noteCredentials() {
 	switch said := c.credentials(); {
 	case said == refused && !c.KeepSession:
-		c.t.auth.refused(&c.Request, &c.last, c.refusal)
+		c.last.final = c.last.final || c.t.auth.refused(&c.Request, &c.last, c.renewed, c.refusal)
 	case said == taken && c.last.effectiveStatus() < http.StatusInternalServerError && !c.last.transient():
 		c.t.auth.accepted(&c.Request, &c.last)
 	}
@@ -236,7 +236,7 @@ func (c *call) noteHeader() {
 		c.noteCredentials()
 		c.endProbe()
 	case a.pass.probe != nil && a.status >= http.StatusOK && !a.transient():
-		c.t.auth.prober.answered(a.pass.probe)
+		c.t.auth.prober(c.Class).answered(a.pass.probe)
 	}
 }
 
@@ -328,7 +328,7 @@ func (c *call) outcome() Outcome { return c.last.outcome(c.Gate != nil) }
 func (c *call) situation() situation {
 	a := &c.last
 	s := situation{
-		class: c.Class, limited: c.Gate != nil, outcome: c.outcome(), failures: c.failures, renewed: c.renewed,
+		class: c.Class, limited: c.Gate != nil, outcome: c.outcome(), failures: c.failures, renewed: c.renewed || a.final,
 		ended: c.ctx.Err() != nil, transient: a.transient(), tooFast: a.tooFast(),
 		asked: retryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
 		giveUpAt: c.giveUpAt, now: time.Now(),
@@ -361,7 +361,7 @@ func (c *call) carryOut(v verdict) bool {
 		login.refute(c.Path)
 		return false
 	case renew:
-		c.renewed = login.renew(generation)
+		c.renewed = login.renew(generation, c.t.auth.prober(c.Class).suspects(&c.Request))
 	case renewDoubt:
 		c.renewed = login.doubt(c.Path)
 	default:

@@ -30,7 +30,8 @@ type authenticator struct {
 	basic      redact.Secret // value of the Authorization header; zero with a fixed token
 	token      redact.Secret // fixed token
 	login      *login        // nil unless the client logs in by itself
-	prober     prober        // of basic or token; with a login, of basic alone
+	fixed      prober        // of basic or token; with a login, of basic alone
+	sessions   prober        // of the sessions of login
 	secrets    *Secrets
 }
 
@@ -43,6 +44,7 @@ func newAuthenticator(c Credentials, base *address.Base) *authenticator {
 	a := &authenticator{cookieName: c.Cookie, basic: value, secrets: &Secrets{base: base, fixed: redact.NewFinder(hidden...)}}
 	if c.LogIn != nil {
 		a.login = &login{create: c.LogIn, shownAs: shown, password: a.secrets.fixed}
+		a.sessions.proven = true // the service has just made it
 		a.secrets.tokens = a.login
 	}
 	return a
@@ -61,18 +63,26 @@ type credential struct {
 // the other requests carry.
 func (a *authenticator) renews(c Class) bool { return a.login != nil && c != Login }
 
+// prober returns the one that guards the credential of requests of this class.
+func (a *authenticator) prober(c Class) *prober {
+	if a.renews(c) {
+		return &a.sessions
+	}
+	return &a.fixed
+}
+
 // credential returns the credential of a request. The generation of a session is greater than newerThan. credential
 // waits for the login or for probes.
 func (a *authenticator) credential(ctx context.Context, r *Request, newerThan uint64, still *patience) (credential, error) {
-	if a.renews(r.Class) {
-		s, err := a.login.current(ctx, newerThan)
-		return a.cookie(s.token, s.generation), err
-	}
 	if r.Class == Login && a.basic.IsZero() {
 		return credential{}, &unsentError{"login", errNoPassword}
 	}
-	if err := a.prober.wait(ctx, r, still); err != nil {
+	if err := a.prober(r.Class).wait(ctx, r, still); err != nil {
 		return credential{}, err
+	}
+	if a.renews(r.Class) {
+		s, err := a.login.current(ctx, newerThan)
+		return a.cookie(s.token, s.generation), err
 	}
 	if a.basic.IsZero() {
 		return a.cookie(a.token, 0), nil
@@ -88,19 +98,19 @@ func (a *authenticator) cookie(token redact.Secret, generation uint64) credentia
 
 // enter tells whether a credential can still be shown, and lets the attempt do it.
 func (a *authenticator) enter(r *Request, generation uint64, still *patience) (pass, bool) {
-	if a.renews(r.Class) {
-		return pass{}, r.Gate == nil || a.login.holds(generation)
+	if a.renews(r.Class) && r.Gate != nil && !a.login.holds(generation) {
+		return pass{}, false
 	}
-	free, busy, err := a.prober.enter(r, still, true)
+	free, busy, err := a.prober(r.Class).enter(r, still, true)
 	return free, busy.changed == nil && err == nil
 }
 
 // ready: a request can get a credential without waiting for a login or for probes, and is not held.
 func (a *authenticator) ready(r *Request) bool {
-	if a.renews(r.Class) {
-		return a.login.loggedIn()
+	if a.renews(r.Class) && !a.login.loggedIn() {
+		return false
 	}
-	_, busy, err := a.prober.enter(r, &patience{}, false)
+	_, busy, err := a.prober(r.Class).enter(r, &patience{}, false)
 	return busy.changed == nil && err == nil
 }
 
@@ -108,14 +118,17 @@ func (a *authenticator) ready(r *Request) bool {
 func (a *authenticator) accepted(r *Request, last *attempt) {
 	if a.renews(r.Class) {
 		a.login.accepted(last.generation)
-	} else {
-		a.prober.accepted(r, last.pass)
 	}
+	a.prober(r.Class).accepted(r, last.pass)
 }
 
-// refused notes that the service refused the credential of an attempt. A session has its own way: see login.renew.
-func (a *authenticator) refused(r *Request, last *attempt, refusal func() *refusalError) {
-	if !a.renews(r.Class) {
-		a.prober.refused(r, last.pass, refusal())
+// refused notes that the service refused the credential of an attempt. It returns whether that is final. Otherwise a
+// login may help. renewed: the call has got a new session before.
+func (a *authenticator) refused(r *Request, last *attempt, renewed bool, refusal func() *refusalError) bool {
+	p := a.prober(r.Class)
+	if a.renews(r.Class) && !a.login.final(last.generation, renewed, p.suspects(r)) {
+		return false
 	}
+	p.refused(r, last.pass, refusal())
+	return true
 }

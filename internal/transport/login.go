@@ -28,7 +28,8 @@ type login struct {
 	shown      *redact.Finder // also finds the token and the one before, which late responses may contain; nil before the first
 	generation uint64         // of token, from 1
 	valid      bool           // token was not refused yet
-	proven     bool           // token was accepted at least once
+	acceptedAt time.Time      // when the service last accepted token; zero before
+	refused    uint64         // newest generation that a final refusal was about; 0 without one
 	flight     *flight
 
 	coolDown // refused logins and refused new sessions since a session last worked
@@ -152,7 +153,7 @@ func (l *login) end(f *flight, token redact.Secret, err error, refused bool) {
 	l.token = token
 	l.shown = l.password.With(l.shownAs(l.token), l.shownAs(before))
 	l.generation++
-	l.valid, l.proven = true, false
+	l.valid, l.acceptedAt = true, time.Time{}
 	f.token = sessionToken{l.token, l.generation}
 }
 
@@ -187,18 +188,36 @@ func (l *login) leave(f *flight) {
 }
 
 // renew takes a refused token out of use. It returns whether a retry makes sense, which is not so while logins cool
-// down.
-func (l *login) renew(generation uint64) bool {
+// down. suspect: as for final; the place or the credential cools down already.
+func (l *login) renew(generation uint64, suspect bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.valid && generation == l.generation {
 		l.valid = false
-		if !l.proven {
+		if l.acceptedAt.IsZero() && !suspect {
 			// The first time, the session may have ended early. From the second time on, a login does not help.
 			l.strike(0, errSessionRefused)
 		}
 	}
 	return l.valid || l.flight != nil || l.coolingDown() == nil
+}
+
+// final reports whether a 401 with a token is a verdict, because another login would not help. renewed: the call got the
+// token after another one was refused. suspect: an earlier verdict speaks against sessions where the call goes. Then the
+// 401 is a verdict if the token was not used before, or if the service has accepted it elsewhere within maxCoolDown.
+func (l *login) final(generation uint64, renewed, suspect bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if generation != l.generation {
+		return false // another call has renewed the token already
+	}
+	unused := l.acceptedAt.IsZero() && generation > l.refused
+	alive := time.Since(l.acceptedAt) < maxCoolDown
+	verdict := renewed || suspect && (unused || alive)
+	if verdict {
+		l.refused = generation
+	}
+	return verdict
 }
 
 // doubt returns whether a newer token may help a call whose refusal may have another cause. Other calls go on using the
@@ -247,8 +266,8 @@ func (l *login) loggedIn() bool {
 func (l *login) accepted(generation uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if generation == l.generation && !l.proven {
-		l.proven, l.strikes = true, 0
+	if generation == l.generation {
+		l.acceptedAt, l.strikes = time.Now(), 0
 	}
 }
 

@@ -105,8 +105,7 @@ func TestARefusalThatSeveralCallsMeet(t *testing.T) {
 		}
 		wg.Wait()
 		assert.Equal(f, 10, f.count())
-		assert.Equal(f, 401, f.fails(aRead).Status) // the second refusal of a new session
-		require.ErrorContains(f, f.fails(aRead).Cause, "login: not tried again for 1s")
+		f.heldFor(f.fails(aRead), 401, "not tried again for 1s: GET /acme/v1/things got 401 Unauthorized")
 		assert.Equal(f, 2, s.count())
 	})
 }
@@ -141,7 +140,8 @@ func TestALateSuccessOfAnOldSession(t *testing.T) {
 	withSessions(t, func(f *fixture, s *sessions) {
 		f.succeeds(aRead)
 		refuses := answer(401, "")
-		f.script = []exchange{s.answer, after(5*time.Second, answer(200, "")), refuses, answer(500, ""), refuses}
+		fails := answer(500, "")
+		f.script = []exchange{s.answer, after(5*time.Second, answer(200, "")), refuses, fails, refuses, fails, refuses}
 		late := make(chan error)
 		go func() {
 			_, err := f.send(aRead)
@@ -150,10 +150,10 @@ func TestALateSuccessOfAnOldSession(t *testing.T) {
 		synctest.Wait()
 		f.fails(aWrite) // session-2 is new, and 500 proves nothing
 		require.NoError(f, <-late)
-		f.fails(aRead) // session-2 and session-3 are refused, which are two strikes
+		f.fails(aWrite) // session-2 and session-3 are refused, which are two strikes
 		assert.Equal(f, 3, s.count())
-		assert.ErrorContains(f, f.fails(aRead), "failed")
-		assert.ErrorContains(f, f.fails(aRead).Cause, "login: not tried again for 1s")
+		assert.Equal(f, 1, f.fails(aWrite).Attempts)
+		assert.EqualError(f, f.fails(aWrite).Cause, "login: not tried again for 1s: the service refused the session it had just made: webdelivery: unauthorized")
 	})
 }
 
@@ -198,23 +198,28 @@ func TestRefusedLoginsCoolDown(t *testing.T) {
 	})
 }
 
-// A session that is refused before it ever worked may be chance; from the second time on, logging in does not help.
+// If a new session is refused, too, logging in does not help. Calls are held, and each probe after a cool-down tries one
+// more login.
 func TestNewSessionsThatAreRefusedCoolDown(t *testing.T) {
 	t.Parallel()
 	refuses := answer(401, "")
 	withSessions(t, func(f *fixture, s *sessions) {
-		assert.Equal(f, 401, f.fails(aRead).Status) // session-1 and session-2
-		assert.Equal(f, 2, s.count())
-		began := time.Now()
-		assert.Equal(f, 401, f.fails(aRead).Status) // session-2: not a new login, as the second strike follows
-		assert.Equal(f, 2, s.count())
-		failure := f.fails(aRead)
-		require.EqualError(f, failure.Cause, "login: not tried again for 1s: the service refused the session it had just made: webdelivery: unauthorized")
-		require.ErrorIs(f, failure, transport.ErrUnauthorized)
-		time.Sleep(time.Until(began.Add(time.Second)))
-		assert.Equal(f, 401, f.fails(aRead).Status)
-		assert.Equal(f, 3, s.count())
-		assert.Contains(f, f.fails(aRead).Cause.Error(), "login: not tried again for 2s")
+		for i, wait := range coolDowns {
+			failure := f.fails(aRead) // with session-1 and session-2, session-2 and session-3 and so on
+			require.NoError(f, failure.Cause)
+			assert.Equal(f, 2, failure.Attempts)
+			assert.Equal(f, i+2, s.count())
+			f.heldFor(f.fails(aRead), 401, fmt.Sprintf("not tried again for %v: GET /acme/v1/things got 401 Unauthorized", wait))
+			assert.Equal(f, 2*i+2, f.count())
+			time.Sleep(wait)
+		}
+		f.fails(aRead)
+		f.fails(getOf("/elsewhere"))
+		f.heldFor(f.fails(getOf("/anywhere")), 401, "not tried again for 1s: GET /acme/v1/elsewhere got 401 Unauthorized")
+		f.script = []exchange{s.answer}
+		time.Sleep(time.Second)
+		f.succeeds(getOf("/anywhere"))
+		f.heldFor(f.fails(aRead), 401, "not tried again for 29s: GET /acme/v1/things got 401 Unauthorized")
 	}, refuses)
 	for status, proves := range map[int]bool{200: true, 404: true, 499: true, 500: false, 503: false} {
 		withSessions(t, func(f *fixture, s *sessions) { // what proves that a session works
@@ -239,10 +244,8 @@ func TestNewSessionsThatAreRefusedCoolDown(t *testing.T) {
 		f.succeeds(aRead)
 		f.script = []exchange{refuses}
 		f.fails(aRead) // session-2 is refused, and was new
-		f.fails(aRead)
-		assert.Equal(f, 3, s.count())
-		f.fails(aRead)
-		assert.Equal(f, 3, s.count())
+		assert.Equal(f, 2, s.count())
+		assert.Zero(f, f.fails(aRead).Attempts)
 	})
 	withSessions(t, func(f *fixture, s *sessions) { // an attempt without a whole response proves nothing
 		_, _ = f.send(aWrite)

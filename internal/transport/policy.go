@@ -54,7 +54,7 @@ type situation struct {
 	tooFast   bool
 
 	credentials credentials
-	renewed     bool // the session was renewed for this call before
+	renewed     bool // the session was renewed for this call before, or no login helps
 
 	asked    time.Duration // by Retry-After; 0: nothing
 	backoff  time.Duration // drawn for this wait

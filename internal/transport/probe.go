@@ -10,18 +10,19 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
-// maxProbeWait is how long calls wait for a probe while nothing speaks against the credential. It counts from the
-// beginning of the probe, and again from its header. A probe may be slow, or never end.
+// maxProbeWait is how long calls wait for a slow probe while no refusal holds them. It counts from the beginning of the
+// probe, and again from its header.
 const maxProbeWait = 2 * time.Second
 
-// prober guards a credential that no login renews: user name and password, or a fixed token. Until the service accepts
-// the credential, one request at a time shows it: the probe. If the service refuses it, calls are held as refused
-// logins are.
+// prober guards a credential: user name and password, a fixed token, or the session of a login. Until the service
+// accepts the credential, one request at a time shows it: the probe. If the service refuses it, calls are held as
+// refused logins are. A session counts as accepted from the beginning, and a 401 counts only if no login helps: see
+// login.final.
 //
-// If the service never accepted the credential, a 401 holds all calls. If it did, a 401 first holds only its own path,
-// and the next call to another path is the probe. A 401 there, too, holds all calls. A 403 of a purge may also mean a
-// missing permission, so it holds only the calls whose rules take a 403 for a refusal. If the service has accepted the
-// credential before, the second 403 in a row starts the cool-down.
+// If the service never accepted the credential, a 401 holds all calls. If it did, a 401 first holds only its method and
+// path, and the next other call is the probe. If that gets 401 too, its area is held, or all calls if the areas differ.
+// A 403 of a purge may also mean a missing permission, so it holds only the calls whose rules take a 403 for a refusal.
+// If the service has accepted the credential before, the second 403 in a row starts the cool-down.
 //
 // Each refusal begins a new generation. What an attempt of an earlier generation brings says nothing of the present
 // one: it left before the refusal was known.
@@ -30,13 +31,13 @@ type prober struct {
 	coolDown
 
 	generation uint64
-	open       bool          // calls go without a probe
-	proven     bool          // the service accepted the credential, and holds no calls of all paths since
+	proven     bool          // the service accepted the credential, and holds no calls of all places since
 	forAll     bool          // a 401 came since the service last accepted the credential, and holds all calls
-	last       *refusalError // the last refusal that holds more than its path; nil without one
-	doubt      *refusalError // a 401 at one path, while the credential is proven; nil without one
-	paths      refusedPaths
+	last       *refusalError // the last refusal that holds more than its place; nil without one
+	doubt      *refusalError // a 401 at one place, while the credential is proven; nil without one
+	places     refusedPlaces
 	probe      *probe        // under way; nil without one
+	since      time.Time     // when probe began; in doubt, when the first one since began
 	changed    chan struct{} // closed when waiting calls may go on; nil while none waits
 }
 
@@ -55,8 +56,8 @@ type pass struct {
 	probe      *probe // that the attempt is; nil if it is none
 }
 
-// patience is how long one attempt has been waiting for probes.
-type patience struct{ since time.Time } // zero: it has not waited yet
+// patience is how long one attempt has waited for probes. Waits for permits and logins between do not count.
+type patience struct{ waited time.Duration }
 
 // waiting is what an attempt waits for.
 type waiting struct {
@@ -72,7 +73,8 @@ func (p *prober) wait(ctx context.Context, r *Request, still *patience) error {
 			return err
 		}
 		left := ctx.Done() // the context may be the user's, and its methods may panic or block: under no lock
-		timer := time.NewTimer(time.Until(busy.until))
+		began := time.Now()
+		timer := time.NewTimer(busy.until.Sub(began))
 		select {
 		case <-busy.changed:
 		case <-timer.C:
@@ -81,6 +83,7 @@ func (p *prober) wait(ctx context.Context, r *Request, still *patience) error {
 			return &unsentError{"waiting for the first response to the credentials", pace.Ended(ctx)}
 		}
 		timer.Stop()
+		still.waited += time.Since(began)
 	}
 }
 
@@ -90,7 +93,7 @@ func (p *prober) enter(r *Request, still *patience, take bool) (free pass, busy 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	free.generation = p.generation
-	at := p.paths.find(r)
+	at := p.places.find(r)
 	shut, why := p.shut(&r.Rules)
 	if at == nil && !shut {
 		return free, waiting{}, nil
@@ -99,44 +102,48 @@ func (p *prober) enter(r *Request, still *patience, take bool) (free pass, busy 
 		return pass{}, waiting{}, callHeld(early, refusal)
 	}
 	if at != nil && !at.probe.lost() {
-		busy, err = p.await(at.probe, at.last, still)
+		busy, err = p.await(at.probe, at.last, true, still)
 		return free, busy, err
 	}
 	if shut && !p.probe.lost() {
-		busy, err = p.await(p.probe, why, still)
-		if err == nil && busy.changed == nil && p.last == nil { // the probe takes long, and nothing else speaks against the credential
-			p.open = true
-			p.wake()
+		busy, err = p.await(p.probe, why, why != nil && why == p.last, still)
+		if at == nil || err != nil || busy.changed != nil {
+			return free, busy, err
 		}
-		return free, busy, err
+		shut = false // it waits no longer, but is the probe of its place
 	}
 	if take {
-		free.probe = &probe{began: time.Now()}
-		if shut {
-			p.probe = free.probe
-		}
-		if at != nil {
-			at.probe = free.probe
-		}
+		p.take(&free, at, shut)
 	}
 	return free, waiting{}, nil
+}
+
+// take makes an attempt the probe of its place, of the credential, or of both.
+func (p *prober) take(free *pass, at *refusedPlace, shut bool) {
+	free.probe = &probe{began: time.Now()}
+	if at != nil {
+		at.probe = free.probe
+	}
+	if !shut {
+		return
+	}
+	p.probe = free.probe
+	if !p.proven || p.since.IsZero() {
+		p.since = p.probe.began
+	}
 }
 
 // shut reports whether a call with these rules needs a probe, and the refusal that speaks against the credential. At
 // first use there is none.
 func (p *prober) shut(rules *Rules) (bool, *refusalError) {
-	switch {
-	case p.open:
-		return false, nil
-	case p.last != nil && (p.forAll || rules.refusesCredentials(p.last.effective())):
+	if p.last != nil && (p.forAll || rules.refusesCredentials(p.last.effective())) {
 		return true, p.last
-	default:
-		return !p.proven || p.doubt != nil, p.doubt
 	}
+	return !p.proven || p.doubt != nil, p.doubt
 }
 
 // early returns the error of an attempt whose cool-down is not over, or nil.
-func (p *prober) early(at *refusedPath, shut bool, why *refusalError) (*coolingDownError, *refusalError) {
+func (p *prober) early(at *refusedPlace, shut bool, why *refusalError) (*coolingDownError, *refusalError) {
 	if at != nil {
 		if early := at.cooling(); early != nil {
 			return early, at.last
@@ -148,33 +155,34 @@ func (p *prober) early(at *refusedPath, shut bool, why *refusalError) (*coolingD
 	return nil, nil
 }
 
-// await returns until when an attempt waits for a probe. If it need not wait any longer, it goes without a probe if
-// nothing speaks against the credential, and is held otherwise.
-func (p *prober) await(b *probe, why *refusalError, still *patience) (waiting, error) {
-	now, longest := time.Now(), maxCoolDown
-	if why == nil {
-		longest = maxProbeWait
+// errNoVerdict: the probes of other calls failed, or were canceled, one after the other.
+var errNoVerdict = fmt.Errorf("other calls got none within %v", maxCoolDown)
+
+// await returns until when an attempt waits for a probe, or nothing if it goes without its verdict. held: why is a
+// refusal that holds the attempt, so it goes only after the header of a success.
+func (p *prober) await(b *probe, why *refusalError, held bool, still *patience) (waiting, error) {
+	now := time.Now()
+	until := earlier(b.began.Add(maxCoolDown), now.Add(maxCoolDown-still.waited))
+	trusted := until.Add(maxCoolDown) // never
+	if !held {
+		trusted = p.since.Add(maxProbeWait)
 	}
-	if still.since.IsZero() {
-		still.since = now
-	}
-	until := earlier(b.began.Add(longest), still.since.Add(longest))
-	passable := why == nil
 	if !b.answered.IsZero() {
-		trusted := b.answered.Add(maxProbeWait)
-		passable = passable || !now.Before(trusted)
-		until = earlier(until, trusted)
+		trusted = earlier(trusted, b.answered.Add(maxProbeWait))
 	}
+	until = earlier(until, trusted)
 	switch {
+	case !now.Before(trusted):
+		return waiting{}, nil
 	case now.Before(until):
 		if p.changed == nil {
 			p.changed = make(chan struct{})
 		}
 		return waiting{p.changed, until}, nil
-	case passable:
-		return waiting{}, nil
-	default:
+	case held:
 		return waiting{}, callHeld(&coolingDownError{err: why}, why)
+	default:
+		return waiting{}, &unsentError{"waiting for the first response to the credentials", errNoVerdict}
 	}
 }
 
@@ -200,7 +208,7 @@ func (p *prober) end(ended *probe) {
 	if p.probe == ended {
 		p.probe = nil
 	}
-	p.paths.end(ended)
+	p.places.end(ended)
 	p.wake()
 }
 
@@ -218,10 +226,10 @@ func (p *prober) refused(r *Request, left pass, refusal *refusalError) {
 	defer p.mu.Unlock()
 	defer p.wake()
 	certain := refusal.effective() == http.StatusUnauthorized
-	at := p.paths.find(r)
+	at := p.places.concerned(r)
 	if certain && p.proven && at != nil && at.alone {
-		if left.probe != nil && left.probe == at.probe {
-			at.refused(refusal)
+		if probed := left.probe != nil && left.probe == at.probe; probed || at != p.places.find(r) {
+			at.refused(r, refusal)
 		}
 		return
 	}
@@ -229,7 +237,6 @@ func (p *prober) refused(r *Request, left pass, refusal *refusalError) {
 		return
 	}
 	p.generation++
-	p.open = false
 	if certain && p.proven && p.onlyHere(r, at, refusal) {
 		return
 	}
@@ -244,18 +251,29 @@ func (p *prober) refused(r *Request, left pass, refusal *refusalError) {
 	}
 }
 
-// onlyHere notes a 401 at a path while the credential is proven. It returns whether it holds only the path, which is
-// not so if another path was refused, too, since the service last accepted the credential.
-func (p *prober) onlyHere(r *Request, at *refusedPath, refusal *refusalError) bool {
+// onlyHere notes a 401 while the credential is proven. It returns whether it holds only its place, which is not so if
+// another area was refused, too, since the service last accepted the credential.
+func (p *prober) onlyHere(r *Request, at *refusedPlace, refusal *refusalError) bool {
 	another := p.doubt != nil && at == nil
 	if at == nil {
-		at = p.paths.add(r)
+		at = p.places.add(r)
 	}
-	at.refused(refusal)
-	if !another {
-		p.doubt = refusal
+	at.refused(r, refusal)
+	if another {
+		return false
 	}
-	return !another
+	if p.doubt == nil {
+		p.probe, p.since = nil, time.Time{} // a probe that left before says nothing of this doubt
+	}
+	p.doubt = refusal
+	return true
+}
+
+// suspects reports whether a refusal speaks against the credential of a call.
+func (p *prober) suspects(r *Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.doubt != nil || p.last != nil || p.places.near(r)
 }
 
 // accepted notes that the service accepted the credential.
@@ -265,8 +283,8 @@ func (p *prober) accepted(r *Request, left pass) {
 	if left.generation != p.generation {
 		return
 	}
-	p.open, p.proven, p.forAll, p.last, p.doubt, p.coolDown = true, true, false, nil, nil, coolDown{}
-	p.paths.accepted(r)
+	p.proven, p.forAll, p.last, p.doubt, p.coolDown = true, false, nil, nil, coolDown{}
+	p.places.accepted(r)
 	p.wake()
 }
 

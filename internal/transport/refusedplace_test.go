@@ -80,7 +80,7 @@ func TestOnePathThatIsRefused(t *testing.T) {
 	}, refusing(bad.Path))
 }
 
-// After a 401 at one path, one call to another path finds out whether the credentials are still good. The others wait.
+// After a 401 at one path, one call to another path shows whether the credentials are still good. The others wait.
 func TestACallElsewhereIsTheProbe(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, nil, func(f *fixture) {
@@ -91,7 +91,7 @@ func TestACallElsewhereIsTheProbe(t *testing.T) {
 		for _, failure := range f.together(18, aRead) {
 			assert.Nil(f, failure)
 		}
-		assert.Equal(f, 6*time.Second, time.Since(began), "one, and then all the others")
+		assert.Equal(f, 5*time.Second, time.Since(began), "one, and all the others 2 s later")
 	}, refusing("/bad"))
 	inFakeTime(t, nil, func(f *fixture) { // a password that changes on a running client costs two requests
 		f.succeeds(aRead)
@@ -229,7 +229,7 @@ func TestWaitsCountFromTheProbesBeginning(t *testing.T) {
 		}
 		wg.Wait()
 	}, after(8*time.Second, answer(200, "")), answer(200, ""))
-	inFakeTime(t, nil, func(f *fixture) { // with several probes in a row, all go when the first has waited 2 s
+	inFakeTime(t, nil, func(f *fixture) { // with several probes in a row, all go when the present one has taken 2 s
 		ctx, cancel := context.WithTimeout(f.Context(), 1900*time.Millisecond)
 		defer cancel()
 		go f.failsWith(ctx, aRead)
@@ -237,7 +237,7 @@ func TestWaitsCountFromTheProbesBeginning(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				time.Sleep(time.Duration(i/19) * 1800 * time.Millisecond)
+				time.Sleep(time.Duration(i/19) * 3800 * time.Millisecond)
 				f.succeeds(aRead)
 			})
 		}
@@ -246,7 +246,7 @@ func TestWaitsCountFromTheProbesBeginning(t *testing.T) {
 		assert.Len(f, times, 21)
 		assert.Equal(f, 1900*time.Millisecond, times[1])
 		for _, at := range times[2:] {
-			assert.Equal(f, maxProbeWait, at)
+			assert.Equal(f, 3900*time.Millisecond, at)
 		}
 	}, silent, after(8*time.Second, answer(200, "")), after(time.Second, answer(200, "")))
 	inFakeTime(t, nil, func(f *fixture) { // a purge that waits for a slow read goes when another read is accepted
