@@ -208,8 +208,8 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt
 
 // PurgeResult is the result of one call of [PurgeQueue.PurgeFrom], as [PurgeQueue.Purge] returns it.
 type PurgeResult struct {
-	Receipt *PurgeReceipt
-	Err     error
+	Receipt *PurgeReceipt // nil if the service accepted none of the URIs
+	Err     error         // nil, or a [*QueueError]
 }
 
 // PurgeFrom purges calls that are stored elsewhere, for example in a database: it waits for a permit, and then calls
