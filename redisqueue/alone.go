@@ -28,7 +28,7 @@ func (q *Queue) enqueueAlone(c *call) (id string, err error) {
 		}
 	}
 	q.alone[id] = a
-	q.batches[id] = true // Close waits for it
+	q.batches[id] = time.Now() // Close waits for it
 	q.goLocked(func() {
 		defer q.release(id)
 		receipt, err := q.purgeAlone(q.ctx, c)

@@ -3,6 +3,7 @@ package redisqueue
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -82,7 +83,7 @@ func (q *Queue) giveUp(ctx context.Context) error {
 		for i, id := range some {
 			if err == nil && i < len(left) && left[i] == 1 {
 				c := byID[id]
-				q.deliver(c.entry.number, result{err: failed(c.uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeNotApplied)})
+				q.deliver(c.entry.number, result{err: failed(c.uris, webdelivery.ErrQueueClosed, c.unsent())})
 			}
 		}
 	}
@@ -106,14 +107,18 @@ func (q *Queue) stop() (dropped int) {
 	}
 	dropped = q.dropped
 	q.mu.Unlock()
+	var last sync.WaitGroup
 	if first {
-		q.giveBack()
+		last.Go(func() { q.giveBack("", true) })
 	}
 	if reading {
-		ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
-		defer cancel()
-		_, _, _ = q.store.run(ctx, nil, wakeScript) // otherwise the read ends by itself
+		last.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+			defer cancel()
+			_, _, _ = q.store.run(ctx, nil, wakeScript) // otherwise the read ends by itself
+		})
 	}
+	last.Wait()
 	timer := time.NewTimer(closeGrace)
 	defer timer.Stop()
 	select {

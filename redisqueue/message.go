@@ -130,6 +130,9 @@ func (m *message) result() result {
 		why := fmt.Errorf("redisqueue: the result has version %d; this release reads up to %d", m.Version, version)
 		return result{m.Receipt, failed(nil, why, webdelivery.OutcomeUnknown)}
 	}
+	if m.Cause == nil && m.Receipt == nil {
+		return result{err: failed(nil, errors.New("redisqueue: empty result in Redis"), webdelivery.OutcomeUnknown)}
+	}
 	if m.Cause == nil {
 		return result{receipt: m.Receipt}
 	}

@@ -126,7 +126,7 @@ func TestNoErrorMatchesMoreThanItsOriginal(t *testing.T) {
 // A message of a newer release, and one that is damaged, leave the outcome unknown.
 func TestUnreadableResults(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`{"v":2,"c":"1","r":{"code":201}}`, `{"v":`, `[]`, ``, `{"v":1,"c":7}`} {
+	for _, text := range []string{`{"v":2,"c":"1","r":{"code":201}}`, `{"v":`, `[]`, ``, `{"v":1,"c":7}`, `{}`, `null`, `{"v":1,"c":"1"}`} {
 		_, got := decode(text)
 		require.Error(t, got.err, text)
 		assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(got.err))

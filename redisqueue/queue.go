@@ -15,9 +15,6 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// leaveWithin is how long a caller whose context has ended waits for the answer whether its URIs were taken.
-const leaveWithin = 60 * time.Millisecond
-
 // Queue gathers the purges of all processes of a fleet into few requests. Create it with [New], and close it at the end.
 // It is safe for concurrent use. The methods of the zero value and of a nil pointer return a
 // [*webdelivery.ValidationError].
@@ -29,6 +26,8 @@ type Queue struct {
 	door    chan struct{}           // held by the caller that waits for room; the others of the process queue for it
 	crowd   atomic.Int64            // callers that wait for room
 
+	holdFor time.Duration // how long a request may take until others send its URIs as well
+
 	ctx     context.Context //nolint:containedctx // ends when a Close ends, so that no goroutine outlives it
 	cancel  context.CancelFunc
 	closing chan struct{} // closed when Close begins
@@ -37,19 +36,23 @@ type Queue struct {
 
 	mu       sync.Mutex
 	closed   bool
-	stopped  bool              // no goroutine may begin
-	active   int               // goroutines
-	dropped  int               // URIs that had not ended when the context of a Close ended
-	calls    uint64            // calls so far
-	waiting  map[string]*call  // calls of Purge, by their numbers
-	batches  map[string]bool   // batches that this process holds
-	alone    map[string]*alone // calls of Enqueue that this process purged alone, by their ids
-	sending  bool              // a goroutine acquires permits
-	sendMore bool              // there is more for it
-	reading  bool              // a goroutine reads the results
-	resting  time.Time         // until then this process rests
-	lookAt   time.Time         // when to look for work
-	stir     chan struct{}     // lookAt has changed
+	stopped  bool                 // no goroutine may begin
+	active   int                  // goroutines
+	dropped  int                  // URIs that had not ended when the context of a Close ended
+	calls    uint64               // calls so far
+	waiting  map[string]*call     // calls of Purge, by their numbers
+	batches  map[string]time.Time // batches that this process holds, and since when
+	alone    map[string]*alone    // calls of Enqueue that this process purged alone, by their ids
+	sending  bool                 // a goroutine acquires permits
+	sendMore bool                 // there is more for it
+	reading  bool                 // a goroutine reads the results
+	turnFrom time.Time            // since when this process has the turn and has taken nothing
+	resting  time.Time            // until then this process rests
+	trouble  time.Time            // since when Redis does not look for work; zero if it does
+	noPermit time.Time            // since when this process gets no permit or no calls because of Redis; zero if it does
+	leavers  leavers              // callers whose contexts have ended
+	lookAt   time.Time            // when to look for work
+	stir     chan struct{}        // lookAt has changed
 
 	counted webdelivery.QueueStats // statistics of the local queue that Redis knows; only OnStats uses them
 	fleet   webdelivery.QueueStats // the last known ones
@@ -62,7 +65,11 @@ type call struct {
 	done  chan result // of a call of Purge; has room for it
 
 	checked time.Time // when Redis last knew the entry
+	doubt   bool      // Redis has lost an earlier entry, which may have been carried out
 }
+
+// unsent returns the outcome of a call that has left Redis before a process has taken it.
+func (c *call) unsent() webdelivery.Outcome { return outcomeUnless(!c.doubt) }
 
 // New returns a queue of this process. The processes with the same Redis, options, base URL and customer are a fleet.
 // client must have a limiter that the fleet shares, see redislimit.New. The caller still owns rdb and client, and closes
@@ -71,14 +78,14 @@ type call struct {
 // New sends nothing, and starts a goroutine that looks for URIs of processes that died. It returns no error. If an
 // argument is invalid, it starts nothing, and every method returns a [*webdelivery.ValidationError].
 func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options) *Queue {
-	q := &Queue{}
+	q := &Queue{holdFor: holdFor}
 	if q.options, q.invalid = withDefaults(options, rdb, client); q.invalid != nil {
 		return q
 	}
 	q.store = newStore(rdb, client, q.options, rand.Text())
 	q.door, q.stir = make(chan struct{}, 1), make(chan struct{}, 1)
 	q.closing, q.quiet, q.idle = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	q.waiting, q.batches, q.alone = map[string]*call{}, map[string]bool{}, map[string]*alone{}
+	q.waiting, q.batches, q.alone = map[string]*call{}, map[string]time.Time{}, map[string]*alone{}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.local = client.Purge.NewQueue(webdelivery.QueueOptions{
 		Action: q.options.Action, Wait: q.options.Wait, MaxURIs: q.options.MaxURIs, MaxBodyBytes: q.options.MaxBodyBytes,
@@ -308,7 +315,7 @@ func (q *Queue) restsLocked() bool { return time.Now().Before(q.resting) }
 func (q *Queue) abandon(ctx context.Context, c *call) (*webdelivery.PurgeReceipt, error) {
 	q.mu.Lock()
 	delete(q.waiting, c.entry.number)
-	id := c.entry.id
+	id, unsent := c.entry.id, c.unsent()
 	q.restLocked()
 	q.mu.Unlock()
 	select {
@@ -317,12 +324,8 @@ func (q *Queue) abandon(ctx context.Context, c *call) (*webdelivery.PurgeReceipt
 	default:
 	}
 	outcome := webdelivery.OutcomeUnknown
-	if id != "" {
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
-		defer cancel()
-		if left, err := q.store.leave(within, []string{id}); err == nil && len(left) == 1 && left[0] == 1 {
-			outcome = webdelivery.OutcomeNotApplied
-		}
+	if id != "" && q.leave(id) {
+		outcome = unsent
 	}
 	return nil, failed(c.uris, ctx.Err(), outcome)
 }

@@ -2,6 +2,14 @@ package redisqueue
 
 import "github.com/redis/go-redis/v9"
 
+// script is a script and its hash.
+type script struct{ text, hash string }
+
+func newScript(body string) script {
+	text := prelude + body
+	return script{text, redis.NewScript(text).Hash()}
+}
+
 // A queue is four kinds of keys in Redis, all with one hash tag. Every key expires.
 //
 //	calls     a stream with one entry per call that has not ended. Fields: v, the version of the entry; p, the process
@@ -15,6 +23,8 @@ import "github.com/redis/go-redis/v9"
 //	            turn, turnEnds       the process that acquires permits for the fleet, and until when without a sign of life
 //	            requests, accepted, failures, err    the statistics
 //	            fails:ID             the processes that could not send the entry
+//	            safe:ID              exists if the last batch with the entry has certainly not been carried out
+//	            doubt:ID             exists if an earlier batch with the entry may have been carried out
 //	to:P      a stream of messages to process P. Field m is a result; lost has entries that Redis does not know; look
 //	          asks the process to look for work
 //	result:ID the result of a call that nobody waits for
@@ -30,10 +40,14 @@ local keep, me = ARGV[1], ARGV[2]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
-local function number(field) return tonumber(redis.call('HGET', state, field) or 0) or 0 end
+-- Another program may have written the fields.
+local function number(field)
+  local n = tonumber(redis.call('HGET', state, field) or 0) or 0
+  return n > 0 and n < 1e17 and math.floor(n) or 0
+end
 
 local function add(field, n)
-  if n ~= 0 and redis.call('HINCRBY', state, field, n) < 0 then redis.call('HSET', state, field, 0) end
+  if n ~= 0 then redis.call('HSET', state, field, string.format('%.0f', math.max(0, number(field) + n))) end
 end
 
 local function touch()
@@ -102,10 +116,10 @@ local function overdue(version)
   end
 end
 
--- Gives the turn to the asking process, unless another one has it.
+-- Gives the turn to the asking process, unless another one has it. No turn lasts longer than half an hour.
 local function turn(lasts)
-  local holder = redis.call('HGET', state, 'turn')
-  if holder and holder ~= me and number('turnEnds') > now then return 0 end
+  local holder, ends = redis.call('HGET', state, 'turn'), number('turnEnds')
+  if holder and holder ~= me and ends > now and ends < now + 1800e6 then return 0 end
   redis.call('HSET', state, 'turn', me, 'turnEnds', string.format('%.0f', now + lasts))
   return 1
 end
@@ -115,14 +129,14 @@ local function giveBackTurn()
 end
 
 local function tell(process, ...)
-  redis.call('XADD', base .. 'to:' .. process, '*', ...)
-  redis.call('PEXPIRE', base .. 'to:' .. process, keep)
+  redis.pcall('XADD', base .. 'to:' .. process, '*', ...) -- fails if another program has written the key
+  redis.pcall('PEXPIRE', base .. 'to:' .. process, keep)
 end
 
 local function drop(f)
   redis.call('XACK', calls, 'g', f.id)
   redis.call('XDEL', calls, f.id)
-  redis.call('HDEL', state, 'fails:' .. f.id)
+  redis.call('HDEL', state, 'fails:' .. f.id, 'safe:' .. f.id, 'doubt:' .. f.id)
   add('size', -f.n)
 end
 `
@@ -130,7 +144,7 @@ end
 // enqueueScript adds a call. ARGV: the longest turn (0: the process does not take it), and the most URIs in the queue.
 // Then follow the fields v, c, n, b, u, k. It returns the id of the entry, and 1 if the process has the turn. If the queue
 // is full, it returns "".
-var enqueueScript = redis.NewScript(prelude + `
+var enqueueScript = newScript(`
 local lasts, most, n = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[7])
 delivered()
 local size = number('size')
@@ -153,9 +167,9 @@ const (
 // them. ARGV: the longest turn, the batch, its lease, and the newest version that the process can read. Then follow the
 // most URIs and bytes of a batch, those that it has already, and the most calls of one script. The first call always fits.
 //
-// It returns one of the codes above, the URIs and bytes that the batch has now, and the calls: id, process, number, URIs
-// and kind.
-var takeScript = redis.NewScript(prelude + `
+// It returns one of the codes above, the URIs and bytes that the batch has now, and the calls: id, process, number, URIs,
+// kind, and 1 if an earlier batch with the call may have been carried out.
+var takeScript = newScript(`
 touch()
 local lasts, batch, lease, version = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local maxURIs, maxBytes = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -163,14 +177,19 @@ delivered()
 local uris, bytes, mostCalls = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local taken, stop = {}, false
 
-local function fits(f)
+local function fits(f, again)
   if uris + bytes > 0 and (uris + f.n > maxURIs or bytes + f.b > maxBytes) then
     stop = 'full'
   elseif #taken == mostCalls then
     stop = 'part'
   else
     uris, bytes = uris + f.n, bytes + f.b
-    taken[#taken + 1] = {f.id, f.p, f.c, f.u, f.k}
+    local doubt = again and redis.call('HEXISTS', state, 'doubt:' .. f.id) or 0
+    if again and doubt == 0 and redis.call('HDEL', state, 'safe:' .. f.id) == 0 then
+      redis.call('HSET', state, 'doubt:' .. f.id, 1)
+      doubt = 1
+    end
+    taken[#taken + 1] = {f.id, f.p, f.c, f.u, f.k, tostring(doubt)}
     return true
   end
   return false
@@ -199,7 +218,7 @@ while old and not stop do
       redis.call('XACK', calls, 'g', p[1])
     elseif f.v > version then
       setAside(f)
-    elseif fits(f) then
+    elseif fits(f, true) then
       ids[#ids + 1] = f.id
     else
       break
@@ -249,7 +268,7 @@ return {code, uris, bytes, taken}
 
 // finishScript ends calls of a batch. ARGV: the batch, and for each call its id and its result; "" for a caller of this
 // process, who knows it. Calls that the batch does not hold stay as they are. It returns how many calls have ended.
-var finishScript = redis.NewScript(prelude + `
+var finishScript = newScript(`
 touch()
 local batch, ended, uris = ARGV[3], 0, 0
 for i = 4, #ARGV, 2 do
@@ -274,38 +293,42 @@ touch()
 return ended
 `)
 
-// blameScript records that this process could not send calls of other processes. ARGV: the batch, the ids. It returns
-// for each how many processes could not send it.
-var blameScript = redis.NewScript(prelude + `
+// blameScript records that this process could not send calls of other processes. ARGV: the batch. Then follow the ids,
+// each with 1 if the service has certainly not carried out the call. It returns for each call how many processes could
+// not send it, and how often one could not.
+var blameScript = newScript(`
 touch()
 local counts = {}
-for i = 4, #ARGV do
-  local field, count = 'fails:' .. ARGV[i], 0
-  if heldBy(ARGV[i], ARGV[3]) then
-    local all = redis.call('HGET', state, field) or ''
-    if not string.find(all, me, 1, true) then
-      all = all .. me .. ' '
-      redis.call('HSET', state, field, all)
+for i = 4, #ARGV, 2 do
+  local id, processes, times = ARGV[i], 0, 0
+  if heldBy(id, ARGV[3]) then
+    local all = (redis.call('HGET', state, 'fails:' .. id) or '') .. me .. ' '
+    redis.call('HSET', state, 'fails:' .. id, all)
+    local known = {}
+    for process in string.gmatch(all, '%S+') do
+      times = times + 1
+      if not known[process] then processes = processes + 1 end
+      known[process] = true
     end
-    count = select(2, string.gsub(all, ' ', ''))
+    if ARGV[i + 1] == '1' then redis.call('HSET', state, 'safe:' .. id, 1) end
   end
-  counts[#counts + 1] = count
+  counts[#counts + 1], counts[#counts + 2] = processes, times
 end
 touch()
 return counts
 `)
 
-// freeScript ends the leases of batches now, gives the turn back, and asks a process with a waiting call to go on.
-// ARGV: the batches.
-var freeScript = redis.NewScript(prelude + `
+// freeScript ends the lease of a batch now, gives the turn back, and asks a process with a waiting call to go on. ARGV:
+// the batch, or "", and 1 if its request was never sent.
+var freeScript = newScript(`
 touch()
 local next
-for i = 3, #ARGV do
-  if redis.call('ZSCORE', leases, ARGV[i]) then
-    redis.call('ZADD', leases, 'XX', string.format('%.0f', now), ARGV[i])
-    local pending = redis.call('XPENDING', calls, 'g', '-', '+', 1, ARGV[i])
-    next = next or pending[1] and find(pending[1][1])
-  end
+if redis.call('ZSCORE', leases, ARGV[3]) and redis.call('EXISTS', calls) == 1 then
+  delivered()
+  redis.call('ZADD', leases, 'XX', string.format('%.0f', now), ARGV[3])
+  local pending = redis.call('XPENDING', calls, 'g', '-', '+', ARGV[4] == '1' and 20000 or 1, ARGV[3])
+  next = pending[1] and find(pending[1][1])
+  for _, p in ipairs(ARGV[4] == '1' and pending or {}) do redis.call('HSET', state, 'safe:' .. p[1], 1) end
 end
 giveBackTurn()
 next = next or head()
@@ -314,13 +337,13 @@ touch()
 return 0
 `)
 
-// renewScript is a sign of life. ARGV: the longest turn, the lease, the batches.
-var renewScript = redis.NewScript(prelude + `
+// renewScript is a sign of life. ARGV: the longest turn (0: the turn ends by itself), the lease, the batches.
+var renewScript = newScript(`
 touch()
 for i = 5, #ARGV do
   redis.call('ZADD', leases, 'XX', string.format('%.0f', now + tonumber(ARGV[4])), ARGV[i])
 end
-if redis.call('HGET', state, 'turn') == me then
+if tonumber(ARGV[3]) > 0 and redis.call('HGET', state, 'turn') == me then
   redis.call('HSET', state, 'turnEnds', string.format('%.0f', now + tonumber(ARGV[3])))
 end
 touch()
@@ -329,7 +352,7 @@ return 0
 
 // leaveScript removes calls that belong to no batch. ARGV: their ids. For each it returns 1 if it was removed, and 0
 // if it belongs to a batch or does not exist.
-var leaveScript = redis.NewScript(prelude + `
+var leaveScript = newScript(`
 touch()
 local left = {}
 for i = 3, #ARGV do
@@ -344,13 +367,27 @@ return left
 // the turn. Then follow ids of calls that wait in the process. If Redis does not know some of them, it sends the process a
 // message: all earlier results are in the stream before it. It returns 1 if the process has the turn, and in how many
 // microseconds the next lease or turn ends (-1: there is none).
-var lookScript = redis.NewScript(prelude + `
+var lookScript = newScript(`
 touch()
 local lost = {}
 for i = 6, #ARGV do
   if #redis.call('XRANGE', calls, ARGV[i], ARGV[i]) == 0 then lost[#lost + 1] = ARGV[i] end
 end
 if #lost > 0 then tell(me, 'lost', table.concat(lost, ' ')) end
+
+-- Another program may have deleted keys.
+local held = 0
+if redis.call('EXISTS', calls) == 1 then
+  delivered()
+  local pending = redis.call('XPENDING', calls, 'g')
+  held = pending[1]
+  for _, consumer in ipairs(pending[4] or {}) do
+    if not redis.call('ZSCORE', leases, consumer[1]) then redis.call('ZADD', leases, string.format('%.0f', now), consumer[1]) end
+  end
+end
+if held == 0 then redis.call('HDEL', state, 'taken') end
+if redis.call('XLEN', calls) == 0 then redis.call('HDEL', state, 'size') end
+
 local first, mine = head(), 0
 local work = overdue(tonumber(ARGV[4])) or first
 if work and ARGV[5] == '1' then mine = turn(tonumber(ARGV[3])) end
@@ -363,7 +400,7 @@ return {mine, ends and string.format('%.0f', math.max(0, ends - now)) or '-1'}
 // countScript adds to the statistics and returns them. ARGV: requests, accepted URIs, failures in a row (0: none),
 // their error. It returns the URIs that belong to no batch, the age of the oldest in microseconds, requests, accepted,
 // failures and the error.
-var countScript = redis.NewScript(prelude + `
+var countScript = newScript(`
 touch()
 add('requests', tonumber(ARGV[3]))
 add('accepted', tonumber(ARGV[4]))
@@ -381,14 +418,14 @@ return {number('size') - number('taken'), string.format('%.0f', age), number('re
 `)
 
 // wakeScript ends a read of this process.
-var wakeScript = redis.NewScript(prelude + `
+var wakeScript = newScript(`
 redis.call('XADD', base .. 'to:' .. me, '*', 'bye', '1')
 redis.call('PEXPIRE', base .. 'to:' .. me, 1000)
 return 0
 `)
 
 // resultScript returns the result of a call. ARGV: its id. The first value is ended, pending or unknown.
-var resultScript = redis.NewScript(prelude + `
+var resultScript = newScript(`
 local result = redis.call('GET', base .. 'result:' .. ARGV[3])
 if result then return {'ended', result} end
 if #redis.call('XRANGE', calls, ARGV[3], ARGV[3]) > 0 then return {'pending', ''} end

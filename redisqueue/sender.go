@@ -16,8 +16,9 @@ import (
 const (
 	// linger is how long the process with the turn waits for further callers before it acquires a permit.
 	linger = 10 * time.Millisecond
-	// mostFails is how many processes try to send a call of another process before it fails.
-	mostFails = 3
+	// mostProcesses is how many processes try to send a call of another process before it fails, and mostTries how often
+	// they try, if there are fewer processes.
+	mostProcesses, mostTries = 3, 6
 	// perScript is how many calls one script takes or ends, so that it does not block Redis for long.
 	perScript = 500
 	// finishFor is how long a process tries to store results while Redis is down. Others may then send the URIs again.
@@ -28,7 +29,7 @@ const (
 func (q *Queue) send() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.sendMore = true
+	q.sendMore, q.turnFrom = true, time.Now()
 	if !q.sending {
 		q.sending = true
 		q.goLocked(q.sendAll)
@@ -116,6 +117,9 @@ func (r *request) take(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
 		return nil, err
 	}
 	r.more <- more
+	q.mu.Lock()
+	q.noPermit, q.turnFrom = time.Time{}, time.Now()
+	q.mu.Unlock()
 	var calls [][]webdelivery.PurgeURI
 	var ended []string
 	for _, e := range entries {
@@ -145,7 +149,7 @@ func (q *Queue) open(e entry) (uris []webdelivery.PurgeURI, err error) {
 func (q *Queue) hold(batch string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.batches[batch] = true
+	q.batches[batch] = time.Now()
 	q.stirLocked()
 }
 
@@ -159,15 +163,22 @@ func (q *Queue) release(batch string) {
 // notSent handles an error before anything was sent. If this process cannot purge, only its own callers fail.
 func (q *Queue) notSent(batch string, holds bool, err error) {
 	if holds {
-		q.giveBack(batch)
+		q.giveBack(batch, true)
 	}
 	var limiter *redislimit.UnavailableError
 	switch {
 	case q.ctx.Err() != nil, errors.Is(err, webdelivery.ErrQueueClosed):
 	case isUnavailable(err), errors.As(err, &limiter):
 		q.mu.Lock()
+		if q.noPermit.IsZero() {
+			q.noPermit = time.Now()
+		}
+		patience := q.options.Lease - time.Since(q.noPermit)
 		q.lookByLocked(time.Now().Add(jittered(500 * time.Millisecond)))
 		q.mu.Unlock()
+		if patience <= 0 {
+			q.failOwn(err)
+		}
 	default:
 		q.failOwn(err)
 	}
@@ -177,7 +188,7 @@ func (q *Queue) notSent(batch string, holds bool, err error) {
 // gets the turn.
 func (q *Queue) failOwn(cause error) {
 	q.mu.Lock()
-	q.resting = time.Now().Add(q.options.Lease)
+	q.resting, q.noPermit = time.Now().Add(q.options.Lease), time.Time{}
 	own := map[string]*call{}
 	var ids []string
 	for _, c := range q.waiting {
@@ -193,75 +204,87 @@ func (q *Queue) failOwn(cause error) {
 		left, err := q.store.leave(q.ctx, some)
 		for i, id := range some {
 			if err == nil && i < len(left) && left[i] == 1 {
-				q.deliver(own[id].entry.number, result{err: failed(own[id].uris, cause, webdelivery.OutcomeNotApplied)})
+				q.deliver(own[id].entry.number, result{err: failed(own[id].uris, cause, own[id].unsent())})
 			}
 		}
 	}
-	q.giveBack()
+	q.giveBack("", true)
 }
 
-// giveBack returns batches and the turn to the other processes. If it fails, they wait for the end of the lease.
-func (q *Queue) giveBack(batches ...string) {
+// giveBack returns a batch and the turn to the other processes. If it fails, they wait for the end of the lease.
+func (q *Queue) giveBack(batch string, unsent bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
 	if q.ctx.Err() != nil {
 		ctx, cancel = context.WithTimeout(context.Background(), leaveWithin)
 		defer cancel()
 	}
-	_ = q.store.free(ctx, batches...)
+	_ = q.store.free(ctx, batch, unsent)
 }
 
-// settle gives each call its result. Calls of other processes fail only with the answer of the service. If this process
-// could not send them, others try.
+// settle gives each call its result. If this process could not send calls of other processes, others try.
 func (q *Queue) settle(batch string, entries []entry, results []webdelivery.PurgeResult) {
 	var ended []string
+	var blamed []any
 	again := map[string]string{} // results of calls that others should send, by their ids
-	var ids []string
 	for i, e := range entries {
 		r := result{results[i].Receipt, results[i].Err}
-		own := e.process == q.store.process && e.kind == waits
+		safe := webdelivery.OutcomeOf(r.err) == webdelivery.OutcomeNotApplied
+		own, ok := errors.AsType[*webdelivery.QueueError](r.err)
+		if ok && safe && e.doubt { // this request has not applied it, but an earlier one may have
+			own.Outcome = webdelivery.OutcomeUnknown
+		}
 		switch {
-		case own:
+		case e.process == q.store.process && e.kind == waits:
 			q.deliver(e.number, r)
 			ended = append(ended, e.id, "")
-		case ownFault(r.err):
+		case othersMaySend(r.err):
 			again[e.id] = r.encode(e.number)
-			ids = append(ids, e.id)
+			if !errors.Is(r.err, webdelivery.ErrQueueClosed) { // Close says nothing about the call
+				blamed = append(blamed, e.id, flag(safe))
+			}
 		default:
 			ended = append(ended, e.id, r.encode(e.number))
 		}
 	}
-	if len(ids) > 0 && q.ctx.Err() == nil {
-		counts, err := q.store.blame(q.ctx, batch, ids)
-		for i, id := range ids {
-			if err == nil && i < len(counts) && counts[i] >= mostFails {
+	q.finish(batch, append(ended, q.lastTries(batch, blamed, again)...))
+	if len(again) > 0 {
+		q.mu.Lock()
+		q.resting = time.Now().Add(q.options.Lease)
+		q.mu.Unlock()
+		q.giveBack(batch, false)
+	}
+}
+
+// lastTries records that this process could not send calls. It moves the results of those that no other process should
+// try to send from again to ended.
+func (q *Queue) lastTries(batch string, blamed []any, again map[string]string) (ended []string) {
+	for len(blamed) > 0 && q.ctx.Err() == nil {
+		some := blamed[:min(len(blamed), 2*perScript)]
+		blamed = blamed[len(some):]
+		counts, err := q.store.blame(q.ctx, batch, some)
+		for i := 0; err == nil && i+1 < min(len(counts), len(some)); i += 2 {
+			if id, ok := some[i].(string); ok && (counts[i] >= mostProcesses || counts[i+1] >= mostTries) {
 				ended = append(ended, id, again[id])
 				delete(again, id)
 			}
 		}
 	}
-	q.finish(batch, ended)
-	if len(again) > 0 {
-		q.mu.Lock()
-		q.resting = time.Now().Add(q.options.Lease)
-		q.mu.Unlock()
-		q.giveBack(batch)
-	}
+	return ended
 }
 
-// ownFault returns whether an error may be one of this process alone. The process is closed, or the service has certainly
-// not carried out the request. URIs that the service refuses are no such error.
-func ownFault(err error) bool {
-	switch {
-	case err == nil:
-		return false
-	case errors.Is(err, webdelivery.ErrQueueClosed), errors.Is(err, context.Canceled):
-		return true
-	case errors.Is(err, webdelivery.ErrBadRequest), errors.Is(err, webdelivery.ErrRefusedTogether):
-		return false
-	default:
-		return webdelivery.OutcomeOf(err) == webdelivery.OutcomeNotApplied
+// othersMaySend returns whether another process may have more success with a call. It may have none if the service
+// refuses the URIs, or has carried out the purge badly.
+func othersMaySend(err error) bool {
+	_, ended := errors.AsType[*webdelivery.TransactionError](err)
+	return err != nil && !ended && !errors.Is(err, webdelivery.ErrBadRequest) && !errors.Is(err, webdelivery.ErrRefusedTogether)
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
 	}
+	return 0
 }
 
 // finish stores results in Redis: the ids of calls, each followed by its message.

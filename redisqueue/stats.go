@@ -13,7 +13,8 @@ func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	if err := q.usable(ctx); err != nil {
 		return webdelivery.QueueStats{}, err
 	}
-	return q.store.count(ctx, 0, 0, "", "")
+	stats, _, err := q.store.count(ctx, 0, 0, "", "")
+	return stats, err
 }
 
 // report adds the statistics of this process to those of the fleet, and reports these.
@@ -25,9 +26,12 @@ func (q *Queue) report(now webdelivery.QueueStats) {
 	case now.Failures > q.counted.Failures:
 		failures, why = strconv.Itoa(now.Failures-q.counted.Failures), shortened(now.Err.Error())
 	}
-	fleet, err := q.store.count(context.Background(), now.Requests-q.counted.Requests, now.Accepted-q.counted.Accepted, failures, why)
+	fleet, unsent, err := q.store.count(context.Background(), now.Requests-q.counted.Requests, now.Accepted-q.counted.Accepted, failures, why)
+	if !unsent { // without an answer, it may have added them, and must not do so twice
+		q.counted = now
+	}
 	if err == nil {
-		q.counted, q.fleet = now, fleet
+		q.fleet = fleet
 		if now.Failures > 0 && fleet.Failures > 0 {
 			fleet.Err = now.Err
 		}

@@ -28,9 +28,6 @@ type store struct {
 	keys    []string // of all scripts
 	process string   // random
 	options Options
-	retries bool         // go-redis sends a command again if its answer is lost
-	heard   atomic.Int64 // when Redis last answered, as a duration since began
-	began   time.Time
 }
 
 // errNoAnswer means that Redis has not answered in time.
@@ -47,26 +44,16 @@ func newStore(rdb redis.UniversalClient, client *webdelivery.Client, o Options, 
 	base := o.Prefix + ":{" + tag + "}:"
 	s := &store{
 		rdb: rdb, base: base, keys: []string{base + "state", base + "calls", base + "leases"},
-		process: process, options: o, retries: true, began: time.Now(),
+		process: process, options: o,
 	}
-	if single, ok := rdb.(*redis.Client); ok {
-		s.retries = single.Options().MaxRetries > 0
-	}
-	s.met()
 	return s
 }
-
-// met records that Redis has answered.
-func (s *store) met() { s.heard.Store(int64(time.Since(s.began))) }
-
-// silence returns for how long Redis has not answered.
-func (s *store) silence() time.Duration { return time.Since(s.began) - time.Duration(s.heard.Load()) }
 
 // run runs a script. It returns when ctx ends, and within answerWithin, whatever the options of go-redis are. If the
 // script ends after that, run calls late with its answer, if late is not nil.
 //
 // The error is an *UnavailableError or that of ctx. unsent means that the script had no effect.
-func (s *store) run(ctx context.Context, late func(any), script *redis.Script, args ...any) (value any, unsent bool, err error) {
+func (s *store) run(ctx context.Context, late func(any), script script, args ...any) (value any, unsent bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, true, err
 	}
@@ -80,10 +67,7 @@ func (s *store) run(ctx context.Context, late func(any), script *redis.Script, a
 	go func() {
 		defer cancel()
 		var a answer
-		a.value, a.err = script.Run(background, s.rdb, s.keys, append([]any{s.options.Keep.Milliseconds(), s.process}, args...)...).Result()
-		if a.err == nil {
-			s.met()
-		}
+		a.value, a.err = s.once(background, script, args)
 		if alone := left.Swap(true); alone && a.err == nil && late != nil {
 			late(a.value)
 		}
@@ -108,9 +92,34 @@ func (s *store) run(ctx context.Context, late func(any), script *redis.Script, a
 	case ctx.Err() != nil:
 		return nil, false, ctx.Err()
 	default:
-		return nil, !s.retries && neverSent(a.err), unavailable(a.err)
+		return nil, neverSent(a.err), unavailable(a.err)
 	}
 }
+
+// once runs a script, and never again after it may have had an effect, whatever the options of go-redis are.
+func (s *store) once(ctx context.Context, script script, args []any) (any, error) {
+	run := func(command, text string) (any, error) {
+		all := []any{command, text, len(s.keys)}
+		for _, key := range s.keys {
+			all = append(all, key)
+		}
+		all = append(all, s.options.Keep.Milliseconds(), s.process)
+		cmd := unrepeated{redis.NewCmd(ctx, append(all, args...)...)}
+		_ = s.rdb.Process(ctx, cmd) // the command has its error
+		return cmd.Result()
+	}
+	value, err := run("evalsha", script.hash)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return run("eval", script.text)
+	}
+	return value, err
+}
+
+// unrepeated is a command that go-redis does not retry.
+type unrepeated struct{ *redis.Cmd }
+
+// NoRetry is true.
+func (unrepeated) NoRetry() bool { return true }
 
 // entry is a call as it is stored in Redis.
 type entry struct {
@@ -120,6 +129,7 @@ type entry struct {
 	payload string // its URIs as JSON
 	count   int    // its URIs
 	kind    string
+	doubt   bool // an earlier batch with the call may have been carried out
 }
 
 // Kinds of entries.
@@ -161,7 +171,7 @@ func (s *store) enqueue(ctx context.Context, e *entry, accept bool) (full, turn,
 // take makes a batch of the calls that wait. more means that this process must take another batch. If take fails, the
 // batch may have calls.
 func (s *store) take(ctx context.Context, batch string) (entries []entry, more bool, err error) {
-	late := func(any) { _ = s.free(context.Background(), batch) } //nolint:contextcheck // the request has ended
+	late := func(any) { _ = s.free(context.Background(), batch, true) } //nolint:contextcheck // the request has ended
 	uris, bytes := any(0), any(0)
 	for {
 		value, _, err := s.run(ctx, late, takeScript, micros(s.options.turn()), batch, micros(s.options.Lease), version,
@@ -179,10 +189,12 @@ func (s *store) take(ctx context.Context, batch string) (entries []entry, more b
 		}
 		for _, call := range calls {
 			fields := texts(call)
-			if len(fields) != 5 {
+			if len(fields) != 6 {
 				return nil, false, malformed(call)
 			}
-			entries = append(entries, entry{id: fields[0], process: fields[1], number: fields[2], payload: fields[3], kind: fields[4]})
+			entries = append(entries, entry{
+				id: fields[0], process: fields[1], number: fields[2], payload: fields[3], kind: fields[4], doubt: fields[5] == "1",
+			})
 		}
 		if uris, bytes = values[1], values[2]; values[0] != int64(takenPart) {
 			return entries, values[0] == int64(takenFull), nil
@@ -195,22 +207,26 @@ func (s *store) finish(ctx context.Context, batch string, results []string) erro
 	return s.order(ctx, finishScript, batch, results...)
 }
 
-// blame records that this process could not send calls, and returns for each how many processes could not.
-func (s *store) blame(ctx context.Context, batch string, ids []string) ([]int64, error) {
-	value, _, err := s.run(ctx, nil, blameScript, append([]any{batch}, anys(ids)...)...)
+// blame records that this process could not send calls: their ids, each with 1 if the service has certainly not carried
+// it out. It returns for each how many processes could not, and how often.
+func (s *store) blame(ctx context.Context, batch string, calls []any) ([]int64, error) {
+	value, _, err := s.run(ctx, nil, blameScript, append([]any{batch}, calls...)...)
 	return numbers(value), err
 }
 
-// free returns batches, and the turn, to the other processes.
-func (s *store) free(ctx context.Context, batches ...string) error {
-	_, _, err := s.run(ctx, nil, freeScript, anys(batches)...)
+// free returns a batch ("" for none) and the turn to the other processes. unsent means that nothing was sent for it.
+func (s *store) free(ctx context.Context, batch string, unsent bool) error {
+	_, _, err := s.run(ctx, nil, freeScript, batch, flag(unsent))
 	return err
 }
 
-// renew says that this process lives.
-func (s *store) renew(ctx context.Context, batches []string) error {
-	args := append([]any{micros(s.options.turn()), micros(s.options.Lease)}, anys(batches)...)
-	_, _, err := s.run(ctx, nil, renewScript, args...)
+// renew says that this process lives. keepTurn renews its turn as well.
+func (s *store) renew(ctx context.Context, keepTurn bool, batches []string) error {
+	turn := int64(0)
+	if keepTurn {
+		turn = micros(s.options.turn())
+	}
+	_, _, err := s.run(ctx, nil, renewScript, append([]any{turn, micros(s.options.Lease)}, anys(batches)...)...)
 	return err
 }
 
@@ -223,11 +239,7 @@ func (s *store) leave(ctx context.Context, ids []string) ([]int64, error) {
 // look returns whether this process must acquire a permit, and when to ask again: 0 means that nothing is under way.
 // accept means that the process may get the turn. Redis sends a message about those of ids that it does not know.
 func (s *store) look(ctx context.Context, accept bool, ids []string) (turn bool, again time.Duration, err error) {
-	may := 0
-	if accept {
-		may = 1
-	}
-	args := append([]any{micros(s.options.turn()), version, may}, anys(ids)...)
+	args := append([]any{micros(s.options.turn()), version, flag(accept)}, anys(ids)...)
 	value, _, err := s.run(ctx, nil, lookScript, args...)
 	if err != nil {
 		return false, 0, err
@@ -244,15 +256,16 @@ func (s *store) look(ctx context.Context, accept bool, ids []string) (turn bool,
 	return values[0] == int64(1), max(0, time.Duration(ends)*time.Microsecond), nil
 }
 
-// count adds to the statistics of the fleet and returns them. failures is "" if they stay as they are.
-func (s *store) count(ctx context.Context, requests, accepted int, failures string, why string) (stats webdelivery.QueueStats, err error) {
-	value, _, err := s.run(ctx, nil, countScript, requests, accepted, failures, why)
+// count adds to the statistics of the fleet and returns them. failures is "" if they stay as they are. unsent means that
+// it has added nothing.
+func (s *store) count(ctx context.Context, requests, accepted int, failures string, why string) (stats webdelivery.QueueStats, unsent bool, err error) {
+	value, unsent, err := s.run(ctx, nil, countScript, requests, accepted, failures, why)
 	if err != nil {
-		return stats, err
+		return stats, unsent, err
 	}
 	values, ok := value.([]any)
 	if !ok || len(values) != 6 {
-		return stats, malformed(value)
+		return stats, false, malformed(value)
 	}
 	all := numbers([]any{values[0], values[2], values[3], values[4]})
 	age, _ := strconv.ParseInt(fmt.Sprint(values[1]), 10, 64)
@@ -263,7 +276,7 @@ func (s *store) count(ctx context.Context, requests, accepted int, failures stri
 	if text, _ := values[5].(string); text != "" && stats.Failures > 0 {
 		stats.Err = &RemoteError{Message: text}
 	}
-	return stats, nil
+	return stats, false, nil
 }
 
 // result returns the state of a call of Enqueue: ended, pending or unknown, and its message if it has ended.
@@ -280,7 +293,7 @@ func (s *store) result(ctx context.Context, id string) (state, text string, err 
 }
 
 // order runs a script whose answer does not matter.
-func (s *store) order(ctx context.Context, script *redis.Script, first string, args ...string) error {
+func (s *store) order(ctx context.Context, script script, first string, args ...string) error {
 	_, _, err := s.run(ctx, nil, script, append([]any{first}, anys(args)...)...)
 	return err
 }
@@ -290,17 +303,15 @@ func (s *store) inbox() string { return s.base + "to:" + s.process }
 
 // receive waits up to block for messages after the one with id, and removes the earlier ones.
 func (s *store) receive(ctx context.Context, id string, block time.Duration) ([]redis.XMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, block+answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, block+time.Second)
 	defer cancel()
 	streams, err := s.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{s.inbox(), id}, Count: 500, Block: block}).Result()
 	if errors.Is(err, redis.Nil) {
-		s.met()
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.met()
 	var messages []redis.XMessage
 	for _, stream := range streams {
 		messages = append(messages, stream.Messages...)

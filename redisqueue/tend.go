@@ -2,7 +2,6 @@ package redisqueue
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -10,8 +9,12 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// readFor is how long one read waits for messages.
-const readFor = time.Second
+const (
+	// readFor is how long one read waits for messages.
+	readFor = time.Second
+	// holdFor is the default of Queue.holdFor. It is longer than one attempt may take.
+	holdFor = 45 * time.Second
+)
 
 // tend renews the leases of this process, and looks for work that no other process does, until Close ends it.
 func (q *Queue) tend() {
@@ -26,39 +29,36 @@ func (q *Queue) tend() {
 		case <-timer.C:
 		}
 		q.mu.Lock()
-		held := make([]string, 0, len(q.batches))
-		for batch := range q.batches {
-			held = append(held, batch)
-		}
-		busy := len(held) > 0 || q.sending
+		held, keepTurn := q.heldLocked()
+		busy := len(held) > 0 || keepTurn
 		look := !time.Now().Before(q.lookAt)
 		q.mu.Unlock()
 		if busy && !time.Now().Before(beat) {
-			_ = q.store.renew(q.ctx, held) // if it fails, others take over
+			_ = q.store.renew(q.ctx, keepTurn, held) // if it fails, others take over
 			beat = time.Now().Add(q.options.Lease / 6)
 		}
 		if look {
 			q.look()
 		}
-		q.giveUpOnRedis()
 		q.mu.Lock()
 		next := q.lookAt
 		if busy = len(q.batches) > 0 || q.sending; busy && beat.Before(next) {
 			next = beat
-		}
-		if len(q.waiting) > 0 {
-			next = earlier(next, time.Now().Add(time.Second))
 		}
 		q.mu.Unlock()
 		timer.Reset(time.Until(next))
 	}
 }
 
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
+// heldLocked returns the batches whose leases this process renews, and whether it renews its turn. A process that makes no
+// progress must not stop the fleet: it loses its turn, and others send its URIs as well. The lock is held.
+func (q *Queue) heldLocked() (batches []string, keepTurn bool) {
+	for batch, since := range q.batches {
+		if q.options.Wait || time.Since(since) < max(q.holdFor, 3*q.options.Lease) {
+			batches = append(batches, batch)
+		}
 	}
-	return a
+	return batches, q.sending && time.Since(q.turnFrom) < q.options.Lease
 }
 
 // seldom is how long a process without callers waits until it looks for work. Many processes look at different times.
@@ -71,11 +71,16 @@ func (q *Queue) look() {
 	q.mu.Unlock()
 	for {
 		ids := q.unchecked()
+		began := time.Now()
 		turn, again, err := q.store.look(q.ctx, accept, ids)
 		if err != nil {
-			q.nextLook(time.Second)
+			q.giveUpOnRedis(began, err)
+			q.nextLook(min(time.Second, q.options.turn()))
 			return
 		}
+		q.mu.Lock()
+		q.trouble = time.Time{}
+		q.mu.Unlock()
 		if turn {
 			q.send()
 		}
@@ -135,23 +140,24 @@ func (q *Queue) unchecked() (ids []string) {
 	return ids
 }
 
-// giveUpOnRedis ends the calls whose URIs Redis has, if it has not answered for the time of a lease.
-func (q *Queue) giveUpOnRedis() {
-	silence := q.store.silence()
-	if silence < q.options.Lease {
-		return
-	}
+// giveUpOnRedis ends the calls that Redis has, if it has not looked for work for the time of a lease. began is when the
+// last look began, which failed.
+func (q *Queue) giveUpOnRedis(began time.Time, err error) {
 	q.mu.Lock()
+	if q.trouble.IsZero() {
+		q.trouble = began
+	}
 	var all []*call
-	for _, c := range q.waiting {
-		if c.entry.id != "" {
-			all = append(all, c)
+	if q.ctx.Err() == nil && time.Since(q.trouble) >= q.options.Lease {
+		for _, c := range q.waiting {
+			if c.entry.id != "" {
+				all = append(all, c)
+			}
 		}
 	}
 	q.mu.Unlock()
-	down := unavailable(fmt.Errorf("no answer for %v", silence.Round(time.Second)))
 	for _, c := range all {
-		q.deliver(c.entry.number, result{err: failed(c.uris, down, webdelivery.OutcomeUnknown)})
+		q.deliver(c.entry.number, result{err: failed(c.uris, err, webdelivery.OutcomeUnknown)})
 	}
 }
 
@@ -175,6 +181,9 @@ func (q *Queue) read() {
 			err = q.store.forget(q.ctx, messages[len(messages)-1].ID)
 		}
 		if err != nil {
+			q.mu.Lock()
+			q.lookByLocked(time.Now()) // it finds out whether Redis is down
+			q.mu.Unlock()
 			pause(q.ctx, jittered(wait))
 			wait = min(2*wait, time.Second)
 			continue
@@ -210,7 +219,7 @@ func (q *Queue) putAgain(ids []string) {
 		if !lost[c.entry.id] {
 			continue
 		}
-		c.entry.id = ""
+		c.entry.id, c.doubt = "", true
 		q.goLocked(func() {
 			if _, err := q.put(q.ctx, c); err != nil {
 				q.deliver(c.entry.number, result{err: failed(c.uris, err, webdelivery.OutcomeUnknown)})
