@@ -96,7 +96,7 @@ func (q *Queue) putLater(ctx context.Context, c *call) (unsent bool, err error) 
 
 func (q *Queue) tryPut(ctx context.Context, c *call) (full, unsent bool, err error) {
 	q.mu.Lock()
-	e, accept := c.entry, !q.restsLocked()
+	e, accept := c.entry, q.acceptsLocked()
 	q.mu.Unlock()
 	full, turn, unsent, err := q.store.enqueue(ctx, &e, accept)
 	if err != nil || full {

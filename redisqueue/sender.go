@@ -29,9 +29,9 @@ const (
 func (q *Queue) send() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.sendMore, q.turnFrom = true, time.Now()
+	q.sendMore = true
 	if !q.sending {
-		q.sending = true
+		q.sending, q.turnFrom = true, time.Now()
 		q.goLocked(q.sendAll)
 		q.stirLocked()
 	}

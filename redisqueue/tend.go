@@ -58,7 +58,7 @@ func (q *Queue) heldLocked() (batches []string, keepTurn bool) {
 			batches = append(batches, batch)
 		}
 	}
-	return batches, q.sending && time.Since(q.turnFrom) < q.options.Lease
+	return batches, q.sending && q.progressLocked()
 }
 
 // seldom is how long a process without callers waits until it looks for work. Many processes look at different times.
@@ -67,7 +67,7 @@ func (q *Queue) seldom() time.Duration { return q.options.Lease + upTo(q.options
 // look looks for work that no process does, and for calls of this process that Redis has lost.
 func (q *Queue) look() {
 	q.mu.Lock()
-	accept := !q.restsLocked() && !q.closedForWork()
+	accept := q.acceptsLocked()
 	q.mu.Unlock()
 	for {
 		ids := q.unchecked()
@@ -102,8 +102,15 @@ func (q *Queue) look() {
 	}
 }
 
-// closedForWork returns whether Close has nothing left to send. The lock is held.
-func (q *Queue) closedForWork() bool { return q.closed && len(q.waiting) == 0 }
+// acceptsLocked returns whether this process takes the turn if it is free. The lock is held.
+func (q *Queue) acceptsLocked() bool {
+	closed := q.closed && len(q.waiting) == 0
+	return !closed && !q.restsLocked() && (!q.sending || q.progressLocked())
+}
+
+// progressLocked returns whether this process has got the turn, or taken calls, within the time of a lease. The lock is
+// held.
+func (q *Queue) progressLocked() bool { return time.Since(q.turnFrom) < q.options.Lease }
 
 func (q *Queue) nextLook(after time.Duration) {
 	q.mu.Lock()
