@@ -1,7 +1,12 @@
 package redisqueue_test
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,39 +41,52 @@ func TestLeavingAfterALoss(t *testing.T) {
 	})
 }
 
-// go-redis never runs a script again whose answer is lost, whatever its options are. So there is one entry at most.
-func TestRetriesOfGoRedis(t *testing.T) {
+// severing is a server that closes the connection after each script, without an answer. It counts the scripts.
+func severing(t *testing.T, scripts *atomic.Int64) (addr string) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for buffer := make([]byte, 1<<16); ; {
+					n, err := conn.Read(buffer)
+					if err != nil {
+						return
+					}
+					if bytes.Contains(buffer[:n], []byte("evalsha")) {
+						scripts.Add(1)
+						return
+					}
+					// the handshake: several commands may come at once
+					_, _ = io.WriteString(conn, strings.Repeat("-ERR unknown command\r\n", bytes.Count(buffer[:n], []byte("*"))))
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// go-redis never runs a script again whose answer is lost, whatever its options are: a call would be stored twice.
+func TestScriptsAreNotRepeated(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) {
-		w.pause(time.Hour)
-		o := redisOptions(w.redis.Addr)
-		o.MaxRetries, o.ReadTimeout = 3, 200*time.Millisecond
-		rdb := redis.NewClient(o)
-		w.Cleanup(func() { _ = rdb.Close() })
-		q := w.queue(rdb, w.client(rdb))
-		_, err := q.Stats(w.Context()) // it has a connection, and Redis has the scripts
-		require.NoError(w, err)
-		_, err = q.Enqueue(w.Context(), object(1))
-		require.NoError(w, err)
-		connections := rdb.PoolStats().Misses
-		w.redis.Hang(t)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := q.Enqueue(w.Context(), object(2))
-			ended <- err
-		}()
-		require.Eventually(w, func() bool { // a second try needs a new connection
-			return len(ended) == 1 || rdb.PoolStats().Misses > connections
-		}, 20*time.Second, time.Millisecond)
-		w.redis.Wake(t)
-		down := (*redisqueue.UnavailableError)(nil)
-		err = <-ended
-		require.ErrorAs(w, err, &down)
-		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		stats, err := w.process().Stats(w.Context())
-		require.NoError(w, err)
-		assert.LessOrEqual(w, stats.Pending, 2)
-	})
+	var scripts atomic.Int64
+	o := redisOptions(severing(t, &scripts))
+	o.MaxRetries = 3
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	q := redisqueue.New(rdb, newClient(t, webdelivery.WithPurgeLimiter(unlimited{})), redisqueue.Options{Name: "acme"})
+	t.Cleanup(func() { _ = q.Close(context.Background()) })
+	_, err := q.Enqueue(t.Context(), object(1))
+	down := (*redisqueue.UnavailableError)(nil)
+	require.ErrorAs(t, err, &down)
+	assert.Equal(t, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+	assert.Equal(t, int64(1), scripts.Load())
 }
 
 // If an earlier process may have purged the URIs, no later failure proves that they were not purged.

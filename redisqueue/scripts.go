@@ -167,8 +167,8 @@ const (
 // them. ARGV: the longest turn, the batch, its lease, and the newest version that the process can read. Then follow the
 // most URIs and bytes of a batch, those that it has already, and the most calls of one script. The first call always fits.
 //
-// It returns one of the codes above, the URIs and bytes that the batch has now, and the calls: id, process, number, URIs,
-// kind, and 1 if an earlier batch with the call may have been carried out.
+// It returns one of the codes above, the URIs and bytes that the batch has now, and the calls. Each has id, process,
+// number, URIs, kind, and 1 if an earlier batch with the call may have been carried out.
 var takeScript = newScript(`
 touch()
 local lasts, batch, lease, version = tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])

@@ -16,8 +16,8 @@ import (
 const (
 	// linger is how long the process with the turn waits for further callers before it acquires a permit.
 	linger = 10 * time.Millisecond
-	// mostProcesses is how many processes try to send a call of another process before it fails, and mostTries how often
-	// they try, if there are fewer processes.
+	// A call of another process fails after mostProcesses have tried to send it. With fewer processes, it fails after
+	// mostTries.
 	mostProcesses, mostTries = 3, 6
 	// perScript is how many calls one script takes or ends, so that it does not block Redis for long.
 	perScript = 500

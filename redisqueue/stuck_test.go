@@ -95,7 +95,7 @@ func TestReadOnly(t *testing.T) {
 		q := w.process(short)
 		end := w.purges(w.Context(), q, object(1))
 		w.stored(1)
-		require.NoError(w, w.rdb().SlaveOf(w.Context(), "127.0.0.1", "1").Err())
+		require.NoError(w, w.rdb().Do(w.Context(), "REPLICAOF", "127.0.0.1", "1").Err())
 		e := <-end
 		down := (*redisqueue.UnavailableError)(nil)
 		require.ErrorAs(w, e.err, &down)

@@ -147,8 +147,8 @@ func (q *Queue) unchecked() (ids []string) {
 	return ids
 }
 
-// giveUpOnRedis ends the calls that Redis has, if it has not looked for work for the time of a lease. began is when the
-// last look began, which failed.
+// giveUpOnRedis ends the calls that Redis has, if lookScript has failed for the time of a lease. began is when it last
+// began.
 func (q *Queue) giveUpOnRedis(began time.Time, err error) {
 	q.mu.Lock()
 	if q.trouble.IsZero() {
