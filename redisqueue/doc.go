@@ -15,15 +15,15 @@
 //	defer queue.Close(context.Background())
 //	receipt, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/app.css"))
 //
-// Use it if many machines react to the same change: 500 machines with one URI each need about 3 requests and 2 s. With
-// redislimit alone, each of them sends its own request, and the last one waits for more than 4 minutes.
+// Use it if many machines react to the same change: 500 machines with one URI each need about 3 requests and 2 s.
+// With redislimit alone, each of them sends its own request, and the last one waits for more than 4 minutes.
 //
 // # How it works
 //
-// A call of [Queue.Purge] lies in Redis until a process takes it. One process of the fleet has the turn: it acquires the
-// next permit from the limiter of its client. When the permit comes, it takes everything that waits, up to MaxURIs, and
-// sends it in one request. It then writes the result of each call to Redis. Each process waits for the results of its own
-// callers with one blocking read.
+// A call of [Queue.Purge] lies in Redis until a process takes it. One process of the fleet has the turn: it acquires
+// the next permit from the limiter of its client. When the permit comes, it takes everything that waits, up to
+// MaxURIs, and sends it in one request. It then writes the result of each call to Redis. Each process waits for the
+// results of its own callers with one blocking read.
 //
 // The process that adds a call to an empty queue gets the turn. It passes the turn on when nothing is left.
 //
@@ -33,23 +33,28 @@
 // # If a process dies
 //
 // A process renews the lease of what it has taken. If it is killed, its lease ends after Options.Lease, and another
-// process sends these URIs again. A URI may therefore be purged twice, which does no harm. The permit of a killed process
-// is lost for 16 s, see package redislimit: until then the fleet sends one request per second.
+// process sends these URIs again. A URI may therefore be purged twice, which does no harm. The permit of a killed
+// process is lost for 16 s, see package redislimit: until then the fleet sends one request per second.
 //
-// If a process cannot purge, for example because its password is wrong, only its own callers fail. Others send the other
-// URIs. For the time of a lease, such a process sends only its own URIs, in requests of its own. After three processes
-// have failed to send a call, the call fails.
+// If a request fails, its own callers get the error. Other processes send the URIs of the other callers, because the
+// fault may lie in the process: a wrong password, or a transport that panics. Such a call fails when three processes have
+// failed to send it, or after six tries. For the time of a lease, a process whose request failed sends only its own URIs,
+// in requests of its own. URIs that the service refuses are no such failure.
 //
-// Every process with a queue looks for work once per lease and a half at the latest, also if it has no callers. URIs of
-// [Queue.Enqueue] wait in Redis until there is such a process, but not for longer than Options.Keep.
+// A process that hangs does not stop the fleet. If it has got no permit for the time of a lease, another one gets the
+// turn. If its request takes longer than 45 s, another one sends the URIs as well, except with Options.Wait.
+//
+// Once a request may have been carried out, the outcome of its calls is never again not applied.
+//
+// Every process with a queue looks for work once per lease and a half at the latest, also if it has no callers. URIs
+// of [Queue.Enqueue] wait in Redis until there is such a process, but not for longer than Options.Keep.
 //
 // # If Redis is down
 //
-// [Queue.Purge] and [Queue.Enqueue] return a [*webdelivery.QueueError] whose cause is an [*UnavailableError]. If Redis
-// does not answer at all, they do so after 5 s.
-// webdelivery.OutcomeOf returns not applied if Redis did not get the URIs, and unknown if it may have got them. Callers
-// whose URIs Redis has got wait on while Redis is down, but not for longer than Options.Lease and 5 s. All callers end
-// with their contexts.
+// [Queue.Purge] and [Queue.Enqueue] return a [*webdelivery.QueueError] whose cause is an [*UnavailableError]. If
+// Redis does not answer at all, they do so after 5 s. webdelivery.OutcomeOf returns not applied if Redis did not get
+// the URIs, and unknown if it may have got them. Callers whose URIs Redis has got wait on while Redis is down, but
+// not for longer than Options.Lease and 5 s. All callers end with their contexts.
 //
 // With Options.FallbackLocal, the process purges these URIs alone, through its own PurgeQueue. Give its limiter
 // redislimit.FallbackLocal as well, so that all processes together keep the limit.
@@ -64,25 +69,25 @@
 //     stores what it acknowledges (appendonly yes, appendfsync always), if each of them counts.
 //   - Results of Enqueue are lost.
 //
-// Redis must not evict keys: set maxmemory-policy to noeviction. At its memory limit Redis takes no new calls, and Purge
-// returns an [*UnavailableError] with the outcome not applied.
+// Redis must not evict keys: set maxmemory-policy to noeviction. At its memory limit Redis takes no new calls, and
+// Purge returns an [*UnavailableError] with the outcome not applied.
 //
 // # Options of the client of Redis
 //
-// See package redislimit: ContextTimeoutEnabled and MaxRetries -1. If go-redis retries, an error cannot tell whether an
-// earlier attempt had an effect, so the outcome is unknown instead of not applied. A queue needs one connection for the
-// results, and up to 8 others. A [redis.ClusterClient] is supported: all keys have the same hash tag. A [redis.Ring]
-// is not.
+// See package redislimit: ContextTimeoutEnabled and MaxRetries -1. The scripts of a queue are never retried, whatever
+// MaxRetries is. A queue needs one connection for the results, and up to 8 others. A [redis.ClusterClient] is supported:
+// all keys have the same hash tag. A [redis.Ring] is not.
 //
 // # The keys
 //
-// The names begin with prefix:{name:service:action}, for example webdelivery:queue:{acme:1f2e3d4c:purge}:. service is the
-// beginning of a hash of base URL and customer: processes with other customers have other queues, whatever their names
-// are. The keys hold URIs, results and random ids, no credentials. A waiting call with one URI takes about 300 bytes. Each
-// key expires after Options.Keep unless a process uses it.
+// The names begin with prefix:{name:service:action}, for example webdelivery:queue:{acme:1f2e3d4c:purge}:. service is
+// the beginning of a hash of base URL and customer: processes with other customers have other queues, whatever their
+// names are. The keys hold URIs, results and random ids, no credentials. A waiting call with one URI takes about 300
+// bytes. Each key expires after Options.Keep unless a process uses it.
 //
-// Each call has a version: a newer release reads older calls, and an older release leaves newer ones to newer processes.
+// Each call has a version: a newer release reads older calls, and an older release leaves newer ones to newer
+// processes.
 //
-// The user of Redis needs the commands of streams, the scripts (evalsha, eval) and expiry (pexpire). It also needs time,
-// hget, hset, hdel, hincrby, zadd, zrem, zrange, zrangebyscore, zscore, set, get and exists.
+// The user of Redis needs the commands of streams, the scripts (evalsha, eval) and expiry (pexpire). It also needs
+// time, hget, hset, hdel, hincrby, zadd, zrem, zrange, zrangebyscore, zscore, set, get and exists.
 package redisqueue
