@@ -26,7 +26,11 @@ import "github.com/redis/go-redis/v9"
 // Every script begins with prelude. ARGV[1] is the duration of the longest lease, from the grant to the free slot.
 // ARGV[2] is the number of the question, a random text. Every script returns {code, wait, number, run}. The number
 // proves that the answer belongs to the question. The run shows a process whether it talks to another Redis.
+//
+// Redis at its memory limit rejects a script at its first write, if that needs memory. The first write of prelude needs
+// none and changes nothing, so permits are given at the limit, too. The purges of package redisqueue then free memory.
 const prelude = `
+redis.call('HDEL', KEYS[1], '')
 local numbers = {'last', 'offset', 'resume', 'end1', 'end2', 'head', 'tail', 'waiting'}
 local texts = {'run', 'id1', 'id2', 'gone', 'blocks'}
 local longest = tonumber(ARGV[1])
