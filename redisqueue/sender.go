@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -227,6 +228,7 @@ func (q *Queue) settle(batch string, entries []entry, results []webdelivery.Purg
 	var ended []string
 	var blamed []any
 	again := map[string]string{} // results of calls that others should send, by their ids
+	var unsent []settled
 	for i, e := range entries {
 		r := result{results[i].Receipt, results[i].Err}
 		safe := webdelivery.OutcomeOf(r.err) == webdelivery.OutcomeNotApplied
@@ -235,6 +237,8 @@ func (q *Queue) settle(batch string, entries []entry, results []webdelivery.Purg
 			own.Outcome = webdelivery.OutcomeUnknown
 		}
 		switch {
+		case e.process == q.store.process && e.kind == waits && safe && othersMaySend(r.err):
+			unsent = append(unsent, settled{e, r})
 		case e.process == q.store.process && e.kind == waits:
 			q.deliver(e.number, r)
 			ended = append(ended, e.id, "")
@@ -247,12 +251,38 @@ func (q *Queue) settle(batch string, entries []entry, results []webdelivery.Purg
 			ended = append(ended, e.id, r.encode(e.number))
 		}
 	}
+	q.settleUnsent(batch, unsent)
 	q.finish(batch, append(ended, q.lastTries(batch, blamed, again)...))
 	if len(again) > 0 {
 		q.mu.Lock()
 		q.resting = time.Now().Add(q.options.Lease)
 		q.mu.Unlock()
 		q.giveBack(batch, false)
+	}
+}
+
+// settled is a call of a request that has ended.
+type settled struct {
+	entry
+
+	result result
+}
+
+// settleUnsent ends calls of this process that it could not send. If the batch has lost them, or if Redis does not take
+// the results, another process may send them, so the outcome is unknown.
+func (q *Queue) settleUnsent(batch string, calls []settled) {
+	for some := range slices.Chunk(calls, perScript) {
+		var ended []string
+		for _, c := range some {
+			ended = append(ended, c.id, "")
+		}
+		held := q.finish(batch, ended)
+		for _, c := range some {
+			if failure, ok := errors.AsType[*webdelivery.QueueError](c.result.err); ok && !held {
+				failure.Outcome = webdelivery.OutcomeUnknown
+			}
+			q.deliver(c.number, c.result)
+		}
 	}
 }
 
@@ -287,24 +317,32 @@ func flag(b bool) int {
 	return 0
 }
 
-// finish stores results in Redis: the ids of calls, each followed by its message.
-func (q *Queue) finish(batch string, ended []string) {
+// finish stores results in Redis: the ids of calls, each followed by its message. It returns whether the batch certainly
+// held all of these calls.
+func (q *Queue) finish(batch string, ended []string) (held bool) {
 	began := time.Now()
+	held = true
 	for len(ended) > 0 {
 		some := ended[:min(len(ended), 2*perScript)]
 		wait := 50 * time.Millisecond
-		for q.finishSome(batch, some) != nil {
+		for {
+			count, err := q.finishSome(batch, some)
+			if err == nil {
+				held = held && count == len(some)/2
+				break
+			}
 			if q.ctx.Err() != nil || time.Since(began) > finishFor {
-				return
+				return false
 			}
 			pause(q.ctx, jittered(wait))
 			wait = min(2*wait, 2*time.Second)
 		}
 		ended = ended[len(some):]
 	}
+	return held
 }
 
-func (q *Queue) finishSome(batch string, some []string) error {
+func (q *Queue) finishSome(batch string, some []string) (held int, err error) {
 	within := answerWithin
 	if q.ctx.Err() != nil {
 		within = leaveWithin

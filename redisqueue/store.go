@@ -202,9 +202,11 @@ func (s *store) take(ctx context.Context, batch string) (entries []entry, more b
 	}
 }
 
-// finish ends calls of a batch. results has an id and a message for each.
-func (s *store) finish(ctx context.Context, batch string, results []string) error {
-	return s.order(ctx, finishScript, batch, results...)
+// finish ends calls of a batch. results has an id and a message for each. It returns how many of them the batch held.
+func (s *store) finish(ctx context.Context, batch string, results []string) (held int, err error) {
+	value, _, err := s.run(ctx, nil, finishScript, append([]any{batch}, anys(results)...)...)
+	ended, _ := value.(int64)
+	return int(ended), err
 }
 
 // blame records that this process could not send calls: their ids, each with 1 if the service has certainly not carried
@@ -290,12 +292,6 @@ func (s *store) result(ctx context.Context, id string) (state, text string, err 
 		return "", "", malformed(value)
 	}
 	return fields[0], fields[1], nil
-}
-
-// order runs a script whose answer does not matter.
-func (s *store) order(ctx context.Context, script script, first string, args ...string) error {
-	_, _, err := s.run(ctx, nil, script, append([]any{first}, anys(args)...)...)
-	return err
 }
 
 // inbox is the key of the messages to this process.
