@@ -208,6 +208,8 @@ local function setAside(f)
   tell(f.p, 'look', '1')
 end
 
+-- A batch that is taken in parts must not be overdue itself.
+redis.call('ZADD', leases, 'XX', string.format('%.0f', now + lease), batch)
 local old = overdue(version)
 while old and not stop do
   local pending = redis.call('XPENDING', calls, 'g', '-', '+', 100, old)

@@ -147,9 +147,12 @@ func (q *Queue) open(e entry) (uris []webdelivery.PurgeURI, err error) {
 	return uris, nil
 }
 
+// hold is called before a batch is taken. It will have all calls for which this process has got the turn so far, so they
+// need no further permit.
 func (q *Queue) hold(batch string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.sendMore = false
 	q.batches[batch] = time.Now()
 	q.stirLocked()
 }
