@@ -34,7 +34,12 @@ func (q *Queue) tend() {
 		look := !time.Now().Before(q.lookAt)
 		q.mu.Unlock()
 		if busy && !time.Now().Before(beat) {
-			_ = q.store.renew(q.ctx, keepTurn, held) // if it fails, others take over
+			began := time.Now()
+			if err := q.store.renew(q.ctx, keepTurn, held); err != nil { // others take over
+				q.giveUpOnRedis(began, err)
+			} else {
+				q.confirmed(nil, began)
+			}
 			beat = time.Now().Add(q.options.Lease / 6)
 		}
 		if look {
@@ -70,7 +75,7 @@ func (q *Queue) look() {
 	accept := q.acceptsLocked()
 	q.mu.Unlock()
 	for {
-		ids := q.unchecked()
+		checked, ids := q.unchecked()
 		began := time.Now()
 		turn, again, err := q.store.look(q.ctx, accept, ids)
 		if err != nil {
@@ -78,9 +83,7 @@ func (q *Queue) look() {
 			q.nextLook(min(time.Second, q.options.turn()))
 			return
 		}
-		q.mu.Lock()
-		q.trouble = time.Time{}
-		q.mu.Unlock()
+		q.confirmed(checked, began)
 		if turn {
 			q.send()
 		}
@@ -134,21 +137,30 @@ func (q *Queue) stirLocked() {
 }
 
 // unchecked returns calls that Redis has not confirmed for the time of a lease.
-func (q *Queue) unchecked() (ids []string) {
+func (q *Queue) unchecked() (calls []*call, ids []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
 	for _, c := range q.waiting {
 		if len(ids) < perScript && c.entry.id != "" && now.Sub(c.checked) >= q.options.Lease {
-			c.checked = now
-			ids = append(ids, c.entry.id)
+			calls, ids = append(calls, c), append(ids, c.entry.id)
 		}
 	}
-	return ids
+	return calls, ids
 }
 
-// giveUpOnRedis ends the calls that Redis has, if lookScript has failed for the time of a lease. began is when it last
-// began.
+// confirmed records that a script has not failed, and which calls Redis knew then.
+func (q *Queue) confirmed(calls []*call, at time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.trouble = time.Time{}
+	for _, c := range calls {
+		c.checked = at
+	}
+}
+
+// giveUpOnRedis ends the calls that Redis has, if its scripts have failed for the time of a lease. began is when the
+// last one began.
 func (q *Queue) giveUpOnRedis(began time.Time, err error) {
 	q.mu.Lock()
 	if q.trouble.IsZero() {
