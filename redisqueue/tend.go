@@ -30,10 +30,9 @@ func (q *Queue) tend() {
 		}
 		q.mu.Lock()
 		held, keepTurn := q.heldLocked()
-		busy := len(held) > 0 || keepTurn
 		look := !time.Now().Before(q.lookAt)
 		q.mu.Unlock()
-		if busy && !time.Now().Before(beat) {
+		if (len(held) > 0 || keepTurn) && !time.Now().Before(beat) {
 			began := time.Now()
 			if err := q.store.renew(q.ctx, keepTurn, held); err != nil { // others take over
 				q.giveUpOnRedis(began, err)
@@ -47,7 +46,7 @@ func (q *Queue) tend() {
 		}
 		q.mu.Lock()
 		next := q.lookAt
-		if busy = len(q.batches) > 0 || q.sending; busy && beat.Before(next) {
+		if held, keepTurn = q.heldLocked(); (len(held) > 0 || keepTurn) && beat.Before(next) {
 			next = beat
 		}
 		q.mu.Unlock()
@@ -73,6 +72,7 @@ func (q *Queue) seldom() time.Duration { return q.options.Lease + upTo(q.options
 func (q *Queue) look() {
 	q.mu.Lock()
 	accept := q.acceptsLocked()
+	q.lookAt = time.Now().Add(q.options.Keep) // unless something happens meanwhile, or below
 	q.mu.Unlock()
 	for {
 		checked, ids := q.unchecked()
@@ -118,7 +118,7 @@ func (q *Queue) progressLocked() bool { return time.Since(q.turnFrom) < q.option
 func (q *Queue) nextLook(after time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.lookAt = time.Now().Add(after)
+	q.lookByLocked(time.Now().Add(after))
 }
 
 // lookByLocked makes the process look at a time at the latest. The lock is held.
