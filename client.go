@@ -34,7 +34,8 @@ type Client struct {
 	// Sessions creates sessions: section 4.5.
 	Sessions *SessionsService
 
-	funnel *funnel
+	funnel  *funnel
+	limiter Limiter // of WithPurgeLimiter, or nil
 }
 
 // via returns the funnel; nil for a nil pointer and for a zero value.
@@ -68,7 +69,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err != nil {
 		return nil, asValidation(err)
 	}
-	f := &funnel{base: b, service: b.Key(), limiter: s.limiter, gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect, strictTexts: s.strictTexts}
+	f := &funnel{base: b, service: b.Key(), gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect, strictTexts: s.strictTexts}
 	sessions := &SessionsService{f}
 	f.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
@@ -79,7 +80,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	tasks := &TasksService{f}
 	return &Client{
 		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks},
-		Sessions: sessions, funnel: f,
+		Sessions: sessions, funnel: f, limiter: s.limiter,
 	}, nil
 }
 
@@ -93,7 +94,7 @@ func (c *Client) URL() string {
 }
 
 // PurgeLimiter returns the limiter of [WithPurgeLimiter], or nil if the client has none.
-func (c *Client) PurgeLimiter() Limiter { return cmp.Or(c.via(), &funnel{}).limiter }
+func (c *Client) PurgeLimiter() Limiter { return cmp.Or(c, &Client{}).limiter }
 
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
 // WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD and WEBDELIVERY_AUTH. WEBDELIVERY_AUTH is basic or session; the default

@@ -78,8 +78,7 @@ type funnel struct {
 	transport *transport.Transport
 	secrets   *transport.Secrets
 	gate      *transport.Gate
-	limiter   Limiter // of WithPurgeLimiter, or nil
-	maxBody   int64   // limit in bytes of a response that is read whole
+	maxBody   int64 // limit in bytes of a response that is read whole
 	dialect   Dialect
 	service   string // service and customer, with the host in its normal form
 
