@@ -69,7 +69,7 @@ type QueueStats struct {
 type QueueError struct {
 	URIs []PurgeURI // failed URIs, identical ones once; a copy
 	Err  error      // the cause; joined errors if URIs failed in several ways; Unwrap returns it
-	// Outcome says whether the service purged the failed URIs. [OutcomeOf] returns it.
+	// Outcome is that of the whole call, see [OutcomeOf]. If Err matches [ErrBadRequest], do not retry, whatever it is.
 	Outcome Outcome
 }
 

@@ -7,6 +7,9 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
+// localID begins the ids of these calls.
+const localID = "local-"
+
 // alone is a call of Enqueue that this process purges by itself, because Redis was down.
 type alone struct {
 	ended  time.Time // zero while the purge is under way
@@ -15,7 +18,7 @@ type alone struct {
 
 // enqueueAlone purges a call in the background. Only this process knows its result.
 func (q *Queue) enqueueAlone(c *call) (id string, err error) {
-	id = "local-" + rand.Text()
+	id = localID + rand.Text()
 	a := &alone{}
 	q.mu.Lock()
 	defer q.mu.Unlock()

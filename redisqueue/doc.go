@@ -4,7 +4,11 @@
 //	rdb := redis.NewClient(&redis.Options{
 //		Addr:                  "redis.example.com:6379",
 //		ContextTimeoutEnabled: true,
+//		DialTimeout:           500 * time.Millisecond,
+//		ReadTimeout:           500 * time.Millisecond,
+//		WriteTimeout:          500 * time.Millisecond,
 //		MaxRetries:            -1,
+//		DialerRetries:         1,
 //	})
 //	client, err := webdelivery.NewClient(baseURL, "acme", auth,
 //		webdelivery.WithPurgeLimiter(redislimit.New(rdb, "acme")))
@@ -36,10 +40,11 @@
 // process sends these URIs again. A URI may therefore be purged twice, which does no harm. The permit of a killed
 // process is lost for 16 s, see package redislimit: until then the fleet sends one request per second.
 //
-// If a request fails, its own callers get the error. Other processes send the URIs of the other callers, because the
-// fault may lie in the process: a wrong password, or a transport that panics. Such a call fails when three processes have
-// failed to send it, or after six tries. For the time of a lease, a process whose request failed sends only its own URIs,
-// in requests of its own. URIs that the service refuses are no such failure.
+// If a request fails, callers of Purge in the same process get the error. Other processes send the URIs of the other
+// callers, because the fault may lie in the process: a wrong password, or a transport that panics. Such a call fails
+// when three processes have failed to send it, or after six tries, which take some minutes. For the time of a lease,
+// a process whose request failed sends only its own URIs, in requests of its own. URIs that the service refuses are
+// no such failure.
 //
 // A process that hangs does not stop the fleet. If it has got no permit for the time of a lease, another one gets the
 // turn. If its request takes longer than 45 s, another one sends the URIs as well, except with Options.Wait.
@@ -59,6 +64,9 @@
 // With Options.FallbackLocal, the process purges these URIs alone, through its own PurgeQueue. Give its limiter
 // redislimit.FallbackLocal as well, so that all processes together keep the limit.
 //
+// A redis-server that has just started gives no permit for 16 s, see package redislimit. A purge with a shorter
+// deadline ends with its context then.
+//
 // # If Redis loses data
 //
 // A Redis without persistence loses its data when it restarts, and a failover may lose the last second. Then:
@@ -74,9 +82,10 @@
 //
 // # Options of the client of Redis
 //
-// See package redislimit: ContextTimeoutEnabled and MaxRetries -1. The scripts of a queue are never retried, whatever
-// MaxRetries is. A queue needs one connection for the results, and up to 8 others. A [redis.ClusterClient] is supported:
-// all keys have the same hash tag. A [redis.Ring] is not.
+// See package redislimit. DialerRetries bounds how often go-redis dials a Redis that is down, and redis.SetLogger
+// decides where it logs that. The scripts of a queue are never retried, whatever MaxRetries is. A queue needs one
+// connection for the results, and up to 8 others. A [redis.ClusterClient] is supported: all keys have the same hash
+// tag. A [redis.Ring] is not.
 //
 // # The keys
 //

@@ -62,6 +62,8 @@ func TestRedisIsDown(t *testing.T) {
 
 		require.NoError(w, w.redis.Start())
 		w.ranForLong()
+		_, err = closed.Result(w.Context(), id)
+		require.ErrorIs(w, err, redisqueue.ErrUnknownID, "only the process that purged alone knows it")
 		_, err = closed.Purge(w.Context(), object(4))
 		require.NoError(w, err)
 	})

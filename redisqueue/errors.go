@@ -21,8 +21,9 @@ var (
 	ErrUnknownID = errors.New("redisqueue: Redis does not know this id")
 )
 
-// UnavailableError means that Redis did not do what it was asked for: it is down, slow, full, or it rejects the script.
-// It is the cause of a [*webdelivery.QueueError], whose outcome says whether the URIs may have been purged all the same.
+// UnavailableError means that Redis did not do what it was asked for: it is down, slow, full, or it rejects the
+// script. After a purge it is the cause of a [*webdelivery.QueueError], whose outcome says whether the URIs may have
+// been purged.
 type UnavailableError struct{ cause error }
 
 // Error returns the cause on one line.
@@ -56,9 +57,9 @@ func neverSent(err error) bool {
 	}
 }
 
-// RemoteError is the error of a request that another process sent. It is the cause of a [*webdelivery.QueueError]. It
-// matches the same sentinels of package webdelivery as the original error. Its text is that of the original error, up
-// to 4 KiB.
+// RemoteError is the error of a request that another process sent, or that [Queue.Result] reports. It is the cause of
+// a [*webdelivery.QueueError]. It matches the same sentinels of package webdelivery as the original error. Its text
+// is that of the original error, up to 4 KiB.
 type RemoteError struct {
 	Message     string                        // text of the original error
 	Response    *webdelivery.Error            // the rejected request, without header and body; nil if there is none

@@ -39,7 +39,6 @@ func TestEndOfALease(t *testing.T) {
 		require.NoError(w, rdb.Close())
 		e := <-end
 		require.NoError(w, e.err)
-		assert.Less(w, e.after, time.Minute)
 		assert.Contains(w, w.purgedURIs(), object(1).URIPattern, "the other's URI as well")
 		cancel()
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf((<-lost).err))
@@ -98,7 +97,6 @@ func TestAProcessThatCannotPurge(t *testing.T) {
 				}
 				e = <-end
 				require.NoError(w, e.err)
-				assert.Less(w, e.after, 10*time.Second)
 				assert.Equal(w, want, w.purgedURIs())
 			})
 		})

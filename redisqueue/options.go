@@ -11,8 +11,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Options are the options of a queue. A zero field means its default. All processes of a queue must have the same
-// Name, Prefix, Action and Wait; the other fields may differ.
+// Options are the options of a queue. A zero field means its default. Processes whose Name, Prefix, Action or Wait
+// differ have different queues, which share only the permits. The other fields may differ within a queue.
 type Options struct {
 	Name   string                  // name of the queue in Redis, for example the customer; required
 	Prefix string                  // prefix of its keys; default "webdelivery:queue"
@@ -21,24 +21,26 @@ type Options struct {
 
 	MaxURIs      int // most URIs per request, and per call; default 10,000
 	MaxBodyBytes int // most bytes per request, and per call; default 4 MiB. A single URI may be longer
-	// MaxPending limits the URIs of the whole fleet that have not ended; default 1,000,000. If they are that many, Purge
-	// and Enqueue wait for room.
+	// MaxPending limits the URIs of the whole fleet that have not ended; default 1,000,000. If they are that many,
+	// Purge and Enqueue wait for room. It also limits the URIs of one call.
 	MaxPending int
 	// RefuseWhenFull makes Purge and Enqueue return [ErrFull] instead of waiting for room.
 	RefuseWhenFull bool
 
-	// Lease is how long a process may be silent before others send the URIs that it has taken; default 10 s, at least 1 s.
-	// It is also how long Redis may be down before waiting callers fail.
+	// Lease is how long a process may be silent before others send the URIs that it has taken; default 10 s, at least
+	// 1 s. It is also how long Redis may be down before waiting callers fail.
 	Lease time.Duration
-	// Keep is how long Redis keeps the results of Enqueue, and a queue that no process uses; default 1 h, at least 1 min.
+	// Keep is how long Redis keeps the results of Enqueue, and a queue that no process uses; default 1 h, at least 1
+	// min.
 	Keep time.Duration
-	// FallbackLocal makes a process purge alone while Redis is down, through its own PurgeQueue. The limiter of the client
-	// decides about the permits: give it redislimit.FallbackLocal, too. By default Purge and Enqueue return an
+	// FallbackLocal makes a process purge alone while Redis is down, through its own PurgeQueue. The limiter of the
+	// client decides about the permits: give it redislimit.FallbackLocal, too. By default Purge and Enqueue return an
 	// [*UnavailableError].
 	FallbackLocal bool
 
-	// OnStats is called after each request of this process with the statistics of the whole fleet, as described at
-	// webdelivery.QueueOptions. While Redis is down, it gets the last ones that are known, with an [*UnavailableError].
+	// OnStats is called after each request of this process, as described at webdelivery.QueueOptions. It gets the
+	// statistics of the whole fleet, see [Queue.Stats]. While Redis is down, it gets the last known ones, and Err is
+	// the error of the request or an [*UnavailableError].
 	OnStats func(webdelivery.QueueStats)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Queue gathers the purges of all processes of a fleet into few requests. Create it with [New], and close it at the end.
-// It is safe for concurrent use. The methods of the zero value and of a nil pointer return a
+// Queue gathers the purges of all processes of a fleet into few requests. Create it with [New], and close it at the
+// end. It is safe for concurrent use. The methods of the zero value and of a nil pointer return a
 // [*webdelivery.ValidationError].
 type Queue struct {
 	options Options
@@ -72,8 +73,8 @@ type call struct {
 func (c *call) unsent() webdelivery.Outcome { return outcomeUnless(!c.doubt) }
 
 // New returns a queue of this process. The processes with the same Redis, options, base URL and customer are a fleet.
-// client must have a limiter that the fleet shares, see redislimit.New. The caller still owns rdb and client, and closes
-// rdb after the queue.
+// client must have a limiter that the fleet shares, see redislimit.New. The caller still owns rdb and client, and
+// closes rdb after the queue.
 //
 // New sends nothing, and starts a goroutine that looks for URIs of processes that died. It returns no error. If an
 // argument is invalid, it starts nothing, and every method returns a [*webdelivery.ValidationError].
@@ -99,14 +100,16 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 }
 
 // Purge adds URIs, at least one, to the queue of the fleet. It returns when the service has accepted the request that
-// carries them, or with Wait when its transaction has ended. Any process of the fleet may send it. All URIs of a call go
-// in one request, together with those of other calls; identical ones are sent once.
+// carries them, or with Wait when its transaction has ended. Any process of the fleet may send it. All URIs of a call
+// go in one request, together with those of other calls; identical ones are sent once. If the service refuses some
+// URIs, the request is split, which takes further permits. Then all its callers wait longer, and the receipt is that
+// of the last part.
 //
-// Purge returns the errors of [webdelivery.PurgeQueue.Purge]. If another process has sent the request, the cause in the
-// [*webdelivery.QueueError] is a [*RemoteError]. Causes of this package:
+// Purge returns the errors of [webdelivery.PurgeQueue.Purge]. If another process has sent the request, the cause in
+// the [*webdelivery.QueueError] is a [*RemoteError]. Causes of this package:
 //
-//   - [*UnavailableError] if Redis is down, unless FallbackLocal is set. The outcome is not applied if Redis did not get
-//     the URIs, and unknown otherwise.
+//   - [*UnavailableError] if Redis is down, unless FallbackLocal is set. The outcome is not applied if Redis did not
+//     get the URIs, and unknown otherwise.
 //   - [ErrFull], not applied, with RefuseWhenFull.
 //   - webdelivery.ErrQueueClosed after Close.
 //
@@ -134,9 +137,13 @@ func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webde
 	}
 }
 
-// Enqueue adds URIs like Purge, and returns when Redis has them. The id is for [Queue.Result]. If this process ends, the
-// others purge the URIs, as long as there is one with a queue. Enqueue returns the errors of [Queue.Purge] that concern
-// Redis.
+// Enqueue adds URIs like Purge, and returns when Redis has them. The id is for [Queue.Result]. If this process ends,
+// the others purge the URIs, as long as there is one with a queue. Enqueue returns the errors of [Queue.Purge] that
+// concern Redis. If the only processes of a fleet cannot purge, the call fails after some minutes, see the package
+// page.
+//
+// With FallbackLocal and without Redis, this process purges the URIs alone, in the background. Then the id begins
+// with local-, and only this process knows it, as long as it runs.
 func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id string, err error) {
 	c, err := q.newCall(ctx, keeps, uris)
 	if err != nil {
@@ -161,14 +168,22 @@ var validID = regexp.MustCompile(`^\d{1,20}-\d{1,20}$`)
 // does not wait. It returns:
 //
 //   - [ErrPending] if the purge has not ended.
-//   - [ErrUnknownID] if Redis does not know the id: it forgets a result after Options.Keep, or its data are lost.
+//   - [ErrUnknownID] if Redis does not know the id: it forgets a result after Options.Keep, or its data are lost. The
+//     same holds for an id that begins with local- and is that of another process.
 //   - [*UnavailableError] if Redis is down.
+//   - [*webdelivery.ValidationError] if id is no id of Enqueue.
+//
+// A failed call is a [*webdelivery.QueueError], whose cause is a [*RemoteError]. A process needs a queue for Result,
+// and so takes part in sending.
 func (q *Queue) Result(ctx context.Context, id string) (*webdelivery.PurgeReceipt, error) {
 	if err := q.usable(ctx); err != nil {
 		return nil, err
 	}
 	if r, known := q.resultAlone(id); known {
 		return r.receipt, r.err
+	}
+	if strings.HasPrefix(id, localID) {
+		return nil, ErrUnknownID
 	}
 	if !validID.MatchString(id) {
 		return nil, invalid("id", "%.100q is no id of Enqueue", id)

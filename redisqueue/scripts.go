@@ -19,7 +19,8 @@ func newScript(body string) script {
 //	leases    a sorted set: each batch, by the end of its lease. The batch newer:V has calls of version V that an older
 //	          process has set aside; its lease has always ended
 //	state     a hash:
-//	            size, taken          URIs in calls, and those of them that belong to a batch
+//	            size                 URIs in calls
+//	            uris:BATCH           URIs of a batch that have not ended
 //	            turn, turnEnds       the process that acquires permits for the fleet, and until when without a sign of life
 //	            requests, accepted, failures, err    the statistics
 //	            fails:ID             the processes that could not send the entry
@@ -230,11 +231,11 @@ while old and not stop do
   if not stop and #pending < 100 then
     redis.call('XGROUP', 'DELCONSUMER', calls, 'g', old)
     redis.call('ZREM', leases, old)
+    redis.call('HDEL', state, 'uris:' .. old)
     old = overdue(version)
   end
 end
 
-local fresh = 0
 while not stop do
   local entries = redis.call('XRANGE', calls, '(' .. last, '+', 'COUNT', 100)
   local ids = {}
@@ -247,15 +248,17 @@ while not stop do
     else
       break
     end
-    last, fresh = f.id, fresh + f.n
+    last = f.id
   end
   claim(ids)
   if #entries > 0 then redis.call('XGROUP', 'SETID', calls, 'g', last) end
   if #entries < 100 then break end
 end
-add('taken', fresh)
 
-if #taken > 0 then redis.call('ZADD', leases, string.format('%.0f', now + lease), batch) end
+if #taken > 0 then
+  redis.call('ZADD', leases, string.format('%.0f', now + lease), batch)
+  redis.call('HSET', state, 'uris:' .. batch, string.format('%.0f', uris))
+end
 local code = 0
 if stop == 'part' then
   code = 2
@@ -272,13 +275,14 @@ return {code, uris, bytes, taken}
 // process, who knows it. Calls that the batch does not hold stay as they are. It returns how many calls have ended.
 var finishScript = newScript(`
 touch()
-local batch, ended, uris = ARGV[3], 0, 0
+local batch, ended = ARGV[3], 0
 for i = 4, #ARGV, 2 do
   local id, result = ARGV[i], ARGV[i + 1]
   local f = heldBy(id, batch) and find(id)
   if f then
     drop(f)
-    ended, uris = ended + 1, uris + f.n
+    add('uris:' .. batch, -f.n)
+    ended = ended + 1
     if f.k == 'keep' then
       redis.call('SET', base .. 'result:' .. id, result, 'PX', keep)
     elseif result ~= '' then
@@ -286,10 +290,10 @@ for i = 4, #ARGV, 2 do
     end
   end
 end
-add('taken', -uris)
 if ended > 0 and #redis.call('XPENDING', calls, 'g', '-', '+', 1, batch) == 0 then
   redis.call('XGROUP', 'DELCONSUMER', calls, 'g', batch)
   redis.call('ZREM', leases, batch)
+  redis.call('HDEL', state, 'uris:' .. batch)
 end
 touch()
 return ended
@@ -378,16 +382,12 @@ end
 if #lost > 0 then tell(me, 'lost', table.concat(lost, ' ')) end
 
 -- Another program may have deleted keys.
-local held = 0
 if redis.call('EXISTS', calls) == 1 then
   delivered()
-  local pending = redis.call('XPENDING', calls, 'g')
-  held = pending[1]
-  for _, consumer in ipairs(pending[4] or {}) do
+  for _, consumer in ipairs(redis.call('XPENDING', calls, 'g')[4] or {}) do
     if not redis.call('ZSCORE', leases, consumer[1]) then redis.call('ZADD', leases, string.format('%.0f', now), consumer[1]) end
   end
 end
-if held == 0 then redis.call('HDEL', state, 'taken') end
 if redis.call('XLEN', calls) == 0 then redis.call('HDEL', state, 'size') end
 
 local first, mine = head(), 0
@@ -400,7 +400,7 @@ return {mine, ends and string.format('%.0f', math.max(0, ends - now)) or '-1'}
 `)
 
 // countScript adds to the statistics and returns them. ARGV: requests, accepted URIs, failures in a row (0: none),
-// their error. It returns the URIs that belong to no batch, the age of the oldest in microseconds, requests, accepted,
+// their error. It returns the URIs that are in no request, the age of the oldest in microseconds, requests, accepted,
 // failures and the error.
 var countScript = newScript(`
 touch()
@@ -412,10 +412,19 @@ if ARGV[5] ~= '' then
     redis.call('HSET', state, 'err', ARGV[6])
   end
 end
-local first, age = head(), 0
+local pending = number('size')
+for _, batch in ipairs(redis.call('ZRANGEBYSCORE', leases, '(' .. string.format('%.0f', now), '+inf')) do
+  pending = pending - number('uris:' .. batch)
+end
+local first, old, age = head(), overdue(1e9), 0
+if old and redis.call('EXISTS', calls) == 1 then
+  delivered()
+  local lost = redis.call('XPENDING', calls, 'g', '-', '+', 1, old)[1]
+  if lost and (not first or lost[1] < first.id) then first = {id = lost[1]} end
+end
 if first then age = math.max(0, now - tonumber(string.match(first.id, '^%d+')) * 1000) end
 touch()
-return {number('size') - number('taken'), string.format('%.0f', age), number('requests'), number('accepted'), number('failures'),
+return {math.max(0, pending), string.format('%.0f', age), number('requests'), number('accepted'), number('failures'),
   redis.call('HGET', state, 'err') or ''}
 `)
 

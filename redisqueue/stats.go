@@ -8,7 +8,9 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// Stats returns the statistics of the whole fleet. Err is only a text if another process failed.
+// Stats returns the statistics of the whole fleet. Pending counts the URIs in Redis that are in no request, also those
+// that another process must send again. Err is only a text if another process failed. If Redis is down, Stats returns
+// an [*UnavailableError].
 func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	if err := q.usable(ctx); err != nil {
 		return webdelivery.QueueStats{}, err

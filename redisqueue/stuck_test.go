@@ -77,9 +77,7 @@ func TestAProcessThatIsStuck(t *testing.T) {
 				first := w.purges(ctx, stuck, object(1)) // this process gets the turn
 				w.stored(1)
 				end := w.purges(w.Context(), good, object(2))
-				e := <-end
-				require.NoError(w, e.err)
-				assert.Less(w, e.after, 20*time.Second)
+				require.NoError(w, (<-end).err)
 				cancel()
 				<-first
 			})
@@ -112,7 +110,6 @@ func TestDamagedKeys(t *testing.T) {
 	tests := map[string][][]any{
 		"size":            {{"HSET", "state", "size", "abc"}},
 		"huge size":       {{"HSET", "state", "size", "9e17"}},
-		"taken":           {{"HSET", "state", "taken", "1.5"}},
 		"failures":        {{"HSET", "state", "failures", "9e99"}},
 		"turn":            {{"HSET", "state", "turn", "DEAD", "turnEnds", "9e19"}},
 		"turn for long":   {{"HSET", "state", "turn", "DEAD", "turnEnds", "99999999999999999"}},

@@ -58,11 +58,16 @@ func (q *Queue) tend() {
 // progress must not stop the fleet: it loses its turn, and others send its URIs as well. The lock is held.
 func (q *Queue) heldLocked() (batches []string, keepTurn bool) {
 	for batch, since := range q.batches {
-		if q.options.Wait || time.Since(since) < max(q.holdFor, 3*q.options.Lease) {
+		if !q.heldTooLong(since) {
 			batches = append(batches, batch)
 		}
 	}
 	return batches, q.sending && q.progressLocked()
+}
+
+// heldTooLong returns whether others should send a batch as well.
+func (q *Queue) heldTooLong(since time.Time) bool {
+	return !q.options.Wait && time.Since(since) >= max(q.holdFor, 3*q.options.Lease)
 }
 
 // seldom is how long a process without callers waits until it looks for work. Many processes look at different times.
@@ -107,6 +112,11 @@ func (q *Queue) look() {
 
 // acceptsLocked returns whether this process takes the turn if it is free. The lock is held.
 func (q *Queue) acceptsLocked() bool {
+	for _, since := range q.batches {
+		if q.heldTooLong(since) { // it would only take the same calls again
+			return false
+		}
+	}
 	closed := q.closed && len(q.waiting) == 0
 	return !closed && !q.restsLocked() && (!q.sending || q.progressLocked())
 }
