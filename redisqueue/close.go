@@ -83,7 +83,7 @@ func (q *Queue) giveUp(ctx context.Context) error {
 		for i, id := range some {
 			if err == nil && i < len(left) && left[i] == 1 {
 				c := byID[id]
-				q.deliver(c.entry.number, result{err: failed(c.uris, webdelivery.ErrQueueClosed, c.unsent())})
+				q.deliver(c.entry.number, result{err: failed(c.uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeNotApplied)})
 			}
 		}
 	}

@@ -47,7 +47,7 @@
 // no such failure.
 //
 // A process that hangs does not stop the fleet. If it has got no permit for the time of a lease, another one gets the
-// turn. If its request takes longer than 45 s, another one sends the URIs as well, except with Options.Wait.
+// turn. If its requests get no response for 45 s, another one sends the URIs as well, except with Options.Wait.
 //
 // Once a request may have been carried out, the outcome of its calls is never again not applied.
 //

@@ -130,3 +130,48 @@ func TestFailureAfterAFailure(t *testing.T) {
 		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(e.err))
 	})
 }
+
+// A refusal says nothing of a call that another process may have sent meanwhile: Redis has lost it, or its lease has
+// ended.
+func TestRefusalOfACallThatOthersHave(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
+		wrong := w.rdb()
+		q := w.queue(wrong, w.impostor(wrong, webdelivery.BasicAuth), short)
+		end := w.purges(w.Context(), q, object(1))
+		w.stored(1)
+		require.NoError(w, w.rdb().FlushAll(w.Context()).Err())
+		w.ranForLong()
+		e := <-end
+		require.ErrorIs(w, e.err, webdelivery.ErrUnauthorized)
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(e.err))
+	})
+	inWorld(t, func(w *world) {
+		w.service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Count: 1, Delay: 10 * time.Second, Status: 400})
+		w.service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Stall: time.Minute})
+		slow := w.process(short)
+		slow.HoldFor(time.Second)
+		end := w.purges(w.Context(), slow, object(1))
+		w.purgeBegun()
+		w.process(short)
+		e := <-end
+		require.ErrorIs(w, e.err, webdelivery.ErrBadRequest)
+		assert.Contains(w, w.purgedURIs(), object(1).URIPattern, "another process has purged it")
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(e.err))
+	})
+}
+
+// If Redis rejects a later command of the script, it has the call all the same.
+func TestAScriptThatFailsLate(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		q := w.process(short)
+		require.NoError(w, w.rdb().Do(w.Context(), "ACL", "SETUSER", "default", "-hset").Err())
+		_, err := q.Enqueue(w.Context(), object(1))
+		require.NoError(w, err)
+		require.NoError(w, w.rdb().Do(w.Context(), "ACL", "SETUSER", "default", "+hset").Err())
+		w.stored(0)
+		assert.Len(w, w.purgedURIs(), 1)
+	})
+}

@@ -54,7 +54,10 @@ func (q *Queue) askForLeavers() {
 		for i, l := range some {
 			ids[i] = l.id
 		}
-		answers, err := q.store.leave(context.Background(), ids)
+		answers, err := []int64(nil), q.ctx.Err()
+		if err == nil {
+			answers, err = q.store.leave(context.Background(), ids)
+		}
 		for i, l := range some {
 			l.left <- err == nil && i < len(answers) && answers[i] == 1
 		}

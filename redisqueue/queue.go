@@ -35,25 +35,27 @@ type Queue struct {
 	quiet   chan struct{} // closed when nothing is left for Close
 	idle    chan struct{} // closed when no goroutine is left after Close
 
-	mu       sync.Mutex
-	closed   bool
-	stopped  bool                 // no goroutine may begin
-	active   int                  // goroutines
-	dropped  int                  // URIs that had not ended when the context of a Close ended
-	calls    uint64               // calls so far
-	waiting  map[string]*call     // calls of Purge, by their numbers
-	batches  map[string]time.Time // batches that this process holds, and since when
-	alone    map[string]*alone    // calls of Enqueue that this process purged alone, by their ids
-	sending  bool                 // a goroutine acquires permits
-	sendMore bool                 // there is more for it
-	reading  bool                 // a goroutine reads the results
-	turnFrom time.Time            // since when this process has the turn and has taken nothing
-	resting  time.Time            // until then this process rests
-	trouble  time.Time            // since when Redis does not look for work; zero if it does
-	noPermit time.Time            // since when this process gets no permit or no calls because of Redis; zero if it does
-	leavers  leavers              // callers whose contexts have ended
-	lookAt   time.Time            // when to look for work
-	stir     chan struct{}        // lookAt has changed
+	mu         sync.Mutex
+	closed     bool
+	stopped    bool                 // no goroutine may begin
+	active     int                  // goroutines
+	dropped    int                  // URIs that had not ended when the context of a Close ended
+	calls      uint64               // calls so far
+	waiting    map[string]*call     // calls of Purge, by their numbers
+	batches    map[string]time.Time // batches that this process holds, and since when
+	alone      map[string]*alone    // calls of Enqueue that this process purged alone, by their ids
+	sending    bool                 // a goroutine acquires permits
+	sendMore   bool                 // there is more for it
+	reading    bool                 // a goroutine reads the results
+	turnFrom   time.Time            // since when this process has the turn and has taken nothing
+	resting    time.Time            // until then this process rests
+	answered   time.Time            // when the service last answered a request of this process
+	trouble    time.Time            // since when Redis does not look for work; zero if it does
+	noPermitAt time.Time            // when that last happened
+	noPermit   time.Time            // since when this process gets no permit or no calls because of Redis; zero if it does
+	leavers    leavers              // callers whose contexts have ended
+	lookAt     time.Time            // when to look for work
+	stir       chan struct{}        // lookAt has changed
 
 	counted webdelivery.QueueStats // statistics of the local queue that Redis knows; only OnStats uses them
 	fleet   webdelivery.QueueStats // the last known ones
@@ -275,8 +277,13 @@ func (q *Queue) deliver(number string, r result) {
 	defer q.mu.Unlock()
 	if c := q.waiting[number]; c != nil {
 		delete(q.waiting, number)
-		if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok && len(failure.URIs) == 0 {
-			failure.URIs = c.uris // the message was unreadable
+		if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
+			if len(failure.URIs) == 0 {
+				failure.URIs = c.uris // the message was unreadable
+			}
+			if c.doubt && failure.Outcome == webdelivery.OutcomeNotApplied {
+				failure.Outcome = webdelivery.OutcomeUnknown
+			}
 		}
 		c.done <- r
 		q.restLocked()

@@ -151,9 +151,12 @@ delivered()
 local size = number('size')
 if most >= 0 and size > 0 and size + n > most then return {'', 0} end
 local id = redis.call('XADD', calls, '*', 'v', ARGV[5], 'p', me, 'c', ARGV[6], 'n', ARGV[7], 'b', ARGV[8], 'u', ARGV[9], 'k', ARGV[10])
-add('size', n)
-local mine = lasts > 0 and turn(lasts) or 0
-touch()
+local mine = 0
+pcall(function() -- whatever fails now, Redis has the call
+  add('size', n)
+  if lasts > 0 then mine = turn(lasts) end
+  touch()
+end)
 return {id, mine}
 `)
 

@@ -174,9 +174,10 @@ func (q *Queue) notSent(batch string, holds bool, err error) {
 	case q.ctx.Err() != nil, errors.Is(err, webdelivery.ErrQueueClosed):
 	case isUnavailable(err), errors.As(err, &limiter):
 		q.mu.Lock()
-		if q.noPermit.IsZero() {
-			q.noPermit = time.Now()
+		if now := time.Now(); q.noPermit.IsZero() || now.Sub(q.noPermitAt) > q.options.Lease {
+			q.noPermit = now
 		}
+		q.noPermitAt = time.Now()
 		patience := q.options.Lease - time.Since(q.noPermit)
 		q.lookByLocked(time.Now().Add(jittered(500 * time.Millisecond)))
 		q.mu.Unlock()
@@ -208,7 +209,7 @@ func (q *Queue) failOwn(cause error) {
 		left, err := q.store.leave(q.ctx, some)
 		for i, id := range some {
 			if err == nil && i < len(left) && left[i] == 1 {
-				q.deliver(own[id].entry.number, result{err: failed(own[id].uris, cause, own[id].unsent())})
+				q.deliver(own[id].entry.number, result{err: failed(own[id].uris, cause, webdelivery.OutcomeNotApplied)})
 			}
 		}
 	}
@@ -240,7 +241,7 @@ func (q *Queue) settle(batch string, entries []entry, results []webdelivery.Purg
 			own.Outcome = webdelivery.OutcomeUnknown
 		}
 		switch {
-		case e.process == q.store.process && e.kind == waits && safe && othersMaySend(r.err):
+		case e.process == q.store.process && e.kind == waits && safe:
 			unsent = append(unsent, settled{e, r})
 		case e.process == q.store.process && e.kind == waits:
 			q.deliver(e.number, r)
@@ -271,8 +272,8 @@ type settled struct {
 	result result
 }
 
-// settleUnsent ends calls of this process that it could not send. If the batch has lost them, or if Redis does not take
-// the results, another process may send them, so the outcome is unknown.
+// settleUnsent ends calls of this process that its request has not applied. If the batch has lost them, or if Redis
+// does not take the results, another process may send them, so the outcome is unknown.
 func (q *Queue) settleUnsent(batch string, calls []settled) {
 	for some := range slices.Chunk(calls, perScript) {
 		var ended []string

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go"
 )
@@ -21,6 +22,11 @@ func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 
 // report adds the statistics of this process to those of the fleet, and reports these.
 func (q *Queue) report(now webdelivery.QueueStats) {
+	if now.Failures == 0 {
+		q.mu.Lock()
+		q.answered = time.Now()
+		q.mu.Unlock()
+	}
 	failures, why := "", ""
 	switch {
 	case now.Failures == 0:

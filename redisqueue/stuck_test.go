@@ -3,6 +3,7 @@ package redisqueue_test
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
 // hanging is a limiter that gives no permit.
@@ -163,4 +165,38 @@ func TestDamagedKeys(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A request that is split takes long, and holds its calls until it has ended.
+func TestSplittingTakesLong(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const calls, every = 100, 8
+		w.pause(time.Second)
+		var queues []*redisqueue.Queue
+		for range 3 {
+			rdb := w.rdb()
+			q := w.queue(rdb, w.client(rdb, redislimit.WithInterval(50*time.Millisecond)), short)
+			q.HoldFor(time.Second)
+			queues = append(queues, q)
+		}
+		var ends []<-chan ended
+		for i := range calls {
+			uri := object(i)
+			if i%every == 0 {
+				uri = webdelivery.Exact(foreign.URIPattern + strconv.Itoa(i))
+			}
+			ends = append(ends, w.purges(w.Context(), queues[i%len(queues)], uri))
+		}
+		for i, end := range ends {
+			if e := <-end; i%every == 0 {
+				require.ErrorIs(w, e.err, webdelivery.ErrBadRequest)
+			} else {
+				require.NoError(w, e.err)
+			}
+		}
+		for uri, times := range w.purgedURIs() {
+			assert.Equal(w, 1, times, uri)
+		}
+	}, webdeliverytest.WithUnlimitedPurges())
 }

@@ -65,8 +65,12 @@ func (q *Queue) heldLocked() (batches []string, keepTurn bool) {
 	return batches, q.sending && q.progressLocked()
 }
 
-// heldTooLong returns whether others should send a batch as well.
+// heldTooLong returns whether others should send a batch as well. A batch that is split takes long, but the service
+// answers meanwhile. The lock is held.
 func (q *Queue) heldTooLong(since time.Time) bool {
+	if q.answered.After(since) {
+		since = q.answered
+	}
 	return !q.options.Wait && time.Since(since) >= max(q.holdFor, 3*q.options.Lease)
 }
 
