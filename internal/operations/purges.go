@@ -30,15 +30,14 @@ func purges() []Operation {
 		},
 		{
 			Name: "PurgeQueue.PurgeFrom", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, Shared: true, applied: isPurged,
-			call: withQueue(webdelivery.QueueOptions{}, func(ctx context.Context, queue *webdelivery.PurgeQueue, use *Use) error {
+			call: withQueue(webdelivery.QueueOptions{}, func(ctx context.Context, queue *webdelivery.PurgeQueue) (any, error) {
 				results, err := queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
 					return [][]webdelivery.PurgeURI{{webdelivery.Exact(NewObject)}}, nil
 				})
-				use.Show(results)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				return results[0].Err
+				return results, results[0].Err
 			}),
 		},
 		{
@@ -69,27 +68,26 @@ func purges() []Operation {
 
 // queued purges through a new queue.
 func queued(options webdelivery.QueueOptions, uri webdelivery.PurgeURI) func(context.Context, *webdelivery.Client, *Use) error {
-	return withQueue(options, func(ctx context.Context, queue *webdelivery.PurgeQueue, use *Use) error {
-		receipt, err := queue.Purge(ctx, uri)
-		use.Show(receipt)
-		return err
+	return withQueue(options, func(ctx context.Context, queue *webdelivery.PurgeQueue) (any, error) {
+		return queue.Purge(ctx, uri)
 	})
 }
 
-// withQueue uses a new queue, which Use.End closes.
+// withQueue uses a new queue, which Use.End closes. Use.End also shows the result.
 func withQueue(
-	options webdelivery.QueueOptions, purge func(context.Context, *webdelivery.PurgeQueue, *Use) error,
+	options webdelivery.QueueOptions, purge func(context.Context, *webdelivery.PurgeQueue) (any, error),
 ) func(context.Context, *webdelivery.Client, *Use) error {
 	return func(ctx context.Context, c *webdelivery.Client, use *Use) error {
 		options := options
 		options.Action = webdelivery.ActionPurge
 		options.OnStats = func(s webdelivery.QueueStats) { use.Show(s) }
 		queue := c.Purge.NewQueue(options)
+		result, err := purge(ctx, queue)
 		use.end = func(ctx context.Context) error {
 			err := queue.Close(ctx)
-			use.Show(options, queue) // not earlier, because fmt reads without locks
+			use.Show(options, queue, result) // not earlier, because fmt reads without locks
 			return err
 		}
-		return purge(ctx, queue, use)
+		return err
 	}
 }
