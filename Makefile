@@ -43,7 +43,7 @@ PLATFORMS := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test cover lint prose tidy vuln platforms api api-check api-breaking fuzz fmt bench mutation soak bench-allocs
+.PHONY: all ci test fleet cover lint prose tidy vuln platforms api api-check api-breaking fuzz fmt bench mutation soak bench-allocs
 
 all: lint test
 
@@ -58,8 +58,12 @@ test:
 		if ($$3 + 0 < least) exit 1 }'
 	GOARCH=386 go test -short . ./filters $(ROOMS)
 	for m in testdata/consumer tools $(PLAIN); do (cd $$m && go vet ./... && go test ./...) || exit 1; done
-	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race ./...) || exit 1; done
+	for m in $(filter-out $(PLAIN),$(MODULES) $(OTHERS)); do (cd $$m && go vet ./... && go test -race -short ./...) || exit 1; done
 	GOWORK=$(CURDIR)/go.work go vet $(addprefix ./,$(dir $(wildcard examples/*/main.go)))
+
+# A fleet of real processes in full size: a minute of load, and ten processes killed. make test does it in a smaller size.
+fleet:
+	cd redisqueue && go test -race -v -timeout 20m -run 'TestFiftyProcesses|TestSteadyLoad|TestKilledHolders' .
 
 # The statements that no test reaches, after make test.
 cover:
