@@ -255,7 +255,7 @@ func TestFarFromRedis(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		way := s.through(t, 130*time.Millisecond)
-		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.addr }), "acme", WithInterval(time.Hour))
+		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.Addr }), "acme", WithInterval(time.Hour))
 		permits := 0
 		for range 6 {
 			permit, err := l.Acquire(t.Context())
@@ -275,7 +275,7 @@ func TestABurst(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		way := s.through(t, 20*time.Millisecond)
-		l := New(s.client(t, func(o *redis.Options) { o.Addr, o.PoolSize = way.addr, underWay }), "acme", WithInterval(time.Hour))
+		l := New(s.client(t, func(o *redis.Options) { o.Addr, o.PoolSize = way.Addr, underWay }), "acme", WithInterval(time.Hour))
 		ctx := within(t, 10*time.Minute)
 		var granted atomic.Int64
 		var wg sync.WaitGroup

@@ -92,7 +92,7 @@ func TestProcessesShareOneBudget(t *testing.T) {
 			}
 			switch i {
 			case 0:
-				redis = away.addr
+				redis = away.Addr
 			case 1:
 				setUp = 300 * time.Millisecond
 			}

@@ -271,7 +271,7 @@ func TestTheWayCounts(t *testing.T) {
 		busy(t, l)
 		require.NoError(t, l.budget.report(t.Context(), []any{name(1), micros(2 * time.Minute), 1}))
 		far := s.through(t, 100*time.Millisecond)
-		l = New(s.client(t, func(o *redis.Options) { o.Addr = far.addr }), "acme", WithInterval(time.Hour))
+		l = New(s.client(t, func(o *redis.Options) { o.Addr = far.Addr }), "acme", WithInterval(time.Hour))
 		l.budget.often = 1000 * time.Hour
 		l.budget.grace = time.Hour
 		require.Eventually(t, func() bool { return l.Pause(t.Context(), time.Nanosecond) == nil }, time.Minute, time.Millisecond)

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log"
-	"net"
 	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,106 +163,18 @@ func (s *server) tickets(t *testing.T) []string {
 	return ids
 }
 
-// proxy is a slow or lossy connection to a server.
-type proxy struct {
-	addr    string
-	lost    atomic.Int64 // how many of the next answers are lost
-	delay   time.Duration
-	dropped atomic.Int64
-}
-
 // through starts a proxy that delays each direction.
-func (s *server) through(t *testing.T, delay time.Duration) *proxy {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	p := &proxy{addr: listener.Addr().String(), delay: delay}
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", s.Addr)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			go p.pipe(server, client, func() bool { return false })
-			go p.pipe(client, server, func() bool {
-				if p.lost.Add(-1) < 0 {
-					return false
-				}
-				p.dropped.Add(1)
-				return true
-			})
-		}
-	}()
-	return p
-}
-
-// pipe copies one direction; each piece arrives delay after it was sent.
-func (p *proxy) pipe(to, from net.Conn, lost func() bool) {
-	type piece struct {
-		data []byte
-		due  time.Time
-	}
-	way := make(chan piece, 1000)
-	go func() {
-		defer to.Close()
-		for piece := range way {
-			time.Sleep(time.Until(piece.due))
-			if _, err := to.Write(piece.data); err != nil {
-				return
-			}
-		}
-	}()
-	defer close(way)
-	for {
-		buf := make([]byte, 1<<16)
-		n, err := from.Read(buf)
-		if err != nil {
-			return
-		}
-		if !lost() {
-			way <- piece{buf[:n], time.Now().Add(p.delay)}
-		}
-	}
+func (s *server) through(t *testing.T, delay time.Duration) *redistest.Proxy {
+	return redistest.NewProxy(t, s.Addr, delay)
 }
 
 // liar is a server that knows only evalsha, and always returns the same answer. In the answer, NUMBER is the number of
 // the question.
 func liar(t *testing.T, answer string) (addr string) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				buf := make([]byte, 1<<16)
-				for {
-					n, err := conn.Read(buf)
-					if err != nil {
-						return
-					}
-					response := answer
-					if parts := bytes.Split(buf[:n], []byte("\r\n")); len(parts) > 12 {
-						response = strings.ReplaceAll(answer, "NUMBER", string(parts[12]))
-					}
-					if !bytes.Contains(buf[:n], []byte("evalsha")) { // the handshake: several commands may come at once
-						response = strings.Repeat("-ERR unknown command\r\n", bytes.Count(buf[:n], []byte("*")))
-					}
-					if _, err := io.WriteString(conn, response); err != nil {
-						return
-					}
-				}
-			}()
+	return redistest.Fake(t, func(request []byte) string {
+		if parts := bytes.Split(request, []byte("\r\n")); len(parts) > 12 {
+			return strings.ReplaceAll(answer, "NUMBER", string(parts[12]))
 		}
-	}()
-	return listener.Addr().String()
+		return answer
+	})
 }

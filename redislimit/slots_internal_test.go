@@ -239,7 +239,7 @@ func TestWaitFarFromRedis(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		way := s.through(t, 50*time.Millisecond)
-		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.addr }), "acme", WithInterval(time.Hour))
+		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.Addr }), "acme", WithInterval(time.Hour))
 		var departure time.Time
 		for range 2 {
 			require.NoError(t, l.Wait(t.Context()))
@@ -301,12 +301,12 @@ func TestGoRedisAsksAgain(t *testing.T) {
 	onServers(t, func(t *testing.T, s *server) {
 		way := s.through(t, 0)
 		l := New(s.client(t, func(o *redis.Options) {
-			o.Addr, o.MaxRetries, o.ReadTimeout = way.addr, 3, 200*time.Millisecond
+			o.Addr, o.MaxRetries, o.ReadTimeout = way.Addr, 3, 200*time.Millisecond
 		}), "acme", WithInterval(time.Hour))
 		acquired(t, l).Done(t.Context(), time.Time{}) // connected, and the scripts are loaded
-		way.lost.Store(1)
+		way.Lost.Store(1)
 		acquired(t, l)
-		assert.Equal(t, int64(1), way.dropped.Load())
+		assert.Equal(t, int64(1), way.Dropped.Load())
 		assert.Len(t, s.leases(t), 1)
 		acquired(t, l)
 		refused(t, l)
@@ -318,9 +318,9 @@ func TestALostAnswer(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		way := s.through(t, 0)
-		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.addr }), "acme", WithInterval(time.Hour))
+		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.Addr }), "acme", WithInterval(time.Hour))
 		acquired(t, l).Done(t.Context(), time.Time{})
-		way.lost.Store(1)
+		way.Lost.Store(1)
 		_, err := l.Acquire(t.Context())
 		failsClosed(t, err)
 		lost := s.leases(t)
@@ -359,12 +359,12 @@ func TestACallerWhoLeaves(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		way := s.through(t, 0)
-		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.addr }), "acme", WithInterval(time.Hour))
+		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.Addr }), "acme", WithInterval(time.Hour))
 		acquired(t, l).Done(t.Context(), time.Time{})
 		ctx, cancel := context.WithCancel(t.Context())
-		way.lost.Store(1)
+		way.Lost.Store(1)
 		go func() {
-			for way.dropped.Load() == 0 {
+			for way.Dropped.Load() == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			cancel()
@@ -380,7 +380,7 @@ func TestAStalePermit(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s *server) {
 		way := s.through(t, 100*time.Millisecond)
-		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.addr }), "acme", WithInterval(time.Hour))
+		l := New(s.client(t, func(o *redis.Options) { o.Addr = way.Addr }), "acme", WithInterval(time.Hour))
 		require.Eventually(t, func() bool { // until it is connected, and the scripts are loaded
 			permit, err := l.Acquire(t.Context())
 			if err == nil {

@@ -31,13 +31,14 @@ func (q *Queue) enqueueAlone(c *call) (id string, err error) {
 		}
 	}
 	q.alone[id] = a
-	q.batches[id] = time.Now() // Close waits for it
+	q.purging++
 	q.goLocked(func() {
-		defer q.release(id)
 		receipt, err := q.purgeAlone(q.ctx, c)
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		a.ended, a.result = time.Now(), result{receipt, err}
+		q.purging--
+		q.restLocked()
 	})
 	return id, nil
 }

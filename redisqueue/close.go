@@ -3,6 +3,8 @@ package redisqueue
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,31 +64,14 @@ func (q *Queue) end(ctx context.Context) error {
 // giveUp ends everything, because the context of Close has ended.
 func (q *Queue) giveUp(ctx context.Context) error {
 	q.mu.Lock()
-	byID := map[string]*call{}
-	var all []*call
-	var ids []string
-	for _, c := range q.waiting {
-		all = append(all, c)
+	stored, all := q.storedLocked(), slices.Collect(maps.Values(q.waiting))
+	for _, c := range all {
 		q.dropped += c.entry.count
-		if c.entry.id != "" {
-			byID[c.entry.id] = c
-			ids = append(ids, c.entry.id)
-		}
 	}
 	q.mu.Unlock()
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
-	for len(ids) > 0 && within.Err() == nil {
-		some := ids[:min(len(ids), perScript)]
-		ids = ids[len(some):]
-		left, err := q.store.leave(within, some)
-		for i, id := range some {
-			if err == nil && i < len(left) && left[i] == 1 {
-				c := byID[id]
-				q.deliver(c.entry.number, result{err: failed(c.uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeNotApplied)})
-			}
-		}
-	}
+	q.leaveAll(within, stored, webdelivery.ErrQueueClosed)
 	_ = q.local.Close(ctx) // its error is that of the context
 	q.cancel()
 	for _, c := range all {
@@ -113,9 +98,9 @@ func (q *Queue) stop() (dropped int) {
 	}
 	if reading {
 		last.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), leaveWithin)
+			ctx, cancel := q.untilAnswered()
 			defer cancel()
-			_, _, _ = q.store.run(ctx, nil, wakeScript) // otherwise the read ends by itself
+			_ = q.store.wake(ctx) // otherwise the read ends by itself
 		})
 	}
 	last.Wait()

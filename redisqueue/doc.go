@@ -51,7 +51,7 @@
 //
 // Once a request may have been carried out, the outcome of its calls is never again not applied.
 //
-// Every process with a queue looks for work once per lease and a half at the latest, also if it has no callers. URIs
+// Every process with a queue checks for work once per lease and a half at the latest, also if it has no callers. URIs
 // of [Queue.Enqueue] wait in Redis until there is such a process, but not for longer than Options.Keep.
 //
 // # If Redis is down
@@ -92,7 +92,7 @@
 // The names begin with prefix:{name:service:action}, for example webdelivery:queue:{acme:1f2e3d4c:purge}:. service is
 // the beginning of a hash of base URL and customer: processes with other customers have other queues, whatever their
 // names are. The keys hold URIs, results and random ids, no credentials. A waiting call with one URI takes about 300
-// bytes. Each key expires after Options.Keep unless a process uses it.
+// bytes. Each key expires after Options.Keep if no process uses it.
 //
 // Each call has a version: a newer release reads older calls, and an older release leaves newer ones to newer
 // processes.

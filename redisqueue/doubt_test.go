@@ -1,11 +1,7 @@
 package redisqueue_test
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"net"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/redistest"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -41,42 +38,14 @@ func TestLeavingAfterALoss(t *testing.T) {
 	})
 }
 
-// severing is a server that closes the connection after each script, without an answer. It counts the scripts.
-func severing(t *testing.T, scripts *atomic.Int64) (addr string) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				for buffer := make([]byte, 1<<16); ; {
-					n, err := conn.Read(buffer)
-					if err != nil {
-						return
-					}
-					if bytes.Contains(buffer[:n], []byte("evalsha")) {
-						scripts.Add(1)
-						return
-					}
-					// the handshake: several commands may come at once
-					_, _ = io.WriteString(conn, strings.Repeat("-ERR unknown command\r\n", bytes.Count(buffer[:n], []byte("*"))))
-				}
-			}()
-		}
-	}()
-	return listener.Addr().String()
-}
-
 // go-redis never runs a script again whose answer is lost, whatever its options are: a call would be stored twice.
 func TestScriptsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	var scripts atomic.Int64
-	o := redisOptions(severing(t, &scripts))
+	o := redisOptions(redistest.Fake(t, func([]byte) string {
+		scripts.Add(1)
+		return "" // the connection breaks
+	}))
 	o.MaxRetries = 3
 	rdb := redis.NewClient(o)
 	t.Cleanup(func() { _ = rdb.Close() })

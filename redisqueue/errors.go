@@ -42,10 +42,10 @@ func unavailable(cause error) *UnavailableError {
 	return &UnavailableError{cause}
 }
 
-// neverSent returns whether a command certainly had no effect in Redis. go-redis must not have retried it: an earlier
-// attempt may have had one.
+// neverSent returns whether a script certainly had no effect, because Redis rejected it or it did not leave. The store
+// never repeats a script, so no earlier attempt had an effect either.
 func neverSent(err error) bool {
-	var reply redis.Error // Redis rejected the command. A script rejects before its first write, if at all
+	var reply redis.Error // enqueueScript fails before its first write, if at all
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &reply):

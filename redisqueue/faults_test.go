@@ -129,7 +129,7 @@ func (f fault) test(w *world) {
 func (s *storm) stormQueue(away time.Duration) *redisqueue.Queue {
 	o := redisOptions(s.redis.Addr)
 	if away > 0 {
-		o.Addr = redistest.Proxy(s.T, s.redis.Addr, away)
+		o.Addr = redistest.NewProxy(s.T, s.redis.Addr, away).Addr
 	}
 	rdb := redis.NewClient(o)
 	s.Cleanup(func() { _ = rdb.Close() })

@@ -2,7 +2,11 @@ package redisqueue
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go"
 )
 
 // leaveWithin is how long a caller whose context has ended waits for the answer whether its URIs were taken.
@@ -60,6 +64,29 @@ func (q *Queue) askForLeavers() {
 		}
 		for i, l := range some {
 			l.left <- err == nil && i < len(answers) && answers[i] == 1
+		}
+	}
+}
+
+// storedLocked returns the waiting calls that Redis has, by their ids. The lock is held.
+func (q *Queue) storedLocked() map[string]*call {
+	stored := map[string]*call{}
+	for _, c := range q.waiting {
+		if c.entry.id != "" {
+			stored[c.entry.id] = c
+		}
+	}
+	return stored
+}
+
+// leaveAll ends those of the calls that no process has taken, with an error.
+func (q *Queue) leaveAll(ctx context.Context, stored map[string]*call, cause error) {
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(stored)), perScript) {
+		left, err := q.store.leave(ctx, ids)
+		for i, id := range ids {
+			if c := stored[id]; err == nil && i < len(left) && left[i] == 1 {
+				q.deliver(c.entry.number, result{err: failed(c.uris, cause, webdelivery.OutcomeNotApplied)})
+			}
 		}
 	}
 }

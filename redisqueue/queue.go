@@ -44,6 +44,7 @@ type Queue struct {
 	waiting    map[string]*call     // calls of Purge, by their numbers
 	batches    map[string]time.Time // batches that this process holds, and since when
 	alone      map[string]*alone    // calls of Enqueue that this process purged alone, by their ids
+	purging    int                  // those of them that have not ended
 	sending    bool                 // a goroutine acquires permits
 	sendMore   bool                 // there is more for it
 	reading    bool                 // a goroutine reads the results
@@ -51,8 +52,8 @@ type Queue struct {
 	resting    time.Time            // until then this process rests
 	answered   time.Time            // when the service last answered a request of this process
 	trouble    time.Time            // since when Redis does not look for work; zero if it does
-	noPermitAt time.Time            // when that last happened
 	noPermit   time.Time            // since when this process gets no permit or no calls because of Redis; zero if it does
+	noPermitAt time.Time            // when that last happened
 	leavers    leavers              // callers whose contexts have ended
 	lookAt     time.Time            // when to look for work
 	stir       chan struct{}        // lookAt has changed
@@ -71,14 +72,11 @@ type call struct {
 	doubt   bool      // Redis has lost an earlier entry, which may have been carried out
 }
 
-// unsent returns the outcome of a call that has left Redis before a process has taken it.
-func (c *call) unsent() webdelivery.Outcome { return outcomeUnless(!c.doubt) }
-
 // New returns a queue of this process. The processes with the same Redis, options, base URL and customer are a fleet.
 // client must have a limiter that the fleet shares, see redislimit.New. The caller still owns rdb and client, and
 // closes rdb after the queue.
 //
-// New sends nothing, and starts a goroutine that looks for URIs of processes that died. It returns no error. If an
+// New sends nothing, and starts a goroutine that checks for URIs of processes that died. It returns no error. If an
 // argument is invalid, it starts nothing, and every method returns a [*webdelivery.ValidationError].
 func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options) *Queue {
 	q := &Queue{holdFor: holdFor}
@@ -337,7 +335,7 @@ func (q *Queue) restsLocked() bool { return time.Now().Before(q.resting) }
 func (q *Queue) abandon(ctx context.Context, c *call) (*webdelivery.PurgeReceipt, error) {
 	q.mu.Lock()
 	delete(q.waiting, c.entry.number)
-	id, unsent := c.entry.id, c.unsent()
+	id, unsent := c.entry.id, outcomeUnless(!c.doubt)
 	q.restLocked()
 	q.mu.Unlock()
 	select {
@@ -366,7 +364,7 @@ func isUnavailable(err error) bool {
 
 // restLocked closes quiet if nothing is left for Close. The lock is held.
 func (q *Queue) restLocked() {
-	if q.closed && len(q.waiting) == 0 && len(q.batches) == 0 {
+	if q.closed && len(q.waiting) == 0 && len(q.batches) == 0 && q.purging == 0 {
 		select {
 		case <-q.quiet:
 		default:

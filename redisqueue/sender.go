@@ -194,36 +194,16 @@ func (q *Queue) notSent(batch string, holds bool, err error) {
 func (q *Queue) failOwn(cause error) {
 	q.mu.Lock()
 	q.resting, q.noPermit = time.Now().Add(q.options.Lease), time.Time{}
-	own := map[string]*call{}
-	var ids []string
-	for _, c := range q.waiting {
-		if c.entry.id != "" {
-			own[c.entry.id] = c
-			ids = append(ids, c.entry.id)
-		}
-	}
+	stored := q.storedLocked()
 	q.mu.Unlock()
-	for len(ids) > 0 {
-		some := ids[:min(len(ids), perScript)]
-		ids = ids[len(some):]
-		left, err := q.store.leave(q.ctx, some)
-		for i, id := range some {
-			if err == nil && i < len(left) && left[i] == 1 {
-				q.deliver(own[id].entry.number, result{err: failed(own[id].uris, cause, webdelivery.OutcomeNotApplied)})
-			}
-		}
-	}
+	q.leaveAll(q.ctx, stored, cause)
 	q.giveBack("", true)
 }
 
 // giveBack returns a batch and the turn to the other processes. If it fails, they wait for the end of the lease.
 func (q *Queue) giveBack(batch string, unsent bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	ctx, cancel := q.untilAnswered()
 	defer cancel()
-	if q.ctx.Err() != nil {
-		ctx, cancel = context.WithTimeout(context.Background(), leaveWithin)
-		defer cancel()
-	}
 	_ = q.store.free(ctx, batch, unsent)
 }
 
@@ -236,9 +216,9 @@ func (q *Queue) settle(batch string, entries []entry, results []webdelivery.Purg
 	for i, e := range entries {
 		r := result{results[i].Receipt, results[i].Err}
 		safe := webdelivery.OutcomeOf(r.err) == webdelivery.OutcomeNotApplied
-		own, ok := errors.AsType[*webdelivery.QueueError](r.err)
+		failure, ok := errors.AsType[*webdelivery.QueueError](r.err)
 		if ok && safe && e.doubt { // this request has not applied it, but an earlier one may have
-			own.Outcome = webdelivery.OutcomeUnknown
+			failure.Outcome = webdelivery.OutcomeUnknown
 		}
 		switch {
 		case e.process == q.store.process && e.kind == waits && safe:
@@ -293,9 +273,7 @@ func (q *Queue) settleUnsent(batch string, calls []settled) {
 // lastTries records that this process could not send calls. It moves the results of those that no other process should
 // try to send from again to ended.
 func (q *Queue) lastTries(batch string, blamed []any, again map[string]string) (ended []string) {
-	for len(blamed) > 0 && q.ctx.Err() == nil {
-		some := blamed[:min(len(blamed), 2*perScript)]
-		blamed = blamed[len(some):]
+	for some := range slices.Chunk(blamed, 2*perScript) {
 		counts, err := q.store.blame(q.ctx, batch, some)
 		for i := 0; err == nil && i+1 < min(len(counts), len(some)); i += 2 {
 			if id, ok := some[i].(string); ok && (counts[i] >= mostProcesses || counts[i+1] >= mostTries) {
@@ -326,8 +304,7 @@ func flag(b bool) int {
 func (q *Queue) finish(batch string, ended []string) (held bool) {
 	began := time.Now()
 	held = true
-	for len(ended) > 0 {
-		some := ended[:min(len(ended), 2*perScript)]
+	for some := range slices.Chunk(ended, 2*perScript) {
 		wait := 50 * time.Millisecond
 		for {
 			count, err := q.finishSome(batch, some)
@@ -341,17 +318,21 @@ func (q *Queue) finish(batch string, ended []string) (held bool) {
 			pause(q.ctx, jittered(wait))
 			wait = min(2*wait, 2*time.Second)
 		}
-		ended = ended[len(some):]
 	}
 	return held
 }
 
 func (q *Queue) finishSome(batch string, some []string) (held int, err error) {
+	ctx, cancel := q.untilAnswered()
+	defer cancel()
+	return q.store.finish(ctx, batch, some)
+}
+
+// untilAnswered returns a context for what Redis must learn also if Close has ended the queue. Then Close waits for it.
+func (q *Queue) untilAnswered() (context.Context, context.CancelFunc) {
 	within := answerWithin
 	if q.ctx.Err() != nil {
 		within = leaveWithin
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	return q.store.finish(ctx, batch, some)
+	return context.WithTimeout(context.Background(), within)
 }

@@ -42,11 +42,10 @@ func newStore(rdb redis.UniversalClient, client *webdelivery.Client, o Options, 
 	}
 	tag := fmt.Sprintf("%s:%s:%s%s", url.QueryEscape(o.Name), hex.EncodeToString(sum[:4]), strings.ToLower(string(o.Action)), wait)
 	base := o.Prefix + ":{" + tag + "}:"
-	s := &store{
+	return &store{
 		rdb: rdb, base: base, keys: []string{base + "state", base + "calls", base + "leases"},
 		process: process, options: o,
 	}
-	return s
 }
 
 // run runs a script. It returns when ctx ends, and within answerWithin, whatever the options of go-redis are. If the
@@ -297,11 +296,17 @@ func (s *store) result(ctx context.Context, id string) (state, text string, err 
 // inbox is the key of the messages to this process.
 func (s *store) inbox() string { return s.base + "to:" + s.process }
 
-// receive waits up to block for messages after the one with id, and removes the earlier ones.
-func (s *store) receive(ctx context.Context, id string, block time.Duration) ([]redis.XMessage, error) {
+// wake ends a receive of this process.
+func (s *store) wake(ctx context.Context) error {
+	_, _, err := s.run(ctx, nil, wakeScript)
+	return err
+}
+
+// receive waits up to block for messages, and returns the oldest ones. They stay in Redis until forget.
+func (s *store) receive(ctx context.Context, block time.Duration) ([]redis.XMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, block+time.Second)
 	defer cancel()
-	streams, err := s.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{s.inbox(), id}, Count: 500, Block: block}).Result()
+	streams, err := s.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{s.inbox(), "0"}, Count: 500, Block: block}).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}

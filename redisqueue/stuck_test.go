@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -136,10 +135,7 @@ func TestDamagedKeys(t *testing.T) {
 				a, b := w.process(short), w.process(short)
 				_, err := a.Purge(w.Context(), object(1))
 				require.NoError(w, err)
-				rdb := w.rdb()
-				keys, err := rdb.Keys(w.Context(), "webdelivery:queue:*:state").Result()
-				require.NoError(w, err)
-				base := strings.TrimSuffix(keys[0], "state")
+				rdb, base := w.rdb(), w.base()
 				if name == "dead consumer" {
 					require.NoError(w, rdb.Do(w.Context(), "DEL", base+"calls").Err())
 					require.NoError(w, rdb.Do(w.Context(), "XGROUP", "CREATE", base+"calls", "g", "0", "MKSTREAM").Err())

@@ -180,16 +180,12 @@ func (q *Queue) giveUpOnRedis(began time.Time, err error) {
 	if q.trouble.IsZero() {
 		q.trouble = began
 	}
-	var all []*call
+	var stored map[string]*call
 	if q.ctx.Err() == nil && time.Since(q.trouble) >= q.options.Lease {
-		for _, c := range q.waiting {
-			if c.entry.id != "" {
-				all = append(all, c)
-			}
-		}
+		stored = q.storedLocked()
 	}
 	q.mu.Unlock()
-	for _, c := range all {
+	for _, c := range stored {
 		q.deliver(c.entry.number, result{err: failed(c.uris, err, webdelivery.OutcomeUnknown)})
 	}
 }
@@ -206,7 +202,7 @@ func (q *Queue) read() {
 			return
 		}
 		q.mu.Unlock()
-		messages, err := q.store.receive(q.ctx, "0", readFor)
+		messages, err := q.store.receive(q.ctx, readFor)
 		if err == nil && len(messages) > 0 {
 			for _, m := range messages {
 				q.receive(m.Values)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +106,14 @@ func (w *world) queue(rdb redis.UniversalClient, client *webdelivery.Client, cha
 		_ = q.Close(ctx) // the test may have closed it, or stopped Redis
 	})
 	return q
+}
+
+// base returns the beginning of the keys of the only queue in Redis.
+func (w *world) base() string {
+	keys, err := w.rdb().Keys(w.Context(), "webdelivery:queue:*:state").Result()
+	require.NoError(w, err)
+	require.Len(w, keys, 1)
+	return strings.TrimSuffix(keys[0], "state")
 }
 
 // purgedURIs returns the patterns that the service accepted, and how often.

@@ -308,17 +308,22 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
+// waitOnTerminal purges one URI and waits for it, with a terminal as stderr.
+func waitOnTerminal(t *testing.T, srv *webdeliverytest.Server) outcome {
+	return finish(func(s program.Streams) error {
+		s.ErrTerminal = true
+		j, err := parse(t.Context(), []string{"-wait", "https://www.example.com/a"}, s)
+		require.NoError(t, err)
+		return j.run(t.Context(), srv.Client(t))
+	})
+}
+
 // A terminal shows why a poll failed, and that the wait continues.
 func TestAPollThatFails(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
 		srv.Fail(webdeliverytest.FaultRule{Path: "/transactions/*", Count: 4, Status: http.StatusServiceUnavailable})
-		got := finish(func(s program.Streams) error {
-			s.ErrTerminal = true
-			j, err := parse(t.Context(), []string{"-wait", "https://www.example.com/a"}, s)
-			require.NoError(t, err)
-			return j.run(t.Context(), srv.Client(t))
-		})
+		got := waitOnTerminal(t, srv)
 		assert.Equal(t, program.Done, got.code)
 		assert.Contains(t, got.err, "  0 % of the caches; polling again after: webdelivery: GET ")
 		assert.Contains(t, got.err, "503 Service Unavailable")
@@ -355,12 +360,7 @@ func TestInterruptedRead(t *testing.T) {
 func TestProgressBar(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(t *testing.T, srv *webdeliverytest.Server, _ func(context.Context, string, ...string) outcome) {
-		got := finish(func(s program.Streams) error {
-			s.ErrTerminal = true
-			j, err := parse(t.Context(), []string{"-wait", "https://www.example.com/a"}, s)
-			require.NoError(t, err)
-			return j.run(t.Context(), srv.Client(t))
-		})
+		got := waitOnTerminal(t, srv)
 		assert.Equal(t, program.Done, got.code)
 		assert.Contains(t, got.err, "\r1 URIs accepted\x1b[K")
 		assert.Contains(t, got.err, "] 100 % of the caches\x1b[K")

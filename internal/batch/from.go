@@ -47,7 +47,6 @@ type from[Item comparable, Receipt any] struct {
 	// The lock of the queue guards these.
 	callers []*caller[Item, Receipt] // one for each call, if the request has begun
 	failed  *Failure
-	ended   bool // begun is closed
 	gone    bool // PutFrom waits no longer for the request to begin, so it must not begin
 }
 
@@ -71,7 +70,6 @@ func (f *from[Item, Receipt]) start(ctx context.Context) bool {
 		}
 		stop()
 		cancel()
-		f.ended = true
 		close(f.begun)
 	})
 	return true
@@ -108,10 +106,8 @@ func (f *from[Item, Receipt]) send(calls [][]Item, permit Permit) bool {
 	all := load[Item]{size: q.work.Size, known: map[Item]bool{}}
 	callers := make([]*caller[Item, Receipt], len(calls))
 	for i, items := range calls {
-		own := load[Item]{size: q.work.Size, known: make(map[Item]bool, len(items))}
-		own.put(items)
-		all.put(own.items)
-		callers[i] = &caller[Item, Receipt]{items: own.items, done: make(chan struct{})}
+		callers[i], _ = q.callerOf(items)
+		all.put(callers[i].items)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,7 +133,11 @@ func (f *from[Item, Receipt]) leave() (callers []*caller[Item, Receipt], waits b
 		return nil, false, q.work.Closed
 	case f.failed != nil:
 		return nil, false, f.failed.Err
+	}
+	select {
+	case <-f.begun:
+		return nil, false, nil
 	default:
-		return nil, !f.ended, nil
+		return nil, true, nil
 	}
 }

@@ -93,15 +93,21 @@ func (q *Queue[Item, Receipt]) await(ctx context.Context, left <-chan struct{}, 
 
 // newCaller refuses items that do not fit into one request.
 func (q *Queue[Item, Receipt]) newCaller(items []Item) (*caller[Item, Receipt], error) {
-	all := load[Item]{size: q.work.Size, known: make(map[Item]bool, len(items))}
-	all.put(items)
+	c, bytes := q.callerOf(items)
 	switch most := min(q.options.MaxItems, q.options.MaxPending); {
-	case len(all.items) > most:
-		return nil, &TooLargeError{Items: len(all.items), Most: most}
-	case len(all.items) > 1 && all.bytes > q.options.MaxBytes:
-		return nil, &TooLargeError{Items: len(all.items), Most: most, Bytes: all.bytes}
+	case len(c.items) > most:
+		return nil, &TooLargeError{Items: len(c.items), Most: most}
+	case len(c.items) > 1 && bytes > q.options.MaxBytes:
+		return nil, &TooLargeError{Items: len(c.items), Most: most, Bytes: bytes}
 	}
-	return &caller[Item, Receipt]{items: all.items, done: make(chan struct{})}, nil
+	return c, nil
+}
+
+// callerOf returns a caller of these items, and their size.
+func (q *Queue[Item, Receipt]) callerOf(items []Item) (c *caller[Item, Receipt], bytes int) {
+	own := load[Item]{size: q.work.Size, known: make(map[Item]bool, len(items))}
+	own.put(items)
+	return &caller[Item, Receipt]{items: own.items, done: make(chan struct{})}, own.bytes
 }
 
 // makeRoom waits until the queue has room for a caller.

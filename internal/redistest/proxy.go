@@ -2,92 +2,88 @@ package redistest
 
 import (
 	"context"
-	"io"
 	"net"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// Proxy returns the address of a proxy to a server that is far away: each byte takes delay in each direction.
-func Proxy(t *testing.T, addr string, delay time.Duration) string {
+// Proxy is a slow or lossy connection to a server.
+type Proxy struct {
+	Addr    string       // its own
+	Lost    atomic.Int64 // how many of the next answers are lost
+	Dropped atomic.Int64 // how many were
+
+	delay time.Duration
+}
+
+// NewProxy starts a proxy to a server. It delays each direction.
+func NewProxy(t *testing.T, addr string, delay time.Duration) *Proxy {
+	t.Helper()
+	p := &Proxy{delay: delay}
+	p.Addr = listen(t, func(client net.Conn) {
+		server, err := new(net.Dialer).DialContext(context.Background(), "tcp", addr)
+		if err != nil {
+			_ = client.Close()
+			return
+		}
+		go p.pipe(server, client, func() bool { return false })
+		p.pipe(client, server, func() bool {
+			if p.Lost.Add(-1) < 0 {
+				return false
+			}
+			p.Dropped.Add(1)
+			return true
+		})
+	})
+	return p
+}
+
+// listen calls serve for each connection to a new address, which it returns.
+func listen(t *testing.T, serve func(net.Conn)) (addr string) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var open sync.WaitGroup
-	t.Cleanup(open.Wait)
-	done := make(chan struct{})
-	t.Cleanup(func() {
-		close(done)
-		_ = listener.Close()
-	})
-	open.Go(func() {
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
 		for {
-			near, err := listener.Accept()
+			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			open.Go(func() { link(near, addr, delay, done) })
+			go serve(conn)
 		}
-	})
+	}()
 	return listener.Addr().String()
 }
 
-// link connects two ends until one of them closes, or the test is done.
-func link(near net.Conn, addr string, delay time.Duration, done <-chan struct{}) {
-	defer near.Close()
-	time.Sleep(delay)
-	far, err := new(net.Dialer).DialContext(context.Background(), "tcp", addr)
-	if err != nil {
-		return
-	}
-	defer far.Close()
-	ended := make(chan struct{}, 2)
-	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
-		both.Go(func() {
-			delayed(way[1], way[0], delay)
-			ended <- struct{}{}
-		})
-	}
-	select {
-	case <-ended:
-	case <-done:
-	}
-	_ = near.Close()
-	_ = far.Close()
-	both.Wait()
-}
-
-// delayed copies from one end to the other. Each piece is written delay after it was read.
-func delayed(to io.Writer, from io.Reader, delay time.Duration) {
+// pipe copies one direction; each piece arrives delay after it was sent.
+func (p *Proxy) pipe(to, from net.Conn, lost func() bool) {
 	type piece struct {
-		at   time.Time
 		data []byte
+		due  time.Time
 	}
-	pieces := make(chan piece, 10_000)
-	var writer sync.WaitGroup
-	writer.Go(func() {
-		failed := false
-		for p := range pieces {
-			time.Sleep(time.Until(p.at.Add(delay)))
-			if !failed {
-				_, err := to.Write(p.data)
-				failed = err != nil
+	way := make(chan piece, 1000)
+	go func() {
+		defer to.Close()
+		for piece := range way {
+			time.Sleep(time.Until(piece.due))
+			if _, err := to.Write(piece.data); err != nil {
+				return
 			}
 		}
-	})
-	for buffer := make([]byte, 64<<10); ; {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			pieces <- piece{time.Now(), append([]byte(nil), buffer[:n]...)}
-		}
+	}()
+	defer close(way)
+	for {
+		buf := make([]byte, 1<<16)
+		n, err := from.Read(buf)
 		if err != nil {
-			break
+			return
+		}
+		if !lost() {
+			way <- piece{buf[:n], time.Now().Add(p.delay)}
 		}
 	}
-	close(pieces)
-	writer.Wait()
 }

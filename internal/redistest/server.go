@@ -1,5 +1,5 @@
 // Package redistest starts real servers of Redis and Valkey for tests. It knows neither go-redis nor the SDK. Its entry
-// points are [OnServers], [Proxy], [Suspend] and [Resume].
+// points are [OnServers], [NewProxy], [Fake], [Suspend] and [Resume].
 package redistest
 
 import (
