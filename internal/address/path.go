@@ -70,6 +70,9 @@ func escapeSegment(field, id string) (string, error) {
 }
 
 func hasDots(id string) bool {
+	if !strings.Contains(id, ".") {
+		return false // the usual case, and much faster
+	}
 	for part := range strings.FieldsFuncSeq(id, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if part == "." || part == ".." {
 			return true

@@ -35,8 +35,15 @@ func (m Meaning) HasAddresses() bool { return m.Prefix.IsValid() }
 
 // Parse reads an address, a range or a country code. It returns an error if the text is none of these.
 func Parse(text string) (Entry, error) {
-	if code := strings.ToUpper(text); len(text) == 2 && isCountry(code) {
-		return Entry{Text: code, Meaning: Meaning{Name: code}}, nil
+	if len(text) == len("DE") {
+		if code := strings.ToUpper(text); isCountry(code) {
+			return Entry{Text: code, Meaning: Meaning{Name: code}}, nil
+		}
+	}
+	if strings.Contains(text, "/") { // before ParseAddr, which would build an error for each range
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			return Entry{Text: text, Meaning: Meaning{Prefix: unmap(prefix).Masked()}}, nil
+		}
 	}
 	if addr, err := netip.ParseAddr(text); err == nil {
 		if addr.Zone() != "" {
@@ -44,9 +51,6 @@ func Parse(text string) (Entry, error) {
 		}
 		addr = addr.Unmap()
 		return Entry{Text: text, Meaning: Meaning{Prefix: netip.PrefixFrom(addr, addr.BitLen())}}, nil
-	}
-	if prefix, err := netip.ParsePrefix(text); err == nil {
-		return Entry{Text: text, Meaning: Meaning{Prefix: unmap(prefix).Masked()}}, nil
 	}
 	return Entry{}, fmt.Errorf("%q is neither an IP address, a CIDR range nor an ISO 3166-1 country code", text)
 }
