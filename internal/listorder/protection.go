@@ -73,7 +73,12 @@ func newProtection(keep, add, remove []netip.Prefix, crowded bool) *protection {
 // inDanger marks the changes with addresses that count, with range 0. If the list is crowded, it returns the ranges
 // around these addresses, unsorted and with duplicates.
 func (p *protection) inDanger(keep, add, remove []netip.Prefix, crowded bool) (all []netip.Prefix) {
-	staying, coming := ipset.NewSet(keep), ipset.NewSet(add)
+	coming := ipset.NewSet(add)
+	covered := func(r netip.Prefix) bool { return r.IsValid() && coming.Overlaps(r) }
+	if !slices.ContainsFunc(remove, covered) {
+		return nil // the usual case: the entries that stay make no difference
+	}
+	staying := ipset.NewSet(keep)
 	for i, r := range remove {
 		if missed(r, coming, staying) {
 			all = append(all, r)

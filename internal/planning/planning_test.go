@@ -33,6 +33,21 @@ func TestFingerprints(t *testing.T) {
 	assert.Equal(t, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", planning.Fingerprint(nil, of), "of nothing")
 }
 
+// Ids sort by their bytes, whatever their length and however many of their first bytes are the same.
+func TestFingerprintsOfSimilarIds(t *testing.T) {
+	t.Parallel()
+	sorted := []string{"1234567", "12345678", "12345678 ", "123456780", "12345679", "a", "a\x00", "a\x00\x00\x00\x00\x00\x00\x00\x00b", "a\x00b", "ab", "\xc3\xa9", "\xff"}
+	var list []entry
+	for _, id := range sorted {
+		list = append(list, entry{id, "DE"})
+	}
+	// printf '%b DE\n' 1234567 12345678 '12345678 ' 123456780 12345679 a 'a\0' 'a\0\0\0\0\0\0\0\0b' 'a\0b' ab '\xc3\xa9' '\xff' | sha256sum
+	const want = "5e878d0504b7485b706d5741011fed5c97243548a54ad4efef22e7c933af39ea"
+	assert.Equal(t, want, planning.Fingerprint(list, of))
+	slices.Reverse(list)
+	assert.Equal(t, want, planning.Fingerprint(list, of))
+}
+
 // A plan as people see it: numbers, remarks on them, and at most 20 added and 20 removed entries.
 func TestSummaries(t *testing.T) {
 	t.Parallel()
