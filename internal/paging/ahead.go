@@ -21,6 +21,9 @@ func (c Collection[T]) Ahead(ctx context.Context, n int) iter.Seq2[T, error] {
 			yield(*new(T), err)
 			return
 		}
+		if c.Expect != nil && head.Total >= 0 {
+			c.Expect(head.Total)
+		}
 		if head.Index == 0 || head.Count < 0 || head.Count == 0 && head.more(head.Index) {
 			c.newWalk(head).run(ctx, head, yield)
 			return

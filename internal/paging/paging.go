@@ -11,7 +11,7 @@ import (
 	"iter"
 )
 
-// Collection describes the collection to read. All fields except MaxPages must be set.
+// Collection describes the collection to read. All fields except MaxPages and Expect must be set.
 type Collection[T any] struct {
 	Path     string // relative to the base, in canonical form
 	Query    string // of the first page
@@ -19,6 +19,8 @@ type Collection[T any] struct {
 
 	// Read reads the page with this query.
 	Read func(ctx context.Context, query string) ([]T, Page, error)
+	// Expect is called with the total of the first page before Ahead yields an item, unless that page has no total.
+	Expect func(total int64)
 	// Identity returns the id of an item.
 	Identity func(*T) string
 	// Resolve returns path and query of an address that the service sent in a member. It returns an error for an

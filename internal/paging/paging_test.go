@@ -378,6 +378,36 @@ func TestAheadFails(t *testing.T) {
 }
 
 // Counted counts the requests for pages, also those that fail.
+// Expect gets the total of the first page, before the first item. No other page calls it.
+func TestExpectedTotals(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		pages []any
+		want  string
+	}{
+		"a total and a count":   {[]any{"a b", said(total(3), count(2), index(1)), "c", said(total(3), count(2), index(2))}, "3 a b c"},
+		"a total and no count":  {[]any{"a b", said(total(3), next("/things?page=2")), "c", said(total(3), hasMore(false))}, "3 a b c"},
+		"a total of 0":          {[]any{"", said(total(0), count(0), index(1))}, "0"},
+		"no total":              {[]any{"a", said(count(2), index(1)), "b", said(count(2), index(2))}, "a b"},
+		"a total on page 2":     {[]any{"a", said(count(2), index(1)), "b", said(total(2), count(2), index(2))}, "a b"},
+		"the first page failed": {[]any{"", errOutage}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &reader{answer: pagesOf(tt.pages...)}
+			var got []string
+			c := r.collection("", 0)
+			c.Expect = func(total int64) { got = append(got, strconv.FormatInt(total, 10)) }
+			for item, err := range c.Ahead(t.Context(), 1) {
+				if err == nil {
+					got = append(got, item)
+				}
+			}
+			assert.Equal(t, tt.want, strings.Join(got, " "))
+		})
+	}
+}
+
 func TestCountedPages(t *testing.T) {
 	t.Parallel()
 	requests := 0
