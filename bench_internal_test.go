@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/webdelivery/webdelivery-go/internal/ipset"
 )
 
 // Compares 50,000 desired entries with 50,000 that a list holds, half of which are the same. The list is not read.
@@ -27,17 +25,9 @@ func BenchmarkComparePlan(b *testing.B) {
 		b.Run(fmt.Sprintf("aggregate=%t", aggregated), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				wanted, err := parseEntries("desired", ListTypeIP, desired)
+				wanted, err := readDesired(b.Context(), desired, aggregated)
 				require.NoError(b, err)
-				wanted = ipset.Unique(wanted)
-				if aggregated {
-					wanted = ipset.Aggregate(wanted)
-				}
-				current := make([]held, len(entries))
-				for i, e := range entries {
-					current[i] = heldEntry(e)
-				}
-				_, err = newPlan(list, current, meanings(current), wanted)
+				_, err = newPlan(list, entries, wanted.Entries())
 				require.NoError(b, err)
 			}
 		})

@@ -194,13 +194,12 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if err != nil {
 		return nil, err
 	}
-	has := meanings(current)
 	bad := problems{as: (*Plan)(nil).refused}
-	wanted.Check(string(list.Type), has, bad.entry("desired", len(desired)))
+	wanted.Check(string(list.Type), func() ipset.Meanings { return meanings(current) }, bad.entry("desired", len(desired)))
 	if err := bad.err(); err != nil {
 		return nil, err
 	}
-	plan, err := newPlan(list, current, has, wanted.Entries())
+	plan, err := newPlan(list, current, wanted.Entries())
 	if err != nil {
 		return nil, err
 	}
@@ -234,9 +233,9 @@ func (p *Plan) check(placeOf func(i int) string) error {
 	return bad.err()
 }
 
-// newPlan compares meanings and orders the changes. has holds the meanings of current.
-func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ipset.Entry) (*Plan, error) {
-	c, err := planning.Compare(current, func(e *held) ipset.Meaning { return e.Meaning }, has, wanted, listLimits)
+// newPlan compares meanings and orders the changes.
+func newPlan(list *NetworkList, current []NetworkListEntry, wanted *ipset.Distinct) (*Plan, error) {
+	c, err := planning.Compare(current, func(e *NetworkListEntry) ipset.Meaning { return e.read().Meaning }, wanted, listLimits)
 	if err != nil {
 		return nil, &PlanError{Field: "desired", Reason: err.Error()}
 	}
@@ -246,10 +245,10 @@ func newPlan(list *NetworkList, current []held, has ipset.Meanings, wanted []ips
 		PeakSize: c.Largest, Requests: c.Calls, CoveringAdds: c.Covering, UncoveredDuringApply: c.Uncovering,
 	}
 	for at, i := range c.Add {
-		p.Add[at] = wanted[i].Text
+		p.Add[at] = wanted.Entries[i].Text
 	}
 	for at, i := range c.Remove {
-		p.Remove[at] = current[i].NetworkListEntry
+		p.Remove[at] = current[i]
 	}
 	return p, nil
 }
@@ -289,7 +288,7 @@ func readyToApply(p Plan) (*Plan, []ipset.Entry, error) {
 }
 
 // stepsFor refuses a plan that was made for another state of the list. It returns the steps of the plan.
-func (p *Plan) stepsFor(current []held, add []ipset.Entry) ([]listorder.Step, error) {
+func (p *Plan) stepsFor(current []NetworkListEntry, add []ipset.Entry) ([]listorder.Step, error) {
 	if fingerprint(current) != p.Fingerprint {
 		return nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
@@ -297,7 +296,7 @@ func (p *Plan) stepsFor(current []held, add []ipset.Entry) ([]listorder.Step, er
 		Type: string(p.Type), Add: add, Remove: len(p.Remove), Keep: p.Keep,
 		Removed: func(i int) (id, text string) { return p.Remove[i].ID, p.Remove[i].Entry },
 	}
-	steps, misfit := planning.Steps(stored, current, func(e *held) planning.Entry { return planning.Entry{ID: e.ID, Entry: e.entry()} }, listLimits)
+	steps, misfit := planning.Steps(stored, current, func(e *NetworkListEntry) planning.Entry { return planning.Entry{ID: e.ID, Entry: e.read()} }, listLimits)
 	if misfit != nil {
 		return nil, &PlanError{misfit.Field, misfit.Reason, p}
 	}

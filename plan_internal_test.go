@@ -14,22 +14,23 @@ import (
 // themselves may then not fit.
 func TestAPlanThatWouldNotFit(t *testing.T) {
 	t.Parallel()
-	current := make([]held, maxListEntries)
+	current := make([]NetworkListEntry, maxListEntries)
 	for i := range current {
 		text := fmt.Sprintf("198.18.%d.%d", i>>9, i>>1&255) // each twice
-		current[i] = heldEntry(NetworkListEntry{ID: fmt.Sprint(i), Entry: text})
+		current[i] = NetworkListEntry{ID: fmt.Sprint(i), Entry: text}
 	}
-	var wanted []ipset.Entry
+	wanted := ipset.NewDistinct(maxListEntries)
 	for i := 0; i < maxListEntries; i += 2 {
-		wanted = append(wanted, current[i].entry())
+		wanted.Add(current[i].read())
 	}
 	list := &NetworkList{ID: "l", Type: ListTypeIP}
-	plan, err := newPlan(list, current, meanings(current), wanted)
+	plan, err := newPlan(list, current, wanted)
 	require.NoError(t, err)
 	assert.Equal(t, maxListEntries, plan.Keep)
 	assert.Equal(t, maxListEntries, plan.PeakSize)
 
-	_, err = newPlan(list, current, meanings(current), append(wanted, ipset.Read("203.0.113.1")))
+	wanted.Add(ipset.Read("203.0.113.1"))
+	_, err = newPlan(list, current, wanted)
 	var refused *PlanError
 	require.ErrorAs(t, err, &refused)
 	assert.Equal(t, "desired", refused.Field)
@@ -40,13 +41,14 @@ func TestAPlanThatWouldNotFit(t *testing.T) {
 // A plan may fill the list, but one more entry does not fit.
 func TestAPlanThatFillsTheList(t *testing.T) {
 	t.Parallel()
-	current := make([]held, maxListEntries-1)
-	wanted := []ipset.Entry{ipset.Read("203.0.113.1")}
+	current := make([]NetworkListEntry, maxListEntries-1)
+	wanted := ipset.NewDistinct(maxListEntries)
+	wanted.Add(ipset.Read("203.0.113.1"))
 	for i := range current {
-		current[i] = heldEntry(NetworkListEntry{ID: fmt.Sprint(i), Entry: fmt.Sprintf("198.18.%d.%d", i>>8, i&255)})
-		wanted = append(wanted, current[i].entry())
+		current[i] = NetworkListEntry{ID: fmt.Sprint(i), Entry: fmt.Sprintf("198.18.%d.%d", i>>8, i&255)}
+		wanted.Add(current[i].read())
 	}
-	plan, err := newPlan(&NetworkList{ID: "l", Type: ListTypeIP}, current, meanings(current), wanted)
+	plan, err := newPlan(&NetworkList{ID: "l", Type: ListTypeIP}, current, wanted)
 	require.NoError(t, err)
 	plan.MaxRemove = RemoveAll
 	ready, add, err := readyToApply(*plan)

@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
@@ -16,29 +15,22 @@ import (
 // it. So the pages must pass three checks. All pages have the same total, which is the number of their entries. No id
 // comes twice. If the service also sends all entries in one response, the pages hold the same entries, each as often.
 
-// held is an entry of the list, with its meaning.
-type held struct {
-	NetworkListEntry
-	ipset.Meaning
+// read returns the text of an entry of a list, and its meaning.
+func (e *NetworkListEntry) read() ipset.Entry {
+	return ipset.Entry{Text: e.Entry, Meaning: ipset.Read(e.Entry).Meaning}
 }
 
-// entry returns the meaning without the id.
-func (h *held) entry() ipset.Entry { return ipset.Entry{Text: h.Entry, Meaning: h.Meaning} }
-
-// heldEntry reads an entry of a list.
-func heldEntry(e NetworkListEntry) held { return held{e, ipset.Read(e.Entry).Meaning} }
-
 // meanings returns the meanings of entries.
-func meanings(entries []held) ipset.Meanings {
+func meanings(entries []NetworkListEntry) ipset.Meanings {
 	set := make(ipset.Meanings, len(entries))
 	for i := range entries {
-		set[entries[i].Meaning] = true
+		set[entries[i].read().Meaning] = true
 	}
 	return set
 }
 
 // wholeList reads a list with all its entries, for a plan.
-func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*NetworkList, []held, error) {
+func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*NetworkList, []NetworkListEntry, error) {
 	list, err := s.Get(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -52,7 +44,7 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 	if err != nil {
 		return nil, nil, err
 	}
-	if list.List != nil && !ipset.Same(list.List, current, (*held).entry) {
+	if list.List != nil && !ipset.Same(list.List, current, (*NetworkListEntry).read) {
 		return nil, nil, s.changed(id, len(current), "the list holds other entries than its pages")
 	}
 	return list, current, nil
@@ -63,10 +55,21 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 // Each entry has an id of its own. The document does not say that a list holds a text only once (open point 26
 // assumes it of additions). So a text with two ids is two entries. If an id comes twice with the same text, the entry
 // moved while the list was read. If it comes twice with different texts, it is not an id.
-func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, error) {
-	entries := make([]held, 0, pageOfEntries)
-	seen := map[string]int{}
-	for e, err := range s.AllEntries(ctx, id, EntryOptions{Count: pageOfEntries}, ReadAhead(bulkConcurrency)) {
+func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]NetworkListEntry, error) {
+	cl, err := EntryOptions{Count: pageOfEntries}.call(ctx, s.via(), id)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := collectionOf[NetworkListEntry](s.funnel, cl, 0)
+	if err != nil {
+		return nil, err
+	}
+	entries, seen := []NetworkListEntry(nil), map[string]int{}
+	pages.Expect = func(total int64) {
+		n := min(total, maxListEntries) // a service may announce anything
+		entries, seen = make([]NetworkListEntry, 0, n), make(map[string]int, n)
+	}
+	for e, err := range pages.Ahead(ctx, bulkConcurrency) {
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +81,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]held, 
 			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", redact.Line(s.funnel.secrets.Text(e.Entry))))
 		}
 		seen[e.ID] = len(entries)
-		entries = append(roomFor(entries, 1), heldEntry(e))
+		entries = append(entries, e)
 	}
 	return entries, nil
 }
@@ -104,15 +107,6 @@ func (s *NetworkListsService) changed(id string, entries int, reason string) err
 }
 
 // fingerprint is the same for the same entries with the same ids.
-func fingerprint(entries []held) string {
-	return planning.Fingerprint(entries, func(e *held) (id, text string) { return e.ID, e.Entry })
-}
-
-// roomFor doubles the capacity of a slice if n more do not fit. append grows a long slice by less, so it copies more
-// often.
-func roomFor[T any](s []T, n int) []T {
-	if cap(s)-len(s) < n {
-		s = slices.Grow(s, max(n, len(s)))
-	}
-	return s
+func fingerprint(entries []NetworkListEntry) string {
+	return planning.Fingerprint(entries, func(e *NetworkListEntry) (id, text string) { return e.ID, e.Entry })
 }

@@ -3,6 +3,7 @@ package webdelivery_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -76,6 +77,21 @@ func (l *changingList) entries(w http.ResponseWriter, r *http.Request) {
 func (l *changingList) write(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
+}
+
+// A service may announce any total. Plan reserves no more memory than a list can need, and returns an error.
+func TestAPlanOfAListWithAnAbsurdTotal(t *testing.T) {
+	t.Parallel()
+	for _, total := range []int64{2, 50_001, math.MaxInt64} {
+		withList(t, setup{}, nil, func(f *fixture) {
+			body := fmt.Sprintf(`{"items":[{"id":"a","entry":"192.0.2.1"}],"total":%d,"page_count":1,"page_index":1}`, total)
+			f.fail(testserver.Fault{Path: oneList + "/entries", Status: 200, Body: body})
+			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{})
+			var broken *webdelivery.PaginationError
+			require.ErrorAs(f, err, &broken)
+			assert.Nil(f, plan)
+		})
+	}
 }
 
 // If a list changes between two of its pages, Plan returns an error, however the pages announce one another. Without

@@ -3,7 +3,8 @@
 // addresses.
 //
 // The package knows addresses and country codes. It must not know lists, plans, HTTP or the SDK. Its errors say what is
-// wrong with a text, not where the text came from. Its entry points are [Parse], [Read], [Aggregate] and [NewSet].
+// wrong with a text, not where the text came from. Its entry points are [Parse], [Read], [Aggregate], [NewSet] and
+// [NewDistinct].
 package ipset
 
 import (

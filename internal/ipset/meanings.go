@@ -32,19 +32,6 @@ func (m Meanings) Without(other Meanings) (n int) {
 	return n
 }
 
-// Unique drops each entry with the same meaning as an earlier one.
-func Unique(entries []Entry) []Entry {
-	seen := make(Meanings, len(entries))
-	kept := make([]Entry, 0, len(entries))
-	for _, e := range entries {
-		if !seen[e.Meaning] {
-			seen[e.Meaning] = true
-			kept = append(kept, e)
-		}
-	}
-	return kept
-}
-
 // Same reports whether texts and entries have the same meanings, equally often and in any order. entry returns the
 // Entry of an element.
 func Same[T any](texts []string, entries []T, entry func(*T) Entry) bool {

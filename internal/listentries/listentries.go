@@ -62,9 +62,9 @@ func misplaced(e ipset.Entry, text, listType string) error {
 
 // Desired are the entries that a list is to hold.
 type Desired struct {
-	texts    []string      // as the caller wrote them
-	readable []ipset.Entry // all of one type, without duplicates
-	strange  []ipset.Entry // unreadable entries without duplicates; a list may only keep them
+	texts    []string        // as the caller wrote them
+	entries  *ipset.Distinct // first the readable ones, all of one type; then the others, which a list may only keep
+	readable int             // number of readable entries
 }
 
 // checkEvery is how many texts Desire reads between two checks of the context: millions of texts take seconds.
@@ -74,33 +74,30 @@ const checkEvery = 1024
 // passes the problems of texts that no list can hold together to wrong: entries of both types, or more than most
 // unreadable texts. Then the result is of no use. The error is that of the context.
 func Desire(ctx context.Context, texts []string, most int, wrong Wrong) (*Desired, error) {
-	d := &Desired{texts: texts, readable: make([]ipset.Entry, 0, min(len(texts), most))}
-	seen := make(ipset.Meanings, cap(d.readable))
+	d := &Desired{texts: texts, entries: ipset.NewDistinct(min(len(texts), most))}
+	strange := ipset.NewDistinct(0)
 	for i, text := range texts {
 		if i%checkEvery == checkEvery-1 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		e, err := ipset.Parse(text)
 		if err != nil {
-			e = ipset.Opaque(text)
-		}
-		if seen[e.Meaning] {
+			if strange.Add(ipset.Opaque(text)) && len(strange.Entries) > most { // a list can only keep them, so they must fit into it
+				d.problems(d.likelyType(), func(ipset.Meaning) bool { return false }, wrong)
+				return d, nil
+			}
 			continue
 		}
-		seen[e.Meaning] = true
-		if err != nil {
-			d.strange = append(d.strange, e)
-		} else {
-			d.readable = append(d.readable, e)
+		if d.entries.Add(e) {
+			d.readable++
 		}
-		switch n := len(d.readable); {
-		case n > 0 && TypeOf(d.readable[n-1]) != d.likelyType():
+		if TypeOf(e) != d.likelyType() {
 			d.problems(d.likelyType(), func(ipset.Meaning) bool { return true }, wrong)
 			return d, nil
-		case len(d.strange) > most: // a list can only keep them, so they must fit into it
-			d.problems(d.likelyType(), func(ipset.Meaning) bool { return false }, wrong)
-			return d, nil
 		}
+	}
+	for _, e := range strange.Entries {
+		d.entries.Add(e)
 	}
 	return d, nil
 }
@@ -108,31 +105,37 @@ func Desire(ctx context.Context, texts []string, most int, wrong Wrong) (*Desire
 // Aggregate merges addresses and ranges into the fewest ranges that cover exactly the same addresses.
 func (d *Desired) Aggregate() {
 	if d.likelyType() == IP {
-		d.readable = ipset.Aggregate(d.readable)
+		merged := ipset.Aggregate(d.entries.Entries[:d.readable])
+		entries := ipset.NewDistinct(len(merged))
+		for _, e := range slices.Concat(merged, d.entries.Entries[d.readable:]) {
+			entries.Add(e)
+		}
+		d.entries, d.readable = entries, len(merged)
 	}
 }
 
 // Size returns the number of entries.
-func (d *Desired) Size() int { return len(d.readable) + len(d.strange) }
+func (d *Desired) Size() int { return len(d.entries.Entries) }
 
 // Entries returns the entries: first the readable ones, then the others.
-func (d *Desired) Entries() []ipset.Entry { return slices.Concat(d.readable, d.strange) }
+func (d *Desired) Entries() *ipset.Distinct { return d.entries }
 
 // Check passes the problems of entries that this list cannot hold to wrong: entries of the other type, and unreadable
-// ones that are new. has are the meanings in the list.
-func (d *Desired) Check(listType string, has ipset.Meanings, wrong Wrong) {
-	fits := len(d.readable) == 0 || d.likelyType() == listType
-	if !fits || len(d.strange) > 0 { // otherwise there is no need to read the texts again
-		d.problems(listType, func(m ipset.Meaning) bool { return has[m] }, wrong)
+// ones that are new. has returns the meanings in the list. Check calls it only if it needs them.
+func (d *Desired) Check(listType string, has func() ipset.Meanings, wrong Wrong) {
+	fits := d.readable == 0 || d.likelyType() == listType
+	if !fits || d.readable < d.Size() { // otherwise there is no need to read the texts again
+		held := has()
+		d.problems(listType, func(m ipset.Meaning) bool { return held[m] }, wrong)
 	}
 }
 
 // likelyType returns the type of a list that may hold the entries.
 func (d *Desired) likelyType() string {
-	if len(d.readable) == 0 {
+	if d.readable == 0 {
 		return IP
 	}
-	return TypeOf(d.readable[0])
+	return TypeOf(d.entries.Entries[0])
 }
 
 // problems passes the problem of each text to wrong. An unreadable text is none if the list has it.

@@ -95,7 +95,7 @@ func TestWhatNoListCanHold(t *testing.T) {
 			require.NotNil(t, d)
 			assert.Equal(t, tt.found, p.found)
 			if tt.found == nil {
-				assert.Equal(t, tt.want, ipset.Texts(d.Entries()))
+				assert.Equal(t, tt.want, ipset.Texts(d.Entries().Entries))
 				assert.Equal(t, len(tt.want), d.Size())
 			}
 		})
@@ -125,7 +125,7 @@ func TestWhatAListCannotHold(t *testing.T) {
 			d, err := listentries.Desire(t.Context(), tt.texts, 100, p.wrong)
 			require.NoError(t, err)
 			require.Empty(t, p.found)
-			d.Check(tt.listType, ipset.MeaningsOf(tt.has), p.wrong)
+			d.Check(tt.listType, func() ipset.Meanings { return ipset.MeaningsOf(tt.has) }, p.wrong)
 			assert.Equal(t, tt.found, p.found)
 		})
 	}
@@ -142,7 +142,7 @@ func TestMergedEntries(t *testing.T) {
 		d, err := listentries.Desire(t.Context(), strings.Fields(texts), 100, nil)
 		require.NoError(t, err)
 		d.Aggregate()
-		assert.Equal(t, want, strings.Join(ipset.Texts(d.Entries()), " "))
+		assert.Equal(t, want, strings.Join(ipset.Texts(d.Entries().Entries), " "))
 	}
 }
 

@@ -17,25 +17,29 @@ type Changes struct {
 	Keep int // entries that stay
 }
 
-// Compare compares meanings, and returns the changes in the best order. has are the meanings of current. The wanted
-// entries must differ from each other. The error says that the list has no room for what it keeps and adds.
-func Compare[T any](current []T, meaning func(*T) ipset.Meaning, has ipset.Meanings, wanted []ipset.Entry, l listorder.Limits) (Changes, error) {
-	wants := make(ipset.Meanings, len(wanted))
-	add, added := make([]int, 0, len(wanted)), make([]netip.Prefix, 0, len(wanted))
-	for i, e := range wanted {
-		wants[e.Meaning] = true
-		if !has[e.Meaning] {
-			add, added = append(add, i), append(added, e.Prefix)
-		}
-	}
+// Compare compares meanings, and returns the changes in the best order. meaning returns that of an entry of the list.
+// The error says that the list has no room for what it keeps and adds.
+func Compare[T any](current []T, meaning func(*T) ipset.Meaning, wanted *ipset.Distinct, l listorder.Limits) (Changes, error) {
+	held, lacking := make([]bool, len(wanted.Entries)), len(wanted.Entries)
 	remove, removed := make([]int, 0, len(current)), make([]netip.Prefix, 0, len(current))
 	kept := make([]netip.Prefix, 0, len(current))
 	for i := range current {
 		m := meaning(&current[i])
-		if wants[m] {
-			kept = append(kept, m.Prefix)
-		} else {
+		at, found := wanted.Find(m)
+		if !found {
 			remove, removed = append(remove, i), append(removed, m.Prefix)
+			continue
+		}
+		kept = append(kept, m.Prefix)
+		if !held[at] { // the list may hold a meaning twice
+			held[at] = true
+			lacking--
+		}
+	}
+	add, added := make([]int, 0, lacking), make([]netip.Prefix, 0, lacking)
+	for i, e := range wanted.Entries {
+		if !held[i] {
+			add, added = append(add, i), append(added, e.Prefix)
 		}
 	}
 	if n := len(kept) + len(add); n > l.List {

@@ -24,11 +24,11 @@ func entries(texts string) []planning.Entry {
 func meaning(e *planning.Entry) ipset.Meaning { return e.Meaning }
 
 func compare(current, wanted string, l listorder.Limits) (planning.Changes, error) {
-	var want []ipset.Entry
+	want := ipset.NewDistinct(0)
 	for _, e := range entries(wanted) {
-		want = append(want, e.Entry)
+		want.Add(e.Entry)
 	}
-	return planning.Compare(entries(current), meaning, ipset.MeaningsOf(strings.Fields(current)), want, l)
+	return planning.Compare(entries(current), meaning, want, l)
 }
 
 // Compare adds what the list lacks and removes what is not wanted. It compares meanings (open point 27).
