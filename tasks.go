@@ -67,6 +67,16 @@ type ErrorDetail struct {
 // UnmarshalJSON reads a task as the service sends it. A timestamp may lack the colon in its zone. A timestamp without
 // a zone is in UTC.
 func (t *Task) UnmarshalJSON(b []byte) error {
+	t.BeginTime, t.EndTime, t.LastUpdated = time.Time{}, time.Time{}, time.Time{}
+	if wire.ReadPlain(b,
+		wire.Into("id", &t.ID), wire.Into("uri", &t.URI), wire.Into("operation", &t.Operation), wire.Into("status", &t.Status),
+		wire.Into("complete", &t.Complete), wire.Into("progress", &t.Progress), wire.Into("error_info", nil),
+		wire.Into("begin_time", &t.BeginTime), wire.Into("end_time", &t.EndTime), wire.Into("last_updated", &t.LastUpdated),
+		wire.IntoObject("user", wire.Into("id", &t.User.ID), wire.Into("uri", &t.User.URI)),
+		wire.IntoObject("target", wire.Into("id", &t.Target.ID), wire.Into("uri", &t.Target.URI)),
+	) {
+		return nil
+	}
 	type plain Task
 	w := struct {
 		*plain

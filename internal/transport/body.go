@@ -40,7 +40,7 @@ func readWhole(resp *http.Response, limit int64) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
 	size := int64(bytes.MinRead)
 	if n := resp.ContentLength; n > 0 && resp.Body != http.NoBody {
-		size += min(n, limit, maxTrusted)
+		size = min(n, limit, maxTrusted) + 1 // one byte more, for the read that finds the end
 	}
 	body := make([]byte, 0, size)
 	for {

@@ -59,17 +59,21 @@ func HigherCode(code int, value jsontext.Value) int {
 // mentionsCode spares most responses a second decoding. It finds the name in any letter case, and any name with
 // escapes.
 func mentionsCode(body []byte) bool {
+	return bytes.Contains(body, []byte(`\u`)) || mentionsFrom(body, 'c') || mentionsFrom(body, 'C')
+}
+
+// mentionsFrom finds the name with this first letter.
+func mentionsFrom(body []byte, first byte) bool {
 	const name = "code"
 	for {
-		i := bytes.IndexAny(body, `cC\`)
-		if i < 0 {
+		i := bytes.IndexByte(body, first)
+		if i < 0 || len(body) < i+len(name) {
 			return false
 		}
-		body = body[i:]
-		if bytes.HasPrefix(body, []byte(`\u`)) || len(body) >= len(name) && bytes.EqualFold(body[:len(name)], []byte(name)) {
+		if bytes.EqualFold(body[i:i+len(name)], []byte(name)) {
 			return true
 		}
-		body = body[1:]
+		body = body[i+1:]
 	}
 }
 

@@ -2,8 +2,8 @@
 // encoding/json silently repairs. It accepts the different ways in which services write a number, a time or an error.
 //
 // The package knows JSON texts. It must not know HTTP, the operations of the service, or the errors of the SDK. Its
-// entry points are [Decode], [Defect], [Reason], [EnvelopeCode] and the types of single values: [Code], [Int] and
-// [Timestamp].
+// entry points are [Decode], [ReadPlain], [Defect], [Reason], [EnvelopeCode] and the types of single values: [Code],
+// [Int] and [Timestamp].
 package wire
 
 import (
