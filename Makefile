@@ -43,7 +43,7 @@ PLATFORMS := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test fleet cover lint prose tidy vuln platforms api api-check api-breaking fuzz fmt bench mutation soak bench-allocs
+.PHONY: all ci test fleet cover lint prose tidy vuln platforms api api-check api-breaking fuzz fmt bench profile mutation soak bench-allocs
 
 all: lint test
 
@@ -122,6 +122,10 @@ fmt:
 # BENCH_FLAGS="-markdown ../docs/performance.md" writes the tables into the page, BENCH_FLAGS="-only rows" measures a part.
 bench:
 	cd bench && go run -tags peers . -growth -peers $(BENCH_FLAGS)
+
+# The CPU profile of an area, in bench/AREA.prof, of the SDK without its references. Without AREA it prints the areas.
+profile:
+	@cd bench && go run . -profile "$(AREA)"
 
 # What calls allocate must not grow past bench/allocs.txt. If it is meant to: make bench-allocs ALLOCS=-write.
 bench-allocs:

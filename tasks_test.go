@@ -1,6 +1,7 @@
 package webdelivery_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -466,4 +467,15 @@ func TestErrorTextIsReadInEveryShape(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A task replaces the error of the one before, and an error of another type is not lost.
+func TestTheErrorOfATask(t *testing.T) {
+	t.Parallel()
+	task := webdelivery.Task{ErrorInfo: &webdelivery.ErrorInfo{Message: "old"}}
+	require.Error(t, json.Unmarshal([]byte(`{"id":"t","error_info":"new"}`), &task))
+	require.NoError(t, json.Unmarshal([]byte(`{"id":"t","error_info":null}`), &task))
+	require.Nil(t, task.ErrorInfo)
+	require.NoError(t, json.Unmarshal([]byte(`{"id":"t","error_info":{"message":"new","details":[]}}`), &task))
+	require.Equal(t, &webdelivery.ErrorInfo{Message: "new", Details: []webdelivery.ErrorDetail{}}, task.ErrorInfo)
 }

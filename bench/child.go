@@ -20,22 +20,28 @@ import (
 )
 
 // This program starts itself again as child processes, so that some work does not disturb the figures. One is the
-// server, whose allocations are not those of the client. Others measure peak memory, which is that of a whole process.
+// server, whose allocations and CPU time are not those of the client. Others measure peak memory and CPU time, which are
+// those of a whole process.
 
-// childRole is the environment variable with the role of a child process: serve, or one of readers and the address to
-// read.
+// childRole is the environment variable with the role of a child process. The role is serve, get with the arguments of
+// measureGets, or wait with those of measureWaiting. Or it is one of readers with the address to read.
 const childRole = "WEBDELIVERY_BENCH_CHILD"
 
 func beChild(role string, in io.Reader, out io.Writer) error {
-	if role == "serve" {
+	name, arguments, _ := strings.Cut(role, " ")
+	switch name {
+	case "serve":
 		return serve(in, out)
+	case "get":
+		return measureGets(arguments, out)
+	case "wait":
+		return measureWaiting(arguments, out)
 	}
-	name, url, _ := strings.Cut(role, " ")
 	read, ok := readers[name]
 	if !ok {
 		return fmt.Errorf("no child process does %q", name)
 	}
-	rows, err := read(url)
+	rows, err := read(arguments)
 	if err != nil {
 		return err
 	}
@@ -58,6 +64,20 @@ func child(ctx context.Context, role string) (*exec.Cmd, error) {
 	cmd.Env = append(os.Environ(), childRole+"="+role)
 	cmd.Stderr = os.Stderr
 	return cmd, nil
+}
+
+// runChild runs this program in another role, and reads what it prints into the results.
+func runChild(role string, results ...any) error {
+	cmd, err := child(context.Background(), role)
+	if err != nil {
+		return err
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Sscan(string(out), results...)
+	return err
 }
 
 // startServer starts the server and returns its address.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go"
 )
 
 // plainTask is the type that a user of net/http writes.
@@ -42,7 +44,7 @@ func rawGet(client *http.Client, url string) subject {
 			return err
 		}
 		req.Header.Set("Accept", "application/json")
-		req.Header.Set("User-Agent", "bench")
+		req.Header.Set("User-Agent", "webdelivery-go/"+webdelivery.Version)
 		req.SetBasicAuth(username, password)
 		resp, err := client.Do(req)
 		if err != nil {
@@ -83,27 +85,6 @@ func sdkGet(url string) (subject, error) {
 func netHTTP() *http.Client {
 	transport, _ := http.DefaultTransport.(*http.Transport)
 	return &http.Client{Transport: transport.Clone()}
-}
-
-// get measures small GET requests over loopback, one after the other.
-func (b *bench) get() error {
-	sdk, err := sdkGet(b.url)
-	if err != nil {
-		return err
-	}
-	// Two processes share few cores, so one call may take twice the time of the next. Many short rounds even this out.
-	pairs := b.options
-	pairs.rounds, pairs.round = 11*b.rounds, b.round/5
-	results, err := pairs.interleave(sdk, rawGet(netHTTP(), b.url))
-	if err != nil {
-		return err
-	}
-	r := results[0].ratio(results[1])
-	b.figure("Tasks.Get over loopback, reference net/http and encoding/json", inTime(results[0].time()), inTime(results[1].time()), times(r), atMost(1.05, r, "times"))
-	more := results[0].allocs - results[1].allocs
-	b.figure("Tasks.Get: allocations", fmt.Sprintf("%.1f", results[0].allocs), fmt.Sprintf("%.1f", results[1].allocs),
-		fmt.Sprintf("%+.1f", more), atMost(10, more, "more"))
-	return nil
 }
 
 // connections measures how many connections 64 goroutines need.

@@ -11,7 +11,7 @@ func growthTable() *table {
 
 // growing measures how the cost grows with the size.
 func (b *bench) growing() error {
-	for _, grow := range []func() error{b.growingRows, b.growingLists, b.growingPurges, b.growingCallers} {
+	for _, grow := range []func() error{b.growingRows, b.growingLists, b.growingTasks, b.growingPurges, b.growingQueues, b.growingCallers} {
 		if err := grow(); err != nil {
 			return err
 		}
@@ -53,6 +53,17 @@ func (b *bench) growingRows() error {
 
 func (b *bench) growingLists() error {
 	for _, n := range b.sizes.growth.entries {
+		read, err := readingList(n, 0)
+		if err != nil {
+			return err
+		}
+		m, err := b.alone(read)
+		if err != nil {
+			return err
+		}
+		b.grown("AllEntries: entries", n, m, inBytes(m.bytes)+" allocated")
+	}
+	for _, n := range b.sizes.growth.entries {
 		plan, _, err := planning(n)
 		if err != nil {
 			return err
@@ -62,6 +73,21 @@ func (b *bench) growingLists() error {
 			return err
 		}
 		b.grown("Plan: entries, as many desired, reading included", n, m, inBytes(m.bytes)+" allocated")
+	}
+	return nil
+}
+
+func (b *bench) growingTasks() error {
+	for _, n := range b.sizes.growth.tasks {
+		read, err := readingTasks(n)
+		if err != nil {
+			return err
+		}
+		m, err := b.alone(read)
+		if err != nil {
+			return err
+		}
+		b.grown("Tasks.All: tasks", n, m, inBytes(m.bytes)+" allocated")
 	}
 	return nil
 }

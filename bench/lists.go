@@ -42,6 +42,30 @@ func reading(client *webdelivery.Client, id string, n int, options ...webdeliver
 	})
 }
 
+// readingList returns a subject that reads a list of n entries from memory. Each response has this delay.
+func readingList(n int, delay time.Duration, options ...webdelivery.ReadOption) (subject, error) {
+	ready := listInMemory(addresses(n))
+	client, err := inMemoryClient(func(r *http.Request) (*http.Response, error) {
+		time.Sleep(delay)
+		return ready(r)
+	})
+	return reading(client, listID, n, options...), err
+}
+
+// readingTasks returns a subject that reads n tasks from memory.
+func readingTasks(n int) (subject, error) {
+	client, err := inMemoryClient(tasksInMemory(n))
+	return all(n, func() (tasks int, err error) {
+		for _, err := range client.Tasks.All(context.Background(), webdelivery.TaskListOptions{Count: pageCount}) {
+			if err != nil {
+				return 0, err
+			}
+			tasks++
+		}
+		return tasks, nil
+	}), err
+}
+
 // plan measures a full list against as many desired entries. The service bounds the reading, so the goal concerns only
 // the rest.
 func (b *bench) plan() error {
@@ -67,15 +91,15 @@ func (b *bench) plan() error {
 // ahead measures what reading ahead gains if each response has a delay.
 func (b *bench) ahead() error {
 	n := b.sizes.entries
-	ready := listInMemory(addresses(n))
-	client, err := inMemoryClient(func(r *http.Request) (*http.Response, error) {
-		time.Sleep(b.sizes.slow)
-		return ready(r)
-	})
+	ahead, err := readingList(n, b.sizes.slow, webdelivery.ReadAhead(8))
 	if err != nil {
 		return err
 	}
-	results, err := b.interleave(reading(client, listID, n, webdelivery.ReadAhead(8)), reading(client, listID, n))
+	without, err := readingList(n, b.sizes.slow)
+	if err != nil {
+		return err
+	}
+	results, err := b.interleave(ahead, without)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@
 //	go run . -only 'rows|get'                       # a part of it
 //	go run . -growth -markdown ../docs/performance.md
 //	go run -tags peers . -peers                     # other SDKs beside this one
+//	go run . -profile rows                          # a CPU profile of an area; -profile '' prints the areas
 //	go run . -allocs allocs.txt -check              # the guard on allocations; -write commits new values
 //
 // A missed goal does not change the exit code, because times vary. The exit code is 1 if a measurement fails, or if the
@@ -29,10 +30,15 @@ func main() {
 	o := defaults()
 	var allocs string
 	var check, write bool
+	var area *string
 	only := flag.String("only", "", "measure only the topics that match this regular expression: "+topicNames())
 	flag.IntVar(&o.rounds, "rounds", o.rounds, "number of rounds; the result is their median")
 	flag.BoolVar(&o.others, "peers", false, "also measure other SDKs (requires -tags peers)")
 	flag.BoolVar(&o.grows, "growth", false, "also measure how the cost grows with the size")
+	flag.Func("profile", "only write the CPU profile of this area to AREA.prof; '' prints the areas", func(name string) error {
+		area = &name
+		return nil
+	})
 	flag.StringVar(&o.markdown, "markdown", "", "also write the tables between the markers of this file")
 	flag.StringVar(&allocs, "allocs", "", "only count allocations; this `file` has the committed numbers; requires -check or -write")
 	flag.BoolVar(&check, "check", false, "with -allocs: fail if a number has grown")
@@ -42,6 +48,8 @@ func main() {
 	case flag.NArg() > 0 || o.rounds < 1 || check && write || (check || write) != (allocs != ""):
 		flag.Usage()
 		os.Exit(2)
+	case area != nil:
+		exit(profile(os.Stdout, ".", *area, o))
 	case write:
 		exit(writeAllocs(allocs, guarded))
 	case check:
@@ -70,6 +78,7 @@ type options struct {
 	others   bool
 	grows    bool
 	markdown string
+	profiled time.Duration // of a profile
 	sizes    sizes
 }
 
@@ -80,6 +89,7 @@ type sizes struct {
 	callers, alone int           // of the queue; number of single purges, from which the time for all callers is extrapolated
 	entries        int           // of a list, and desired entries
 	slow           time.Duration // delay of each response when pages are read ahead
+	calls          int           // small GET requests, one after the other
 	requests       int           // of 64 goroutines
 	coldBuild      bool
 	growth         growthSizes
@@ -92,17 +102,18 @@ type sharingSizes struct {
 	perCall          []int
 }
 
-type growthSizes struct{ rows, entries, uris, goroutines []int }
+type growthSizes struct{ rows, entries, tasks, uris, callers, goroutines []int }
 
 func defaults() options {
 	return options{
-		rounds: 9, round: 100 * time.Millisecond, only: regexp.MustCompile(""),
+		rounds: 9, round: 100 * time.Millisecond, profiled: 5 * time.Second, only: regexp.MustCompile(""),
 		sizes: sizes{
 			rows: 1_000_000, manyRows: 4_000_000, uris: 100_000, callers: 10_000, alone: 20, entries: 50_000,
-			slow: 50 * time.Millisecond, requests: 10_000, coldBuild: true,
+			slow: 50 * time.Millisecond, calls: 20_000, requests: 10_000, coldBuild: true,
 			growth: growthSizes{
 				rows: []int{10_000, 100_000, 1_000_000}, entries: []int{1_000, 10_000, 50_000},
-				uris: []int{1_000, 10_000, 100_000}, goroutines: []int{1, 16, 256},
+				tasks: []int{1_000, 10_000, 100_000}, uris: []int{1_000, 10_000, 100_000},
+				callers: []int{1_000, 10_000, 100_000}, goroutines: []int{1, 16, 256},
 			},
 			sharing: sharingSizes{uris: 20_000, goroutines: 200, perCall: []int{1, 10, 100}},
 		},

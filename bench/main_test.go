@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,10 +31,10 @@ func TestMain(m *testing.M) {
 // tiny are options for a short run of everything that does not take long.
 func tiny() options {
 	return options{
-		rounds: 1, round: time.Millisecond, only: regexp.MustCompile(""), grows: true,
+		rounds: 1, round: time.Millisecond, profiled: time.Millisecond, only: regexp.MustCompile(""), grows: true,
 		sizes: sizes{
-			rows: 100, manyRows: 200, uris: 10, callers: 20, alone: 1, entries: 3_000, requests: 200,
-			growth:  growthSizes{rows: []int{10, 20}, entries: []int{100}, uris: []int{7}, goroutines: []int{1, 3}},
+			rows: 100, manyRows: 200, uris: 10, callers: 20, alone: 1, entries: 3_000, calls: 30, requests: 200,
+			growth:  growthSizes{rows: []int{10, 20}, entries: []int{100}, tasks: []int{2_500}, uris: []int{7}, callers: []int{9}, goroutines: []int{1, 3}},
 			sharing: sharingSizes{uris: 12, goroutines: 2, perCall: []int{3, 6}},
 		},
 	}
@@ -56,12 +61,14 @@ func TestRun(t *testing.T) {
 	for _, what := range []string{
 		"100 rows from memory: Scan, reference jsontext IsValid", "100 rows from memory: Scan, reference json.Unmarshal", "allocations per row",
 		"100 rows from memory: Query", "100 rows over HTTP, peak memory of the process: Scan", "200 rows over HTTP, peak memory of the process: Scan",
-		"100 rows over HTTP, peak memory of the process: Query", "time to the first row", "Tasks.Get over loopback", "Tasks.Get: allocations",
+		"100 rows over HTTP, peak memory of the process: Query", "time to the first row", "Tasks.Get over loopback: CPU time of the client process, reference net/http with the same headers", "Tasks.Get: allocations",
 		"64 goroutines", "Submit of 10 URIs, Content-Length set, reference json.Marshal |", "json.Marshal: memory", "20 callers with one URI each",
 		"Plan of 3,000 against 3,000 entries, pages from memory", "Plan of 3,000 against 3,000 entries: comparing", "AllEntries of 3,000",
 		"modules needed to build", "go list -m all", "binary, reference the same calls with net/http |", `(-ldflags="-s -w")`,
 		"| URIs per call | Calls | Requests |", "| 3 | 4 | ", "| 6 | 2 | ",
-		"| Scan: rows | 10 |", "| Scan: rows | 20 |", "| 100 |", "| Submit: URIs | 7 |", "| Tasks.Get: goroutines | 3 |",
+		"| Scan: rows | 10 |", "| Scan: rows | 20 |", "| AllEntries: entries | 100 |", "desired, reading included | 100 |", "| Tasks.All: tasks | 2,500 |",
+		"| Submit: URIs | 7 |", "| PurgeQueue.Purge: waiting callers, one URI each | 9 |", "KiB per caller, of which a goroutine that only waits needs ",
+		"| Tasks.Get: goroutines | 3 |",
 	} {
 		assert.Equal(t, 1, strings.Count(written, what), "%s in\n%s", what, written)
 	}
@@ -90,6 +97,100 @@ func TestInsertWantsMarkers(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(page, []byte("<!-- end of bench:goals -->\n<!-- bench:goals -->\n"), 0o600))
 	require.ErrorContains(t, goalTable().insert(page, ""), "lacks <!-- bench:goals -->")
+}
+
+// The reference of a small GET sends the same bytes as the SDK, and reads the same task.
+func TestSameRequest(t *testing.T) {
+	t.Parallel()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	requests := make(chan string, 1)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			head := ""
+			for in := bufio.NewReader(conn); !strings.HasSuffix(head, "\r\n\r\n") && err == nil; {
+				var line string
+				line, err = in.ReadString('\n')
+				head += line
+			}
+			requests <- head
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+				len(taskBody), taskBody)
+			_ = conn.Close()
+		}
+	}()
+	url := "http://" + listener.Addr().String()
+	names, subjects, err := getters(url, false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"net/http and encoding/json", "webdelivery-go"}, names)
+	sent := make([]string, len(subjects))
+	for i, get := range subjects {
+		require.NoError(t, get(), names[i])
+		sent[i] = <-requests
+	}
+	assert.Contains(t, sent[0], "GET /acme/v1/tasks/task-1 HTTP/1.1\r\n")
+	assert.Contains(t, sent[0], "\r\nAuthorization: Basic ")
+	assert.Equal(t, sent[0], sent[1])
+}
+
+// The CPU time of a process grows while it works.
+func TestCPUTime(t *testing.T) {
+	t.Parallel()
+	before := cpuTime()
+	for cpuTime() == before {
+		kept = bytes.Repeat([]byte("x"), 1<<20)
+	}
+	assert.Greater(t, cpuTime(), before)
+}
+
+// Every area can be profiled.
+func TestProfile(t *testing.T) { //nolint:paralleltest // a process can write only one profile at a time
+	dir := t.TempDir()
+	for _, a := range areas {
+		var out bytes.Buffer
+		require.NoError(t, profile(&out, dir, a.name, tiny()), a.name)
+		path := filepath.Join(dir, a.name+".prof")
+		assert.Contains(t, out.String(), "go tool pprof -http=: "+path+"\n")
+		file, err := os.Open(path)
+		require.NoError(t, err)
+		unzipped, err := gzip.NewReader(file)
+		require.NoError(t, err, a.name)
+		text, err := io.ReadAll(unzipped)
+		require.NoError(t, err, a.name)
+		assert.Contains(t, string(text), "nanoseconds", a.name) // the unit of a CPU profile
+		require.NoError(t, file.Close())
+	}
+
+	var out bytes.Buffer
+	require.NoError(t, profile(&out, dir, "", tiny()))
+	assert.Equal(t, areaNames(), out.String())
+	assert.Contains(t, out.String(), "make profile AREA=rows ")
+	err := profile(&out, dir, "row", tiny())
+	require.ErrorIs(t, err, errNoArea)
+	assert.ErrorContains(t, err, areaNames())
+}
+
+// A child process with wrong arguments says so.
+func TestWrongRoles(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"nothing", "get", "get url", "wait", "wait callers", "wait nobody 3"} {
+		assert.Error(t, beChild(role, nil, io.Discard), role)
+	}
+}
+
+// Goroutines that wait need memory, and end when they may go on.
+func TestMemoryOfWaiting(t *testing.T) { //nolint:paralleltest // other tests would count
+	for name, start := range waiters {
+		const n = 3000
+		used, err := memoryOfWaiting(start, n)
+		require.NoError(t, err, name)
+		assert.Greater(t, used, float64(n<<10), name)
+	}
 }
 
 // The measured data are those of docs/performance.md: these rows, and URIs of 77 bytes with their comma.

@@ -10,6 +10,13 @@ import (
 // The machine has few cores, shared with other programs, so a time alone means nothing. Compared subjects are measured
 // in turns, round by round. The result is the median of the rounds' ratios.
 
+// clock returns the time since some moment. Only the difference of two times means something.
+type clock func() time.Duration
+
+var started = time.Now()
+
+func wallTime() time.Duration { return time.Since(started) }
+
 // subject is one operation to measure. It checks its own result.
 type subject func() error
 
@@ -45,7 +52,7 @@ func median[T cmp.Ordered](all []T) T {
 	return sorted[len(sorted)/2]
 }
 
-// interleave measures subjects in turns. Each round begins with another subject.
+// interleave measures the wall time of subjects in turns. It chooses the number of operations of a round.
 func (o options) interleave(subjects ...subject) ([]measured, error) {
 	n := make([]int, len(subjects))
 	for i, s := range subjects {
@@ -54,12 +61,18 @@ func (o options) interleave(subjects ...subject) ([]measured, error) {
 			return nil, err
 		}
 	}
+	return inTurns(o.rounds, n, wallTime, subjects)
+}
+
+// inTurns measures subjects in turns. Each round begins with another subject. n has the number of operations of a round
+// for each subject.
+func inTurns(rounds int, n []int, now clock, subjects []subject) ([]measured, error) {
 	results := make([]measured, len(subjects))
 	allocs, bytes := make([][]float64, len(subjects)), make([][]float64, len(subjects))
-	for round := range o.rounds {
+	for round := range rounds {
 		for k := range subjects {
 			i := (round + k) % len(subjects)
-			one, err := measure(subjects[i], n[i])
+			one, err := measure(subjects[i], n[i], now)
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +92,7 @@ func (o options) calibrate(s subject) (n int, err error) {
 		return 0, err
 	}
 	for n = 1; ; n *= 2 {
-		one, err := measure(s, n)
+		one, err := measure(s, n, wallTime)
 		if err != nil {
 			return 0, err
 		}
@@ -90,17 +103,17 @@ func (o options) calibrate(s subject) (n int, err error) {
 }
 
 // measure runs one round of n operations. It first collects the garbage of earlier rounds.
-func measure(s subject, n int) (measured, error) {
+func measure(s subject, n int, now clock) (measured, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	began := time.Now()
+	began := now()
 	for range n {
 		if err := s(); err != nil {
 			return measured{}, err
 		}
 	}
-	took := time.Since(began)
+	took := now() - began
 	runtime.ReadMemStats(&after)
 	return measured{
 		rounds: []time.Duration{took / time.Duration(n)},

@@ -17,17 +17,9 @@ const processes = 3
 func (b *bench) peakOf(reader string, n int) (float64, error) {
 	peaks := make([]float64, 0, processes)
 	for range processes {
-		cmd, err := child(context.Background(), fmt.Sprintf("%s %s/rows/%d", reader, b.url, n))
-		if err != nil {
-			return 0, err
-		}
-		out, err := cmd.Output()
-		if err != nil {
-			return 0, err
-		}
 		var rows int
 		var peak float64
-		if _, err := fmt.Sscan(string(out), &rows, &peak); err != nil {
+		if err := runChild(fmt.Sprintf("%s %s/rows/%d", reader, b.url, n), &rows, &peak); err != nil {
 			return 0, err
 		}
 		if rows != n {

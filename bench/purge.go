@@ -20,19 +20,22 @@ type unlimited struct{}
 // Wait implements [webdelivery.Limiter].
 func (unlimited) Wait(context.Context) error { return nil }
 
-// submitting returns a subject that submits one purge. The service reads the body and checks its Content-Length.
+// acceptingPurges is a service that reads the body of each purge and checks its Content-Length.
+func acceptingPurges(r *http.Request) (*http.Response, error) {
+	size, err := io.Copy(io.Discard, r.Body)
+	_ = r.Body.Close()
+	if err == nil && size != r.ContentLength {
+		err = fmt.Errorf("a body of %d bytes with a Content-Length of %d", size, r.ContentLength)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return response(http.StatusCreated, []byte(receiptBody))
+}
+
+// submitting returns a subject that submits one purge.
 func submitting(request webdelivery.PurgeRequest) (subject, error) {
-	client, err := inMemoryClient(func(r *http.Request) (*http.Response, error) {
-		size, err := io.Copy(io.Discard, r.Body)
-		_ = r.Body.Close()
-		if err == nil && size != r.ContentLength {
-			err = fmt.Errorf("a body of %d bytes with a Content-Length of %d", size, r.ContentLength)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return response(http.StatusCreated, []byte(receiptBody))
-	})
+	client, err := inMemoryClient(acceptingPurges)
 	if err != nil {
 		return nil, err
 	}

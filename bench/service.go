@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/webdelivery/webdelivery-go"
 )
@@ -31,9 +32,11 @@ func response(status int, body []byte) (*http.Response, error) {
 	}, nil
 }
 
-// inMemoryClient returns a client of such a service, without a purge limit.
+// inMemoryClient returns a client of such a service, without a purge limit unless the options have one.
 func inMemoryClient(service inMemory, options ...webdelivery.Option) (*webdelivery.Client, error) {
-	options = append(options, webdelivery.WithHTTPClient(&http.Client{Transport: service}), webdelivery.WithPurgeLimiter(unlimited{}))
+	options = append([]webdelivery.Option{
+		webdelivery.WithHTTPClient(&http.Client{Transport: service}), webdelivery.WithPurgeLimiter(unlimited{}),
+	}, options...)
 	return webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password), options...)
 }
 
@@ -98,17 +101,41 @@ func listInMemory(entries []string) inMemory {
 		`"deprecated":false,"entries_uri":"/config/networklists/%[1]s/entries",`+
 		`"entries_batch_deletion_uri":"/config/networklists/%[1]s/entries/deletions",`+
 		`"creation_timestamp":"2026-11-20T08:30:00.000Z"}`, listID)
-	last := (len(entries) + pageCount - 1) / pageCount
-	pages := map[string][]byte{}
-	for i := range last {
-		cut := entries[i*pageCount : min(len(entries), (i+1)*pageCount)]
-		pages[fmt.Sprint(i+1)] = entryPage(cut, i*pageCount, len(entries), i+1, last)
-	}
-	pages[""] = pages["1"]
+	ready := prepared(len(entries), func(page, last int) []byte {
+		cut := entries[(page-1)*pageCount : min(len(entries), page*pageCount)]
+		return entryPage(cut, (page-1)*pageCount, len(entries), page, last)
+	})
 	return func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/"+customer+"/v1/config/networklists/"+listID {
 			return response(http.StatusOK, []byte(list))
 		}
+		return ready(r)
+	}
+}
+
+// tasksInMemory returns a service with n tasks, with prepared pages of a thousand. The service document does not show
+// a page of tasks, so it looks like the other pages.
+func tasksInMemory(n int) inMemory {
+	body := strings.ReplaceAll(taskBody, "task-1", "task-%[1]d")
+	return prepared(n, func(index, last int) []byte {
+		first := (index - 1) * pageCount
+		items := make([]string, min(n-first, pageCount))
+		for i := range items {
+			items[i] = fmt.Sprintf(body, first+i+1)
+		}
+		return page(fmt.Sprintf("/tasks?count=%d", pageCount), items, n, index, last)
+	})
+}
+
+// prepared returns a service whose pages with n items exist before the first request.
+func prepared(n int, page func(index, last int) []byte) inMemory {
+	last := (n + pageCount - 1) / pageCount
+	pages := map[string][]byte{}
+	for i := range last {
+		pages[fmt.Sprint(i+1)] = page(i+1, last)
+	}
+	pages[""] = pages["1"]
+	return func(r *http.Request) (*http.Response, error) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {
 			return nil, err
@@ -119,27 +146,25 @@ func listInMemory(entries []string) inMemory {
 
 // entryPage returns a page of the entries collection. first is the number of its first entry.
 func entryPage(entries []string, first, total, index, last int) []byte {
-	address := func(page int) string {
-		return fmt.Sprintf(`"/config/networklists/%s/entries?count=%d&page=%d"`, listID, pageCount, page)
-	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `{"uri":%s,"items":[`, address(index))
+	items := make([]string, len(entries))
 	for i, entry := range entries {
-		if i > 0 {
-			b.WriteByte(',')
-		}
 		id := fmt.Sprintf("5e1f0d2c-0000-4000-8000-%012d", first+i)
-		fmt.Fprintf(&b, `{"uri":"/config/networklists/%s/entries/%s","id":"%s","entry":"%s","added_by":"operator",`+
+		items[i] = fmt.Sprintf(`{"uri":"/config/networklists/%s/entries/%s","id":"%s","entry":"%s","added_by":"operator",`+
 			`"creation_timestamp":"2026-11-20T08:30:00.000Z"}`, listID, id, id, entry)
 	}
+	return page(fmt.Sprintf("/config/networklists/%s/entries?count=%d", listID, pageCount), items, total, index, last)
+}
+
+// page returns a page of a collection with this address (service document, section 2.6).
+func page(address string, items []string, total, index, last int) []byte {
+	at := func(page int) string { return fmt.Sprintf(`"%s&page=%d"`, address, page) }
 	prev, next := "null", "null"
 	if index > 1 {
-		prev = address(index - 1)
+		prev = at(index - 1)
 	}
 	if index < last {
-		next = address(index + 1)
+		next = at(index + 1)
 	}
-	fmt.Fprintf(&b, `],"total":%d,"has_more":%t,"page_count":%d,"page_index":%d,"prev_uri":%s,"next_uri":%s}`,
-		total, index < last, last, index, prev, next)
-	return b.Bytes()
+	return fmt.Appendf(nil, `{"uri":%s,"items":[%s],"total":%d,"has_more":%t,"page_count":%d,"page_index":%d,"prev_uri":%s,"next_uri":%s}`,
+		at(index), strings.Join(items, ","), total, index < last, last, index, prev, next)
 }

@@ -26,7 +26,7 @@ func IntoObject(name string, members ...Member) Member { return Member{name: nam
 // ReadPlain reads an object into its members, as [Decode] with [Timestamp] does. It returns false if the object is not
 // plain. Then it may have read some members, and the caller calls Decode.
 //
-// In a plain object, texts have no escapes, numbers are whole ones of up to 18 digits, and timestamps are those of
+// In a plain object, texts have no escapes, and numbers are whole ones of up to 18 digits. Timestamps have the form of
 // [PlainTimestamp], with or without a Z. A null leaves its member unchanged. ReadPlain skips other members, if they are
 // texts, whole numbers, true, false or null.
 func ReadPlain(text []byte, members ...Member) bool {

@@ -41,7 +41,7 @@ func flawless(text []byte) bool {
 		return false
 	}
 	var names [32][]byte // of the objects that are open
-	var outer [8]int     // where the names of each of them begin, but for the innermost
+	var outer [8]int     // for each object around the innermost one: where its names begin
 	first, next, depth := 0, 0, 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
