@@ -20,6 +20,8 @@ const (
 // Arabic and similar scripts are format characters, too, but they are shown.
 func Is(r rune) bool {
 	switch {
+	case '!' <= r && r <= '~': // most texts have nothing else, and the tables of Unicode take long
+		return false
 	case r == brailleBlank:
 		return true
 	case unicode.Is(unicode.Cf, r):

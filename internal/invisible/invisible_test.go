@@ -54,3 +54,11 @@ func TestIndex(t *testing.T) {
 		assert.Equal(t, want, invisible.Index(text), "%q", text)
 	}
 }
+
+// Of ASCII, only the control characters and the blank are invisible.
+func TestASCII(t *testing.T) {
+	t.Parallel()
+	for r := rune(0); r < 0x80; r++ {
+		assert.Equal(t, r <= 0x20 || r == 0x7f, invisible.Is(r), "%U", r)
+	}
+}
