@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Small GET requests are judged by their CPU time, because their wall time depends as much on the server and on the
-// other programs of the machine. A process knows only the CPU time of all that it does. So a child process makes the
+// Small GET requests are judged by their CPU time. Their wall time also depends on the server and on the other programs
+// of the machine. A process knows only the CPU time of all that it does. So a child process makes the
 // requests and does nothing else.
 
 // perRound is the number of calls of a round. Each round has a few garbage collections, whose CPU time counts.
