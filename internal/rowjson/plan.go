@@ -71,16 +71,24 @@ func (s *step) wrong(value string, err error) *ColumnError {
 // Target is a struct that rows can be written into, whatever their columns.
 type Target struct {
 	fields []step
-	plan   *Plan // for the columns of the last row
+	plan   *Plan  // for the columns of the last row
+	from   *table // of the row that a Reader wrote last
 }
 
 // Plan writes rows into one struct. It is built once for the columns of a response, so that nothing is looked up for
 // each value.
 type Plan struct {
+	target  *Target
 	columns *columns
-	steps   []step
+	steps   []step // in the order of the fields
+
+	cells  []cell  // of the columns
+	others []*step // for the fields that have no cell
+	marks  []mark
+	later  []*step // of a row: what the cells have left
 }
 
+// step writes one column into one field.
 type step struct {
 	column int // of the Plan
 	name   string
@@ -115,7 +123,14 @@ func (f Fields) Target(pointer any) (*Target, error) {
 // Plan returns a Plan that writes rows with the columns of row into the Target. It returns a *ColumnError if row has no
 // column of a name.
 func (t *Target) Plan(row Row) (*Plan, *ColumnError) {
-	plan := &Plan{columns: row.columns(), steps: make([]step, 0, len(t.fields))}
+	plan := &Plan{target: t, columns: row.columns(), steps: make([]step, 0, len(t.fields))}
+	plan.cells, plan.marks = make([]cell, len(plan.columns.names)), make([]mark, 1+len(plan.columns.names))
+	for i := range plan.cells {
+		plan.cells[i] = cell{read: readOnly, behind: ','}
+	}
+	if n := len(plan.cells); n > 0 {
+		plan.cells[n-1].behind = ']'
+	}
 	for _, s := range t.fields {
 		column, ok := plan.columns.index[s.name]
 		if !ok {
@@ -123,6 +138,12 @@ func (t *Target) Plan(row Row) (*Plan, *ColumnError) {
 		}
 		s.column = column
 		plan.steps = append(plan.steps, s)
+		step := &plan.steps[len(plan.steps)-1]
+		if cell := &plan.cells[column]; cell.step == nil && s.read != nil {
+			cell.step, cell.read = step, s.read
+		} else {
+			plan.others = append(plan.others, step)
+		}
 	}
 	return plan, nil
 }
@@ -134,7 +155,14 @@ func (t *Target) Store(row Row) *ColumnError {
 		if t.plan, missing = t.Plan(row); missing != nil {
 			return missing
 		}
+		if row.table.arrives {
+			row.table.writer = t.plan
+		}
 	}
+	if row.table.written && t.from == row.table {
+		return nil
+	}
+	t.from = nil
 	return t.plan.Store(row)
 }
 
@@ -151,15 +179,19 @@ func (p *Plan) Store(row Row) *ColumnError {
 	text, marks := row.table.text, row.marks()
 	for i := range p.steps {
 		step := &p.steps[i]
-		value := valueAt(text, marks, step.column)
-		err := errNull
-		if step.nulls || value.raw[0] != 'n' {
-			err = step.set(value)
-		}
-		if err != nil {
-			redactor := p.columns.redactor
+		if err := step.put(text, marks); err != nil {
+			redactor, value := p.columns.redactor, valueAt(text, marks, step.column)
 			return step.wrong(string(redactor.Excerpt(value.Raw(), maxShown, false)), redactor.Error(err))
 		}
 	}
 	return nil
+}
+
+// put writes a value of a row with these marks.
+func (s *step) put(text []byte, marks []mark) error {
+	value := valueAt(text, marks, s.column)
+	if value.raw[0] == 'n' && !s.nulls {
+		return errNull
+	}
+	return s.set(value)
 }

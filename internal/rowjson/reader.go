@@ -45,6 +45,7 @@ func NewReader(body io.Reader, config Config) *Reader {
 	m := &meter{from: body, limit: config.Limit, left: config.Limit.Bytes}
 	r := &Reader{dec: newTokenizer(m), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
 	r.source.scan.strict = config.StrictTexts
+	r.table.arrives = true
 	return r
 }
 
@@ -54,6 +55,9 @@ func (r *Reader) ReadOn(from io.Reader) { r.meter.from = from }
 // Next reads the next row. It returns false at the end of the response, and if Err returns an error. Rows that come
 // before their columns are read when the response has ended.
 func (r *Reader) Next() bool {
+	if r.table.written = r.table.writer != nil && r.writeRow(); r.table.written {
+		return true
+	}
 	for found := false; r.err == nil; {
 		switch {
 		case r.inRows:
@@ -342,6 +346,21 @@ func (r *Reader) behindArray(array string, rest io.Reader) error {
 		}
 	}
 	return nil
+}
+
+// writeRow lets the writer of the table write the next row. It returns false if nextRow has to read that row.
+func (r *Reader) writeRow() bool {
+	if r.err != nil || !r.inRows || r.rows == 0 {
+		return false
+	}
+	t := &r.table
+	text := r.source.write(t.writer)
+	if text == nil {
+		return false
+	}
+	r.rows++
+	t.text, t.marks, t.writer.target.from = text, r.source.scan.marks, t
+	return true
 }
 
 // nextRow reads the next row. It returns false behind the last one.

@@ -98,7 +98,11 @@ func decoded(t *testing.T, row string) (values []any) {
 // checkValue reads a cell in every way; as a text and as a number it is what encoding/json makes of it.
 func checkValue(t *testing.T, cell json.RawMessage, _ int, row string) {
 	t.Helper()
-	v := Value{cell}
+	var scan rowScan
+	only := []byte("[" + string(cell) + "]")
+	_, err := scan.scan(only)
+	require.NoError(t, err, row)
+	v := valueAt(only, scan.marks, 0)
 	_, _ = v.Time()
 	_, _ = v.Addr()
 	var text string

@@ -9,21 +9,34 @@ import (
 )
 
 // A row is simple: an array of texts, numbers, true, false and null. So rows are split here, in one pass over the bytes
-// as they lie in the buffer. Plain values (ASCII without escapes, digits) are checked here. Of every other value only
-// the end is found here, and jsontext decides whether it is valid. A text that an attacker chose may hold bytes that
-// are not UTF-8, or half of a surrogate pair. Unless the scan is strict it is counted, and its Value replaces them.
+// as they lie in the buffer. Texts and whole numbers are checked here. Of another number only the end is found here, and
+// jsontext decides whether it is valid. A text that an attacker chose may hold bytes that are not UTF-8, or half of a
+// surrogate pair. Unless the scan is strict it is counted, and its Value replaces them.
 
 // rowScan splits a row while it arrives. It looks at each byte once: if the text ends within the row, the next scan
 // goes on there. Otherwise a long row that arrives in many pieces would be scanned once for each piece.
 type rowScan struct {
-	marks []uint32 // the place of the bracket, and the end of each complete value
-	at    int      // the next byte to look at; 0: a new row
-	value int      // where the incomplete value begins
-	stage stage    // what stands at that place
+	marks []mark // the place of the bracket, and the end of each complete value
+	at    int    // the next byte to look at; 0: a new row
+	value int    // where the incomplete value begins
+	stage stage  // what stands at that place
+
+	escaped, broken bool // the value that valueEnd reads, as far as it has come
 
 	strict   bool  // broken texts are errors
 	replaced int64 // broken texts of all rows so far
 }
+
+// mark is the end of a value in the text of a row. Its highest bit says that the value is a text which differs from
+// what stands between its quotes: it has escapes, or is broken.
+type mark uint32
+
+const (
+	differs  mark = 1 << 31
+	mostMark      = 1<<31 - 1
+)
+
+func (m mark) end() int { return int(m &^ differs) }
 
 type stage int
 
@@ -53,11 +66,14 @@ func (s *rowScan) scan(text []byte) (end int, err error) {
 			i, isPlain = plainNumber(text, i)
 		}
 		if !isPlain {
+			s.escaped, s.broken = false, false
 			if i, err = s.valueEnd(text, start, i); err != nil {
 				return s.stop(err, marks, i, start, inValue)
 			}
+			marks = append(marks, s.mark(i))
+		} else {
+			marks = append(marks, mark(i)) //nolint:gosec // who calls bounds the text
 		}
-		marks = append(marks, uint32(i)) //nolint:gosec // who calls bounds the text
 		if i = skipBlanks(text, i); i == len(text) {
 			return s.stop(errShort, marks, i, 0, behindValue)
 		}
@@ -110,7 +126,7 @@ func skipBlanks(text []byte, i int) int {
 }
 
 // stop notes where the next scan goes on.
-func (s *rowScan) stop(err error, marks []uint32, at, value int, stage stage) (int, error) {
+func (s *rowScan) stop(err error, marks []mark, at, value int, stage stage) (int, error) {
 	s.marks, s.at, s.value, s.stage = marks, at, value, stage
 	return 0, err
 }
@@ -125,7 +141,7 @@ func (s *rowScan) resume(text []byte) (i int, err error) {
 		if s.at, err = s.valueEnd(text, s.value, s.at); err != nil {
 			return 0, err
 		}
-		s.marks = append(s.marks, uint32(s.at)) //nolint:gosec // who calls bounds the text
+		s.marks = append(s.marks, s.mark(s.at))
 		s.stage = behindValue
 	}
 	if s.at = wire.SkipBlanks(text, s.at); s.at == len(text) {
@@ -158,51 +174,52 @@ func isBehind(c byte) bool {
 	return c == ',' || c == ']' || c == ' ' || c == '\n' || c == '\t' || c == '\r'
 }
 
-// anyText returns the index behind the text that begins at text[start], of which everything before i has been looked
-// at. With errShort it returns the next index to look at.
-func (s *rowScan) anyText(text []byte, start, i int) (int, error) {
-	for i = wire.PlainText(text, i); i < len(text); i = wire.PlainText(text, i) {
-		switch c := text[i]; {
-		case c == '"':
-			return i + 1, s.checkText(text[start : i+1])
-		case c == '\\':
-			i += 2
-		case c < ' ':
-			return 0, errMalformed
-		default:
-			i++
-		}
+// mark returns the mark of the value that valueEnd has read.
+func (s *rowScan) mark(end int) mark {
+	m := mark(end) //nolint:gosec // who calls bounds the text
+	if s.escaped || s.broken {
+		m |= differs
 	}
-	return i, errShort // behind a backslash at the end of the text it is one more
+	return m
 }
 
-// anyNumber is like anyText, for numbers.
+// anyText returns the index behind a text, of which everything before i has been looked at. With errShort it returns the
+// next index to look at. It counts a broken text.
+func (s *rowScan) anyText(text []byte, i int) (int, error) {
+	for {
+		if i = wire.PlainText(text, i); i >= len(text) {
+			return i, errShort
+		}
+		if text[i] == '"' {
+			break
+		}
+		size, broken := wire.Character(text[i:])
+		if size == 0 {
+			return i, errShort
+		}
+		if size < 0 || broken && s.strict {
+			return 0, errMalformed
+		}
+		s.escaped, s.broken = s.escaped || text[i] == '\\', s.broken || broken
+		i += size
+	}
+	if s.broken {
+		s.replaced++
+	}
+	return i + 1, nil
+}
+
+// anyNumber is like anyText, for a number that begins at text[start].
 func anyNumber(text []byte, start, i int) (int, error) {
 	for ; i < len(text); i++ {
 		if isBehind(text[i]) {
-			return i, checkScalar(text[start:i])
+			if !jsontext.Value(text[start:i]).IsValid() {
+				return 0, errMalformed
+			}
+			return i, nil
 		}
 	}
 	return i, errShort
-}
-
-func checkScalar(text []byte, options ...jsontext.Options) error {
-	if !jsontext.Value(text).IsValid(options...) {
-		return errMalformed
-	}
-	return nil
-}
-
-// checkText is checkScalar for a text, and counts it if it is broken.
-func (s *rowScan) checkText(text []byte) error {
-	err := checkScalar(text)
-	if err == nil || s.strict {
-		return err
-	}
-	if err = checkScalar(text, s.texts()); err == nil {
-		s.replaced++
-	}
-	return err
 }
 
 // texts returns the option with which jsontext accepts the texts that the scan accepts.
@@ -213,7 +230,7 @@ func (s *rowScan) texts() jsontext.Options { return jsontext.AllowInvalidUTF8(!s
 func (s *rowScan) valueEnd(text []byte, start, i int) (int, error) {
 	switch c := text[start]; {
 	case c == '"':
-		return s.anyText(text, start, i)
+		return s.anyText(text, i)
 	case c-'0' <= 9 || c == '-':
 		return anyNumber(text, start, i)
 	default:

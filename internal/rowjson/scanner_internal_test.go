@@ -32,7 +32,7 @@ func tokenized(text []byte, strict bool) (values []string, end int, broken int64
 }
 
 // valuesOf are the values between the marks of a row.
-func valuesOf(text []byte, marks []uint32) (values []string) {
+func valuesOf(text []byte, marks []mark) (values []string) {
 	for i := range marks[1:] {
 		values = append(values, string(valueAt(text, marks, i).Raw()))
 	}
@@ -86,20 +86,32 @@ func FuzzScanRow(f *testing.F) {
 	})
 }
 
-// An IPv4 address that is read without making a text of it is what the library makes of the text.
-func FuzzPlainIPv4(f *testing.F) {
+// An address that is read without making a text of it is what the library makes of the text. Only IPv6 addresses with a
+// dot or a zone are left to the library.
+func FuzzPlainAddresses(f *testing.F) {
 	for _, seed := range []string{
-		"192.0.2.1", "0.0.0.0", "255.255.255.255", "256.0.0.1", "01.2.3.4", "1.2.3", "1.2.3.4.5", "1..2.3", "2001:db8::1", "", ".", "1.2.3.04",
+		"192.0.2.1", "0.0.0.0", "255.255.255.255", "256.0.0.1", "01.2.3.4", "1.2.3", "1.2.3.4.5", "1..2.3", "2001:db8::1", "::", "1::", "::1", ":1", "1:", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", "1::3:4:5:6:7:8", "1:2:3:4:5:6:7:8::", "::1:2:3:4:5:6:7:8", "1::2::3", ":::", "12345::", "ABCD:ef01::", "fe80::1%eth0", "::ffff:192.0.2.1", "g::", "", ".", "1.2.3.04",
 		"9.9.9.9", "19.99.109.199", "1.2.3.", "1.2.3.4.", "255.255.255.2550",
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		addr, ok := plainIPv4(text)
+		if bytes.IndexByte(text, '"') >= 0 {
+			return
+		}
 		want, err := netip.ParseAddr(string(text))
-		require.Equal(t, err == nil && want.Is4(), ok, "%q", text)
-		if ok {
+		quoted := []byte(`["` + string(text) + `"]`)
+		addr, end := ipv4At(quoted, 1)
+		require.Equal(t, err == nil && want.Is4(), end > 0, "%q", text)
+		if end > 0 {
 			require.Equal(t, want, addr)
+			require.Equal(t, len(quoted)-1, end)
+		}
+		addr, end = ipv6At(quoted, 1)
+		require.Equal(t, err == nil && want.Is6() && !bytes.ContainsAny(text, ".%"), end > 0, "%q", text)
+		if end > 0 {
+			require.Equal(t, want, addr)
+			require.Equal(t, len(quoted)-1, end)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -72,14 +71,14 @@ func (s *rowSource) peek() (byte, error) {
 func (s *rowSource) row() (text []byte, err error) {
 	for {
 		text := s.text[s.next:]
-		if int64(len(text)) > math.MaxUint32 {
-			return nil, s.limit.Err
-		}
+		text = text[:min(len(text), mostMark)]
 		end, err := s.scan.scan(text)
 		switch {
 		case err == nil:
 			s.next += end
 			return text[:end:end], nil
+		case errors.Is(err, errShort) && len(text) == mostMark:
+			return nil, fmt.Errorf("%w: one row has more than %d bytes", s.limit.Err, mostMark)
 		case errors.Is(err, errShort):
 			if err := s.more(); err != nil {
 				return nil, err
@@ -90,6 +89,20 @@ func (s *rowSource) row() (text []byte, err error) {
 			return nil, s.explain()
 		}
 	}
+}
+
+// write lets a Plan write the next row. It returns nil if the row does not follow a comma at once, or has to be split.
+func (s *rowSource) write(plan *Plan) (text []byte) {
+	text = s.text[s.next:]
+	if len(text) < 2 || text[0] != ',' || text[1] != '[' {
+		return nil
+	}
+	end := plan.write(&s.scan, text[1:min(len(text), mostMark)])
+	if end == 0 {
+		return nil
+	}
+	s.next += end + 1
+	return text[1 : end+1 : end+1]
 }
 
 // explain lets jsontext say what is wrong with a row.

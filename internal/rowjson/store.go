@@ -12,10 +12,11 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// store writes a value into a field.
+// store writes values into a field.
 type store struct {
 	set   func(Value) error
 	nulls bool // set takes null too
+	read  read // spares a call of set for most values; nil for none
 }
 
 var errNull = errors.New("null does not fit; make the field a pointer, which is nil then")
@@ -24,22 +25,25 @@ var errNull = errors.New("null does not fit; make the field a pointer, which is 
 func (f Fields) storeFor(field reflect.Value) store {
 	pointer := field.Addr().Interface()
 	if whole := f.Value(pointer); whole != nil {
-		return store{func(v Value) error { *whole = v.Clone(); return nil }, true}
+		return store{set: func(v Value) error { *whole = v.Clone(); return nil }, nulls: true}
 	}
 	switch p := pointer.(type) {
 	case *json.Number:
-		return store{set: func(v Value) error { return storeNumber(p, v) }}
+		known := newTexts()
+		return store{set: func(v Value) error { return storeNumber(p, known, v) }}
 	case *time.Time:
 		known := new(wire.Date)
-		return store{set: func(v Value) (err error) { *p, err = v.time(known); return err }}
+		return store{set: func(v Value) (err error) { *p, err = v.time(known); return err }, read: readTime(p, known)}
 	case *netip.Addr:
-		known := new(texts)
-		return store{set: func(v Value) (err error) { *p, err = v.addr(known); return err }}
+		known := newTexts()
+		return store{set: func(v Value) (err error) { *p, err = v.addr(known); return err }, read: readAddr(p)}
 	case *netip.Prefix:
-		return store{set: func(v Value) (err error) { *p, err = netip.ParsePrefix(v.String()); return err }}
+		known := newTexts()
+		return store{set: func(v Value) (err error) { *p, err = netip.ParsePrefix(known.of(v)); return err }}
 	case *netip.AddrPort:
+		known := newTexts()
 		return store{set: func(v Value) (err error) {
-			if *p, err = netip.ParseAddrPort(v.String()); err == nil && v.isBroken() {
+			if *p, err = netip.ParseAddrPort(known.of(v)); err == nil && v.isBroken() {
 				err = v.isNo("IP address with a port")
 			}
 			return err
@@ -54,8 +58,8 @@ func (f Fields) storeFor(field reflect.Value) store {
 	case reflect.Pointer:
 		return f.storePointer(field)
 	case reflect.String:
-		p, known := pointerTo[string](field), new(texts)
-		return store{set: func(v Value) error { *p = known.of(v); return nil }}
+		p, known := pointerTo[string](field), newTexts()
+		return store{set: func(v Value) error { *p = known.of(v); return nil }, read: readText(p, known)}
 	case reflect.Bool:
 		return storeBool(field)
 	case reflect.Int:
@@ -92,22 +96,28 @@ func (f Fields) storeFor(field reflect.Value) store {
 	}
 }
 
-func storeInt[T int | int8 | int16 | int32 | int64](field reflect.Value) store {
+type (
+	signed interface {
+		int | int8 | int16 | int32 | int64
+	}
+	unsigned interface {
+		uint | uint8 | uint16 | uint32 | uint64 | uintptr
+	}
+	integer interface{ signed | unsigned }
+)
+
+func storeInt[T signed](field reflect.Value) store {
 	p, bits := pointerTo[T](field), field.Type().Bits()
-	return store{set: func(v Value) error {
-		if n, ok := wire.PlainInt(v.raw); ok && int64(T(n)) == n {
-			*p = T(n)
-			return nil
-		}
+	return store{read: readWhole(p), set: func(v Value) error {
 		n, err := v.signed(bits)
 		*p = T(n)
 		return err
 	}}
 }
 
-func storeUint[T uint | uint8 | uint16 | uint32 | uint64 | uintptr](field reflect.Value) store {
+func storeUint[T unsigned](field reflect.Value) store {
 	p, bits := pointerTo[T](field), field.Type().Bits()
-	return store{set: func(v Value) error {
+	return store{read: readWhole(p), set: func(v Value) error {
 		n, err := v.unsigned(bits)
 		*p = T(n)
 		return err
@@ -119,11 +129,11 @@ func pointerTo[T any](field reflect.Value) *T {
 	return field.Addr().Convert(reflect.TypeFor[*T]()).Interface().(*T)
 }
 
-func storeNumber(p *json.Number, v Value) error {
+func storeNumber(p *json.Number, known *texts, v Value) error {
 	if v.isText() || v.raw[0] == 't' || v.raw[0] == 'f' {
 		return v.isNo("number")
 	}
-	*p = json.Number(v.raw)
+	*p = json.Number(known.of(v))
 	return nil
 }
 
@@ -152,7 +162,7 @@ func (f Fields) storePointer(field reflect.Value) store {
 	if inner.set == nil {
 		return store{}
 	}
-	return store{func(v Value) error {
+	return store{set: func(v Value) error {
 		if v.IsNull() {
 			field.SetZero()
 			return nil
@@ -164,5 +174,5 @@ func (f Fields) storePointer(field reflect.Value) store {
 		fresh.Elem().Set(target)
 		field.Set(fresh)
 		return nil
-	}, true}
+	}, nulls: true}
 }

@@ -19,7 +19,11 @@ type Row struct {
 type table struct {
 	columns *columns
 	text    []byte
-	marks   []uint32 // for each row the place of its bracket in the text, and the end of each of its values
+	marks   []mark // for each row the place of its bracket in the text, and the end of each of its values
+
+	arrives bool  // holds the last row of a Reader
+	writer  *Plan // writes the next rows of that Reader; nil for none
+	written bool  // it has written the last one
 }
 
 // columns are the names of the columns of a response, in row order.
@@ -30,12 +34,12 @@ type columns struct {
 }
 
 // valueAt returns the i-th value of a row with these marks.
-func valueAt(text []byte, marks []uint32, i int) Value {
-	raw := text[marks[i]+1 : marks[i+1]]
+func valueAt(text []byte, marks []mark, i int) Value {
+	raw := text[marks[i].end()+1 : marks[i+1].end()]
 	for raw[0] == ',' || raw[0] <= ' ' {
 		raw = raw[1:]
 	}
-	return Value{raw}
+	return Value{raw, marks[i+1]&differs != 0}
 }
 
 // Len returns the number of values, which is that of the columns.
@@ -77,11 +81,11 @@ func (r Row) Clone() Row {
 		return r
 	}
 	marks := slices.Clone(r.marks())
-	begin, end := marks[0], marks[r.Len()]
+	begin, end := marks[0], marks[r.Len()].end()
 	for i := range marks {
-		marks[i] -= begin
+		marks[i] -= begin // which has no highest bit
 	}
-	return Row{table: &table{r.table.columns, bytes.Clone(r.table.text[begin:end]), marks}}
+	return Row{table: &table{columns: r.table.columns, text: bytes.Clone(r.table.text[begin:end]), marks: marks}}
 }
 
 func (r Row) columns() *columns {
@@ -91,7 +95,7 @@ func (r Row) columns() *columns {
 	return r.table.columns
 }
 
-func (r Row) marks() []uint32 { return r.table.marks[r.first : r.first+r.Len()+1] }
+func (r Row) marks() []mark { return r.table.marks[r.first : r.first+r.Len()+1] }
 
 // JSON returns the row as an array of its values, each as [Value.JSON] returns it.
 func (r Row) JSON() []byte {
@@ -134,7 +138,7 @@ const blockBytes = 256 << 10
 func (s *Store) Add(row Row) {
 	columns, marks := row.table.columns, row.marks()
 	begin := marks[0]
-	text := row.table.text[begin:marks[len(marks)-1]]
+	text := row.table.text[begin:marks[len(marks)-1].end()]
 	var block *table
 	if n := len(s.blocks); n > 0 {
 		block = s.blocks[n-1]
@@ -145,14 +149,14 @@ func (s *Store) Add(row Row) {
 		s.blocks = append(s.blocks, block)
 	case len(block.text)+len(text) > blockBytes:
 		likely := len(block.marks) + len(block.marks)/16
-		block = &table{columns, make([]byte, 0, max(blockBytes, len(text))), make([]uint32, 0, likely)}
+		block = &table{columns: columns, text: make([]byte, 0, max(blockBytes, len(text))), marks: make([]mark, 0, likely)}
 		s.blocks = append(s.blocks, block)
 	}
-	base := uint32(len(block.text)) //nolint:gosec // blockBytes at most
+	base := mark(len(block.text)) //nolint:gosec // blockBytes at most
 	block.text = append(roomFor(block.text, len(text)), text...)
 	block.marks = roomFor(block.marks, len(marks))
-	for _, mark := range marks {
-		block.marks = append(block.marks, base+mark-begin)
+	for _, m := range marks {
+		block.marks = append(block.marks, base+m-begin)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -17,7 +16,10 @@ import (
 
 // Value is one value of a row: a text, a number, true, false or null. It is valid as long as its row. The zero value is
 // null.
-type Value struct{ raw []byte }
+type Value struct {
+	raw     []byte
+	differs bool // a text that is not what stands between its quotes: it has escapes, or is broken
+}
 
 // Raw returns the value as it stands in the response, in JSON. It must not be changed.
 func (v Value) Raw() json.RawMessage {
@@ -30,7 +32,7 @@ func (v Value) Raw() json.RawMessage {
 // JSON returns the value as it stands in the response, but as valid JSON for every reader. U+FFFD replaces bytes of a
 // text that are not UTF-8, and escapes of half a surrogate pair. The result must not be changed.
 func (v Value) JSON() json.RawMessage {
-	if v.isText() && wire.PlainText(v.raw, 1) < len(v.raw)-1 {
+	if v.differs {
 		return slices.Clip(wire.RepairText(v.raw))
 	}
 	return v.Raw()
@@ -40,7 +42,7 @@ func (v Value) JSON() json.RawMessage {
 func (v Value) IsNull() bool { return v.raw == nil || v.raw[0] == 'n' }
 
 // Clone returns a copy that stays valid.
-func (v Value) Clone() Value { return Value{bytes.Clone(v.raw)} }
+func (v Value) Clone() Value { return Value{bytes.Clone(v.raw), v.differs} }
 
 // isText reports whether the value is a JSON string.
 func (v Value) isText() bool { return len(v.raw) > 0 && v.raw[0] == '"' }
@@ -56,26 +58,15 @@ func (v Value) text() []byte {
 		return nil
 	case !v.isText():
 		return v.raw
-	case isWhole(v.inner()):
-		return v.inner()
+	case v.differs:
+		return wire.AppendText(make([]byte, 0, len(v.raw)), v.raw)
 	default:
-		text, err := jsontext.AppendUnquote(nil, v.raw)
-		if err != nil { // the reader has checked that it is a JSON string
-			text, _ = jsontext.AppendUnquote(nil, wire.RepairText(v.raw))
-		}
-		return text
+		return v.inner()
 	}
 }
 
-// isWhole reports whether what stands between the quotes is the text itself: nothing is escaped, and all is UTF-8.
-func isWhole(text []byte) bool {
-	return wire.PlainText(text, 0) == len(text) || bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text)
-}
-
 // isBroken reports whether a part of a text is no text, so that U+FFFD replaces it.
-func (v Value) isBroken() bool {
-	return v.isText() && !isWhole(v.inner()) && !jsontext.Value(v.raw).IsValid()
-}
+func (v Value) isBroken() bool { return v.differs && !jsontext.Value(v.raw).IsValid() }
 
 // String returns the text of a text value, the digits of a number, "true", "false", or "" for null.
 func (v Value) String() string { return string(v.text()) }
@@ -117,7 +108,7 @@ func (v Value) Float64() (float64, error) {
 
 func (v Value) float(bits int) (float64, error) {
 	text := v.text()
-	if !isNumber(text) {
+	if v.isText() && !isNumber(text) || !v.isText() && !beginsNumber(text) {
 		return 0, v.isNo("number")
 	}
 	f, err := strconv.ParseFloat(string(text), bits)
@@ -130,9 +121,11 @@ func (v Value) float(bits int) (float64, error) {
 // isNumber reports whether a text is a number as JSON writes it. The package strconv accepts more: a plus sign, leading
 // zeros, "nan", hexadecimal digits.
 func isNumber(text []byte) bool {
-	n := len(text)
-	return n > 0 && (text[0] == '-' || text[0]-'0' <= 9) && text[n-1]-'0' <= 9 && jsontext.Value(text).IsValid()
+	return beginsNumber(text) && text[len(text)-1]-'0' <= 9 && jsontext.Value(text).IsValid()
 }
+
+// beginsNumber reports whether a JSON value that begins so is a number.
+func beginsNumber(text []byte) bool { return len(text) > 0 && (text[0] == '-' || text[0]-'0' <= 9) }
 
 // Time reads a timestamp, as [wire.ParseTimestamp] does. It returns an error for a number and for null.
 func (v Value) Time() (time.Time, error) { return v.time(new(wire.Date)) }
@@ -153,10 +146,13 @@ func (v Value) time(known *wire.Date) (time.Time, error) {
 // Addr reads an IP address, IPv4 or IPv6. It returns an error for everything else, null too.
 func (v Value) Addr() (netip.Addr, error) { return v.addr(nil) }
 
-// addr is Addr with texts that need not be built again.
+// addr is Addr with texts that the column had.
 func (v Value) addr(known *texts) (netip.Addr, error) {
 	if v.isText() {
-		if addr, ok := plainIPv4(v.inner()); ok {
+		if addr, end := ipv4At(v.raw, 0); end > 0 {
+			return addr, nil
+		}
+		if addr, end := ipv6At(v.raw, 0); end > 0 {
 			return addr, nil
 		}
 		if addr, err := netip.ParseAddr(known.of(v)); err == nil && !v.isBroken() { // a zone may hold any text
@@ -167,70 +163,3 @@ func (v Value) addr(known *texts) (netip.Addr, error) {
 }
 
 func (v Value) isNo(what string) error { return fmt.Errorf("%s is no %s", wire.Clip(v.Raw()), what) }
-
-// plainIPv4 reads four numbers with dots between.
-func plainIPv4(text []byte) (netip.Addr, bool) {
-	const longest = len("255.255.255.255")
-	var padded [longest + 1]byte // ends with what is no digit, so that there is no end to look for
-	if copy(padded[:], text) > longest {
-		return netip.Addr{}, false
-	}
-	var bytes [4]byte
-	i := 0
-	for at := range bytes {
-		if at > 0 {
-			if padded[i] != '.' {
-				return netip.Addr{}, false
-			}
-			i++
-		}
-		value := padded[i] - '0'
-		if value > 9 {
-			return netip.Addr{}, false
-		}
-		i++
-		if digit := padded[i] - '0'; digit <= 9 && value > 0 {
-			value = value*10 + digit
-			i++
-			if digit := padded[i] - '0'; digit <= 9 {
-				all := uint(value)*10 + uint(digit)
-				if all > 255 {
-					return netip.Addr{}, false
-				}
-				value = byte(all)
-				i++
-			}
-		}
-		bytes[at] = value
-	}
-	return netip.AddrFrom4(bytes), i == len(text)
-}
-
-// texts are short texts without escapes that a column had lately. A column of countries or actions has few different
-// ones, and each string is built once.
-type texts [256]string
-
-const longText = 64
-
-// of returns the String of a value.
-func (t *texts) of(v Value) string {
-	if t == nil || !v.isText() {
-		return v.String()
-	}
-	text := v.inner()
-	n := len(text)
-	if n == 0 || n > longText {
-		return v.String()
-	}
-	// The index depends on the length, the last two characters and the middle one, because texts of a column mostly
-	// differ there.
-	at := uint(n) + uint(text[n-1]) + 31*uint(text[max(n-2, 0)]) + 7*uint(text[n/2])
-	known := &t[at%uint(len(t))]
-	if *known != string(text) {
-		if !isWhole(text) {
-			return v.String()
-		}
-		*known = string(text)
-	}
-	return *known
-}

@@ -217,7 +217,10 @@ func TestTextsOfAColumnAreBuiltOnce(t *testing.T) { //nolint:paralleltest // wha
 		"a country": {`"CN"`, false},
 		"64 bytes":  {`"` + strings.Repeat("x", 64) + `"`, false},
 		"65 bytes":  {`"` + strings.Repeat("x", 65) + `"`, true},
-		"escapes":   {`"\"Chrome\""`, true},
+		"escapes":   {`"\"Chrome\""`, false},
+		"not ASCII": {`"Köln"`, false},
+		"broken":    {"\"K\xffln\"", false},
+		"17 bytes":  {`"` + strings.Repeat("x", 17) + `"`, false},
 	} {
 		row := one(t, `{"name":"a"}`, "["+tt.value+"]").Clone()
 		plan, err := planFor(&got, row)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"time"
@@ -9,49 +10,68 @@ import (
 // Most numbers and timestamps have a plain form, which is read here without making a string of each. Every other form
 // is left to the packages strconv and time, so that they alone decide what else is valid.
 
-// PlainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, in UTC. It returns false for
-// every other form. Most timestamps have the date of the one before, so known keeps that date between calls.
+// PlainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, and with a Z or nothing behind
+// it, in UTC. It returns false for every other form. Most timestamps have the date of the one before, so known keeps that
+// date between calls.
 func PlainTimestamp(text []byte, known *Date) (time.Time, bool) {
 	const form = "yyyy-MM-ddTHH:mm:ss"
-	if len(text) < len(form) || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':' {
+	if len(text) < len(form) || text[10] != 'T' {
 		return time.Time{}, false
 	}
 	if day := [10]byte(text); day != known.text && !known.read(day) {
 		return time.Time{}, false
 	}
-	var d digits
-	hour, minute, second := d.two(text, 11), d.two(text, 14), d.two(text, 17)
-	nanos := 0
-	if fraction := text[len(form):]; len(fraction) > 0 {
+	seconds, ok := plainTime([8]byte(text[11:]))
+	if !ok {
+		return time.Time{}, false
+	}
+	nanos := uint(0)
+	if fraction := bytes.TrimSuffix(text[len(form):], zulu); len(fraction) > 0 {
 		if fraction[0] != '.' || len(fraction) == 1 || len(fraction) > 10 {
 			return time.Time{}, false
 		}
-		for i := 1; i < len(fraction); i++ {
-			nanos = nanos*10 + d.one(fraction, i)
+		for _, c := range fraction[1:] {
+			if c-'0' > 9 {
+				return time.Time{}, false
+			}
+			nanos = nanos*10 + uint(c-'0')
 		}
-		nanos *= [...]int{1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 10, 1}[len(fraction)-2]
+		nanos *= [...]uint{1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 10, 1}[len(fraction)-2]
 	}
-	if d.wrong() || hour > 23 || minute > 59 || second > 59 {
-		return time.Time{}, false
+	return time.Unix(known.midnight+seconds, int64(nanos)).UTC(), true
+}
+
+var zulu = []byte("Z")
+
+// plainTime reads HH:mm:ss, all bytes at once. It returns the seconds since midnight.
+func plainTime(text [8]byte) (seconds int64, ok bool) {
+	const zeros, colons = 0x3030_3a30_303a_3030, 0x0000_ff00_00ff_0000
+	digits := binary.LittleEndian.Uint64(text[:]) ^ zeros // 0 to 9 in each byte, and 0 for a colon
+	if (digits|(digits+0x0606_0606_0606_0606))&0xf0f0_f0f0_f0f0_f0f0|digits&colons != 0 {
+		return 0, false
 	}
-	return time.Unix(int64(known.days*24+hour)*3600+int64(minute*60+second), int64(nanos)).UTC(), true
+	two := func(i int) int64 { return int64(digits>>(8*i)&0xf*10 + digits>>(8*i+8)&0xf) }
+	hour, minute, second := two(0), two(3), two(6)
+	return hour*3600 + minute*60 + second, hour <= 23 && minute <= 59 && second <= 59
 }
 
 // Date is the date that [PlainTimestamp] read last. The zero value holds none.
 type Date struct {
-	text [10]byte // yyyy-MM-dd
-	days int      // from 1970
+	text     [10]byte // yyyy-MM-dd
+	midnight int64    // seconds from 1970
 }
 
-// read reads a date whose dashes PlainTimestamp has checked.
 func (k *Date) read(text [10]byte) bool {
+	if text[4] != '-' || text[7] != '-' {
+		return false
+	}
 	var d digits
 	year := d.two(text[:], 0)*100 + d.two(text[:], 2)
 	month, day := d.two(text[:], 5), d.two(text[:], 8)
 	if d.wrong() || month < 1 || month > 12 || day < 1 || day > daysOf(month, year) {
 		return false
 	}
-	*k = Date{text, daysBefore(year, month) + day - 1}
+	*k = Date{text, int64(daysBefore(year, month)+day-1) * 24 * 60 * 60}
 	return true
 }
 
@@ -113,14 +133,8 @@ func PlainInt(text []byte) (int64, bool) {
 // PlainText returns the index of the first byte from i on that is not plain text within a JSON string. That is a quote,
 // a backslash, a control character, or a byte beyond ASCII. It checks eight bytes at a time.
 func PlainText(text []byte, i int) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(text); i += 8 {
-		w := binary.LittleEndian.Uint64(text[i:])
-		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		// A byte's high bit is set where it is below the number subtracted from it, and was not set before.
-		found := (w | (w - ones*' ') | (quote - ones) | (backslash - ones)) & highs
-		if found != 0 {
-			// Borrows only spread upwards, so that the lowest mark is right.
+		if found := Special(binary.LittleEndian.Uint64(text[i:])); found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}
 	}
@@ -128,4 +142,14 @@ func PlainText(text []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// Special returns a word whose lowest bit that is set is within the first of eight bytes that is not plain; 0 if all
+// are plain.
+func Special(w uint64) uint64 {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	quote, backslash := w^(ones*'"'), w^(ones*'\\')
+	// A byte's high bit is set where it is below the number subtracted from it, and was not set before. Borrows only
+	// spread upwards, so that the lowest mark is right.
+	return (w | (w - ones*' ') | (quote - ones) | (backslash - ones)) & highs
 }

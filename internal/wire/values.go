@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +78,7 @@ type Timestamp struct{ time.Time }
 // UnmarshalJSON reads a timestamp. An empty text and null are the zero time.
 func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	if n := len(b); n >= 2 && b[0] == '"' {
-		if at, ok := PlainTimestamp(bytes.TrimSuffix(b[1:n-1], []byte("Z")), new(Date)); ok {
+		if at, ok := PlainTimestamp(b[1:n-1], new(Date)); ok {
 			t.Time = at
 			return nil
 		}

@@ -1,0 +1,87 @@
+package rowjson
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// value returns the text as a Value.
+func value(text string) Value { return Value{raw: []byte(`"` + text + `"`)} }
+
+// A column of up to 4,096 different short texts makes no new string once each has come, whichever of their bytes differ.
+func TestTextsThatDifferSomewhere(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
+	const different = 4096
+	forms := map[string]string{
+		"the last bytes": strings.Repeat("x", 12) + "%04d", "the first bytes": "%04d" + strings.Repeat("x", 12),
+		"the middle of 40": strings.Repeat("x", 18) + "%04d" + strings.Repeat("x", 18), "the middle of 12": "xxxx%04dxxxx", "all of 4": "%04d",
+		"64 bytes": "%04d" + strings.Repeat("x", 60), "the middle of 24": strings.Repeat("x", 10) + "%04d" + strings.Repeat("x", 10),
+	}
+	for name, form := range forms {
+		all := newTexts()
+		values := make([]Value, different)
+		for i := range values {
+			values[i] = value(fmt.Sprintf(form, i))
+			assert.Equal(t, fmt.Sprintf(form, i), all.of(values[i]), name)
+		}
+		allocs := testing.AllocsPerRun(1, func() {
+			for _, v := range values {
+				_ = all.of(v)
+			}
+		})
+		assert.Zero(t, allocs, name)
+		for i, v := range values {
+			require.Equal(t, fmt.Sprintf(form, i), all.of(v), name)
+		}
+	}
+}
+
+// A column whose texts all differ makes one string for each, and keeps a bounded number of them. When its texts come
+// again, they are known again.
+func TestTextsThatAllDiffer(t *testing.T) { //nolint:paralleltest // what other tests allocate would be counted too
+	all := newTexts()
+	next := 0
+	read := func() {
+		v := value(fmt.Sprintf("7700%012d0077", next))
+		next++
+		_ = all.of(v)
+	}
+	for range 2 * mostTexts {
+		read()
+	}
+	made := testing.AllocsPerRun(10_000, func() { _ = fmt.Sprintf("7700%012d0077", 1); _ = value("x") })
+	allocs := testing.AllocsPerRun(2*skipValues, read)
+	assert.LessOrEqual(t, allocs, made+3) // the text of the test itself, its value, and one string
+	assert.LessOrEqual(t, all.count, mostTexts)
+	assert.LessOrEqual(t, len(all.places), 8192)
+
+	again := value("942100")
+	for range skipValues + 2 {
+		assert.Equal(t, "942100", all.of(again))
+	}
+	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = all.of(again) }))
+}
+
+// Different texts are never taken for each other, though many have the same key or stand at the same place.
+func TestTextsThatAreAlike(t *testing.T) {
+	t.Parallel()
+	all := newTexts()
+	var texts []string
+	for n := range longText + 3 {
+		texts = append(texts, strings.Repeat("a", n), strings.Repeat("b", n))
+		if n > 16 {
+			texts = append(texts, strings.Repeat("a", 8)+strings.Repeat("b", n-16)+strings.Repeat("a", 8))
+		}
+	}
+	for range 3 {
+		for _, text := range texts {
+			require.Equal(t, text, all.of(value(text)))
+		}
+	}
+	assert.Equal(t, "a\x00", all.of(Value{raw: []byte(`"a\u0000"`), differs: true}))
+	assert.Equal(t, "a", all.of(value("a")))
+	assert.Equal(t, "a\x00", all.of(Value{raw: []byte(`"a\u0000"`), differs: true}))
+}

@@ -1,0 +1,188 @@
+package rowjson
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"net/netip"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+// Who reads rows into a struct wants each row written into it, so that happens while the row is split. To split it
+// first and then to find each of its values again takes half as long again. Target.Store tells the Reader of its first
+// row about its Plan, and the Plan writes all rows that follow. If a row has not arrived as a whole or has an error, it
+// is split as all others, and Store writes it.
+
+// cell takes the values of one column.
+type cell struct {
+	read   read
+	step   *step // writes what read does not write; nil if no field wants it
+	behind byte  // the comma behind the column, or the bracket
+}
+
+// read reads the value that begins at text[i] and writes it, if it can. It returns the index behind the value; 0 if the
+// value is not plain. Plain are texts of ASCII without escapes, and whole numbers.
+type read func(text []byte, i int) (end int, written bool)
+
+// write writes the row at the beginning of a text while it splits it, and returns the index behind it. It returns 0 if
+// the row has not arrived as a whole, has an error, or has a value that does not fit its field.
+func (p *Plan) write(s *rowScan, text []byte) (end int) {
+	replaced := s.replaced
+	p.later = append(p.later[:0], p.others...)
+	s.marks = append(s.marks[:0], p.marks...)
+	marks := s.marks[1:]
+	i := 1
+	for column := range p.cells {
+		c := &p.cells[column]
+		end, written := c.read(text, i)
+		if end == 0 || !written && c.step != nil || end >= len(text) || text[end] != c.behind {
+			if marks[column], i = p.readAny(s, c, text, i, end, written); i == 0 {
+				s.replaced = replaced
+				return 0
+			}
+			continue
+		}
+		marks[column], i = mark(end), end+1 //nolint:gosec // who calls bounds the text
+	}
+	for _, step := range p.later {
+		if step.put(text, s.marks) != nil {
+			s.replaced = replaced
+			return 0
+		}
+	}
+	return i
+}
+
+// readAny reads a value that is not plain, does not fit, or has blanks around it. end and written are what the read of
+// the column has returned. readAny returns the mark of the value and the index behind the comma or bracket that follows;
+// 0 if the value is not complete or not valid.
+func (p *Plan) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (m mark, next int) {
+	if start := wire.SkipBlanks(text, i); start == len(text) {
+		return 0, 0
+	} else if start > i {
+		i = start
+		end, written = c.read(text, i)
+	}
+	m = mark(end) //nolint:gosec // who calls bounds the text
+	if end == 0 {
+		s.escaped, s.broken = false, false
+		var err error
+		if end, err = s.valueEnd(text, i, i+1); err != nil {
+			return 0, 0
+		}
+		m = s.mark(end)
+	}
+	if !written && c.step != nil {
+		p.later = append(p.later, c.step)
+	}
+	if end = wire.SkipBlanks(text, end); end == len(text) || text[end] != c.behind {
+		return 0, 0
+	}
+	return m, end + 1
+}
+
+// readOnly reads a value that no field wants.
+func readOnly(text []byte, i int) (end int, written bool) {
+	if i >= len(text) {
+		return 0, false
+	}
+	if text[i] != '"' {
+		if end, plain := plainNumber(text, i); plain {
+			return end, false
+		}
+		return 0, false
+	}
+	end, plain := behindQuote(text, wire.PlainText(text, i+1))
+	if !plain {
+		return 0, false
+	}
+	return end, false
+}
+
+// readText returns a read for a field of texts.
+func readText(p *string, all *texts) read {
+	return func(text []byte, i int) (end int, written bool) {
+		if i+9 > len(text) || text[i] != '"' {
+			return readOnly(text, i)
+		}
+		i++
+		var k key
+		k.first = binary.LittleEndian.Uint64(text[i:])
+		if found := wire.Special(k.first); found != 0 {
+			n := bits.TrailingZeros64(found) >> 3
+			end = i + n
+			k.first &= 1<<(8*n) - 1
+		} else {
+			end = wire.PlainText(text, i+8)
+			k.last = binary.LittleEndian.Uint64(text[end-8:])
+		}
+		if end >= len(text) || text[end] != '"' {
+			return 0, false
+		}
+		if known, ok := all.atOnce(k, end-i); ok {
+			all.found++
+			*p = known
+		} else {
+			*p = all.known(k, text[i:end])
+		}
+		return end + 1, true
+	}
+}
+
+// readWhole returns a read for a field of whole numbers.
+func readWhole[T integer](p *T) read {
+	return func(text []byte, start int) (end int, written bool) {
+		n, i := int64(0), start
+		for i < len(text) && text[i]-'0' <= 9 {
+			n = n*10 + int64(text[i]-'0')
+			i++
+		}
+		digits := i - start
+		if i == len(text) || !isBehind(text[i]) || digits == 0 || digits > 18 || digits > 1 && text[start] == '0' || int64(T(n)) != n {
+			return readOnly(text, start)
+		}
+		*p = T(n)
+		return i, true
+	}
+}
+
+// readTime returns a read for a field of timestamps. Most have no fraction or milliseconds, so their end is known.
+func readTime(p *time.Time, known *wire.Date) read {
+	const seconds, milliseconds = len(`"2006-01-02T15:04:05"`), len(`"2006-01-02T15:04:05.000"`)
+	return func(text []byte, i int) (end int, written bool) {
+		switch {
+		case i >= len(text) || text[i] != '"':
+			return readOnly(text, i)
+		case i+milliseconds <= len(text) && text[i+milliseconds-1] == '"':
+			end = i + milliseconds
+		case i+seconds <= len(text) && text[i+seconds-1] == '"':
+			end = i + seconds
+		default:
+			if end, _ = readOnly(text, i); end == 0 {
+				return 0, false
+			}
+		}
+		at, ok := wire.PlainTimestamp(text[i+1:end-1], known)
+		if !ok {
+			return readOnly(text, i)
+		}
+		*p = at
+		return end, true
+	}
+}
+
+// readAddr returns a read for a field of IP addresses.
+func readAddr(p *netip.Addr) read {
+	return func(text []byte, i int) (end int, written bool) {
+		addr, end := ipv4At(text, i)
+		if end == 0 {
+			addr, end = ipv6At(text, i)
+		}
+		if end == 0 {
+			return readOnly(text, i)
+		}
+		*p = addr
+		return end, true
+	}
+}
