@@ -30,8 +30,10 @@ type counted struct {
 const readAheadSlack = 100
 
 var guarded = []counted{
-	{"Scan of 1,000 rows", 50, 0, func() (subject, error) { return scanning(1_000) }},
-	{"Scan of 10,000 rows", 10, 0, func() (subject, error) { return scanning(10_000) }},
+	{"Scan of 1,000 short rows", 50, 0, func() (subject, error) { return scanning(shapes[0], 1_000) }},
+	{"Scan of 10,000 short rows", 10, 0, func() (subject, error) { return scanning(shapes[0], 10_000) }},
+	{"Scan of 10,000 mixed rows", 10, 0, func() (subject, error) { return scanning(shapes[1], 10_000) }},
+	{"Scan of 1,000 long rows", 10, 0, func() (subject, error) { return scanning(shapes[2], 1_000) }},
 	{"Query of 1,000 rows", 50, 0, func() (subject, error) { return querying(1_000) }},
 	{"Tasks.Get", 200, 0, func() (subject, error) {
 		return calling(taskBody, func(c *webdelivery.Client) error {
@@ -54,13 +56,13 @@ var guarded = []counted{
 	}},
 }
 
-func scanning(n int) (subject, error) {
-	client, err := alwaysResponding(rowsBody(n))
-	return all(n, func() (int, error) { return scanAll(client) }), err
+func scanning(s *shape, n int) (subject, error) {
+	client, err := alwaysResponding(s.body(1, n))
+	return all(n, func() (int, error) { return s.scan(client) }), err
 }
 
 func querying(n int) (subject, error) {
-	client, err := alwaysResponding(rowsBody(n))
+	client, err := alwaysResponding(shapes[0].body(1, n))
 	return all(n, func() (int, error) { return queryAll(client) }), err
 }
 

@@ -24,7 +24,7 @@ import (
 // those of a whole process.
 
 // childRole is the environment variable with the role of a child process. The role is serve, get with the arguments of
-// measureGets, or wait with those of measureWaiting. Or it is one of readers with the address to read.
+// measureGets, or wait with those of measureWaiting. Or it is one of readers with a shape and the address to read.
 const childRole = "WEBDELIVERY_BENCH_CHILD"
 
 func beChild(role string, in io.Reader, out io.Writer) error {
@@ -37,11 +37,16 @@ func beChild(role string, in io.Reader, out io.Writer) error {
 	case "wait":
 		return measureWaiting(arguments, out)
 	}
+	shapeName, url, _ := strings.Cut(arguments, " ")
 	read, ok := readers[name]
 	if !ok {
-		return fmt.Errorf("no child process does %q", name)
+		return fmt.Errorf("no child process does %q", role)
 	}
-	rows, err := read(arguments)
+	s, err := shapeNamed(shapeName)
+	if err != nil {
+		return err
+	}
+	rows, err := read(s, url)
 	if err != nil {
 		return err
 	}
@@ -144,18 +149,20 @@ func serve(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// handler serves rows at /rows/{n}/..., the number of connections so far at /connections, and the small response that
-// each SDK expects.
+// handler serves rows at /rows/{shape}/{seed}/{n}/..., the number of connections so far at /connections, and the small
+// response that each SDK expects.
 func handler(connections *atomic.Int64) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/rows/{n}/", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/rows/{shape}/{seed}/{n}/", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(r.PathValue("n"))
-		if err != nil {
+		seed, wrongSeed := strconv.ParseUint(r.PathValue("seed"), 10, 64)
+		s, unknown := shapeNamed(r.PathValue("shape"))
+		if err := errors.Join(err, wrongSeed, unknown); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = writeRows(w, n) // the client may stop reading early
+		_ = s.write(w, seed, n) // the client may stop reading early
 	})
 	mux.HandleFunc("/connections", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, connections.Load()) })
 	for _, p := range append(peers, peer{path: "/acme/v1/tasks/task-1", response: taskBody}) {
@@ -168,22 +175,22 @@ func handler(connections *atomic.Int64) http.Handler {
 }
 
 // readers read the rows of a response, each in its way, and return the number of rows.
-var readers = map[string]func(url string) (rows int, err error){
-	"scan": func(url string) (int, error) {
+var readers = map[string]func(s *shape, url string) (rows int, err error){
+	"scan": func(s *shape, url string) (int, error) {
 		client, err := newClient(url)
 		if err != nil {
 			return 0, err
 		}
-		return scanAll(client)
+		return s.scan(client)
 	},
-	"query": func(url string) (int, error) {
+	"query": func(_ *shape, url string) (int, error) {
 		client, err := newClient(url, webdelivery.WithMaxResponseBytes(1<<40))
 		if err != nil {
 			return 0, err
 		}
 		return queryAll(client)
 	},
-	"unmarshal": func(url string) (int, error) {
+	"unmarshal": func(_ *shape, url string) (int, error) {
 		body, err := fetch(&http.Client{}, url)
 		if err != nil {
 			return 0, err

@@ -34,15 +34,15 @@ func (b *bench) alone(s subject) (measured, error) {
 
 func (b *bench) growingRows() error {
 	for _, n := range b.sizes.growth.rows {
-		client, err := alwaysResponding(rowsBody(n))
+		client, err := alwaysResponding(shapes[0].body(b.seed, n))
 		if err != nil {
 			return err
 		}
-		m, err := b.alone(all(n, func() (int, error) { return scanAll(client) }))
+		m, err := b.alone(all(n, func() (int, error) { return shapes[0].scan(client) }))
 		if err != nil {
 			return err
 		}
-		peak, err := b.peakOf("scan", n)
+		peak, err := b.peakOf("scan", shapes[0], n)
 		if err != nil {
 			return err
 		}

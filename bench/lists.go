@@ -105,6 +105,6 @@ func (b *bench) ahead() error {
 	}
 	r := results[1].ratio(results[0])
 	b.figure(fmt.Sprintf("AllEntries of %s, %v per response: ReadAhead(8), reference without", count(n), b.sizes.slow),
-		inTime(results[0].time()), inTime(results[1].time()), faster(r), fiveTimes(r))
+		inTime(results[0].time()), inTime(results[1].time()), faster(r), timesFaster(5, r))
 	return nil
 }

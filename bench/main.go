@@ -4,6 +4,7 @@
 //	go run .                                        # everything that has a goal
 //	go run . -only 'rows|get'                       # a part of it
 //	go run . -growth -markdown ../docs/performance.md
+//	go run . -only rows -seed 7                     # rows with other values
 //	go run -tags peers . -peers                     # other SDKs beside this one
 //	go run . -profile rows                          # a CPU profile of an area; -profile '' prints the areas
 //	go run . -allocs allocs.txt -check              # the guard on allocations; -write commits new values
@@ -20,6 +21,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -33,6 +35,7 @@ func main() {
 	var area *string
 	only := flag.String("only", "", "measure only the topics that match this regular expression: "+topicNames())
 	flag.IntVar(&o.rounds, "rounds", o.rounds, "number of rounds; the result is their median")
+	flag.Uint64Var(&o.seed, "seed", o.seed, "from which the rows are made")
 	flag.BoolVar(&o.others, "peers", false, "also measure other SDKs (requires -tags peers)")
 	flag.BoolVar(&o.grows, "growth", false, "also measure how the cost grows with the size")
 	flag.Func("profile", "only write the CPU profile of this area to AREA.prof; '' prints the areas", func(name string) error {
@@ -73,6 +76,7 @@ func exit(err error) {
 // options are what to measure, and how much.
 type options struct {
 	rounds   int
+	seed     uint64        // of the rows
 	round    time.Duration // intended duration of a round of one subject
 	only     *regexp.Regexp
 	others   bool
@@ -106,7 +110,7 @@ type growthSizes struct{ rows, entries, tasks, uris, callers, goroutines []int }
 
 func defaults() options {
 	return options{
-		rounds: 9, round: 100 * time.Millisecond, profiled: 5 * time.Second, only: regexp.MustCompile(""),
+		rounds: 9, seed: 1, round: 100 * time.Millisecond, profiled: 5 * time.Second, only: regexp.MustCompile(""),
 		sizes: sizes{
 			rows: 1_000_000, manyRows: 4_000_000, uris: 100_000, callers: 10_000, alone: 20, entries: 50_000,
 			slow: 50 * time.Millisecond, calls: 20_000, requests: 10_000, coldBuild: true,
@@ -124,8 +128,8 @@ func defaults() options {
 type bench struct {
 	options
 
-	url                          string // of the server in its own process
-	goals, queues, peers, growth *table
+	url                                   string // of the server in its own process
+	goals, byShape, queues, peers, growth *table
 }
 
 // topics are the measurements, in their order.
@@ -166,7 +170,7 @@ func run(out io.Writer, o options) error {
 		return err
 	}
 	defer stop()
-	b := &bench{options: o, url: url, goals: goalTable(), queues: sharingTable(), growth: growthTable(), peers: peerTable()}
+	b := &bench{options: o, url: url, goals: goalTable(), byShape: rowsTable(), queues: sharingTable(), growth: growthTable(), peers: peerTable()}
 	if err := b.measure(); err != nil {
 		return err
 	}
@@ -189,9 +193,10 @@ func (b *bench) measure() error {
 
 func (b *bench) show(out io.Writer) error {
 	o := b.options
-	machine := fmt.Sprintf("%s, %s/%s, %d CPUs, %d rounds.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), o.rounds)
+	machine := fmt.Sprintf("%s, %s/%s, %d CPUs (%s), %d rounds, rows of seed %d.",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), cpuModel(), o.rounds, o.seed)
 	fmt.Fprintln(out, machine)
-	for _, t := range []*table{b.goals, b.queues, b.peers, b.growth} {
+	for _, t := range []*table{b.byShape, b.goals, b.queues, b.peers, b.growth} {
 		if len(t.lines) == 0 {
 			continue
 		}
@@ -205,4 +210,15 @@ func (b *bench) show(out io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// cpuModel returns the name that Linux gives the processor.
+func cpuModel() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, model, found := strings.Cut(string(info), "model name")
+	if !found {
+		return "unknown"
+	}
+	model, _, _ = strings.Cut(model, "\n")
+	return strings.Trim(model, "\t :")
 }

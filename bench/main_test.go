@@ -45,8 +45,9 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "performance.md")
 	const goals, growth = "<!-- bench:goals -->\nold\n<!-- end of bench:goals -->", "<!-- bench:growth -->\n<!-- end of bench:growth -->"
+	const rows = "<!-- bench:rows -->\n<!-- end of bench:rows -->"
 	const queues = "<!-- bench:queue -->\n<!-- end of bench:queue -->"
-	require.NoError(t, os.WriteFile(page, []byte("# Before\n"+goals+"\nbetween\n"+queues+"\n"+growth+"\nafter\n"), 0o600))
+	require.NoError(t, os.WriteFile(page, []byte("# Before\n"+goals+"\nbetween\n"+rows+"\n"+queues+"\n"+growth+"\nafter\n"), 0o600))
 	o := tiny()
 	o.markdown = page
 	var out bytes.Buffer
@@ -59,9 +60,10 @@ func TestRun(t *testing.T) {
 	assert.True(t, strings.HasSuffix(written, "<!-- end of bench:growth -->\nafter\n"), written)
 	assert.NotContains(t, written, "old")
 	for _, what := range []string{
-		"100 rows from memory: Scan, reference jsontext IsValid", "100 rows from memory: Scan, reference json.Unmarshal", "allocations per row",
-		"100 rows from memory: Query", "100 rows over HTTP, peak memory of the process: Scan", "200 rows over HTTP, peak memory of the process: Scan",
-		"100 rows over HTTP, peak memory of the process: Query", "time to the first row", "Tasks.Get over loopback: CPU time of the client process, reference net/http with the same headers", "Tasks.Get: allocations",
+		"| Rows | short | mixed | long |", "| rows in memory | 100 of ", "| Scan | ", "| Query | ", "| jsontext IsValid | ", "| json.Unmarshal | ",
+		"| Scan, times IsValid | ", "| at most 1.6, long 1.3 | ", "| Scan, times faster than json.Unmarshal | ", "| Scan, allocations per row | ",
+		"| Query, times json.Unmarshal | ", "| Scan over HTTP, peak memory of the process | ", "| the same with 2 times as many rows | ",
+		"| Query, times the peak memory of json.Unmarshal | ", "time to the first row", "Tasks.Get over loopback: CPU time of the client process, reference net/http with the same headers", "Tasks.Get: allocations",
 		"64 goroutines", "Submit of 10 URIs, Content-Length set, reference json.Marshal |", "json.Marshal: memory", "20 callers with one URI each",
 		"Plan of 3,000 against 3,000 entries, pages from memory", "Plan of 3,000 against 3,000 entries: comparing", "AllEntries of 3,000",
 		"modules needed to build", "go list -m all", "binary, reference the same calls with net/http |", `(-ldflags="-s -w")`,
@@ -199,10 +201,65 @@ func TestData(t *testing.T) {
 	assert.JSONEq(t, `{"query":{},"columns":[{"name":"event_timestamp_ms"},{"name":"client_ip"},{"name":"client_country_code"},`+
 		`{"name":"client_asn"},{"name":"rule_id"},{"name":"event_action"},{"name":"hits"}],"rows":[`+
 		`["2026-11-20T00:00:00.000","192.0.2.0","CN",64496,"942100","BLOCK",0],`+
-		`["2026-11-20T00:00:00.001","192.0.2.1","DE",64497,"942101","WARN",1]],"total_results":2}`, string(rowsBody(2)))
+		`["2026-11-20T00:00:00.001","192.0.2.1","DE",64497,"942101","WARN",1]],"total_results":2}`, string(shapes[0].body(7, 2)))
 	uri, err := json.Marshal(object(17))
 	require.NoError(t, err)
 	assert.Equal(t, 77, len(uri)+len(","), string(uri))
+}
+
+// Each shape has what its name says, and the same rows for the same seed.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	columns := map[string][][]any{}
+	for _, s := range shapes {
+		const n = 2_000
+		body := s.body(7, n)
+		assert.Equal(t, body, s.body(7, n), s.name)
+		if s.name != "short" { // which has no random values
+			assert.NotEqual(t, body, s.body(8, n), s.name)
+		}
+		var response struct {
+			Columns []any   `json:"columns"`
+			Rows    [][]any `json:"rows"`
+		}
+		require.NoError(t, json.Unmarshal(body, &response), s.name)
+		assert.Len(t, response.Rows, n, s.name)
+		columns[s.name] = make([][]any, len(response.Columns))
+		for _, row := range response.Rows {
+			for i, value := range row {
+				columns[s.name][i] = append(columns[s.name][i], value)
+			}
+		}
+		client, err := alwaysResponding(body)
+		require.NoError(t, err)
+		rows, err := s.scan(client)
+		require.NoError(t, err)
+		assert.Equal(t, n, rows, s.name)
+	}
+	different := func(values []any) int {
+		known := map[any]bool{}
+		for _, value := range values {
+			known[value] = true
+		}
+		return len(known)
+	}
+	texts := columns["mixed"][2:6]
+	assert.Equal(t, 2, different(texts[0]))
+	assert.InDelta(t, 300, different(texts[1]), 5)
+	assert.InDelta(t, 1650, different(texts[2]), 100) // of 5,000, in 2,000 rows
+	assert.Equal(t, 2_000, different(texts[3]))
+	for _, column := range columns["long"][1:3] {
+		longest, escaped := 0, 0
+		for _, value := range column {
+			text, _ := value.(string)
+			longest = max(longest, len(text))
+			if strings.ContainsAny(text, "\"\n\\") {
+				escaped++
+			}
+		}
+		assert.InDelta(t, 2_000, longest, 30)
+		assert.InDelta(t, 500, escaped, 100)
+	}
 }
 
 func TestGoals(t *testing.T) {
@@ -214,8 +271,8 @@ func TestGoals(t *testing.T) {
 		{goal{}, "", ""},
 		{atMost(2, 2, "times"), "at most 2 times", "met"},
 		{atMost(2, 2.01, "times"), "at most 2 times", "missed"},
-		{fiveTimes(5), "at least 5 times faster", "met"},
-		{fiveTimes(4.99), "at least 5 times faster", "missed"},
+		{timesFaster(5, 5), "at least 5 times faster", "met"},
+		{timesFaster(5, 4.99), "at least 5 times faster", "missed"},
 	} {
 		assert.Equal(t, test.text, test.goal.text)
 		assert.Equal(t, test.verdict, test.goal.verdict())

@@ -14,12 +14,12 @@ import (
 const processes = 3
 
 // peakOf returns the peak memory of a process that reads n rows over HTTP.
-func (b *bench) peakOf(reader string, n int) (float64, error) {
+func (b *bench) peakOf(reader string, s *shape, n int) (float64, error) {
 	peaks := make([]float64, 0, processes)
 	for range processes {
 		var rows int
 		var peak float64
-		if err := runChild(fmt.Sprintf("%s %s/rows/%d", reader, b.url, n), &rows, &peak); err != nil {
+		if err := runChild(fmt.Sprintf("%s %s %s", reader, s.name, b.rowsURL(s, n)), &rows, &peak); err != nil {
 			return 0, err
 		}
 		if rows != n {
@@ -30,36 +30,52 @@ func (b *bench) peakOf(reader string, n int) (float64, error) {
 	return median(peaks), nil
 }
 
+// rowsURL returns the address of n rows.
+func (b *bench) rowsURL(s *shape, n int) string {
+	return fmt.Sprintf("%s/rows/%s/%d/%d", b.url, s.name, b.seed, n)
+}
+
+// peaks are the peak memories of processes.
+type peaks struct{ scan, scanMany, query, unmarshal float64 }
+
 // memory measures the peak memory of whole processes, and the time to the first row.
 func (b *bench) memory() error {
-	n, many := b.sizes.rows, b.sizes.manyRows
-	peak := map[string]float64{}
-	for _, one := range []struct {
-		reader string
-		n      int
-	}{{"scan", n}, {"scan", many}, {"query", n}, {"unmarshal", n}} {
-		var err error
-		if peak[fmt.Sprint(one.reader, one.n)], err = b.peakOf(one.reader, one.n); err != nil {
-			return err
+	var all []peaks
+	for _, s := range shapes {
+		var p peaks
+		n, many := s.rows(b.sizes.rows), s.rows(b.sizes.manyRows)
+		for _, one := range []struct {
+			reader string
+			n      int
+			into   *float64
+		}{{"scan", n, &p.scan}, {"scan", many, &p.scanMany}, {"query", n, &p.query}, {"unmarshal", n, &p.unmarshal}} {
+			var err error
+			if *one.into, err = b.peakOf(one.reader, s, one.n); err != nil {
+				return err
+			}
 		}
+		all = append(all, p)
 	}
-	scan, scanMany := peak[fmt.Sprint("scan", n)], peak[fmt.Sprint("scan", many)]
-	query, unmarshal := peak[fmt.Sprint("query", n)], peak[fmt.Sprint("unmarshal", n)]
-	over := " rows over HTTP, peak memory of the process: "
-	b.figure(count(n)+over+"Scan, reference json.Unmarshal", inBytes(scan), inBytes(unmarshal), times(scan/unmarshal), atMost(32, scan/mib, "MiB"))
-	r := scanMany / scan
-	b.figure(count(many)+over+"Scan, reference Scan of "+count(n), inBytes(scanMany), inBytes(scan), times(r),
-		goal{"at most 32 MiB, the same within 10 %", scanMany <= 32*mib && math.Abs(r-1) <= 0.1})
-	r = query / unmarshal
-	b.figure(count(n)+over+"Query, reference json.Unmarshal", inBytes(query), inBytes(unmarshal), times(r), atMost(0.35, r, "times"))
-	return b.firstRow(n)
+	eachShape(b, "Scan over HTTP, peak memory of the process", "at most 32 MiB", all, func(_ *shape, p peaks) (string, bool) {
+		return inBytes(p.scan), p.scan <= 32*mib
+	})
+	eachShape(b, fmt.Sprintf("the same with %d times as many rows", b.sizes.manyRows/b.sizes.rows), "the same within 10 %", all,
+		func(_ *shape, p peaks) (string, bool) {
+			return inBytes(p.scanMany), p.scanMany <= 32*mib && math.Abs(p.scanMany/p.scan-1) <= 0.1
+		})
+	eachShape(b, "Query over HTTP, peak memory of the process", "", all, func(_ *shape, p peaks) (string, bool) { return inBytes(p.query), true })
+	eachShape(b, "json.Unmarshal over HTTP, peak memory of the process", "", all, func(_ *shape, p peaks) (string, bool) { return inBytes(p.unmarshal), true })
+	eachShape(b, "Query, times the peak memory of json.Unmarshal", "at most 0.35", all, func(_ *shape, p peaks) (string, bool) {
+		return times(p.query / p.unmarshal), p.query/p.unmarshal <= 0.35
+	})
+	return b.firstRow(b.sizes.rows)
 }
 
 var errNoRow = errors.New("no row")
 
 // firstRow measures the time until the first row is available.
 func (b *bench) firstRow(n int) error {
-	url := fmt.Sprintf("%s/rows/%d", b.url, n)
+	url := b.rowsURL(shapes[0], n)
 	client, err := newClient(url)
 	if err != nil {
 		return err

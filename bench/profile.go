@@ -19,8 +19,10 @@ var areas = []struct {
 	name, what string
 	make       func(*bench) (subject, error)
 }{
-	{"rows", "Scan of a response from memory", func(b *bench) (subject, error) { return scanning(b.sizes.rows / 10) }},
-	{"query", "Query of a response from memory", func(b *bench) (subject, error) { return querying(b.sizes.rows / 10) }},
+	{"rows", "Scan of short rows from memory", func(b *bench) (subject, error) { return b.scanning(shapes[0]) }},
+	{"rows-mixed", "Scan of mixed rows", func(b *bench) (subject, error) { return b.scanning(shapes[1]) }},
+	{"rows-long", "Scan of long rows", func(b *bench) (subject, error) { return b.scanning(shapes[2]) }},
+	{"query", "Query of short rows", func(b *bench) (subject, error) { return querying(b.sizes.rows / 10) }},
 	{"get", "Tasks.Get over loopback", func(b *bench) (subject, error) { return sdkGet(b.url) }},
 	{"purge", "Submit of one large purge", func(b *bench) (subject, error) { return submitting(purgeOf(b.sizes.uris)) }},
 	{"queue", "many callers of a purge queue", func(b *bench) (subject, error) { return queueing(b.sizes.callers) }},
@@ -35,10 +37,12 @@ var areas = []struct {
 	{"tasks", "Tasks.All", func(b *bench) (subject, error) { return readingTasks(b.sizes.entries) }},
 }
 
+func (b *bench) scanning(s *shape) (subject, error) { return scanning(s, s.rows(b.sizes.rows/10)) }
+
 func areaNames() string {
 	var text strings.Builder
 	for _, a := range areas {
-		fmt.Fprintf(&text, "  make profile AREA=%-8s # %s\n", a.name, a.what)
+		fmt.Fprintf(&text, "  make profile AREA=%-10s # %s\n", a.name, a.what)
 	}
 	return text.String()
 }

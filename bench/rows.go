@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/netip"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,57 +11,9 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-// event is a row of the benchmarks. It has seven columns and on average 76 bytes, including its comma.
-type event struct {
-	Time    time.Time  `stats:"event_timestamp_ms"`
-	IP      netip.Addr `stats:"client_ip"`
-	Country string     `stats:"client_country_code"`
-	ASN     int64      `stats:"client_asn"`
-	Rule    string     `stats:"rule_id"`
-	Action  string     `stats:"event_action"`
-	Hits    int64      `stats:"hits"`
-}
-
 var eventsQuery = webdelivery.EventsQuery{
-	Dimensions: webdelivery.DimensionsOf[event](), Limit: 1 << 30,
+	Dimensions: []string{"rule_id"}, Limit: 1 << 30, // whatever the query asks for, the response has the columns of its shape
 	Start: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC),
-}
-
-// writeRows writes a response with n rows (service document, section 2.4).
-func writeRows(w io.Writer, n int) error {
-	out := bufio.NewWriterSize(w, 64<<10)
-	_, _ = out.WriteString(`{"query":{},"columns":[{"name":"event_timestamp_ms"},{"name":"client_ip"},{"name":"client_country_code"},` +
-		`{"name":"client_asn"},{"name":"rule_id"},{"name":"event_action"},{"name":"hits"}],"rows":[`)
-	at := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	countries, actions := []string{"CN", "DE", "US", "BR"}, []string{"BLOCK", "WARN"}
-	for i := range n {
-		if i > 0 {
-			_ = out.WriteByte(',')
-		}
-		_, err := fmt.Fprintf(out, `["%s","192.0.2.%d","%s",%d,"%d","%s",%d]`, at.Add(time.Duration(i)*time.Millisecond).Format("2006-01-02T15:04:05.000"),
-			i%256, countries[i%4], 64496+i%1000, 942100+i%50, actions[i%2], i)
-		if err != nil {
-			return err
-		}
-	}
-	_, _ = fmt.Fprintf(out, `],"total_results":%d}`, n)
-	return out.Flush()
-}
-
-func rowsBody(n int) []byte {
-	var body bytes.Buffer
-	_ = writeRows(&body, n) // a buffer returns no error
-	return body.Bytes()
-}
-
-func scanAll(client *webdelivery.Client) (rows int, err error) {
-	for _, err := range webdelivery.Scan[event](client.Stats.Events.Rows(context.Background(), eventsQuery)) {
-		if err != nil {
-			return 0, err
-		}
-		rows++
-	}
-	return rows, nil
 }
 
 func queryAll(client *webdelivery.Client) (rows int, err error) {
@@ -89,16 +37,102 @@ func all(n int, read func() (int, error)) subject {
 
 var errNotValid = errors.New("the rows are not valid JSON")
 
-// rows measures the reading of a response from memory.
+// rowsTable has a column for each shape.
+func rowsTable() *table {
+	head := []string{"Rows"}
+	for _, s := range shapes {
+		head = append(head, s.name)
+	}
+	return &table{name: "rows", head: append(head, "Goal", "")}
+}
+
+// eachShape adds a line with a figure of each shape. The worst of them decides whether the goal is met.
+func eachShape[T any](b *bench, what, goal string, all []T, figure func(*shape, T) (shown string, met bool)) {
+	line, verdict := []string{what}, "met"
+	for i, one := range all {
+		shown, met := figure(shapes[i], one)
+		if line = append(line, shown); !met {
+			verdict = "missed"
+		}
+	}
+	if goal == "" {
+		verdict = ""
+	}
+	b.byShape.add(append(line, goal, verdict)...)
+}
+
+// readRows are the costs of reading the same rows from memory.
+type readRows struct {
+	rows, bytes                   int
+	scan, query, valid, unmarshal measured
+}
+
+// rows measures the reading of each shape from memory.
 func (b *bench) rows() error {
-	n := b.sizes.rows
-	body := rowsBody(n)
+	var all []readRows
+	for _, s := range shapes {
+		one, err := b.rowsOf(s)
+		if err != nil {
+			return fmt.Errorf("%s rows: %w", s.name, err)
+		}
+		all = append(all, one)
+	}
+	eachShape(b, "rows in memory", "", all, func(_ *shape, r readRows) (string, bool) {
+		return fmt.Sprintf("%s of %d bytes", count(r.rows), r.bytes/r.rows), true
+	})
+	for _, one := range []struct {
+		what string
+		of   func(readRows) measured
+	}{
+		{"Scan", func(r readRows) measured { return r.scan }},
+		{"Query", func(r readRows) measured { return r.query }},
+		{"jsontext IsValid", func(r readRows) measured { return r.valid }},
+		{"json.Unmarshal", func(r readRows) measured { return r.unmarshal }},
+	} {
+		eachShape(b, one.what, "", all, func(_ *shape, r readRows) (string, bool) {
+			took := one.of(r).time()
+			return fmt.Sprintf("%s, %.0f MB/s", inTime(took), float64(r.bytes)/took.Seconds()/1e6), true
+		})
+	}
+	eachShape(b, "Scan, times IsValid", goalOfShapes(func(s *shape) float64 { return s.most }), all, func(s *shape, r readRows) (string, bool) {
+		ratio := r.scan.ratio(r.valid)
+		return times(ratio), ratio <= s.most
+	})
+	eachShape(b, "Scan, times faster than json.Unmarshal", "short and mixed at least 7", all, func(s *shape, r readRows) (string, bool) {
+		ratio := r.unmarshal.ratio(r.scan)
+		return times(ratio), ratio >= 7 || s.most < shapes[0].most
+	})
+	eachShape(b, "Scan, allocations per row", goalOfShapes((*shape).allocs), all, func(s *shape, r readRows) (string, bool) {
+		each := r.scan.allocs / float64(r.rows)
+		return fmt.Sprintf("%.3f", each), each <= s.allocs()
+	})
+	eachShape(b, "Query, times json.Unmarshal", "at most 0.35", all, func(_ *shape, r readRows) (string, bool) {
+		ratio := r.query.ratio(r.unmarshal)
+		return times(ratio), ratio <= 0.35
+	})
+	return nil
+}
+
+// goalOfShapes formats goals. It names a shape if its goal is not that of the shape before.
+func goalOfShapes(most func(*shape) float64) string {
+	goal := fmt.Sprintf("at most %.4g", most(shapes[0]))
+	for i, s := range shapes[1:] {
+		if most(s) != most(shapes[i]) {
+			goal += fmt.Sprintf(", %s %.4g", s.name, most(s))
+		}
+	}
+	return goal
+}
+
+func (b *bench) rowsOf(s *shape) (readRows, error) {
+	n := s.rows(b.sizes.rows)
+	body := s.body(b.seed, n)
 	client, err := alwaysResponding(body, webdelivery.WithMaxResponseBytes(1<<40))
 	if err != nil {
-		return err
+		return readRows{}, err
 	}
 	results, err := b.interleave(
-		all(n, func() (int, error) { return scanAll(client) }),
+		all(n, func() (int, error) { return s.scan(client) }),
 		all(n, func() (int, error) { return queryAll(client) }),
 		func() error {
 			if !jsontext.Value(body).IsValid() {
@@ -109,20 +143,7 @@ func (b *bench) rows() error {
 		all(n, func() (int, error) { return unmarshalAll(body) }),
 	)
 	if err != nil {
-		return err
+		return readRows{}, err
 	}
-	scan, query, valid, unmarshal := results[0], results[1], results[2], results[3]
-	what := count(n) + " rows from memory: "
-	speed := func(m measured) string {
-		return fmt.Sprintf("%s, %.0f MB/s", inTime(m.time()), float64(len(body))/m.time().Seconds()/1e6)
-	}
-	r := scan.ratio(valid)
-	b.figure(what+"Scan, reference jsontext IsValid", speed(scan), speed(valid), times(r), atMost(2, r, "times"))
-	r = unmarshal.ratio(scan)
-	b.figure(what+"Scan, reference json.Unmarshal", speed(scan), speed(unmarshal), faster(r), fiveTimes(r))
-	each := scan.allocs / float64(n)
-	b.figure("allocations per row", fmt.Sprintf("%.2f", each), fmt.Sprintf("%.2f", unmarshal.allocs/float64(n)), "", atMost(0.005, each, "per row"))
-	r = query.ratio(unmarshal)
-	b.figure(what+"Query, reference json.Unmarshal", speed(query), speed(unmarshal), times(r), atMost(0.35, r, "times"))
-	return nil
+	return readRows{n, len(body), results[0], results[1], results[2], results[3]}, nil
 }

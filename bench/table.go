@@ -66,7 +66,9 @@ func atMost(most, got float64, unit string) goal {
 	return goal{strings.TrimSpace(fmt.Sprintf("at most %.4g %s", most, unit)), got <= most}
 }
 
-func fiveTimes(got float64) goal { return goal{"at least 5 times faster", got >= 5} }
+func timesFaster(least, got float64) goal {
+	return goal{fmt.Sprintf("at least %.3g times faster", least), got >= least}
+}
 
 func (g goal) verdict() string {
 	switch {
