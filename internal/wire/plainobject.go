@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"time"
 	"unicode/utf8"
 )
@@ -27,7 +26,7 @@ func IntoObject(name string, members ...Member) Member { return Member{name: nam
 // plain. Then it may have read some members, and the caller calls Decode.
 //
 // In a plain object, texts have no escapes, and numbers are whole ones of up to 18 digits. Timestamps have the form of
-// [PlainTimestamp], with or without a Z. A null leaves its member unchanged. ReadPlain skips other members, if they are
+// [PlainTimestamp]. A null leaves its member unchanged. ReadPlain skips other members, if they are
 // texts, whole numbers, true, false or null.
 func ReadPlain(text []byte, members ...Member) bool {
 	r := plainReader{text: text, at: SkipBlanks(text, 0)}
@@ -96,7 +95,7 @@ func (r *plainReader) value(into any) bool {
 	case *time.Time:
 		text, ok := r.string()
 		if ok {
-			*into, ok = PlainTimestamp(bytes.TrimSuffix(text, []byte("Z")), &r.date)
+			*into, ok = PlainTimestamp(text, &r.date)
 		}
 		return ok
 	case *int:

@@ -68,7 +68,7 @@ func TestPlainObjects(t *testing.T) {
 		``, `{`, `null`, `[]`, `"text"`, `{}}`, `{},`, `{} x`, "\ufeff{}", `{"text"}`, `{"text":}`, `{"text":"a",}`, `{"text":"a" "count":1}`, `{,}`,
 		`{text:"a"}`, `{"text":"a`, `{"text":"a\u0062"}`, `{"t\u0065xt":"a"}`, "{\"text\":\"a\tb\"}", "{\"text\":\"\xff\"}", "{\"\xff\":1}",
 		`{"text":1}`, `{"text":true}`, `{"text":{}}`, `{"count":"1"}`, `{"count":1.0}`, `{"count":1e3}`, `{"count":01}`, `{"count":-01}`, `{"count":-}`,
-		`{"count":}`, `{"count":12345678901234567890}`, `{"ready":"true"}`, `{"ready":1}`, `{"ready":truex}`, `{"at":""}`, `{"at":"today"}`,
+		`{"count":}`, `{"count":12345678901234567890}`, `{"ready":"true"}`, `{"ready":1}`, `{"ready":truex}`, `{"at":""}`, `{"at":"today"}`, `{"at":"2026-11-20T08:30:00ZZ"}`,
 		`{"at":"2026-11-20T08:30:00+01:00"}`, `{"at":17}`, `{"inner":[]}`, `{"inner":"i"}`, `{"inner":{"id":1}}`, `{"inner":{"id":"i"}`,
 		`{"failure":null}`, `{"failure":{}}`, `{"failure":"x"}`, `{"new":{}}`, `{"new":[]}`, `{"new":1.5}`, `{"new":nul}`, `{"new":00}`, `{"new":}`,
 	} {
