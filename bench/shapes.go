@@ -16,7 +16,7 @@ import (
 )
 
 // What a reader of rows costs depends on the rows: how long the texts are, how often they come again, where they
-// differ. So the benchmarks read three shapes of rows. Each is made from a seed, so that nobody can tune for the bytes.
+// differ. So the benchmarks read three shapes of rows. Each is made from a seed, so a program cannot be tuned for the bytes.
 
 // shape is a kind of rows.
 type shape struct {
@@ -92,8 +92,8 @@ var shapes = []*shape{
 // rows returns the number of rows of a response that has about as many bytes as n rows of the first shape.
 func (s *shape) rows(n int) int { return max(1, n/s.share) }
 
-// allocs is the goal of Scan: allocations per row, with a little for the first row and for the first of the texts that
-// come again.
+// allocs is the goal of Scan: allocations per row. A little more is for the first row, and for texts that come again
+// later.
 func (s *shape) allocs() float64 { return float64(s.news) + 0.05 }
 
 func shapeNamed(name string) (*shape, error) {

@@ -19,7 +19,7 @@ type texts struct {
 	found  int     // values whose text was known, since there were no texts
 	skip   int     // the next values, whose texts are not looked for
 
-	first, last uint64 // random and odd, so that nobody can choose texts for the same place
+	first, last uint64 // random and odd, so an attacker cannot choose texts for one place
 	seed        maphash.Seed
 
 	unescaped []byte // a buffer

@@ -55,8 +55,8 @@ func (p *Plan) write(s *rowScan, text []byte) (end int) {
 }
 
 // readAny reads a value that is not plain, does not fit, or has blanks around it. end and written are what the read of
-// the column has returned. readAny returns the mark of the value and the index behind the comma or bracket that follows;
-// 0 if the value is not complete or not valid.
+// the column has returned. readAny returns the mark of the value, and the index behind the comma or bracket that follows.
+// That index is 0 if the value is not complete or not valid.
 func (p *Plan) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (m mark, next int) {
 	if start := wire.SkipBlanks(text, i); start == len(text) {
 		return 0, 0

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Character returns the size of the character or escape that a text within a JSON string begins with, and whether it is
-// broken: a byte that is not UTF-8, or an escape of half a surrogate pair. The size is 0 if the text ends too early to
-// tell, and -1 if the text is no JSON. The text must not be empty.
+// Character returns the size of the character or escape at the beginning of a text, which is a part of a JSON string. It
+// also returns whether the character is broken: a byte that is not UTF-8, or an escape of half a surrogate pair. The size
+// is 0 if the text ends too early to tell, and -1 if the text is no JSON. The text must not be empty.
 func Character(text []byte) (size int, broken bool) {
 	switch c := text[0]; {
 	case c == '\\':

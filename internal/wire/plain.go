@@ -144,8 +144,8 @@ func PlainText(text []byte, i int) int {
 	return i
 }
 
-// Special returns a word whose lowest bit that is set is within the first of eight bytes that is not plain; 0 if all
-// are plain.
+// Special looks at eight bytes of text. The lowest bit of its result that is set is in the first byte that is not plain.
+// If all bytes are plain, it returns 0.
 func Special(w uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := w^(ones*'"'), w^(ones*'\\')
