@@ -42,12 +42,12 @@ func BenchmarkRows(b *testing.B) {
 				ASN     int64  `column:"asn"`
 				Path    string `column:"path"`
 			}
-			var plan *rowjson.Plan
+			target, err := fields.Target(&into)
+			if err != nil {
+				b.Fatal(err)
+			}
 			read(b, func(row rowjson.Row) {
-				if !plan.Fits(row) {
-					plan, _ = planFor(&into, row)
-				}
-				if wrong := plan.Store(row); wrong != nil {
+				if wrong := target.Store(row); wrong != nil {
 					b.Fatal(wrong)
 				}
 			})

@@ -112,7 +112,7 @@ func readText(p *string, all *texts) read {
 		if found := wire.Special(k.first); found != 0 {
 			n := bits.TrailingZeros64(found) >> 3
 			end = i + n
-			k.first &= 1<<(8*n) - 1
+			k.first &= uint64(1)<<(8*n) - 1
 		} else {
 			end = wire.PlainText(text, i+8)
 			k.last = binary.LittleEndian.Uint64(text[end-8:])
@@ -151,24 +151,25 @@ func readWhole[T integer](p *T) read {
 func readTime(p *time.Time, known *wire.Date) read {
 	const seconds, milliseconds = len(`"2006-01-02T15:04:05"`), len(`"2006-01-02T15:04:05.000"`)
 	return func(text []byte, i int) (end int, written bool) {
-		switch {
-		case i >= len(text) || text[i] != '"':
+		if i >= len(text) || text[i] != '"' {
 			return readOnly(text, i)
-		case i+milliseconds <= len(text) && text[i+milliseconds-1] == '"':
-			end = i + milliseconds
-		case i+seconds <= len(text) && text[i+seconds-1] == '"':
-			end = i + seconds
-		default:
-			if end, _ = readOnly(text, i); end == 0 {
-				return 0, false
+		}
+		for _, size := range [...]int{seconds, milliseconds} {
+			if end = i + size; end <= len(text) && text[end-1] == '"' {
+				if at, ok := wire.PlainTimestamp(text[i+1:end-1], known); ok {
+					*p = at
+					return end, true
+				}
 			}
 		}
-		at, ok := wire.PlainTimestamp(text[i+1:end-1], known)
-		if !ok {
-			return readOnly(text, i)
+		if end, _ = readOnly(text, i); end == 0 {
+			return 0, false
 		}
-		*p = at
-		return end, true
+		at, ok := wire.PlainTimestamp(text[i+1:end-1], known)
+		if ok {
+			*p = at
+		}
+		return end, ok
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 var (
@@ -42,14 +44,15 @@ func structFor(columns, kind int) any {
 // A row that is written while it is split has the same marks and the same values as a row that is split first. A Plan
 // writes each row that fits, and no other.
 func FuzzWriteRow(f *testing.F) {
-	for i, seed := range []string{
+	for _, seed := range []string{
 		`"a",1,"2026-11-20T00:00:00.123","192.0.2.1",7,null,0.5,true,12,"2001:db8::1","192.0.2.0/24",-3,18446744073709551615]`,
 		` "\u00fc" , -0 ,"2026-11-20T00:00:00Z" , "::1",255,"x",1e3,"false",1.5,null,"::/0",32767,0 ] x`,
 		`"12345678",123456789012345678,"2026-11-20T00:00:00","x"]`, `"1234567",01]`, `"",1]`, `"\ud800",1,2]`, `1,2,3`, `"a" "b"]`, `"a",]`, `"abcdefghij`,
 		`x2026-11-20T00:00:00.123"]`, `"a",256,2]`, `"12345678901234567890",9223372036854775807]`, `1]`, `]`, `[1]]`,
 	} {
-		f.Add([]byte(seed), uint8(i))
-		f.Add([]byte(seed), uint8(0))
+		for kind := range fieldTypes {
+			f.Add([]byte(seed), uint8(kind))
+		}
 	}
 	f.Fuzz(func(t *testing.T, rest []byte, kind uint8) {
 		text := append([]byte("["), rest...)
@@ -93,6 +96,111 @@ func FuzzWriteRow(f *testing.F) {
 			assert.Equal(t, split, written, "%q", text)
 		}
 	})
+}
+
+// A read takes the plain values of its field, and says where a value ends that it does not take. If it cannot say that,
+// it returns 0.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	type got struct {
+		text  string
+		whole int16
+		time  time.Time
+		addr  netip.Addr
+	}
+	at := time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC)
+	const taken, left, other = 1, 2, 0
+	for _, tt := range []struct {
+		field, value string
+		what         int
+		want         got
+	}{
+		{"text", `"DE"`, taken, got{text: "DE"}},
+		{"text", `""`, taken, got{}},
+		{"text", `"1234567"`, taken, got{text: "1234567"}},
+		{"text", `"12345678"`, taken, got{text: "12345678"}},
+		{"text", `"123456789012345678901"`, taken, got{text: "123456789012345678901"}},
+		{"text", `"` + strings.Repeat("x", 100) + `"`, taken, got{text: strings.Repeat("x", 100)}},
+		{"text", `12`, left, got{}},
+		{"text", `-12`, other, got{}},
+		{"text", `null`, other, got{}},
+		{"text", `"a\u0062"`, other, got{}},
+		{"text", `"1234567890\n"`, other, got{}},
+		{"text", `"ü"`, other, got{}},
+		{"text", `"123456789ü"`, other, got{}},
+		{"text", ` "a"`, other, got{}},
+		{"whole", `0`, taken, got{}},
+		{"whole", `7`, taken, got{whole: 7}},
+		{"whole", `32767`, taken, got{whole: 32767}},
+		{"whole", `32768`, left, got{}},
+		{"whole", `123456789012345678`, left, got{}},
+		{"whole", `98765432109876543210`, left, got{}},
+		{"whole", `18446744073709551623`, left, got{}},
+		{"whole", `07`, other, got{}},
+		{"whole", `-7`, other, got{}},
+		{"whole", `7.5`, other, got{}},
+		{"whole", `7e1`, other, got{}},
+		{"whole", `"7"`, left, got{}},
+		{"whole", `x`, other, got{}},
+		{"whole", ``, other, got{}},
+		{"time", `"2026-11-20T08:30:00"`, taken, got{time: at}},
+		{"time", `"2026-11-20T08:30:00.250"`, taken, got{time: at.Add(250 * time.Millisecond)}},
+		{"time", `"2026-11-20T08:30:00Z"`, taken, got{time: at}},
+		{"time", `"2026-11-20T08:30:00.5"`, taken, got{time: at.Add(500 * time.Millisecond)}},
+		{"time", `"2026-11-20T08:30:00.123456789"`, taken, got{time: at.Add(123456789)}},
+		{"time", `"2026-11-20T08:30:00.250Z"`, taken, got{time: at.Add(250 * time.Millisecond)}},
+		{"time", `"2026-11-20"`, left, got{}},
+		{"time", `"2026-11-20T08:30:61"`, left, got{}},
+		{"time", `"2026-11-20T08:30:00+0100"`, left, got{}},
+		{"time", `x2026-11-20T08:30:00"`, other, got{}},
+		{"time", `"2026-11-20T08:30:\u0030"`, other, got{}},
+		{"time", `17`, left, got{}},
+		{"time", `"a","b","c","d","e",",,"`, left, got{}}, // ends where a timestamp would end
+		{"addr", `"192.0.2.1"`, taken, got{addr: netip.MustParseAddr("192.0.2.1")}},
+		{"addr", `"2001:db8::1"`, taken, got{addr: netip.MustParseAddr("2001:db8::1")}},
+		{"addr", `"192.0.2.256"`, left, got{}},
+		{"addr", `"fe80::1%eth0"`, left, got{}},
+		{"addr", `"::ffff:192.0.2.1"`, left, got{}},
+		{"addr", `7`, left, got{}},
+		{"addr", `"\u0031::"`, other, got{}},
+		{"addr", `null`, other, got{}},
+		{"none", `"a"`, left, got{}},
+		{"none", `17`, left, got{}},
+		{"none", `017`, other, got{}},
+		{"none", `true`, other, got{}},
+		{"none", ``, other, got{}},
+	} {
+		var into got
+		r := map[string]read{
+			"text": readText(&into.text, newTexts()), "whole": readWhole(&into.whole), "time": readTime(&into.time, new(wire.Date)),
+			"addr": readAddr(&into.addr), "none": readOnly,
+		}[tt.field]
+		value, _, _ := strings.Cut(tt.value, `,"b"`)
+		for _, behind := range []string{`],["1234567890123456789012345"]`, `,"12345678901234567890123"]`, ` ,1,2,3,4,5,6,7,8,9,10,11,12]`} {
+			text := []byte(`["x",` + tt.value + behind)
+			for range 2 { // the second time from what is kept of the column
+				end, written := r(text, 5)
+				assert.Equal(t, tt.what == taken, written, "%s: %s", tt.field, text)
+				if tt.what == other {
+					assert.Zero(t, end, "%s: %s", tt.field, text)
+				} else {
+					assert.Equal(t, 5+len(value), end, "%s: %s", tt.field, text)
+				}
+				assert.Equal(t, tt.want, into, "%s: %s", tt.field, text)
+			}
+		}
+		for cut := range len(value) + 6 { // a text that ends within the value, or before it
+			if tt.field == "whole" || value == "17" || value == "12" || value == "7" {
+				break // a shorter number is a number too
+			}
+			end, written := r([]byte(`["x",` + value + `]`)[:cut:cut], min(5, cut))
+			assert.False(t, written && cut < 5+len(value), "%s: %s, %d bytes", tt.field, value, cut)
+			assert.True(t, end == 0 || cut >= 5+len(value), "%s: %s, %d bytes", tt.field, value, cut)
+		}
+		end, written := r([]byte(`["x",12`), 5)
+		assert.Zero(t, end, "a number may go on")
+		assert.False(t, written)
+	}
 }
 
 // nothingSecret redacts nothing.
