@@ -164,8 +164,8 @@ func (u PurgeURI) wire() purgewire.URI {
 // body encodes the URIs while it is sent, because their number has no limit.
 func (r PurgeRequest) body() *transport.ListBody {
 	size := 0
-	for _, u := range r.URIs {
-		size += u.wire().Size()
+	for i := range r.URIs {
+		size += r.URIs[i].wire().Size()
 	}
 	return transport.NewListBody(purgewire.Head(string(r.Action)), purgewire.Tail, len(r.URIs), size,
 		func(b []byte, i int) []byte { return r.URIs[i].wire().Append(b) })
@@ -180,8 +180,8 @@ func (r PurgeRequest) Validate() error {
 	if len(r.URIs) == 0 {
 		p.add("uris", "is empty")
 	}
-	for i, u := range r.URIs {
-		if field, reason := u.wire().Problem(); reason != "" {
+	for i := range r.URIs {
+		if field, reason := r.URIs[i].wire().Problem(); reason != "" {
 			p.add(fmt.Sprintf("uris[%d].%s", i, field), "%s", reason)
 		}
 	}

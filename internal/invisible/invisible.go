@@ -35,14 +35,15 @@ func Is(r rune) bool {
 // U+200D) and variation selectors, so Index skips them where they change what is shown. A joiner must stand between two
 // shapes, and a variation selector after one. A shape is a visible letter, mark or symbol outside ASCII.
 func Index(s string) int {
-	shaped := false // the characters before at end in a shape
+	var before rune // the last visible character
 	for at, r := range s {
 		switch {
 		case !Is(r):
-			shaped = isShape(r)
-		case shaped && unicode.Is(unicode.Variation_Selector, r): // the shape goes on
-		case shaped && (r == zeroWidthJoiner || r == zeroWidthNonJoiner) && isShape(second(s[at:])):
-			shaped = false
+			before = r
+		case !isShape(before):
+			return at
+		case unicode.Is(unicode.Variation_Selector, r): // the shape goes on
+		case (r == zeroWidthJoiner || r == zeroWidthNonJoiner) && isShape(second(s[at:])): // it is the next visible character
 		default:
 			return at
 		}

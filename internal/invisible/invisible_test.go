@@ -40,6 +40,13 @@ func TestIndex(t *testing.T) {
 		"\u0915\u094d\u200d\u0937":                         -1, // Devanagari: the joiner follows a virama
 		"\U0001f468\u200d\U0001f469":                       -1, // emoji of a family
 		"\u2764\ufe0f\u200d\U0001f525":                     -1, // heart on fire
+		"\u0915\u200d\u0937\u200d\u0937":                   -1, // a shape may be joined on both sides
+		"\u2764\ufe0f\ufe0f\U000e0100":                     -1,
+		"\u0915a\u200d\u0937":                              4,
+		"\u2764\ufe0fa\ufe0f":                              7,
+		"\u0915\u200d\ufe0f\u0937":                         3,
+		"\u3001\u200d\u0937":                               3, // after punctuation
+		"\xff\ufe0f":                                       1,
 		"\u200d\u0915":                                     0,
 		"\u0915\u200d":                                     3,
 		"\u0915\u200d/":                                    3,

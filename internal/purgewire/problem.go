@@ -33,6 +33,9 @@ func (u URI) Problem() (field, reason string) {
 }
 
 func (u URI) patternProblem() string {
+	if isUsual(u.Pattern) {
+		return ""
+	}
 	at := invisible.Index(u.Pattern)
 	switch {
 	case u.Pattern == "":
@@ -48,6 +51,25 @@ func (u URI) patternProblem() string {
 	default:
 		return u.wildcardProblem()
 	}
+}
+
+// usual has the bytes of most patterns: visible ASCII without * and #.
+var usual = func() (is [256]bool) {
+	for c := '!'; c <= '~'; c++ {
+		is[c] = c != '*' && c != '#'
+	}
+	return is
+}()
+
+// isUsual reports whether a pattern certainly has no problem. A purge may have very many patterns, and most of them are
+// usual. For these, one pass over the bytes is enough.
+func isUsual(pattern string) bool {
+	for i := range len(pattern) {
+		if !usual[pattern[i]] {
+			return false
+		}
+	}
+	return pattern != ""
 }
 
 // wildcardProblem returns what is wrong with a * in the pattern. Rule 3 of section 4.4 allows a wildcard in the domain
@@ -111,11 +133,12 @@ func lastLabelIsWild(domain string) bool {
 const regexOnly = `\^$+?()[]{}|`
 
 func (u URI) modifierProblem() string {
+	if u.Modifier == "" {
+		return ""
+	}
 	plain, wild := strings.CutSuffix(u.Modifier, "*")
 	at := invisible.Index(strings.ReplaceAll(u.Modifier, " ", "_")) // a plain blank is ordinary: a cache key may hold a header
 	switch {
-	case u.Modifier == "":
-		return ""
 	case u.MatchMode == Exact:
 		return "is only valid with PREFIX_LITERAL; use Prefix, or remove the modifier"
 	case !utf8.ValidString(u.Modifier):

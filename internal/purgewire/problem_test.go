@@ -159,3 +159,19 @@ func TestWildcards(t *testing.T) {
 		}
 	}
 }
+
+// Of ASCII, no pattern has a control character, a blank or a #, wherever it stands. An Exact may have a * in its path, a
+// Prefix may not. (Service document, section 4.4, and open points 44 and 48.)
+func TestPatternsOfASCII(t *testing.T) {
+	t.Parallel()
+	for c := byte(0); c < 0x80; c++ {
+		refused := c <= ' ' || c == 0x7f || c == '#'
+		for _, pattern := range []string{"/a" + string(c), "/" + string(c) + "a", "/" + strings.Repeat("a", 20) + string(c) + "bc"} {
+			for mode, want := range map[string]bool{purgewire.Exact: refused, purgewire.Prefix: refused || c == '*'} {
+				field, reason := purgewire.URI{mode, pattern, ""}.Problem()
+				assert.Equal(t, want, reason != "", "%s %q: %s", mode, pattern, reason)
+				assert.Equal(t, want, field == "uri_pattern", "%s %q", mode, pattern)
+			}
+		}
+	}
+}

@@ -58,13 +58,19 @@ func (u URI) Size() int {
 }
 
 func appendText(b []byte, text string) []byte {
+	if isPlain(text) {
+		return append(append(append(b, '"'), text...), '"')
+	}
 	b, _ = jsontext.AppendQuote(b, text) // its one error is broken UTF-8, which is a problem
 	return b
 }
 
 func textSize(text string) int {
-	if wire.PlainText([]byte(text), 0) == len(text) {
-		return len(text) + 2
+	if isPlain(text) {
+		return len(text) + len(`""`)
 	}
 	return len(appendText(nil, text))
 }
+
+// isPlain reports whether a text needs no escapes.
+func isPlain(text string) bool { return wire.PlainText([]byte(text), 0) == len(text) }

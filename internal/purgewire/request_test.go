@@ -29,6 +29,10 @@ func TestURIsInJSON(t *testing.T) {
 			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"a?b=<c>&\"d\"'\\","cache_key_modifier_regex":"a\\d+"}`,
 		},
 		{
+			purgewire.URI{MatchMode: purgewire.Prefix, Pattern: "a?b=<c>&'d'", Modifier: "<e> &"},
+			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"a?b=<c>&'d'","cache_key_modifier_regex":"<e> &"}`,
+		},
+		{
 			purgewire.URI{MatchMode: purgewire.Exact, Pattern: "ü/日本/😀\u0001"},
 			`{"match_mode":"EXACT_LITERAL","uri_pattern":"ü/日本/😀\u0001"}`,
 		},
