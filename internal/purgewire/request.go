@@ -8,6 +8,8 @@
 package purgewire
 
 import (
+	"encoding/binary"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -72,5 +74,16 @@ func textSize(text string) int {
 	return len(appendText(nil, text))
 }
 
-// isPlain reports whether a text needs no escapes.
-func isPlain(text string) bool { return wire.PlainText([]byte(text), 0) == len(text) }
+// isPlain reports whether a text needs no escapes. It checks eight bytes at a time, the last eight first.
+func isPlain(text string) bool {
+	const word = 8
+	b := []byte(text)
+	if len(b) < word {
+		return wire.PlainText(b, 0) == len(b)
+	}
+	found := wire.Special(binary.LittleEndian.Uint64(b[len(b)-word:]))
+	for ; len(b) >= word; b = b[word:] {
+		found |= wire.Special(binary.LittleEndian.Uint64(b))
+	}
+	return found == 0
+}

@@ -1,6 +1,7 @@
 package purgewire_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,5 +40,19 @@ func TestURIsInJSON(t *testing.T) {
 	} {
 		assert.Equal(t, "["+tt.want, string(tt.uri.Append([]byte("["))))
 		assert.Equal(t, len(tt.want), tt.uri.Size(), tt.want)
+	}
+}
+
+// A character that needs an escape gets it, wherever it stands.
+func TestEscapesInJSON(t *testing.T) {
+	t.Parallel()
+	for size := range 20 {
+		for at := range size {
+			before, after := strings.Repeat("a", at), strings.Repeat("b", size-at-1)
+			want := `{"match_mode":"EXACT_LITERAL","uri_pattern":"` + before + `\"` + after + `"}`
+			uri := purgewire.URI{MatchMode: purgewire.Exact, Pattern: before + `"` + after}
+			assert.Equal(t, want, string(uri.Append(nil)))
+			assert.Equal(t, len(want), uri.Size(), want)
+		}
 	}
 }
