@@ -2,6 +2,7 @@ package rowjson
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,9 +34,38 @@ func TestTextsThatDifferSomewhere(t *testing.T) { //nolint:paralleltest // what 
 			}
 		})
 		assert.Zero(t, allocs, name)
+		var into string
+		read := readText(&into, all)
 		for i, v := range values {
 			require.Equal(t, fmt.Sprintf(form, i), all.of(v), name)
+			_, written := read(append(v.raw, `,"behind"`...), 0)
+			require.True(t, written, name)
+			require.Equal(t, fmt.Sprintf(form, i), into, name)
 		}
+
+		// A text stands near the place that its key says, so it is found in a few steps.
+		steps := 0
+		for i, p := range all.places {
+			if p.text != "" {
+				steps += (i - all.at(p.key)) & (len(all.places) - 1)
+			}
+		}
+		assert.Less(t, steps, 4*different, name)
+	}
+}
+
+// If there are too many texts, a column whose texts come again goes on with new ones. A column whose texts differ rests.
+func TestTooManyTexts(t *testing.T) {
+	t.Parallel()
+	for times, rests := range map[int]bool{1: true, 2: false, 3: false} {
+		all := newTexts()
+		for i := range mostTexts + 1 {
+			for range times {
+				_ = all.of(value(strconv.Itoa(i)))
+			}
+		}
+		assert.Equal(t, rests, all.skip > 0, times)
+		assert.Equal(t, 1, all.count, "the others are forgotten")
 	}
 }
 
