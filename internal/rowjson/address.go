@@ -50,7 +50,7 @@ func ipv6At(text []byte, i int) (addr netip.Addr, end int) {
 	}
 	for i < len(text) && text[i] != '"' {
 		group, n := hexGroup(text[i:])
-		if i += n; n == 0 || at == len(bytes) || i+1 >= len(text) {
+		if i += n; n == 0 || at == len(bytes) || i == len(text) {
 			return addr, 0
 		}
 		binary.BigEndian.PutUint16(bytes[at:], group)
@@ -58,7 +58,7 @@ func ipv6At(text []byte, i int) (addr netip.Addr, end int) {
 		switch {
 		case text[i] == '"':
 			continue
-		case text[i] != ':' || text[i+1] == '"':
+		case text[i] != ':' || i+1 == len(text) || text[i+1] == '"':
 			return addr, 0
 		case text[i+1] == ':' && zeros < 0:
 			i, zeros = i+1, at

@@ -70,22 +70,18 @@ func (s *step) wrong(value string, err error) *ColumnError {
 
 // Target is a struct that rows can be written into, whatever their columns.
 type Target struct {
+	tags   Fields
+	into   reflect.Value // the struct
 	fields []step
-	plan   *Plan  // for the columns of the last row
-	from   *table // of the row that a Reader wrote last
+	plan   *Plan   // for the columns of the last row
+	writer *writer // of the Reader of these rows; nil for none
 }
 
 // Plan writes rows into one struct. It is built once for the columns of a response, so that nothing is looked up for
 // each value.
 type Plan struct {
-	target  *Target
 	columns *columns
 	steps   []step // in the order of the fields
-
-	cells  []cell  // of the columns
-	others []*step // for the fields that have no cell
-	marks  []mark
-	later  []*step // of a row: what the cells have left
 }
 
 // step writes one column into one field.
@@ -104,7 +100,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%v is no struct with %s tags", value.Type(), f.Tag)
 	}
-	target := &Target{fields: make([]step, 0, len(fields))}
+	target := &Target{tags: f, into: value, fields: make([]step, 0, len(fields))}
 	for i := range fields {
 		field := &fields[i]
 		at, err := value.FieldByIndexErr(field.Index)
@@ -123,14 +119,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 // Plan returns a Plan that writes rows with the columns of row into the Target. It returns a *ColumnError if row has no
 // column of a name.
 func (t *Target) Plan(row Row) (*Plan, *ColumnError) {
-	plan := &Plan{target: t, columns: row.columns(), steps: make([]step, 0, len(t.fields))}
-	plan.cells, plan.marks = make([]cell, len(plan.columns.names)), make([]mark, 1+len(plan.columns.names))
-	for i := range plan.cells {
-		plan.cells[i] = cell{read: readOnly, behind: ','}
-	}
-	if n := len(plan.cells); n > 0 {
-		plan.cells[n-1].behind = ']'
-	}
+	plan := &Plan{columns: row.columns(), steps: make([]step, 0, len(t.fields))}
 	for _, s := range t.fields {
 		column, ok := plan.columns.index[s.name]
 		if !ok {
@@ -138,31 +127,30 @@ func (t *Target) Plan(row Row) (*Plan, *ColumnError) {
 		}
 		s.column = column
 		plan.steps = append(plan.steps, s)
-		step := &plan.steps[len(plan.steps)-1]
-		if cell := &plan.cells[column]; cell.step == nil && s.read != nil {
-			cell.step, cell.read = step, s.read
-		} else {
-			plan.others = append(plan.others, step)
-		}
 	}
 	return plan, nil
 }
 
-// Store writes a row into the Target. It returns nil if the row has every column, and each value fits its field.
+// Store writes a row into the Target. It returns nil if the row has every column, and each value fits its field. From
+// the second row of a Reader on, that Reader writes rows ahead, see [writer].
 func (t *Target) Store(row Row) *ColumnError {
-	if !t.plan.Fits(row) {
+	switch {
+	case !t.plan.Fits(row):
 		var missing *ColumnError
+		t.writer = nil
 		if t.plan, missing = t.Plan(row); missing != nil {
 			return missing
 		}
-		if row.table.arrives {
-			row.table.writer = t.plan
+	case t.writer == nil && row.table.arrives:
+		t.writer = t.newWriter(t.plan)
+		row.table.writer, row.table.written = t.writer, false
+	case t.writer != nil && row.table.written && row.table.writer == t.writer:
+		t.into.Set(t.writer.into)
+		if t.writer.some || t.writer.more {
+			return t.plan.store(row, t.writer.left)
 		}
-	}
-	if row.table.written && t.from == row.table {
 		return nil
 	}
-	t.from = nil
 	return t.plan.Store(row)
 }
 
@@ -175,9 +163,15 @@ func (p *Plan) Fits(row Row) bool {
 const maxShown = 200
 
 // Store writes a row that fits into the struct. It returns nil if every value fits its field.
-func (p *Plan) Store(row Row) *ColumnError {
+func (p *Plan) Store(row Row) *ColumnError { return p.store(row, nil) }
+
+// store is Store for the fields that are left; nil means all.
+func (p *Plan) store(row Row, left []bool) *ColumnError {
 	text, marks := row.table.text, row.marks()
 	for i := range p.steps {
+		if left != nil && !left[i] {
+			continue
+		}
 		step := &p.steps[i]
 		if err := step.put(text, marks); err != nil {
 			redactor, value := p.columns.redactor, valueAt(text, marks, step.column)

@@ -296,8 +296,8 @@ func (r *Reader) holdRows() error {
 	if err := r.expect('['); err != nil {
 		return err
 	}
-	unread := bytes.NewReader(r.dec.UnreadBuffer())
-	dec := newTokenizer(io.MultiReader(strings.NewReader("["), unread, r.meter), r.source.scan.texts())
+	rest := io.MultiReader(bytes.NewReader(r.dec.UnreadBuffer()), r.meter)
+	dec := newTokenizer(io.MultiReader(strings.NewReader("["), rest), r.source.scan.texts())
 	rows, err := dec.ReadValue()
 	var syntax *jsontext.SyntacticError
 	if errors.As(err, &syntax) {
@@ -307,7 +307,7 @@ func (r *Reader) holdRows() error {
 		return err
 	}
 	r.held = bytes.Clone(rows) // the next read would overwrite it
-	return r.behindArray(`{"":[]`, io.MultiReader(bytes.NewReader(dec.UnreadBuffer()), r.meter))
+	return r.behindArray(`{"":[]`, io.MultiReader(bytes.NewReader(dec.UnreadBuffer()), rest))
 }
 
 // openRows begins to read the rows where the tokenizer stands.
@@ -359,7 +359,7 @@ func (r *Reader) writeRow() bool {
 		return false
 	}
 	r.rows++
-	t.text, t.marks, t.writer.target.from = text, r.source.scan.marks, t
+	t.text, t.marks = text, r.source.scan.marks
 	return true
 }
 

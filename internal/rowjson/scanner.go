@@ -9,9 +9,8 @@ import (
 )
 
 // A row is simple: an array of texts, numbers, true, false and null. So rows are split here, in one pass over the bytes
-// as they lie in the buffer. Texts and whole numbers are checked here. Of another number only the end is found here, and
-// jsontext decides whether it is valid. A text that an attacker chose may hold bytes that are not UTF-8, or half of a
-// surrogate pair. Unless the scan is strict it is counted, and its Value replaces them.
+// as they lie in the buffer. A text that an attacker chose may hold bytes that are not UTF-8, or half of a surrogate pair.
+// Unless the scan is strict it is counted, and its Value replaces them.
 
 // rowScan splits a row while it arrives. It looks at each byte once: if the text ends within the row, the next scan
 // goes on there. Otherwise a long row that arrives in many pieces would be scanned once for each piece.
@@ -213,7 +212,7 @@ func (s *rowScan) anyText(text []byte, i int) (int, error) {
 func anyNumber(text []byte, start, i int) (int, error) {
 	for ; i < len(text); i++ {
 		if isBehind(text[i]) {
-			if !jsontext.Value(text[start:i]).IsValid() {
+			if !wire.IsNumber(text[start:i]) {
 				return 0, errMalformed
 			}
 			return i, nil

@@ -91,13 +91,13 @@ func (s *rowSource) row() (text []byte, err error) {
 	}
 }
 
-// write lets a Plan write the next row. It returns nil if the row does not follow a comma at once, or has to be split.
-func (s *rowSource) write(plan *Plan) (text []byte) {
+// write lets a writer write the next row. It returns nil if the row does not follow a comma at once, or has to be split.
+func (s *rowSource) write(w *writer) (text []byte) {
 	text = s.text[s.next:]
 	if len(text) < 2 || text[0] != ',' || text[1] != '[' {
 		return nil
 	}
-	end := plan.write(&s.scan, text[1:min(len(text), mostMark)])
+	end := w.write(&s.scan, text[1:min(len(text), mostMark)])
 	if end == 0 {
 		return nil
 	}

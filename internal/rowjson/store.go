@@ -49,9 +49,11 @@ func (f Fields) storeFor(field reflect.Value) store {
 			return err
 		}}
 	case encoding.TextUnmarshaler:
+		var text []byte
 		return store{set: func(v Value) error {
-			field.SetZero() // it may keep parts of the value before, which was returned
-			return p.UnmarshalText(slices.Clip(v.text()))
+			field.SetZero()                      // it may keep parts of the value before, which was returned
+			text = append(text[:0], v.text()...) // it may write over its argument
+			return p.UnmarshalText(slices.Clip(text))
 		}}
 	}
 	switch field.Kind() {

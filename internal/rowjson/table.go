@@ -21,9 +21,9 @@ type table struct {
 	text    []byte
 	marks   []mark // for each row the place of its bracket in the text, and the end of each of its values
 
-	arrives bool  // holds the last row of a Reader
-	writer  *Plan // writes the next rows of that Reader; nil for none
-	written bool  // it has written the last one
+	arrives bool    // holds the last row of a Reader
+	writer  *writer // writes the next rows of that Reader; nil for none
+	written bool    // it has written the last one
 }
 
 // columns are the names of the columns of a response, in row order.

@@ -3,6 +3,7 @@ package rowjson
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -20,7 +21,7 @@ type texts struct {
 	found  int     // values whose text was known, since there were no texts
 	skip   int     // the next values, whose texts are not looked for
 
-	first, last uint64 // random and odd, so an attacker cannot choose texts for one place
+	first, last uint64 // random, so an attacker cannot choose texts for one place
 	seed        maphash.Seed
 
 	unescaped []byte // a buffer
@@ -46,7 +47,7 @@ const (
 func newTexts() *texts {
 	return &texts{
 		places: make([]place, 64), shift: 64 - 6,
-		first: rand.Uint64() | 1, last: rand.Uint64() | 1, seed: maphash.MakeSeed(), //nolint:gosec // no secrets
+		first: rand.Uint64(), last: rand.Uint64(), seed: maphash.MakeSeed(), //nolint:gosec // no secrets
 	}
 }
 
@@ -113,7 +114,12 @@ func (t *texts) atOnce(k key, size int) (text string, ok bool) {
 }
 
 // at returns the place that a key says.
-func (t *texts) at(k key) int { return int((k.first*t.first + k.last*t.last) >> (t.shift & 63)) } //nolint:gosec // an index
+func (t *texts) at(k key) int {
+	const spread = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
+	high, low := bits.Mul64(k.first^t.first, k.last^t.last)
+	mixed := high ^ low
+	return int((mixed ^ mixed>>32) * spread >> (t.shift & 63)) //nolint:gosec // an index
+}
 
 // add makes a text known. If there are too many texts, it forgets them all. Then it lets the column rest, if most values
 // had a text that was not known. At least one place of four is free.

@@ -121,7 +121,7 @@ func (v Value) float(bits int) (float64, error) {
 // isNumber reports whether a text is a number as JSON writes it. The package strconv accepts more: a plus sign, leading
 // zeros, "nan", hexadecimal digits.
 func isNumber(text []byte) bool {
-	return beginsNumber(text) && text[len(text)-1]-'0' <= 9 && jsontext.Value(text).IsValid()
+	return wire.IsNumber(text)
 }
 
 // beginsNumber reports whether a JSON value that begins so is a number.

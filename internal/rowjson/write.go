@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"net/netip"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -11,33 +13,73 @@ import (
 
 // Who reads rows into a struct wants each row written into it, so that happens while the row is split. To split it
 // first and then to find each of its values again takes half as long again. Target.Store tells the Reader of its first
-// row about its Plan, and the Plan writes all rows that follow. If a row has not arrived as a whole or has an error, it
-// is split as all others, and Store writes it.
+// row about a writer, which writes all rows that follow into a struct of its own. Store then copies that struct. If a row
+// has not arrived as a whole or has an error, it is split as all others, and Store writes it.
+//
+// A writer belongs to one Reader and shares nothing with the Target. The loop between both may drop rows, repeat them,
+// mix them with rows of other Readers, or pass them to other goroutines.
+type writer struct {
+	into  reflect.Value // the struct
+	cells []cell        // of the columns
+	marks []mark        // to begin with
+	never []bool        // for each field of the struct: whether no cell ever writes it
+	some  bool          // whether there is such a field
+	left  []bool        // for each field: whether no cell has written it in the last row
+	more  bool          // whether these are more than never
+}
 
 // cell takes the values of one column.
 type cell struct {
 	read   read
-	step   *step // writes what read does not write; nil if no field wants it
-	behind byte  // the comma behind the column, or the bracket
+	field  int  // that read writes; -1 for none
+	behind byte // the comma behind the column, or the bracket
 }
 
 // read reads the value that begins at text[i] and writes it, if it can. It returns the index behind the value; 0 if the
 // value is not plain. Plain are texts of ASCII without escapes, and whole numbers.
 type read func(text []byte, i int) (end int, written bool)
 
+// newWriter returns a writer for rows with the columns of the Plan.
+func (t *Target) newWriter(plan *Plan) *writer {
+	into := reflect.New(t.into.Type())
+	own, err := t.tags.Target(into.Interface())
+	if err != nil {
+		return nil // that of t had no error, so this has none
+	}
+	n := len(plan.columns.names)
+	w := &writer{into: into.Elem(), cells: make([]cell, n), marks: make([]mark, n+1)}
+	for i := range w.cells {
+		w.cells[i] = cell{readOnly, -1, ','}
+	}
+	w.cells[n-1].behind = ']'
+	for i, s := range own.fields {
+		c := &w.cells[plan.steps[i].column]
+		taken := c.field < 0 && s.read != nil
+		if taken {
+			c.read, c.field = s.read, i
+		}
+		w.never = append(w.never, !taken)
+	}
+	w.some, w.left = slices.Contains(w.never, true), slices.Clone(w.never)
+	return w
+}
+
 // write writes the row at the beginning of a text while it splits it, and returns the index behind it. It returns 0 if
-// the row has not arrived as a whole, has an error, or has a value that does not fit its field.
-func (p *Plan) write(s *rowScan, text []byte) (end int) {
+// the row has not arrived as a whole, or has an error.
+func (w *writer) write(s *rowScan, text []byte) (end int) {
 	replaced := s.replaced
-	p.later = append(p.later[:0], p.others...)
-	s.marks = append(s.marks[:0], p.marks...)
+	s.marks = append(s.marks[:0], w.marks...)
+	if w.more {
+		copy(w.left, w.never)
+		w.more = false
+	}
 	marks := s.marks[1:]
 	i := 1
-	for column := range p.cells {
-		c := &p.cells[column]
+	for column := range w.cells {
+		c := &w.cells[column]
 		end, written := c.read(text, i)
-		if end == 0 || !written && c.step != nil || end >= len(text) || text[end] != c.behind {
-			if marks[column], i = p.readAny(s, c, text, i, end, written); i == 0 {
+		if end == 0 || !written && c.field >= 0 || end >= len(text) || text[end] != c.behind {
+			if marks[column], i = w.readAny(s, c, text, i, end, written); i == 0 {
 				s.replaced = replaced
 				return 0
 			}
@@ -45,19 +87,13 @@ func (p *Plan) write(s *rowScan, text []byte) (end int) {
 		}
 		marks[column], i = mark(end), end+1 //nolint:gosec // who calls bounds the text
 	}
-	for _, step := range p.later {
-		if step.put(text, s.marks) != nil {
-			s.replaced = replaced
-			return 0
-		}
-	}
 	return i
 }
 
 // readAny reads a value that is not plain, does not fit, or has blanks around it. end and written are what the read of
 // the column has returned. readAny returns the mark of the value, and the index behind the comma or bracket that follows.
 // That index is 0 if the value is not complete or not valid.
-func (p *Plan) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (m mark, next int) {
+func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (m mark, next int) {
 	if start := wire.SkipBlanks(text, i); start == len(text) {
 		return 0, 0
 	} else if start > i {
@@ -73,8 +109,8 @@ func (p *Plan) readAny(s *rowScan, c *cell, text []byte, i, end int, written boo
 		}
 		m = s.mark(end)
 	}
-	if !written && c.step != nil {
-		p.later = append(p.later, c.step)
+	if !written && c.field >= 0 {
+		w.left[c.field], w.more = true, true
 	}
 	if end = wire.SkipBlanks(text, end); end == len(text) || text[end] != c.behind {
 		return 0, 0
@@ -133,13 +169,21 @@ func readText(p *string, all *texts) read {
 // readWhole returns a read for a field of whole numbers.
 func readWhole[T integer](p *T) read {
 	return func(text []byte, start int) (end int, written bool) {
-		n, i := int64(0), start
+		first := start
+		if start < len(text) && text[start] == '-' {
+			first++
+		}
+		n, i := int64(0), first
 		for i < len(text) && text[i]-'0' <= 9 {
 			n = n*10 + int64(text[i]-'0')
 			i++
 		}
-		digits := i - start
-		if i == len(text) || !isBehind(text[i]) || digits == 0 || digits > 18 || digits > 1 && text[start] == '0' || int64(T(n)) != n {
+		digits, fits := i-first, true
+		if first > start {
+			n = -n
+			fits = T(n) < 0 // otherwise it is -0, or the field has no sign
+		}
+		if !fits || i == len(text) || !isBehind(text[i]) || digits == 0 || digits > 18 || digits > 1 && text[first] == '0' || int64(T(n)) != n {
 			return readOnly(text, start)
 		}
 		*p = T(n)

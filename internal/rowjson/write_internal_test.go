@@ -2,12 +2,17 @@ package rowjson
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net/netip"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -72,20 +77,23 @@ func FuzzWriteRow(f *testing.F) {
 		if err2 != nil {
 			return // no field
 		}
-		ok := err == nil && len(scan.marks)-1 == names
-		if ok {
-			row := Row{table: &table{columns: cols, text: text[:end], marks: scan.marks}}
-			ok = into.Store(row) == nil
+		valid := err == nil && len(scan.marks)-1 == names
+		var misfit *ColumnError
+		if valid {
+			misfit = into.Store(Row{table: &table{columns: cols, text: text[:end], marks: scan.marks}})
 		}
 		target, err := tagged.Target(written)
 		require.NoError(t, err)
-		plan, missing := target.Plan(Row{table: &table{columns: cols}})
+		row := Row{table: &table{columns: cols, arrives: true}}
+		plan, missing := target.Plan(row)
 		require.Nil(t, missing)
+		target.plan, target.writer = plan, target.newWriter(plan)
+		row.table.writer = target.writer
 		var again rowScan
 		for range 2 { // the second time from what is kept of the columns
 			again.replaced = 0
-			got := plan.write(&again, text)
-			if !ok {
+			got := target.writer.write(&again, text)
+			if !valid {
 				require.Zero(t, got, "%q", text)
 				require.Zero(t, again.replaced)
 				return
@@ -93,7 +101,12 @@ func FuzzWriteRow(f *testing.F) {
 			require.Equal(t, end, got, "%q", text)
 			assert.Equal(t, scan.marks, again.marks, "%q", text)
 			assert.Equal(t, scan.replaced, again.replaced, "%q", text)
-			assert.Equal(t, split, written, "%q", text)
+			row.table.text, row.table.marks, row.table.written = text[:end], again.marks, true
+			wrong := target.Store(row)
+			require.Equal(t, misfit, wrong, "%q", text)
+			if wrong == nil {
+				assert.Equal(t, split, written, "%q", text)
+			}
 		}
 	})
 }
@@ -137,7 +150,11 @@ func TestReads(t *testing.T) {
 		{"whole", `98765432109876543210`, left, got{}},
 		{"whole", `18446744073709551623`, left, got{}},
 		{"whole", `07`, other, got{}},
-		{"whole", `-7`, other, got{}},
+		{"whole", `-7`, taken, got{whole: -7}},
+		{"whole", `-32768`, taken, got{whole: -32768}},
+		{"whole", `-0`, other, got{}},
+		{"whole", `-`, other, got{}},
+		{"whole", `-07`, other, got{}},
 		{"whole", `7.5`, other, got{}},
 		{"whole", `7e1`, other, got{}},
 		{"whole", `"7"`, left, got{}},
@@ -158,6 +175,7 @@ func TestReads(t *testing.T) {
 		{"time", `"a","b","c","d","e",",,"`, left, got{}}, // ends where a timestamp would end
 		{"addr", `"192.0.2.1"`, taken, got{addr: netip.MustParseAddr("192.0.2.1")}},
 		{"addr", `"2001:db8::1"`, taken, got{addr: netip.MustParseAddr("2001:db8::1")}},
+		{"addr", `"::"`, taken, got{addr: netip.IPv6Unspecified()}},
 		{"addr", `"192.0.2.256"`, left, got{}},
 		{"addr", `"fe80::1%eth0"`, left, got{}},
 		{"addr", `"::ffff:192.0.2.1"`, left, got{}},
@@ -220,57 +238,165 @@ func readerOf(rows string) *Reader {
 	return NewReader(strings.NewReader(body), Config{Limit: Limit{Bytes: 1 << 20}, Redactor: nothingSecret{}})
 }
 
-// A Target has the values of the row that it is asked to store, whichever rows were read in the meantime.
+// A Target has the values of the row that it is asked to store, whichever Readers and Targets there are, and in whichever
+// order they are used. Its pointers are new for each row.
 func TestRowsThatAreWrittenEarly(t *testing.T) {
 	t.Parallel()
+	type record struct {
+		A string `column:"a"`
+		B *int   `column:"b"`
+		C int64  `column:"c"`
+	}
+	const rows = 30
+	wanted := func(reader, row int) record {
+		want := record{A: fmt.Sprint(reader, row), C: int64(100*reader + row)}
+		if (reader+row)%3 > 0 {
+			b := reader * row
+			want.B = &b
+		}
+		return want
+	}
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		bodies := []func(io.Reader) io.Reader{iotest.OneByteReader, func(from io.Reader) io.Reader { return from }}
+		var readers []*Reader
+		var at []int
+		for i := range 3 {
+			var text []string
+			for row := range rows {
+				want := wanted(i, row+1)
+				b, _ := json.Marshal(want.B)
+				text = append(text, fmt.Sprintf(`["%s",%s,%d]`, want.A, b, want.C))
+			}
+			body := `{"columns":[{"name":"a"},{"name":"b"},{"name":"c"}],"rows":[` + strings.Join(text, ",") + `],"total_results":1}`
+			readers = append(readers, NewReader(bodies[r.IntN(2)](strings.NewReader(body)), Config{Limit: Limit{Bytes: 1 << 20}, Redactor: nothingSecret{}}))
+			at = append(at, 0)
+		}
+		into := make([]record, 3)
+		var targets []*Target
+		for i := range into {
+			target, err := tagged.Target(&into[i])
+			require.NoError(t, err)
+			targets = append(targets, target)
+		}
+		known := map[*int]bool{}
+		for range 200 {
+			i, k := r.IntN(3), r.IntN(3)
+			if r.IntN(3) > 0 && at[i] < rows {
+				require.True(t, readers[i].Next(), "seed %d: %v", seed, readers[i].Err())
+				at[i]++
+			}
+			if at[i] == 0 {
+				continue
+			}
+			row := readers[i].Row()
+			if r.IntN(4) == 0 {
+				row = row.Clone()
+			}
+			require.Nil(t, targets[k].Store(row))
+			require.Equal(t, wanted(i, at[i]), into[k], "seed %d", seed)
+			if b := into[k].B; b != nil {
+				require.False(t, known[b], "seed %d: a pointer twice", seed)
+				known[b] = true
+			}
+		}
+	}
+}
+
+// counting counts the calls of its UnmarshalText, and writes over the argument.
+type counting struct {
+	text string
+}
+
+var unmarshalled atomic.Int64
+
+func (c *counting) UnmarshalText(text []byte) error {
+	unmarshalled.Add(1)
+	c.text = string(text)
+	for i := range text {
+		text[i] = 'x'
+	}
+	if c.text == "wrong" {
+		return errors.New("wrong")
+	}
+	return nil
+}
+
+// UnmarshalText is called once for each row that is stored, and not for others.
+func TestUnmarshalTextOfRowsThatAreStored(t *testing.T) { //nolint:paralleltest // counts calls
+	var got struct {
+		A string   `column:"a"`
+		C counting `column:"a"`
+		D string   `column:"a"`
+	}
+	target, err := tagged.Target(&got)
+	require.NoError(t, err)
+	r := readerOf(`["a",1],["b",2],["c",3],["d",4],["e",5],["wrong",6]`)
+	before := unmarshalled.Load()
+	for _, want := range "abde" {
+		require.True(t, r.Next())
+		if want == 'd' { // c is not stored
+			require.True(t, r.Next())
+		}
+		require.Nil(t, target.Store(r.Row()))
+		assert.Equal(t, []string{string(want), string(want), string(want)}, []string{got.A, got.C.text, got.D})
+	}
+	require.True(t, r.Next())
+	wrong := target.Store(r.Row())
+	require.NotNil(t, wrong)
+	assert.Equal(t, "C", wrong.Field)
+	assert.Equal(t, int64(5), unmarshalled.Load()-before)
+}
+
+// A Reader may go on in another goroutine while rows that it has cloned are stored.
+func TestRowsOfAReaderThatReadsAhead(t *testing.T) {
+	t.Parallel()
+	var rows []string
+	for i := range 5_000 {
+		rows = append(rows, fmt.Sprintf(`["text %d",%d]`, i%100, i))
+	}
+	r := readerOf(strings.Join(rows, ","))
 	var got pair
 	target, err := tagged.Target(&got)
 	require.NoError(t, err)
-	store := func(row Row) pair {
-		got = pair{"stale", -1}
+	for range 3 {
+		require.True(t, r.Next())
+		require.Nil(t, target.Store(r.Row()))
+	}
+	clones := make(chan Row, 100)
+	go func() {
+		defer close(clones)
+		for r.Next() {
+			clones <- r.Row().Clone()
+		}
+	}()
+	n := 3
+	for row := range clones {
 		require.Nil(t, target.Store(row))
-		return got
+		require.Equal(t, pair{fmt.Sprintf("text %d", n%100), n}, got)
+		n++
 	}
-	next := func(r *Reader) Row {
-		require.True(t, r.Next(), "%v", r.Err())
-		return r.Row()
+	assert.Equal(t, len(rows), n)
+	require.NoError(t, r.Err())
+}
+
+// Rows may come before their columns, whatever the sizes of the parts that arrive.
+func TestRowsBeforeColumns(t *testing.T) {
+	t.Parallel()
+	for padding := range 400 {
+		for _, rows := range []string{`["192.0.2.1",1]`, `["192.0.2.1",1],["` + strings.Repeat("x", 100) + `",2]`} {
+			body := `{"query":{"filters":"` + strings.Repeat("f", padding) + `"},"total_results":2,"rows":[` + rows +
+				`],"columns":[{"name":"a"},{"name":"` + strings.Repeat("c", padding) + `"}]}`
+			r := NewReader(strings.NewReader(body), Config{Limit: Limit{Bytes: 1 << 20}})
+			n := 0
+			for r.Next() {
+				n++
+			}
+			require.NoError(t, r.Err(), "%s", body)
+			require.Equal(t, strings.Count(rows, "["), n)
+			require.Equal(t, []string{"a", strings.Repeat("c", padding)}, r.Columns())
+		}
 	}
-	one, two := readerOf(`["a",1],["b",2],["c",3],["d",4],["e",5]`), readerOf(`["v",11],["w",12],["x",13],["y",14]`)
-	assert.Equal(t, pair{"a", 1}, store(next(one)))
-	first := one.Row().Clone()
-
-	got = pair{}
-	second := next(one)
-	assert.Equal(t, pair{"b", 2}, got, "the Reader has written it")
-	require.Nil(t, target.Store(second))
-	assert.Equal(t, pair{"b", 2}, got)
-	assert.Equal(t, pair{"a", 1}, store(first), "a copy of an earlier row")
-
-	// Two readers in turn, in every order.
-	assert.Equal(t, pair{"v", 11}, store(next(two)))
-	ofOne, ofTwo := next(one), next(two)
-	require.Nil(t, target.Store(ofOne))
-	assert.Equal(t, pair{"c", 3}, got)
-	require.Nil(t, target.Store(ofTwo))
-	assert.Equal(t, pair{"w", 12}, got)
-	ofTwo, ofOne = next(two), next(one)
-	require.Nil(t, target.Store(ofTwo))
-	assert.Equal(t, pair{"x", 13}, got)
-	require.Nil(t, target.Store(ofOne))
-	assert.Equal(t, pair{"d", 4}, got)
-
-	// A second Target of the same Reader.
-	var other struct {
-		B int64 `column:"b"`
-	}
-	another, err := tagged.Target(&other)
-	require.NoError(t, err)
-	last := next(one)
-	require.Nil(t, another.Store(last))
-	assert.Equal(t, int64(5), other.B)
-	require.Nil(t, target.Store(last))
-	assert.Equal(t, pair{"e", 5}, got)
-	assert.Equal(t, `["e",5]`, string(last.JSON()), "a row that was written is a row like all others")
 }
 
 // A row with an error or with a value that does not fit changes nothing about the rows before and behind it.

@@ -10,12 +10,12 @@ import (
 // Most numbers and timestamps have a plain form, which is read here without making a string of each. Every other form
 // is left to the packages strconv and time, so that they alone decide what else is valid.
 
-// PlainTimestamp reads yyyy-MM-ddTHH:mm:ss, with a fraction of up to nine digits or none, and with a Z or nothing behind
-// it, in UTC. It returns false for every other form. Most timestamps have the date of the one before, so known keeps that
-// date between calls.
+// PlainTimestamp reads yyyy-MM-ddTHH:mm:ss in UTC. There may be a blank in place of the T, a fraction of up to nine
+// digits, and a Z at the end. It returns false for every other form. Most timestamps have the date of the one before, so
+// known keeps that date between calls.
 func PlainTimestamp(text []byte, known *Date) (time.Time, bool) {
 	const form = "yyyy-MM-ddTHH:mm:ss"
-	if len(text) < len(form) || text[10] != 'T' {
+	if len(text) < len(form) || text[10] != 'T' && text[10] != ' ' {
 		return time.Time{}, false
 	}
 	if day := [10]byte(text); day != known.text && !known.read(day) {
@@ -152,4 +152,40 @@ func Special(w uint64) uint64 {
 	// A byte's high bit is set where it is below the number subtracted from it, and was not set before. Borrows only
 	// spread upwards, so that the lowest mark is right.
 	return (w | (w - ones*' ') | (quote - ones) | (backslash - ones)) & highs
+}
+
+// IsNumber reports whether a text is a number as JSON writes it.
+func IsNumber(text []byte) bool {
+	if len(text) > 0 && text[0] == '-' {
+		text = text[1:]
+	}
+	whole := digitsOf(text)
+	if whole == 0 || whole > 1 && text[0] == '0' {
+		return false
+	}
+	text = text[whole:]
+	if len(text) > 0 && text[0] == '.' {
+		n := digitsOf(text[1:])
+		if n == 0 {
+			return false
+		}
+		text = text[1+n:]
+	}
+	if len(text) > 0 && text[0]|0x20 == 'e' {
+		text = text[1:]
+		if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
+			text = text[1:]
+		}
+		n := digitsOf(text)
+		return n > 0 && n == len(text)
+	}
+	return len(text) == 0
+}
+
+// digitsOf returns the number of digits that a text begins with.
+func digitsOf(text []byte) (n int) {
+	for n < len(text) && text[n]-'0' <= 9 {
+		n++
+	}
+	return n
 }

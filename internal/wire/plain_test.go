@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"encoding/json"
 	"strconv"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ func FuzzPlainValues(f *testing.F) {
 		"2026-11-20T08:30:00", "2026-11-20T08:30:00.000", "2026-02-30T00:00:00", "2024-02-29T23:59:59.999999999", "2026-11-20T24:00:00",
 		"2026-11-20T23:59:60", "2026-11-20T08:30:00.250+0000", "2026-11-20T03:00:00.5-0530", "+026-11-20T08:30:00", "2026-11-20T08:30:00.:", "2026-00-01T00:00:00", "2026-13-01T00:00:00", "2026-11-20T08:30:00.", "2026-11-20 08:30:00", "0000-01-01T00:00:00.1",
 		"-0", "-12", "123456789012345678", "-999999999999999999", "9223372036854775807", "-", "+1", "1e3", "1900-02-29T00:00:00", "2000-02-29T00:00:00", "9999-12-31T23:59:59.9",
-		"", ".", "1.2.3.04",
+		"", ".", "1.2.3.04", "0.5", "-0.0e-0", "1E+10", "1e", "1.", "-.5", "01.5", "1.5.5", "1e5.5", "00", "1e+", "0x1",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -30,6 +31,9 @@ func FuzzPlainValues(f *testing.F) {
 			require.True(t, ok)
 			require.Equal(t, want, again)
 		}
+		first := len(text) > 0 && (text[0] == '-' || text[0]-'0' <= 9)
+		last := len(text) > 0 && text[len(text)-1]-'0' <= 9 // no blank
+		require.Equal(t, first && last && json.Valid(text), wire.IsNumber(text), "%q", text)
 		if n, ok := wire.PlainInt(text); ok {
 			want, err := strconv.ParseInt(string(text), 10, 64)
 			require.NoError(t, err)
