@@ -33,11 +33,12 @@ type place struct {
 	text string
 }
 
-// key has the first and the last 8 bytes of a text, so it is all of a text of up to 16 bytes. For a longer one it is a
-// hash.
+// key has the first and the last 8 bytes of a text, so it is all of a text of up to keySize bytes. For a longer one it
+// is a hash.
 type key struct{ first, last uint64 }
 
 const (
+	keySize    = 16        // bytes of a text that its key can hold
 	longText   = 64        // bytes; longer texts differ mostly, so each is built anew
 	mostTexts  = 6 << 10   // per column; with 64 bytes each they take 640 KiB
 	skipValues = 64 << 10  // of a column whose texts differ mostly
@@ -90,13 +91,13 @@ func (t *texts) known(k key, text []byte) string {
 		t.skip--
 		return string(text)
 	}
-	if n > 16 {
+	if n > keySize {
 		k = key{first: maphash.Bytes(t.seed, text)}
 	}
 	end := len(t.places) - 1
 	for i := t.at(k); ; i++ {
 		p := &t.places[i&end]
-		if p.key == k && len(p.text) == n && (n <= 16 || p.text == string(text)) {
+		if p.key == k && len(p.text) == n && (n <= keySize || p.text == string(text)) {
 			t.found++
 			return p.text
 		}
@@ -106,11 +107,11 @@ func (t *texts) known(k key, text []byte) string {
 	}
 }
 
-// atOnce returns the text with this key and size if it is known, has up to 16 bytes, and stands where its key says. It
-// is for the most frequent case, and small enough to be inlined.
+// atOnce returns a text of up to keySize bytes if it is known and stands where its key says. It is for the most frequent
+// case, and small enough to be inlined.
 func (t *texts) atOnce(k key, size int) (text string, ok bool) {
 	p := &t.places[t.at(k)]
-	return p.text, p.key == k && len(p.text) == size && size <= 16
+	return p.text, p.key == k && len(p.text) == size
 }
 
 // at returns the place that a key says.

@@ -156,12 +156,14 @@ func readText(p *string, all *texts) read {
 		if end >= len(text) || text[end] != '"' {
 			return 0, false
 		}
-		if known, ok := all.atOnce(k, end-i); ok {
-			all.found++
-			*p = known
-		} else {
-			*p = all.known(k, text[i:end])
+		if end-i <= keySize {
+			if known, ok := all.atOnce(k, end-i); ok {
+				all.found++
+				*p = known
+				return end + 1, true
+			}
 		}
+		*p = all.known(k, text[i:end])
 		return end + 1, true
 	}
 }
