@@ -3,6 +3,8 @@ package rowjson
 import (
 	"encoding/binary"
 	"net/netip"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // ipv4At reads the text at text[i] as four numbers up to 255 without leading zeros, with dots between. It returns the
@@ -78,20 +80,9 @@ func ipv6At(text []byte, i int) (addr netip.Addr, end int) {
 
 // hexGroup reads up to four hexadecimal digits. It returns how many there are.
 func hexGroup(text []byte) (group uint16, n int) {
-	for n < len(text) && n < 4 && hexDigits[text[n]] > 0 {
-		group = group<<4 | uint16(hexDigits[text[n]]-1)
+	for n < len(text) && n < 4 && wire.HexDigits[text[n]] > 0 {
+		group = group<<4 | uint16(wire.HexDigits[text[n]]-1)
 		n++
 	}
 	return group, n
 }
-
-// hexDigits has for each hexadecimal digit one more than its value, and 0 for every other byte.
-var hexDigits = func() (all [256]byte) {
-	for i, c := range []byte("0123456789abcdef") {
-		all[c] = byte(i + 1)
-	}
-	for i, c := range []byte("ABCDEF") {
-		all[c] = byte(10 + i + 1)
-	}
-	return all
-}()

@@ -238,8 +238,8 @@ func readerOf(rows string) *Reader {
 	return NewReader(strings.NewReader(body), Config{Limit: Limit{Bytes: 1 << 20}, Redactor: nothingSecret{}})
 }
 
-// A Target has the values of the row that it is asked to store, whichever Readers and Targets there are, and in whichever
-// order they are used. Its pointers are new for each row.
+// A Target has the values of the row that it stores. Several Readers and Targets may be used in any order. Pointers are
+// new for each row.
 func TestRowsThatAreWrittenEarly(t *testing.T) {
 	t.Parallel()
 	type record struct {

@@ -10,34 +10,33 @@ import (
 // is 0 if the text ends too early to tell, and -1 if the text is no JSON. The text must not be empty.
 func Character(text []byte) (size int, broken bool) {
 	switch c := text[0]; {
+	case c == '\\' && len(text) > 1 && shortEscapes[text[1]] != 0:
+		return 2, false
 	case c == '\\':
-		return escape(text)
+		return longEscape(text)
 	case c < ' ':
 		return -1, false
 	case c < utf8.RuneSelf:
 		return 1, false
+	}
+	r, size := utf8.DecodeRune(text)
+	switch {
+	case r != utf8.RuneError || size > 1:
+		return size, false
 	case !utf8.FullRune(text):
 		return 0, false
 	default:
-		r, size := utf8.DecodeRune(text)
-		return size, r == utf8.RuneError && size == 1
+		return 1, true
 	}
 }
 
 const escapeSize = len(`\uXXXX`)
 
-// escape is Character for escapes.
-func escape(text []byte) (size int, broken bool) {
-	if len(text) < 2 {
-		return 0, false
-	}
-	switch text[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2, false
-	case 'u':
-	default:
-		return -1, false
-	}
+// shortEscapes has the characters of the escapes of two bytes, by their second byte.
+var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// longEscape is Character for an escape of a code unit.
+func longEscape(text []byte) (size int, broken bool) {
 	first, size := codeUnit(text)
 	if size <= 0 || !utf16.IsSurrogate(first) {
 		return size, false
@@ -56,23 +55,31 @@ func escape(text []byte) (size int, broken bool) {
 // codeUnit returns the code unit of the escape \uXXXX that a text begins with. The size is 0 if the text ends within the
 // escape, and -1 if the text begins with something else.
 func codeUnit(text []byte) (unit rune, size int) {
-	for i := range escapeSize {
-		if i == len(text) {
-			return 0, 0
-		}
-		c := text[i]
-		switch lower := c | 0x20; {
+	for i := range min(len(text), escapeSize) {
+		switch c := text[i]; {
 		case i == 0 && c == '\\', i == 1 && c == 'u':
-		case i > 1 && c-'0' <= 9:
-			unit = unit<<4 | rune(c-'0')
-		case i > 1 && lower-'a' < 6:
-			unit = unit<<4 | rune(lower-'a'+10)
+		case i > 1 && HexDigits[c] > 0:
+			unit = unit<<4 | rune(HexDigits[c]-1)
 		default:
 			return 0, -1
 		}
 	}
+	if len(text) < escapeSize {
+		return 0, 0
+	}
 	return unit, escapeSize
 }
+
+// HexDigits has for each hexadecimal digit one more than its value, and 0 for every other byte.
+var HexDigits = func() (all [256]byte) {
+	for i, c := range []byte("0123456789abcdef") {
+		all[c] = byte(i + 1)
+	}
+	for i, c := range []byte("ABCDEF") {
+		all[c] = byte(10 + i + 1)
+	}
+	return all
+}()
 
 // AppendText appends the text of a quoted JSON string, without quotes and escapes. U+FFFD replaces invalid characters, as
 // in [RepairText]. In every other way the string must be valid JSON.
@@ -83,10 +90,13 @@ func AppendText(b, quoted []byte) []byte {
 		size, broken := Character(quoted[i:])
 		if broken || quoted[i] == '\\' {
 			b = append(b, quoted[done:i]...)
-			if broken {
+			switch {
+			case broken:
 				b = utf8.AppendRune(b, utf8.RuneError)
-			} else {
-				b = appendEscaped(b, quoted[i:])
+			case size == 2:
+				b = append(b, shortEscapes[quoted[i+1]])
+			default:
+				b = appendCodeUnits(b, quoted[i:])
 			}
 			done = i + size
 		}
@@ -95,27 +105,12 @@ func AppendText(b, quoted []byte) []byte {
 	return append(b, quoted[done:end]...)
 }
 
-// appendEscaped appends the character of the valid escape that a text begins with.
-func appendEscaped(b, text []byte) []byte {
-	switch c := text[1]; c {
-	case 'b':
-		return append(b, '\b')
-	case 'f':
-		return append(b, '\f')
-	case 'n':
-		return append(b, '\n')
-	case 'r':
-		return append(b, '\r')
-	case 't':
-		return append(b, '\t')
-	case 'u':
-		r, _ := codeUnit(text)
-		if utf16.IsSurrogate(r) {
-			second, _ := codeUnit(text[escapeSize:])
-			r = utf16.DecodeRune(r, second)
-		}
-		return utf8.AppendRune(b, r)
-	default:
-		return append(b, c)
+// appendCodeUnits appends the character of one or two code units.
+func appendCodeUnits(b, text []byte) []byte {
+	r, _ := codeUnit(text)
+	if utf16.IsSurrogate(r) {
+		second, _ := codeUnit(text[escapeSize:])
+		r = utf16.DecodeRune(r, second)
 	}
+	return utf8.AppendRune(b, r)
 }
