@@ -24,7 +24,13 @@ type protection struct {
 
 	uncovered float64 // addresses that count and are not covered now
 	gaps      int     // ranges whose own addresses are not covered now
+
+	visited int // ranges and groups that a search for an order has looked at; tests bound it
 }
+
+// enough is how many entries with the same range count as cover. While that many are left, removing another one
+// uncovers nothing and no range covers more alone, so take does not visit the ranges within it.
+const enough = 2
 
 type protectedRange struct {
 	prefix  netip.Prefix
@@ -34,7 +40,7 @@ type protectedRange struct {
 	counts  bool    // these addresses count
 	added   bool    // the changes add it
 	present int32   // entries of the list with this range; several ids may have the same
-	cover   int32   // entries of the list with this range or one around it
+	cover   int32   // entries of the list with this range or one around it, at most enough of each range
 
 	// What only this range covers, while one entry has it.
 	solo       int32   // ranges within it, including itself, whose own addresses nothing else covers
@@ -171,7 +177,7 @@ func (p *protection) begin(staysAt []bool) {
 		if r.parent >= 0 {
 			*a, r.cover = above[r.parent], p.ranges[r.parent].cover
 		}
-		r.cover += r.present
+		r.cover += min(r.present, enough)
 		a.stays, a.comes, a.goes = a.stays || staysAt[i], a.comes || r.added, a.goes || r.present > 0
 		r.counts = r.weight > 0 && !a.stays && a.comes && a.goes
 	}
@@ -205,7 +211,12 @@ func (p *protection) debit(i int32, weight float64) {
 
 // put adds a range to the list. It calls changed for each range that now covers less alone.
 func (p *protection) put(x int32, changed func(int32)) {
+	if p.ranges[x].present >= enough {
+		p.ranges[x].present++
+		return
+	}
 	for i := x; i < p.ranges[x].end; i++ {
+		p.visited++
 		r := &p.ranges[i]
 		if !r.counts {
 			continue
@@ -229,8 +240,11 @@ func (p *protection) put(x int32, changed func(int32)) {
 
 // take removes a range from the list. It calls changed for each range that now covers more alone.
 func (p *protection) take(x int32, changed func(int32)) {
-	p.ranges[x].present--
+	if p.ranges[x].present--; p.ranges[x].present >= enough {
+		return
+	}
 	for i := x; i < p.ranges[x].end; i++ {
+		p.visited++
 		r := &p.ranges[i]
 		if !r.counts {
 			continue

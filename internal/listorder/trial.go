@@ -65,7 +65,7 @@ type trial struct {
 	turn    []int32 // groups whose turn comes, the next one at the end
 	waiting []int   // how many of the last additions of each group are left
 	growing int     // groups that grow and have additions left
-	open    []int32 // groups in which something was uncovered
+	open    openGroups
 
 	addAt    []int32   // the addition of each range
 	others   []int     // additions of no group
@@ -78,6 +78,7 @@ type trial struct {
 func newTrial(g *groups, p *protection, b bounds, room, call int) *trial {
 	t := &trial{
 		groups: g, protection: p, bounds: b, room: room, call: call, waiting: make([]int, len(g.all)),
+		open:  openGroups{has: make([]bool, len(g.all))},
 		addAt: make([]int32, len(p.ranges)), removeAt: make([][]int32, len(p.ranges)),
 	}
 	for i := range slices.Backward(g.all) {
@@ -199,7 +200,7 @@ func (t *trial) addOne(i int, x int32) {
 // next returns the group whose turn it is; -1 if no group has additions left.
 func (t *trial) next() int32 {
 	for n := len(t.turn); n > 0; n-- {
-		if g := t.turn[n-1]; t.waiting[g] > 0 && !slices.Contains(t.open, g) {
+		if g := t.turn[n-1]; t.waiting[g] > 0 && !t.open.has[g] {
 			return g
 		}
 		t.turn = t.turn[:n-1]
@@ -209,27 +210,41 @@ func (t *trial) next() int32 {
 
 // closing returns the group with the widest addition that covers uncovered addresses; -1 if there is none.
 func (t *trial) closing() int32 {
-	found := int32(-1)
 	if t.gaps == 0 {
-		for _, g := range t.open {
+		for _, g := range t.open.opened {
 			if t.waiting[g] > 0 {
 				t.turn = append(t.turn, g)
 			}
 		}
-		t.open = t.open[:0]
-		return found
+		t.open.clear()
+		return -1
 	}
-	t.open = slices.DeleteFunc(t.open, func(g int32) bool { return t.waiting[g] == 0 })
-	for _, g := range t.open {
-		if found < 0 || t.widestLeft(g) > t.widestLeft(found) {
-			found = g
+	for len(t.open.widest) > 0 {
+		first := &t.open.widest[0]
+		if t.waiting[first.at] == 0 {
+			heap.Pop(&t.open.widest)
+		} else if rank := -t.widestLeft(first.at); first.rank != rank { // it had an addition, and the next one is narrower
+			first.rank = rank
+			heap.Fix(&t.open.widest, 0)
+		} else {
+			return first.at
 		}
 	}
-	return found
+	return -1
+}
+
+// openGroup notes that something in group g is about to be uncovered.
+func (t *trial) openGroup(g int32) {
+	if !t.open.has[g] && t.waiting[g] > 0 {
+		heap.Push(&t.open.widest, ranked{g, -t.widestLeft(g), len(t.open.opened)})
+	}
+	t.open.has[g] = true
+	t.open.opened = append(t.open.opened, g)
 }
 
 // widestLeft returns how many addresses the next addition of a group covers.
 func (t *trial) widestLeft(g int32) float64 {
+	t.visited++
 	adds := t.all[g].adds
 	return t.need[adds[len(adds)-t.waiting[g]]]
 }
@@ -317,7 +332,7 @@ func (t *trial) removeBound() {
 	for _, u := range passed[1:] {
 		heap.Push(&t.bound, u)
 	}
-	t.open = append(t.open, t.of[passed[0].at])
+	t.openGroup(t.of[passed[0].at])
 	t.removeOne(passed[0].at)
 }
 
@@ -329,7 +344,21 @@ func (t *trial) removeOne(x int32) {
 	t.account()
 }
 
-// ranked is a range with its rank.
+// openGroups are the groups in which something was uncovered since the list last had no gaps.
+type openGroups struct {
+	opened []int32 // in the order in which they were opened; a group comes once per removal
+	has    []bool  // whether each group is among them
+	widest ranking // those with additions left, the widest next addition first; a rank may be too wide
+}
+
+func (o *openGroups) clear() {
+	for _, g := range o.opened {
+		o.has[g] = false
+	}
+	o.opened, o.widest = o.opened[:0], o.widest[:0]
+}
+
+// ranked is a range or a group with its rank.
 type ranked struct {
 	at   int32
 	rank float64
