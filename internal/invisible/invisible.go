@@ -13,7 +13,13 @@ import (
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
-	brailleBlank       = '\u2800' // a symbol for Unicode, but it has no dots
+
+	// Unicode calls these symbols and letters, but they show nothing.
+	brailleBlank      = '\u2800' // a pattern without dots
+	egyptianFullBlank = '\U00013441'
+	egyptianHalfBlank = '\U00013442'
+	khitanFiller      = '\U00016fe4'
+	nullNotehead      = '\U0001d159'
 )
 
 // Is reports whether r is a control character, a blank, or a character that is not shown. The marks before a number in
@@ -22,7 +28,7 @@ func Is(r rune) bool {
 	switch {
 	case '!' <= r && r <= '~': // most texts have nothing else, and the tables of Unicode take long
 		return false
-	case r == brailleBlank:
+	case r == brailleBlank, r == egyptianFullBlank, r == egyptianHalfBlank, r == khitanFiller, r == nullNotehead:
 		return true
 	case unicode.Is(unicode.Cf, r):
 		return !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
