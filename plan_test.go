@@ -368,6 +368,20 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 	})
 }
 
+// A list of type IP may hold nothing but a country. Apply accepts the plan that Plan makes of it.
+func TestAListWithEntriesOfTheOtherType(t *testing.T) {
+	t.Parallel()
+	for _, desired := range [][]string{nil, {"192.0.2.1"}} {
+		withList(t, setup{}, []string{"gb"}, func(f *fixture) {
+			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, anything)
+			require.NoError(f, err)
+			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+			require.NoError(f, err)
+			assert.ElementsMatch(f, desired, f.srv.Entries(listID))
+		})
+	}
+}
+
 // Plan refuses entries that no list can hold before it sends anything. The plan belongs to the requested list.
 func TestPlanRefusesBeforeItReads(t *testing.T) {
 	t.Parallel()

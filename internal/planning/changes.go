@@ -75,9 +75,6 @@ type Misfit struct{ Field, Reason string }
 
 // Steps returns the steps of a stored plan, or why it does not fit the list. of returns an entry of the list.
 func Steps[T any](p Stored, current []T, of func(*T) Entry, l listorder.Limits) ([]listorder.Step, *Misfit) {
-	if fitsNone(p.Type, current, of) {
-		return nil, &Misfit{"type", "does not fit the list: none of its entries belongs to a list of type " + p.Type}
-	}
 	there := make(map[string]Entry, len(current))
 	for i := range current {
 		e := of(&current[i])
@@ -99,6 +96,9 @@ func Steps[T any](p Stored, current []T, of func(*T) Entry, l listorder.Limits) 
 	if p.Keep != len(there) {
 		return nil, &Misfit{"keep", fmt.Sprintf("does not fit the list: keep %d, remove %d, and there are %d entries", p.Keep, p.Remove, len(current))}
 	}
+	if fitsNone(p.Type, there) {
+		return nil, &Misfit{"type", "does not fit the list: none of the entries that stay belongs to a list of type " + p.Type}
+	}
 	kept := make([]netip.Prefix, 0, len(there))
 	for _, e := range there {
 		kept = append(kept, e.Prefix)
@@ -106,11 +106,13 @@ func Steps[T any](p Stored, current []T, of func(*T) Entry, l listorder.Limits) 
 	return listorder.Steps(kept, added, removed, l), nil
 }
 
-// fitsNone reports whether the list has entries of the other type and none of this type.
-func fitsNone[T any](listType string, current []T, of func(*T) Entry) bool {
+// fitsNone reports whether entries of the other type stay and none of this type. Then somebody edited the type of the
+// plan: Compare removes every entry of the other type, because no wanted entry has that type. Only the entries that stay
+// say so. A list with nothing but entries of the other type is odd, but a plan may empty it.
+func fitsNone(listType string, kept map[string]Entry) bool {
 	others := false
-	for i := range current {
-		if e, err := ipset.Parse(of(&current[i]).Text); err == nil {
+	for _, e := range kept {
+		if e, err := ipset.Parse(e.Text); err == nil {
 			if listentries.TypeOf(e) == listType {
 				return false
 			}

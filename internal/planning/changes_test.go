@@ -85,7 +85,7 @@ func TestWhatDoesNotFitTheList(t *testing.T) {
 func TestStoredPlansThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	const current = "192.0.2.1 192.0.2.2 192.0.2.3" // with the ids a, b and c
-	const noneOf = "does not fit the list: none of its entries belongs to a list of type "
+	const noneOf = "does not fit the list: none of the entries that stay belongs to a list of type "
 	for name, tt := range map[string]struct {
 		current, listType string
 		remove            string // id=text
@@ -102,6 +102,9 @@ func TestStoredPlansThatDoNotFit(t *testing.T) {
 		"fewer stay":                {current, "IP", "", 4, &planning.Misfit{Field: "keep", Reason: "does not fit the list: keep 4, remove 0, and there are 3 entries"}},
 		"another type":              {current, "GEO", "", 3, &planning.Misfit{Field: "type", Reason: noneOf + "GEO"}},
 		"another type, countries":   {"de XK", "IP", "", 2, &planning.Misfit{Field: "type", Reason: noneOf + "IP"}},
+		"all of another type go":    {"gb", "IP", "a=GB", 0, nil},
+		"some of another type go":   {"gb fr", "IP", "a=GB", 1, &planning.Misfit{Field: "type", Reason: noneOf + "IP"}},
+		"none of the type stays":    {"192.0.2.1 fr", "IP", "a=192.0.2.1", 1, &planning.Misfit{Field: "type", Reason: noneOf + "IP"}},
 		"one entry of the type":     {current + " de", "GEO", "", 4, nil},
 		"an unknown type":           {current, "ASN", "", 3, nil},
 		"unreadable entries alone":  {"XK EU", "IP", "", 2, nil},

@@ -20,7 +20,12 @@ import (
 )
 
 // Fingerprint returns a hash of the entries of a list. Two lists have the same fingerprint if they hold the same texts
-// under the same ids, in any order. of returns id and text of an entry.
+// under the same ids, in any order. Otherwise the fingerprints differ. of returns id and text of an entry.
+//
+// It is the SHA-256 of one line for each entry, sorted by id and text: id, blank, text, LF. If the id or the text holds
+// a blank or a control character, such a line could be read in several ways. Then the line begins with a NUL byte, which
+// no other line holds, and the lengths of id and text in bytes, each with a blank behind it. Stored plans hold
+// fingerprints, so no line may change.
 func Fingerprint[T any](entries []T, of func(*T) (id, text string)) string {
 	type headed struct {
 		head  uint64 // of the id
@@ -43,11 +48,19 @@ func Fingerprint[T any](entries []T, of func(*T) (id, text string)) string {
 	var line []byte
 	for _, e := range order {
 		id, text := of(e.entry)
-		line = append(append(append(append(line[:0], id...), ' '), text...), '\n')
+		line = line[:0]
+		if strings.ContainsFunc(id, splits) || strings.ContainsFunc(text, splits) {
+			line = fmt.Appendf(line, "\x00%d %d ", len(id), len(text))
+		}
+		line = append(append(append(append(line, id...), ' '), text...), '\n')
 		_, _ = sum.Write(line)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
+
+// splits reports whether a line with this character could be read in several ways. ASCII is enough, because the bytes of
+// a line that have a meaning are ASCII.
+func splits(r rune) bool { return r <= ' ' || r == 0x7f }
 
 // head returns the first 8 bytes of an id as a number. If the numbers of two ids differ, they sort like the ids. To
 // compare them is much faster, and random ids differ in their first bytes.

@@ -41,11 +41,38 @@ func TestFingerprintsOfSimilarIds(t *testing.T) {
 	for _, id := range sorted {
 		list = append(list, entry{id, "DE"})
 	}
-	// printf '%b DE\n' 1234567 12345678 '12345678 ' 123456780 12345679 a 'a\0' 'a\0\0\0\0\0\0\0\0b' 'a\0b' ab '\xc3\xa9' '\xff' | sha256sum
-	const want = "5e878d0504b7485b706d5741011fed5c97243548a54ad4efef22e7c933af39ea"
+	// printf '%b DE\n' 1234567 12345678 '\00009 2 12345678 ' 123456780 12345679 a '\00002 2 a\0' \
+	//   '\000010 2 a\0\0\0\0\0\0\0\0b' '\00003 2 a\0b' ab '\xc3\xa9' '\xff' | sha256sum
+	const want = "81f14df325d9f4c08b15f10aff7230f9ad43fdc902eb5945f51128e3494af3c9"
 	assert.Equal(t, want, planning.Fingerprint(list, of))
 	slices.Reverse(list)
 	assert.Equal(t, want, planning.Fingerprint(list, of))
+}
+
+// Two lists with other ids or other texts have other fingerprints, also if their entries hold blanks or line ends.
+func TestFingerprintsOfOddEntries(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		list []entry
+		want string
+	}{
+		// printf '\0003 1 a b c\n' | sha256sum
+		{[]entry{{"a b", "c"}}, "041d7df109ac54ca562c2cad962904b066f22eb6b08f7934f2a8e56bf3dd4a83"},
+		// printf '\0001 3 a b c\n' | sha256sum
+		{[]entry{{"a", "b c"}}, "5e2b573cab367bf7f3a93a8489bbc647e51730f794321918fc35137daa1e95fe"},
+		// printf '\0001 5 a b\nc d\n' | sha256sum
+		{[]entry{{"a", "b\nc d"}}, "bcbd078e4c96e81f40163c8ed0de7f8cb7c9398456ad84e8c3fb5d0cb722e7d5"},
+		// printf 'a b\nc d\n' | sha256sum
+		{[]entry{{"a", "b"}, {"c", "d"}}, "4572063f432245d2918199d6696e2ec075d668821b6907e6977111263c20d6c4"},
+		// printf '\0001 2 a b\177\n' | sha256sum
+		{[]entry{{"a", "b\x7f"}}, "a01a428ab8b7f1b55d0b41e3c528ba539b4418f081efc83d2c00763cab61f9cb"},
+		// printf 'a \n' | sha256sum
+		{[]entry{{"a", ""}}, "19ae96e7938ec564866a1bb552e51bc3f1b9aa32c5221f3e8c3a75d0080c7004"},
+		// printf ' a\n' | sha256sum
+		{[]entry{{"", "a"}}, "a33d8e3f38b615f38218d742aa47a3034330b511e6813b9e3ca9480ad651f42e"},
+	} {
+		assert.Equal(t, tt.want, planning.Fingerprint(tt.list, of), "%q", tt.list)
+	}
 }
 
 // A plan as people see it: numbers, remarks on them, and at most 20 added and 20 removed entries.
