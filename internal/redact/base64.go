@@ -107,7 +107,7 @@ func (l *layer) unescaped(of kinds) *layer {
 // layer has the others. A run may contain line ends.
 func (s *search) runs(l *layer) []*layer {
 	layers := []*layer{{source: l.source}, {source: l.source}, {source: l.source}, {source: l.source}}
-	least := (s.shortest*8 + 5) / 6
+	least := leastRun(s.shortest)
 	var run []int
 	for p := 0; p < len(l.text); p++ {
 		if values[l.text[p]] == none {

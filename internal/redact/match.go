@@ -11,6 +11,7 @@ type automaton struct {
 	lasts    []uint64 // last positions of the secrets
 	begins   [256]bool
 	shortest int // length of the shortest text to find
+	filter   *filter
 }
 
 func newAutomaton(hidden []Hidden) *automaton {
@@ -47,6 +48,7 @@ func newAutomaton(hidden []Hidden) *automaton {
 		at += len(text)
 		set(a.lasts, at-1)
 	}
+	a.filter = newFilter(hidden, a.shortest)
 	return a
 }
 

@@ -6,7 +6,7 @@
 // read as the secret, with [Mark].
 //
 // The package knows bytes. It must not know HTTP, the service or the SDK. Its entry points are [New], [NewFinder],
-// [Finder.Text] and [Finder.Beginning].
+// [Finder.Text], [Finder.First] and [Finder.Beginning].
 package redact
 
 import (
@@ -48,8 +48,15 @@ func (f *Finder) With(more ...Hidden) *Finder { return NewFinder(slices.Concat(f
 func (f *Finder) Bytes(text []byte) []byte { return f.replace(text, false) }
 
 // Text returns the first [Most] bytes of a text without secrets.
-func (f *Finder) Text(text string) string {
-	return string(f.Beginning([]byte(text[:min(len(text), Most+Margin)]), Most, false))
+func (f *Finder) Text(text string) string { return f.First(text, Most) }
+
+// First returns the first most bytes of a text without secrets. It returns a usual text without a copy.
+func (f *Finder) First(text string, most int) string {
+	text = text[:min(len(text), most+Margin)]
+	if f == nil || len(text) < most+Margin && f.built().filter.clean(text) {
+		return text[:min(len(text), most)]
+	}
+	return string(f.Beginning([]byte(text), most, false))
 }
 
 // Holds reports whether a text is longer than [Most] or holds a secret, in any letter case.

@@ -44,7 +44,7 @@ func (s *Secrets) Texts(texts ...*string) {
 	left := redact.Most
 	for _, text := range texts {
 		long := len(*text)
-		*text = string(s.Excerpt([]byte(*text), left, false))
+		*text = s.finder().First(*text, left)
 		left = max(0, left-long)
 	}
 }
