@@ -23,9 +23,9 @@ import (
 // under the same ids, in any order. Otherwise the fingerprints differ. of returns id and text of an entry.
 //
 // It is the SHA-256 of one line for each entry, sorted by id and text: id, blank, text, LF. If the id or the text holds
-// a blank or a control character, such a line could be read in several ways. Then the line begins with a NUL byte, which
-// no other line holds, and the lengths of id and text in bytes, each with a blank behind it. Stored plans hold
-// fingerprints, so no line may change.
+// a blank or a control character, this line could be read in several ways. Then it has a beginning of its own: a NUL
+// byte, the length of the id, a blank, the length of the text, a blank. No other line holds a NUL byte. Stored plans
+// hold fingerprints, so no line may change.
 func Fingerprint[T any](entries []T, of func(*T) (id, text string)) string {
 	type headed struct {
 		head  uint64 // of the id
