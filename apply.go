@@ -79,11 +79,15 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if err != nil {
 		return nil, err
 	}
+	place := func(i int) string { return fmt.Sprintf("add[%d]", i) }
+	if plan.check(place) != nil {
+		return nil, s.shown(plan).check(place)
+	}
 	current, err := s.snapshot(ctx, plan.ListID)
 	if err != nil {
 		return nil, err
 	}
-	steps, err := plan.stepsFor(current, add)
+	steps, err := s.stepsFor(plan, current, add)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
@@ -107,7 +108,7 @@ type Plan struct {
 	WidestIPv6   int          `json:"widest_ipv6"` // likewise
 	// UncoveredDuringApply is how many entries Apply must remove before it adds the entries that cover their
 	// addresses, because the list has no room for both. No order of the changes leaves fewer addresses uncovered at
-	// once.
+	// once, unless the list already holds more entries than allowed.
 	UncoveredDuringApply int `json:"uncovered_during_apply"`
 	// Fingerprint identifies the content of the list that was compared. Apply compares it with the list.
 	Fingerprint string `json:"fingerprint"`
@@ -208,15 +209,22 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 	if plan.check(places) == nil {
 		return plan, nil
 	}
-	s.funnel.secrets.Texts(&plan.Name) // an error may show it
-	for i := range plan.Remove {
-		e := &plan.Remove[i]
-		s.funnel.secrets.Texts(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
-	}
-	return nil, plan.check(places)
+	return nil, s.shown(plan).check(places)
 }
 
-// check refuses a plan beyond its guards. placeOf returns the place of an added entry.
+// shown returns a copy of a plan for an error, without the client's secrets.
+func (s *NetworkListsService) shown(p *Plan) *Plan {
+	shown := *p
+	shown.Remove = slices.Clone(p.Remove)
+	s.funnel.secrets.Texts(&shown.Name)
+	for i, e := range shown.Remove {
+		s.funnel.secrets.Texts(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
+		shown.Remove[i] = e
+	}
+	return &shown
+}
+
+// check refuses a plan beyond its guards. placeOf returns the place of an added entry. The error shows the plan.
 func (p *Plan) check(placeOf func(i int) string) error {
 	bad := problems{as: p.refused}
 	n, size := len(p.Remove), p.Keep+len(p.Remove)
@@ -284,11 +292,11 @@ func readyToApply(p Plan) (*Plan, []ipset.Entry, error) {
 		return nil, nil, err
 	}
 	p.guard(guards)
-	return &p, add, p.check(func(i int) string { return fmt.Sprintf("add[%d]", i) })
+	return &p, add, nil
 }
 
 // stepsFor refuses a plan that was made for another state of the list. It returns the steps of the plan.
-func (p *Plan) stepsFor(current []NetworkListEntry, add []ipset.Entry) ([]listorder.Step, error) {
+func (s *NetworkListsService) stepsFor(p *Plan, current []NetworkListEntry, add []ipset.Entry) ([]listorder.Step, error) {
 	if fingerprint(current) != p.Fingerprint {
 		return nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
@@ -298,7 +306,7 @@ func (p *Plan) stepsFor(current []NetworkListEntry, add []ipset.Entry) ([]listor
 	}
 	steps, misfit := planning.Steps(stored, current, func(e *NetworkListEntry) planning.Entry { return planning.Entry{ID: e.ID, Entry: e.read()} }, listLimits)
 	if misfit != nil {
-		return nil, &PlanError{misfit.Field, misfit.Reason, p}
+		return nil, &PlanError{misfit.Field, misfit.Reason, s.shown(p)}
 	}
 	return steps, nil
 }

@@ -53,7 +53,7 @@ func TestAPlanThatFillsTheList(t *testing.T) {
 	plan.MaxRemove = RemoveAll
 	ready, add, err := readyToApply(*plan)
 	require.NoError(t, err)
-	steps, err := ready.stepsFor(current, add)
+	steps, err := new(NetworkListsService).stepsFor(ready, current, add)
 	require.NoError(t, err)
 	require.Len(t, steps, 1)
 	assert.Equal(t, maxListEntries, steps[0].Size)

@@ -270,6 +270,19 @@ func (s *showcase) showRefusedPlans(f *fixture) {
 			s.show(removals, *removals)
 		}
 	}
+	for _, edit := range []func(*webdelivery.Plan){
+		func(p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone },
+		func(p *webdelivery.Plan) { p.Keep++ },
+	} {
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
+		require.NoError(f, err)
+		edit(plan)
+		_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+		var refused *webdelivery.PlanError
+		require.ErrorAs(f, err, &refused)
+		assert.Equal(f, "x "+password, plan.Remove[0].Entry, "the plan of the caller stays as it is")
+		s.show(err, refused, *refused, refused.Plan)
+	}
 }
 
 // showFaults makes all calls of a client, at a service that works and at one that has faults.
