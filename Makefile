@@ -43,7 +43,7 @@ PLATFORMS := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test fleet cover lint prose tidy vuln platforms api api-check api-breaking fuzz fmt bench profile mutation soak bench-allocs
+.PHONY: all ci test fleet cover lint prose tidy vuln platforms api api-check api-breaking fuzz fmt bench bench-peers profile mutation soak bench-allocs
 
 all: lint test
 
@@ -118,10 +118,14 @@ fmt:
 	$(LINT) fmt ./...
 	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) fmt -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
-# Everything in docs/performance.md, beside its goals and other SDKs; takes some minutes. Times are printed, not judged.
+# Everything in docs/performance.md but other SDKs, beside its goals; takes about MINUTES minutes. Times are printed, not judged.
 # BENCH_FLAGS="-markdown ../docs/performance.md" writes the tables into the page, BENCH_FLAGS="-only rows" measures a part.
 bench:
-	cd bench && go run -tags peers . -growth -peers $(BENCH_FLAGS)
+	cd bench && go run . $(BENCH_FLAGS)
+
+# The same small GET with other SDKs. To compile them takes minutes the first time.
+bench-peers:
+	cd bench && go run -tags peers . $(BENCH_FLAGS)
 
 # The CPU profile of an area, in bench/AREA.prof, of the SDK without its references. Without AREA it prints the areas.
 profile:

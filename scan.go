@@ -19,9 +19,9 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 
 // Scan reads rows into structs. A field with a tag `stats:"name"` gets the value of that column. Scan ignores fields
 // without a tag or with the tag "-". A field is a string, a bool, any integer or float, time.Time, netip.Addr,
-// netip.Prefix, json.Number, [Value], or a type that implements encoding.TextUnmarshaler. It may also be a pointer to
-// one of these, which is nil for null. An integer or float also accepts a number in quotes, as JSON writes it; a
-// json.Number does not. A bool accepts only true and false, also in quotes.
+// netip.Prefix, json.Number, or a type that implements encoding.TextUnmarshaler. It may also be a pointer to one of
+// these, which is nil for null. Use a [Value] for the original bytes. An integer or float also accepts a number in
+// quotes, as JSON writes it; a json.Number does not. A bool accepts only true and false, also in quotes.
 //
 //	type Event struct {
 //		Time time.Time   `stats:"event_timestamp_ms"`

@@ -1,11 +1,11 @@
 // Command bench measures the SDK against references in the same run. It prints the results beside the goals of
 // docs/performance.md. In this folder, with GOWORK=off:
 //
-//	go run .                                        # everything that has a goal
+//	go run .                                        # everything but other SDKs
 //	go run . -only 'rows|get'                       # a part of it
-//	go run . -growth -markdown ../docs/performance.md
+//	go run . -markdown ../docs/performance.md       # also writes the tables of the page
 //	go run . -only rows -seed 7                     # rows with other values
-//	go run -tags peers . -peers                     # other SDKs beside this one
+//	go run -tags peers .                            # other SDKs beside this one, and nothing else
 //	go run . -profile rows                          # a CPU profile of an area; -profile '' prints the areas
 //	go run . -allocs allocs.txt -check              # the guard on allocations; -write commits new values
 //
@@ -21,6 +21,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,12 +34,10 @@ func main() {
 	var allocs string
 	var check, write bool
 	var area *string
-	only := flag.String("only", "", "measure only the topics that match this regular expression: "+topicNames())
-	flag.IntVar(&o.rounds, "rounds", o.rounds, "number of rounds; the result is their median")
-	flag.Uint64Var(&o.seed, "seed", o.seed, "from which the rows are made")
-	flag.BoolVar(&o.others, "peers", false, "also measure other SDKs (requires -tags peers)")
-	flag.BoolVar(&o.grows, "growth", false, "also measure how the cost grows with the size")
-	flag.Func("profile", "only write the CPU profile of this area to AREA.prof; '' prints the areas", func(name string) error {
+	only := flag.String("only", "", "measure only the topics that match this regular expression. The topics are "+topicNames())
+	flag.IntVar(&o.rounds, "rounds", o.rounds, "rounds per figure; the tables show their median")
+	flag.Uint64Var(&o.seed, "seed", o.seed, "seed of the rows; another seed makes rows with other values")
+	flag.Func("profile", "only write the CPU profile of this area to AREA.prof in this folder; '' prints the areas", func(name string) error {
 		area = &name
 		return nil
 	})
@@ -48,9 +47,12 @@ func main() {
 	flag.BoolVar(&write, "write", false, "with -allocs: write the file")
 	flag.Parse()
 	switch {
-	case flag.NArg() > 0 || o.rounds < 1 || check && write || (check || write) != (allocs != ""):
-		flag.Usage()
-		os.Exit(2)
+	case flag.NArg() > 0:
+		misused("there are only flags, and %q is none", flag.Arg(0))
+	case o.rounds < 1:
+		misused("-rounds %d is below 1", o.rounds)
+	case check && write || (check || write) != (allocs != ""):
+		misused("-allocs takes either -check or -write, and these two take -allocs")
 	case area != nil:
 		exit(profile(os.Stdout, ".", *area, o))
 	case write:
@@ -63,6 +65,12 @@ func main() {
 		exit(err)
 	}
 	exit(run(os.Stdout, o))
+}
+
+// misused says what is wrong with the command line, and ends the program.
+func misused(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"; -help lists the flags\n", args...)
+	os.Exit(2)
 }
 
 func exit(err error) {
@@ -79,8 +87,6 @@ type options struct {
 	seed     uint64        // of the rows
 	round    time.Duration // intended duration of a round of one subject
 	only     *regexp.Regexp
-	others   bool
-	grows    bool
 	markdown string
 	profiled time.Duration // of a profile
 	sizes    sizes
@@ -132,11 +138,15 @@ type bench struct {
 	goals, byShape, queues, peers, growth *table
 }
 
-// topics are the measurements, in their order.
-var topics = []struct {
+// topic is a measurement.
+type topic struct {
 	name    string
 	measure func(*bench) error
-}{
+}
+
+// topics are the measurements, in their order. With the build tag peers, there is only that of the other SDKs. More code
+// in a program changes where the compiler places the rest, and that alone changes times by up to a third.
+var topics = []topic{
 	{"rows", (*bench).rows},
 	{"memory", (*bench).memory},
 	{"get", (*bench).get},
@@ -147,23 +157,29 @@ var topics = []struct {
 	{"plan", (*bench).plan},
 	{"ahead", (*bench).ahead},
 	{"weight", (*bench).weight},
-	{"peers", (*bench).comparePeers},
 	{"growth", (*bench).growing},
 }
 
-func topicNames() (names string) {
+func topicNames() string {
+	names := make([]string, 0, len(topics))
 	for _, t := range topics {
-		names += t.name + " "
+		names = append(names, t.name)
 	}
-	return names
+	return strings.Join(names, ", ")
 }
 
-var errMarkdownOfSome = errors.New("-markdown writes whole tables; remove -only")
+var (
+	errMarkdownOfSome = errors.New("-markdown writes whole tables; remove -only")
+	errNoTopic        = errors.New("-only matches no topic")
+)
 
 // run measures and prints the tables.
 func run(out io.Writer, o options) error {
 	if o.markdown != "" && o.only.String() != "" {
 		return errMarkdownOfSome
+	}
+	if !slices.ContainsFunc(topics, func(t topic) bool { return o.only.MatchString(t.name) }) {
+		return fmt.Errorf("%w; the topics are %s", errNoTopic, topicNames())
 	}
 	url, stop, err := startServer()
 	if err != nil {
@@ -180,7 +196,7 @@ func run(out io.Writer, o options) error {
 func (b *bench) measure() error {
 	o := b.options
 	for _, t := range topics {
-		if !o.only.MatchString(t.name) || t.name == "peers" && !o.others || t.name == "growth" && !o.grows {
+		if !o.only.MatchString(t.name) {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "measuring", t.name)

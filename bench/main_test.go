@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // tiny are options for a short run of everything that does not take long.
 func tiny() options {
 	return options{
-		rounds: 1, round: time.Millisecond, profiled: time.Millisecond, only: regexp.MustCompile(""), grows: true,
+		rounds: 1, round: time.Millisecond, profiled: time.Millisecond, only: regexp.MustCompile(""),
 		sizes: sizes{
 			rows: 100, manyRows: 200, uris: 10, callers: 20, alone: 1, entries: 3_000, calls: 30, requests: 200,
 			growth:  growthSizes{rows: []int{10, 20}, entries: []int{100}, tasks: []int{2_500}, uris: []int{7}, callers: []int{9}, goroutines: []int{1, 3}},
@@ -92,6 +92,17 @@ func TestRunSome(t *testing.T) {
 	assert.Equal(t, 4+2, strings.Count(out.String(), "\n"), out.String()) // the machine, a blank line, the head, and three lines
 	o.markdown = "performance.md"
 	require.ErrorIs(t, run(&out, o), errMarkdownOfSome)
+}
+
+func TestRunNothing(t *testing.T) {
+	t.Parallel()
+	o := tiny()
+	o.only = regexp.MustCompile("^row$")
+	var out bytes.Buffer
+	err := run(&out, o)
+	require.ErrorIs(t, err, errNoTopic)
+	assert.ErrorContains(t, err, "the topics are rows, memory, get, ")
+	assert.Empty(t, out.String())
 }
 
 func TestInsertWantsMarkers(t *testing.T) {

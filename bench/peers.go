@@ -1,7 +1,5 @@
 package main
 
-import "errors"
-
 func peerTable() *table {
 	return &table{name: "peers", head: []string{"One small GET", "CPU time of the client", "Times net/http", "Allocations"}}
 }
@@ -14,5 +12,3 @@ type peer struct {
 	name, path, response string
 	client               func(url string) (subject, error)
 }
-
-var errNoPeers = errors.New("built without other SDKs: go run -tags peers")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -28,6 +29,7 @@ func found(err error, right bool) error {
 }
 
 func init() {
+	topics = []topic{{"peers", (*bench).comparePeers}}
 	peers = []peer{
 		{"go-retryablehttp and encoding/json", "/retryable", taskBody, retryableGet},
 		{"godo", "/v2/actions/17", `{"action":{"id":17,"status":"completed","type":"create","started_at":"2026-11-20T08:30:00Z",` +
@@ -45,6 +47,19 @@ func init() {
 			`"type":"standard","created_on":"2026-11-20T08:30:00Z","managed_by":{"parent_org_id":"p18","parent_org_name":"Parent"},` +
 			`"settings":{"abuse_contact_email":"abuse@example.com","enforce_twofactor":true}}}`, cloudflareGet},
 	}
+}
+
+// comparePeers measures the same GET with other SDKs.
+func (b *bench) comparePeers() error {
+	results, err := b.smallGets(true)
+	if err != nil {
+		return err
+	}
+	for _, g := range results {
+		m := g.cost()
+		b.peers.add(g.Name, inTime(m.time()), times(m.ratio(results[0].cost())), fmt.Sprintf("%.0f", m.allocs))
+	}
+	return nil
 }
 
 func retryableGet(url string) (subject, error) {

@@ -107,19 +107,3 @@ func (b *bench) get() error {
 		fmt.Sprintf("%+.1f", more), atMost(10, more, "more"))
 	return nil
 }
-
-// comparePeers measures the same GET with other SDKs.
-func (b *bench) comparePeers() error {
-	if len(peers) == 0 {
-		return errNoPeers
-	}
-	results, err := b.smallGets(true)
-	if err != nil {
-		return err
-	}
-	for _, g := range results {
-		m := g.cost()
-		b.peers.add(g.Name, inTime(m.time()), times(m.ratio(results[0].cost())), fmt.Sprintf("%.0f", m.allocs))
-	}
-	return nil
-}
