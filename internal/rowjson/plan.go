@@ -111,9 +111,17 @@ func (f Fields) Target(pointer any) (*Target, error) {
 		if s.set == nil {
 			return nil, fmt.Errorf("cannot read into field %s of %v, a %v", field.Name, value.Type(), field.Type)
 		}
+		if slices.ContainsFunc(fields, func(outer reflect.StructField) bool { return isWithin(field.Index, outer.Index) }) {
+			s.read = nil // the outer field must be written first, and it may have no read
+		}
 		target.fields = append(target.fields, step{name: field.Tag.Get(f.Tag), field: field, store: s})
 	}
 	return target, nil
+}
+
+// isWithin reports whether the field with one index is a part of the field with another one.
+func isWithin(index, outer []int) bool {
+	return len(index) > len(outer) && slices.Equal(index[:len(outer)], outer)
 }
 
 // Plan returns a Plan that writes rows with the columns of row into the Target. It returns a *ColumnError if row has no

@@ -172,7 +172,8 @@ func TestReads(t *testing.T) {
 		{"time", `x2026-11-20T08:30:00"`, other, got{}},
 		{"time", `"2026-11-20T08:30:\u0030"`, other, got{}},
 		{"time", `17`, left, got{}},
-		{"time", `"a","b","c","d","e",",,"`, left, got{}}, // ends where a timestamp would end
+		{"time", `"` + strings.Repeat("\x00", 10) + `T08:30:00"`, other, got{}}, // the date of the zero wire.Date
+		{"time", `"a","b","c","d","e",",,"`, left, got{}},                       // ends where a timestamp would end
 		{"addr", `"192.0.2.1"`, taken, got{addr: netip.MustParseAddr("192.0.2.1")}},
 		{"addr", `"2001:db8::1"`, taken, got{addr: netip.MustParseAddr("2001:db8::1")}},
 		{"addr", `"::"`, taken, got{addr: netip.IPv6Unspecified()}},
@@ -396,6 +397,36 @@ func TestRowsBeforeColumns(t *testing.T) {
 			require.Equal(t, strings.Count(rows, "["), n)
 			require.Equal(t, []string{"a", strings.Repeat("c", padding)}, r.Columns())
 		}
+	}
+}
+
+// Embedded takes one column as a text, and another one into a field.
+type Embedded struct {
+	A    string `column:"a"`
+	Text string
+}
+
+func (e *Embedded) UnmarshalText(text []byte) error {
+	e.Text = string(text)
+	return nil
+}
+
+// A field within another field is written after it in every row, because the outer one may overwrite it.
+func TestFieldsWithinFields(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		Embedded `column:"b"`
+
+		B int `column:"b"`
+	}
+	target, err := tagged.Target(&got)
+	require.NoError(t, err)
+	r := readerOf(`["x",1],["x",2],["y",3],["z",4]`)
+	for i, want := range []Embedded{{"x", "1"}, {"x", "2"}, {"y", "3"}, {"z", "4"}} {
+		require.True(t, r.Next())
+		require.Nil(t, target.Store(r.Row()))
+		assert.Equal(t, want, got.Embedded)
+		assert.Equal(t, i+1, got.B)
 	}
 }
 

@@ -18,7 +18,7 @@ func PlainTimestamp(text []byte, known *Date) (time.Time, bool) {
 	if len(text) < len(form) || text[10] != 'T' && text[10] != ' ' {
 		return time.Time{}, false
 	}
-	if day := [10]byte(text); day != known.text && !known.read(day) {
+	if day := [10]byte(text); (day != known.text || day == none) && !known.read(day) {
 		return time.Time{}, false
 	}
 	seconds, ok := plainTime([8]byte(text[11:]))
@@ -41,7 +41,10 @@ func PlainTimestamp(text []byte, known *Date) (time.Time, bool) {
 	return time.Unix(known.midnight+seconds, int64(nanos)).UTC(), true
 }
 
-var zulu = []byte("Z")
+var (
+	zulu = []byte("Z")
+	none = [10]byte{} // the date of the zero Date, but also a text
+)
 
 // plainTime reads HH:mm:ss, all bytes at once. It returns the seconds since midnight.
 func plainTime(text [8]byte) (seconds int64, ok bool) {
