@@ -118,7 +118,7 @@ fmt:
 	$(LINT) fmt ./...
 	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) fmt -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
-# Everything in docs/performance.md but other SDKs, beside its goals; takes about five minutes. Times are printed, not judged.
+# Everything in docs/performance.md but other SDKs, beside its goals; takes five to eight minutes. Times are printed, not judged.
 # BENCH_FLAGS="-markdown ../docs/performance.md" writes the tables into the page, BENCH_FLAGS="-only rows" measures a part.
 bench:
 	cd bench && go run . $(BENCH_FLAGS)
