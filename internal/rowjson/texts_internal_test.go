@@ -66,6 +66,9 @@ func TestTooManyTexts(t *testing.T) {
 		}
 		assert.Equal(t, rests, all.skip > 0, times)
 		assert.Equal(t, 1, all.count, "the others are forgotten")
+		for _, text := range []string{"mostTexts", "7", strings.Repeat("x", 40)} {
+			assert.Equal(t, text, all.of(value(text)), "a column that rests reads its texts, too")
+		}
 	}
 }
 
@@ -104,9 +107,14 @@ func TestTextsThatAreAlike(t *testing.T) {
 			texts = append(texts, strings.Repeat("a", 8)+strings.Repeat("b", n-16)+strings.Repeat("a", 8))
 		}
 	}
+	var into string
+	read := readText(&into, all)
 	for range 3 {
 		for _, text := range texts {
 			require.Equal(t, text, all.of(value(text)))
+			_, written := read([]byte(`"`+text+`","behind"`), 0)
+			require.True(t, written, text)
+			require.Equal(t, text, into)
 		}
 	}
 	assert.Equal(t, "a\x00", all.of(Value{raw: []byte(`"a\u0000"`), differs: true}))
