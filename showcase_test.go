@@ -40,7 +40,7 @@ type showcase struct {
 
 // oddPrints is how many values of a type are also printed with verbs that programs do not use for them: bytes take
 // long.
-const oddPrints = 20
+const oddPrints = 3
 
 func (s *showcase) show(values ...any) {
 	if slices.ContainsFunc(values, func(v any) bool { _, is := v.(*webdelivery.PurgeQueue); return is }) {
