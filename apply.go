@@ -61,9 +61,6 @@ type ApplyResult struct {
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
-	if err := s.via().usable(ctx); err != nil {
-		return nil, err
-	}
 	if plan == nil {
 		return nil, invalid("plan", "is nil; create a plan with NetworkLists.Plan")
 	}
@@ -97,7 +94,8 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 		Add: plan.Add, Remove: make([]applying.Entry, len(plan.Remove)), Steps: steps, Wait: options.Wait, AtOnce: options.Concurrency,
 		NotApplied: func(err error) bool { return OutcomeOf(err) == OutcomeNotApplied },
 		Guard: func(work func() error, done func(error, bool)) {
-			s.funnel.caught(work, func(failed *failure) { done(failed.cause(), failed != nil && failed.outcome == OutcomeNotApplied) })
+			err := work()
+			done(err, err != nil && OutcomeOf(err) == OutcomeNotApplied)
 		},
 		Stale: func(reason string) error { return fmt.Errorf("%w: %s", ErrPlanStale, reason) },
 		Report: func(p applying.Progress) {

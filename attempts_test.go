@@ -118,25 +118,6 @@ func (l *endsTheSession) Wait(context.Context) error {
 	return nil
 }
 
-// A purge waits for its permit, and its session ends meanwhile. The purge returns the permit, because the service
-// would reject that session.
-func TestAPermitOfAnEndedSession(t *testing.T) {
-	t.Parallel()
-	limiter := &endsTheSession{}
-	s := bySession
-	s.options = []webdelivery.Option{webdelivery.WithPurgeLimiter(limiter)}
-	inService(t, s, func(f *fixture) {
-		limiter.during = func() {
-			f.srv.ExpireSessions()
-			require.NoError(f, getTask.call(f.Context(), f.client))
-		}
-		require.NoError(f, submit.call(f.Context(), f.client))
-		assert.Equal(f, 2, limiter.permits)
-		assert.Equal(f, 1, f.requests(submit))
-		assert.Equal(f, 2, f.srv.Logins())
-	})
-}
-
 // If a session is rejected when the next session is already in use, the next one stays in use.
 func TestALateRefusalOfAnOldSession(t *testing.T) {
 	t.Parallel()

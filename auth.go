@@ -31,13 +31,8 @@ const (
 // BasicAuth sends user name and password with every request. They must not be empty or contain a control character,
 // and the user name must not contain a colon. Otherwise [NewClient] returns a [*ValidationError].
 //
-// If the service returns 401, the client holds its calls for 1 s, and after further refusals for 2, 4, 8, 16 and 30 s.
-// So a wrong password does not lock the account. A held call sends nothing and returns [ErrUnauthorized] at once. After
-// that time, one request tries the password again, and other calls wait for its response. The first request of a client
-// is such a try too, but other calls wait at most 2 s for it. If the context of a try ends before its response, the
-// client holds no calls. If the service has accepted the password before, a 401 first holds only its method and path.
-// Further ones hold its area, such as /config, or all calls if the areas differ. A 403 of a purge or a transaction may
-// also be a missing permission, so it holds only these calls and logins. See docs/reliability.md, "Refused credentials".
+// A 401 is returned as [ErrUnauthorized] and not retried, and the client remembers nothing of it: a wrong password is
+// sent with every call. Stop at ErrUnauthorized if the service locks accounts.
 func BasicAuth(username, password string) Auth {
 	return Auth{mode: modeBasic, username: username, password: redact.New(password)}
 }
@@ -46,16 +41,16 @@ func BasicAuth(username, password string) Auth {
 // the session as the cookie authtoken. If the service refuses the session, the client logs in once for all calls
 // under way, and sends each of them once more. User name and password have the same rules as in [BasicAuth].
 //
-// If the service refuses a login, the next one follows after the same times as a try of BasicAuth. Until then, calls
-// that need a session send nothing and return the error of the refused login at once, mostly [ErrUnauthorized]. If the
-// service refuses a new session too, the client holds the path, its area or all calls, as described at BasicAuth.
+// If the service refuses a login or a new session, the next login follows after 1 s, and after further refusals 2, 4, 8,
+// 16 and 30 s. Until then, calls that need a session send nothing and return the error of the refused login at once,
+// mostly [ErrUnauthorized].
 func SessionAuth(username, password string) Auth {
 	return Auth{mode: modeSession, username: username, password: redact.New(password)}
 }
 
 // SessionToken uses an existing session by its id. If the id is empty or no cookie can carry it, [NewClient] returns
-// a [*ValidationError]. If the service refuses the id, calls return [ErrUnauthorized], and the client holds them as
-// described at [BasicAuth]. An expired id stays refused: create a client with a new one.
+// a [*ValidationError]. If the service refuses the id, calls return [ErrUnauthorized]. An expired id stays refused:
+// create a client with a new one.
 func SessionToken(token string) Auth {
 	return Auth{mode: modeToken, token: redact.New(token)}
 }

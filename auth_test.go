@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,17 +144,15 @@ func TestATransactionsBadRequest(t *testing.T) {
 			require.ErrorIs(f, status(f, 7), webdelivery.ErrBadRequest)
 		}
 		assert.Equal(f, 6, f.srv.Logins())
+		wrong(f, 8)
+		require.ErrorIs(f, status(f, 8), webdelivery.ErrBadRequest)
+		assert.Equal(f, 6, f.srv.Logins(), "a 400 that was not about the session causes no other login for 30 s")
 		f.srv.ExpireSessions()
-		require.NoError(f, status(f, good), "another transaction still finds out")
+		require.NoError(f, getTask.call(f.Context(), f.client), "a 401 always does")
 		assert.Equal(f, 7, f.srv.Logins())
-		for id := range int64(20) {
-			wrong(f, 100+id)
-			require.ErrorIs(f, status(f, 100+id), webdelivery.ErrBadRequest)
-		}
-		assert.Equal(f, 11, f.srv.Logins(), "5 within 30 s")
 		time.Sleep(30 * time.Second)
 		require.ErrorIs(f, status(f, 7), webdelivery.ErrBadRequest)
-		assert.Equal(f, 12, f.srv.Logins())
+		assert.Equal(f, 8, f.srv.Logins())
 		require.NoError(f, getTask.call(f.Context(), f.client), "no login cools down")
 	})
 	// A session that still works stays in use when the new login fails.
@@ -240,46 +239,6 @@ func TestALoginWhilePurgesWait(t *testing.T) {
 		for i := 2; i < len(times); i++ {
 			assert.GreaterOrEqual(f, times[i]-times[i-2], hold, "%v", times)
 		}
-	})
-}
-
-// A caller that comes while an abandoned login ends waits for that end and starts a new login. It does not get the
-// cancellation of the abandoned one.
-func TestJoiningAnAbandonedLogin(t *testing.T) {
-	t.Parallel()
-	inService(t, bySession, func(f *fixture) {
-		release := make(chan struct{})
-		slow := f.http.Transport
-		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-			if strings.HasSuffix(r.URL.Path, "/sessions") {
-				select {
-				case <-r.Context().Done():
-					<-release // a transport that takes long to cancel
-					return nil, r.Context().Err()
-				case <-release:
-				}
-			}
-			return slow.RoundTrip(r)
-		})
-		client := f.newClient(f.srv.URL(), bySession)
-		ctx, cancel := context.WithCancel(f.Context())
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			assert.ErrorIs(f, getTask.call(ctx, client), context.Canceled)
-			select {
-			case <-release:
-			default:
-				f.Error("the call returned before the login that it began had ended")
-			}
-		})
-		synctest.Wait()
-		cancel()
-		synctest.Wait() // the login is abandoned, but has not ended
-		wg.Go(func() { assert.NoError(f, getTask.call(f.Context(), client)) })
-		synctest.Wait()
-		close(release)
-		wg.Wait()
-		assert.Equal(f, 1, f.srv.Logins())
 	})
 }
 
@@ -669,4 +628,32 @@ func TestTheStatusOfACallWhoseLoginFails(t *testing.T) {
 			assert.Equal(f, http.MethodGet, e.Method)
 		})
 	}
+}
+
+// A login that takes longer than every caller waits succeeds all the same, and once: callers that come later use it.
+func TestALoginOutlivesImpatientCallers(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, bySession, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: taskID})
+		f.fail(testserver.Fault{Path: "/sessions", Delay: time.Second})
+		var wg sync.WaitGroup
+		var succeeded atomic.Int64
+		for range 5 {
+			wg.Go(func() {
+				for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+					ctx, cancel := context.WithTimeout(f.Context(), 500*time.Millisecond)
+					if err := getTask.call(ctx, f.client); err == nil {
+						succeeded.Add(1)
+						time.Sleep(100 * time.Millisecond)
+					} else {
+						assert.ErrorIs(f, err, context.DeadlineExceeded)
+					}
+					cancel()
+				}
+			})
+		}
+		wg.Wait()
+		assert.Equal(f, 1, f.srv.Logins())
+		assert.Equal(f, int64(5*20), succeeded.Load(), "all calls from the second second on")
+	})
 }

@@ -2,7 +2,6 @@ package webdelivery
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,8 +19,7 @@ import (
 const Version = "0.1.0"
 
 // Client calls the service for one customer. Create it with [NewClient]. It is safe for concurrent use, never
-// changes, and needs no Close. The services of the zero value are nil: their methods return a [*ValidationError],
-// except below Stats. All methods also return one if their context is nil.
+// changes, and needs no Close. Its zero value is of no use.
 type Client struct {
 	// Tasks reads the records of long-running operations: section 4.1 of the service document.
 	Tasks *TasksService
@@ -37,9 +35,6 @@ type Client struct {
 	funnel  *funnel
 	limiter Limiter // of WithPurgeLimiter, or nil
 }
-
-// via returns the funnel; nil for a nil pointer and for a zero value.
-func (c *Client) via() *funnel { return cmp.Or(c, &Client{}).funnel }
 
 // NewClient creates a client for one customer of the service at baseURL. It sends nothing. Requests go to
 // {baseURL}/{customer}/v1. customer is one path element without slash and invisible character; NewClient escapes it.
@@ -74,7 +69,6 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	f.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
 		AttemptTimeout: s.attemptTimeout, IdleTimeout: s.idleTimeout, MaxBody: s.maxBody, UserAgent: s.userAgent, Logger: s.logger,
-		Own: ownError,
 	})
 	f.secrets = f.transport.Secrets()
 	tasks := &TasksService{f}
@@ -84,17 +78,13 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	}, nil
 }
 
-// URL returns the start of all URLs of the client: {baseURL}/{customer}/v1, escaped, without credentials. It is empty
-// for a zero value.
+// URL returns the start of all URLs of the client: {baseURL}/{customer}/v1, escaped, without credentials.
 func (c *Client) URL() string {
-	if c.via() == nil {
-		return ""
-	}
 	return c.funnel.base.String()
 }
 
 // PurgeLimiter returns the limiter of [WithPurgeLimiter], or nil if the client has none.
-func (c *Client) PurgeLimiter() Limiter { return cmp.Or(c, &Client{}).limiter }
+func (c *Client) PurgeLimiter() Limiter { return c.limiter }
 
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
 // WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD and WEBDELIVERY_AUTH. WEBDELIVERY_AUTH is basic or session; the default
@@ -154,9 +144,6 @@ var variables = map[string]string{
 // If an argument is invalid, Do returns a [*ValidationError]. If it cannot decode the response, or gets null for a
 // struct, it returns [ErrBadReply]. The outcome of a write is then [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
-	if err := c.via().usable(ctx); err != nil {
-		return err
-	}
 	if !address.ValidMethod(method) {
 		return invalid("method", "%q is no HTTP method", method)
 	}

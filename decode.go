@@ -10,10 +10,9 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// decodeObject reads a JSON object. It is stricter than json.Unmarshal, which takes null as an empty object and
-// silently replaces invalid UTF-8.
+// decodeObject reads a JSON object.
 func (r *response) decodeObject(out any) error {
-	if err := r.checkJSON(); err != nil {
+	if err := r.checkText(); err != nil {
 		return err
 	}
 	if first := bytes.TrimLeft(r.Body, " \t\r\n"); first[0] != '{' {
@@ -22,15 +21,9 @@ func (r *response) decodeObject(out any) error {
 	return r.unmarshal(out)
 }
 
-// unmarshal reads a JSON value into a type of this package. checkJSON must have accepted the value.
+// unmarshal reads a JSON value. checkText must have accepted the body.
 func (r *response) unmarshal(out any) error {
-	var err error
-	if known, ok := out.(json.Unmarshaler); ok {
-		err = known.UnmarshalJSON(r.Body) // json.Unmarshal would check the syntax twice
-	} else {
-		err = wire.Decode(r.Body, out)
-	}
-	if err != nil {
+	if err := wire.Decode(r.Body, out); err != nil {
 		return r.bad("", err)
 	}
 	return nil
@@ -59,18 +52,6 @@ func (r *response) checkText() error {
 	return nil
 }
 
-// checkJSON also refuses what encoding/json accepts silently. If a member comes twice, encoding/json takes the last
-// one. For half of a surrogate pair it writes U+FFFD, so two ids may become equal. The decoder reports invalid JSON.
-func (r *response) checkJSON() error {
-	if err := r.checkText(); err != nil {
-		return err
-	}
-	if defect := wire.Defect(r.Body); defect != "" {
-		return r.bad(defect, nil)
-	}
-	return nil
-}
-
 // bad returns the error for a response that cannot be used. It never matches ErrInvalid, because the request was
 // sent. A type that Do decodes into may return ErrInvalid, for example a Plan.
 func (r *response) bad(what string, cause error) *Error {
@@ -78,8 +59,8 @@ func (r *response) bad(what string, cause error) *Error {
 		cause = errors.New(cause.Error())
 	}
 	secrets := r.funnel.secrets
-	beginning := secrets.Excerpt(r.Body, maxShown, false)
-	return newError(r.Failure(&badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause}))
+	beginning := secrets.Excerpt(r.Body, maxShown)
+	return r.funnel.newError(r.call, r.Response, &badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause})
 }
 
 // badResponse says what is wrong with a response, and shows the beginning of its body.
@@ -104,8 +85,8 @@ func (e *badResponse) Unwrap() error        { return e.cause }
 // broken returns the error for a stream that cannot be read to its end. The connection or the caller cut it, or it is
 // not what the service document says.
 func (r *response) broken(err error) *Error {
-	if f := r.Broken(err); f != nil {
-		return newError(f)
+	if cause := r.Broken(); cause != nil {
+		return r.funnel.newError(r.call, r.Response, cause)
 	}
 	return r.bad("", err)
 }

@@ -124,7 +124,7 @@
 // [WithPurgeLimiter] replaces these permits. Module redislimit has permits that many processes share.
 //
 // If purges come too fast, the service answers 503 (or 429). Then the interval between permits doubles, up to 16 s on
-// average. A longer Retry-After is kept, up to 5 minutes. Each accepted purge shortens the interval a little, and
+// average. A longer Retry-After is kept, up to a day. Each accepted purge shortens the interval a little, and
 // each minute without any purge halves it. So processes that do not know of each other find their shares. With 8 of
 // them, the service refuses about 30 % of the requests, and no purge is lost. A 503 can also be a fault of the
 // service, so the outcome of a purge is [OutcomeUnknown] until a retry is accepted.
@@ -137,7 +137,8 @@
 // With [SessionAuth], the client logs in at the first call. If the service refuses the session (401, or 403 to a
 // purge or a transaction), the client logs in once for all calls concerned. It sends each of them once more. After a
 // refused login, no login is sent for 1, 2, 4 up to 30 s. If a login gets a 4xx other than 408 and 429, the calls
-// that need it return [ErrUnauthorized], whatever the status. [BasicAuth] cools down in the same way.
+// that need it return [ErrUnauthorized], whatever the status. With [BasicAuth] and [SessionToken] nothing cools down: a 401
+// is returned, and a wrong password is sent with every call.
 //
 // # Guarantees
 //
@@ -145,20 +146,16 @@
 // a response that leads elsewhere. Nothing is lost silently: if an announced page, row or byte is missing, the call
 // returns an error. No goroutine outlives its call, except those of a PurgeQueue, which end with Close.
 //
+// A wait for a task or a purge ends with its context, and by itself when nothing could be read for 10 minutes
+// ([WaitMaxOutage]).
+//
 // net/http makes two exceptions. A dial continues after its call has ended, and its connection is kept for the next
 // call. If a service overflows the window of an HTTP/2 stream, the calls on that transport hang, even past the end of
 // their contexts. The [fault tables] show what happens after each fault.
 //
-// The client stays usable if your code panics or calls runtime.Goexit. Your code is a transport, limiter, log
-// handler, callback, loop body, or method of a context or error. In your goroutine, the panic passes through to you.
-// In a goroutine of the SDK, it becomes an error of the calls concerned, which names the function that panicked.
-// These goroutines are those of logins, a PurgeQueue, [ReadAhead], WaitAll, the removals of Apply, and the late end
-// of a [Permit]. The SDK cannot recover a panic in a goroutine that net/http or context started, for example in a
-// dialer.
-//
-// If your code ignores the end of its context, it blocks the call whose goroutine it runs in. It does not block Purge
-// and Close of a PurgeQueue. In a login, it blocks the calls that wait for the login until their contexts end, and
-// the last of them for 100 ms more.
+// Your own code is a transport, limiter, log handler or callback. If it panics in your goroutine, the panic passes through
+// the SDK, which releases its locks and permits; in a goroutine that the SDK started it ends the program, as in any Go
+// program. If it ignores the end of its context, it blocks the call whose goroutine it runs in.
 //
 // # Testing
 //

@@ -63,7 +63,7 @@ type AddEntriesResult struct {
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
-	if _, err := s.via().expand(ctx, entriesPath, id); err != nil { // checks the id also if there are no entries
+	if _, err := expand(entriesPath, id); err != nil { // checks the id also if there are no entries
 		return nil, err
 	}
 	parsed, err := parseEntries("entries", "", entries)
@@ -111,7 +111,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	if result.Task, err = r.optionalTask(id); err != nil {
 		return nil, nil, err
 	}
-	if wire.Decode(r.Body, &result.Entries) != nil || wire.Defect(r.Body) != "" ||
+	if wire.Decode(r.Body, &result.Entries) != nil ||
 		slices.ContainsFunc(result.Entries, func(e NetworkListEntry) bool { return e.lacks() != "" }) {
 		result.Entries = nil // these are no entries; Raw has them
 	}
@@ -140,7 +140,7 @@ func newPartialError(entries []string, at, count int, err error) *PartialError {
 // Error returns the length of each list, and the text of Err.
 func (e *PartialError) Error() string {
 	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %s",
-		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), redact.Within(prefix, fmt.Sprint(e.Err)))
+		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), within(fmt.Sprint(e.Err)))
 }
 
 // Unwrap returns Err.
@@ -166,9 +166,6 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
-	if err := s.via().usable(ctx); err != nil {
-		return nil, err
-	}
 	path, err := expand(s.funnel.dialect.EntryDeletePath, id, entryID)
 	if err != nil {
 		return nil, err
@@ -224,7 +221,7 @@ func leftIn(first *Page[NetworkListEntry]) int64 {
 // batchDeletion reads the address that clears a list. A bad address is not the caller's mistake, as it is in a
 // response.
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
-	own, err := s.via().expand(ctx, listPath, id)
+	own, err := expand(listPath, id)
 	if err != nil {
 		return "", "", err
 	}

@@ -31,29 +31,18 @@ var (
 	ErrInvalid = errors.New("webdelivery: invalid request")
 )
 
-// Outcome says whether the service carried out a write whose call returned an error.
-type Outcome int
+// Outcome says whether the service carried out a write whose call returned an error. It prints as "unknown", "not
+// applied" or "applied".
+type Outcome = transport.Outcome
 
 const (
 	// OutcomeUnknown means that the service may have carried out the write. It is the zero value.
-	OutcomeUnknown Outcome = iota
+	OutcomeUnknown = transport.Unknown
 	// OutcomeNotApplied means that the service certainly did not carry out the write.
-	OutcomeNotApplied
+	OutcomeNotApplied = transport.NotApplied
 	// OutcomeApplied means that the service carried out the write.
-	OutcomeApplied
+	OutcomeApplied = transport.Applied
 )
-
-// String returns "unknown", "not applied" or "applied".
-func (o Outcome) String() string {
-	switch o {
-	case OutcomeNotApplied:
-		return "not applied"
-	case OutcomeApplied:
-		return "applied"
-	default:
-		return "unknown"
-	}
-}
 
 // OutcomeOf returns the outcome of the write that returned err:
 //
@@ -77,21 +66,22 @@ func OutcomeOf(err error) Outcome {
 //
 // [section 7]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#7-errors
 type Error struct {
-	StatusCode  int         // HTTP status of the last response, or of the refusal that holds the call; 0 if there is none
+	StatusCode  int         // HTTP status of the last response, or of the refused login; 0 if there is none
 	Code        int         // code in the body of the response; 0 if there is none
 	Method      string      // HTTP method of the request
 	Host        string      // host of the base URL, with the port if it is not the default: host[:port]
 	Path        string      // escaped path of the request, without its query
 	Description string      // the service's own words, at most 64 KiB; without any, and for a login, the text of the status
 	Body        []byte      // first 64 KiB of the last response; nil for a login, whose response may contain a session
-	Header      http.Header // header of the last response, up to 64 KiB; Location only has its scheme and host
-	Attempts    int         // attempts, also those that sent nothing, but not those that were held, see [BasicAuth]
+	Header      http.Header // header of the last response, without credentials; Location only has its scheme and host
+	Attempts    int         // attempts, also those that sent nothing
 
 	outcome    Outcome
-	tooFast    bool  // the service refused a purge as too fast (open point 8)
-	authFailed bool  // the status means failed authentication (open point 6: 403 on purge and transactions)
-	login      bool  // the status is that of a login for the call, not of the call itself
-	cause      error // what failed besides the status: the connection, the context, the decoding
+	announced  time.Duration // that the service asked to wait between the attempts
+	tooFast    bool          // the service refused a purge as too fast (open point 8)
+	authFailed bool          // the status means failed authentication (open point 6: 403 on purge and transactions)
+	login      bool          // the status is that of a login for the call, not of the call itself
+	cause      error         // what failed besides the status: the connection, the context, the decoding
 }
 
 // Error returns method, host, path, status, description and cause on one line. The service's words are quoted and
@@ -106,15 +96,22 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " (code %d)", e.Code)
 	}
 	if e.Description != "" && e.Description != http.StatusText(e.StatusCode) {
-		b.WriteString(": " + redact.Line(redact.Within(prefix, e.Description)))
+		b.WriteString(": " + redact.Line(within(e.Description)))
 	}
 	if e.cause != nil {
-		b.WriteString(": " + redact.Line(redact.Within(prefix, e.cause.Error())))
+		b.WriteString(": " + redact.Line(within(e.cause.Error())))
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
 	}
 	return b.String()
+}
+
+// status decides what the error means.
+func (e *Error) status() int { return max(e.StatusCode, e.Code) }
+
+func (e *Error) redirected() bool {
+	return e.status() >= http.StatusMultipleChoices && e.status() < http.StatusBadRequest
 }
 
 // Unwrap returns the cause: the error of the context or the connection, or a sentinel.
@@ -123,7 +120,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // markLogin turns e into the error of a login for another call. refused means that the service answered 4xx, so
 // another try at once would not help. A 4xx other than 408 and 429 counts as failed authentication.
 func (e *Error) markLogin() (refused bool) {
-	status := max(e.StatusCode, e.Code)
+	status := e.status()
 	refused = status >= http.StatusBadRequest && status < http.StatusInternalServerError
 	transient := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 	e.login, e.authFailed = true, e.authFailed || refused && !transient
@@ -136,7 +133,7 @@ func (e *Error) Is(target error) bool {
 	if e.login && (target == ErrBadRequest || target == ErrForbidden || target == ErrNotFound) {
 		return false
 	}
-	switch status := max(e.StatusCode, e.Code); target {
+	switch status := e.status(); target {
 	case ErrBadRequest:
 		return status == http.StatusBadRequest
 	case ErrUnauthorized:
@@ -150,7 +147,7 @@ func (e *Error) Is(target error) bool {
 	case ErrServer:
 		return status >= http.StatusInternalServerError
 	case ErrRedirect:
-		return status >= http.StatusMultipleChoices && status < http.StatusBadRequest
+		return e.redirected()
 	default:
 		return false
 	}
@@ -188,7 +185,7 @@ type ValidationError struct {
 
 // Error returns field and reason on one line.
 func (e *ValidationError) Error() string {
-	return prefix + "invalid " + e.Field + ": " + redact.Line(redact.Within(prefix, e.Reason))
+	return prefix + "invalid " + e.Field + ": " + redact.Line(within(e.Reason))
 }
 
 // Is matches [ErrInvalid].
@@ -208,13 +205,19 @@ func invalid(field, format string, args ...any) *ValidationError {
 // prefix starts the text of every error of this package.
 const prefix = "webdelivery: "
 
+// within returns the text of an error as a part of the text of another one, which has the prefix already.
+func within(text string) string {
+	text = strings.TrimPrefix(text, prefix)
+	return strings.NewReplacer(": "+prefix, ": ", "\n"+prefix, "\n", "("+prefix, "(", ", "+prefix, ", ").Replace(text)
+}
+
 // changeError is the error of a change in several parts, with the outcome of the whole change.
 type changeError struct {
 	err     error
 	outcome Outcome
 }
 
-func (e *changeError) Error() string           { return prefix + redact.Within(prefix, e.err.Error()) }
+func (e *changeError) Error() string           { return prefix + within(e.err.Error()) }
 func (e *changeError) Unwrap() error           { return e.err }
 func (e *changeError) outcomeOfWrite() Outcome { return e.outcome }
 

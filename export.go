@@ -113,7 +113,6 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 // NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.Rows] yields
 // a [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
-	s = cmp.Or(s, &StatsService{})
 	e := &Export{family: s.Events, params: query.params().Clone(), from: from, position: &resume.Position{}}
 	e.params.Limit = 0
 	if len(e.params.SortBy) > 0 {
@@ -121,10 +120,6 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 		return e
 	}
 	e.params.SortBy = []statsquery.Sort{{Name: DimEventTimestamp}}
-	if e.family == nil || e.family.funnel == nil {
-		e.err = noClient()
-		return e
-	}
 	if _, e.err = e.family.encode(&e.params); e.err != nil {
 		return e
 	}
@@ -177,13 +172,8 @@ func (e *Export) Warnings() []string {
 	return slices.Clone(e.warnings)
 }
 
-// usable refuses an export that NewExport has not created or that has invalid arguments, and a nil context.
-func (e *Export) usable(ctx context.Context) error {
-	if e == nil || e.err == nil && e.family == nil {
-		return invalid("Export", "this is a zero value or nil; create an export with StatsService.NewExport")
-	}
-	return cmp.Or(e.err, e.family.usable(ctx))
-}
+// usable refuses an export that has invalid arguments.
+func (e *Export) usable() error { return cmp.Or(e.err, e.family.refused) }
 
 // Rows returns a sequence of the events after the cursor, in ascending order of their times. An event that arrived
 // late may be out of order by up to two seconds. A row is valid until the next step. Rows keeps only the checksums of
@@ -204,7 +194,7 @@ func (e *Export) usable(ctx context.Context) error {
 // ranges over Rows at the same time, Rows yields a [*ValidationError].
 func (e *Export) Rows(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		if err := e.usable(ctx); err != nil {
+		if err := e.usable(); err != nil {
 			yield(Row{}, err)
 			return
 		}
@@ -314,7 +304,7 @@ func (r *exportRun) Judge(err error) resume.Fault {
 func (r *exportRun) parameters(from, to time.Time, limit int64) (string, error) {
 	p := r.params
 	p.Start, p.End, p.Limit = from, to, limit
-	return r.family.parameters(r.ctx, &p)
+	return r.family.parameters(&p)
 }
 
 type exportError struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -84,3 +85,12 @@ func purgeOf(uris ...string) webdelivery.PurgeRequest {
 }
 
 const anObject = operations.NewObject
+
+// refusedAs checks that the client refused a call because of this field.
+func refusedAs(t *testing.T, field string, err error, call string) {
+	t.Helper()
+	var refused *webdelivery.ValidationError
+	require.ErrorAs(t, err, &refused, call)
+	assert.Equal(t, field, refused.Field, call)
+	assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err), call)
+}

@@ -78,7 +78,7 @@ func newGate(key string, limiter Limiter, policy RetryPolicy) *transport.Gate {
 	if !known {
 		shared, _ = purgePaces.LoadOrStore(key, create())
 	}
-	return transport.NewGate(shared.(*pace.Limiter), adaptLimiter(limiter).Foreign(ownError), policy.ThrottleTimeout)
+	return &transport.Gate{Pace: shared.(*pace.Limiter), Limiter: adaptLimiter(limiter), Patience: policy.ThrottleTimeout}
 }
 
 // adaptLimiter adapts the user's limiter to transport. It returns nil for nil.

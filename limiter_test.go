@@ -416,3 +416,26 @@ func (l limiter) Pause(_ context.Context, d time.Duration) error {
 	}
 	return l.pause(d)
 }
+
+// A permit ends also if the transport or the limiter panics, so that a program that recovers can purge on.
+func TestAPanicEndsThePermit(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		panicking := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
+			Transport: roundTripper(func(*http.Request) (*http.Response, error) { panic("transport") }),
+		})}})
+		for range 5 {
+			assert.PanicsWithValue(f, "transport", func() { _ = submit.call(f.Context(), panicking) })
+		}
+		require.NoError(f, submit.call(f.Context(), f.client))
+		limited := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(panickingLimiter{})}})
+		for range 5 {
+			assert.PanicsWithValue(f, "limiter", func() { _ = submit.call(f.Context(), limited) })
+		}
+		require.NoError(f, submit.call(f.Context(), f.client))
+	})
+}
+
+type panickingLimiter struct{}
+
+func (panickingLimiter) Wait(context.Context) error { panic("limiter") }

@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -28,9 +27,6 @@ type NetworkListsService struct {
 	funnel *funnel
 	tasks  *TasksService
 }
-
-// via returns the funnel; nil for a nil pointer and for a zero value.
-func (s *NetworkListsService) via() *funnel { return cmp.Or(s, &NetworkListsService{}).funnel }
 
 // NetworkListType says what a network list holds.
 type NetworkListType string
@@ -183,7 +179,7 @@ const (
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
-	cl, err := options.call(ctx, s.via())
+	cl, err := options.call(ctx, s.funnel)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +194,7 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
-	cl, err := options.call(ctx, s.via())
+	cl, err := options.call(ctx, s.funnel)
 	if err != nil {
 		return failing[NetworkList](err)
 	}
@@ -206,9 +202,6 @@ func (s *NetworkListsService) All(ctx context.Context, options NetworkListOption
 }
 
 func (o NetworkListOptions) call(ctx context.Context, f *funnel) (call, error) {
-	if err := f.usable(ctx); err != nil {
-		return call{}, err
-	}
 	var p problems
 	if o.Type != "" && o.Type != ListTypeIP && o.Type != ListTypeGEO {
 		p.add("type", "%q is neither IP nor GEO", string(o.Type))
@@ -239,7 +232,7 @@ func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*Netwo
 }
 
 func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
-	path, err := s.via().expand(ctx, listPath, id)
+	path, err := expand(listPath, id)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +274,7 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 	case 0:
 	default:
 		for i := range ids {
-			s.funnel.secrets.Texts(&ids[i])
+			s.funnel.redactAll(&ids[i])
 		}
 		return nil, &AmbiguousNameError{s.funnel.secrets.Text(name), ids}
 	}
@@ -310,7 +303,7 @@ func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
-	cl, err := options.call(ctx, s.via(), id)
+	cl, err := options.call(ctx, s.funnel, id)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +321,7 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
-	cl, err := options.call(ctx, s.via(), id)
+	cl, err := options.call(ctx, s.funnel, id)
 	if err != nil {
 		return failing[NetworkListEntry](err)
 	}
@@ -340,7 +333,7 @@ func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options
 }
 
 func (o EntryOptions) call(ctx context.Context, f *funnel, id string) (call, error) {
-	path, err := f.expand(ctx, entriesPath, id)
+	path, err := expand(entriesPath, id)
 	if err != nil {
 		return call{}, err
 	}
@@ -354,7 +347,7 @@ func (o EntryOptions) call(ctx context.Context, f *funnel, id string) (call, err
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
-	path, err := s.via().expand(ctx, entryPath, id, entryID)
+	path, err := expand(entryPath, id, entryID)
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +360,7 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
-	path, err := s.via().expand(ctx, listPath, id)
+	path, err := expand(listPath, id)
 	if err != nil {
 		return nil, err
 	}

@@ -87,9 +87,8 @@ func WithIdleTimeout(d time.Duration) Option {
 // a permit, bytes. It writes one record per retry at Warn, and one for each entry of Warnings (see [Result]). It
 // never logs a header, body, query or credential. Default: no log.
 //
-// The call waits for the logger's Handler, even past the end of its context, so a Handler must return soon. It must
-// not call the same client. During a login, such a call returns an error if it uses the Handler's context. With
-// another context, it waits until that context ends. The client ignores errors of the Handler.
+// The call waits for the logger's Handler, so a Handler must return soon and must not call the same client. The client
+// ignores errors of the Handler.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {

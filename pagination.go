@@ -52,7 +52,7 @@ type PaginationError struct {
 
 // Error returns one line with path, page and reason.
 func (e *PaginationError) Error() string {
-	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(redact.Within(prefix, e.Reason)))
+	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(within(e.Reason)))
 }
 
 func (e *PaginationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
@@ -78,7 +78,7 @@ func readPage[T any](ctx context.Context, f *funnel, cl call) (read pageRead[T],
 	if err != nil {
 		return read, err
 	}
-	if err := r.checkJSON(); err != nil {
+	if err := r.checkText(); err != nil {
 		return read, err
 	}
 	w := objects.NewPage[pageItem[T]]()
@@ -148,9 +148,7 @@ func collectionOf[T any, P interface {
 		Broken: func(pages int, reason string) error {
 			return &PaginationError{Path: f.secrets.Text(f.base.Path(path)), Page: pages, Reason: f.secrets.Text(reason)}
 		},
-		Guard: func(read func() error, done func(error)) {
-			f.caught(read, func(failed *failure) { done(failed.cause()) })
-		},
+		Guard: func(read func() error, done func(error)) { done(read()) },
 	}, err
 }
 
@@ -168,9 +166,7 @@ func checkPaging(p *problems, page, count, maxPages int) {
 
 // getCall describes a GET of one address.
 func getCall(path, query string) call {
-	cl := describe(http.MethodGet, path, query)
-	cl.HasBody = true
-	return cl
+	return describe(http.MethodGet, path, query)
 }
 
 // objectCall describes a GET of one object by its id.

@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,7 +49,7 @@ type PlanError struct {
 
 // Error returns one line with field and reason.
 func (e *PlanError) Error() string {
-	return ErrPlanRefused.Error() + ": " + e.Field + ": " + redact.Line(redact.Within(prefix, e.Reason))
+	return ErrPlanRefused.Error() + ": " + e.Field + ": " + redact.Line(within(e.Reason))
 }
 
 // Is matches [ErrPlanRefused].
@@ -184,7 +183,7 @@ func (p *Plan) String() string {
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
-	if err := cmp.Or(s.via().usable(ctx), options.normalize()); err != nil {
+	if err := options.normalize(); err != nil {
 		return nil, err
 	}
 	wanted, err := readDesired(ctx, desired, options.Aggregate)
@@ -216,9 +215,9 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 func (s *NetworkListsService) shown(p *Plan) *Plan {
 	shown := *p
 	shown.Remove = slices.Clone(p.Remove)
-	s.funnel.secrets.Texts(&shown.Name)
+	s.funnel.redactAll(&shown.Name)
 	for i, e := range shown.Remove {
-		s.funnel.secrets.Texts(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
+		s.funnel.redactAll(&e.ID, &e.URI, &e.Entry, &e.AddedBy)
 		shown.Remove[i] = e
 	}
 	return &shown

@@ -12,7 +12,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/purgewire"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
-	"github.com/webdelivery/webdelivery-go/internal/transport"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -21,9 +20,6 @@ import (
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 type PurgeService struct{ funnel *funnel }
-
-// via returns the funnel; nil for a nil pointer and for a zero value.
-func (s *PurgeService) via() *funnel { return cmp.Or(s, &PurgeService{}).funnel }
 
 // PurgeAction is what a purge does with the objects that it matches.
 type PurgeAction string
@@ -133,8 +129,9 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 
 // Submit sends one purge and returns when the service has accepted it. [PurgeService.Wait] waits until the caches
 // have carried it out. Submit waits for a purge permit first, and again before each retry. Purging twice does no
-// harm, so Submit retries after every transient failure. If the service refuses the purge as too fast, it retries for
-// 5 minutes (ThrottleTimeout of [RetryPolicy]). Each call is one request and waits behind all others: for more than a
+// harm, so Submit retries after every transient failure. 429 and 503 mean that purges come too fast, so a service that
+// answers nothing but 503 makes Submit fail with [ErrRateLimited] after up to 5 minutes (ThrottleTimeout of
+// [RetryPolicy]), and one that answers 500 or 504 after a few seconds. Each call is one request and waits behind all others: for more than a
 // few purges, use a [PurgeQueue].
 //
 // If the request is invalid, Submit returns a [*ValidationError] and takes no permit. If the user may not purge one
@@ -145,7 +142,7 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
-	if err := cmp.Or(s.via().usable(ctx), request.Validate()); err != nil {
+	if err := request.Validate(); err != nil {
 		return nil, err
 	}
 	cl := describe(http.MethodPost, purgePath, "")
@@ -159,16 +156,6 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 
 func (u PurgeURI) wire() purgewire.URI {
 	return purgewire.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex}
-}
-
-// body encodes the URIs while it is sent, because their number has no limit.
-func (r PurgeRequest) body() *transport.ListBody {
-	size := 0
-	for i := range r.URIs {
-		size += r.URIs[i].wire().Size()
-	}
-	return transport.NewListBody(purgewire.Head(string(r.Action)), purgewire.Tail, len(r.URIs), size,
-		func(b []byte, i int) []byte { return r.URIs[i].wire().Append(b) })
 }
 
 // Validate returns a [*ValidationError] if the request is invalid, as Submit would.
@@ -224,7 +211,7 @@ func (r *response) accepted(err error) error {
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
-	cl, err := s.via().transactionCall(ctx, transactionID)
+	cl, err := s.funnel.transactionCall(ctx, transactionID)
 	if err != nil {
 		return nil, err
 	}
@@ -232,9 +219,6 @@ func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transa
 }
 
 func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
-	if err := f.usable(ctx); err != nil {
-		return call{}, err
-	}
 	if id <= 0 {
 		return call{}, invalid("transaction_id", "%d is not above 0", id)
 	}
@@ -246,12 +230,12 @@ func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
 // If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction.
 //
 // A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline
-// and without [WaitTimeout], Wait has no time limit. After an error, the purge itself goes on, and its outcome is
+// and without [WaitTimeout], Wait ends by itself only when nothing could be read for 10 minutes ([WaitMaxOutage]). After an error, the purge itself goes on, and its outcome is
 // [OutcomeUnknown]. (Service document, [section 3].)
 //
 // [section 3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#3-states-and-transitions
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
-	tx, err := s.wait(ctx, transactionID, false, s.via().fetchTransaction, options)
+	tx, err := s.wait(ctx, transactionID, false, s.funnel.fetchTransaction, options)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +260,7 @@ func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, 
 // wait reads the transaction with read. With an error, it also returns the last state. If known is true, the
 // transaction certainly exists.
 func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
-	cl, err := s.via().transactionCall(ctx, id)
+	cl, err := s.funnel.transactionCall(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -290,7 +274,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 		return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
 	})
 	if err == nil && purgewire.EndedBadly(tx.Code, tx.TransactionStatus) {
-		s.funnel.secrets.Texts(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // they become part of an error
+		s.funnel.redactAll(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // they become part of an error
 		err = &TransactionError{tx}
 	}
 	return tx, err

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
-	"github.com/webdelivery/webdelivery-go/internal/pace"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -84,7 +83,7 @@ func (e *QueueError) Error() string {
 	if len(e.URIs) > shown {
 		more = fmt.Sprintf(" and %d more", len(e.URIs)-shown)
 	}
-	return prefix + "purge of " + strings.Join(patterns, ", ") + more + ": " + redact.Within(prefix, fmt.Sprint(e.Err))
+	return prefix + "purge of " + strings.Join(patterns, ", ") + more + ": " + within(fmt.Sprint(e.Err))
 }
 
 // Unwrap returns Err.
@@ -154,14 +153,12 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 		Send:        q.send,
 		Refused:     func(err error) bool { return errors.Is(err, ErrBadRequest) },
 		Transaction: func(receipt *PurgeReceipt) int64 { return receipt.TransactionID },
-		Judge:       func(err error) *batch.Failure { return judge(err).ofBatch() },
-		Catch: func(f func() error, done func(*batch.Failure)) {
-			q.service.funnel.caught(f, func(failed *failure) { done(failed.ofBatch()) })
-		},
-		Left:     q.whyLeft,
-		Closed:   ErrQueueClosed,
-		ClosedBy: func(err error) error { return &closedError{err} },
-		Together: ErrRefusedTogether,
+		Judge:       judge,
+		Catch:       func(f func() error, done func(*batch.Failure)) { done(judge(f())) },
+		Left:        q.whyLeft,
+		Closed:      ErrQueueClosed,
+		ClosedBy:    func(err error) error { return &closedError{err} },
+		Together:    ErrRefusedTogether,
 	}
 	if q.options.Wait {
 		work.Wait = q.wait
@@ -196,9 +193,6 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
-	if err := q.usable(ctx); err != nil {
-		return nil, err
-	}
 	if err := cmp.Or(q.invalid, (PurgeRequest{q.options.Action, uris}).Validate()); err != nil {
 		return nil, err
 	}
@@ -220,9 +214,6 @@ type PurgeResult struct {
 // If there is no permit, PurgeFrom returns the error of [PurgeService.Submit], and if take fails, one that wraps its
 // error. Then nothing was sent. If take returns no calls, PurgeFrom returns no results.
 func (q *PurgeQueue) PurgeFrom(ctx context.Context, take func(context.Context) ([][]PurgeURI, error)) ([]PurgeResult, error) {
-	if err := q.usable(ctx); err != nil {
-		return nil, err
-	}
 	if q.invalid != nil {
 		return nil, q.invalid
 	}
@@ -243,19 +234,12 @@ func (q *PurgeQueue) PurgeFrom(ctx context.Context, take func(context.Context) (
 	return results, nil
 }
 
-func (q *PurgeQueue) usable(ctx context.Context) error {
-	if q == nil || q.batch == nil {
-		return invalid("PurgeQueue", "this is a zero value or nil; create a queue with PurgeService.NewQueue")
-	}
-	return q.service.via().usable(ctx)
-}
-
 func (q *PurgeQueue) errorOf(err error) error {
 	var large *batch.TooLargeError
 	var failed *batch.Error[PurgeURI]
 	switch {
 	case errors.As(err, &failed):
-		return &QueueError{URIs: failed.Items, Err: failed.Err, Outcome: outcomesOfBatch[failed.Outcome]}
+		return &QueueError{URIs: failed.Items, Err: failed.Err, Outcome: failed.Outcome}
 	case !errors.As(err, &large):
 		return err
 	case large.Bytes == 0:
@@ -266,7 +250,7 @@ func (q *PurgeQueue) errorOf(err error) error {
 }
 
 func (q *PurgeQueue) whyLeft(ctx context.Context) error {
-	reason := pace.Ended(ctx)
+	reason := ctx.Err()
 	if q.service.funnel.gate.Refusing() {
 		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
 	}
@@ -279,8 +263,8 @@ func (p queuePermit) Return(ctx context.Context) { p.End(ctx, time.Time{}) }
 
 // acquire waits for a permit, after the login, as every purge does.
 func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
-	if err := q.service.funnel.transport.LogIn(ctx, describe(http.MethodPost, purgePath, "").Request); err != nil {
-		return nil, asError(err)
+	if err := q.service.funnel.transport.LogIn(ctx); err != nil {
+		return nil, err
 	}
 	p, err := q.service.funnel.gate.Acquire(ctx)
 	if err != nil {
@@ -324,14 +308,11 @@ func (q *PurgeQueue) wait(ctx context.Context, transaction int64) error {
 // matches ErrQueueClosed and says how many. If OnStats has panicked or ended its goroutine, or has not returned when
 // ctx ends, Close returns an error that says so. It does so even if everything was sent.
 func (q *PurgeQueue) Close(ctx context.Context) error {
-	if err := q.usable(ctx); err != nil {
-		return err
-	}
 	switch end := q.batch.Close(ctx); {
 	case end.GaveUp && end.Reporting:
-		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", pace.Ended(ctx))
+		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", ctx.Err())
 	case end.GaveUp:
-		return pace.Ended(ctx)
+		return ctx.Err()
 	case end.Dropped > 0:
 		return fmt.Errorf("%w: another Close dropped %d URIs", ErrQueueClosed, end.Dropped)
 	case end.Report != nil:
@@ -341,18 +322,12 @@ func (q *PurgeQueue) Close(ctx context.Context) error {
 	}
 }
 
-// Outcomes of this package and of batch.
-var (
-	outcomesOfBatch = [...]Outcome{batch.Unknown: OutcomeUnknown, batch.NotApplied: OutcomeNotApplied, batch.Applied: OutcomeApplied}
-	batchOutcomes   = [...]batch.Outcome{OutcomeUnknown: batch.Unknown, OutcomeNotApplied: batch.NotApplied, OutcomeApplied: batch.Applied}
-)
-
-// ofBatch converts a failure for package batch; nil stays nil.
-func (f *failure) ofBatch() *batch.Failure {
-	if f == nil {
+// judge returns what package batch must know about an error; nil for nil.
+func judge(err error) *batch.Failure {
+	if err == nil {
 		return nil
 	}
-	return &batch.Failure{Err: f.err, Text: f.text, Outcome: batchOutcomes[f.outcome]}
+	return &batch.Failure{Err: err, Text: err.Error(), Outcome: OutcomeOf(err)}
 }
 
 // closedError is a request, or the wait for a transaction, that Close has ended. Its cause matches context.Canceled,
@@ -360,7 +335,7 @@ func (f *failure) ofBatch() *batch.Failure {
 type closedError struct{ err error }
 
 func (e *closedError) Error() string {
-	return ErrQueueClosed.Error() + ": " + redact.Within(prefix, e.err.Error())
+	return ErrQueueClosed.Error() + ": " + within(e.err.Error())
 }
 func (e *closedError) As(target any) bool      { return errors.As(e.err, target) }
 func (e *closedError) outcomeOfWrite() Outcome { return OutcomeOf(e.err) }

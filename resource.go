@@ -63,7 +63,7 @@ func fetch[T any, P interface {
 
 // checkID checks that the object has the requested id. The letter case of a UUID may differ.
 func (r *response) checkID(id string) error {
-	if want := r.id; want != "" && !sameID(id, want) {
+	if want := r.call.id; want != "" && !sameID(id, want) {
 		return r.bad("another object, whose id is "+strconv.Quote(string(wire.Clip([]byte(id)))), nil)
 	}
 	return nil

@@ -106,9 +106,9 @@ func (e *ScanError) Error() string {
 		text += fmt.Sprintf(" for field %s (%s)", e.Field, e.Type)
 	}
 	if e.Value == "" {
-		return fmt.Sprintf("%s: %s; ask for the column in the query, or remove the tag", text, redact.Within(prefix, fmt.Sprint(e.Err)))
+		return fmt.Sprintf("%s: %s; ask for the column in the query, or remove the tag", text, within(fmt.Sprint(e.Err)))
 	}
-	return fmt.Sprintf("%s, value %s: %s", text, redact.Line(e.Value), redact.Within(prefix, fmt.Sprint(e.Err)))
+	return fmt.Sprintf("%s, value %s: %s", text, redact.Line(e.Value), within(fmt.Sprint(e.Err)))
 }
 
 // Unwrap returns Err.

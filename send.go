@@ -1,16 +1,19 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
 	"github.com/webdelivery/webdelivery-go/internal/purgewire"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
-	"github.com/webdelivery/webdelivery-go/internal/usercode"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Services describe a call, and package internal/transport carries it out. This file has the service's own rules for
@@ -85,51 +88,27 @@ type funnel struct {
 	strictTexts bool // see WithStrictTexts
 }
 
-// usable refuses a call on a service that no client has created, and a call without a context.
-func (f *funnel) usable(ctx context.Context) error {
-	switch {
-	case f == nil:
-		return noClient()
-	case usercode.NoContext(ctx):
-		return invalid("context", "is nil; pass the context of the caller, or context.Background()")
-	default:
-		return nil
-	}
-}
-
-func noClient() *ValidationError {
-	return invalid("client", "this is a zero value or nil; create a client with NewClient and call its services")
-}
-
-// expand checks that a call can be made, and returns its path with these ids.
-func (f *funnel) expand(ctx context.Context, template string, ids ...string) (string, error) {
-	if err := f.usable(ctx); err != nil {
-		return "", err
-	}
-	return expand(template, ids...)
-}
-
 // response is the response to a call that succeeded.
 type response struct {
 	*transport.Response
 
 	funnel *funnel
-	id     string // requested id
+	call   *call
 }
 
 // send sends a call and returns its response.
 func (f *funnel) send(ctx context.Context, cl call) (response, error) {
-	if err := f.usable(ctx); err != nil {
-		return response{}, err
-	}
 	if cl.limited {
 		cl.Gate = f.gate
 	}
-	r, err := f.transport.Send(ctx, cl.Request)
-	if err != nil {
-		return response{}, asError(err)
+	r := f.transport.Send(ctx, cl.Request)
+	if wrong, ok := errors.AsType[*address.Error](r.Err); ok && r.Attempts == 0 {
+		return response{}, asValidation(wrong)
 	}
-	return response{r, f, cl.id}, nil
+	if !r.OK {
+		return response{}, f.newError(&cl, r, r.Err)
+	}
+	return response{r, f, &cl}, nil
 }
 
 // resolve returns the path and query below the base of an address from the service or from a caller of Do. If the
@@ -153,20 +132,34 @@ func (f *funnel) resolveSent(field, address string) (path, query string, err err
 	return path, query, err
 }
 
-// asError turns an error of transport into an *Error or a *ValidationError.
-func asError(err error) error {
-	if f, ok := err.(*transport.Failure); ok { //nolint:errorlint // one that is wrapped is the cause of another
-		return newError(f)
-	}
-	return asValidation(err)
-}
+// loginHeaders are the headers that an error keeps of the response to a login, which may contain a session anywhere.
+var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
-func newError(f *transport.Failure) *Error {
+// newError turns what came of a call into its error. cause is what failed besides the status, or nil. Every text of the
+// service or a transport loses the client's secrets here.
+func (f *funnel) newError(cl *call, r *transport.Response, cause error) *Error {
 	e := &Error{
-		StatusCode: f.Status, Code: f.Code, Method: f.Method, Host: f.Host, Path: f.Path, Description: f.Description, Body: f.Body,
-		Header: f.Header, Attempts: f.Attempts, outcome: outcomeOf(f.Outcome), tooFast: f.TooFast, authFailed: f.Unauthorized, cause: f.Cause,
+		StatusCode: r.Status, Code: r.Code, Method: cl.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(cl.Path)),
+		Header: f.secrets.Header(r.Header), Attempts: r.Attempts, announced: r.Announced, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
 	}
-	if login, ok := errors.AsType[*Error](f.Cause); ok && f.Login && f.Status == 0 {
+	body := r.Body
+	if cl.Class == transport.Login {
+		body = nil
+		maps.DeleteFunc(e.Header, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
+	}
+	switch to := e.Header.Get("Location"); {
+	case !e.redirected():
+		e.Description = f.secrets.Text(cmp.Or(wire.ErrorText(body), http.StatusText(e.status())))
+		e.Body = f.secrets.Excerpt(body, redact.Most)
+	case to == "": // the body of a redirect repeats its target
+		e.Description = "redirect without a Location not followed"
+	default:
+		e.Description = "redirect to " + to + " not followed"
+	}
+	if cause != nil {
+		e.cause = f.secrets.Error(cause)
+	}
+	if login, ok := errors.AsType[*Error](cause); ok && r.LoginFailed && r.Status == 0 {
 		// The error of a failed login has the status of the login's own response.
 		e.StatusCode, e.Code, e.Description = login.StatusCode, login.Code, login.Description
 		e.authFailed, e.login = login.authFailed, login.login
@@ -174,13 +167,9 @@ func newError(f *transport.Failure) *Error {
 	return e
 }
 
-func outcomeOf(o transport.Outcome) Outcome {
-	switch o {
-	case transport.Applied:
-		return OutcomeApplied
-	case transport.NotApplied:
-		return OutcomeNotApplied
-	default:
-		return OutcomeUnknown
+// redactAll removes the client's secrets from texts that become a part of an error.
+func (f *funnel) redactAll(texts ...*string) {
+	for _, text := range texts {
+		*text = f.secrets.Text(*text)
 	}
 }

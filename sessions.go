@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,9 +17,6 @@ import (
 //
 // [section 4.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#45-sessions
 type SessionsService struct{ funnel *funnel }
-
-// via returns the funnel; nil for a nil pointer and for a zero value.
-func (s *SessionsService) via() *funnel { return cmp.Or(s, &SessionsService{}).funnel }
 
 // Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
 // printed, logged or encoded does not show its ID. Only the field itself does. (Service document, [section 5].)
@@ -42,14 +38,14 @@ type Session struct {
 //
 // [section 4.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#45-sessions
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
-	r, err := s.via().send(ctx, describe(http.MethodPost, sessionsPath, ""))
+	r, err := s.funnel.send(ctx, describe(http.MethodPost, sessionsPath, ""))
 	if err != nil {
 		return nil, err
 	}
 	id := objects.SessionID(r.Body, r.Header, authCookieName)
 	if !validToken(id) {
 		// The response may contain the session in an unknown form, so the error must not quote it.
-		r.Forget()
+		r.Body = nil
 		return nil, r.bad("no session id that a cookie can carry", nil)
 	}
 	return &Session{ID: id}, nil

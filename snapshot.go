@@ -56,7 +56,7 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 // assumes it of additions). So a text with two ids is two entries. If an id comes twice with the same text, the entry
 // moved while the list was read. If it comes twice with different texts, it is not an id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]NetworkListEntry, error) {
-	cl, err := EntryOptions{Count: pageOfEntries}.call(ctx, s.via(), id)
+	cl, err := EntryOptions{Count: pageOfEntries}.call(ctx, s.funnel, id)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]Networ
 		at, twice := seen[e.ID]
 		switch {
 		case !address.Fits(e.ID), twice && entries[at].Entry != e.Entry:
-			return nil, s.unusable("the entry %q has no id of its own", s.funnel.secrets.Excerpt([]byte(e.Entry), maxShown, false))
+			return nil, s.unusable("the entry %q has no id of its own", s.funnel.secrets.Excerpt([]byte(e.Entry), maxShown))
 		case twice:
 			return nil, s.changed(id, len(entries), fmt.Sprintf("the entry %s comes twice", redact.Line(s.funnel.secrets.Text(e.Entry))))
 		}

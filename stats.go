@@ -31,9 +31,6 @@ type StatsService struct {
 	TrafficShapingTrends *AggregatedFamily[TrendsQuery]
 }
 
-// via returns the funnel; nil for a nil pointer and for a zero value.
-func (s *StatsService) via() *funnel { return cmp.Or(s, &StatsService{}).funnel }
-
 // WAFCategory selects the dimension that a WAF top-K groups by.
 type WAFCategory string
 
@@ -76,7 +73,7 @@ func newStatsService(f *funnel) *StatsService {
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	rules, known := statsquery.WAFTopK(string(category))
-	family := aggregated[WAFTopKQuery](s.via(), rules)
+	family := aggregated[WAFTopKQuery](s.funnel, rules)
 	if !known {
 		family.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
 	}
@@ -89,7 +86,7 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	rules, known := statsquery.ShapingTopK(string(category))
-	family := aggregated[ShapingTopKQuery](s.via(), rules)
+	family := aggregated[ShapingTopKQuery](s.funnel, rules)
 	if !known {
 		family.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
 	}
@@ -104,8 +101,7 @@ type StatsFamily[Q StatsQuery] struct {
 	refused error // the category is unknown
 }
 
-// AggregatedFamily is a [StatsFamily] whose rows are groups with their hits. It adds Groupings and Metrics. The methods
-// of a nil AggregatedFamily panic.
+// AggregatedFamily is a [StatsFamily] whose rows are groups with their hits. It adds Groupings and Metrics.
 type AggregatedFamily[Q StatsQuery] struct {
 	StatsFamily[Q] // methods of every family
 }
@@ -169,7 +165,7 @@ type QueryEcho struct {
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
-	parameters, err := f.parameters(ctx, &p)
+	parameters, err := f.parameters(&p)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +245,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 		return failing[Row](err)
 	}
 	p := query.params()
-	parameters, err := f.parameters(ctx, &p)
+	parameters, err := f.parameters(&p)
 	if err != nil {
 		return failing[Row](err)
 	}
@@ -282,7 +278,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 	s.all = true
 	asked := query.params().Clone()
 	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 stays invalid
-	first, err := f.parameters(ctx, &asked)
+	first, err := f.parameters(&asked)
 	if err != nil {
 		return failing[Row](err)
 	}
@@ -298,7 +294,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 			p := asked // several loops may run at the same time
 			p.Limit = f.rules.WithHeadroom(one.Total())
 			var parameters string
-			if parameters, err = f.parameters(ctx, &p); err == nil {
+			if parameters, err = f.parameters(&p); err == nil {
 				err = f.stream(ctx, parameters, p.Limit, s, yield)
 			}
 		}
@@ -340,8 +336,11 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	}
 	switch {
 	case in.EnvelopeCode() >= http.StatusBadRequest:
-		code, words := in.Envelope()
-		return newError(r.Refused(code, words))
+		var words string
+		r.Code, words = in.Envelope()
+		e := r.funnel.newError(r.call, r.Response, nil)
+		e.Description = r.funnel.secrets.Text(cmp.Or(words, http.StatusText(r.Code)))
+		return e
 	case in.Err() != nil:
 		return r.broken(in.Err())
 	}
@@ -362,21 +361,15 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) err
 	return &IncompleteError{Got: in.Count(), Total: in.Total()}
 }
 
-// usable refuses a family without a client or with an unknown category, and a nil context.
-func (f *StatsFamily[Q]) usable(ctx context.Context) error {
-	f = cmp.Or(f, &StatsFamily[Q]{})
-	return cmp.Or(f.refused, f.funnel.usable(ctx))
-}
-
 func (f *StatsFamily[Q]) warn(ctx context.Context, warnings []string) {
 	for _, warning := range warnings {
 		f.funnel.transport.Warn(ctx, getCall(f.rules.Path+"/data", "").Request, "webdelivery: beyond retention", warning)
 	}
 }
 
-func (f *StatsFamily[Q]) parameters(ctx context.Context, p *statsquery.Query) (string, error) {
-	if err := f.usable(ctx); err != nil {
-		return "", err
+func (f *StatsFamily[Q]) parameters(p *statsquery.Query) (string, error) {
+	if f.refused != nil {
+		return "", f.refused
 	}
 	return f.encode(p)
 }
@@ -393,8 +386,8 @@ func (f *StatsFamily[Q]) encode(p *statsquery.Query) (string, error) {
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
-	if err := f.usable(ctx); err != nil {
-		return nil, err
+	if f.refused != nil {
+		return nil, f.refused
 	}
 	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.Path, ""))
 	if err != nil {

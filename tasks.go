@@ -19,9 +19,6 @@ import (
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 type TasksService struct{ funnel *funnel }
 
-// via returns the funnel; nil for a nil pointer and for a zero value.
-func (s *TasksService) via() *funnel { return cmp.Or(s, &TasksService{}).funnel }
-
 // Task is the record of a long-running operation. If the service omits a member, its field has the zero value. Times
 // are in UTC. (Service document, [section 2.1].)
 //
@@ -68,15 +65,6 @@ type ErrorDetail struct {
 // a zone is in UTC.
 func (t *Task) UnmarshalJSON(b []byte) error {
 	t.BeginTime, t.EndTime, t.LastUpdated = time.Time{}, time.Time{}, time.Time{}
-	if wire.ReadPlain(b,
-		wire.Into("id", &t.ID), wire.Into("uri", &t.URI), wire.Into("operation", &t.Operation), wire.Into("status", &t.Status),
-		wire.Into("complete", &t.Complete), wire.Into("progress", &t.Progress), wire.Into("error_info", nil),
-		wire.Into("begin_time", &t.BeginTime), wire.Into("end_time", &t.EndTime), wire.Into("last_updated", &t.LastUpdated),
-		wire.IntoObject("user", wire.Into("id", &t.User.ID), wire.Into("uri", &t.User.URI)),
-		wire.IntoObject("target", wire.Into("id", &t.Target.ID), wire.Into("uri", &t.Target.URI)),
-	) {
-		return nil
-	}
 	type plain Task
 	w := struct {
 		*plain
@@ -173,9 +161,6 @@ func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Se
 }
 
 func (s *TasksService) listCall(ctx context.Context, options TaskListOptions) (call, error) {
-	if err := s.via().usable(ctx); err != nil {
-		return call{}, err
-	}
 	var p problems
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
 	options.Since = options.Since.UTC()
@@ -189,14 +174,15 @@ func (s *TasksService) listCall(ctx context.Context, options TaskListOptions) (c
 //
 // A transient failure does not end Wait: no connection, no response in time, 408, 429 or 5xx. Nor does a response
 // that is not a task ([ErrBadReply]), such as a maintenance page. Wait polls again after the usual interval, and
-// [OnProgress] gets the error. Without a deadline and without [WaitTimeout], Wait polls for as long as the task runs.
+// [OnProgress] gets the error. If the service asks for a longer wait with Retry-After, Wait waits as long. Without a
+// deadline and without [WaitTimeout], Wait polls for as long as the task runs and can be read.
 //
 // These errors end Wait:
 //   - any other 4xx, so a task that does not exist is [ErrNotFound]
 //   - failed authentication
 //   - a response longer than [WithMaxResponseBytes] allows
-//   - a panic in a function of the caller
 //   - before the first successful poll: a redirect, an unknown host, or an untrusted certificate
+//   - 10 minutes without a successful poll ([WaitMaxOutage])
 //   - the end of the context or of WaitTimeout. If the last poll failed, the error matches that of the poll, too.
 //
 // Wait first reads /tasks/{id}. If the task has another address at this service in its uri, Wait polls that address,
@@ -241,9 +227,6 @@ type place struct{ path, query string }
 
 // taskCall describes the call that reads a task by its id.
 func (s *TasksService) taskCall(ctx context.Context, id string) (call, error) {
-	if err := s.via().usable(ctx); err != nil {
-		return call{}, err
-	}
 	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	return objectCall(path, "", id), err
 }
@@ -328,6 +311,6 @@ func (s *TasksService) failed(t *Task) *TaskError {
 	for i := range t.ErrorInfo.Details {
 		texts = append(texts, &t.ErrorInfo.Details[i].Message)
 	}
-	s.funnel.secrets.Texts(texts...)
+	s.funnel.redactAll(texts...)
 	return &TaskError{t}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
-	"github.com/webdelivery/webdelivery-go/internal/usercode"
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
@@ -64,6 +63,19 @@ func WaitTimeout(d time.Duration) WaitOption {
 	}
 }
 
+// WaitMaxOutage ends the wait with the last error when nothing could be read for d, because every poll failed. Time that
+// the service asked to wait, with Retry-After, does not count. 0 means that an outage never ends the wait. Default 10
+// minutes.
+func WaitMaxOutage(d time.Duration) WaitOption {
+	return func(w *waiter) error {
+		if d < 0 {
+			return invalid("WaitMaxOutage", "%v is below 0", d)
+		}
+		w.outage = d
+		return nil
+	}
+}
+
 // OnProgress calls f after each poll, also after a failed one (see Progress.Err). It does not after a poll that the
 // end of the context cut off. f runs in the goroutine that waits, and the next poll comes after f has returned.
 // WaitAll calls f once for each task that it has read in a round, in the order of the ids. An Apply calls f after
@@ -82,11 +94,12 @@ func OnProgress(f func(Progress)) WaitOption {
 type waiter struct {
 	interval func() time.Duration
 	timeout  time.Duration
+	outage   time.Duration
 	report   func(Progress)
 }
 
 func newWaiter(options []WaitOption) (*waiter, error) {
-	w := &waiter{interval: waiting.Growing(), report: func(Progress) {}}
+	w := &waiter{interval: waiting.Growing(), outage: 10 * time.Minute, report: func(Progress) {}}
 	for i, option := range options {
 		if option == nil {
 			return nil, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
@@ -100,28 +113,28 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 
 // loop returns the poll loop. known means that what it waits for certainly exists, because a response has named it.
 func (w *waiter) loop(known bool) waiting.Loop {
-	return waiting.Loop{Interval: w.interval, Timeout: w.timeout, Known: known, Judge: judgePoll}
+	return waiting.Loop{Interval: w.interval, Timeout: w.timeout, Outage: w.outage, Known: known, Judge: judgePoll, Asked: askedFor}
 }
 
-// poll calls read until it reports Complete. It reports a failed poll with the status of the last successful one.
-func poll(ctx context.Context, kind ProgressKind, id string, known bool, options []WaitOption, read func(context.Context) (Progress, error)) error {
+// poll calls state until it reports Complete. It reports a failed poll with the status of the last successful one.
+func poll(ctx context.Context, kind ProgressKind, id string, known bool, options []WaitOption, state func(context.Context) (Progress, error)) error {
 	w, err := newWaiter(options)
 	if err != nil {
 		return err
 	}
 	loop, began := w.loop(known), time.Now()
 	last := Progress{Kind: kind, ID: id}
-	err = loop.Run(ctx, func(ctx context.Context) (bool, error) {
-		p, err := read(ctx)
+	err = loop.Run(ctx, func(ctx context.Context) (done, read bool, err error) {
+		p, err := state(ctx)
 		last.Polls++
 		last.Elapsed, last.Err = time.Since(began), err
 		if err == nil {
 			last.Status, last.Percent, last.Complete = p.Status, p.Percent, p.Complete
 		} else if ctx.Err() != nil {
-			return false, err
+			return false, false, err
 		}
 		w.report(last)
-		return last.Complete, err
+		return last.Complete, err == nil, err
 	})
 	if err == nil {
 		return nil
@@ -129,6 +142,15 @@ func poll(ctx context.Context, kind ProgressKind, id string, known bool, options
 	return newWaitError(string(kind)+" "+redact.Line(id), err, func(polls int) string {
 		return fmt.Sprintf("status %s, %d %%, %d polls", redact.Line(cmp.Or(last.Status, "not read yet")), last.Percent, polls)
 	})
+}
+
+// askedFor returns how long the service has asked to wait: after a failed poll, whatever its length, because only the
+// context ends a wait, and before the retries within it.
+func askedFor(err error) (after, within time.Duration) {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return transport.RetryAfter(e.Header), e.announced
+	}
+	return 0, 0
 }
 
 // judgePoll decides what the error of a poll means for the wait, see [TasksService.Wait].
@@ -139,7 +161,7 @@ func judgePoll(err error, known bool) waiting.Verdict {
 	}
 	redirected := status >= http.StatusMultipleChoices && status < http.StatusBadRequest
 	switch {
-	case errors.Is(err, ErrInvalid), errors.Is(err, ErrUnauthorized), usercode.Caused(err), !known && (redirected || transport.Misdirected(err)):
+	case errors.Is(err, ErrInvalid), errors.Is(err, ErrUnauthorized), !known && (redirected || transport.Misdirected(err)):
 		return waiting.EndsAll
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
 		return waiting.GoesOn
@@ -164,7 +186,7 @@ func newWaitError(what string, err error, pending func(polls int) string) *waitE
 	if end, ok := errors.AsType[*waiting.Ended](err); ok && end.Early {
 		what += ", still pending (" + pending(end.Polls) + ")"
 	}
-	return &waitError{what + ": " + redact.Within(prefix, err.Error()), err}
+	return &waitError{what + ": " + within(err.Error()), err}
 }
 
 func (e *waitError) Error() string           { return e.text }

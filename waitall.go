@@ -32,7 +32,7 @@ import (
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...WaitOption) ([]*Task, error) {
 	w, err := newWaiter(options)
-	if err := cmp.Or(s.via().usable(ctx), err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return s.waitAll(ctx, ids, w, w.loop(false), false)
@@ -67,9 +67,6 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 			}
 			p.Kind, p.ID, p.Polls, p.Elapsed, p.Err = ProgressTask, pollers[i].own.id, round, time.Since(began), err
 			w.report(p)
-		},
-		Guard: func(read func() error, done func(error)) {
-			s.funnel.caught(read, func(failed *failure) { done(failed.cause()) })
 		},
 	}
 	read, errs, err := group.Wait(ctx)

@@ -25,9 +25,9 @@ var (
 )
 
 // outage is how long a permanent fault lasts here. The task or transaction takes at most as long.
-const outage = 10 * time.Minute
+const outage = 9 * time.Minute
 
-// disturbWait waits while a fault lasts: for one request, or for ten minutes.
+// disturbWait waits while a fault lasts: for one request, or for nine minutes.
 func (f *fixture) disturbWait(row faultRow, v variant, op operationOf, is promise, when moment) {
 	prepared := f.prepare(op)
 	before, began := f.srv.Count(op.Method, op.Pattern()), time.Now()

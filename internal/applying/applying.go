@@ -16,7 +16,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/ipset"
 	"github.com/webdelivery/webdelivery-go/internal/listorder"
-	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // List is the list to change. Only Remove is called from several goroutines at once.
@@ -82,6 +81,13 @@ type Result struct {
 	Tasks   []string // ids of all tasks
 }
 
+// turn is a lock under which user code may run. In a testing/synctest bubble, time stands still while a goroutine waits
+// for a sync.Mutex, so a callback that sleeps under a mutex would hang the user's test.
+type turn chan struct{}
+
+func (t turn) Lock()   { t <- struct{}{} }
+func (t turn) Unlock() { <-t }
+
 // run is the state of Do.
 type run struct {
 	*Changes
@@ -90,7 +96,7 @@ type run struct {
 	waited         time.Duration // duration of all waits so far
 	unproven       []addition    // accepted, but the response proves nothing
 
-	turn      usercode.Turn // guards the state while removals run concurrently
+	turn      turn // guards the state while removals run concurrently
 	calls     int
 	result    Result
 	uncertain bool // a change failed that may have been applied
@@ -98,7 +104,7 @@ type run struct {
 
 // Do applies the changes. If it returns an error, changed reports whether the list was changed or may have been.
 func (c *Changes) Do(ctx context.Context) (result *Result, changed bool, err error) {
-	r := &run{Changes: c, turn: usercode.NewTurn()}
+	r := &run{Changes: c, turn: make(turn, 1)}
 	err = r.carryOut(ctx)
 	return &r.result, r.uncertain || len(r.unproven) > 0 || r.result.Added+r.result.Removed > 0, err
 }

@@ -11,6 +11,8 @@ package batch
 import (
 	"context"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 // Work has the functions of the queue's owner. The queue may call Size and Transaction under a lock, so they must not
@@ -71,15 +73,13 @@ type Stats struct {
 }
 
 // Outcome says whether the service carried out a failed request.
-type Outcome int
+type Outcome = transport.Outcome
 
+// The outcomes.
 const (
-	// Unknown means that the service may have carried it out.
-	Unknown Outcome = iota
-	// NotApplied means that the service carried out nothing.
-	NotApplied
-	// Applied means that the service carried it out.
-	Applied
+	Unknown    = transport.Unknown
+	NotApplied = transport.NotApplied
+	Applied    = transport.Applied
 )
 
 // Failure is an error with the facts that the queue needs. The methods of an error may be user code, so they are called

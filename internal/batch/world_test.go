@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
-	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 var (
@@ -59,7 +58,7 @@ func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 			Transaction: func(receipt int) int64 { return int64(receipt) },
 			Judge:       judge,
 			Catch: func(f func() error, done func(*batch.Failure)) {
-				usercode.Run(f, func(err error) { done(judge(err)) })
+				done(judge(f()))
 			},
 			Left:     func(ctx context.Context) error { return fmt.Errorf("left: %w", ctx.Err()) },
 			Closed:   errClosed,

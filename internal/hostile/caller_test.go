@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -21,9 +20,8 @@ import (
 // With these variables, a process of this test calls the service once with each of the three kinds. A process reads the
 // proxies and trusted authorities of its environment only once, so each case needs its own process.
 const (
-	callerBase      = "HOSTILE_CALLER_BASE"
-	callerTransport = "HOSTILE_CALLER_TRANSPORT" // empty: the SDK's
-	callerTimeout   = "HOSTILE_CALLER_TIMEOUT"   // of an attempt; empty: 10 s
+	callerBase    = "HOSTILE_CALLER_BASE"
+	callerTimeout = "HOSTILE_CALLER_TIMEOUT" // of an attempt; empty: 10 s
 )
 
 // called is the result of one call.
@@ -49,9 +47,6 @@ func runCaller() bool {
 	options := []webdelivery.Option{
 		webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Millisecond, MaxWait: time.Second}), webdelivery.WithAttemptTimeout(timeout),
 		webdelivery.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
-	}
-	if os.Getenv(callerTransport) != "" {
-		options = append(options, webdelivery.WithHTTPClient(&http.Client{}))
 	}
 	c, err := webdelivery.NewClient(base, "customer", webdelivery.BasicAuth("alice", "correct-horse-battery"), options...)
 	if err != nil {

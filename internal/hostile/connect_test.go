@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/base64"
-	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -72,9 +70,8 @@ func says(text string) func(net.Conn, *http.Request) string {
 	}
 }
 
-// A proxy of the environment does not connect. Nothing was sent, so every call is retried, unless the failure of the
-// proxy is permanent. The error says who rejected the connection and what to do. Whatever the proxy sends, no error and
-// no log shows its password.
+// A proxy of the environment does not connect. Nothing was sent, so every call is retried, unless the refusal is
+// permanent. Whatever the proxy sends, no error and no log shows its password.
 func TestProxiesThatDoNotConnect(t *testing.T) {
 	t.Parallel()
 	echo := strings.Join(append([]string{proxyUser}, secretsOfProxy...), " ")
@@ -84,31 +81,16 @@ func TestProxiesThatDoNotConnect(t *testing.T) {
 		final  bool
 		says   string
 	}{
-		{"asks for credentials", says("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n"), true, "HTTPS_PROXY"},
-		{"refuses, and repeats the credentials", says("HTTP/1.1 403 " + echo + "\r\n\r\n" + echo), true, "the proxy refused to connect: 403 Forbidden"},
-		{"redirects", says("HTTP/1.1 302 Found\r\nLocation: https://evil.example.com/\r\n\r\n"), false, "the proxy refused to connect: 302 Found"},
-		{"cannot reach the service", says("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 5\r\n\r\n<html"), false, "the proxy refused to connect: 502 Bad Gateway"},
-		{"is busy", says("HTTP/1.1 503 " + echo + "\r\nRetry-After: 1\r\n\r\n"), false, "the proxy refused to connect: 503 Service Unavailable"},
-		{"is too busy", says("HTTP/1.1 429 Too Many Requests\r\n\r\n"), false, "the proxy refused to connect: 429 Too Many Requests"},
-		{"switches protocols", says("HTTP/1.1 101 Switching Protocols\r\n\r\n"), false, "the proxy refused to connect: 101 Switching Protocols"},
-		{"says 100 without end", says(strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 1000)), false, "the proxy refused to connect: 100 Continue"},
+		{"asks for credentials", says("HTTP/1.1 407 " + echo + "\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n"), true, "407 Proxy Authentication Required"},
+		{"refuses", says("HTTP/1.1 403 " + echo + "\r\n\r\n" + echo), true, "403 Forbidden"},
+		{"redirects", says("HTTP/1.1 302 Found\r\nLocation: https://evil.example.com/\r\n\r\n"), true, "302 Found"},
+		{"cannot reach the service", says("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 5\r\n\r\n<html"), false, "502 Bad Gateway"},
+		{"is too busy", says("HTTP/1.1 429 " + echo + "\r\nRetry-After: 1\r\n\r\n"), false, "429 Too Many Requests"},
 		{"closes", says(""), false, ""},
 		{"speaks no HTTP", says("hello\r\n\r\n"), false, ""},
 		{"connects and closes", says("HTTP/1.1 200 OK\r\n\r\n"), false, ""},
-		{"connects to no TLS", func(conn net.Conn, _ *http.Request) string {
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
-			_, _ = conn.Read(make([]byte, 1<<10))
-			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
-			return ""
-		}, false, ""},
 		{"never answers", func(conn net.Conn, _ *http.Request) string {
 			_, _ = io.Copy(io.Discard, conn)
-			return ""
-		}, false, "no connection within 300ms"},
-		{"answers slowly without end", func(conn net.Conn, _ *http.Request) string {
-			for err := error(nil); err == nil; time.Sleep(10 * time.Millisecond) {
-				_, err = io.WriteString(conn, "H")
-			}
 			return ""
 		}, false, "no connection within 300ms"},
 	} {
@@ -137,31 +119,6 @@ func TestProxiesThatDoNotConnect(t *testing.T) {
 			}
 			assert.Equal(t, int64(total), proxy.accepted.Load(), "connections")
 		})
-	}
-}
-
-// A user's transport with its own proxy, which echoes the credentials.
-func TestOwnProxiesKeepTheirSecret(t *testing.T) {
-	t.Parallel()
-	password := "p/w ü&=?-secret"
-	user := url.UserPassword("bob", password)
-	basic := base64.StdEncoding.EncodeToString([]byte("bob:" + password))
-	echo := strings.Join([]string{password, user.String(), url.QueryEscape(password), basic}, " ")
-	proxy := startRaw(t, connectProxy(says("HTTP/1.1 407 "+echo+"\r\n\r\n")))
-	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", User: user, Host: proxy.addr})}
-	var log strings.Builder
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c := client(t, "https://service.example.com", quick(transport, webdelivery.WithLogger(logger))...)
-	for _, k := range kinds {
-		err := k.call(bounded(t), c)
-		require.Error(t, err)
-		assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		all := fmt.Sprintf("%v %+v %#v %s", err, err, err, log.String())
-		for _, secret := range strings.Fields(echo) {
-			if secret != "bob" {
-				assert.NotContains(t, all, secret, k.name)
-			}
-		}
 	}
 }
 

@@ -31,76 +31,18 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	return errors.New("no log today")
 }
 
-// withSessions also responds to logins (service document, section 5).
-func withSessions(t *testing.T) *raw {
+func loggedBy(t *testing.T, service *raw, do func(context.Context, slog.Record)) *webdelivery.Client {
 	t.Helper()
-	return startRaw(t, answers(func(req *http.Request, nth int) string {
-		switch {
-		case strings.HasSuffix(req.URL.Path, "/sessions"):
-			return response("201 Created", `{"id":"session-1"}`)
-		case strings.HasSuffix(req.URL.Path, "/cache/purge"):
-			return receipt(nth + 1)
-		default:
-			return task("t-1")
-		}
-	}))
+	return client(t, "http://"+service.addr, webdelivery.WithLogger(slog.New(handler{do})))
 }
-
-func loggedBy(t *testing.T, service *raw, auth webdelivery.Auth, do func(context.Context, slog.Record)) *webdelivery.Client {
-	t.Helper()
-	c, err := webdelivery.NewClient("http://"+service.addr, "customer", auth, webdelivery.WithLogger(slog.New(handler{do})))
-	require.NoError(t, err)
-	return c
-}
-
-// A Handler calls the client with the context that it got. Within a login, that call would wait for the session of the
-// same login, so it gets an error. Everywhere else it gets its result. No call hangs.
-func TestHandlersThatCallTheClient(t *testing.T) {
-	t.Parallel()
-	service := withSessions(t)
-	var c *webdelivery.Client
-	var mu sync.Mutex
-	within := map[string]error{}
-	c = loggedBy(t, service, webdelivery.SessionAuth("alice", "correct-horse-battery"), func(ctx context.Context, r slog.Record) {
-		if ctx.Value(innerKey{}) != nil {
-			return
-		}
-		var path string
-		r.Attrs(func(a slog.Attr) bool {
-			if a.Key == "path" {
-				path = a.Value.String()
-			}
-			return true
-		})
-		err := getTask(context.WithValue(ctx, innerKey{}, true), c)
-		mu.Lock()
-		defer mu.Unlock()
-		within[path[strings.LastIndex(path, "/v1/")+len("/v1"):]] = err
-	})
-	ctx := bounded(t)
-	require.True(t, ends(ctx, t, func() {
-		assert.NoError(t, getTask(ctx, c))
-		assert.NoError(t, submit(ctx, c))
-		assert.NoError(t, addEntries(ctx, c))
-	}))
-	require.Len(t, within, 4)
-	require.ErrorContains(t, within["/sessions"], "from within the login")
-	assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(within["/sessions"]))
-	delete(within, "/sessions")
-	for path, err := range within {
-		assert.NoError(t, err, path)
-	}
-}
-
-type innerKey struct{}
 
 // A Handler panics in the goroutine of a call: the panic reaches the caller, and the client keeps working. Purges lose
 // no permit: after many such purges, the next one waits no longer than the pace of two per second.
 func TestHandlersThatPanic(t *testing.T) {
 	t.Parallel()
-	service := withSessions(t)
+	service := startRaw(t, wellBehaved())
 	var quiet atomic.Bool
-	c := loggedBy(t, service, webdelivery.BasicAuth("alice", "correct-horse-battery"), func(context.Context, slog.Record) {
+	c := loggedBy(t, service, func(context.Context, slog.Record) {
 		if !quiet.Load() {
 			panic("no log today")
 		}
@@ -122,10 +64,10 @@ func TestHandlersThatPanic(t *testing.T) {
 // A Handler that blocks delays only the call whose record it has.
 func TestHandlersThatBlock(t *testing.T) {
 	t.Parallel()
-	service := withSessions(t)
+	service := startRaw(t, wellBehaved())
 	release, blocked := make(chan struct{}), make(chan struct{})
 	var seen atomic.Bool
-	c := loggedBy(t, service, webdelivery.BasicAuth("alice", "correct-horse-battery"), func(context.Context, slog.Record) {
+	c := loggedBy(t, service, func(context.Context, slog.Record) {
 		if !seen.Swap(true) {
 			close(blocked)
 			<-release

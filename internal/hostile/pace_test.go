@@ -90,6 +90,12 @@ func TestPace(t *testing.T) {
 			name: "PROTOCOL_ERROR", plan: Plan{Protocol: HTTP2, Steps: []Step{{Action: Reset}, {}, {}, {Action: Reset}, {}, {}}},
 		},
 		{
+			name: "idle connections closed by the service", plan: Plan{Protocol: HTTP1, Steps: []Step{{Action: CloseReused}}}, purges: 6,
+		},
+		{
+			name: "idle connections closed on the way", plan: Plan{Protocol: HTTP1}, network: &Network{Seed: 6, CutReused: 1}, purges: 6,
+		},
+		{
 			name: "20 clients on a busy machine", plan: Plan{Protocol: HTTP1TLS}, transport: newConnections,
 			clients: goroutines, purges: goroutines, busy: true,
 		},

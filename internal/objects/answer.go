@@ -28,7 +28,7 @@ type Answer map[string]json.RawMessage
 // ReadAnswer reads a body. It returns the zero Answer if the body is not an object.
 func ReadAnswer(body []byte) Answer {
 	var members Answer
-	if json.Unmarshal(body, &members) != nil || wire.Defect(body) != "" {
+	if wire.Decode(body, &members) != nil {
 		return nil
 	}
 	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool { return string(value) == "null" }) // null proves nothing

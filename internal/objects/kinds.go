@@ -35,8 +35,8 @@ var membersOf = [...][]string{
 // service document does not name prove nothing.
 func Foreign(kind Kind, object []byte) string {
 	foreign := ""
-	for text := range wire.Members(object) {
-		name, own, others := string(text), false, false
+	for name := range wire.Members(object) {
+		own, others := false, false
 		for k, members := range membersOf {
 			has := slices.Contains(members, name)
 			own = own || has && Kind(k) == kind

@@ -108,8 +108,7 @@ var pageMembers = [...]string{"items", "tasks", "uri", "total", "has_more", "pag
 func (p *Page[T]) Problem(object []byte) string {
 	var has [len(pageMembers)]bool
 	holdsItems := false
-	for text := range wire.Members(object) {
-		name := string(text)
+	for name := range wire.Members(object) {
 		holdsItems = holdsItems || name == pageMembers[0] || name == pageMembers[1]
 		for i, known := range pageMembers {
 			if !strings.EqualFold(name, known) {

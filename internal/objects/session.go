@@ -3,7 +3,10 @@ package objects
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -22,10 +25,10 @@ var membersOfNoSession = []string{
 // bare token as text. It returns "" if there is none.
 func SessionID(body []byte, header http.Header, cookie string) string {
 	var object map[string]json.RawMessage
-	if wire.Defect(body) != "" {
+	switch err := wire.Decode(body, &object); {
+	case errors.Is(err, jsontext.ErrDuplicateName):
 		return ""
-	}
-	if json.Unmarshal(body, &object) == nil {
+	case err == nil:
 		for _, name := range membersOfNoSession {
 			if _, ok := object[name]; ok {
 				return ""

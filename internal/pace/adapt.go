@@ -15,8 +15,8 @@ const (
 	// with less, many processes collide again and again.
 	leastJitter = 0.75
 
-	idle         = time.Minute     // after this time without a purge, the interval halves
-	longestPause = 5 * time.Minute // caps the wait that the service asks for
+	idle         = time.Minute    // after this time without a purge, the interval halves
+	longestPause = 24 * time.Hour // caps the wait that the service asks for
 )
 
 // pace is the interval between permits. The limiter's lock guards it.
@@ -29,6 +29,10 @@ type pace struct {
 	accepted time.Time      // when a purge was accepted last
 	refusing time.Time      // since when the service has accepted no purge; zero while it accepts
 	active   time.Time      // last activity of any purge
+}
+
+func newPace(jitter func() float64) pace {
+	return pace{jitter: jitter, rate: rate.NewLimiter(rate.Inf, 1)}
 }
 
 // pass takes a token of the rate, or returns how long to wait for one. It never reserves a token ahead: if a caller

@@ -13,14 +13,11 @@ package pace
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // Hold is how long a place stays occupied after its request has arrived. It is the second in which the service counts,
@@ -53,7 +50,7 @@ func New() *Limiter {
 // NewPace returns a limiter that does not bound arrivals, for use in front of another limiter. It grants every permit
 // at once until a purge is refused.
 func NewPace() *Limiter {
-	return &Limiter{pace: pace{jitter: rand.Float64, rate: rate.NewLimiter(rate.Inf, 1)}}
+	return &Limiter{pace: newPace(rand.Float64)}
 }
 
 // Caller is one purge. It acquires a permit for each of its attempts, one after the other.
@@ -91,21 +88,15 @@ func (l *Limiter) Acquire(ctx context.Context, c *Caller) (*Permit, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	deadline, _ := ctx.Deadline() // user code, so no lock may be held
+	deadline, _ := ctx.Deadline()
 	w := l.enter(deadline, c)
-	waits := true
-	defer func() {
-		if waits { // ctx has ended, or a method of the user's ctx panicked
-			l.leave(w)
-		}
-	}()
 	for {
 		permit, wait, err := l.try(w, time.Now())
 		if permit != nil || err != nil {
-			waits = false
 			return permit, err
 		}
 		if err := w.sleep(ctx, wait); err != nil {
+			l.leave(w)
 			return nil, err
 		}
 	}
@@ -117,6 +108,9 @@ func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
+	if l.active.After(now) {
+		l.forget()
+	}
 	if c.since.IsZero() {
 		c.since = now
 	}
@@ -139,6 +133,17 @@ func (l *Limiter) enter(deadline time.Time, c *Caller) *waiter {
 		l.drop(now)
 	}
 	return w
+}
+
+// forget drops all times. Time never goes back, so these are of another clock: one of testing/synctest begins in the
+// year 2000. A place whose request is on its way stays occupied.
+func (l *Limiter) forget() {
+	l.resume, l.pace = time.Time{}, newPace(l.jitter)
+	for i, at := range l.places {
+		if !at.Equal(onTheWay) {
+			l.places[i] = time.Time{}
+		}
+	}
 }
 
 // leave removes a caller that has stopped waiting, and wakes the first one.
@@ -169,7 +174,9 @@ func (l *Limiter) try(w *waiter, now time.Time) (*Permit, time.Duration, error) 
 	if permit != nil {
 		l.queue[0] = nil
 		l.queue = l.queue[1:]
-		l.drop(now) // take has drawn a new interval, which changes the forecast
+		if len(l.queue) > 0 {
+			l.drop(now) // take has drawn a new interval, which changes the forecast
+		}
 	}
 	return permit, wait, nil
 }
@@ -223,8 +230,9 @@ func (p *Permit) End(arrived time.Time) {
 	if !arrived.IsZero() {
 		arrived = arrived.Add(Hold)
 	}
-	l.places[p.place] = arrived
-	l.drop(time.Now())
+	if l.places[p.place] = arrived; len(l.queue) > 0 {
+		l.drop(time.Now())
+	}
 }
 
 // wakeFirst makes the first caller try again. The lock is held.
@@ -253,16 +261,7 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 	case <-after:
 	case <-w.wake:
 	case <-ctx.Done():
-		return Ended(ctx)
+		return ctx.Err()
 	}
 	return nil
-}
-
-// Ended returns the error of a context whose Done channel is closed. It is never nil, even if a user's context breaks
-// its contract and returns nil.
-func Ended(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return fmt.Errorf("the context is done without an error: %w", context.Canceled)
 }

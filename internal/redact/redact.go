@@ -1,131 +1,79 @@
 // Package redact removes secrets from texts that people see: errors, log records, output of programs.
 //
-// A service or a proxy may echo a request as JSON, as a query, in Base64, as HTML, or in one form inside another. There
-// are too many forms to list, so a [Finder] reads the text in all these ways at once. Each character of a secret may
-// appear as itself or as any escape of it, and escapes may be nested. The Finder replaces exactly the bytes that it
-// read as the secret, with [Mark].
-//
-// The package knows bytes. It must not know HTTP, the service or the SDK. Its entry points are [New], [NewFinder],
-// [Finder.Text], [Finder.First] and [Finder.Beginning].
+// A service may echo a request: as it is, as JSON, in a URL, in HTML. So a [Finder] has one regular expression for each
+// secret. In it, a letter or a digit stands for itself, and every other character for itself or one of its escapes.
+// Escapes within escapes are not found. The package knows texts, and neither HTTP nor the service.
 package redact
 
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf16"
 )
 
+// What replaces a secret, and how much of a text is shown and searched.
+const (
+	Mark   = "[redacted]"
+	Most   = 64 << 10 // bytes of a text that are shown
+	Margin = 8 << 10  // bytes behind these that are searched, for a secret that crosses their end
+)
+
+// userinfo finds the user name and password of another system in a URL, for example of a proxy. JSON may escape a slash.
+var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`((?:\\?/){2})[^/\\?#@\s"]+@`) })
+
 // Finder removes secrets from texts. It is immutable and safe for concurrent use. A nil Finder finds nothing.
-//
-// A Finder also removes user information from URLs, because it may be the password of another system, such as a proxy.
 type Finder struct {
-	hidden []Hidden
-	built  func() *automaton // lazy, because most clients never show a text
-	lower  func() *Finder    // a Finder for the secrets in lower case
+	compiled func() []*regexp.Regexp // lazy, because most clients never show a text
 }
 
-// NewFinder returns a Finder for these secrets.
-func NewFinder(hidden ...Hidden) *Finder {
-	return &Finder{
-		hidden: hidden,
-		built:  sync.OnceValue(func() *automaton { return newAutomaton(hidden) }),
-		lower: sync.OnceValue(func() *Finder {
-			lower := make([]Hidden, 0, len(hidden))
-			for _, h := range hidden {
-				lower = append(lower, Hidden{strings.ToLower(h.Before), New(strings.ToLower(h.Secret.Reveal()))})
+// NewFinder returns a Finder for these secrets. It leaves out those with less than four bytes, which occur in too many
+// texts by chance.
+func NewFinder(secrets ...Secret) *Finder {
+	return &Finder{sync.OnceValue(func() (all []*regexp.Regexp) {
+		longest := slices.SortedFunc(slices.Values(secrets), func(a, b Secret) int { return cmp.Compare(len(b.Reveal()), len(a.Reveal())) })
+		for _, s := range longest { // first, as one may be a part of another
+			if len(s.Reveal()) >= 4 {
+				all = append(all, regexp.MustCompile(expression(s.Reveal())))
 			}
-			return NewFinder(lower...)
-		}),
-	}
+		}
+		return all
+	})}
 }
 
-// With returns a Finder that also finds more secrets.
-func (f *Finder) With(more ...Hidden) *Finder { return NewFinder(slices.Concat(f.hidden, more)...) }
-
-// Bytes returns a text without secrets. If there are none, it returns the text itself.
-func (f *Finder) Bytes(text []byte) []byte { return f.replace(text, false) }
-
-// Text returns the first [Most] bytes of a text without secrets.
-func (f *Finder) Text(text string) string { return f.First(text, Most) }
-
-// First returns the first most bytes of a text without secrets. It returns a usual text without a copy.
-func (f *Finder) First(text string, most int) string {
+// Text returns the first most bytes of a text without secrets. It searches Margin bytes more. If the text goes on after
+// these, a secret may be cut there, so Text leaves out the last Margin bytes that it has searched.
+func (f *Finder) Text(text string, most int) string {
+	cut := len(text) >= most+Margin
 	text = text[:min(len(text), most+Margin)]
-	if f == nil || len(text) < most+Margin && f.built().filter.clean(text) {
-		return text[:min(len(text), most)]
+	if f != nil {
+		for _, secret := range f.compiled() {
+			text = secret.ReplaceAllLiteralString(text, Mark)
+		}
+		text = userinfo().ReplaceAllString(text, "${1}"+Mark+"@")
 	}
-	return string(f.Beginning([]byte(text), most, false))
-}
-
-// Holds reports whether a text is longer than [Most] or holds a secret, in any letter case.
-func (f *Finder) Holds(text string) bool {
-	if f.Text(text) != text {
-		return true
+	if cut {
+		text = text[:max(0, len(text)-Margin)]
 	}
-	if f == nil {
-		return false
-	}
-	text = strings.ToLower(text)
-	return f.lower().Text(text) != text
-}
-
-// Beginning returns up to most bytes from the beginning of a text, without secrets. It also reads the next [Margin]
-// bytes. If the text is longer, or if cut is true, the end may split a secret. Then it also removes the beginning of
-// that secret.
-func (f *Finder) Beginning(text []byte, most int, cut bool) []byte {
-	if all := most + Margin; len(text) >= all {
-		text, cut = text[:all], true
-	}
-	text = f.replace(text, cut)
 	return text[:min(len(text), most)]
 }
 
-// Error returns err itself if it holds no secret. Otherwise it returns an error with the redacted text, which matches
-// whatever err matches but wraps nothing. Error checks the texts of err and of the errors that it wraps. It also checks
-// the texts that fields returns for each of them; fields may be nil.
-func (f *Finder) Error(err error, fields func(error) []string) error {
+// Error returns err itself if its text holds no secret. Otherwise it returns an error with the redacted text, which
+// matches whatever err matches but wraps nothing.
+func (f *Finder) Error(err error) error {
 	text := err.Error()
-	safe := f.Text(text)
-	if left := Most - len(text); safe == text && f.errorsSafe(err, text, fields, &left) {
+	safe := f.Text(text, Most)
+	if safe == text {
 		return err
 	}
 	return &redactedError{safe, func(target error) bool { return errors.Is(err, target) }}
 }
 
-// errorsSafe reports whether the tree of an error holds no secret. shown is a text that was checked before. It returns
-// false if the texts are longer than left.
-func (f *Finder) errorsSafe(err error, shown string, fields func(error) []string, left *int) bool {
-	var texts []string
-	if text := err.Error(); !strings.Contains(shown, text) {
-		texts = append(texts, text)
-	}
-	if fields != nil {
-		texts = append(texts, fields(err)...)
-	}
-	for _, text := range texts {
-		if *left -= len(text); *left < 0 || f.Text(text) != text {
-			return false
-		}
-	}
-	var inner []error
-	switch err := err.(type) { //nolint:errorlint // visits each error of the tree separately
-	case interface{ Unwrap() error }:
-		inner = []error{err.Unwrap()}
-	case interface{ Unwrap() []error }:
-		inner = err.Unwrap()
-	}
-	for _, err := range inner {
-		if err != nil && !f.errorsSafe(err, shown, fields, left) {
-			return false
-		}
-	}
-	return true
-}
-
-// redactedError matches whatever the original error matches. It must not hold the original error, not even in a field,
-// because some printers follow pointers.
+// redactedError must not hold the original error in a field, because some printers follow pointers.
 type redactedError struct {
 	text string
 	is   func(error) bool
@@ -134,25 +82,38 @@ type redactedError struct {
 func (e *redactedError) Error() string        { return e.text }
 func (e *redactedError) Is(target error) bool { return e.is(target) }
 
-func (f *Finder) replace(text []byte, cut bool) []byte {
-	if f == nil || len(text) == 0 {
-		return text
-	}
-	s := search{automaton: f.built()}
-	s.scan(&layer{text: text, source: len(text), cut: cut}, 0)
-	if len(s.found) == 0 {
-		return text
-	}
-	slices.SortFunc(s.found, func(a, b span) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	safe := make([]byte, 0, len(text))
-	end := 0
-	for i := 0; i < len(s.found); {
-		one := s.found[i]
-		for i++; i < len(s.found) && s.found[i].from <= one.to; i++ {
-			one.to = max(one.to, s.found[i].to)
+// expression returns the regular expression of a secret.
+func expression(secret string) string {
+	var b strings.Builder
+	for _, r := range secret {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+			b.WriteRune(r)
+			continue
 		}
-		safe = append(append(safe, text[end:one.from]...), Mark...)
-		end = one.to
+		own := regexp.QuoteMeta(string(r))
+		b.WriteString(`(?:` + own + `|(?i:` + strings.Join(escapes(r), "|") + `))`)
 	}
-	return append(safe, text[end:]...)
+	return b.String()
+}
+
+// short has the expressions of escapes by a name or a single character: in JSON, in a query, in HTML.
+var short = map[rune]string{
+	'"': `\\"|&quot;`, '\\': `\\\\`, '/': `\\/`, '\b': `\\b`, '\f': `\\f`, '\n': `\\n`, '\r': `\\r`, '\t': `\\t`,
+	' ': `\+`, '&': "&amp;", '<': "&lt;", '>': "&gt;", '\'': "&apos;",
+}
+
+// escapes returns the expressions of the escapes of a character: in JSON, in a URL, in HTML.
+func escapes(r rune) []string {
+	json, percent := "", ""
+	for _, unit := range utf16.Encode([]rune{r}) {
+		json += fmt.Sprintf(`\\u%04x`, unit)
+	}
+	for _, b := range []byte(string(r)) {
+		percent += fmt.Sprintf("%%%02x", b)
+	}
+	all := []string{json, percent, fmt.Sprintf("&#0*%d;", r), fmt.Sprintf("&#x0*%x;", r)}
+	if s, ok := short[r]; ok {
+		all = append(all, s)
+	}
+	return all
 }

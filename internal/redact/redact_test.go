@@ -1,168 +1,184 @@
 package redact_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/url"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-func finder(texts ...string) *redact.Finder {
-	var hidden []redact.Hidden
-	for _, text := range texts {
-		hidden = append(hidden, redact.Hidden{Secret: redact.New(text)})
+func finder(secrets ...string) *redact.Finder {
+	var all []redact.Secret
+	for _, s := range secrets {
+		all = append(all, redact.New(s))
 	}
-	return redact.NewFinder(hidden...)
+	return redact.NewFinder(all...)
 }
 
-// All forms are written by hand. None of them contains the plain secret.
-func TestEscapesOfOtherWritersAreFound(t *testing.T) {
+func TestSpellings(t *testing.T) {
 	t.Parallel()
-	const secret, hard = `pass=wo"rd'1`, "pä😀+ß/x y"
-	for name, tt := range map[string]struct{ secret, form string }{
-		"itself":                        {secret, `pass=wo"rd'1`},
-		"JSON":                          {secret, `pass=wo\"rd'1`},
-		"JSON, signs as numbers":        {secret, `pass\u003dwo\u0022rd\u00271`},
-		"JSON, upper case":              {secret, `pass\u003Dwo\u0022rd\u00271`},
-		"JSON, every letter":            {secret, `\u0070\u0061\u0073\u0073\u003d\u0077\u006f\u0022\u0072\u0064\u0027\u0031`},
-		"JSON, some letters":            {secret, `p\u0061ss=wo\"r\u0064'1`},
-		"JSON twice":                    {secret, `pass=wo\\\"rd'1`},
-		"JSON twice, a number":          {secret, `pass\\u003dwo\\u0022rd'1`},
-		"JSON thrice":                   {secret, `pass=wo\\\\\\\"rd'1`},
-		"JSON, its backslash a number":  {secret, `pass=wo\u005c\u0022rd'1`},
-		"JSON, not ASCII":               {hard, `p\u00e4\ud83d\ude00+\u00DF\/x y`},
-		"JSON twice, not ASCII":         {hard, `p\\u00e4\\ud83d\\ude00+\\u00DF\\/x y`},
-		"JSON thrice, or octal digits":  {"a0bc", `\\u005C\\u00750\\u0030610bc`},
-		"percent":                       {secret, `pass%3dwo%22rd%271`},
-		"percent, every letter":         {secret, `%70%61%73%73%3D%77%6F%22%72%64%27%31`},
-		"percent, some letters":         {secret, `p%61ss=wo%22rd'1`},
-		"percent twice":                 {secret, `pass%253Dwo%2522rd%25271`},
-		"percent thrice":                {secret, `pass%25253Dwo%252522rd%2525271`},
-		"percent, UTF-8":                {hard, `p%C3%A4%f0%9f%98%80%2B%c3%9F%2Fx%20y`},
-		"percent, a blank is a plus":    {hard, `p%C3%A4%F0%9F%98%80%2B%C3%9F/x+y`},
-		"percent, Latin-1":              {"pässword", `p%E4ssword`},
-		"percent, escape of JavaScript": {hard, `p%E4%uD83D%uDE00+%DF/x%20y`},
-		"JSON in percent":               {secret, `pass%5Cu003Dwo%5C%22rd%271`},
-		"percent in JSON":               {secret, `pass%3Dwo\u002522rd%271`},
-		"HTML":                          {secret, `pass=wo&quot;rd&apos;1`},
-		"HTML, decimal":                 {secret, `pass&#61;wo&#34;rd&#39;1`},
-		"HTML, hexadecimal":             {secret, `pass&#x3d;wo&#X22;rd&#x27;1`},
-		"HTML, leading zeros":           {secret, `pass&#00000000000000061;wo&#x000000022;rd&#039;1`},
-		"HTML, rare names":              {secret, `pass&equals;wo&QUOT;rd&apos;1`},
-		"HTML, no semicolon":            {secret, `pass&#61wo&quotrd&#39;1`},
-		"HTML twice":                    {secret, `pass=wo&amp;quot;rd&amp;#39;1`},
-		"HTML thrice":                   {secret, `pass=wo&amp;amp;#34;rd&#38;#38;apos;1`},
-		"HTML, not ASCII":               {hard, `p&auml;&#128512;+&szlig;/x&#32;y`},
-		"HTML in JSON in percent":       {"0&&&0", `0%5C%75%30%30%32%36%5C%75%30%30%36%31%5C%75%30%30%36%64%5C%75%30%30%370%5c%750%30%33%42%5c%75%30%30%326\%750%30%36%31%5c%750%30%36d%5c%75%30%30%37%30\%75%3003%62%26%61%5c%75%300%36%64%70%3b%5C%75%30%3030`},
-		"HTML in JSON":                  {secret, `pass=wo\u0026quot;rd\u0026#39;1`},
-		"JSON in HTML":                  {secret, `pass=wo\&quot;rd&#39;1`},
-		"Go, C and JavaScript":          {secret, `pass\x3dwo\042rd\'1`},
-		"Go, not ASCII":                 {hard, `p\u00e4\U0001F600+\xc3\x9f/x y`},
-		"JavaScript, braces":            {hard, `p\xe4\u{1f600}+\u{df}/x y`},
-		"shell":                         {hard, `pä😀+ß/x\ y`},
-		"quoted-printable":              {secret, `pass=3Dwo"rd'1`},
-		"quoted-printable, UTF-8":       {hard, `p=C3=A4=F0=9F=98=80+=C3=9F/x y`},
-		"quoted-printable, long lines":  {secret, "pass=3Dw=\r\no\"rd'1"},
-		"quoted-printable around JSON":  {secret, "pass\\=\r\n=3D\r\nu003dwo\\=\n\"rd'1"},
-		"quoted-printable, blanks":      {secret, "pass=3Dw= \t\r\no\"rd'1"},
-		"octal, few digits":             {"Passw0rd!", `Passw0rd\41`},
-		"octal, a nought at the end":    {"pass0word", `pass\060word`},
-		"octal, two digits, up to 3":    {"pa\tssword", `pa\11ssword`},
-		"octal, one digit":              {"pa\x07ssword", `pa\7ssword`},
-		"octal, a digit of four":        {"pass\"word", `pass\42word`},
-		"C, many digits":                {"pass!word", `pass\x0021word`},
-		"C, not ASCII":                  {"pass€", `pass\x20ac`},
-		"C, a line that goes on":        {secret, "pass=wo\\\n\"rd\\\r\n'1"},
-		"JavaScript, letters":           {secret, `p\ass=\wo\"r\d'1`},
-		"JavaScript, many zeros":        {secret, `p\u{00000000061}ss=wo"rd'1`},
-		"HTML, Windows-1252":            {"pass–word€", `pass&#150;word&#x80;`},
-		"HTML, a name of two letters":   {"fjord-2024", `&fjlig;ord-2024`},
-		"HTML, a name of two signs":     {"a≨︀bc", `a&lvertneqq;bc`},
-		"JSON pointer":                  {"pa/ss~word", `pa~1ss~0word`},
-		"JSON pointer as a fragment":    {"pa/ss~word", `pa%7E1ss~%30word`},
-		"three deep, a digit, or none":  {"abcd", `ab&#x\=30663;d`},
-		"three deep, the x of a number": {"hunter22", `hunter&#\%u007878%332;2`},
-		"three deep, braces":            {"abcd", `a\x62=63\u005cu\=787b\=3066\u0=3034}`},
-		"HTML, the longest name":        {"a∳bcd", `a&CounterClockwiseContourIntegral;bcd`},
-		"HTML, a name with digits":      {"pass½word", `pass&frac12;word`},
-		"HTML, the end of Windows-1252": {"pass\u00a0word", `pass&#160;word`},
-		"HTML, a name before a sign":    {"pass\"-word", `pass&quot-word`},
-		"HTML, a name before letters":   {"pass<wordwordwordwordword", `pass&ltwordwordwordwordword`},
-		"HTML, a number before another": {"pass01word", `pass&#48%31word`},
-		"behind a backslash":            {`dom\Alice`, `dom\\x%34%31lice`},
-		"percent, the end of ASCII":     {"pass\u0080word", `pass%80word`},
-		"backslash, a tab":              {"pass\tword", `pass\tword`},
-		"octal, UTF-8":                  {"pässword", `p\303\244ssword`},
-		"octal, all digits":             {"pass'word", `pass\047word`},
-		"C, many digits, UTF-8":         {"pässword", `p\x00c3\x00a4ssword`},
-		"quoted-printable, full line":   {"password", "pass=" + strings.Repeat(" ", 75) + "\nword"},
-		"quoted-printable in an escape": {"pass=word", "pass%=\n=\r\n=\n3Dword"},
-		"a writer for each letter":      {secret, `%70\u0061&#115;=73\x3d%2577o%22\\u0072d&apos;\061`},
+	const secret = "p/w \"&=?<\t'ü😀\\x+1" //nolint:gosec // none
+	for name, spelled := range map[string]string{
+		"itself":                 secret,
+		"JSON":                   `p/w \"&=?<\t'ü😀\\x+1`,
+		"JSON, lower case":       `p\u002fw\u0020\u0022\u0026\u003d\u003f\u003c\u0009\u0027\u00fc\ud83d\ude00\u005cx\u002b1`,
+		"JSON, upper case":       `p\u002Fw\u0020\u0022\u0026\u003D\u003F\u003C\u0009\u0027\u00FC\uD83D\uDE00\u005Cx\u002B1`,
+		"JSON, slash":            `p\/w \"&=?<\t'ü😀\\x+1`,
+		"percent, upper case":    "p%2Fw%20%22%26%3D%3F%3C%09%27%C3%BC%F0%9F%98%80%5Cx%2B1",
+		"percent, lower case":    "p%2fw%20%22%26%3d%3f%3c%09%27%c3%bc%f0%9f%98%80%5cx%2b1",
+		"percent, + for a blank": "p%2Fw+%22%26%3D%3F%3C%09%27%C3%BC%F0%9F%98%80%5Cx%2B1",
+		"HTML, decimal":          "p&#47;w&#32;&#34;&#38;&#61;&#63;&#60;&#9;&#39;&#252;&#128512;&#092;x&#43;1",
+		"HTML, hexadecimal":      "p&#x2f;w&#x20;&#X22;&#x26;&#x3D;&#x3f;&#x3C;&#x9;&#x0027;&#xfc;&#x1F600;&#x5c;x&#x2b;1",
+		"HTML, named":            "p/w &quot;&amp;=?&lt;\t&apos;ü😀\\x+1",
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := finder(tt.secret)
-			assert.Equal(t, "before [redacted] after", f.Text("before "+tt.form+" after"))
-			assert.Equal(t, "[redacted]", f.Text(tt.form))
-			assert.Equal(t, `{"a":"[redacted]"}`, f.Text(`{"a":"`+tt.form+`"}`))
-			assert.Equal(t, "%[redacted]x", f.Text("%"+tt.form+"x"))
-		})
+		assert.Equal(t, "a [redacted] b [redacted].", finder(secret).Text("a "+spelled+" b "+spelled+".", 1000), name)
 	}
+	// The Base64 forms of a credential are secrets of their own, without padding.
+	basic := base64.RawStdEncoding.EncodeToString([]byte("alice:" + secret))
+	f := finder(secret, basic, "Basic "+basic)
+	assert.Equal(t, `"[redacted]=="`, f.Text(`"Basic `+basic+`=="`, 1000))
+	assert.Equal(t, "[redacted]==", f.Text(basic+"==", 1000))
+	assert.Equal(t, "[redacted]", f.Text("Basic "+url.QueryEscape(basic), 1000))
 }
 
-// alice:correct-horse, encoded in lines by the tool base64.
-func TestBase64IsRead(t *testing.T) {
+func TestWhatIsNotChanged(t *testing.T) {
 	t.Parallel()
-	f := redact.NewFinder(
-		redact.Hidden{Before: "alice:", Secret: redact.New("correct-horse")},
-		redact.Hidden{Before: "Basic ", Secret: redact.New("YWxpY2U6Y29ycmVjdC1ob3JzZQ==")},
-		redact.Hidden{Secret: redact.New("ÿþ?>ÿþ?>")},
-	)
-	for name, tt := range map[string]struct{ text, want string }{
-		"user and password":         {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
-		"a header":                  {`x Basic YWxpY2U6Y29ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
-		"no padding":                {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ y`, `x [redacted] y`},
-		"padding as escapes":        {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ%3d\u003D y`, `x [redacted] y`},
-		"padding, quoted-printable": {`x YWxpY2U6Y29ycmVjdC1ob3JzZQ=3D3D=3D3D y`, `x [redacted] y`},
-		"the password":              {`x Y29ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
-		"behind one byte":           {`x IWNvcnJlY3QtaG9yc2U= y`, `x I[redacted] y`},
-		"behind two bytes":          {`x ISFjb3JyZWN0LWhvcnNl y`, `x IS[redacted] y`},
-		"between others":            {`x ISEhY29ycmVjdC1ob3JzZSEhIQ== y`, `x ISEh[redacted]EhIQ== y`},
-		"behind a letter":           {`x qY29ycmVjdC1ob3JzZQ== y`, `x q[redacted] y`},
-		"both alphabets":            {`w7/Dvj8+w7/Dvj8+ w7_Dvj8-w7_Dvj8-`, `[redacted] [redacted]`},
-		"alphabets as escapes":      {`w7\/Dvj8%2bw7\u002fDvj8&#43; w7%5FDvj8%2Dw7%255fDvj8-`, `[redacted] [redacted]`},
-		"behind an equals sign":     {`a=w7/Dvj8%2bw7/Dvj8%2B&b`, `a=[redacted]&b`},
-		"lines":                     {"x Y29ycmVj\r\ndC1ob3Jz\r\nZQ== y", `x [redacted] y`},
-		"lines, quoted-printable":   {"x Y29ycmVj=\r\ndC1ob3JzZQ=3D=3D y", `x [redacted] y`},
-		"only escapes":              {`x %59%32%39%79%63%6d%56%6a%64%43%31%6f%62%33%4a%7a%5a%51 y`, `x [redacted] y`},
-		"lines as escapes":          {`x Y29ycmVj\r\ndC1ob3Jz\nZQ== y`, `x [redacted] y`},
-		"twice":                     {`x WTI5eWNtVmpkQzFvYjNKelpRPT0= y`, `x [redacted] y`},
-		"thrice":                    {`x V1RJNWVXTnRWbXBrUXpGdllqTktlbHBSUFQwPQ== y`, `x [redacted] y`},
-		"four times":                {`x VjFSSk5XVlhUblJXYlhCclVYcEdkbGxxVGt0bGJIQlNVRlF3UFE9PQ== y`, `x VjFSSk5XVlhUblJXYlhCclVYcEdkbGxxVGt0bGJIQlNVRlF3UFE9PQ== y`},
-		"with escapes inside":       {`x Y29ycmVjdCUyRGhvcnNl y`, `x [redacted] y`},
-		"escapes inside and around": {`x Y29ycmVjd%43UyRGhvcnNl y`, `x [redacted] y`},
-		"escapes in escapes around": {`x \1%33129ycmVjdC1ob3JzZQ== y`, `x [redacted] y`},
-		"behind a percent sign":     {`x%e2NvcnJlY3QtaG9&#121;c2U= y`, `x%e[redacted] y`},
-		"something else":            {`x Y29ycmVjdC1ob3JzYQ== y`, `x Y29ycmVjdC1ob3JzYQ== y`},
+	for _, text := range []string{
+		"", "nothing", "a\x00\xff\xfeb", "correct-horse", "correct-Horse-battery", "correct%252dhorse-battery", "[redacted]", "abc",
+		"alice@example.com", "https://example.com/@a", "https://example.com/?q=//a", "a // b@c", "//" + `"a@b"`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, tt.want, f.Text(tt.text))
-		})
+		assert.Equal(t, text, finder("correct-horse-battery", "abc", "").Text(text, 1000))
+	}
+	var none *redact.Finder
+	assert.Equal(t, "correct-horse-battery", none.Text("correct-horse-battery", 1000))
+	assert.Equal(t, "correct", none.Text("correct-horse-battery", 7))
+}
+
+func TestTheLongestSecretComesFirst(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, "[redacted] [redacted] rest", finder("1234", "session=1234567", "1234567").Text("session=1234567 1234567 rest", 1000))
+}
+
+func TestOtherPeoplesPasswordsInURLs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"http://bob:pw@proxy:80/a@b":  "http://[redacted]@proxy:80/a@b",
+		`"http:\/\/bob:pw@proxy\/"`:   `"http:\/\/[redacted]@proxy\/"`,
+		"a //bob@h b ftp://x:y@h c@d": "a //[redacted]@h b ftp://[redacted]@h c@d",
+	} {
+		assert.Equal(t, want, finder().Text(text, 1000))
 	}
 }
 
-// If any byte of a secret's Base64 text is changed, to a Base64 character or another one, the text does not hold the
-// secret.
-func TestNoOtherByteStandsForOneOfBase64(t *testing.T) {
+// Nothing of a secret is shown that crosses the end of the shown part, nor of one that crosses the end of the searched
+// part. A text that fills the searched part may go on.
+func TestTheBound(t *testing.T) {
 	t.Parallel()
-	f := finder("secret")
-	assert.Equal(t, "[redacted]", f.Text("c2VjcmV0"))
-	for c := range 256 {
-		if text := "c2VjcmV" + string([]byte{byte(c)}); c != '0' {
-			assert.Equal(t, text, f.Text(text))
+	const most, searched = 100, 100 + redact.Margin
+	secret := "s3cret-" + strings.Repeat("0123456789", 4)
+	f := finder(secret)
+	line := strings.Repeat("-", 2*searched)
+	for _, end := range []int{most, searched} {
+		for before := end - len(secret) - 1; before <= end; before++ {
+			for _, length := range []int{searched - 1, searched, searched + 1} {
+				got := f.Text((line[:before] + secret + line)[:length], most)
+				require.NotContains(t, got, "s3", "%d of %d", before, length)
+				require.True(t, strings.HasPrefix(line[:before]+redact.Mark+line, got), "%d of %d", before, length)
+				require.LessOrEqual(t, len(got), most)
+				require.GreaterOrEqual(t, len(got), most-len(secret))
+			}
 		}
 	}
+	// Redaction shortens a text. Its unsearched end does not move into the shown part.
+	text := strings.Repeat(secret, searched/len(secret)+1)[:searched]
+	assert.NotContains(t, f.Text(text, most), "s3")
+	assert.Equal(t, "s3cret", f.Text("s3cret", most), "no secret is cut here")
+}
+
+type hiddenError struct{ secret string }
+
+func (e *hiddenError) Error() string { return "dial: " + e.secret }
+func (e *hiddenError) Unwrap() error { return io.ErrUnexpectedEOF }
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	const secret = "correct-horse-battery"
+	f := finder(secret)
+	harmless := fmt.Errorf("read: %w", io.EOF)
+	assert.Same(t, harmless, f.Error(harmless))
+
+	cause := &hiddenError{secret}
+	err := f.Error(fmt.Errorf("login: %w", cause))
+	require.EqualError(t, err, "login: dial: [redacted]")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.ErrorIs(t, err, cause)
+	require.NotErrorIs(t, err, io.EOF)
+	_, found := errors.AsType[*hiddenError](err)
+	assert.False(t, found, "it would print the secret")
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %s %q", err, err, err, fmt.Sprintf("%#v", struct{ error }{err}), err), secret)
+
+	long := f.Error(errors.New(strings.Repeat("a", redact.Most+1)))
+	assert.Len(t, long.Error(), redact.Most)
+}
+
+func TestSecretsDoNotPrint(t *testing.T) {
+	t.Parallel()
+	s := redact.New("correct-horse-battery")
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %v", s, s, s, &struct{ redact.Secret }{s}), "correct")
+	assert.Equal(t, "correct-horse-battery", s.Reveal())
+	assert.False(t, redact.New("").IsZero())
+	assert.True(t, redact.Secret{}.IsZero())
+	assert.Empty(t, redact.Secret{}.Reveal())
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                             "",
+		"in one line, ü 日本":            "in one line, ü 日本",
+		"a\nb":                         `"a\nb"`,
+		"\x1b[31m":                     `"\x1b[31m"`,
+		"a\xff":                        `"a\xff"`,
+		strings.Repeat("a", 512):       strings.Repeat("a", 512),
+		strings.Repeat("a", 513):       strings.Repeat("a", 512) + "...",
+		"a" + strings.Repeat("ü", 256): "a" + strings.Repeat("ü", 255) + "\uFFFD...",
+	} {
+		assert.Equal(t, want, redact.Line(text))
+	}
+}
+
+// Whatever stands around a secret, it does not survive in any spelling of an ordinary encoder.
+func FuzzFinder(f *testing.F) {
+	for _, secret := range []string{"p/w \"&=?", "correct-horse", "ü😀\u2028\t", "\\n\n\r\b\f", "%41%2f", "aaaa", "[redacted]", "&lt;&#34;", "\x00\x7f\ufffd+ "} {
+		f.Add(secret, "before ", " after")
+		f.Add(secret, secret[:2], secret[2:])
+		f.Add(secret, "//", "@")
+	}
+	f.Fuzz(func(t *testing.T, secret, before, after string) {
+		if len(secret) < 4 || len(secret) > 200 || len(before)+len(after) > 10_000 || !utf8.ValidString(secret) {
+			return
+		}
+		encoded, err := json.Marshal(secret)
+		require.NoError(t, err)
+		find := finder(secret)
+		for _, spelled := range []string{
+			secret, string(encoded[1 : len(encoded)-1]), url.QueryEscape(secret), url.PathEscape(secret), html.EscapeString(secret),
+		} {
+			got := find.Text(before+spelled+after, redact.Most)
+			for piece := range strings.SplitSeq(got, redact.Mark) { // the mark and what follows it may happen to spell a secret
+				require.NotContains(t, piece, spelled)
+			}
+		}
+	})
 }

@@ -3,8 +3,6 @@ package rowjson
 import (
 	"encoding/binary"
 	"net/netip"
-
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // ipv4At reads the text at text[i] as four numbers up to 255 without leading zeros, with dots between. It returns the
@@ -80,8 +78,8 @@ func ipv6At(text []byte, i int) (addr netip.Addr, end int) {
 
 // hexGroup reads up to four hexadecimal digits. It returns how many there are.
 func hexGroup(text []byte) (group uint16, n int) {
-	for n < len(text) && n < 4 && wire.HexDigits[text[n]] > 0 {
-		group = group<<4 | uint16(wire.HexDigits[text[n]]-1)
+	for n < len(text) && n < 4 && hexDigits[text[n]] > 0 {
+		group = group<<4 | uint16(hexDigits[text[n]]-1)
 		n++
 	}
 	return group, n

@@ -17,6 +17,6 @@ type Limit struct {
 
 // Redactor takes secrets out of what an error shows.
 type Redactor interface {
-	Excerpt(text []byte, most int, cut bool) []byte // the beginning of a text without secrets; cut: the text goes on
-	Error(err error) error                          // an error that says the same without secrets
+	Excerpt(text []byte, most int) []byte // the beginning of a text without secrets
+	Error(err error) error                // an error that says the same without secrets
 }

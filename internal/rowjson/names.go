@@ -2,9 +2,12 @@ package rowjson
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -15,16 +18,18 @@ import (
 // one. If the body is no such list, Names returns what is wrong, and the cause if there is one. The body must be valid
 // JSON.
 func Names(body []byte, list string) (items [][]string, wrong string, cause error) {
-	raw := json.RawMessage(wire.ExactNames(body))
+	raw := json.RawMessage(body)
 	var object map[string]json.RawMessage
-	if json.Unmarshal(raw, &object) == nil {
+	if err := wire.Decode(raw, &object); errors.Is(err, jsontext.ErrDuplicateName) {
+		return nil, wire.Reason(err), nil
+	} else if err == nil {
 		raw = object["items"]
 		if named, ok := object[list]; ok {
 			raw = named
 		}
 	}
 	var read []names
-	if err := json.Unmarshal(raw, &read); err != nil || read == nil {
+	if err := wire.Decode(raw, &read); err != nil || read == nil {
 		return nil, "a list of " + list + " in a shape that is not known", err
 	}
 	if announcesMore(object, len(read)) {
@@ -60,7 +65,7 @@ func (n *names) UnmarshalJSON(b []byte) error {
 	var items []json.RawMessage
 	if b[0] != '[' {
 		items = append(items, b)
-	} else if err := json.Unmarshal(b, &items); err != nil {
+	} else if err := wire.Decode(b, &items); err != nil {
 		return err
 	}
 	for _, item := range items {
@@ -83,10 +88,10 @@ func nameIn(item json.RawMessage) (string, error) {
 		List       wire.Present `json:"list"`
 		Deprecated wire.Present `json:"deprecated"`
 	}
-	if json.Unmarshal(item, &name) == nil && name != "" {
+	if wire.Decode(item, &name) == nil && name != "" {
 		return name, nil
 	}
-	if json.Unmarshal(item, &object) == nil && object.Name != "" &&
+	if wire.Decode(item, &object) == nil && object.Name != "" &&
 		!bool(object.EntriesURI || object.List || object.Deprecated) && !strings.Contains(object.URI, "/config/networklists/") {
 		return object.Name, nil
 	}

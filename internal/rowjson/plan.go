@@ -183,7 +183,7 @@ func (p *Plan) store(row Row, left []bool) *ColumnError {
 		step := &p.steps[i]
 		if err := step.put(text, marks); err != nil {
 			redactor, value := p.columns.redactor, valueAt(text, marks, step.column)
-			return step.wrong(string(redactor.Excerpt(value.Raw(), maxShown, false)), redactor.Error(err))
+			return step.wrong(string(redactor.Excerpt(value.Raw(), maxShown)), redactor.Error(err))
 		}
 	}
 	return nil

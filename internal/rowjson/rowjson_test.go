@@ -23,13 +23,13 @@ import (
 // wordRedactor redacts the word "secret", as an example.
 type wordRedactor struct{}
 
-func (wordRedactor) Excerpt(text []byte, most int, _ bool) []byte {
+func (wordRedactor) Excerpt(text []byte, most int) []byte {
 	shown := bytes.ReplaceAll(text, []byte("secret"), []byte("[redacted]"))
 	return shown[:min(len(shown), most)]
 }
 
 func (r wordRedactor) Error(err error) error {
-	return errors.New(string(r.Excerpt([]byte(err.Error()), math.MaxInt, false)))
+	return errors.New(string(r.Excerpt([]byte(err.Error()), math.MaxInt)))
 }
 
 var errTooLarge = errors.New("too large")
@@ -76,7 +76,9 @@ func TestReaderTakesMembersInAnyOrder(t *testing.T) {
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
-			var echo struct{ Limit int }
+			var echo struct {
+				Limit int `json:"limit"`
+			}
 			r := rowjson.NewReader(strings.NewReader(body), rowjson.Config{Limit: rowjson.Limit{Bytes: 1 << 20, Err: errTooLarge}, Query: &echo})
 			assert.Equal(t, int64(-1), r.Total())
 			assert.Equal(t, []string{`["x",1]`, `["y",null]`}, rowsOf(r))

@@ -116,10 +116,10 @@ func plainNumber(text []byte, start int) (int, bool) {
 	return i, i < len(text) && isBehind(text[i]) && (text[start]-'1' < 9 || text[start] == '0' && i == start+1)
 }
 
-// skipBlanks is [wire.SkipBlanks] for places where there is almost never a blank.
+// skipBlanks is [skipAnyBlanks] for places where there is almost never a blank.
 func skipBlanks(text []byte, i int) int {
 	if i < len(text) && text[i] <= ' ' {
-		return wire.SkipBlanks(text, i)
+		return skipAnyBlanks(text, i)
 	}
 	return i
 }
@@ -143,7 +143,7 @@ func (s *rowScan) resume(text []byte) (i int, err error) {
 		s.marks = append(s.marks, s.mark(s.at))
 		s.stage = behindValue
 	}
-	if s.at = wire.SkipBlanks(text, s.at); s.at == len(text) {
+	if s.at = skipAnyBlanks(text, s.at); s.at == len(text) {
 		return 0, errShort
 	}
 	switch c := text[s.at]; {
@@ -156,7 +156,7 @@ func (s *rowScan) resume(text []byte) (i int, err error) {
 		return 0, errMalformed
 	}
 	s.stage = nextValue
-	if s.at = wire.SkipBlanks(text, s.at+1); s.at == len(text) {
+	if s.at = skipAnyBlanks(text, s.at+1); s.at == len(text) {
 		return 0, errShort
 	}
 	return s.at, nil
@@ -192,7 +192,7 @@ func (s *rowScan) anyText(text []byte, i int) (int, error) {
 		if text[i] == '"' {
 			break
 		}
-		size, broken := wire.Character(text[i:])
+		size, broken := character(text[i:])
 		if size == 0 {
 			return i, errShort
 		}
@@ -212,7 +212,7 @@ func (s *rowScan) anyText(text []byte, i int) (int, error) {
 func anyNumber(text []byte, start, i int) (int, error) {
 	for ; i < len(text); i++ {
 		if isBehind(text[i]) {
-			if !wire.IsNumber(text[start:i]) {
+			if !isNumber(text[start:i]) {
 				return 0, errMalformed
 			}
 			return i, nil

@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // rowSource is the text of rows: all of it, or as much as has arrived and is not used up.
@@ -57,7 +55,7 @@ func (s *rowSource) more() error {
 // peek returns the next byte that is no blank, and uses up the blanks before it.
 func (s *rowSource) peek() (byte, error) {
 	for {
-		if s.next = wire.SkipBlanks(s.text, s.next); s.next < len(s.text) {
+		if s.next = skipAnyBlanks(s.text, s.next); s.next < len(s.text) {
 			return s.text[s.next], nil
 		}
 		if err := s.more(); err != nil {

@@ -5,8 +5,6 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"math/rand/v2"
-
-	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // texts are the short texts that a column had. A column of countries, rules or actions has few different ones, so each
@@ -60,7 +58,7 @@ func (t *texts) of(v Value) string {
 	text := v.raw
 	switch {
 	case v.differs:
-		text = wire.AppendText(t.unescaped[:0], v.raw)
+		text = appendText(t.unescaped[:0], v.raw)
 		if cap(text) <= bufferSize {
 			t.unescaped = text
 		}

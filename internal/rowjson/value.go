@@ -33,7 +33,7 @@ func (v Value) Raw() json.RawMessage {
 // text that are not UTF-8, and escapes of half a surrogate pair. The result must not be changed.
 func (v Value) JSON() json.RawMessage {
 	if v.differs {
-		return slices.Clip(wire.RepairText(v.raw))
+		return slices.Clip(repairText(v.raw))
 	}
 	return v.Raw()
 }
@@ -59,7 +59,7 @@ func (v Value) text() []byte {
 	case !v.isText():
 		return v.raw
 	case v.differs:
-		return wire.AppendText(make([]byte, 0, len(v.raw)), v.raw)
+		return appendText(make([]byte, 0, len(v.raw)), v.raw)
 	default:
 		return v.inner()
 	}
@@ -116,12 +116,6 @@ func (v Value) float(bits int) (float64, error) {
 		return 0, fmt.Errorf("%s is out of range of a float%d", wire.Clip(v.Raw()), bits)
 	}
 	return f, nil
-}
-
-// isNumber reports whether a text is a number as JSON writes it. The package strconv accepts more: a plus sign, leading
-// zeros, "nan", hexadecimal digits.
-func isNumber(text []byte) bool {
-	return wire.IsNumber(text)
 }
 
 // beginsNumber reports whether a JSON value that begins so is a number.

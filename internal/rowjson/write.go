@@ -94,7 +94,7 @@ func (w *writer) write(s *rowScan, text []byte) (end int) {
 // the column has returned. readAny returns the mark of the value, and the index behind the comma or bracket that follows.
 // That index is 0 if the value is not complete or not valid.
 func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written bool) (m mark, next int) {
-	if start := wire.SkipBlanks(text, i); start == len(text) {
+	if start := skipAnyBlanks(text, i); start == len(text) {
 		return 0, 0
 	} else if start > i {
 		i = start
@@ -112,7 +112,7 @@ func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written b
 	if !written && c.field >= 0 {
 		w.left[c.field], w.more = true, true
 	}
-	if end = wire.SkipBlanks(text, end); end == len(text) || text[end] != c.behind {
+	if end = skipAnyBlanks(text, end); end == len(text) || text[end] != c.behind {
 		return 0, 0
 	}
 	return m, end + 1

@@ -225,8 +225,8 @@ func TestReads(t *testing.T) {
 // nothingSecret redacts nothing.
 type nothingSecret struct{}
 
-func (nothingSecret) Excerpt(text []byte, _ int, _ bool) []byte { return text }
-func (nothingSecret) Error(err error) error                     { return err }
+func (nothingSecret) Excerpt(text []byte, _ int) []byte { return text }
+func (nothingSecret) Error(err error) error             { return err }
 
 type pair struct {
 	A string `column:"a"`

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -14,8 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // A code of 400 or more in the envelope counts if it is graver than the status.
@@ -105,8 +102,6 @@ func TestTransientStatuses(t *testing.T) {
 // An error is transient unless a second attempt would meet it again.
 func TestTransientErrors(t *testing.T) {
 	t.Parallel()
-	var panicked error
-	usercode.Run(func() error { panic("text") }, func(err error) { panicked = err })
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -115,19 +110,18 @@ func TestTransientErrors(t *testing.T) {
 		{"a cut", io.ErrUnexpectedEOF, true},
 		{"a timeout", os.ErrDeadlineExceeded, true},
 		{"a refused connection", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, true},
-		{"the body was cut", errCut, true},
 		{"the stream was reset", errReset, true},
 		{"the permit expired", errPermitExpired, true},
-		{"no response", errNoResponse, true},
-		{"the attempt took too long", &attemptExpired{time.Second, false}, true},
+		{"the attempt took too long", timeoutError("no whole response within 1s"), true},
 		{"name server unreachable", &net.DNSError{IsTemporary: true}, true},
 		{"no such host", &net.DNSError{IsNotFound: true}, false},
-		{"no permit", &unsentError{"waiting for a purge permit", io.EOF}, false},
-		{"too large", tooLarge(7), false},
+		{"no permit", noPermit(io.EOF), false},
+		{"too large", ErrResponseTooLarge, false},
 		{"a status that is none", ErrBadReply, false},
-		{"a panic", panicked, false},
-		{"a Goexit", usercode.ErrGoexit, false},
-		{"the connection cannot be set up", &setupError{io.EOF, "do this"}, false},
+		{"an alert", &net.OpError{Op: "remote error", Err: tls.AlertError(42)}, false},
+		{"an alert about the server itself", &net.OpError{Op: "remote error", Err: tls.AlertError(80)}, true},
+		{"a proxy that wants a password", proxyRefused(407), false},
+		{"a proxy that cannot connect", proxyRefused(502), true},
 		{"a certificate that is not trusted", &tls.CertificateVerificationError{Err: io.EOF}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,25 +131,6 @@ func TestTransientErrors(t *testing.T) {
 				assert.Equal(t, tt.want, (&attempt{err: err, status: 503}).transient())
 			}
 		})
-	}
-}
-
-// A retry costs 5 of 500, and 10 after a timeout.
-func TestRetryCost(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		err  error
-		want int
-	}{
-		{nil, 5},
-		{io.EOF, 5},
-		{&net.DNSError{}, 5}, // has Timeout, and was none
-		{&net.DNSError{IsTimeout: true}, 10},
-		{context.DeadlineExceeded, 10},
-		{&attemptExpired{time.Second, false}, 10},
-		{fmt.Errorf("wrapped: %w", &streamStalled{time.Second}), 10},
-	} {
-		assert.Equal(t, tt.want, (&attempt{err: tt.err}).retryCost(), "%v", tt.err)
 	}
 }
 
@@ -186,6 +161,7 @@ func TestRetryAfter(t *testing.T) {
 			{asked: []string{"18446744073709551615"}, want: longest},
 			{asked: []string{"99999999999999999999999"}, want: longest},
 			{asked: []string{"3", "9", "5"}, want: 9 * time.Second},
+			{asked: []string{"7, 9"}, want: 9 * time.Second},
 			{asked: []string{"soon", "5"}, want: 5 * time.Second},
 			{asked: []string{"5", "soon"}, want: 5 * time.Second},
 			{asked: []string{"9223372037", "5"}, want: longest},
@@ -205,7 +181,7 @@ func TestRetryAfter(t *testing.T) {
 			if tt.date != "" {
 				h.Set("Date", tt.date)
 			}
-			assert.Equal(t, tt.want, retryAfter(h), "%q at %q", tt.asked, tt.date)
+			assert.Equal(t, tt.want, RetryAfter(h), "%q at %q", tt.asked, tt.date)
 		}
 	})
 }

@@ -12,9 +12,9 @@ import (
 
 // Gate gives permits to limited requests: by the pace, and by the user's limiter if there is one.
 type Gate struct {
-	pace     *pace.Limiter
-	limiter  *Limiter      // the user's; nil if the pace bounds arrivals by itself
-	patience time.Duration // how long a request waits while the service accepts no request
+	Pace     *pace.Limiter // with a limiter, one that waits only after the service has refused a request as too fast
+	Limiter  *Limiter      // the user's; nil if the pace bounds arrivals by itself
+	Patience time.Duration // how long a request waits while the service accepts no request
 }
 
 // Limiter is a limiter of the user's.
@@ -29,67 +29,65 @@ type Lease struct {
 	Done    func(ctx context.Context, arrived time.Time) // ends it; nil: nothing is called
 }
 
-// NewGate returns a gate with a pace. If there is a limiter, the pace should not wait before the service refuses a
-// request as too fast. patience bounds how long a request waits while the service accepts no request.
-func NewGate(p *pace.Limiter, limiter *Limiter, patience time.Duration) *Gate {
-	return &Gate{pace: p, limiter: limiter, patience: patience}
-}
-
 // Permit allows one limited request. Only the first call of End counts.
 type Permit struct {
 	caller *pace.Caller
 	paced  *pace.Permit
 	lease  Lease
 	ended  atomic.Bool
+	over   chan struct{} // closed when it has ended
 }
 
 // Acquire waits for a permit for a call that begins now.
-func (g *Gate) Acquire(ctx context.Context) (*Permit, error) { return g.acquire(ctx, g.newCaller()) }
-
-func (g *Gate) newCaller() *pace.Caller { return &pace.Caller{Patience: g.patience} }
+func (g *Gate) Acquire(ctx context.Context) (*Permit, error) {
+	return g.acquire(ctx, &pace.Caller{Patience: g.Patience})
+}
 
 func (g *Gate) acquire(ctx context.Context, caller *pace.Caller) (*Permit, error) {
 	for {
-		paced, err := g.pace.Acquire(ctx, caller)
-		if refused := (*pace.RefusedError)(nil); errors.As(err, &refused) {
-			err = fmt.Errorf("%w: %w", ErrRateLimited, err)
-		}
+		p, err := g.try(ctx, caller)
 		if err != nil {
-			return nil, &unsentError{"waiting for a purge permit", err}
+			return nil, noPermit(err)
 		}
-		p := &Permit{caller: caller, paced: paced}
-		if g.limiter == nil {
-			return p, nil
-		}
-		if err = p.borrow(ctx, g.limiter); err != nil {
-			return nil, &unsentError{"waiting for a purge permit", err}
-		}
-		if !g.pace.Pausing() {
+		if g.Limiter == nil || !g.Pace.Pausing() {
 			return p, nil
 		}
 		p.End(ctx, time.Time{}) // the service refused another request meanwhile
 	}
 }
 
-// borrow acquires a lease of the user's limiter. If it gets none, it ends the permit, also if the limiter panics.
-func (p *Permit) borrow(ctx context.Context, l *Limiter) (err error) {
+// try waits for the pace, and then for the user's limiter.
+func (g *Gate) try(ctx context.Context, caller *pace.Caller) (*Permit, error) {
+	paced, err := g.Pace.Acquire(ctx, caller)
+	if _, refused := errors.AsType[*pace.RefusedError](err); refused {
+		return nil, fmt.Errorf("%w: %w", ErrRateLimited, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Permit{caller: caller, paced: paced, over: make(chan struct{})}
+	if g.Limiter == nil {
+		return p, nil
+	}
 	lent := false
 	defer func() {
 		if !lent {
-			p.End(ctx, time.Time{})
+			p.End(ctx, time.Time{}) // also if the limiter panics: the permit is a lock
 		}
 	}()
-	p.lease, err = l.Acquire(ctx)
+	p.lease, err = g.Limiter.Acquire(ctx)
 	lent = err == nil
-	return err
+	return p, err
 }
 
 // End releases what the permit holds. arrived is the latest time at which its request may have reached the service. The
-// zero time means that nothing was sent.
+// zero time means that nothing was sent. If another goroutine is ending the permit, End waits for it.
 func (p *Permit) End(ctx context.Context, arrived time.Time) {
 	if p.ended.Swap(true) {
+		<-p.over
 		return
 	}
+	defer close(p.over)
 	p.paced.End(arrived)
 	if p.lease.Done != nil {
 		p.lease.Done(ctx, arrived)
@@ -102,4 +100,4 @@ func (p *Permit) expired() bool {
 }
 
 // Refusing reports whether the service has refused all requests as too fast since it last accepted one.
-func (g *Gate) Refusing() bool { return g.pace.Refusing() }
+func (g *Gate) Refusing() bool { return g.Pace.Refusing() }

@@ -5,64 +5,51 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// journal writes the log of a client. Its records contain only harmless facts, and never a header, a body or a query
-// value.
-type journal struct {
-	logger  *slog.Logger // nil: no log
-	base    *address.Base
-	secrets *Secrets
-}
+// The log contains only harmless facts, and never a header, a body or a query value.
 
-// record says which request and which attempt a log record is about.
-type record struct {
-	method, path string // path is below the base
-	attempt      int
-	err          error
-}
-
-// attempt writes the record of one attempt, at Debug. waited is how long it waited for a permit.
-func (j *journal) attempt(ctx context.Context, r record, status int, took, waited time.Duration, bytes int64) {
-	if j.logger == nil || !j.logger.Enabled(ctx, slog.LevelDebug) {
+// log writes the record of an attempt at Debug. It does so for a stream when the stream is closed. waited is how long the
+// attempt waited for a permit.
+func (c *call) log(started time.Time, waited time.Duration) {
+	if !c.t.logs(c.ctx, slog.LevelDebug) {
 		return
 	}
-	j.write(ctx, slog.LevelDebug, "webdelivery: attempt", r.err,
-		slog.String("method", r.method),
-		slog.String("path", j.path(r)),
-		slog.Int("status", status),
-		slog.Duration("duration", took-waited),
-		slog.Int("attempt", r.attempt),
-		slog.Duration("wait", waited),
-		slog.Int64("bytes", bytes))
+	write := func(bytes int64) {
+		c.t.write(c.ctx, slog.LevelDebug, "webdelivery: attempt", &c.Request, c.last.err,
+			slog.Int("status", c.last.status), slog.Duration("duration", time.Since(started)-waited), slog.Int("attempt", c.attempts),
+			slog.Duration("wait", waited), slog.Int64("bytes", bytes))
+	}
+	if s := c.last.stream; s != nil {
+		s.closed = write
+	} else {
+		write(c.last.size)
+	}
 }
 
-// warn writes a record at Warn, with the request that it belongs to.
-func (j *journal) warn(ctx context.Context, message string, r record, attrs ...slog.Attr) {
-	if j.logger == nil || !j.logger.Enabled(ctx, slog.LevelWarn) {
-		return
+// warn writes a record about an attempt at Warn.
+func (c *call) warn(message string, err error, attrs ...slog.Attr) {
+	if c.t.logs(c.ctx, slog.LevelWarn) {
+		c.t.write(c.ctx, slog.LevelWarn, message, &c.Request, err, append([]slog.Attr{slog.Int("attempt", c.attempts)}, attrs...)...)
 	}
-	j.write(ctx, slog.LevelWarn, message, r.err, append([]slog.Attr{
-		slog.String("method", r.method),
-		slog.String("path", j.path(r)),
-		slog.Int("attempt", r.attempt),
-	}, attrs...)...)
 }
 
 // Warn writes what a person should know of a query at Warn, before its first attempt.
 func (t *Transport) Warn(ctx context.Context, r Request, message, warning string) {
-	if j := &t.journal; j.logger != nil && j.logger.Enabled(ctx, slog.LevelWarn) {
-		j.write(ctx, slog.LevelWarn, message, nil, slog.String("method", r.Method),
-			slog.String("path", j.path(record{path: r.Path})), slog.String("warning", warning))
+	if t.logs(ctx, slog.LevelWarn) {
+		t.write(ctx, slog.LevelWarn, message, &r, nil, slog.String("warning", warning))
 	}
 }
 
-func (j *journal) path(r record) string { return j.secrets.Text(j.base.Path(r.path)) }
+func (t *Transport) logs(ctx context.Context, level slog.Level) bool {
+	return t.Logger != nil && t.Logger.Enabled(ctx, level)
+}
 
-func (j *journal) write(ctx context.Context, level slog.Level, message string, err error, attrs ...slog.Attr) {
+func (t *Transport) write(ctx context.Context, level slog.Level, message string, r *Request, err error, attrs ...slog.Attr) {
+	attrs = append([]slog.Attr{slog.String("method", r.Method), slog.String("path", t.secrets.Text(t.Base.Path(r.Path)))}, attrs...)
 	if err != nil {
-		attrs = append(attrs, slog.String("error", j.secrets.Line(err.Error())))
+		attrs = append(attrs, slog.String("error", redact.Line(t.secrets.Text(err.Error()))))
 	}
-	j.logger.LogAttrs(ctx, level, message, attrs...)
+	t.Logger.LogAttrs(ctx, level, message, attrs...)
 }

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,279 +8,184 @@ import (
 	"sync"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/pace"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
-	"github.com/webdelivery/webdelivery-go/internal/usercode"
 )
 
 // login manages the session of a client. Any number of calls ask it for the token. If there is none, one login runs for
-// all of them. Each token has a generation. So a call that learns late that its token was refused causes no login if
-// another call has renewed the token meanwhile. The login has a context of its own: a caller whose context ends does
-// not cancel it for the others, but the last one does.
+// all of them, in a goroutine of its own: no deadline of a caller ends it, so it succeeds even if it takes longer than
+// every caller waits. The time limit of its attempts bounds it, and it ends when the last caller is canceled. Each
+// session has a generation: a call that learns late that its session was refused causes no login if another call has
+// renewed the session meanwhile.
 type login struct {
-	create   LogIn
-	shownAs  func(token redact.Secret) redact.Hidden // how texts contain a token
-	password *redact.Finder                          // finds the password
+	create  LogIn
+	cookie  string          // what stands before a token in a header
+	secrets []redact.Secret // the password in its forms
 
-	mu         sync.Mutex
-	token      redact.Secret  // of the newest login
-	shown      *redact.Finder // also finds the token and the one before, which late responses may contain; nil before the first
-	generation uint64         // of token, from 1
-	valid      bool           // token was not refused yet
-	acceptedAt time.Time      // when the service last accepted token; zero before
-	refused    uint64         // newest generation that a final refusal was about; 0 without one
-	flight     *flight
+	mu      sync.Mutex
+	session session // of the newest login; generation 0 before the first
+	valid   bool    // it was not refused yet
+	worked  bool    // the service has accepted it
+	flight  *flight // the login under way; nil without one
+	finder  *redact.Finder
 
-	coolDown // refused logins and refused new sessions since a session last worked
-	refuted  []refutation
+	strikes   int       // refused logins and refused new sessions since a session last worked
+	notBefore time.Time // no login before this
+	lastErr   error     // the last refusal
+	undoubted time.Time // no login because of a doubtful refusal before this
 }
 
-// flight is a login under way. Its result is written before done is closed.
-type flight struct {
-	done      chan struct{}
-	lost      chan struct{} // closed when no call waits for its end any more, although it has not ended
-	cancel    context.CancelFunc
-	waiters   int
-	abandoned bool // the last waiter has left
-	token     sessionToken
-	err       error
-}
-
-// flightKey is the key of the flight in the context of a login. A log Handler or a transport that calls the client with
-// this context would wait for the login that waits for them.
-type flightKey struct{}
-
-var errWithinLogin = errors.New("called from within the login that the call would wait for")
-
-// sessionToken is a token with its generation, from 1.
-type sessionToken struct {
+// session is a token with its generation, from 1.
+type session struct {
 	token      redact.Secret
 	generation uint64
 }
 
-// errSessionRefused: the login worked, the session does not.
-var errSessionRefused = fmt.Errorf("the service refused the session it had just made: %w", ErrUnauthorized)
+// flight is a login under way. Its result is written before done is closed.
+type flight struct {
+	done    chan struct{}
+	cancel  context.CancelFunc
+	waiters int
+	session session
+	err     error
+}
 
-// current returns the token, after a login if there is none that is newer than a generation (0: any).
-func (l *login) current(ctx context.Context, newerThan uint64) (sessionToken, error) {
-	// The context may be the user's, and its methods may panic or block. So they are called without a lock, and before
-	// this call counts as a waiter.
-	within, _ := ctx.Value(flightKey{}).(*flight)
-	left := ctx.Done()
-	for {
-		token, f, joined, err := l.board(ctx, newerThan, within)
-		if f == nil {
-			return token, err
-		}
-		select {
-		case <-f.done:
-			if joined {
-				return f.token, f.err
-			}
-		case <-f.lost: // only after the last of those who joined it has left
-		case <-left:
-			if joined {
-				l.leave(f)
-			}
-			return sessionToken{}, &unsentError{"waiting for the login", pace.Ended(ctx)}
-		}
+// current returns the session, after a login if there is none that is newer than a generation (0: any).
+func (l *login) current(ctx context.Context, newerThan uint64) (session, error) {
+	s, f, err := l.board(ctx, newerThan)
+	if f == nil {
+		return s, err
+	}
+	select {
+	case <-f.done:
+		return f.session, f.err
+	case <-ctx.Done():
+		l.leave(f, ctx.Err())
+		return session{}, &unsentError{what: "waiting for the login", err: ctx.Err()}
 	}
 }
 
-// board returns the token if there is one. Otherwise it returns the login to wait for, and begins one if none is under
-// way. joined: the caller gets the result of that login. Otherwise that login only has to end before the next one
-// begins.
-func (l *login) board(ctx context.Context, newerThan uint64, within *flight) (token sessionToken, f *flight, joined bool, err error) {
+// board returns the session if there is one. Otherwise it returns the login to wait for, and begins one if none is under
+// way.
+func (l *login) board(ctx context.Context, newerThan uint64) (session, *flight, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.valid && l.generation > newerThan {
-		return sessionToken{l.token, l.generation}, nil, false, nil
+	if l.valid && l.session.generation > newerThan {
+		return l.session, nil, nil
 	}
 	if l.flight == nil {
-		if err := l.coolingDown(); err != nil {
-			return token, nil, false, err
+		if wait := time.Until(l.notBefore); wait > 0 {
+			what := fmt.Sprintf("login: not tried again for %v", wait.Round(time.Millisecond))
+			return session{}, nil, &unsentError{what: what, err: l.lastErr, login: true}
 		}
-		l.begin(ctx)
+		l.flight = &flight{done: make(chan struct{})}
+		ctx, l.flight.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		go l.run(ctx, l.flight)
 	}
-	f = l.flight
-	if within == f {
-		return token, nil, false, &unsentError{"login", errWithinLogin}
-	}
-	if !f.abandoned {
-		f.waiters++
-	}
-	return token, f, !f.abandoned, nil
+	l.flight.waiters++
+	return session{}, l.flight, nil
 }
 
-// begin starts a login. The lock is held.
-func (l *login) begin(ctx context.Context) {
-	f := &flight{done: make(chan struct{}), lost: make(chan struct{})}
-	ctx, f.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), flightKey{}, f))
-	cancel := f.cancel
-	l.flight = f
-	go func() {
-		defer close(f.done)
-		defer cancel()
-		var token redact.Secret
-		refused := false
-		usercode.Run(func() (err error) {
-			token, refused, err = l.create(ctx)
-			return err
-		}, func(err error) { l.end(f, token, err, refused) })
-	}()
-}
-
-// end notes the result of a login. refused: the service refused it, and a retry at once would not help.
-func (l *login) end(f *flight, token redact.Secret, err error, refused bool) {
+// leave removes a waiter from a login. If nobody waits any more, a deadline lets the login go on, because the next call
+// probably has as short a one. After a cancellation it ends, so that no goroutine stays behind.
+func (l *login) leave(f *flight, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lost := l.flight != f
-	if !lost {
+	f.waiters--
+	if f.waiters == 0 && l.flight == f && errors.Is(why, context.Canceled) {
+		l.flight = nil
+		f.cancel()
+	}
+}
+
+// run logs in.
+func (l *login) run(ctx context.Context, f *flight) {
+	defer close(f.done)
+	defer f.cancel()
+	token, refused, err := l.create(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flight == f {
 		l.flight = nil
 	}
 	if err != nil {
 		f.err = loginFailed(err)
 		if refused {
-			l.strike(1, err)
+			l.strike(true, err)
 		}
 		return
 	}
-	if lost {
-		return // another login took its place
+	before := l.session
+	l.session = session{token, before.generation + 1}
+	l.valid, l.worked = true, false
+	all := slices.Clone(l.secrets)
+	for _, s := range []redact.Secret{token, before.token} { // a late response may contain the one before
+		all = append(all, s, redact.New(l.cookie+s.Reveal()))
 	}
-	before := l.token
-	l.token = token
-	l.shown = l.password.With(l.shownAs(l.token), l.shownAs(before))
-	l.generation++
-	l.valid, l.acceptedAt = true, time.Time{}
-	f.token = sessionToken{l.token, l.generation}
+	l.finder = redact.NewFinder(all...)
+	f.session = l.session
 }
 
-// loginGrace is how long the last waiter waits for the end of a login that it has canceled. The login ends at once,
-// unless a function of the user's ignores its context.
-const loginGrace = 100 * time.Millisecond
+// maxCoolDown is the longest cool-down, so that a wrong password neither overloads the service nor locks the account.
+const maxCoolDown = 30 * time.Second
 
-// leave removes one waiter from a login. The last one cancels it and waits for its end, so that no goroutine stays
-// behind. If a function of the user's ignores its context, the login is lost, and the next call begins another one.
-func (l *login) leave(f *flight) {
-	l.mu.Lock()
-	f.waiters--
-	f.abandoned = f.waiters == 0
-	last := f.abandoned
-	l.mu.Unlock()
-	if !last {
-		return
+// strike counts a refusal and starts a cool-down: 1 s, then twice as long for each further refusal, up to maxCoolDown. If
+// the refusal may have another cause, as when a session has ended early, the first one starts none. The lock is held.
+func (l *login) strike(certain bool, err error) {
+	if certain {
+		l.strikes = max(l.strikes, 1)
 	}
-	f.cancel()
-	grace := time.NewTimer(loginGrace)
-	defer grace.Stop()
-	select {
-	case <-f.done:
-	case <-grace.C:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.flight == f {
-			l.flight = nil
-		}
-		close(f.lost)
+	if l.strikes > 0 {
+		l.notBefore = time.Now().Add(min(time.Second<<min(l.strikes-1, 5), maxCoolDown))
 	}
+	l.strikes++
+	l.lastErr = err
 }
 
-// renew takes a refused token out of use. It returns whether a retry makes sense, which is not so while logins cool
-// down. suspect: as for final; the place or the credential cools down already.
-func (l *login) renew(generation uint64, suspect bool) bool {
+// possible reports whether another session can be had now. The lock is held.
+func (l *login) possible() bool { return l.flight != nil || !time.Now().Before(l.notBefore) }
+
+// renew takes a refused session out of use. It returns whether a retry makes sense, which is not so while logins cool
+// down. again: the call has just got this session, after another one was refused.
+func (l *login) renew(generation uint64, again bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.valid && generation == l.generation {
+	if l.valid && generation == l.session.generation {
 		l.valid = false
-		if l.acceptedAt.IsZero() && !suspect {
-			// The first time, the session may have ended early. From the second time on, a login does not help.
-			l.strike(0, errSessionRefused)
+		if !l.worked {
+			l.strike(again, errSessionRefused)
 		}
 	}
-	return l.valid || l.flight != nil || l.coolingDown() == nil
+	return l.valid || l.possible()
 }
 
-// final reports whether a 401 with a token is a verdict, because another login would not help. renewed: the call got the
-// token after another one was refused. suspect: an earlier verdict speaks against sessions where the call goes. Then the
-// 401 is a verdict if the token was not used before, or if the service has accepted it elsewhere within maxCoolDown.
-func (l *login) final(generation uint64, renewed, suspect bool) bool {
+// doubt returns whether a newer session may help a call whose refusal may have another cause. Other calls go on using
+// the session until the new login has succeeded.
+func (l *login) doubt() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if generation != l.generation {
-		return false // another call has renewed the token already
-	}
-	unused := l.acceptedAt.IsZero() && generation > l.refused
-	alive := time.Since(l.acceptedAt) < maxCoolDown
-	verdict := renewed || suspect && (unused || alive)
-	if verdict {
-		l.refused = generation
-	}
-	return verdict
+	return !time.Now().Before(l.undoubted) && l.possible()
 }
 
-// doubt returns whether a newer token may help a call whose refusal may have another cause. Other calls go on using the
-// token until the new login has succeeded.
-func (l *login) doubt(path string) bool {
+// refute notes that a doubtful refusal came again with a new session, so it was not about the session. A missing
+// permission or a wrong transaction id then causes no login for a while.
+func (l *login) refute() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refuted = slices.DeleteFunc(l.refuted, func(r refutation) bool { return time.Since(r.at) >= maxCoolDown })
-	return len(l.refuted) < maxRefuted && !slices.ContainsFunc(l.refuted, func(r refutation) bool { return r.path == path }) &&
-		(l.flight != nil || l.coolingDown() == nil)
+	l.undoubted = time.Now().Add(maxCoolDown)
 }
 
-// refutation is a doubtful refusal that came again with a new token, so it was not about the token.
-type refutation struct {
-	path string
-	at   time.Time
-}
-
-// maxRefuted bounds the logins that wrong transaction ids and missing permissions cause within maxCoolDown.
-const maxRefuted = 5
-
-// refute notes one. Several calls of one path that meet it together count once.
-func (l *login) refute(path string) {
+// newest returns the newest session, whether it was not refused, and what finds its secrets in texts.
+func (l *login) newest() (s session, valid bool, finder *redact.Finder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := time.Now(); !slices.ContainsFunc(l.refuted, func(r refutation) bool { return r.path == path && now.Sub(r.at) < maxCoolDown }) {
-		l.refuted = append(l.refuted, refutation{path, now})
-	}
-}
-
-// holds reports whether a token is the newest, and was not refused.
-func (l *login) holds(generation uint64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.valid && generation == l.generation
-}
-
-// loggedIn reports whether there is a token that was not refused.
-func (l *login) loggedIn() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.valid
+	return l.session, l.valid, l.finder
 }
 
 // accepted notes that a session works.
 func (l *login) accepted(generation uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if generation == l.generation {
-		l.acceptedAt, l.strikes = time.Now(), 0
+	if generation == l.session.generation {
+		l.worked, l.strikes = true, 0
 	}
-}
-
-// coolingDown is the error for a login that would come too early. The lock is held.
-func (l *login) coolingDown() error {
-	if early := l.cooling(); early != nil {
-		return loginFailed(early)
-	}
-	return nil
-}
-
-// finder returns what finds the secrets in texts.
-func (l *login) finder() *redact.Finder {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return cmp.Or(l.shown, l.password)
 }

@@ -2,8 +2,8 @@ package transport
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/pace"
@@ -31,13 +31,9 @@ func (p Policy) attempts(c Class) int {
 
 // backoff draws the wait after the n-th attempt (from 1) of a call: full jitter under an exponential ceiling.
 func (p Policy) backoff(n int) time.Duration {
-	ceiling := p.MinWait
-	for range n - 1 {
-		if ceiling >= p.MaxWait/2 {
-			ceiling = p.MaxWait
-			break
-		}
-		ceiling *= 2
+	ceiling := p.MaxWait
+	if grown := math.Ldexp(float64(p.MinWait), n-1); grown < float64(p.MaxWait) { // a float does not overflow
+		ceiling = time.Duration(grown)
 	}
 	return rand.N(ceiling) //nolint:gosec // jitter is no secret
 }
@@ -54,7 +50,7 @@ type situation struct {
 	tooFast   bool
 
 	credentials credentials
-	renewed     bool // the session was renewed for this call before, or no login helps
+	renewed     bool // the session was renewed for this call before
 
 	asked    time.Duration // by Retry-After; 0: nothing
 	backoff  time.Duration // drawn for this wait
@@ -86,7 +82,7 @@ const (
 	stop       action = iota
 	retry             // after the wait, if the budget allows it
 	comeAgain         // after the wait, and with a permit: neither attempts nor the budget count
-	renew             // with a new session, if a login is possible
+	renew             // with a new session, if a login is possible and this call has not renewed it before
 	renewDoubt        // the same, while the session stays in use for others
 	refute            // stop: a new session was refused in the same way, so it is not about the session
 )
@@ -97,18 +93,12 @@ func (p Policy) decide(s situation) verdict {
 	switch {
 	case s.ended:
 		return verdict{}
-	case s.credentials != taken:
-		// The service refused the session before it did anything else, so even a write is retried, once.
-		switch {
-		case s.renewed && s.credentials == doubtful:
-			return verdict{action: refute}
-		case s.renewed:
-			return verdict{}
-		case s.credentials == doubtful:
-			return verdict{action: renewDoubt}
-		default:
-			return verdict{action: renew}
-		}
+	case s.credentials == refused:
+		return verdict{action: renew} // the service refused the session before it did anything else, so even a write is retried
+	case s.credentials == doubtful && s.renewed:
+		return verdict{action: refute}
+	case s.credentials == doubtful:
+		return verdict{action: renewDoubt}
 	case s.limited && s.tooFast:
 		return p.decideTooFast(s)
 	}
@@ -136,46 +126,12 @@ func (p Policy) decideTooFast(s situation) verdict {
 	case !s.deadline.IsZero() && !s.now.Add(wait).Before(s.deadline):
 		return verdict{why: &pace.LateError{Wait: wait, Deadline: s.deadline.Sub(s.now), Refusing: true}}
 	case s.refusal.Everybody:
-		return verdict{action: comeAgain} // the limiter waits
-	default:
-		return verdict{action: comeAgain, wait: wait}
+		wait = 0 // the limiter waits
 	}
+	return verdict{action: comeAgain, wait: wait}
 }
 
 // gaveUp is the error of a limited request that the service refused as too fast until the ThrottleTimeout ended.
 func (p Policy) gaveUp() error {
 	return fmt.Errorf("refused as too fast, and not retried past the ThrottleTimeout of %v", p.ThrottleTimeout)
-}
-
-// budget bounds the retries of a whole client. Otherwise a service in trouble would get four times as many requests
-// from all callers at once. Each retry takes tokens, and each success puts some back.
-type budget struct {
-	mu     sync.Mutex
-	tokens int
-}
-
-const (
-	budgetFull    = 500
-	budgetRetry   = 5
-	budgetTimeout = 10
-)
-
-func newBudget() *budget { return &budget{tokens: budgetFull} }
-
-// take pays for one retry. It returns false when the budget is spent.
-func (b *budget) take(cost int) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.tokens < cost {
-		return false
-	}
-	b.tokens -= cost
-	return true
-}
-
-// give puts back the tokens of a success.
-func (b *budget) give(tokens int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tokens = min(budgetFull, b.tokens+tokens)
 }

@@ -41,7 +41,6 @@ type Request struct {
 	Take, Begin Reader
 
 	Rules       Rules
-	HasBody     bool // a success has a body, so an empty one was cut if only the end of the connection ended it
 	KeepSession bool // a refused session is not renewed for this request
 }
 
@@ -71,9 +70,19 @@ func (r *Rules) refusesCredentials(status int) bool {
 	return status == http.StatusUnauthorized || slices.Contains(r.Refuse, status)
 }
 
-func (r *Rules) mayRefuseCredentials(status int) bool { return slices.Contains(r.MayRefuse, status) }
+// credentials returns what a status says of the session of its request.
+func (r *Rules) credentials(status int) credentials {
+	switch {
+	case status == http.StatusUnauthorized:
+		return refused
+	case r.refusesCredentials(status), slices.Contains(r.MayRefuse, status):
+		return doubtful // it may also be a missing permission
+	default:
+		return taken
+	}
+}
 
-// Outcome says whether the service carried out a write.
+// Outcome says whether the service carried out a write whose call returned an error.
 type Outcome int
 
 // The outcomes. Unknown is the zero value.
@@ -83,24 +92,14 @@ const (
 	Applied                   // the service processed it
 )
 
-// Failure is the error of a call. It contains no secret.
-type Failure struct {
-	Status, Code int // of the last response; 0 without one
-	Method, Path string
-	Host         string      // and port
-	Description  string      // text from the service, or the text of the status
-	Body         []byte      // the beginning of the last response
-	Header       http.Header // of the last response, without credentials
-	Attempts     int
-	Outcome      Outcome
-	TooFast      bool  // the service refused a limited request because requests come too fast
-	Unauthorized bool  // the service refused the credentials
-	Login        bool  // the session that the call needs could not be created; Cause has the error of the login
-	Cause        error // what failed besides the status; may be nil
+// String returns "unknown", "not applied" or "applied".
+func (o Outcome) String() string {
+	switch o {
+	case NotApplied:
+		return "not applied"
+	case Applied:
+		return "applied"
+	default:
+		return "unknown"
+	}
 }
-
-// Error returns method and path. The SDK turns a Failure into an error of its own before a user sees it.
-func (f *Failure) Error() string { return f.Method + " " + f.Path + " failed" }
-
-// Unwrap returns the cause.
-func (f *Failure) Unwrap() error { return f.Cause }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,44 +9,61 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-const contentTypeJSON = "application/json"
+// errorBodyWithin bounds the reading of a refusal's body: its status matters more.
+const errorBodyWithin = 2 * time.Second
 
 // outgoing is the request of one attempt with all that watches it. It has its own URL and header, so that changes by a
 // transport of the user's do not reach the next attempt.
 type outgoing struct {
-	hooks
+	trace
 
-	request   *http.Request
-	dog       watchdog
-	url       url.URL
-	header    headerValues
-	body      foreignBody
-	departure *departure // of a limited request
+	request *http.Request
+	dog     watchdog
+	url     url.URL
+	header  [4]string // the values
 }
 
-// headerValues are those of one attempt.
-type headerValues [4]string
+// watchdog cancels an attempt that takes too long. Unlike a deadline it can be stopped: a stream may take any time as
+// long as it goes on arriving.
+type watchdog struct {
+	cancel  context.CancelFunc
+	timer   *time.Timer
+	expired atomic.Bool
+}
+
+// guard starts the time limit of an attempt.
+func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
+	ctx, w.cancel = context.WithCancel(ctx)
+	w.timer = time.AfterFunc(d, w.expire)
+	return ctx
+}
+
+func (w *watchdog) expire() {
+	w.expired.Store(true)
+	w.cancel()
+}
+
+func (w *watchdog) stop() {
+	w.timer.Stop()
+	w.cancel()
+}
 
 // newOutgoing starts the time limit of an attempt.
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o := &outgoing{url: *req.URL}
 	ctx := o.dog.guard(c.ctx, c.t.AttemptTimeout)
-	o.watch(o.dog.cancel)
-	if p := c.last.permit; p != nil {
-		o.departure = &departure{ctx: c.ctx, permit: p, cancel: o.dog.cancel}
-		o.departure.watch(&o.trace)
-	}
-	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.trace))
+	o.trace.ctx, o.cancel, o.permit = c.ctx, o.dog.cancel, c.last.permit
+	o.watch(c.t.plainHTTP2)
+	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.hooks))
 	o.request.URL = &o.url
-	if o.departure != nil {
-		o.request.GetBody = nil // with it, net/http would retry the request itself, without a permit
-	}
-	o.header = headerValues{contentTypeJSON, c.t.UserAgent, shown.value, contentTypeJSON}
+	o.request.GetBody = nil // with it, net/http would send the request again by itself
+	o.header = [4]string{"application/json", c.t.UserAgent, shown.value, "application/json"}
 	v := &o.header
 	o.request.Header = http.Header{"Accept": v[0:1:1], "User-Agent": v[1:2:2], shown.name: v[2:3:3]}
 	if c.Body != nil || c.Encoder != nil {
@@ -58,33 +76,18 @@ func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 func (c *call) send(req *http.Request, shown credential) {
 	c.last.generation = shown.generation
 	o := c.newOutgoing(req, shown)
-	defer c.end(o)
-	resp, err := c.t.Next.RoundTrip(o.request) //nolint:bodyclose // receive reads and closes it, or a Stream does
-	// net/http returns the cause of a context. That may be the error of another call.
-	err = foreign(err, c.t.Own)
-	if err == nil && resp == nil {
-		err = errNoResponse
+	if c.Gate != nil {
+		defer o.endPermit(lost) // if the transport panics: the permit is a lock
 	}
+	resp, err := c.t.Next.RoundTrip(o.request) //nolint:bodyclose // receive reads and closes it, or a Stream does
 	if err == nil {
 		err = c.receive(resp, o)
 	}
 	if err != nil {
 		c.fail(err, o)
 	}
-}
-
-// end stops what watches an attempt, also if the transport panics. A stream is watched further.
-func (c *call) end(o *outgoing) {
-	defer func() {
-		if c.last.stream == nil {
-			o.dog.stop()
-		}
-	}()
-	if o.departure == nil {
-		return
-	}
-	if fault := o.departure.close(); fault != nil {
-		c.last.err = fault
+	if c.last.stream == nil { // a stream is watched further
+		o.dog.stop()
 	}
 }
 
@@ -92,21 +95,15 @@ func (c *call) end(o *outgoing) {
 func (c *call) receive(resp *http.Response, o *outgoing) error {
 	a := &c.last
 	a.status, a.header = resp.StatusCode, resp.Header
-	c.noteHeader()
-	if o.departure != nil {
-		o.departure.arrived()
+	if resp.Body == nil {
+		resp.Body = http.NoBody // as http.Client does for a transport that leaves it out, such as one of a test
+	}
+	if c.Gate != nil {
+		o.endPermit(answered)
 		c.noteRefusal() // before the body, which may take long
 	}
-	switch resp.Body {
-	case nil:
-		resp.Body = http.NoBody // as http.Client does for transports that leave it out
-	case http.NoBody:
-	default:
-		o.body = foreignBody{resp.Body, c.t.Own}
-		resp.Body = &o.body
-	}
 	if !c.Rules.isSuccess(a.status) {
-		defer time.AfterFunc(errorBodyWithin, o.dog.end).Stop() // the status matters more than the body
+		defer time.AfterFunc(errorBodyWithin, o.cancel).Stop()
 	}
 	code, err := c.read(resp, &o.dog)
 	if err != nil {
@@ -118,7 +115,9 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 		code = wire.EnvelopeCode(a.body, c.Rules.NotInEnvelope...)
 	}
 	a.code = code
-	c.noteRefusal()
+	if c.Gate != nil {
+		c.noteRefusal() // the code may say what the status does not
+	}
 	return nil
 }
 
@@ -135,12 +134,10 @@ func (c *call) read(resp *http.Response, dog *watchdog) (code int, err error) {
 		return c.beginStream(resp, dog)
 	case success && c.Take != nil:
 		return c.take(resp)
-	case !success:
-		a.body, a.cut = readRefusal(resp)
+	case success:
+		a.body, err = readWhole(resp, c.t.MaxBody)
 	default:
-		if a.body, err = readWhole(resp, c.t.MaxBody); err == nil && endless(resp, len(a.body) > 0) && isCut(a.body, c.HasBody) {
-			a.body, err = nil, errCut
-		}
+		a.body = readRefusal(resp)
 	}
 	a.size = int64(len(a.body))
 	return -1, err
@@ -149,13 +146,12 @@ func (c *call) read(resp *http.Response, dog *watchdog) (code int, err error) {
 // take passes a body to Take as it arrives, and closes it. It keeps the beginning for errors.
 func (c *call) take(resp *http.Response) (code int, err error) {
 	defer func() { _ = resp.Body.Close() }()
-	body := countedBody{from: resp.Body, limit: c.t.MaxBody}
-	code, unusable := c.Take(&body)
+	body := limitedBody{from: resp.Body, limit: c.t.MaxBody, keep: maxErrorBody}
+	code, _ = c.Take(&body)
 	_, err = io.Copy(io.Discard, &body) // the rest of an unusable body, so that the connection can be used again
-	if err == nil && endless(resp, body.size > 0) && errors.Is(unusable, io.ErrUnexpectedEOF) {
-		err = errCut
+	if c.last.size = body.size; err == nil {
+		c.last.body = body.beginning
 	}
-	c.last.body, c.last.size = body.beginning, body.size
 	return code, err
 }
 
@@ -164,58 +160,53 @@ func (c *call) take(resp *http.Response) (code int, err error) {
 // the stream judges what follows.
 func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err error) {
 	a := &c.last
-	dog.timer.Stop()
-	s := newStream(resp, dog, c.t.IdleTimeout)
-	defer func() {
-		if a.stream == nil {
-			s.Close() // also if the body panics
-		}
-	}()
-	head := countedBody{from: s, limit: math.MaxInt64}
-	code, unusable := c.Begin(&head)
-	if err := s.failed(unusable); err != nil {
-		a.size = head.size
-		return code, err
-	}
+	s := newStream(resp.Body, dog, c.t.IdleTimeout)
+	head := limitedBody{from: s, limit: math.MaxInt64, keep: maxErrorBody}
+	code, _ = c.Begin(&head)
 	if code < 0 { // a code of 400 or more is a refusal also if the body is defective after it
 		code = wire.EnvelopeCode(head.beginning, c.Rules.NotInEnvelope...)
 	}
-	if code < http.StatusBadRequest {
+	switch {
+	case s.err != nil:
+		err = s.err
+	case code < http.StatusBadRequest:
 		a.stream = s
 		return 0, nil
+	default:
+		defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // as with any refusal
+		_, _ = io.CopyN(io.Discard, &head, maxDrained)
+		a.body = head.beginning
 	}
-	defer time.AfterFunc(errorBodyWithin, dog.end).Stop() // as with any refusal
-	_, failed := io.CopyN(io.Discard, &head, maxDrained)
-	a.body, a.size = head.beginning, head.size
-	a.cut = failed != nil && !errors.Is(failed, io.EOF)
-	return code, nil
+	a.size = head.size
+	s.Close()
+	return code, err
 }
 
 // fail notes an attempt that got no whole response.
 func (c *call) fail(err error, o *outgoing) {
-	a, ended := &c.last, c.ctx.Err()
-	a.cut = true
-	connected := o.connObtained.Load()
-	a.unsent = o.connWanted.Load() && !connected // only a transport that reports its connections can prove that it had none
-	if !connected {
-		err = withoutProxySecrets(c.t.Next, o.request, err)
-	}
-	if o.reset.Load() && ended == nil {
-		err = errReset
-	}
-	var stalled *streamStalled
-	switch {
-	case o.dog.expired.Load() && ended == nil && !errors.As(err, &stalled):
-		a.err = &attemptExpired{c.t.AttemptTimeout, a.unsent}
-	case ended != nil && !errors.Is(err, ended):
-		a.err = joinCause(ended, err)
-	default:
-		a.err = explain(err)
-	}
-	if o.departure != nil {
-		if o.departure.late.Load() {
-			a.err, a.unsent = errPermitExpired, true
+	a := &c.last
+	late := o.late.Load()
+	a.unsent = late || o.connWanted.Load() && !o.connObtained.Load() // only a transport that reports its connections can prove that it had none
+	if c.Gate != nil {
+		how := lost
+		if a.unsent {
+			how = notSent
 		}
-		o.departure.failed(a.unsent)
+		o.endPermit(how)
+	}
+	_, stalled := errors.AsType[timeoutError](err) // a stream
+	switch ended := c.ctx.Err(); {
+	case late:
+		a.err = errPermitExpired
+	case ended != nil:
+		a.err = endedWith(ended, err)
+	case o.reset.Load():
+		a.err = errReset
+	case !o.dog.expired.Load() || stalled:
+		a.err = err
+	case a.unsent:
+		a.err = timeoutError(fmt.Sprintf("no connection within %v", c.t.AttemptTimeout))
+	default:
+		a.err = timeoutError(fmt.Sprintf("no whole response within %v", c.t.AttemptTimeout))
 	}
 }

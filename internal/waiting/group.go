@@ -18,9 +18,6 @@ const (
 // probes returns how many of the pending items to read individually although the list shows them as running.
 func probes(pending int) int { return 1 + pending/50 }
 
-// cutOff is the verdict on a read that the end of the context cut off.
-const cutOff Verdict = -1
-
 // Group waits for many items in rounds. The first round reads each item individually. Later rounds may read a list. If
 // the list shows an item as running, Group relies on it. It individually reads the items that the list does not show or
 // shows as ended, and a few of the others in turn. If one of these has ended, the list is outdated, and the next round
@@ -44,8 +41,6 @@ type Group[T any] struct {
 	List func(ctx context.Context, last []T, pending []int, most int) (shown map[int]T, requests int)
 	// Report is called for each item that was read in a round, in the order of the items, after the round.
 	Report func(i, round int, item T, err error)
-	// Guard calls read in a goroutine of this package. It then calls done, even if read panics or ends the goroutine.
-	Guard func(read func() error, done func(error))
 
 	last    []T     // the items as they were last read individually
 	errs    []error // errors of items that have ended or cannot be read
@@ -102,7 +97,7 @@ type round[T any] struct {
 	stop   error         // the first error that is not about one item alone
 }
 
-func (g *Group[T]) round(ctx context.Context) (done bool, err error) {
+func (g *Group[T]) round(ctx context.Context) (done, read bool, err error) {
 	g.rounds++
 	r := &round[T]{Group: g, read: map[int]T{}, failed: map[int]error{}, probes: map[int]bool{}}
 	r.readEach(ctx, r.readList(ctx))
@@ -117,7 +112,7 @@ func (g *Group[T]) round(ctx context.Context) (done bool, err error) {
 		g.doubts++
 	}
 	failed := r.settle()
-	return len(g.pending) == 0 || failed && g.FailFast, r.stop
+	return len(g.pending) == 0 || failed && g.FailFast, len(r.read) > 0, r.stop
 }
 
 // readList reads the list if that may be cheaper, and returns the items to read individually.
@@ -152,21 +147,11 @@ func (r *round[T]) readEach(ctx context.Context, items []int) {
 	group.SetLimit(r.AtOnce)
 	for _, i := range items {
 		group.Go(func() error {
-			var item T
-			skip, verdict := false, EndsAll // of a read that panics
-			r.Guard(func() (err error) {
-				if skip = r.stopped(); skip {
-					return nil
-				}
-				if item, err = r.Read(ctx, i); err != nil {
-					verdict = r.verdict(ctx, err)
-				}
-				return err
-			}, func(err error) {
-				if !skip {
-					r.keep(i, item, verdict, err)
-				}
-			})
+			if r.stopped() {
+				return nil
+			}
+			item, err := r.Read(ctx, i)
+			r.keep(ctx, i, item, err)
 			return nil
 		})
 	}
@@ -179,33 +164,24 @@ func (r *round[T]) stopped() bool {
 	return r.stop != nil
 }
 
-// verdict judges the error of a read. The methods of an error may be user code, so no lock is held.
-func (r *round[T]) verdict(ctx context.Context, err error) Verdict {
-	r.mu.Lock()
-	known := r.Known
-	r.mu.Unlock()
-	if endedBy(ctx, err) {
-		return cutOff
-	}
-	return r.Judge(err, known)
-}
-
 // keep records the result of a read.
-func (r *round[T]) keep(i int, item T, verdict Verdict, err error) {
+func (r *round[T]) keep(ctx context.Context, i int, item T, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case err == nil:
+	if err == nil {
 		r.Known, r.read[i], r.last[i] = true, item, item
-	case verdict == EndsOne:
-		r.failed[i], r.errs[i] = err, err
-	default:
-		if verdict != cutOff {
-			r.failed[i] = err
+		return
+	}
+	cutOff := endedBy(ctx, err)
+	if !cutOff {
+		r.failed[i] = err
+		if r.Judge(err, r.Known) == EndsOne {
+			r.errs[i] = err
+			return
 		}
-		if r.stop == nil {
-			r.stop = err
-		}
+	}
+	if r.stop == nil {
+		r.stop = err
 	}
 }
 

@@ -15,8 +15,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	"github.com/webdelivery/webdelivery-go/internal/pace"
 )
 
 // Verdict says what the error of a poll means for the wait.
@@ -35,9 +33,13 @@ const (
 type Loop struct {
 	Interval func() time.Duration // poll interval
 	Timeout  time.Duration        // of the whole wait; 0: only the context limits it
+	Outage   time.Duration        // the wait ends when nothing could be read for this time; 0: never
 	Known    bool                 // the polled thing certainly exists; set by the first successful poll
 	// Judge says what the error of a poll means. It is not called for the end of the context.
 	Judge func(err error, known bool) Verdict
+	// Asked returns how long the service has asked to wait: after a failed poll, and before retries within it. This time
+	// does not count as an outage.
+	Asked func(err error) (after, within time.Duration)
 }
 
 // The default intervals: the first one, and the longest.
@@ -56,22 +58,25 @@ func Growing() func() time.Duration {
 	}
 }
 
-// Run polls until poll returns true, its error ends the wait, or the context or the timeout ends. Its error is an
-// [*Ended].
-func (l *Loop) Run(ctx context.Context, poll func(context.Context) (bool, error)) error {
+// Run polls until poll returns true, its error ends the wait, or the context, the timeout or an outage ends it. read
+// reports whether a poll has read anything, which a Group may have done despite an error. The error is an [*Ended].
+func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read bool, err error)) error {
 	if l.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, l.Timeout)
 		defer cancel()
 	}
 	var end Ended
+	since, announced := time.Now(), time.Duration(0) // of an outage
 	for {
-		done, err := poll(ctx)
+		done, read, err := poll(ctx)
+		if read {
+			l.Known, since, announced = true, time.Now(), 0
+		}
 		switch {
 		case done:
 			return nil
 		case err == nil:
-			l.Known = true
 			end = Ended{Polls: end.Polls + 1}
 		case endedBy(ctx, err):
 			end.Polls, end.Err, end.Early = end.Polls+1, err, true
@@ -81,7 +86,18 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (bool, error)
 		default:
 			end = Ended{Polls: end.Polls + 1, Failed: end.Failed + 1, Last: err}
 		}
-		if err := Sleep(ctx, l.Interval()); err != nil {
+		wait := l.Interval()
+		if err != nil {
+			after, within := l.Asked(err)
+			announced += within
+			if out := time.Since(since) - announced; l.Outage > 0 && out >= l.Outage {
+				end.Err, end.Early = fmt.Errorf("nothing could be read for %v", out.Round(time.Second)), true
+				return &end
+			}
+			announced += after
+			wait = max(wait, after)
+		}
+		if err := Sleep(ctx, wait); err != nil {
 			end.Err, end.Early = err, true
 			return &end
 		}
@@ -105,16 +121,16 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return pace.Ended(ctx)
+		return ctx.Err()
 	}
 }
 
 // Ended means that a wait ended early.
 type Ended struct {
 	Err    error // that of the context, or of the poll that ended the wait
-	Early  bool  // the context or the timeout has ended
+	Early  bool  // the context, the timeout or an outage has ended the wait
 	Polls  int   // or rounds of a Group, the last included
-	Failed int   // number of polls in a row that failed before the context ended
+	Failed int   // number of polls in a row that failed before that
 	Last   error // of the last of these; nil if none failed
 }
 

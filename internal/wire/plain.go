@@ -70,11 +70,12 @@ func (k *Date) read(text [10]byte) bool {
 	}
 	var d digits
 	year := d.two(text[:], 0)*100 + d.two(text[:], 2)
-	month, day := d.two(text[:], 5), d.two(text[:], 8)
-	if d.wrong() || month < 1 || month > 12 || day < 1 || day > daysOf(month, year) {
+	month, day := time.Month(d.two(text[:], 5)), d.two(text[:], 8)
+	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC) // another date if there is no such one
+	if d.wrong() || midnight.Month() != month || midnight.Day() != day {
 		return false
 	}
-	*k = Date{text, int64(daysBefore(year, month)+day-1) * 24 * 60 * 60}
+	*k = Date{text, midnight.Unix()}
 	return true
 }
 
@@ -90,26 +91,6 @@ func (d *digits) one(text []byte, i int) int {
 func (d *digits) two(text []byte, i int) int { return d.one(text, i)*10 + d.one(text, i+1) }
 
 func (d *digits) wrong() bool { return int(*d) < 0 } // the highest bit
-
-func leap(year int) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
-
-func daysOf(month, year int) int {
-	if month == 2 && !leap(year) {
-		return 28
-	}
-	return [...]int{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[month-1]
-}
-
-// daysBefore counts the days from 1970 up to the first of a month in the years 0 to 9999.
-func daysBefore(year, month int) int {
-	const to1970 = 719528 // from the first of January of the year 0
-	days := year*365 + (year+3)/4 - (year+99)/100 + (year+399)/400 - to1970
-	days += [...]int{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334}[month-1]
-	if month > 2 && leap(year) {
-		days++
-	}
-	return days
-}
 
 // PlainInt reads a whole number of up to 18 digits. It returns false for every other form.
 func PlainInt(text []byte) (int64, bool) {
@@ -155,40 +136,4 @@ func Special(w uint64) uint64 {
 	// A byte's high bit is set where it is below the number subtracted from it, and was not set before. Borrows only
 	// spread upwards, so that the lowest mark is right.
 	return (w | (w - ones*' ') | (quote - ones) | (backslash - ones)) & highs
-}
-
-// IsNumber reports whether a text is a number as JSON writes it.
-func IsNumber(text []byte) bool {
-	if len(text) > 0 && text[0] == '-' {
-		text = text[1:]
-	}
-	whole := digitsOf(text)
-	if whole == 0 || whole > 1 && text[0] == '0' {
-		return false
-	}
-	text = text[whole:]
-	if len(text) > 0 && text[0] == '.' {
-		n := digitsOf(text[1:])
-		if n == 0 {
-			return false
-		}
-		text = text[1+n:]
-	}
-	if len(text) > 0 && text[0]|0x20 == 'e' {
-		text = text[1:]
-		if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
-			text = text[1:]
-		}
-		n := digitsOf(text)
-		return n > 0 && n == len(text)
-	}
-	return len(text) == 0
-}
-
-// digitsOf returns the number of digits that a text begins with.
-func digitsOf(text []byte) (n int) {
-	for n < len(text) && text[n]-'0' <= 9 {
-		n++
-	}
-	return n
 }

@@ -17,28 +17,17 @@ type Code int
 
 // UnmarshalJSON reads a number, also one in quotes. It returns an error for a number that is not a whole one.
 func (c *Code) UnmarshalJSON(b []byte) error {
-	if n, ok := PlainInt(b); ok { // as most services write it
-		*c = max(*c, Code(Int(n).Clamp()))
-		return nil
-	}
-	text, quoted := string(b), b[0] == '"'
-	if quoted {
-		if err := json.Unmarshal(b, &text); err != nil {
-			return err
-		}
-		text = strings.TrimSpace(text)
-	}
-	if text == "" || text == "null" {
-		return nil
-	}
+	text, quoted := strings.CutPrefix(string(b), `"`)
+	text = strings.TrimSpace(strings.TrimSuffix(text, `"`))
 	f, err := strconv.ParseFloat(text, 64) // infinite if it is too large
-	isNumber := strings.IndexByte("-0123456789", text[0]) >= 0 && (err == nil || errors.Is(err, strconv.ErrRange))
+	isNumber := strings.Trim(text, "+-.0123456789eE") == "" && (err == nil || errors.Is(err, strconv.ErrRange))
 	switch {
-	case isNumber && f == math.Trunc(f):
-		*c = max(*c, Code(min(max(f, math.MinInt32), math.MaxInt32)))
-	case isNumber || !quoted:
+	case text == "", text == "null", quoted && !isNumber:
+		return nil
+	case !isNumber || f != math.Trunc(f):
 		return fmt.Errorf("the code %s is no whole number", Clip(b))
 	}
+	*c = max(*c, Code(min(max(f, math.MinInt32), math.MaxInt32)))
 	return nil
 }
 

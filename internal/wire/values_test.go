@@ -100,7 +100,6 @@ func TestCodes(t *testing.T) {
 // encoding/json calls UnmarshalJSON only with valid JSON. Any other caller also gets an error.
 func TestInvalidJSONIsAnError(t *testing.T) {
 	t.Parallel()
-	require.Error(t, new(wire.Code).UnmarshalJSON([]byte(`"\q"`)))
 	for _, text := range []string{``, `"`, `"\q"`} {
 		require.Error(t, new(wire.Timestamp).UnmarshalJSON([]byte(text)), text)
 	}

@@ -1,14 +1,16 @@
-package wire
+package rowjson
 
 import (
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Character returns the size of the character or escape at the beginning of a text, which is a part of a JSON string. It
+// character returns the size of the character or escape at the beginning of a text, which is a part of a JSON string. It
 // also returns whether the character is broken: a byte that is not UTF-8, or an escape of half a surrogate pair. The size
 // is 0 if the text ends too early to tell, and -1 if the text is no JSON. The text must not be empty.
-func Character(text []byte) (size int, broken bool) {
+func character(text []byte) (size int, broken bool) {
 	switch c := text[0]; {
 	case c == '\\' && len(text) > 1 && shortEscapes[text[1]] != 0:
 		return 2, false
@@ -35,7 +37,7 @@ const escapeSize = len(`\uXXXX`)
 // shortEscapes has the characters of the escapes of two bytes, by their second byte.
 var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// longEscape is Character for an escape of a code unit.
+// longEscape is character for an escape of a code unit.
 func longEscape(text []byte) (size int, broken bool) {
 	first, size := codeUnit(text)
 	if size <= 0 || !utf16.IsSurrogate(first) {
@@ -58,8 +60,8 @@ func codeUnit(text []byte) (unit rune, size int) {
 	for i := range min(len(text), escapeSize) {
 		switch c := text[i]; {
 		case i == 0 && c == '\\', i == 1 && c == 'u':
-		case i > 1 && HexDigits[c] > 0:
-			unit = unit<<4 | rune(HexDigits[c]-1)
+		case i > 1 && hexDigits[c] > 0:
+			unit = unit<<4 | rune(hexDigits[c]-1)
 		default:
 			return 0, -1
 		}
@@ -70,8 +72,8 @@ func codeUnit(text []byte) (unit rune, size int) {
 	return unit, escapeSize
 }
 
-// HexDigits has for each hexadecimal digit one more than its value, and 0 for every other byte.
-var HexDigits = func() (all [256]byte) {
+// hexDigits has for each hexadecimal digit one more than its value, and 0 for every other byte.
+var hexDigits = func() (all [256]byte) {
 	for i, c := range []byte("0123456789abcdef") {
 		all[c] = byte(i + 1)
 	}
@@ -81,13 +83,13 @@ var HexDigits = func() (all [256]byte) {
 	return all
 }()
 
-// AppendText appends the text of a quoted JSON string, without quotes and escapes. U+FFFD replaces invalid characters, as
-// in [RepairText]. In every other way the string must be valid JSON.
-func AppendText(b, quoted []byte) []byte {
+// appendText appends the text of a quoted JSON string, without quotes and escapes. U+FFFD replaces invalid characters, as
+// in [repairText]. In every other way the string must be valid JSON.
+func appendText(b, quoted []byte) []byte {
 	end := len(quoted) - 1
 	done := 1 // up to here the text is in b
-	for i := PlainText(quoted, 1); i < end; i = PlainText(quoted, i) {
-		size, broken := Character(quoted[i:])
+	for i := wire.PlainText(quoted, 1); i < end; i = wire.PlainText(quoted, i) {
+		size, broken := character(quoted[i:])
 		if broken || quoted[i] == '\\' {
 			b = append(b, quoted[done:i]...)
 			switch {

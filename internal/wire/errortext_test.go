@@ -1,17 +1,18 @@
-package transport
+package wire_test
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Open point 31: an object with code/description, with message, or with error_info, gives the text; anything else gives
-// the status text.
+// nothing.
 func TestErrorBodiesGiveTheirText(t *testing.T) {
 	t.Parallel()
-	const fallback = "Bad Request"
+	const fallback = ""
 	for body, want := range map[string]string{
 		`{"code":400,"description":"words"}`:   "words",
 		`{"code":"400","description":"words"}`: "words",
@@ -41,8 +42,7 @@ func TestErrorBodiesGiveTheirText(t *testing.T) {
 	} {
 		t.Run(body, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, want, describe(http.StatusBadRequest, http.Header{}, []byte(body)))
+			assert.Equal(t, want, wire.ErrorText([]byte(body)))
 		})
 	}
-	assert.Empty(t, describe(599, http.Header{}, nil), "a status that has no text")
 }

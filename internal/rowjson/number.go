@@ -1,0 +1,46 @@
+package rowjson
+
+// skipAnyBlanks returns the index of the next byte from i on that is no blank of JSON.
+func skipAnyBlanks(text []byte, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// isNumber reports whether a text is a number as JSON writes it. The package strconv accepts more: a plus sign, leading
+// zeros, "nan", hexadecimal digits.
+func isNumber(text []byte) bool {
+	if len(text) > 0 && text[0] == '-' {
+		text = text[1:]
+	}
+	whole := digitsOf(text)
+	if whole == 0 || whole > 1 && text[0] == '0' {
+		return false
+	}
+	text = text[whole:]
+	if len(text) > 0 && text[0] == '.' {
+		n := digitsOf(text[1:])
+		if n == 0 {
+			return false
+		}
+		text = text[1+n:]
+	}
+	if len(text) > 0 && text[0]|0x20 == 'e' {
+		text = text[1:]
+		if len(text) > 0 && (text[0] == '+' || text[0] == '-') {
+			text = text[1:]
+		}
+		n := digitsOf(text)
+		return n > 0 && n == len(text)
+	}
+	return len(text) == 0
+}
+
+// digitsOf returns the number of digits that a text begins with.
+func digitsOf(text []byte) (n int) {
+	for n < len(text) && text[n]-'0' <= 9 {
+		n++
+	}
+	return n
+}

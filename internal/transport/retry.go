@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// checkRetry says whether another attempt follows. It judges the last attempt, which the loop does not know.
+func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
+	if c.succeeded() {
+		c.t.budget.give(1 + c.paid)
+		return false, nil
+	}
+	s := c.situation()
+	v := c.t.Policy.decide(s)
+	again := c.carryOut(v)
+	if c.outcome() == Unknown {
+		c.ambiguous = true
+	}
+	if again {
+		if c.loop.RetryWaitMin = v.wait; s.asked > 0 {
+			c.announced += v.wait
+		}
+		c.warn("webdelivery: retry", c.last.err, slog.Int("status", c.last.status), slog.Duration("wait", max(v.wait, c.last.refusal.Wait)))
+	}
+	return again, nil
+}
+
+// decidedWait is the Backoff of every loop. checkRetry stores the wait that it has decided as the least wait of its
+// loop.
+func decidedWait(least, _ time.Duration, _ int, _ *http.Response) time.Duration { return least }
+
+// succeeded: the last attempt got a whole success, and no code says otherwise.
+func (c *call) succeeded() bool {
+	a := &c.last
+	return a.err == nil && c.Rules.isSuccess(a.status) && c.Rules.isSuccess(a.effectiveStatus())
+}
+
+// outcome is that of the last attempt.
+func (c *call) outcome() Outcome { return c.last.outcome(c.Gate != nil) }
+
+// situation returns what the verdict on the last attempt depends on.
+func (c *call) situation() situation {
+	a := &c.last
+	s := situation{
+		class: c.Class, limited: c.Gate != nil, outcome: c.outcome(), failures: c.failures, renewed: c.renewed,
+		ended: c.ctx.Err() != nil, transient: a.transient(), tooFast: a.tooFast(),
+		asked: RetryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
+		giveUpAt: c.giveUpAt, now: time.Now(),
+	}
+	if a.err == nil && c.login != nil && !c.KeepSession {
+		s.credentials = c.Rules.credentials(a.effectiveStatus())
+	}
+	if c.Rules.isSuccess(a.effectiveStatus()) {
+		s.asked = 0 // the Retry-After of a success that was cut means something else
+	}
+	s.deadline, _ = c.ctx.Deadline()
+	return s
+}
+
+// carryOut carries out a verdict. It returns whether another attempt follows.
+func (c *call) carryOut(v verdict) bool {
+	generation, again := c.last.generation, false
+	switch v.action {
+	case retry:
+		if !c.t.budget.take() {
+			return false
+		}
+		c.failures++
+		c.paid = retryCost
+		return true
+	case comeAgain:
+		return true
+	case renew:
+		again = c.login.renew(generation, c.renewed) && !c.renewed
+	case renewDoubt:
+		again = c.login.doubt()
+	case refute:
+		c.login.refute()
+	default:
+		c.why = v.why
+	}
+	if again {
+		c.renewed, c.newerThan = true, generation
+		c.answered = attempt{} // this refusal says nothing of the next attempt
+	}
+	return again
+}
+
+// budget bounds the retries of a whole client. Otherwise a service in trouble would get four times as many requests
+// from all callers at once. Each retry takes tokens, and each success puts some back.
+type budget struct {
+	mu    sync.Mutex
+	spent int
+}
+
+const (
+	budgetSize = 500
+	retryCost  = 5
+)
+
+// take pays for one retry. It returns false when the budget is spent.
+func (b *budget) take() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.spent+retryCost > budgetSize {
+		return false
+	}
+	b.spent += retryCost
+	return true
+}
+
+// give puts back the tokens of a success.
+func (b *budget) give(tokens int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent = max(0, b.spent-tokens)
+}

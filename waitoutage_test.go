@@ -1,0 +1,98 @@
+package webdelivery_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+// A wait ends by itself when nothing could be read for 10 minutes, or for what WaitMaxOutage says. It then has the error
+// of the last poll, and no deadline.
+func TestAnOutageEndsAWait(t *testing.T) {
+	t.Parallel()
+	down := testserver.Fault{Method: http.MethodGet, Status: 500}
+	for name, tt := range map[string]struct {
+		options []webdelivery.WaitOption
+		ends    time.Duration // 0: with the context, after two days
+	}{
+		"by default":    {nil, 10 * time.Minute},
+		"sooner":        {[]webdelivery.WaitOption{webdelivery.WaitMaxOutage(time.Minute)}, time.Minute},
+		"never":         {[]webdelivery.WaitOption{webdelivery.WaitMaxOutage(0)}, 0},
+		"first timeout": {[]webdelivery.WaitOption{webdelivery.WaitTimeout(time.Minute)}, time.Minute},
+	} {
+		forTaskAndTransaction(t, 72*time.Hour, func(f *fixture, w waitable) {
+			ctx, cancel := context.WithTimeout(f.Context(), 48*time.Hour)
+			defer cancel()
+			f.fail(down)
+			began := time.Now()
+			err := w.wait(ctx, tt.options...)
+			require.ErrorIs(f, err, webdelivery.ErrServer, name)
+			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+			if tt.ends == 0 {
+				assert.Equal(f, 48*time.Hour, time.Since(began), name)
+				require.ErrorIs(f, err, context.DeadlineExceeded)
+				return
+			}
+			assert.GreaterOrEqual(f, time.Since(began), tt.ends, name)
+			assert.LessOrEqual(f, time.Since(began), tt.ends+time.Minute, name) // a poll makes up to 4 attempts
+			if name != "first timeout" {
+				assert.NotErrorIs(f, err, context.DeadlineExceeded)
+				assert.ErrorContains(f, err, "nothing could be read for")
+			}
+		})
+	}
+}
+
+// A poll that reads something begins the time of an outage anew, for WaitAll also if another task cannot be read.
+func TestAGoodPollEndsAnOutage(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.srv.AddTask(testserver.TaskSpec{ID: "t1", Duration: 2 * time.Hour})
+		f.srv.AddTask(testserver.TaskSpec{ID: "t2", Duration: time.Minute})
+		go func() {
+			for range 10 {
+				remove := f.srv.Fail(testserver.Fault{Status: 500})
+				time.Sleep(9 * time.Minute)
+				remove()
+				time.Sleep(time.Minute)
+			}
+		}()
+		_, err := f.client.Tasks.Wait(f.Context(), "t1")
+		require.NoError(f, err)
+
+		f.srv.AddTask(testserver.TaskSpec{ID: "t3", Duration: time.Hour})
+		f.fail(testserver.Fault{Path: "/tasks/t2", Status: 500})
+		began := time.Now()
+		tasks, err := f.client.Tasks.WaitAll(f.Context(), []string{"t2", "t3"})
+		require.ErrorIs(f, err, webdelivery.ErrServer)
+		assert.True(f, tasks[1].Complete, "t3 was awaited")
+		assert.Nil(f, tasks[0])
+		assert.InDelta(f, (time.Hour + 10*time.Minute).Minutes(), time.Since(began).Minutes(), 2)
+	})
+}
+
+// A wait honors Retry-After, however long, and does not count it as an outage.
+func TestAWaitHonorsRetryAfter(t *testing.T) {
+	t.Parallel()
+	for _, asked := range []string{"15", "120", "7200"} {
+		forTaskAndTransaction(t, 24*time.Hour, func(f *fixture, w waitable) {
+			f.fail(testserver.Fault{Method: http.MethodGet, Status: 503, Header: http.Header{"Retry-After": {asked}}})
+			requests := len(f.srv.Requests())
+			ctx, cancel := context.WithTimeout(f.Context(), 6*time.Hour)
+			defer cancel()
+			began := time.Now()
+			err := w.wait(ctx)
+			require.ErrorIs(f, err, context.DeadlineExceeded, "only the context ends it")
+			assert.Equal(f, 6*time.Hour, time.Since(began))
+			every, _ := time.ParseDuration(asked + "s")
+			assert.LessOrEqual(f, len(f.srv.Requests())-requests, int(6*time.Hour/every)+1)
+		})
+	}
+}
