@@ -17,16 +17,14 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Package batch gathers the URIs of all callers. This file defines a purge as its [batch.Work].
-
 // ErrQueueClosed means that the queue is closed, or that Close ended before this purge had. [OutcomeOf] says whether
 // the purge may have been sent.
-var ErrQueueClosed = errors.New("webdelivery: purge queue closed")
+var ErrQueueClosed = batch.ErrClosed
 
 // ErrRefusedTogether means that the service refused these URIs together with others. Too many URIs of the request
 // were refused, so the queue did not send these alone. The service may accept them: purge them again. It does not
 // match [ErrBadRequest].
-var ErrRefusedTogether = errors.New("webdelivery: refused together with others and not sent alone; purge it again")
+var ErrRefusedTogether = batch.ErrRefusedTogether
 
 // QueueOptions are the options of a queue. A zero field means its default. If a number is below 0, every Purge
 // returns a [*ValidationError].
@@ -53,7 +51,7 @@ type QueueStats struct {
 	OldestAge time.Duration // time that the oldest pending URI has waited; 0 if none is pending
 	// Failures counts failed requests in a row: the service did not answer despite retries, or the login or permit
 	// failed. A request that all its callers gave up on has failed, too. It returns to 0 when the service accepts a
-	// purge or refuses one with ErrBadRequest. If requests overlap, the order in which they began decides.
+	// purge or refuses one with ErrBadRequest, unless a request that began later has failed.
 	Failures int
 	Err      error // error of the last failure; nil if Failures is 0
 }
@@ -97,13 +95,11 @@ func (e *QueueError) LogValue() slog.Value {
 func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
 
 // PurgeQueue gathers the purges of any number of goroutines into few requests. [PurgeService.NewQueue] creates it.
-// Close it at the end. It is safe for concurrent use, and has no goroutine while it has nothing to do. The methods of
-// the zero value and of a nil pointer return a [*ValidationError].
+// Close it at the end. It is safe for concurrent use, and has no goroutine while it has nothing to do.
 //
-// A request carries what waits when its permit comes, so the number of waiting URIs decides the throughput. 20,000
-// URIs from 200 goroutines take 52 s with one URI per call and 1.2 s with 100 URIs per call (docs/performance.md in
-// the repository). Pass all URIs that you have to one Purge, or call it from more goroutines. (Service document,
-// [section 8].)
+// A queue's throughput depends on how many URIs are waiting when each request goes out. 20,000 URIs from 200 goroutines
+// take 52 s with one URI per call and 1.2 s with 100 URIs per call (docs/performance.md in the repository). Pass all
+// URIs that you have to one Purge, or call it from more goroutines. (Service document, [section 8].)
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type PurgeQueue struct {
@@ -111,7 +107,7 @@ type PurgeQueue struct {
 	options QueueOptions
 	invalid error               // invalid options
 	polls   *semaphore.Weighted // of transactions, in progress
-	batch   *batch.Queue[PurgeURI, *PurgeReceipt]
+	batch   *batch.Queue
 }
 
 const (
@@ -125,50 +121,28 @@ const (
 func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	q := &PurgeQueue{service: s, options: options, polls: semaphore.NewWeighted(purgesUnderWay)}
 	o := &q.options
-	if q.invalid = o.validate(); q.invalid != nil {
+	var bad problems
+	bad.addBelow0("QueueOptions.MaxURIs", int64(o.MaxURIs))
+	bad.addBelow0("QueueOptions.MaxBodyBytes", int64(o.MaxBodyBytes))
+	bad.addBelow0("QueueOptions.MaxPending", int64(o.MaxPending))
+	if q.invalid = bad.err(); q.invalid != nil {
 		*o = QueueOptions{} // every Purge returns the error
 	}
 	o.Action = cmp.Or(o.Action, ActionPurge)
 	o.MaxURIs = cmp.Or(o.MaxURIs, 10_000)
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 4<<20)
 	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
-	q.batch = batch.New(q.work(), batch.Options{
-		MaxItems: o.MaxURIs, MaxBytes: o.MaxBodyBytes - purgeFrame, MaxPending: o.MaxPending, UnderWay: purgesUnderWay,
-	})
-	return q
-}
-
-func (o *QueueOptions) validate() error {
-	var bad problems
-	bad.addBelow0("QueueOptions.MaxURIs", int64(o.MaxURIs))
-	bad.addBelow0("QueueOptions.MaxBodyBytes", int64(o.MaxBodyBytes))
-	bad.addBelow0("QueueOptions.MaxPending", int64(o.MaxPending))
-	return bad.err()
-}
-
-func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
-	work := batch.Work[PurgeURI, *PurgeReceipt]{
-		Size:        func(uri PurgeURI) int { return uri.wire().Size() + len(",") },
-		Acquire:     q.acquire,
-		Send:        q.send,
-		Refused:     func(err error) bool { return errors.Is(err, ErrBadRequest) },
-		Transaction: func(receipt *PurgeReceipt) int64 { return receipt.TransactionID },
-		Judge:       judge,
-		Catch:       func(f func() error, done func(*batch.Failure)) { done(judge(f())) },
-		Left:        q.whyLeft,
-		Closed:      ErrQueueClosed,
-		ClosedBy:    func(err error) error { return &closedError{err} },
-		Together:    ErrRefusedTogether,
-	}
-	if q.options.Wait {
+	work := batch.Work{Acquire: q.acquire, Send: q.send, Left: q.whyLeft}
+	if o.Wait {
 		work.Wait = q.wait
 	}
-	if report := q.options.OnStats; report != nil {
-		work.Report = func(now batch.Stats) {
-			report(QueueStats{now.Pending, now.Accepted, now.Requests, now.Oldest, now.Failures, now.Err})
-		}
+	if o.OnStats != nil {
+		work.Report = func(now batch.Stats) { o.OnStats(QueueStats(now)) }
 	}
-	return work
+	q.batch = batch.New(work, batch.Options{
+		MaxURIs: o.MaxURIs, MaxBytes: o.MaxBodyBytes - purgeFrame, MaxPending: o.MaxPending, UnderWay: purgesUnderWay,
+	})
+	return q
 }
 
 // Purge adds URIs, at least one, to the queue. It returns when the service has accepted the request that carries
@@ -188,16 +162,49 @@ func (q *PurgeQueue) work() batch.Work[PurgeURI, *PurgeReceipt] {
 //
 // Purge waits until the context ends, even if the next permit comes later. If the context ends before the URIs were
 // sent, they leave the queue, and the outcome is [OutcomeNotApplied]. If all callers of a request have left, the
-// request ends as in Submit. If your transport, limiter or log handler panics or ends its goroutine, Purge returns an
-// error that says so. (Service document, [section 4.4].)
+// request ends as in Submit. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt, error) {
-	if err := cmp.Or(q.invalid, (PurgeRequest{q.options.Action, uris}).Validate()); err != nil {
+	distinct, bytes, err := q.check(uris)
+	if err != nil {
 		return nil, err
 	}
-	receipt, err := q.batch.Put(ctx, uris)
-	return receipt, q.errorOf(err)
+	switch most := min(q.options.MaxURIs, q.options.MaxPending); {
+	case len(distinct) > most:
+		return nil, invalid("uris", "%d are more than the %d of one request; call Purge with fewer", len(distinct), most)
+	case len(distinct) > 1 && bytes > q.options.MaxBodyBytes-purgeFrame:
+		return nil, invalid("uris", "they take %d bytes, more than the %d of one request; call Purge with fewer", bytes, q.options.MaxBodyBytes)
+	}
+	result := resultOf(q.batch.Put(ctx, distinct))
+	return result.Receipt, result.Err
+}
+
+// check validates the URIs of a call. It returns those that differ, and the bytes that they take in a request.
+func (q *PurgeQueue) check(uris []PurgeURI) (distinct []batch.URI, bytes int, err error) {
+	if err := cmp.Or(q.invalid, (PurgeRequest{q.options.Action, uris}).Validate()); err != nil {
+		return nil, 0, err
+	}
+	distinct = make([]batch.URI, 0, len(uris))
+	known := make(map[PurgeURI]bool, len(uris))
+	for _, u := range uris {
+		if !known[u] {
+			known[u] = true
+			size := u.wire().Size() + len(",")
+			distinct = append(distinct, batch.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex, Size: size})
+			bytes += size
+		}
+	}
+	return distinct, bytes, nil
+}
+
+// unqueued returns the URIs as the caller gave them.
+func unqueued(queued []batch.URI) []PurgeURI {
+	uris := make([]PurgeURI, len(queued))
+	for i, u := range queued {
+		uris[i] = PurgeURI{MatchMode: MatchMode(u.MatchMode), URIPattern: u.Pattern, CacheKeyModifierRegex: u.Modifier}
+	}
+	return uris
 }
 
 // PurgeResult is the result of one call of [PurgeQueue.PurgeFrom], as [PurgeQueue.Purge] returns it.
@@ -206,10 +213,19 @@ type PurgeResult struct {
 	Err     error         // nil, or a [*QueueError]
 }
 
+func resultOf(r batch.Result) PurgeResult {
+	receipt, _ := r.Receipt.(*PurgeReceipt)
+	if r.Err == nil {
+		return PurgeResult{receipt, nil}
+	}
+	return PurgeResult{receipt, &QueueError{URIs: unqueued(r.Failed), Err: r.Err, Outcome: r.Outcome}}
+}
+
 // PurgeFrom purges calls that are stored elsewhere, for example in a database: it waits for a permit, and then calls
 // take. It sends the URIs of all calls that take returns in one request, and returns the result of each call, in
-// order. The first call that is invalid fails all: take must return valid ones, see [PurgeRequest.Validate]. MaxURIs,
-// MaxBodyBytes and MaxPending do not apply. Package redisqueue is built on PurgeFrom.
+// order. An invalid call fails all of them, so take must return valid ones (see [PurgeRequest.Validate]), and it must
+// return when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply. Package redisqueue is built on
+// PurgeFrom.
 //
 // If there is no permit, PurgeFrom returns the error of [PurgeService.Submit], and if take fails, one that wraps its
 // error. Then nothing was sent. If take returns no calls, PurgeFrom returns no results.
@@ -217,49 +233,30 @@ func (q *PurgeQueue) PurgeFrom(ctx context.Context, take func(context.Context) (
 	if q.invalid != nil {
 		return nil, q.invalid
 	}
-	found, err := q.batch.PutFrom(ctx, func(ctx context.Context) ([][]PurgeURI, error) {
+	found, err := q.batch.PutFrom(ctx, func(ctx context.Context) ([][]batch.URI, error) {
 		calls, err := take(ctx)
-		for _, uris := range calls {
-			err = cmp.Or(err, (PurgeRequest{q.options.Action, uris}).Validate())
+		checked := make([][]batch.URI, len(calls))
+		for i := 0; err == nil && i < len(calls); i++ {
+			checked[i], _, err = q.check(calls[i])
 		}
-		return calls, err
+		return checked, err
 	})
 	if err != nil {
 		return nil, &changeError{err, OutcomeNotApplied}
 	}
 	results := make([]PurgeResult, len(found))
 	for i, r := range found {
-		results[i] = PurgeResult{r.Receipt, q.errorOf(r.Err)}
+		results[i] = resultOf(r)
 	}
 	return results, nil
 }
 
-func (q *PurgeQueue) errorOf(err error) error {
-	var large *batch.TooLargeError
-	var failed *batch.Error[PurgeURI]
-	switch {
-	case errors.As(err, &failed):
-		return &QueueError{URIs: failed.Items, Err: failed.Err, Outcome: failed.Outcome}
-	case !errors.As(err, &large):
-		return err
-	case large.Bytes == 0:
-		return invalid("uris", "%d are more than the %d of one request; call Purge with fewer", large.Items, large.Most)
-	default:
-		return invalid("uris", "they take %d bytes, more than the %d of one request; call Purge with fewer", large.Bytes, q.options.MaxBodyBytes)
-	}
-}
-
 func (q *PurgeQueue) whyLeft(ctx context.Context) error {
-	reason := ctx.Err()
 	if q.service.funnel.gate.Refusing() {
-		reason = fmt.Errorf("%w while the service refused purges as too fast", reason)
+		return fmt.Errorf("%w while the service refused purges as too fast", ctx.Err())
 	}
-	return reason
+	return ctx.Err()
 }
-
-type queuePermit struct{ *transport.Permit }
-
-func (p queuePermit) Return(ctx context.Context) { p.End(ctx, time.Time{}) }
 
 // acquire waits for a permit, after the login, as every purge does.
 func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
@@ -270,23 +267,29 @@ func (q *PurgeQueue) acquire(ctx context.Context) (batch.Permit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return queuePermit{p}, nil
+	return p, nil
 }
 
-func (q *PurgeQueue) send(ctx context.Context, held batch.Permit, uris []PurgeURI) (*PurgeReceipt, error) {
-	p, _ := held.(queuePermit)
+// send sends one request. If it has no permit, the transport acquires one.
+func (q *PurgeQueue) send(ctx context.Context, permit batch.Permit, uris []batch.URI) batch.Response {
 	cl := describe(http.MethodPost, purgePath, "")
-	cl.Encoder, cl.Permit = PurgeRequest{q.options.Action, uris}.body(), p.Permit
+	cl.Encoder = PurgeRequest{q.options.Action, unqueued(uris)}.body()
+	cl.Permit, _ = permit.(*transport.Permit)
+	var receipt *PurgeReceipt
 	r, err := q.service.funnel.send(ctx, cl)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		receipt, err = r.receipt()
 	}
-	return r.receipt()
+	if err != nil {
+		return batch.Response{Err: err, Refused: errors.Is(err, ErrBadRequest), Outcome: OutcomeOf(err)}
+	}
+	return batch.Response{Receipt: receipt}
 }
 
 // wait polls a transaction until it has ended. polls limits how many transactions are polled at once.
-func (q *PurgeQueue) wait(ctx context.Context, transaction int64) error {
-	_, err := q.service.wait(ctx, transaction, true, func(ctx context.Context, cl call) (*Transaction, error) {
+func (q *PurgeQueue) wait(ctx context.Context, receipt any) error {
+	accepted, _ := receipt.(*PurgeReceipt)
+	_, err := q.service.wait(ctx, accepted.TransactionID, true, func(ctx context.Context, cl call) (*Transaction, error) {
 		if err := q.polls.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
@@ -305,40 +308,6 @@ func (q *PurgeQueue) wait(ctx context.Context, transaction int64) error {
 // limiter, log handler or OnStats ignores the end of its context. Then Close and every Purge return 100 ms later.
 //
 // You may call Close again, also from several goroutines. If one of them drops URIs, all others return an error that
-// matches ErrQueueClosed and says how many. If OnStats has panicked or ended its goroutine, or has not returned when
-// ctx ends, Close returns an error that says so. It does so even if everything was sent.
-func (q *PurgeQueue) Close(ctx context.Context) error {
-	switch end := q.batch.Close(ctx); {
-	case end.GaveUp && end.Reporting:
-		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", ctx.Err())
-	case end.GaveUp:
-		return ctx.Err()
-	case end.Dropped > 0:
-		return fmt.Errorf("%w: another Close dropped %d URIs", ErrQueueClosed, end.Dropped)
-	case end.Report != nil:
-		return &changeError{fmt.Errorf("OnStats: %w", end.Report), OutcomeUnknown}
-	default:
-		return nil
-	}
-}
-
-// judge returns what package batch must know about an error; nil for nil.
-func judge(err error) *batch.Failure {
-	if err == nil {
-		return nil
-	}
-	return &batch.Failure{Err: err, Text: err.Error(), Outcome: OutcomeOf(err)}
-}
-
-// closedError is a request, or the wait for a transaction, that Close has ended. Its cause matches context.Canceled,
-// because the queue's own context ended. The error does not, because the caller's context has not.
-type closedError struct{ err error }
-
-func (e *closedError) Error() string {
-	return ErrQueueClosed.Error() + ": " + within(e.err.Error())
-}
-func (e *closedError) As(target any) bool      { return errors.As(e.err, target) }
-func (e *closedError) outcomeOfWrite() Outcome { return OutcomeOf(e.err) }
-func (e *closedError) Is(target error) bool {
-	return target == ErrQueueClosed || target != context.Canceled && errors.Is(e.err, target)
-}
+// matches ErrQueueClosed and says how many. If OnStats has not returned when ctx ends, Close returns an error that says
+// so, even if everything was sent.
+func (q *PurgeQueue) Close(ctx context.Context) error { return q.batch.Close(ctx) }

@@ -27,6 +27,7 @@ var mayKnow = map[string][]string{
 	},
 	"internal/address":     {"internal/invisible"},
 	"internal/applying":    {"internal/ipset", "internal/listorder", "internal/redact", "internal/usercode"},
+	"internal/batch":       {"internal/transport"},
 	"internal/listentries": {"internal/ipset"},
 	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},

@@ -1,68 +1,68 @@
 package batch
 
 import (
+	"container/list"
 	"context"
 	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// caller is one call of Put.
-type caller[Item comparable, Receipt any] struct {
-	items   []Item // without duplicates
+// caller is one call of Put, or one of the calls of PutFrom. The lock of the queue guards its fields, except uris and
+// done; result does not change after done is closed.
+type caller struct {
+	uris    []URI // without duplicates
 	since   time.Time
-	request *request[Item, Receipt] // the request with the items; nil while the caller is in the line
-	gone    bool                    // the caller has left
-	shares  []*share                // work for this caller and maybe others
-	waits   int                     // transactions to wait for
+	place   *list.Element // among the pending callers
+	request *request      // the request with the URIs; nil while they wait
+	jobs    []*job        // work for this caller and maybe others
+	waits   int           // transactions to wait for
 
-	done    chan struct{}
-	receipt Receipt
-	err     error
+	ended  bool // it has a result, or has left
+	result Result
+	done   chan struct{} // closed when there is a result
 }
 
-// share is work for several callers. It is canceled when all of them have left.
-type share struct {
-	staying int
-	cancel  context.CancelFunc
-	left    error // why the last caller left; nil while one stays
+func newCaller(uris []URI) *caller { return &caller{uris: uris, done: make(chan struct{})} }
+
+// unsent returns the result of a caller none of whose URIs was sent.
+func (c *caller) unsent(err error) Result {
+	return Result{Failed: c.uris, Err: err, Outcome: transport.NotApplied}
 }
 
-// unsent returns the error of a caller none of whose items was sent.
-func (c *caller[Item, Receipt]) unsent(err error) error {
-	return &Error[Item]{Items: c.items, Err: err, Outcome: NotApplied}
+// end ends a caller. Each caller ends once.
+func (c *caller) end(result Result) {
+	c.ended, c.result = true, result
+	close(c.done)
 }
 
-// resultLocked returns the result of a caller whose items are in a request; see resultOf. The lock of the queue is
-// held.
-func (c *caller[Item, Receipt]) resultLocked(open *Failure) (Receipt, error) {
-	return resultOf(c.items, c.request.fates, open, c.request.work.Wait != nil)
+// signal is a context that ends when set is called, which may happen several times.
+type signal struct {
+	context.Context //nolint:containedctx // no caller's context may end the work of another
+
+	set context.CancelFunc
 }
 
-// openLocked counts the items that have not ended; 0 if the caller has left. The lock of the queue is held.
-func (c *caller[Item, Receipt]) openLocked() (open int) {
-	for _, item := range c.items {
-		if !c.gone && !c.request.fates[item].ended {
-			open++
-		}
-	}
-	return open
+func newSignal(parent context.Context) signal {
+	ctx, cancel := context.WithCancel(parent)
+	return signal{ctx, cancel}
 }
 
-// endLocked ends a caller unless it has ended already. The lock of the queue is held.
-func (c *caller[Item, Receipt]) endLocked(receipt Receipt, err error) {
-	select {
-	case <-c.done:
-	default:
-		c.receipt, c.err = receipt, err
-		close(c.done)
-	}
+// job is work for several callers. It is canceled when all of them have left.
+type job struct {
+	canceled signal
+	callers  int   // those that have not left
+	left     error // why the last caller left; nil while one stays
 }
 
-// leaveLocked removes a caller from its shares. The lock of the queue is held.
-func (c *caller[Item, Receipt]) leaveLocked(reason error) {
-	for _, s := range c.shares {
-		if s.staying--; s.staying == 0 {
-			s.left = reason
-			s.cancel()
-		}
+func (j *job) add(c *caller) {
+	j.callers++
+	c.jobs = append(c.jobs, j)
+}
+
+func (j *job) leave(reason error) {
+	if j.callers--; j.callers == 0 {
+		j.left = reason
+		j.canceled.set()
 	}
 }

@@ -2,86 +2,75 @@ package batch
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
-// closeGrace is how long Close waits for the goroutines of the queue after its context has ended. They end at once,
-// unless user code ignores its context.
+// closeGrace is how long Close waits for the workers of the queue after its context has ended. They end at once, unless
+// user code ignores its context.
 const closeGrace = 100 * time.Millisecond
 
-// Ending is the result of Close.
-type Ending struct {
-	GaveUp    bool  // the context of this Close ended first
-	Dropped   int   // items that had not ended when the context of this Close or another one ended
-	Reporting bool  // the context of this Close ended while only a report was still running
-	Report    error // first panic or Goexit of a report; only if no context of a Close ended
-}
-
-// Close refuses new callers and sends the waiting items. If ctx ends first, each caller whose items were not sent gets
-// Work.Closed, and requests and waits under way are canceled. When Close returns, no goroutine of the queue runs. The
-// exception is user code that ignores its context: then Close and every Put return after 100 ms all the same. Close may
-// be called several times, also concurrently.
-func (q *Queue[Item, Receipt]) Close(ctx context.Context) Ending {
+// Close refuses new callers and sends what waits. If ctx ends first, it returns the error of ctx, each caller whose URIs
+// were not sent gets ErrClosed, and requests and waits under way are canceled. When Close returns, no goroutine of the
+// queue runs. The exception is user code that ignores its context: then Close and every Put return after 100 ms all the
+// same. Close may be called several times, also concurrently. If one of them dropped URIs, the others say so.
+func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
-	q.crew.closeLocked()
+	q.closing.set()
+	q.checkIdleLocked()
 	q.mu.Unlock()
 	select {
-	case <-q.crew.idle:
-		return q.ended()
-	default:
-	}
-	select {
-	case <-q.crew.idle:
-		return q.ended()
+	case <-q.idle.Done():
 	case <-ctx.Done():
 	}
-	ending := q.giveUp()
-	grace := time.NewTimer(closeGrace)
-	defer grace.Stop()
+	if q.idle.Err() == nil {
+		return q.giveUp(ctx)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dropped > 0 {
+		return fmt.Errorf("%w: another Close dropped %d URIs", ErrClosed, q.dropped)
+	}
+	return nil
+}
+
+// checkIdleLocked signals that nothing is left to do. The lock is held.
+func (q *Queue) checkIdleLocked() {
+	if q.closing.Err() != nil && q.workers == 0 {
+		q.idle.set()
+	}
+}
+
+// giveUp ends everything, and returns the error of a Close whose context has ended.
+func (q *Queue) giveUp(ctx context.Context) error {
+	onlyReport := q.cancelAll()
 	select {
-	case <-q.crew.idle:
-	case <-grace.C:
-		q.endAll(q.work.Judge(q.work.Closed))
+	case <-q.idle.Done():
+	case <-time.After(closeGrace):
+		q.abandoned.set()
 	}
-	return ending
+	if onlyReport {
+		return fmt.Errorf("webdelivery: everything was sent, and OnStats has not returned: %w", ctx.Err())
+	}
+	return ctx.Err()
 }
 
-// ended returns the result of a Close whose context has not ended.
-func (q *Queue[Item, Receipt]) ended() Ending {
+// cancelAll fails the waiting callers, and cancels the requests and waits under way. It reports whether there were none
+// and only OnStats runs.
+func (q *Queue) cancelAll() (onlyReport bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ending := Ending{Dropped: q.dropped}
-	if q.dropped == 0 && q.reports.failed != nil {
-		ending.Report = q.reports.failed.Err
-	}
-	return ending
-}
-
-// giveUp fails the waiting callers, and cancels the requests and waits under way.
-func (q *Queue[Item, Receipt]) giveUp() Ending {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ctx.Err() == nil {
-		q.dropped = q.line.items
+	if q.gaveUp.Err() == nil {
+		q.dropped = q.pending.uris
 		for c := range q.sent {
-			q.dropped += c.openLocked()
+			for _, uri := range c.uris {
+				if !c.request.results[uri].ended {
+					q.dropped++
+				}
+			}
 		}
 	}
-	q.cancel()
-	q.failLocked(nil)
-	return Ending{GaveUp: true, Dropped: q.dropped, Reporting: q.dropped == 0 && q.reports.running}
-}
-
-// endAll ends the callers whose items are under way, and calls of PutFrom.
-func (q *Queue[Item, Receipt]) endAll(open *Failure) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for c := range q.sent {
-		q.settleLocked(c, open)
-	}
-	select {
-	case <-q.deserted:
-	default:
-		close(q.deserted)
-	}
+	q.gaveUp.set()
+	q.pending.fail(ErrClosed)
+	return q.dropped == 0 && q.stats.reporting
 }

@@ -1,143 +1,75 @@
 package batch
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
-// Result is the result of one call of [Queue.PutFrom].
-type Result[Receipt any] struct {
-	Receipt Receipt
-	Err     error // nil, or an *[Error]
-}
-
-// PutFrom acquires a permit, calls take, and sends the items of all calls that take returns in one request. The items
-// are not those of Put, and the limits of the queue do not apply to them. It returns the results of the calls, in order.
-// If there is no permit or take fails, it returns that error, and nothing was sent. If take returns no calls, the permit
-// is returned. If ctx ends, PutFrom returns at once: with the error of Left if the request has not begun, and otherwise
-// with results for all calls.
-func (q *Queue[Item, Receipt]) PutFrom(ctx context.Context, take func(context.Context) ([][]Item, error)) ([]Result[Receipt], error) {
-	ended := ctx.Done() // user code that may panic
-	f := &from[Item, Receipt]{queue: q, take: take, begun: make(chan struct{})}
-	if !f.start(ctx) {
-		return nil, q.work.Closed
-	}
-	select {
-	case <-f.begun:
-	case <-ended:
-	case <-q.deserted:
-	}
-	callers, waits, err := f.leave()
-	if waits {
-		err = q.work.Left(ctx)
-	}
+// PutFrom acquires a permit, calls take, and sends the URIs of all calls that take returns in one request. They are not
+// those of Put, and the limits of the queue do not apply to them. No call may have a URI twice. PutFrom returns the
+// results of the calls, in order. If there is no permit or take fails, it returns that error, and nothing was sent. If
+// take returns no calls, the permit is returned. If ctx ends before the request has begun, PutFrom returns the error of
+// Left, and otherwise results for all calls.
+func (q *Queue) PutFrom(ctx context.Context, take func(context.Context) ([][]URI, error)) ([]Result, error) {
+	callers, err := q.takeAndSend(ctx, take)
 	if err != nil {
 		return nil, err
 	}
-	results := make([]Result[Receipt], len(callers))
+	results := make([]Result, len(callers))
 	for i, c := range callers {
-		results[i].Receipt, results[i].Err = q.await(ctx, ended, c)
+		results[i] = q.await(ctx, c)
 	}
 	return results, nil
 }
 
-// from is one call of PutFrom.
-type from[Item comparable, Receipt any] struct {
-	queue *Queue[Item, Receipt]
-	take  func(context.Context) ([][]Item, error)
-	begun chan struct{} // closed when the request has begun, or never will
-
-	// The lock of the queue guards these.
-	callers []*caller[Item, Receipt] // one for each call, if the request has begun
-	failed  *Failure
-	gone    bool // PutFrom waits no longer for the request to begin, so it must not begin
-}
-
-// start begins to wait for a permit. It returns false if the queue is closed.
-func (f *from[Item, Receipt]) start(ctx context.Context) bool {
-	q := f.queue
+// takeAndSend returns the callers of the request that it has begun; none if take returned no calls.
+func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][]URI, error)) (callers []*caller, err error) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.crew.closed() {
-		return false
+	number, closed := q.stats.begin(), q.closing.Err() != nil
+	if !closed {
+		q.workers++ // Close waits for it
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(q.ctx, cancel) //nolint:contextcheck // the queue's context is not the caller's
-	number := q.reports.outage.begin()
-	q.crew.startLocked(func() error { return f.run(ctx) }, func(failed *Failure) {
-		if f.failed = failed; failed == nil || ctx.Err() != nil {
-			q.reports.outage.forget(number)
-		} else {
-			q.reports.outage.fail(number, failed.Err)
-			q.reports.changedLocked()
+	q.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	defer q.endWorker()
+	taking, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(q.gaveUp, cancel)() //nolint:contextcheck // the queue's context is not the caller's
+	_, err = q.withPermit(taking, func(permit Permit) (bool, error) {
+		calls, err := take(taking)
+		if err = cmp.Or(err, taking.Err()); err != nil || len(calls) == 0 {
+			return false, err
 		}
-		stop()
-		cancel()
-		close(f.begun)
+		callers = q.sendCalls(calls, permit)
+		return true, nil
 	})
-	return true
-}
-
-// run acquires a permit, and starts to send what take returns.
-func (f *from[Item, Receipt]) run(ctx context.Context) error {
-	q := f.queue
-	permit, err := q.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	sent := false
-	defer func() {
-		if !sent { // also if take panicked
-			defer q.underWay.Release(1)
-			permit.Return(q.ctx)
-		}
-	}()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	calls, err := f.take(ctx)
-	if err != nil || len(calls) == 0 {
-		return err
-	}
-	sent = f.send(calls, permit)
-	return nil
-}
-
-// send starts to send calls in one request. It returns false if PutFrom waits no longer.
-func (f *from[Item, Receipt]) send(calls [][]Item, permit Permit) bool {
-	q := f.queue
-	all := load[Item]{size: q.work.Size, known: map[Item]bool{}}
-	callers := make([]*caller[Item, Receipt], len(calls))
-	for i, items := range calls {
-		callers[i], _ = q.callerOf(items)
-		all.put(callers[i].items)
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if f.gone {
-		return false
-	}
-	f.callers = callers
-	q.sendLocked(callers, all.items, permit)
-	return true
-}
-
-// leave returns the callers whose request has begun, or why none has. From now on none begins. waits means that nothing
-// is known yet.
-func (f *from[Item, Receipt]) leave() (callers []*caller[Item, Receipt], waits bool, err error) {
-	q := f.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	f.gone = true
 	switch {
-	case f.callers != nil:
-		return f.callers, false, nil
-	case q.ctx.Err() != nil:
-		return nil, false, q.work.Closed
-	case f.failed != nil:
-		return nil, false, f.failed.Err
-	}
-	select {
-	case <-f.begun:
-		return nil, false, nil
+	case err == nil:
+		return callers, nil
+	case q.gaveUp.Err() != nil:
+		return nil, ErrClosed
+	case ctx.Err() != nil:
+		return nil, q.work.Left(ctx)
 	default:
-		return nil, true, nil
+		q.stats.fail(number, err)
+		q.reportLocked()
+		return nil, err
 	}
+}
+
+// sendCalls starts to send the URIs of some calls, and returns a caller for each.
+func (q *Queue) sendCalls(calls [][]URI, permit Permit) (callers []*caller) {
+	all := newLoad()
+	for _, uris := range calls {
+		callers = append(callers, newCaller(uris))
+		all.add(uris)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.sendLocked(callers, all, permit)
+	return callers
 }

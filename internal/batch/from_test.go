@@ -15,24 +15,24 @@ import (
 )
 
 // takes returns a take that returns these calls.
-func takes(calls ...string) func(context.Context) ([][]rune, error) {
-	return func(context.Context) ([][]rune, error) {
-		var taken [][]rune
-		for _, items := range calls {
-			taken = append(taken, []rune(items))
+func takes(calls ...string) func(context.Context) ([][]batch.URI, error) {
+	return func(context.Context) ([][]batch.URI, error) {
+		var taken [][]batch.URI
+		for _, call := range calls {
+			taken = append(taken, uris(call))
 		}
 		return taken, nil
 	}
 }
 
-// shown returns results in a form that is easy to compare: receipt, failed items, their outcome and the error.
-func shown(results []batch.Result[int]) (texts []string) {
+// shown returns results in a form that is easy to compare: receipt, failed URIs, their outcome and the error.
+func shown(results []batch.Result) (texts []string) {
 	for _, r := range results {
-		failed := (*batch.Error[rune])(nil)
-		if errors.As(r.Err, &failed) {
-			texts = append(texts, fmt.Sprintf("%d, %s %d: %v", r.Receipt, string(failed.Items), failed.Outcome, r.Err))
+		receipt, _ := r.Receipt.(int)
+		if r.Err != nil {
+			texts = append(texts, fmt.Sprintf("%d, %s %d: %v", receipt, letters(r.Failed), r.Outcome, r.Err))
 		} else {
-			texts = append(texts, fmt.Sprint(r.Receipt))
+			texts = append(texts, fmt.Sprint(receipt))
 		}
 	}
 	return texts
@@ -43,10 +43,10 @@ func TestPutFrom(t *testing.T) {
 	t.Parallel()
 	inWorld(t, unchanged, func(w *world) {
 		w.pause(3 * time.Second)
-		results, err := w.queue.PutFrom(w.Context(), func(ctx context.Context) ([][]rune, error) {
+		results, err := w.queue.PutFrom(w.Context(), func(ctx context.Context) ([][]batch.URI, error) {
 			assert.Equal(w, 4*time.Second, time.Since(w.began), "the permit comes first")
 			assert.Empty(w, w.requests)
-			return takes("ab", "bcb", "a")(ctx)
+			return takes("ab", "bc", "a")(ctx)
 		})
 		require.NoError(w, err)
 		assert.Equal(w, []string{"1", "1", "1"}, shown(results))
@@ -71,13 +71,18 @@ func TestResultsOfPutFrom(t *testing.T) {
 // If there is nothing to send, the permit is returned, whatever take does.
 func TestPutFromSendsNothing(t *testing.T) {
 	t.Parallel()
-	for name, take := range map[string]func(context.Context) ([][]rune, error){
+	for name, take := range map[string]func(context.Context) ([][]batch.URI, error){
 		"nothing": takes(),
-		"boom":    func(context.Context) ([][]rune, error) { return [][]rune{{'a'}}, errBoom },
-		"panic":   func(context.Context) ([][]rune, error) { panic("panic") },
+		"lost":    func(context.Context) ([][]batch.URI, error) { return [][]batch.URI{uris("a")}, errLost },
+		"panic":   func(context.Context) ([][]batch.URI, error) { panic("panic") },
 	} {
-		inWorld(t, unchanged, func(w *world) {
-			results, err := w.queue.PutFrom(w.Context(), take)
+		inWorld(t, func(w *world) { w.options.UnderWay = 1 }, func(w *world) {
+			var results []batch.Result
+			err := errors.New("panic")
+			func() {
+				defer func() { _ = recover() }() // as its caller may
+				results, err = w.queue.PutFrom(w.Context(), take)
+			}()
 			assert.Empty(w, results)
 			if name != "nothing" {
 				require.ErrorContains(w, err, name)
@@ -114,10 +119,27 @@ func TestLeavingPutFrom(t *testing.T) {
 	})
 }
 
+// If the context ends while take runs, what it returns is not sent.
+func TestTakingTooLong(t *testing.T) {
+	t.Parallel()
+	inWorld(t, unchanged, func(w *world) {
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		results, err := w.queue.PutFrom(ctx, func(ctx context.Context) ([][]batch.URI, error) {
+			time.Sleep(time.Minute)
+			return takes("a")(ctx)
+		})
+		require.EqualError(w, err, "left: context deadline exceeded")
+		assert.Empty(w, results)
+		assert.Empty(w, w.requests)
+		assert.Zero(w, w.permits)
+	})
+}
+
 // Close waits for PutFrom, and ends it with its context.
 func TestCloseAndPutFrom(t *testing.T) {
 	t.Parallel()
-	begin := func(w *world, take func(context.Context) ([][]rune, error)) <-chan []string {
+	begin := func(w *world, take func(context.Context) ([][]batch.URI, error)) <-chan []string {
 		end := make(chan []string, 1)
 		go func() {
 			results, err := w.queue.PutFrom(w.Context(), take)
@@ -129,40 +151,48 @@ func TestCloseAndPutFrom(t *testing.T) {
 	inWorld(t, unchanged, func(w *world) {
 		w.pause(time.Minute)
 		end := begin(w, takes("a"))
-		assert.Equal(w, batch.Ending{}, w.queue.Close(w.Context()))
+		require.NoError(w, w.queue.Close(w.Context()))
 		assert.Equal(w, []string{"1", "<nil>"}, <-end)
 		_, err := w.queue.PutFrom(w.Context(), takes("a"))
-		require.ErrorIs(w, err, errClosed)
+		require.ErrorIs(w, err, batch.ErrClosed)
 	})
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
 	inWorld(t, unchanged, func(w *world) {
 		w.pause(time.Minute)
 		end := begin(w, takes("a"))
-		assert.Equal(w, batch.Ending{GaveUp: true}, w.queue.Close(ended))
-		assert.Equal(w, []string{"closed"}, <-end)
+		w.closeGivesUp(0, 0)
+		assert.Equal(w, []string{closed}, <-end)
 		assert.Empty(w, w.requests)
 	})
 	inWorld(t, unchanged, func(w *world) {
 		end := begin(w, takes("ab", "c"))
-		assert.Equal(w, batch.Ending{GaveUp: true, Dropped: 3}, w.queue.Close(ended))
-		assert.Equal(w, []string{"0, ab 0: closed: context canceled", "0, c 0: closed: context canceled", "<nil>"}, <-end)
+		w.closeGivesUp(0, 3)
+		assert.Equal(w, []string{"0, ab 0: " + closed + ": context canceled", "0, c 0: " + closed + ": context canceled", "<nil>"}, <-end)
 	})
 }
 
 // The statistics count requests of PutFrom, and permits that failed, but not a permit that was returned.
 func TestStatsOfPutFrom(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
+	deny := false
+	failing := func(w *world) {
+		w.work.Report = w.report
+		w.work.Acquire = func(ctx context.Context) (batch.Permit, error) {
+			if deny {
+				return nil, errLost
+			}
+			return w.acquire(ctx)
+		}
+	}
+	inWorld(t, failing, func(w *world) {
 		_, err := w.queue.PutFrom(w.Context(), takes("ab", "b"))
 		require.NoError(w, err)
 		_, err = w.queue.PutFrom(w.Context(), takes())
 		require.NoError(w, err)
 		synctest.Wait()
 		assert.Equal(w, []batch.Stats{{Accepted: 2, Requests: 1}}, w.stats)
-		w.does("Acquire", func() { panic("no permit") })
+		deny = true
 		_, err = w.queue.PutFrom(w.Context(), takes("a"))
-		require.ErrorContains(w, err, "no permit")
+		require.ErrorIs(w, err, errLost)
 		synctest.Wait()
 		require.Len(w, w.stats, 2)
 		assert.Equal(w, 1, w.stats[1].Failures)

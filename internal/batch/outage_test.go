@@ -63,21 +63,21 @@ func TestFailuresWithoutCallers(t *testing.T) {
 }
 
 // losing sends a request that fails when its context ends.
-func (w *world) losing(ctx context.Context, _ batch.Permit, _ []rune) (int, error) {
+func (w *world) losing(ctx context.Context, _ batch.Permit, _ []batch.URI) batch.Response {
 	defer w.count(-1)
 	<-ctx.Done()
-	return 0, errLost
+	return batch.Response{Err: errLost}
 }
 
 // ending returns a Send that ends after a second with a given error, whatever its context does.
-func (w *world) ending(err error) func(context.Context, batch.Permit, []rune) (int, error) {
-	return func(ctx context.Context, permit batch.Permit, _ []rune) (int, error) {
+func (w *world) ending(err error) func(context.Context, batch.Permit, []batch.URI) batch.Response {
+	return func(ctx context.Context, permit batch.Permit, _ []batch.URI) batch.Response {
 		if permit == nil { // a part of a refused request
-			return 0, ctx.Err()
+			return response(0, ctx.Err())
 		}
 		defer w.count(-1)
 		time.Sleep(time.Second)
-		return 1, err
+		return response(1, err)
 	}
 }
 
@@ -100,8 +100,8 @@ func TestCloseIsNoFailure(t *testing.T) {
 				a := w.put(w.Context(), "a")
 				ctx, cancel := context.WithTimeout(w.Context(), 100*time.Millisecond)
 				defer cancel()
-				w.queue.Close(ctx)
-				assert.Contains(w, (<-a).text, "closed")
+				require.ErrorIs(w, w.queue.Close(ctx), context.DeadlineExceeded)
+				assert.Contains(w, (<-a).text, closed)
 				synctest.Wait()
 				for _, stats := range w.stats {
 					assert.Zero(w, stats.Failures)
@@ -128,13 +128,13 @@ func TestALateEndOfAnOldRequest(t *testing.T) {
 			t.Parallel()
 			change := func(w *world) {
 				w.work.Report = w.report
-				w.work.Send = func(_ context.Context, _ batch.Permit, items []rune) (int, error) {
+				w.work.Send = func(_ context.Context, _ batch.Permit, uris []batch.URI) batch.Response {
 					defer w.count(-1)
-					if items[0] == 's' {
+					if uris[0].Pattern == "s" {
 						time.Sleep(10 * time.Second)
-						return 1, tt.slow
+						return response(1, tt.slow)
 					}
-					return 2, tt.quick
+					return response(2, tt.quick)
 				}
 			}
 			inWorld(t, change, func(w *world) {
@@ -172,26 +172,4 @@ func TestAPermitForALaterCaller(t *testing.T) {
 			assert.Zero(w, stats.Failures)
 		}
 	})
-}
-
-// A Send that panics is a failure, as an Acquire that panics is.
-func TestPanicsAreFailures(t *testing.T) {
-	t.Parallel()
-	for _, function := range []string{"Send", "Acquire"} {
-		inWorld(t, func(w *world) { w.work.Report = w.report }, func(w *world) {
-			w.does(function, func() { panic(errBoom) })
-			for range 2 {
-				<-w.put(w.Context(), "a")
-			}
-			synctest.Wait()
-			require.NotEmpty(w, w.stats)
-			last := w.stats[len(w.stats)-1]
-			assert.Equal(w, 2, last.Failures, function)
-			assert.ErrorIs(w, last.Err, errBoom, function)
-			w.does(function, nil)
-			<-w.put(w.Context(), "a")
-			synctest.Wait()
-			assert.Zero(w, w.stats[len(w.stats)-1].Failures, function)
-		})
-	}
 }

@@ -2,10 +2,7 @@ package batch_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 func TestManyCallers(t *testing.T) {
@@ -47,19 +45,6 @@ func TestWhoComesWhileThePermitIsAwaited(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotFit(t *testing.T) {
-	t.Parallel()
-	limits := func(w *world) { w.options.MaxItems, w.options.MaxBytes, w.options.MaxPending = 4, 3, 5 }
-	inWorld(t, limits, func(w *world) {
-		_, err := w.queue.Put(w.Context(), []rune("abcde"))
-		assert.Equal(w, &batch.TooLargeError{Items: 5, Most: 4}, err)
-		require.EqualError(w, err, "too large for one request")
-		_, err = w.queue.Put(w.Context(), []rune("abcda"))
-		assert.Equal(w, &batch.TooLargeError{Items: 4, Most: 4, Bytes: 4}, err)
-		assert.Empty(w, w.requests)
-	})
-}
-
 // A single item is sent whatever its size is.
 func TestASingleItem(t *testing.T) {
 	t.Parallel()
@@ -72,21 +57,21 @@ func TestASingleItem(t *testing.T) {
 // Callers wait for room in order. The end of the caller's context and Close end the wait.
 func TestRoom(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) { w.options.MaxPending, w.options.MaxItems = 2, 2 }, func(w *world) {
+	inWorld(t, func(w *world) { w.options.MaxPending, w.options.MaxURIs = 2, 2 }, func(w *world) {
 		w.does("Acquire", func() { time.Sleep(10 * time.Second) })
 		ctx, cancel := context.WithCancel(w.Context())
 		first, second := w.put(w.Context(), "ab"), w.put(ctx, "c")
 		third := w.put(w.Context(), "d")
 		time.Sleep(time.Second)
 		cancel()
-		assert.Equal(w, ended{items: "c", text: "context canceled", outcome: batch.NotApplied, after: time.Second}, <-second)
+		assert.Equal(w, ended{failed: "c", text: "context canceled", outcome: transport.NotApplied, after: time.Second}, <-second)
 		assert.Equal(w, ended{receipt: 1, after: 10*time.Second + half}, <-first)
 		assert.Equal(w, ended{receipt: 2, after: 20*time.Second + half}, <-third)
 		fourth, fifth := w.put(w.Context(), "ef"), w.put(w.Context(), "g")
-		assert.Equal(w, batch.Ending{}, w.queue.Close(w.Context()))
-		assert.Equal(w, ended{items: "g", text: "closed", outcome: batch.NotApplied, after: 20*time.Second + half}, <-fifth)
+		require.NoError(w, w.queue.Close(w.Context()))
+		assert.Equal(w, ended{failed: "g", text: closed, outcome: transport.NotApplied, after: 20*time.Second + half}, <-fifth)
 		assert.Equal(w, 3, (<-fourth).receipt)
-		assert.Equal(w, ended{items: "h", text: "closed", outcome: batch.NotApplied, after: 31 * time.Second}, <-w.put(w.Context(), "h"))
+		assert.Equal(w, ended{failed: "h", text: closed, outcome: transport.NotApplied, after: 31 * time.Second}, <-w.put(w.Context(), "h"))
 	})
 }
 
@@ -94,7 +79,7 @@ func TestRoom(t *testing.T) {
 // at once.
 func TestOnlyTheFirstRequestGathers(t *testing.T) {
 	t.Parallel()
-	inWorld(t, func(w *world) { w.options.MaxItems = 2 }, func(w *world) {
+	inWorld(t, func(w *world) { w.options.MaxURIs = 2 }, func(w *world) {
 		var asked []time.Duration
 		w.does("Acquire", func() { asked = append(asked, time.Since(w.began)) })
 		first, second := w.put(w.Context(), "ab"), w.put(w.Context(), "cd")
@@ -114,12 +99,12 @@ func TestACallerWhoLeavesEarly(t *testing.T) {
 			defer cancel()
 			return <-w.put(ctx, "x")
 		}
-		assert.Equal(w, batch.NotApplied, left(time.Millisecond).outcome)
+		assert.Equal(w, transport.NotApplied, left(time.Millisecond).outcome)
 		synctest.Wait()
 		assert.Zero(w, w.asked)
 		first := w.put(w.Context(), "a")
 		time.Sleep(100 * time.Millisecond) // the request is under way
-		assert.Equal(w, batch.NotApplied, left(100*time.Millisecond).outcome)
+		assert.Equal(w, transport.NotApplied, left(100*time.Millisecond).outcome)
 		synctest.Wait()
 		assert.Equal(w, 1, w.asked)
 		second := w.put(w.Context(), "b")
@@ -145,8 +130,8 @@ func TestRefusedItems(t *testing.T) {
 		after := got[0].after
 		assert.Equal(w, []ended{
 			{receipt: 3, after: after},
-			{receipt: 5, items: "c", text: "refused", after: after},
-			{items: "c", text: "refused", outcome: batch.NotApplied, after: after},
+			{receipt: 5, failed: "c", text: "refused", after: after},
+			{failed: "c", text: "refused", outcome: transport.NotApplied, after: after},
 			{receipt: 5, after: after},
 			{receipt: 5, after: after},
 		}, got)
@@ -156,16 +141,16 @@ func TestRefusedItems(t *testing.T) {
 // After too many requests the remaining items fail.
 func TestTooManyRefused(t *testing.T) {
 	t.Parallel()
-	letters := make([]rune, 200)
-	for i := range letters {
-		letters[i] = rune('一' + i)
+	refused := make([]rune, 200)
+	for i := range refused {
+		refused[i] = rune('一' + i)
 	}
-	limits := func(w *world) { w.refused, w.options.MaxItems, w.options.MaxBytes = string(letters), 200, 200 }
+	limits := func(w *world) { w.refused, w.options.MaxURIs, w.options.MaxBytes = string(refused), 200, 200 }
 	inWorld(t, limits, func(w *world) {
-		end := <-w.put(w.Context(), string(letters))
+		end := <-w.put(w.Context(), string(refused))
 		assert.Len(w, w.requests, 129)
-		assert.Equal(w, "refused\ntogether", end.text)
-		assert.Equal(w, batch.NotApplied, end.outcome)
+		assert.Equal(w, "refused\n"+batch.ErrRefusedTogether.Error(), end.text)
+		assert.Equal(w, transport.NotApplied, end.outcome)
 	})
 }
 
@@ -177,7 +162,7 @@ func TestLeavingBeforeItIsSent(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.Context())
 		first, second := w.put(ctx, "ab"), w.put(w.Context(), "c")
 		cancel()
-		assert.Equal(w, ended{items: "ab", text: "left: context canceled", outcome: batch.NotApplied}, <-first)
+		assert.Equal(w, ended{failed: "ab", text: "left: context canceled", outcome: transport.NotApplied}, <-first)
 		assert.Equal(w, ended{receipt: 1, after: 3 * half}, <-second)
 		assert.Equal(w, 1, w.asked)
 
@@ -185,7 +170,7 @@ func TestLeavingBeforeItIsSent(t *testing.T) {
 		third := w.put(ctx, "d")
 		time.Sleep(100 * time.Millisecond)
 		cancel()
-		assert.Equal(w, batch.NotApplied, (<-third).outcome)
+		assert.Equal(w, transport.NotApplied, (<-third).outcome)
 		time.Sleep(time.Minute)
 		assert.Equal(w, []string{"c"}, w.requests)
 		assert.Equal(w, 2, (<-w.put(w.Context(), "e")).receipt)
@@ -201,7 +186,7 @@ func TestPermitsForNobody(t *testing.T) {
 			t.Parallel()
 			var returned atomic.Int32
 			inWorld(t, func(w *world) { w.options.UnderWay, w.deaf = 1, deaf }, func(w *world) {
-				w.does("Return", func() { returned.Add(1) })
+				w.does("End", func() { returned.Add(1) })
 				w.pause(10 * time.Second)
 				ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 				defer cancel()
@@ -232,7 +217,7 @@ func TestLeavingARequest(t *testing.T) {
 		a, b, both := w.put(first, "a"), w.put(second, "b"), w.put(w.Context(), "ab")
 		time.Sleep(100 * time.Millisecond)
 		cancelFirst()
-		assert.Equal(w, ended{items: "a", text: "left: context canceled", after: 100 * time.Millisecond}, <-a)
+		assert.Equal(w, ended{failed: "a", text: "left: context canceled", after: 100 * time.Millisecond}, <-a)
 		cancelSecond()
 		<-b
 		assert.Equal(w, ended{receipt: 1, after: 3 * half}, <-both)
@@ -241,7 +226,7 @@ func TestLeavingARequest(t *testing.T) {
 		c := w.put(alone, "c")
 		time.Sleep(100 * time.Millisecond)
 		cancel()
-		assert.Equal(w, batch.Unknown, (<-c).outcome)
+		assert.Equal(w, transport.Unknown, (<-c).outcome)
 		synctest.Wait()
 		assert.Zero(w, w.permits, "the request has ended")
 	})
@@ -251,9 +236,9 @@ func TestLeavingARequest(t *testing.T) {
 func TestCanceledByItself(t *testing.T) {
 	t.Parallel()
 	canceled := func(w *world) {
-		w.work.Send = func(context.Context, batch.Permit, []rune) (int, error) {
+		w.work.Send = func(context.Context, batch.Permit, []batch.URI) batch.Response {
 			w.count(-1)
-			return 0, context.Canceled
+			return batch.Response{Err: context.Canceled}
 		}
 	}
 	inWorld(t, canceled, func(w *world) {
@@ -265,50 +250,22 @@ func TestCanceledByItself(t *testing.T) {
 func TestNoPermit(t *testing.T) {
 	t.Parallel()
 	failing := func(w *world) {
-		acquire := w.work.Acquire
 		w.options.UnderWay = 1
 		w.work.Acquire = func(ctx context.Context) (batch.Permit, error) {
-			permit, err := acquire(ctx)
+			permit, err := w.acquire(ctx)
 			if w.asked == 1 {
+				w.count(-1)
 				return nil, errLost
 			}
 			return permit, err
 		}
 	}
 	inWorld(t, failing, func(w *world) {
-		assert.Equal(w, ended{items: "a", text: "lost", outcome: batch.NotApplied}, <-w.put(w.Context(), "a"))
-		w.count(-1)
-		for name, end := range map[string]func(){"panic": func() { panic(errBoom) }, "Goexit": runtime.Goexit} {
-			w.does("Acquire", end)
-			first, second := w.put(w.Context(), "ab"), w.put(w.Context(), "b")
-			for _, result := range []<-chan ended{first, second} {
-				got := <-result
-				assert.Contains(w, got.text, name)
-				assert.Equal(w, batch.NotApplied, got.outcome)
-			}
-		}
+		first, second := w.put(w.Context(), "ab"), w.put(w.Context(), "b")
+		assert.Equal(w, ended{failed: "ab", text: "lost", outcome: transport.NotApplied}, <-first)
+		assert.Equal(w, ended{failed: "b", text: "lost", outcome: transport.NotApplied}, <-second)
 		assert.Empty(w, w.requests)
-		w.does("Acquire", nil)
 		assert.Equal(w, 1, (<-w.put(w.Context(), "a")).receipt)
-	})
-}
-
-// If user code ends a request, the callers of its items fail, and the queue stays usable.
-func TestASendThatDoesNotReturn(t *testing.T) {
-	t.Parallel()
-	inWorld(t, func(w *world) { w.refused = "b" }, func(w *world) {
-		for range 5 { // more than UnderWay
-			w.requests = nil
-			w.does("Send b", func() { panic(errBoom) }) // after a was accepted
-			first, second := w.put(w.Context(), "a"), w.put(w.Context(), "b")
-			assert.Equal(w, 2, (<-first).receipt)
-			got := <-second
-			assert.Contains(w, got.text, "boom")
-			assert.Equal(w, batch.Unknown, got.outcome)
-		}
-		w.does("Send c", runtime.Goexit)
-		assert.Contains(w, (<-w.put(w.Context(), "c")).text, "Goexit")
-		assert.NotZero(w, (<-w.put(w.Context(), "d")).receipt)
 	})
 }
 
@@ -316,29 +273,17 @@ func TestASendThatDoesNotReturn(t *testing.T) {
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		send := w.work.Send
-		w.work.Send = func(ctx context.Context, held batch.Permit, items []rune) (int, error) {
-			_, err := send(ctx, held, items)
-			if len(items) > 1 {
-				return 0, errors.Join(errRefused, errLost)
+		w.refused = "ab"
+		w.work.Send = func(ctx context.Context, held batch.Permit, uris []batch.URI) batch.Response {
+			got := w.send(ctx, held, uris)
+			if len(uris) > 1 {
+				got.Outcome = transport.Unknown
 			}
-			return 0, cmp(err, errRefused)
-		}
-		w.work.Judge = func(err error) *batch.Failure {
-			f := judge(err)
-			if errors.Is(err, errLost) {
-				f.Outcome = batch.Unknown
-			}
-			return f
+			return got
 		}
 	}, func(w *world) {
 		got := <-w.put(w.Context(), "ab")
 		assert.Equal(w, "refused", got.text)
-		assert.Equal(w, batch.Unknown, got.outcome)
+		assert.Equal(w, transport.Unknown, got.outcome)
 	})
-}
-
-// cmp returns the first error that is not nil.
-func cmp(errs ...error) error {
-	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }

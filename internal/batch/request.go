@@ -2,80 +2,103 @@ package batch
 
 import (
 	"context"
-	"sync"
+	"errors"
+
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// request sends the items of some callers as one request. If that is refused, it sends them in parts.
-type request[Item comparable, Receipt any] struct {
-	ctx   context.Context //nolint:containedctx // ends when all callers have left, or the context of a Close ends
-	work  *Work[Item, Receipt]
-	send  func(Permit, []Item) (Receipt, error)
-	items []Item
-
-	mu     sync.Locker // the queue's lock; guards the fields below
-	fates  map[Item]*fate[Receipt]
-	number int // of the last part that was sent, for the outage
+// request sends the URIs of some callers as one request. If that is refused, it sends them in parts.
+type request struct {
+	job
+	load
+	queue *Queue
 }
 
-// deliver sends the items. The first request uses permit, and each further one acquires its own. Afterwards each item
-// has its fate.
-func (r *request[Item, Receipt]) deliver(permit Permit) {
-	s := splitter{maxSplits(len(r.items)), func(from, to int) answer {
-		now := permit
-		permit = nil
-		return r.try(now, r.items[from:to])
+// sendLocked starts to send the URIs of some callers. The lock is held.
+func (q *Queue) sendLocked(callers []*caller, uris load, permit Permit) {
+	r := &request{job: job{canceled: newSignal(q.gaveUp)}, load: uris, queue: q}
+	for _, c := range callers {
+		c.request = r
+		q.sent[c] = true
+		r.job.add(c)
+	}
+	q.goLocked(func() {
+		defer q.underWay.Release(1)
+		rest := r.run(permit)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		r.setLocked(rest, Response{Err: ErrRefusedTogether, Outcome: transport.NotApplied})
+		r.canceled.set()
+		q.awaitTransactionsLocked(callers)
+	})
+}
+
+// run sends the URIs. The first request uses permit, and each further one acquires its own. The URIs that run returns
+// were only refused together with others, or were not sent.
+func (r *request) run(permit Permit) (rest []URI) {
+	s := splitter{maxSplits(len(r.uris)), func(from, to int) answer {
+		defer func() { permit = nil }()
+		return r.send(permit, r.uris[from:to])
 	}}
-	if rest := r.items[s.split(len(r.items)):]; len(rest) > 0 {
-		r.note(rest, fate[Receipt]{failed: &Failure{r.work.Together, r.work.Together.Error(), NotApplied}})
-	}
+	return r.uris[s.split(len(r.uris)):]
 }
 
-// try sends some items. Afterwards they have their fates, unless several items were refused together.
-func (r *request[Item, Receipt]) try(permit Permit, items []Item) answer {
-	receipt, err := r.send(permit, items)
-	if err == nil {
-		r.note(items, fate[Receipt]{accepted: true, receipt: receipt})
-		return taken
+// send sends some URIs in one request, and counts it. Afterwards their results are known, unless several URIs were
+// refused together. A failure counts also if all callers have left, but not if a Close gave up.
+func (r *request) send(permit Permit, uris []URI) answer {
+	q := r.queue
+	q.mu.Lock()
+	number := q.stats.begin()
+	forNobody := r.left != nil // a part of a refused request, after all callers have left
+	q.mu.Unlock()
+	response := q.work.Send(r.canceled, permit, uris)
+	response.Err = q.endedByClose(response.Err)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.stats.Requests++
+	if response.Err == nil {
+		q.stats.Accepted += len(uris)
 	}
-	failed := r.work.Judge(err)
-	if !r.work.Refused(err) {
-		r.note(items, fate[Receipt]{failed: failed})
-		return lost
+	switch {
+	case response.Err == nil, response.Refused:
+		q.stats.answer(number)
+	case q.gaveUp.Err() != nil, forNobody:
+	case r.left != nil:
+		q.stats.fail(number, whyFailed(r.left, response.Err))
+	default:
+		q.stats.fail(number, response.Err)
 	}
-	if failed.Outcome != NotApplied {
-		r.doubt(items)
-	}
-	if len(items) == 1 {
-		r.note(items, fate[Receipt]{failed: failed})
-	}
-	return refused
+	q.reportLocked()
+	return r.setLocked(uris, response)
 }
 
-// note sets the fate of some items.
-func (r *request[Item, Receipt]) note(items []Item, now fate[Receipt]) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, item := range items {
-		f := r.fates[item]
-		f.accepted, f.receipt, f.failed = now.accepted, now.receipt, now.failed
-		f.ended = now.failed != nil || r.work.Wait == nil
-	}
-}
-
-// doubt records that a refused request may have applied its items.
-func (r *request[Item, Receipt]) doubt(items []Item) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, item := range items {
-		r.fates[item].unsure = true
-	}
-}
-
-// endLocked ends the items without a fate, because the goroutine that sent them has failed. The lock is held.
-func (r *request[Item, Receipt]) endLocked(failed *Failure) {
-	for _, f := range r.fates {
-		if !f.known() {
-			f.failed, f.ended = failed, true
+// setLocked sets the results of some URIs. If several were refused together, it only records whether that request may
+// have applied them. The lock of the queue is held.
+func (r *request) setLocked(uris []URI, response Response) answer {
+	for _, uri := range uris {
+		u := r.results[uri]
+		if response.Refused && response.Outcome != transport.NotApplied {
+			u.doubtful = true
+		}
+		if !response.Refused || len(uris) == 1 {
+			u.receipt, u.err, u.outcome = response.Receipt, response.Err, response.Outcome
+			u.ended = response.Err != nil || r.queue.work.Wait == nil
 		}
 	}
+	switch {
+	case response.Err == nil:
+		return taken
+	case response.Refused:
+		return refused
+	default:
+		return lost
+	}
+}
+
+// endedByClose wraps the error of a request or a wait that a Close has canceled.
+func (q *Queue) endedByClose(err error) error {
+	if q.gaveUp.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return &closedError{err}
 }

@@ -1,47 +1,71 @@
 package batch
 
-// reporter keeps the statistics. It reports them in its own goroutine, so that a slow report delays nothing else.
-// Requests that end during a report appear together in the next one.
-type reporter struct {
-	crew   *crew
-	report func(Stats)
-	state  func() Stats // state of the line; called with the lock of the queue
+import "time"
 
-	accepted, requests int
-	outage             outage
-	changed            bool     // the statistics have changed since the last report began
-	running            bool     // a report is running
-	failed             *Failure // first panic or Goexit of a report
+// statistics counts requests. Those that failed in a row are an outage. Requests and waits for permits overlap and are
+// numbered, because one that ends late says nothing about those that began after it.
+type statistics struct {
+	Stats // without what pending says
+
+	begun, answered, failed int  // numbers of the newest request, the newest answered and the newest failed one
+	changed                 bool // since the last report began
+	reporting               bool // a worker reports
 }
 
-// countLocked records one request. The lock of the queue is held.
-func (r *reporter) countLocked(accepted int) {
-	r.requests++
-	r.accepted += accepted
+// begin returns the number of a new request.
+func (s *statistics) begin() int {
+	s.begun++
+	return s.begun
 }
 
-// changedLocked reports that something has changed. The lock of the queue is held.
-func (r *reporter) changedLocked() {
-	if r.changed = r.report != nil; r.changed && !r.running {
-		r.running = true
-		r.reportLocked()
+// answer ends a request that was answered. It ends the outage unless a later request has failed.
+func (s *statistics) answer(request int) {
+	s.answered = max(s.answered, request)
+	if request > s.failed {
+		s.Failures, s.Err = 0, nil
 	}
 }
 
-// reportLocked starts reports until the newest statistics have been reported. The lock of the queue is held.
-func (r *reporter) reportLocked() {
-	r.changed = false
-	now := r.state()
-	now.Accepted, now.Requests, now.Failures, now.Err = r.accepted, r.requests, r.outage.failures, r.outage.err
-	r.crew.startLocked(func() error {
-		r.report(now)
-		return nil
-	}, func(failed *Failure) {
-		if r.failed == nil {
-			r.failed = failed
-		}
-		if r.running = r.changed; r.running {
-			r.reportLocked()
-		}
-	})
+// fail ends a request that failed. It says nothing if a later one was answered.
+func (s *statistics) fail(request int, err error) {
+	if request < s.answered {
+		return
+	}
+	s.Failures++
+	if request > s.failed {
+		s.failed, s.Err = request, err
+	}
+}
+
+// reportLocked reports the newest statistics in a goroutine of its own, so that a slow report delays nothing else.
+// Requests that end during a report appear together in the next one. The lock is held.
+func (q *Queue) reportLocked() {
+	if q.work.Report == nil {
+		return
+	}
+	q.stats.changed = true
+	if !q.stats.reporting {
+		q.stats.reporting = true
+		q.goLocked(q.report)
+	}
+}
+
+// report reports until the newest statistics have been reported.
+func (q *Queue) report() {
+	for now, changed := q.nextReport(); changed; now, changed = q.nextReport() {
+		q.work.Report(now)
+	}
+}
+
+func (q *Queue) nextReport() (now Stats, changed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := &q.stats
+	s.reporting, s.changed = s.changed, false
+	now = s.Stats
+	now.Pending = q.pending.uris
+	if c := q.pending.first(); c != nil {
+		now.OldestAge = time.Since(c.since)
+	}
+	return now, s.reporting
 }

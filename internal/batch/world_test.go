@@ -11,80 +11,84 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/batch"
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
 var (
-	errRefused  = errors.New("refused")
-	errLost     = errors.New("lost")
-	errClosed   = errors.New("closed")
-	errTogether = errors.New("together")
-	errBoom     = errors.New("boom")
+	errRefused = errors.New("refused")
+	errLost    = errors.New("lost")
 )
 
-// world is the environment of a queue. Items are letters. Its limiter gives one permit per second, a request takes half
+// world is the environment of a queue. The patterns of its URIs are letters. Its limiter gives one permit per second, a request takes half
 // a second, and its transaction 10 s.
 type world struct {
 	*testing.T
-	queue *batch.Queue[rune, int]
+	queue *batch.Queue
 
 	mu       sync.Mutex
 	requests []string // sent requests
 	began    time.Time
-	asked    int // calls of Acquire
-	permits  int // permits that have not ended
-	waits    []int64
+	asked    int   // calls of Acquire
+	permits  int   // permits that have not ended
+	waits    []any // receipts
 	stats    []batch.Stats
 
 	refused string            // letters that the service refuses
+	aborted any               // receipt whose transaction ends badly, at once
 	deaf    bool              // Acquire ignores its context
 	conduct map[string]func() // user code by the name of the function that runs it
 	last    time.Time         // time of the last permit
 	options batch.Options
-	work    batch.Work[rune, int]
+
+	closedAgain func() // checks the second Close
+	work        batch.Work
 }
 
 // inWorld runs a test in a bubble of fake time. A goroutine that stays behind fails the test.
 func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, began: time.Now(), conduct: map[string]func(){}, options: batch.Options{MaxItems: 100, MaxBytes: 100, MaxPending: 1000, UnderWay: 4}}
-		w.work = batch.Work[rune, int]{
-			Size:        func(rune) int { return 1 },
-			Acquire:     w.acquire,
-			Send:        w.send,
-			Refused:     func(err error) bool { return errors.Is(err, errRefused) },
-			Transaction: func(receipt int) int64 { return int64(receipt) },
-			Judge:       judge,
-			Catch: func(f func() error, done func(*batch.Failure)) {
-				done(judge(f()))
-			},
-			Left:     func(ctx context.Context) error { return fmt.Errorf("left: %w", ctx.Err()) },
-			Closed:   errClosed,
-			ClosedBy: func(err error) error { return fmt.Errorf("%w: %w", errClosed, err) },
-			Together: errTogether,
-		}
+		w := &world{T: t, began: time.Now(), closedAgain: func() {}, conduct: map[string]func(){}, options: batch.Options{MaxURIs: 100, MaxBytes: 100, MaxPending: 1000, UnderWay: 4}}
+		w.work = batch.Work{Acquire: w.acquire, Send: w.send, Left: func(ctx context.Context) error { return fmt.Errorf("left: %w", ctx.Err()) }}
 		change(w)
 		w.queue = batch.New(w.work, w.options)
 		test(w)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		w.queue.Close(ctx)
+		w.closedAgain()
 		assert.Zero(t, w.permits, "permits that have not ended")
 	})
 }
 
-// judge returns NotApplied for a refusal, and Unknown for any other error.
-func judge(err error) *batch.Failure {
-	if err == nil {
-		return nil
+// uris returns a URI of one byte for each letter.
+func uris(letters string) (all []batch.URI) {
+	for _, letter := range letters {
+		all = append(all, batch.URI{Pattern: string(letter), Size: 1})
 	}
-	outcome := batch.Unknown
+	return all
+}
+
+func letters(uris []batch.URI) string {
+	var all strings.Builder
+	for _, uri := range uris {
+		all.WriteString(uri.Pattern)
+	}
+	return all.String()
+}
+
+// response returns NotApplied for a refusal, and Unknown for any other error.
+func response(receipt int, err error) batch.Response {
 	if errors.Is(err, errRefused) {
-		outcome = batch.NotApplied
+		return batch.Response{Err: err, Refused: true, Outcome: transport.NotApplied}
 	}
-	return &batch.Failure{Err: err, Text: err.Error(), Outcome: outcome}
+	if err != nil {
+		return batch.Response{Err: err}
+	}
+	return batch.Response{Receipt: receipt}
 }
 
 // user runs the user code that the test has set for a function.
@@ -106,9 +110,9 @@ func (w *world) does(function string, conduct func()) {
 
 type permit struct{ *world }
 
-func (p permit) Return(context.Context) {
+func (p permit) End(context.Context, time.Time) {
 	p.count(-1)
-	p.user("Return")
+	p.user("End")
 }
 
 func (w *world) count(n int) {
@@ -146,33 +150,36 @@ func (w *world) acquire(ctx context.Context) (batch.Permit, error) {
 	return permit{w}, nil
 }
 
-func (w *world) send(ctx context.Context, held batch.Permit, items []rune) (int, error) {
+func (w *world) send(ctx context.Context, held batch.Permit, uris []batch.URI) batch.Response {
 	if held == nil {
 		if _, err := w.acquire(ctx); err != nil {
-			return 0, err
+			return response(0, err)
 		}
 	}
 	defer w.count(-1)
+	sent := letters(uris)
 	w.mu.Lock()
-	w.requests = append(w.requests, string(items))
+	w.requests = append(w.requests, sent)
 	receipt := len(w.requests)
 	w.mu.Unlock()
-	w.user("Send " + string(items))
+	w.user("Send " + sent)
 	w.user("Send")
 	if err := sleep(ctx, time.Second/2); err != nil {
-		return 0, err
+		return response(0, err)
 	}
-	if strings.ContainsAny(string(items), w.refused) {
-		return 0, errRefused
+	if strings.ContainsAny(sent, w.refused) {
+		return response(0, errRefused)
 	}
-	return receipt, nil
+	return response(receipt, nil)
 }
 
-func (w *world) wait(ctx context.Context, transaction int64) error {
+func (w *world) wait(ctx context.Context, receipt any) error {
 	w.mu.Lock()
-	w.waits = append(w.waits, transaction)
+	w.waits = append(w.waits, receipt)
 	w.mu.Unlock()
-	w.user(fmt.Sprint("Wait ", transaction))
+	if w.aborted == receipt {
+		return errLost
+	}
 	return sleep(ctx, 10*time.Second)
 }
 
@@ -195,23 +202,23 @@ func sleep(ctx context.Context, d time.Duration) error {
 // ended is the result of a Put.
 type ended struct {
 	receipt int
-	items   string // failed items
+	failed  string // failed letters
 	text    string // text of the error
-	outcome batch.Outcome
+	outcome transport.Outcome
 	after   time.Duration
 }
 
-// put calls Put with letters in a goroutine.
+// put calls Put in a goroutine, with a URI for each letter.
 func (w *world) put(ctx context.Context, items string) <-chan ended {
 	result := make(chan ended, 1)
 	go func() {
-		receipt, err := w.queue.Put(ctx, []rune(items))
-		end := ended{receipt: receipt, after: time.Since(w.began).Round(100 * time.Millisecond)}
-		if failed := (*batch.Error[rune])(nil); errors.As(err, &failed) {
-			end.items, end.outcome = string(failed.Items), failed.Outcome
-		}
-		if err != nil {
-			end.text = err.Error()
+		got := w.queue.Put(ctx, uris(items))
+		end := ended{failed: letters(got.Failed), outcome: got.Outcome, after: time.Since(w.began).Round(100 * time.Millisecond)}
+		end.receipt, _ = got.Receipt.(int)
+		if got.Err != nil {
+			end.text = got.Err.Error()
+		} else {
+			end.outcome = 0 // always applied, which the tests need not say
 		}
 		result <- end
 	}()
@@ -219,6 +226,27 @@ func (w *world) put(ctx context.Context, items string) <-chan ended {
 	return result
 }
 
+// closeGivesUp closes the queue with a context that ends too early. A later Close says how many URIs were dropped.
+func (w *world) closeGivesUp(patience time.Duration, dropped int) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	require.Equal(w, context.DeadlineExceeded, w.queue.Close(ctx))
+	// A worker that ignores its context may still run, so this Close gets a context of its own.
+	again := make(chan error, 1)
+	go func() { again <- w.queue.Close(context.WithoutCancel(ctx)) }()
+	w.closedAgain = func() {
+		if dropped == 0 {
+			assert.NoError(w, <-again)
+		} else {
+			assert.EqualError(w, <-again, fmt.Sprintf("%s: another Close dropped %d URIs", closed, dropped))
+		}
+	}
+}
+
 func unchanged(*world) {}
 
 const half = time.Second / 2
+
+// closed is the text of ErrClosed.
+const closed = "webdelivery: purge queue closed"
