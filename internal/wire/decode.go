@@ -24,7 +24,7 @@ import (
 var options = jsonv1.MergeWithLegacySemantics(true)
 
 // Decode reads a whole JSON text. Unlike encoding/json it does not mend what is ambiguous: a name in another letter case
-// is another name, and of two members with one name it takes none.
+// is another name, and two members with one name are an error. With an error, out may hold a part of the text.
 func Decode(text []byte, out any) error { return json.Unmarshal(text, out, options) }
 
 // UnboundedNames is an option of jsontext that accepts duplicate names. Without it the tokenizer remembers every name
@@ -55,12 +55,12 @@ func Reason(err error) string {
 	switch typed, ok := errors.AsType[*json.SemanticError](err); {
 	case err == nil:
 		return ""
-	case ok && typed.JSONPointer != "":
+	case ok && typed.JSONPointer != "" && (typed.Err != nil || typed.GoType != nil):
 		field := strings.ReplaceAll(strings.TrimPrefix(string(typed.JSONPointer), "/"), "/", ".")
 		if typed.Err != nil {
 			return field + ": " + typed.Err.Error()
 		}
-		return fmt.Sprintf("%s: %v does not fit %v", field, typed.JSONKind, typed.GoType)
+		return fmt.Sprintf("%s: %v does not fit %v", field, typed.JSONKind, typed.GoType.Kind())
 	default:
 		return err.Error()
 	}
