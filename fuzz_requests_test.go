@@ -49,7 +49,7 @@ func FuzzPurge(f *testing.F) {
 		if modifier != "" {
 			uri = uri.WithCacheKeyModifier(modifier)
 		}
-		// Between what is wrong and what is plain, package purgewire decides; its own tests have the rules.
+		// Between what is wrong and what is plain, purgeuri.go decides; purge_internal_test.go has its rules.
 		hidden := regexp.MustCompile(`[\x00-\x1f\x7f\x{80}-\x{9f}\p{Z}\x{200b}\x{2060}\x{feff}]`)
 		star := regexp.MustCompile(`^(https?://)?[a-z.]+/.*\*`)
 		regex := regexp.MustCompile(`[\\^$+?()\[\]{}|]|\*.|^\.\*$`)

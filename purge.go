@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
-	"time"
+	"strings"
 
-	"github.com/webdelivery/webdelivery-go/internal/purgewire"
-	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -90,43 +87,6 @@ type PurgeReceipt struct {
 	StatusURI     string `json:"transaction_status_uri"` // as sent, relative to {base_url}/<customer>/v1
 }
 
-// Transaction is the state of a purge. (Service document, [section 2.3].)
-//
-// [section 2.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#23-purge-response-and-transaction-status
-type Transaction struct {
-	Code                         int       `json:"code"`                           // 400 or more: the purge ended badly
-	Description                  string    `json:"description"`                    // the service's words for the code
-	TransactionID                int64     `json:"transaction_id"`                 // as in the receipt
-	BeginTS                      time.Time `json:"begin_ts,omitzero"`              // UTC, whole seconds
-	EndTS                        time.Time `json:"end_ts,omitzero"`                // UTC; zero while pending
-	PercentReceivedResponses     int       `json:"percent_received_responses"`     // percentage of the caches that have responded
-	TransactionStatus            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
-	TransactionStatusDescription string    `json:"transaction_status_description"` // the service's words for the status
-}
-
-// Pending reports whether the purge is in progress: its status is PENDING in any letter case. Any other status is
-// final. (Open point 9.)
-func (t *Transaction) Pending() bool { return purgewire.Pending(t.TransactionStatus) }
-
-func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
-	r, err := f.send(ctx, cl)
-	if err != nil {
-		return nil, err
-	}
-	var body purgewire.TransactionBody
-	if err := r.decodeObject(&body); err != nil {
-		return nil, err
-	}
-	tx := (*Transaction)(body.Transaction(cl.id))
-	if tx == nil {
-		return nil, r.bad("no transaction_status", nil)
-	}
-	if err := r.checkID(strconv.FormatInt(tx.TransactionID, 10)); err != nil {
-		return nil, err
-	}
-	return tx, nil
-}
-
 // Submit sends one purge and returns when the service has accepted it. [PurgeService.Wait] waits until the caches
 // have carried it out. Submit waits for a purge permit first, and again before each retry. Purging twice does no
 // harm, so Submit retries after every transient failure. 429 and 503 mean that purges come too fast, so a service that
@@ -154,10 +114,6 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 	return r.receipt()
 }
 
-func (u PurgeURI) wire() purgewire.URI {
-	return purgewire.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex}
-}
-
 // Validate returns a [*ValidationError] if the request is invalid, as Submit would.
 func (r PurgeRequest) Validate() error {
 	var p problems
@@ -168,137 +124,96 @@ func (r PurgeRequest) Validate() error {
 		p.add("uris", "is empty")
 	}
 	for i := range r.URIs {
-		if field, reason := r.URIs[i].wire().Problem(); reason != "" {
+		if field, reason := r.URIs[i].problem(); reason != "" {
 			p.add(fmt.Sprintf("uris[%d].%s", i, field), "%s", reason)
 		}
 	}
 	return p.err()
 }
 
-// receipt reads the response to a purge. It reads the address in a Location, and never follows it (open point 7).
-func (r *response) receipt() (*PurgeReceipt, error) {
-	var body purgewire.ReceiptBody
-	err := r.decodeObject(&body)
-	if err != nil && r.Status != http.StatusSeeOther {
-		return nil, r.accepted(err)
+// problem returns the member of the URI that is wrong, and why; both are "" if none is. A purge may have very many
+// URIs, and nearly all have a pattern of visible ASCII without * and #, so the other rules run only for the rest.
+func (u *PurgeURI) problem() (field, reason string) {
+	if u.MatchMode != MatchExact && u.MatchMode != MatchPrefix {
+		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", string(u.MatchMode))
 	}
-	receipt, taken := body.Receipt(r.Status, r.Header.Get("Location"), err == nil, func(address string) (string, error) {
-		path, _, err := r.funnel.resolve("transaction_status_uri", address)
-		return path, err
-	})
-	if receipt != nil {
-		return (*PurgeReceipt)(receipt), nil
+	pattern := u.URIPattern
+	visible := 0
+	for visible < len(pattern) && pattern[visible] > ' ' && pattern[visible] < 0x7f {
+		visible++
 	}
-	e := r.bad("no transaction id", nil)
-	if taken {
-		e.outcome = OutcomeApplied
+	usual := pattern != "" && visible == len(pattern) && strings.IndexByte(pattern, '*') < 0 && strings.IndexByte(pattern, '#') < 0
+	if !usual {
+		if reason := u.patternProblem(); reason != "" {
+			return "uri_pattern", reason
+		}
 	}
-	return nil, e
+	if u.CacheKeyModifierRegex != "" {
+		if reason := u.modifierProblem(); reason != "" {
+			return "cache_key_modifier_regex", reason
+		}
+	}
+	return "", ""
 }
 
-// accepted returns the error for a purge whose body cannot be read. A 201 proves that the service accepted it, unless
-// the body is an HTML page, which something else may have sent.
-func (r *response) accepted(err error) error {
-	var e *Error
-	if r.Status == http.StatusCreated && !wire.IsHTML(r.Header) && errors.As(err, &e) {
+// receipt reads the response to a purge. A 303 whose body names no transaction, or cannot be read, names it in its
+// Location, which is never followed (open point 7).
+func (r *response) receipt() (*PurgeReceipt, error) {
+	var body struct {
+		Code          wire.Code `json:"code"`
+		Description   string    `json:"description"`
+		TransactionID wire.Int  `json:"transaction_id"`
+		PurgeResponse struct {
+			TransactionStatusURI string `json:"transaction_status_uri"`
+		} `json:"purge_response"`
+	}
+	err := r.decodeObject(&body)
+	receipt := &PurgeReceipt{
+		Code: int(body.Code), Description: body.Description, TransactionID: int64(body.TransactionID),
+		StatusURI: body.PurgeResponse.TransactionStatusURI,
+	}
+	if r.Status == http.StatusSeeOther {
+		if err != nil || receipt.TransactionID <= 0 && receipt.StatusURI == "" {
+			*receipt = PurgeReceipt{Code: receipt.Code, Description: receipt.Description, StatusURI: r.Header.Get("Location")}
+		}
+		err = nil
+	}
+	if receipt.TransactionID <= 0 && receipt.StatusURI != "" {
+		receipt.TransactionID = r.funnel.transactionAt(receipt.StatusURI)
+	}
+	if err != nil || receipt.TransactionID <= 0 {
+		return nil, r.noReceipt(receipt, err)
+	}
+	receipt.Code = cmp.Or(receipt.Code, r.Status)
+	receipt.StatusURI = cmp.Or(receipt.StatusURI, transactionsPath+strconv.FormatInt(receipt.TransactionID, 10))
+	return receipt, nil
+}
+
+// noReceipt returns the error for a response that names no transaction or, with err, cannot be read. A 201 proves that
+// the service accepted the purge, unless the body is an HTML page, which something else may have sent. So does a body
+// of a purge, but not an object of any other kind.
+func (r *response) noReceipt(body *PurgeReceipt, err error) error {
+	accepted := r.Status == http.StatusCreated && !wire.IsHTML(r.Header)
+	if err == nil {
+		err = r.bad("no transaction id", nil)
+		accepted = accepted || r.Status != http.StatusSeeOther && (body.StatusURI != "" || body.Code >= http.StatusOK)
+	}
+	if e, ok := errors.AsType[*Error](err); ok && accepted {
 		e.outcome = OutcomeApplied
 	}
 	return err
 }
 
-// Status reads the state of a purge once. A transaction that ended badly is no error here. If the id is not above 0,
-// Status returns a [*ValidationError]. (Service document, [section 4.4].)
-//
-// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
-	cl, err := s.funnel.transactionCall(ctx, transactionID)
+// transactionAt returns the id at the end of a transaction's address, or 0 if the address is not one of a transaction
+// at this service.
+func (f *funnel) transactionAt(address string) int64 {
+	path, _, err := f.resolve("transaction_status_uri", address)
 	if err != nil {
-		return nil, err
+		return 0
 	}
-	return s.funnel.fetchTransaction(ctx, cl)
-}
-
-func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
-	if id <= 0 {
-		return call{}, invalid("transaction_id", "%d is not above 0", id)
-	}
-	text := strconv.FormatInt(id, 10)
-	return objectCall(transactionsPath+text, "", text), nil
-}
-
-// Wait polls a purge until it has ended. The first poll comes at once, the others at growing intervals ([PollEvery]).
-// If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction.
-//
-// A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline
-// and without [WaitTimeout], Wait ends by itself only when nothing could be read for 10 minutes ([WaitMaxOutage]). After an error, the purge itself goes on, and its outcome is
-// [OutcomeUnknown]. (Service document, [section 3].)
-//
-// [section 3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#3-states-and-transitions
-func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
-	tx, err := s.wait(ctx, transactionID, false, s.funnel.fetchTransaction, options)
+	id, err := strconv.ParseInt(strings.TrimPrefix(path, transactionsPath), 10, 64)
 	if err != nil {
-		return nil, err
+		return 0
 	}
-	return tx, nil
-}
-
-// SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. The options apply to
-// the wait only: WaitTimeout does not limit the submission. If Submit fails, SubmitAndWait returns its error and no
-// transaction. If Wait fails, it returns the error of Wait and the last state of the transaction. That has at least a
-// TransactionID, so you can wait again. [OutcomeOf] says what became of the purge after an error.
-func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, options ...WaitOption) (*Transaction, error) {
-	if _, err := newWaiter(options); err != nil {
-		return nil, err
-	}
-	receipt, err := s.Submit(ctx, request)
-	if err != nil {
-		return nil, err
-	}
-	return s.wait(ctx, receipt.TransactionID, true, s.funnel.fetchTransaction, options)
-}
-
-// wait reads the transaction with read. With an error, it also returns the last state. If known is true, the
-// transaction certainly exists.
-func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
-	cl, err := s.funnel.transactionCall(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	tx := &Transaction{TransactionID: id}
-	err = poll(ctx, ProgressTransaction, cl.id, known, options, func(ctx context.Context) (Progress, error) {
-		now, err := read(ctx, cl)
-		if err != nil {
-			return Progress{}, err
-		}
-		tx = now
-		return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
-	})
-	if err == nil && purgewire.EndedBadly(tx.Code, tx.TransactionStatus) {
-		s.funnel.redactAll(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // they become part of an error
-		err = &TransactionError{tx}
-	}
-	return tx, err
-}
-
-// TransactionError is a purge transaction that ended badly. The calls that led to it succeeded. Some of its URIs may
-// be purged, so its outcome is [OutcomeUnknown]. (Open point 9.)
-type TransactionError struct {
-	Transaction *Transaction // its last state
-}
-
-// Error returns the id of the transaction with its status, code and descriptions, on one line.
-func (e *TransactionError) Error() string {
-	t := cmp.Or(e.Transaction, &Transaction{}) // nil in a test of a user
-	text := joinNonEmpty(": ", t.TransactionStatusDescription, t.Description)
-	return joinNonEmpty(": ", fmt.Sprintf("webdelivery: transaction %d ended as %s (code %d)", t.TransactionID,
-		redact.Line(cmp.Or(t.TransactionStatus, "unknown")), t.Code), redact.Line(text))
-}
-
-// LogValue returns id, status and code of the transaction.
-func (e *TransactionError) LogValue() slog.Value {
-	t := cmp.Or(e.Transaction, &Transaction{})
-	return slog.GroupValue(
-		slog.Int64("transaction_id", t.TransactionID),
-		slog.String("transaction_status", redact.Line(t.TransactionStatus)),
-		slog.Int("code", t.Code))
+	return id
 }

@@ -2,32 +2,69 @@ package webdelivery
 
 import (
 	"io"
+	"strings"
 	"sync"
 
-	"github.com/webdelivery/webdelivery-go/internal/purgewire"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // purgeBody is the JSON body of a purge, with any number of URIs. It is never whole in memory: each attempt encodes it
-// again, piece by piece, while it is sent. It is a transport.Encoder.
+// again, URI by URI, while it is sent. It is a transport.Encoder.
 type purgeBody struct {
-	head string
-	uris []PurgeURI
-	size int // of the whole, in bytes
+	PurgeRequest
+
+	size int // of the whole body, in bytes
 
 	mu    sync.Mutex
 	ended bool
 }
 
 func (r PurgeRequest) body() *purgeBody {
-	b := &purgeBody{head: purgewire.Head(string(r.Action)), uris: r.URIs}
-	b.size = len(b.head) + len(r.URIs) - 1 + len(purgewire.Tail)
+	b := &purgeBody{PurgeRequest: r}
+	var part []byte
 	for i := range r.URIs {
-		b.size += r.URIs[i].wire().Size()
+		part = b.appendPart(part[:0], i)
+		b.size += len(part)
 	}
 	return b
 }
 
-// Close stops readers of the body from using the caller's URIs. A transport may still read after a call was canceled.
+// appendPart appends the URI with this index, with what the body has before and after it.
+func (b *purgeBody) appendPart(to []byte, i int) []byte {
+	if i == 0 {
+		to = append(to, `{"purge_request":{"action":"`+string(b.Action)+`","uris":[`...)
+	} else {
+		to = append(to, ',')
+	}
+	to = b.URIs[i].appendJSON(to)
+	if i == len(b.URIs)-1 {
+		to = append(to, "]}}"...)
+	}
+	return to
+}
+
+// appendJSON appends a valid URI. Unlike encoding/json, it leaves <, > and & as they are.
+func (u *PurgeURI) appendJSON(to []byte) []byte {
+	to = append(append(to, `{"match_mode":"`...), u.MatchMode...)
+	to = appendText(append(to, `","uri_pattern":`...), u.URIPattern)
+	if u.CacheKeyModifierRegex != "" {
+		to = appendText(append(to, `,"cache_key_modifier_regex":`...), u.CacheKeyModifierRegex)
+	}
+	return append(to, '}')
+}
+
+// appendText appends a valid pattern or modifier as a JSON string. Neither has control characters or broken UTF-8, so
+// only quotes and backslashes need an escape. To look for these two takes a tenth of the time of AppendQuote.
+func appendText(to []byte, text string) []byte {
+	if strings.IndexByte(text, '"') < 0 && strings.IndexByte(text, '\\') < 0 {
+		return append(append(append(to, '"'), text...), '"')
+	}
+	to, _ = jsontext.AppendQuote(to, text) // its only error is broken UTF-8
+	return to
+}
+
+// Close stops readers of the body from using the caller's URIs, because a transport may still read after a call was
+// canceled.
 func (b *purgeBody) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -38,56 +75,34 @@ func (b *purgeBody) Close() {
 func (b *purgeBody) Open() (io.Reader, error) { return &purgeReader{body: b}, nil }
 
 type purgeReader struct {
-	body  *purgeBody
-	next  int    // the URI to be encoded next; one more than their number at the end
-	made  []byte // encoded and not yet read
-	spare []byte
+	body *purgeBody
+	next int    // index of the URI to be encoded next
+	part []byte // encoded last
+	rest []byte // what has not been read of that
 }
-
-const purgePiece = 16 << 10
 
 // Len returns the size of the whole body, for Content-Length.
 func (r *purgeReader) Len() int { return r.body.size }
 
-func (r *purgeReader) Read(p []byte) (int, error) {
-	if len(r.made) == 0 {
-		if err := r.make(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, r.made)
-	r.made = r.made[n:]
-	return n, nil
-}
-
-// make encodes the next part of the body.
-func (r *purgeReader) make() error {
+func (r *purgeReader) Read(p []byte) (n int, err error) {
 	b := r.body
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.ended:
-		return io.ErrClosedPipe
-	case r.next > len(b.uris):
-		return io.EOF
+	if b.ended {
+		return 0, io.ErrClosedPipe
 	}
-	if r.spare == nil {
-		r.spare = make([]byte, 0, min(b.size, purgePiece+purgePiece/8))
-	}
-	piece := r.spare[:0]
-	if r.next == 0 {
-		piece = append(piece, b.head...)
-	}
-	for ; r.next < len(b.uris) && len(piece) < purgePiece; r.next++ {
-		if r.next > 0 {
-			piece = append(piece, ',')
+	for n < len(p) {
+		if len(r.rest) == 0 {
+			if r.next == len(b.URIs) {
+				return n, io.EOF
+			}
+			r.part = b.appendPart(r.part[:0], r.next)
+			r.rest = r.part
+			r.next++
 		}
-		piece = b.uris[r.next].wire().Append(piece)
+		copied := copy(p[n:], r.rest)
+		r.rest = r.rest[copied:]
+		n += copied
 	}
-	if r.next == len(b.uris) {
-		piece = append(piece, purgewire.Tail...)
-		r.next++
-	}
-	r.made, r.spare = piece, piece
-	return nil
+	return n, nil
 }

@@ -190,7 +190,7 @@ func (q *PurgeQueue) check(uris []PurgeURI) (distinct []batch.URI, bytes int, er
 	for _, u := range uris {
 		if !known[u] {
 			known[u] = true
-			size := u.wire().Size() + len(",")
+			size := len(u.appendJSON(nil)) + len(",")
 			distinct = append(distinct, batch.URI{MatchMode: string(u.MatchMode), Pattern: u.URIPattern, Modifier: u.CacheKeyModifierRegex, Size: size})
 			bytes += size
 		}

@@ -22,7 +22,7 @@ var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listentries",
 		"internal/listguard", "internal/listorder", "internal/objects", "internal/pace", "internal/paging", "internal/planning",
-		"internal/purgewire", "internal/redact", "internal/resume", "internal/rowjson", "internal/statsquery",
+		"internal/redact", "internal/resume", "internal/rowjson", "internal/statsquery",
 		"internal/transport", "internal/usercode", "internal/waiting", "internal/wire", "filters",
 	},
 	"internal/address":     {"internal/invisible"},
@@ -34,7 +34,6 @@ var mayKnow = map[string][]string{
 	"internal/objects":     {"internal/paging", "internal/wire"},
 	"internal/paging":      {"internal/wire"},
 	"internal/planning":    {"internal/ipset", "internal/listentries", "internal/listorder", "internal/redact"},
-	"internal/purgewire":   {"internal/invisible", "internal/wire"},
 	"internal/rowjson":     {"internal/wire"},
 	"internal/transport":   {"internal/address", "internal/pace", "internal/redact", "internal/usercode", "internal/wire"},
 	"internal/waiting":     {"internal/pace"},

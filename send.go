@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
-	"github.com/webdelivery/webdelivery-go/internal/purgewire"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -23,7 +22,7 @@ const (
 	authCookieName   = "authtoken"
 	purgePath        = "/cache/purge"
 	sessionsPath     = "/sessions"
-	transactionsPath = purgewire.TransactionsPath
+	transactionsPath = "/transactions/"
 	listsPath        = "/config/networklists"
 )
 

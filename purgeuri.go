@@ -1,4 +1,4 @@
-package purgewire
+package webdelivery
 
 import (
 	"fmt"
@@ -10,85 +10,44 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/invisible"
 )
 
-// The members of a URI, as its problems name them.
-const (
-	fieldMode     = "match_mode"
-	fieldPattern  = "uri_pattern"
-	fieldModifier = "cache_key_modifier_regex"
-)
+// The rules for the pattern and the modifier of a purge, from sections 2.2 and 4.4 of the service document and from open
+// points 44 and 48.
 
-// Problem returns the member of a URI that is wrong, and why. Both are "" if none is. The rules are those of sections 2.2
-// and 4.4 of the service document, and those of open points 44 and 48.
-func (u URI) Problem() (field, reason string) {
-	if u.MatchMode != Exact && u.MatchMode != Prefix {
-		return fieldMode, fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", u.MatchMode)
-	}
-	if reason := u.patternProblem(); reason != "" {
-		return fieldPattern, reason
-	}
-	if reason := u.modifierProblem(); reason != "" {
-		return fieldModifier, reason
-	}
-	return "", ""
-}
-
-func (u URI) patternProblem() string {
-	if isUsual(u.Pattern) {
-		return ""
-	}
-	at := invisible.Index(u.Pattern)
+func (u *PurgeURI) patternProblem() string {
+	at := invisible.Index(u.URIPattern)
 	switch {
-	case u.Pattern == "":
+	case u.URIPattern == "":
 		return "is empty"
-	case !utf8.ValidString(u.Pattern):
+	case !utf8.ValidString(u.URIPattern):
 		return "is not UTF-8, so JSON cannot carry it"
 	case at >= 0:
-		r, _ := utf8.DecodeRuneInString(u.Pattern[at:])
+		r, _ := utf8.DecodeRuneInString(u.URIPattern[at:])
 		return fmt.Sprintf("holds %s at byte %d; remove it, or write %s if it belongs to the URI",
 			invisible.Name(r), at, url.PathEscape(string(r)))
-	case strings.Contains(u.Pattern, "#"):
+	case strings.Contains(u.URIPattern, "#"):
 		return "holds a fragment (#), which no cache ever sees; remove it, or write %23 (open point 44)"
 	default:
 		return u.wildcardProblem()
 	}
 }
 
-// usual has the bytes of most patterns: visible ASCII without * and #.
-var usual = func() (is [256]bool) {
-	for c := '!'; c <= '~'; c++ {
-		is[c] = c != '*' && c != '#'
-	}
-	return is
-}()
-
-// isUsual reports whether a pattern certainly has no problem. A purge may have very many patterns, and most of them are
-// usual. For these, one pass over the bytes is enough.
-func isUsual(pattern string) bool {
-	for i := range len(pattern) {
-		if !usual[pattern[i]] {
-			return false
-		}
-	}
-	return pattern != ""
-}
-
 // wildcardProblem returns what is wrong with a * in the pattern. Rule 3 of section 4.4 allows a wildcard in the domain
 // alone. It must be in the host_patterns of a property, which only the service knows. An Exact is the path of one
 // object, so a * in its path is literal.
-func (u URI) wildcardProblem() string {
-	protocol, domain, after := split(u.Pattern)
+func (u *PurgeURI) wildcardProblem() string {
+	protocol, domain, after := split(u.URIPattern)
 	switch {
 	case lastLabelIsWild(domain):
 		return "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
 			"www.example.com/, or a wildcard before a domain, as in *.example.com/ (open point 48)"
-	case u.MatchMode == Exact:
+	case u.MatchMode == MatchExact:
 		return ""
 	case strings.Contains(protocol, "*"):
 		return "holds a * in its protocol; leave the protocol out, as a prefix covers both"
 	case strings.Contains(after, "*") && domain == "":
 		return "holds a * and no domain before it; begin with the domain, as in www.example.com/ or *.example.com/ (open point 48)"
 	case strings.Contains(after, "*"):
-		return "holds a * behind its domain, where it is no wildcard" + withoutStar(u.Pattern, after) + " (open point 48)"
+		return "holds a * behind its domain, where it is no wildcard" + withoutStar(u.URIPattern, after) + " (open point 48)"
 	default:
 		return ""
 	}
@@ -132,19 +91,16 @@ func lastLabelIsWild(domain string) bool {
 // versions have dots, and as a regular expression it matches a dot, too.
 const regexOnly = `\^$+?()[]{}|`
 
-func (u URI) modifierProblem() string {
-	if u.Modifier == "" {
-		return ""
-	}
-	plain, wild := strings.CutSuffix(u.Modifier, "*")
-	at := invisible.Index(strings.ReplaceAll(u.Modifier, " ", "_")) // a plain blank is ordinary: a cache key may hold a header
+func (u *PurgeURI) modifierProblem() string {
+	plain, wild := strings.CutSuffix(u.CacheKeyModifierRegex, "*")
+	at := invisible.Index(strings.ReplaceAll(u.CacheKeyModifierRegex, " ", "_")) // a plain blank is ordinary: a cache key may hold a header
 	switch {
-	case u.MatchMode == Exact:
+	case u.MatchMode == MatchExact:
 		return "is only valid with PREFIX_LITERAL; use Prefix, or remove the modifier"
-	case !utf8.ValidString(u.Modifier):
+	case !utf8.ValidString(u.CacheKeyModifierRegex):
 		return "is not UTF-8, so JSON cannot carry it"
 	case at >= 0:
-		r, _ := utf8.DecodeRuneInString(u.Modifier[at:])
+		r, _ := utf8.DecodeRuneInString(u.CacheKeyModifierRegex[at:])
 		return fmt.Sprintf("holds %s at byte %d; remove it", invisible.Name(r), at)
 	case strings.Contains(plain, "*"):
 		return "holds a * that is not its only one at the end; write a plain string, or one that ends in a single *"

@@ -1,0 +1,248 @@
+package webdelivery
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// What sections 2.2 and 4.4 of the service document call invalid, and open points 44 and 48.
+func TestProblemsOfURIs(t *testing.T) {
+	t.Parallel()
+	const mode, pattern, modifier = "match_mode", "uri_pattern", "cache_key_modifier_regex"
+	for _, tt := range []struct {
+		uri           PurgeURI
+		field, reason string
+	}{
+		{PurgeURI{MatchExact, "a", ""}, "", ""},
+		{PurgeURI{MatchPrefix, "a", ""}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "v1"}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "v1*"}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "*"}, "", ""},
+		{PurgeURI{"", "a", ""}, mode, `"" is neither EXACT_LITERAL nor PREFIX_LITERAL`},
+		{PurgeURI{"exact_literal", "a", ""}, mode, `"exact_literal" is neither`},
+		{PurgeURI{MatchExact, "", ""}, pattern, "is empty"},
+		{PurgeURI{MatchPrefix, "", "v1"}, pattern, "is empty"},
+		{PurgeURI{MatchExact, "a#b", ""}, pattern, "holds a fragment (#)"},
+		{PurgeURI{MatchExact, "a\xff", ""}, pattern, "is not UTF-8"},
+		{PurgeURI{MatchExact, "a", "v1"}, modifier, "is only valid with PREFIX_LITERAL"},
+		{PurgeURI{MatchPrefix, "a", "*v1"}, modifier, "holds a * that is not its only one at the end"},
+		{PurgeURI{MatchPrefix, "a", "v1**"}, modifier, "holds a * that is not its only one at the end"},
+		{PurgeURI{MatchPrefix, "a", "\xff"}, modifier, "is not UTF-8"},
+
+		// What cannot be seen is in no URI, whatever its mode.
+		{PurgeURI{MatchExact, "www.example.com/a b", ""}, pattern, "holds the blank U+0020 at byte 17; remove it, or write %20"},
+		{PurgeURI{MatchPrefix, " www.example.com/", ""}, pattern, "holds the blank U+0020 at byte 0"},
+		{PurgeURI{MatchPrefix, "www.example.com/\n", ""}, pattern, "holds the control character U+000A at byte 16; remove it, or write %0A"},
+		{PurgeURI{MatchExact, "a\x00", ""}, pattern, "holds the control character U+0000"},
+		{PurgeURI{MatchExact, "a\x7f", ""}, pattern, "holds the control character U+007F"},
+		{PurgeURI{MatchExact, "a\u0085", ""}, pattern, "holds the control character U+0085"},
+		{PurgeURI{MatchExact, "a\u00a0b", ""}, pattern, "holds the blank U+00A0 at byte 1; remove it, or write %C2%A0"},
+		{PurgeURI{MatchExact, "a\u3000", ""}, pattern, "holds the blank U+3000"},
+		{PurgeURI{MatchExact, "a\u2028", ""}, pattern, "holds the blank U+2028"},
+		{PurgeURI{MatchExact, "a\u200b", ""}, pattern, "holds the invisible character U+200B"},
+		{PurgeURI{MatchExact, "a\u2060", ""}, pattern, "holds the invisible character U+2060"},
+		{PurgeURI{MatchExact, "\ufeffa", ""}, pattern, "holds the invisible character U+FEFF at byte 0"},
+		{PurgeURI{MatchExact, "a\u202eb", ""}, pattern, "holds the invisible character U+202E at byte 1; remove it, or write %E2%80%AE if it belongs to the URI"},
+		{PurgeURI{MatchPrefix, "a\u200db/", ""}, pattern, "holds the invisible character U+200D at byte 1"},
+		{PurgeURI{MatchExact, "a/\U0001f468\u200d\U0001f469\ufe0f.png", ""}, "", ""},
+		{PurgeURI{MatchExact, "\u00fc/\u65e5\u200d\u0301", ""}, "", ""},
+
+		// A modifier is a plain string, and no regular expression.
+		{PurgeURI{MatchPrefix, "a", `v1.2-b_c~/:=&,;%@"'!<> x`}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "v1.*"}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "."}, "", ""},
+		{PurgeURI{MatchPrefix, "a", ".."}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "a.*"}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "..a*"}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "/a/"}, "", ""},
+		{PurgeURI{MatchPrefix, "a", "/a/*"}, "", ""},
+		{PurgeURI{MatchPrefix, "a", ".*"}, modifier, "is a regular expression; write a plain string, or one that ends in a single *"},
+		{PurgeURI{MatchPrefix, "a", "..*"}, modifier, "is a regular expression"},
+		{PurgeURI{MatchPrefix, "a", "...*"}, modifier, "is a regular expression"},
+		{PurgeURI{MatchPrefix, "a", "a\tb"}, modifier, "holds the control character U+0009 at byte 1; remove it"},
+		{PurgeURI{MatchPrefix, "a", "a\u00a0"}, modifier, "holds the blank U+00A0 at byte 1"},
+		{PurgeURI{MatchPrefix, "a", " a\u200b"}, modifier, "holds the invisible character U+200B at byte 2"},
+		{PurgeURI{MatchPrefix, "a", "\u202ea*"}, modifier, "holds the invisible character U+202E at byte 0"},
+	} {
+		field, reason := tt.uri.problem()
+		assert.Equal(t, tt.field, field, "%q", tt.uri)
+		assert.True(t, strings.HasPrefix(reason, tt.reason) && (reason == "") == (tt.reason == ""), "%q: %s", tt.uri, reason)
+	}
+}
+
+// Each character that only a regular expression has a use for is refused, wherever it stands.
+func TestModifiersThatAreRegularExpressions(t *testing.T) {
+	t.Parallel()
+	for _, r := range `\^$+?()[]{}|` {
+		for _, modifier := range []string{string(r), string(r) + "a", "a" + string(r), "a" + string(r) + "*"} {
+			field, reason := (&PurgeURI{MatchPrefix, "a", modifier}).problem()
+			assert.Equal(t, "cache_key_modifier_regex", field, "%q", modifier)
+			assert.Contains(t, reason, "is a regular expression", "%q", modifier)
+		}
+	}
+}
+
+// Section 4.4 allows a wildcard in the domain alone, for example *.<domain>, if a property has it. The path of one object
+// may have a star in it.
+func TestWildcards(t *testing.T) {
+	t.Parallel()
+	const (
+		lastLabel = "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
+			"www.example.com/, or a wildcard before a domain, as in *.example.com/ (open point 48)"
+		noDomain = "holds a * and no domain before it; begin with the domain, as in www.example.com/ or *.example.com/ (open point 48)"
+		behind   = "holds a * behind its domain, where it is no wildcard (open point 48)"
+		protocol = "holds a * in its protocol; leave the protocol out, as a prefix covers both"
+	)
+	write := func(prefix string) string {
+		return `holds a * behind its domain, where it is no wildcard; write "` + prefix + `", which purges everything that begins with it (open point 48)`
+	}
+	for _, tt := range []struct{ pattern, prefix, exact string }{
+		{"*.h.com", "", ""},
+		{"https://*.h.com/a", "", ""},
+		{"HTTP://*.h.com:8080/a", "", ""},
+		{"img*.h.com/a", "", ""},
+		{"*.h.com./a", "", ""},
+		{"*.ü.com", "", ""},
+		{"/a", "", ""},
+
+		{"h.com*", lastLabel, lastLabel},
+		{"http://h.com*", lastLabel, lastLabel},
+		{"http://h.com*/", lastLabel, lastLabel},
+		{"h.com*./", lastLabel, lastLabel},
+		{"www.example.*", lastLabel, lastLabel},
+		{"www.example.*/a", lastLabel, lastLabel},
+		{"*.h.com*", lastLabel, lastLabel},
+		{"h.com*:80", lastLabel, lastLabel},
+		{"*", lastLabel, lastLabel},
+		{"http://*", lastLabel, lastLabel},
+		{"*/a", lastLabel, lastLabel},
+		{"a*@h.com/", lastLabel, lastLabel},
+
+		{"h.com:*", behind, ""},
+		{"h.com:*/a", behind, ""},
+		{"h.com;*", behind, ""},
+		{"h.com%2f*", behind, ""},
+		{"h.com%2F*/a", behind, ""},
+		{"ftp.x://h*/", behind, ""},
+		{"ftp.x://h/*", behind, ""},
+
+		{"/*", noDomain, ""},
+		{"/img/*", noDomain, ""},
+		{"//*.h.com/a", noDomain, ""},
+		{"http:///*", noDomain, ""},
+		{"://*", lastLabel, lastLabel},
+		{"?*", noDomain, ""},
+
+		// The * at the end means everything that begins so, as a prefix does without it.
+		{"https://h.com/img/*", write("https://h.com/img/"), ""},
+		{"h.com/*", write("h.com/"), ""},
+		{"h.com/img**", write("h.com/img"), ""},
+		{"*.h.com/img/*", write("*.h.com/img/"), ""},
+		{"h.com?q=*", write("h.com?q="), ""},
+		{"h.com/http://*", write("h.com/http://"), ""},
+		// A shorter prefix would purge more than these mean.
+		{"*.h.com/img/*.png", behind, ""},
+		{"h.com/*/a/*", behind, ""},
+		{"h.com/a*?q=1", behind, ""},
+		{"h.com/*/", behind, ""},
+
+		{"http*://h.com/", protocol, ""},
+	} {
+		for mode, want := range map[MatchMode]string{MatchPrefix: tt.prefix, MatchExact: tt.exact} {
+			field, reason := (&PurgeURI{mode, tt.pattern, ""}).problem()
+			assert.Equal(t, want, reason, "%s %q", mode, tt.pattern)
+			assert.Equal(t, want != "", field == "uri_pattern", "%s %q", mode, tt.pattern)
+		}
+	}
+}
+
+// Of ASCII, no pattern has a control character, a blank or a #, wherever it stands. An Exact may have a * in its path, a
+// Prefix may not. (Service document, section 4.4, and open points 44 and 48.)
+func TestPatternsOfASCII(t *testing.T) {
+	t.Parallel()
+	for c := byte(0); c < 0x80; c++ {
+		refused := c <= ' ' || c == 0x7f || c == '#'
+		for _, pattern := range []string{"/a" + string(c), "/" + string(c) + "a", "/" + strings.Repeat("a", 20) + string(c) + "bc"} {
+			for mode, want := range map[MatchMode]bool{MatchExact: refused, MatchPrefix: refused || c == '*'} {
+				field, reason := (&PurgeURI{mode, pattern, ""}).problem()
+				assert.Equal(t, want, reason != "", "%s %q: %s", mode, pattern, reason)
+				assert.Equal(t, want, field == "uri_pattern", "%s %q", mode, pattern)
+			}
+		}
+	}
+}
+
+// How a purge looks in JSON, byte for byte.
+func TestURIsInJSON(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		uri  PurgeURI
+		want string
+	}{
+		{
+			PurgeURI{MatchMode: MatchExact, URIPattern: "https://www.example.com/app.css"},
+			`{"match_mode":"EXACT_LITERAL","uri_pattern":"https://www.example.com/app.css"}`,
+		},
+		{
+			PurgeURI{MatchMode: MatchPrefix, URIPattern: "www.example.com/b", CacheKeyModifierRegex: "v1*"},
+			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/b","cache_key_modifier_regex":"v1*"}`,
+		},
+		{
+			PurgeURI{MatchMode: MatchPrefix, URIPattern: `a?b=<c>&"d"'\`, CacheKeyModifierRegex: `a\d+`},
+			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"a?b=<c>&\"d\"'\\","cache_key_modifier_regex":"a\\d+"}`,
+		},
+		{
+			PurgeURI{MatchMode: MatchPrefix, URIPattern: "a?b=<c>&'d'", CacheKeyModifierRegex: "<e> &"},
+			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"a?b=<c>&'d'","cache_key_modifier_regex":"<e> &"}`,
+		},
+		{
+			PurgeURI{MatchMode: MatchExact, URIPattern: "ü/日本/😀"},
+			`{"match_mode":"EXACT_LITERAL","uri_pattern":"ü/日本/😀"}`,
+		},
+	} {
+		assert.Equal(t, "["+tt.want, string(tt.uri.appendJSON([]byte("["))))
+	}
+}
+
+// A character that needs an escape gets it, wherever it stands.
+func TestEscapesInJSON(t *testing.T) {
+	t.Parallel()
+	for size := range 20 {
+		for at := range size {
+			before, after := strings.Repeat("a", at), strings.Repeat("b", size-at-1)
+			want := `{"match_mode":"EXACT_LITERAL","uri_pattern":"` + before + `\"` + after + `"}`
+			uri := PurgeURI{MatchMode: MatchExact, URIPattern: before + `"` + after}
+			assert.Equal(t, want, string(uri.appendJSON(nil)))
+		}
+	}
+}
+
+// Every status but PENDING is an end (open point 9), and some words and codes are a bad one.
+func TestEndsOfTransactions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		code    int
+		status  string
+		pending bool
+		badly   bool
+	}{
+		{200, "PENDING", true, false},
+		{200, "Pending", true, false},
+		{200, "PENDING ", false, false},
+		{200, "COMPLETE", false, false},
+		{399, "COMPLETE", false, false},
+		{400, "COMPLETE", false, true},
+		{200, "failed", false, true},
+		{200, "ERROR", false, true},
+		{200, "Aborted", false, true},
+		{200, "CANCELED", false, true},
+		{200, "PARTLY_REJECTED", false, true},
+		{0, "", false, false},
+	} {
+		tx := &Transaction{Code: tt.code, TransactionStatus: tt.status}
+		assert.Equal(t, tt.pending, tx.Pending(), tt.status)
+		assert.Equal(t, tt.badly, tx.endedBadly(), "%d %s", tt.code, tt.status)
+	}
+}

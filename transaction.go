@@ -1,0 +1,188 @@
+package webdelivery
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
+)
+
+// Transaction is the state of a purge. (Service document, [section 2.3].)
+//
+// [section 2.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#23-purge-response-and-transaction-status
+type Transaction struct {
+	Code                         int       `json:"code"`                           // 400 or more: the purge ended badly
+	Description                  string    `json:"description"`                    // the service's words for the code
+	TransactionID                int64     `json:"transaction_id"`                 // as in the receipt
+	BeginTS                      time.Time `json:"begin_ts,omitzero"`              // UTC, whole seconds
+	EndTS                        time.Time `json:"end_ts,omitzero"`                // UTC; zero while pending
+	PercentReceivedResponses     int       `json:"percent_received_responses"`     // percentage of the caches that have responded
+	TransactionStatus            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
+	TransactionStatusDescription string    `json:"transaction_status_description"` // the service's words for the status
+}
+
+// Pending reports whether the purge is in progress: its status is PENDING in any letter case. Any other status is
+// final. (Open point 9.)
+func (t *Transaction) Pending() bool { return strings.EqualFold(t.TransactionStatus, "PENDING") }
+
+// endedBadly reports whether a transaction that is no longer pending has failed (open point 9).
+func (t *Transaction) endedBadly() bool {
+	if t.Code >= http.StatusBadRequest {
+		return true
+	}
+	status := strings.ToUpper(t.TransactionStatus)
+	return slices.ContainsFunc([]string{"FAIL", "ERROR", "ABORT", "CANCEL", "REJECT"}, func(word string) bool {
+		return strings.Contains(status, word)
+	})
+}
+
+func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, error) {
+	r, err := f.send(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	var body struct {
+		Code                wire.Code `json:"code"`
+		Description         string    `json:"description"`
+		TransactionID       wire.Int  `json:"transaction_id"`
+		TransactionResponse struct {
+			BeginTS                      wire.Int `json:"begin_ts"`
+			EndTS                        wire.Int `json:"end_ts"`
+			PercentReceivedResponses     wire.Int `json:"percent_received_responses"`
+			TransactionStatus            string   `json:"transaction_status"`
+			TransactionStatusDescription string   `json:"transaction_status_description"`
+		} `json:"transaction_response"`
+	}
+	if err := r.decodeObject(&body); err != nil {
+		return nil, err
+	}
+	state := &body.TransactionResponse
+	tx := &Transaction{
+		Code: int(body.Code), Description: body.Description, TransactionID: int64(body.TransactionID),
+		BeginTS: epoch(state.BeginTS), EndTS: epoch(state.EndTS), PercentReceivedResponses: state.PercentReceivedResponses.Clamp(),
+		TransactionStatus: state.TransactionStatus, TransactionStatusDescription: state.TransactionStatusDescription,
+	}
+	if tx.TransactionStatus == "" && tx.Code < http.StatusBadRequest { // it must not look like a successful end
+		return nil, r.bad("no transaction_status", nil)
+	}
+	if tx.TransactionID == 0 { // the document has it, but the address names the transaction, too
+		tx.TransactionID, _ = strconv.ParseInt(cl.id, 10, 64)
+	}
+	if err := r.checkID(strconv.FormatInt(tx.TransactionID, 10)); err != nil {
+		return nil, err
+	}
+	return tx, nil
+}
+
+// epoch returns the time of epoch seconds, and the zero time for 0 and for the negative placeholder of a pending end.
+func epoch(seconds wire.Int) time.Time {
+	if seconds <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(seconds), 0).UTC()
+}
+
+// Status reads the state of a purge once. A transaction that ended badly is no error here. If the id is not above 0,
+// Status returns a [*ValidationError]. (Service document, [section 4.4].)
+//
+// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
+	cl, err := s.funnel.transactionCall(ctx, transactionID)
+	if err != nil {
+		return nil, err
+	}
+	return s.funnel.fetchTransaction(ctx, cl)
+}
+
+func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
+	if id <= 0 {
+		return call{}, invalid("transaction_id", "%d is not above 0", id)
+	}
+	text := strconv.FormatInt(id, 10)
+	return objectCall(transactionsPath+text, "", text), nil
+}
+
+// Wait polls a purge until it has ended. The first poll comes at once, the others at growing intervals ([PollEvery]).
+// If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction.
+//
+// A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline
+// and without [WaitTimeout], Wait has no time limit. After an error, the purge itself goes on, and its outcome is
+// [OutcomeUnknown]. (Service document, [section 3].)
+//
+// [section 3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#3-states-and-transitions
+func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
+	tx, err := s.wait(ctx, transactionID, false, s.funnel.fetchTransaction, options)
+	if err != nil {
+		return nil, err
+	}
+	return tx, nil
+}
+
+// SubmitAndWait calls [PurgeService.Submit], and then [PurgeService.Wait] for its transaction. The options apply to
+// the wait only: WaitTimeout does not limit the submission. If Submit fails, SubmitAndWait returns its error and no
+// transaction. If Wait fails, it returns the error of Wait and the last state of the transaction. That has at least a
+// TransactionID, so you can wait again. [OutcomeOf] says what became of the purge after an error.
+func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, options ...WaitOption) (*Transaction, error) {
+	if _, err := newWaiter(options); err != nil {
+		return nil, err
+	}
+	receipt, err := s.Submit(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return s.wait(ctx, receipt.TransactionID, true, s.funnel.fetchTransaction, options)
+}
+
+// wait reads the transaction with read. With an error, it also returns the last state. If known is true, the
+// transaction certainly exists.
+func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
+	cl, err := s.funnel.transactionCall(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	tx := &Transaction{TransactionID: id}
+	err = poll(ctx, ProgressTransaction, cl.id, known, options, func(ctx context.Context) (Progress, error) {
+		now, err := read(ctx, cl)
+		if err != nil {
+			return Progress{}, err
+		}
+		tx = now
+		return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
+	})
+	if err == nil && tx.endedBadly() {
+		s.funnel.redactAll(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // they become part of an error
+		err = &TransactionError{tx}
+	}
+	return tx, err
+}
+
+// TransactionError is a purge transaction that ended badly. The calls that led to it succeeded. Some of its URIs may
+// be purged, so its outcome is [OutcomeUnknown]. (Open point 9.)
+type TransactionError struct {
+	Transaction *Transaction // its last state
+}
+
+// Error returns the id of the transaction with its status, code and descriptions, on one line.
+func (e *TransactionError) Error() string {
+	t := cmp.Or(e.Transaction, &Transaction{}) // nil in a test of a user
+	text := joinNonEmpty(": ", t.TransactionStatusDescription, t.Description)
+	return joinNonEmpty(": ", fmt.Sprintf("webdelivery: transaction %d ended as %s (code %d)", t.TransactionID,
+		redact.Line(cmp.Or(t.TransactionStatus, "unknown")), t.Code), redact.Line(text))
+}
+
+// LogValue returns id, status and code of the transaction.
+func (e *TransactionError) LogValue() slog.Value {
+	t := cmp.Or(e.Transaction, &Transaction{})
+	return slog.GroupValue(
+		slog.Int64("transaction_id", t.TransactionID),
+		slog.String("transaction_status", redact.Line(t.TransactionStatus)),
+		slog.Int("code", t.Code))
+}
