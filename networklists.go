@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
-	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -89,10 +88,8 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (l *NetworkList) resourceKind() objects.Kind { return objects.List }
-func (l *NetworkList) identity() string           { return l.ID }
-func (l *NetworkList) lacks() string              { return lacksID(l.ID) }
-func (l *NetworkList) evident() bool              { return l.Name != "" || l.EntriesURI != "" }
+func (l *NetworkList) identity() string { return l.ID }
+func (l *NetworkList) lacks() string    { return lacksID(l.ID) }
 
 // NetworkListEntry is one entry of a list, as the entries collection has it. (Service document, [section 2.6].)
 //
@@ -119,9 +116,6 @@ func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (e *NetworkListEntry) resourceKind() objects.Kind { return objects.Entry }
-func (e *NetworkListEntry) evident() bool              { return e.Entry != "" }
-
 // An entry is known by its text. Without an id it can be read, but not removed.
 func (e *NetworkListEntry) identity() string {
 	if e.ID == "" {
@@ -146,10 +140,8 @@ type NetworkListEntryInfo struct {
 	NetworkListURI string          `json:"network_list_uri"` // address of its list
 }
 
-func (i *NetworkListEntryInfo) resourceKind() objects.Kind { return objects.EntryInfo }
-func (i *NetworkListEntryInfo) identity() string           { return i.ID }
-func (i *NetworkListEntryInfo) lacks() string              { return lacksID(i.ID) }
-func (i *NetworkListEntryInfo) evident() bool              { return i.NetworkListURI != "" }
+func (i *NetworkListEntryInfo) identity() string { return i.ID }
+func (i *NetworkListEntryInfo) lacks() string    { return lacksID(i.ID) }
 
 // NetworkListOptions selects lists. A zero field is not sent, so the service uses its default.
 type NetworkListOptions struct {
@@ -211,7 +203,7 @@ func (o NetworkListOptions) call(ctx context.Context, f *funnel) (call, error) {
 }
 
 // Get returns one list with its entries, up to 50,000, from one response. If the list does not exist, it returns
-// [ErrNotFound]. If the response has no id, another id, or is another resource, it returns [ErrBadReply]. (Service
+// [ErrNotFound]. If the response has no id or another one, it returns [ErrBadReply]. (Service
 // document, [section 4.6].)
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
@@ -343,7 +335,7 @@ func (o EntryOptions) call(ctx context.Context, f *funnel, id string) (call, err
 }
 
 // GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
-// id, another id, or is another resource, it returns [ErrBadReply]. (Service document, [section 4.6].)
+// id or another one, it returns [ErrBadReply]. (Service document, [section 4.6].)
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
@@ -374,26 +366,4 @@ func (s *NetworkListsService) change(ctx context.Context, method, path, query st
 		return nil, err
 	}
 	return r.optionalTask(ids...)
-}
-
-// optionalTask reads a response that may hold a task or only its id. It returns nil if there is no task (open point
-// 21). The service accepted the change, so a response of an unknown shape is no error. Only an HTML page is one,
-// because no service sends it. An object that has only the id of the changed resource is not a task.
-func (r *response) optionalTask(changed ...string) (*Task, error) {
-	if wire.IsHTML(r.Header) {
-		return nil, r.bad("an HTML page", nil)
-	}
-	task, id := objects.TaskIn(r.Body, func(t *Task) string { return t.URI })
-	if id == "" {
-		return nil, nil //nolint:nilnil // no task is no error
-	}
-	if !address.Fits(id) { // Get could not read it
-		return nil, r.bad("a task whose id cannot be part of an address", nil)
-	}
-	task.ID = id
-	isChanged := func(id string) bool { return sameID(id, task.ID) }
-	if slices.ContainsFunc(changed, isChanged) && task == (Task{ID: task.ID}) {
-		return nil, nil //nolint:nilnil // no task is no error
-	}
-	return &task, nil
 }

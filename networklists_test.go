@@ -738,10 +738,10 @@ func TestRepliesToChangesInOtherShapes(t *testing.T) {
 
 		// Something else that has an id.
 		`{"deleted":5,"id":5}`: "", `{"id":"e","entry":"192.0.2.1","added_by":"a","uri":"/config/networklists/l/entries/e"}`: "",
-		`{"id":"l","type":"IP","list":[],"name":"n","description":"","deprecated":false,"entries_uri":"/x","status":"live"}`: "",
+		`{"id":"` + listID + `","type":"IP","list":[],"name":"n","description":"","deprecated":false,"entries_uri":"/x","status":"live"}`: "",
 		`{"id":"l","name":"n"}`: "", `{"id":"e","type":"IP","network_list_uri":"/config/networklists/l"}`: "", `{"id":"l","uri":"/config/networklists/l"}`: "",
 		`{"id":"l","complete":null,"code":200}`: "", `{"id":"","complete":true}`: "", `{"id":{},"complete":true}`: "", `{"id":true}`: "",
-		`{"id":"l","uri":"/tasks/t"}`: "", `{"items":[],"id":"p","status":"s"}`: "",
+		`{"id":"l","uri":"/tasks/t"}`: "",
 	} {
 		withList(t, setup{}, nil, func(f *fixture) {
 			f.fail(testserver.Fault{Status: 200, Body: body})

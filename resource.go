@@ -2,24 +2,25 @@ package webdelivery
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"strings"
 
-	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// encoding/json reads any object into any struct: {"message":"under maintenance"} becomes a task, and an entry
-// becomes a network list. So this file checks every object that has an id in the service document. The type of each
-// object, in the file of its service, says how to recognize it.
+// JSON decodes any object into any struct: {"message":"under maintenance"} becomes a task. So every object that has an id
+// in the service document must have the members without which it is of no use, and the id that was requested.
 
 // resource is an object of section 2 of the service document that has an id of its own.
 type resource interface {
-	resourceKind() objects.Kind
 	identity() string // its id or name
 	lacks() string    // the required member that is missing; "" if none is
-	evident() bool    // it has a member that no other kind has
+}
+
+// resourceOf is a pointer to a T that is a resource.
+type resourceOf[T any] interface {
+	*T
+	resource
 }
 
 func lacksID(id string) string {
@@ -29,27 +30,19 @@ func lacksID(id string) string {
 	return ""
 }
 
-// notResource says why an object is not a resource of this kind; "" if it may be.
-func notResource(value resource, object []byte) string {
-	return objects.Problem(value.resourceKind(), object, value.lacks(), value.evident())
-}
-
 // decodeResource reads an object and checks that it is the requested resource.
 func (r *response) decodeResource(value resource) error {
 	if err := r.decodeObject(value); err != nil {
 		return err
 	}
-	if problem := notResource(value, r.Body); problem != "" {
-		return r.bad(problem, nil)
+	if missing := value.lacks(); missing != "" {
+		return r.bad("no "+missing, nil)
 	}
 	return r.checkID(value.identity())
 }
 
 // fetch sends a call and reads the response into a new resource.
-func fetch[T any, P interface {
-	*T
-	resource
-}](ctx context.Context, f *funnel, cl call) (*T, error) {
+func fetch[T any, P resourceOf[T]](ctx context.Context, f *funnel, cl call) (*T, error) {
 	r, err := f.send(ctx, cl)
 	if err != nil {
 		return nil, err
@@ -71,22 +64,3 @@ func (r *response) checkID(id string) error {
 
 // sameID compares ids of lists and entries: UUIDs, in which the letter case does not matter (RFC 9562, section 4).
 func sameID(a, b string) bool { return strings.EqualFold(a, b) }
-
-// pageItem is one item of a page, with the problem that was found in it.
-type pageItem[T any] struct {
-	value   T
-	problem string
-}
-
-// UnmarshalJSON reads the item and checks it while its text is available.
-func (i *pageItem[T]) UnmarshalJSON(b []byte) error {
-	item := any(&i.value).(interface {
-		resource
-		json.Unmarshaler
-	})
-	err := item.UnmarshalJSON(b)
-	if err == nil {
-		i.problem = notResource(item, b)
-	}
-	return err
-}

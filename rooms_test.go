@@ -21,7 +21,7 @@ import (
 var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listentries",
-		"internal/listguard", "internal/listorder", "internal/objects", "internal/pace", "internal/paging", "internal/planning",
+		"internal/listguard", "internal/listorder", "internal/pace", "internal/paging", "internal/planning",
 		"internal/redact", "internal/resume", "internal/rowjson", "internal/statsquery",
 		"internal/transport", "internal/usercode", "internal/waiting", "internal/wire", "filters",
 	},
@@ -31,7 +31,6 @@ var mayKnow = map[string][]string{
 	"internal/listentries": {"internal/ipset"},
 	"internal/listguard":   {"internal/ipset", "internal/redact"},
 	"internal/listorder":   {"internal/ipset"},
-	"internal/objects":     {"internal/paging", "internal/wire"},
 	"internal/paging":      {"internal/wire"},
 	"internal/planning":    {"internal/ipset", "internal/listentries", "internal/listorder", "internal/redact"},
 	"internal/rowjson":     {"internal/wire"},

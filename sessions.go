@@ -1,15 +1,21 @@
 package webdelivery
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/objects"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/webdelivery/webdelivery-go/internal/redact"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // SessionsService creates sessions. Use it as [Client.Sessions]. It is safe for concurrent use. (Service document,
@@ -42,7 +48,7 @@ func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := objects.SessionID(r.Body, r.Header, authCookieName)
+	id := sessionID(r.Body, r.Header)
 	if !validToken(id) {
 		// The response may contain the session in an unknown form, so the error must not quote it.
 		r.Body = nil
@@ -61,6 +67,44 @@ func (s *SessionsService) logIn(ctx context.Context) (token redact.Secret, refus
 		return token, refused, err
 	}
 	return redact.New(session.ID), false, nil
+}
+
+// sessionIDNames are the members in which an id is looked for, in this order (open point 5).
+var sessionIDNames = []string{"id", "session_id", "sessionid", "authtoken", "token"}
+
+// sessionID finds the id of a session, or returns "" (open point 5). It reads a JSON object, a JSON string, a cookie
+// named authtoken, or a bare token as text.
+func sessionID(body []byte, header http.Header) string {
+	var object map[string]json.RawMessage
+	err := wire.Decode(body, &object)
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		return ""
+	}
+	for _, name := range sessionIDNames {
+		if id := textOf(object[name]); id != "" && err == nil {
+			return id
+		}
+	}
+	body = bytes.TrimSpace(body)
+	if id := cmp.Or(textOf(body), sessionCookie(header)); id != "" {
+		return id
+	}
+	if wire.IsHTML(header) || json.Valid(body) || bytes.ContainsAny(body, "{}[]<>") {
+		return ""
+	}
+	return string(body)
+}
+
+// sessionCookie returns the value of the cookie authtoken, or "". Of several it takes the last one that has not expired,
+// as a browser does: services remove an old cookie before they set the new one.
+func sessionCookie(header http.Header) (value string) {
+	for _, c := range (&http.Response{Header: header}).Cookies() {
+		expired := c.MaxAge < 0 || c.MaxAge == 0 && !c.Expires.IsZero() && c.Expires.Before(time.Now())
+		if c.Name == authCookieName && c.Value != "" && !expired {
+			value = c.Value
+		}
+	}
+	return value
 }
 
 // String hides the ID.

@@ -261,3 +261,41 @@ func TestASessionIsEncodedAsItIsPrinted(t *testing.T) {
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"a":"`+words+`","b":"`+words+`"}`, string(encoded))
 }
+
+// Services remove an old cookie before they set the new one, so the last one that has not expired counts. Of two ids, the
+// client takes none.
+func TestSessionsOfSeveralCookies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		cookies []string
+		body    string
+		id      string // "": ErrBadReply
+	}{
+		{"the last one", []string{"authtoken=old", "authtoken=new; Path=/; Max-Age=3600"}, "", "new"},
+		{"the last one was removed", []string{"authtoken=new", "authtoken=old; Max-Age=0"}, "", "new"},
+		{"the last one has expired", []string{"authtoken=new", "authtoken=old; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}, "", "new"},
+		{"Max-Age has priority", []string{"authtoken=old", "authtoken=new; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}, "", "new"},
+		{"it will expire", []string{"authtoken=new; Expires=Fri, 31 Dec 2100 00:00:00 GMT"}, "", "new"},
+		{"another cookie", []string{"authtoken=new", "other=x"}, "", "new"},
+		{"all have expired", []string{"authtoken=old; Max-Age=0", "authtoken=; Max-Age=60"}, "", ""},
+		{"an id in the body", []string{"authtoken=other"}, `{"id":"new"}`, "new"},
+		{"two ids", nil, `{"id":"a","id":"b"}`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			client := answered(t, func(*http.Request) *http.Response {
+				r := response(http.StatusOK, []byte(tt.body))
+				r.Header["Set-Cookie"] = tt.cookies
+				return r
+			})
+			session, err := client.Sessions.Create(t.Context())
+			if tt.id == "" {
+				require.ErrorIs(t, err, webdelivery.ErrBadReply)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tt.id, session.ID)
+		})
+	}
+}

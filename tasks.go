@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/objects"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -38,10 +37,8 @@ type Task struct {
 	ErrorInfo   *ErrorInfo `json:"error_info,omitempty"`  // not nil when it ended with an error condition
 }
 
-func (t *Task) resourceKind() objects.Kind { return objects.Task }
-func (t *Task) identity() string           { return t.ID }
-func (t *Task) lacks() string              { return lacksID(t.ID) }
-func (t *Task) evident() bool              { return t.Operation != "" || t.Status != "" || t.Complete }
+func (t *Task) identity() string { return t.ID }
+func (t *Task) lacks() string    { return lacksID(t.ID) }
 
 // Reference names another resource: the user or the target of a task.
 type Reference struct {
@@ -95,7 +92,7 @@ type TaskListOptions struct {
 // Get returns one task. A task that ended with an error condition is no error here.
 //
 // If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
-// response has no id, another id, or is another resource, it returns [ErrBadReply]. (Service document,
+// response has no id or another one, it returns [ErrBadReply]. (Service document,
 // [section 4.1].)
 //
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
@@ -271,8 +268,12 @@ func (t *taskAtURI) UnmarshalJSON(b []byte) error {
 	if err := t.Task.UnmarshalJSON(b); err != nil {
 		return err
 	}
-	t.known = t.ErrorInfo != nil || objects.HasComplete(b)
-	return nil
+	var has struct {
+		Complete *bool `json:"complete"`
+	}
+	err := wire.Decode(b, &has)
+	t.known = t.ErrorInfo != nil || has.Complete != nil
+	return err
 }
 
 // TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made a
