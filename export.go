@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/resume"
-	"github.com/webdelivery/webdelivery-go/internal/statsquery"
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
 )
 
@@ -31,7 +30,7 @@ import (
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 type Export struct {
 	family *StatsFamily[EventsQuery]
-	params statsquery.Query
+	params statsParams
 	query  string // identifies the query of a cursor
 	from   Cursor
 	err    error // of the arguments
@@ -113,22 +112,24 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 // NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.Rows] yields
 // a [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
-	e := &Export{family: s.Events, params: query.params().Clone(), from: from, position: &resume.Position{}}
+	e := &Export{family: s.Events, params: query.params().clone(), from: from, position: &resume.Position{}}
 	e.params.Limit = 0
 	if len(e.params.SortBy) > 0 {
 		e.err = invalid("sortby", "an export sorts by %s; leave SortBy empty", DimEventTimestamp)
 		return e
 	}
-	e.params.SortBy = []statsquery.Sort{{Name: DimEventTimestamp}}
-	if _, e.err = e.family.encode(&e.params); e.err != nil {
+	e.params.SortBy = sortKeys{{Name: DimEventTimestamp}}
+	if _, e.err = e.family.parameters(&e.params); e.err != nil {
 		return e
 	}
-	e.query = e.params.ID(s.funnel.service)
+	if e.query, e.err = e.params.id(s.funnel.service); e.err != nil {
+		return e
+	}
 	rest := e.params
 	if from.Time().After(rest.Start) {
 		rest.Start = from.Time()
 	}
-	e.warnings = e.family.rules.Warnings(&rest, time.Now())
+	e.warnings = e.family.rules.warnings(&rest, time.Now())
 	if from.state == nil {
 		return e
 	}
@@ -272,7 +273,7 @@ func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (to
 }
 
 // Limit adds room for rows that arrive in the meantime, as All does.
-func (r *exportRun) Limit(total int64) int64 { return r.family.rules.WithHeadroom(total) }
+func (r *exportRun) Limit(total int64) int64 { return r.family.rules.withHeadroom(total) }
 
 func (r *exportRun) Stopped() bool               { return r.stopped }
 func (r *exportRun) Sleep(d time.Duration) error { return waiting.Sleep(r.ctx, d) }

@@ -22,7 +22,7 @@ var mayKnow = map[string][]string{
 	".": {
 		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listentries",
 		"internal/listguard", "internal/listorder", "internal/pace", "internal/paging", "internal/planning",
-		"internal/redact", "internal/resume", "internal/rowjson", "internal/statsquery",
+		"internal/redact", "internal/resume", "internal/rowjson",
 		"internal/transport", "internal/usercode", "internal/waiting", "internal/wire", "filters",
 	},
 	"internal/address":     {"internal/invisible"},

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
-	"github.com/webdelivery/webdelivery-go/internal/statsquery"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -60,10 +59,10 @@ const (
 func newStatsService(f *funnel) *StatsService {
 	return &StatsService{
 		funnel:               f,
-		Events:               &StatsFamily[EventsQuery]{funnel: f, rules: statsquery.Events},
-		WAFTrends:            aggregated[TrendsQuery](f, statsquery.WAFTrends),
-		RequestTrends:        aggregated[TrendsQuery](f, statsquery.RequestTrends),
-		TrafficShapingTrends: aggregated[TrendsQuery](f, statsquery.ShapingTrends),
+		Events:               &StatsFamily[EventsQuery]{funnel: f, rules: eventsRules},
+		WAFTrends:            aggregated[TrendsQuery](f, wafTrendsRules),
+		RequestTrends:        aggregated[TrendsQuery](f, requestTrendsRules),
+		TrafficShapingTrends: aggregated[TrendsQuery](f, shapingTrendsRules),
 	}
 }
 
@@ -72,8 +71,10 @@ func newStatsService(f *funnel) *StatsService {
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
-	rules, known := statsquery.WAFTopK(string(category))
-	family := aggregated[WAFTopKQuery](s.funnel, rules)
+	dimension, known := wafCategories[category]
+	family := aggregated[WAFTopKQuery](s.funnel, statsRules{
+		path: "/stats/security/waf/topk/" + string(category), noLimit: true, aggregated: true, top: 20, dimension: dimension,
+	})
 	if !known {
 		family.refused = invalid("category", "%q is not one of the WAF top-K", string(category))
 	}
@@ -85,8 +86,10 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
-	rules, known := statsquery.ShapingTopK(string(category))
-	family := aggregated[ShapingTopKQuery](s.funnel, rules)
+	dimension, known := shapingCategories[category]
+	family := aggregated[ShapingTopKQuery](s.funnel, statsRules{
+		path: "/stats/security/trafficshaping/topk/" + string(category), aggregated: true, top: 1000, dimension: dimension,
+	})
 	if !known {
 		family.refused = invalid("category", "%q is not one of the traffic shaping top-K", string(category))
 	}
@@ -97,7 +100,7 @@ func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedF
 // of a [StatsService], and safe for concurrent use.
 type StatsFamily[Q StatsQuery] struct {
 	funnel  *funnel
-	rules   statsquery.Family
+	rules   statsRules
 	refused error // the category is unknown
 }
 
@@ -106,7 +109,7 @@ type AggregatedFamily[Q StatsQuery] struct {
 	StatsFamily[Q] // methods of every family
 }
 
-func aggregated[Q StatsQuery](f *funnel, rules statsquery.Family) *AggregatedFamily[Q] {
+func aggregated[Q StatsQuery](f *funnel, rules statsRules) *AggregatedFamily[Q] {
 	return &AggregatedFamily[Q]{StatsFamily[Q]{funnel: f, rules: rules}}
 }
 
@@ -169,7 +172,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	warnings := f.rules.Warnings(&p, time.Now())
+	warnings := f.rules.warnings(&p, time.Now())
 	f.warn(ctx, warnings)
 	var kept keptResult
 	in, err := f.whole(ctx, parameters, &kept)
@@ -194,7 +197,7 @@ type keptResult struct {
 // checks it. Otherwise it keeps the result.
 func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *keptResult) (*rowjson.Reader, error) {
 	var in *rowjson.Reader
-	cl := getCall(f.rules.Path+"/data", parameters)
+	cl := getCall(f.rules.path+"/data", parameters)
 	cl.Take = func(body io.Reader) (int, error) {
 		config, rows := f.reading(), (*rowjson.Store)(nil)
 		if kept != nil {
@@ -249,7 +252,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 	if err != nil {
 		return failing[Row](err)
 	}
-	s.warnings = f.rules.Warnings(&p, time.Now())
+	s.warnings = f.rules.warnings(&p, time.Now())
 	return func(yield func(Row, error) bool) {
 		f.warn(ctx, s.warnings)
 		if err := f.stream(ctx, parameters, p.Limit, s, yield); err != nil {
@@ -268,7 +271,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
-	if f == nil || f.rules.NoLimit {
+	if f == nil || f.rules.noLimit {
 		return f.Rows(ctx, query, options...)
 	}
 	s, err := newStreaming(options)
@@ -276,13 +279,13 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 		return failing[Row](err)
 	}
 	s.all = true
-	asked := query.params().Clone()
+	asked := query.params().clone()
 	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 stays invalid
 	first, err := f.parameters(&asked)
 	if err != nil {
 		return failing[Row](err)
 	}
-	s.warnings = f.rules.Warnings(&asked, time.Now())
+	s.warnings = f.rules.warnings(&asked, time.Now())
 	return func(yield func(Row, error) bool) {
 		f.warn(ctx, s.warnings)
 		one, err := f.whole(ctx, first, nil)
@@ -292,7 +295,7 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 			s.done(StreamSummary{})
 		default:
 			p := asked // several loops may run at the same time
-			p.Limit = f.rules.WithHeadroom(one.Total())
+			p.Limit = f.rules.withHeadroom(one.Total())
 			var parameters string
 			if parameters, err = f.parameters(&p); err == nil {
 				err = f.stream(ctx, parameters, p.Limit, s, yield)
@@ -310,7 +313,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	var in *rowjson.Reader
 	found := false
 	var echo QueryEcho
-	cl := getCall(f.rules.Path+"/data", parameters)
+	cl := getCall(f.rules.path+"/data", parameters)
 	cl.Begin = func(body io.Reader) (int, error) {
 		config := f.reading()
 		if s.all {
@@ -355,7 +358,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 }
 
 func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) error {
-	if f.rules.Complete(in.Count(), in.Total(), limit, all) {
+	if f.rules.complete(in.Count(), in.Total(), limit, all) {
 		return nil
 	}
 	return &IncompleteError{Got: in.Count(), Total: in.Total()}
@@ -363,22 +366,18 @@ func (f *StatsFamily[Q]) complete(in *rowjson.Reader, limit int64, all bool) err
 
 func (f *StatsFamily[Q]) warn(ctx context.Context, warnings []string) {
 	for _, warning := range warnings {
-		f.funnel.transport.Warn(ctx, getCall(f.rules.Path+"/data", "").Request, "webdelivery: beyond retention", warning)
+		f.funnel.transport.Warn(ctx, getCall(f.rules.path+"/data", "").Request, "webdelivery: beyond retention", warning)
 	}
 }
 
-func (f *StatsFamily[Q]) parameters(p *statsquery.Query) (string, error) {
+func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	if f.refused != nil {
 		return "", f.refused
 	}
-	return f.encode(p)
-}
-
-// encode is parameters without the check of the family.
-func (f *StatsFamily[Q]) encode(p *statsquery.Query) (string, error) {
-	var bad problems
-	parameters := f.rules.Encode(p, f.funnel.dialect.StartTimeParam, bad.add)
-	return parameters, bad.err()
+	if err := f.rules.prepare(p); err != nil {
+		return "", err
+	}
+	return p.encode(f.funnel.dialect.StartTimeParam)
 }
 
 // Head returns the headers of the family's base path, without cookies and other credentials. It sends no parameters,
@@ -389,7 +388,7 @@ func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	if f.refused != nil {
 		return nil, f.refused
 	}
-	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.Path, ""))
+	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.path, ""))
 	if err != nil {
 		return nil, err
 	}

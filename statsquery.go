@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/filters"
-	"github.com/webdelivery/webdelivery-go/internal/statsquery"
 )
 
 // Names of dimensions, with the type that [Scan] reads each into. The service may have others, so a query may use any
@@ -52,14 +51,37 @@ const (
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 func GranularityFor(start, end, now time.Time) Granularity {
-	return Granularity(statsquery.Finest(start, end, now))
+	if end.Before(start) {
+		start = end
+	}
+	now = now.UTC() // in other zones a day may have 25 hours
+	switch {
+	case !start.Before(now.AddDate(0, 0, -7)):
+		return Granularity5Minute
+	case !start.Before(monthBefore(now)):
+		return GranularityHour
+	default:
+		return GranularityDay
+	}
+}
+
+// monthBefore returns the same time of the month before, or of its last day if that month is shorter. Without that,
+// AddDate returns a day in March for the month before 31 March.
+func monthBefore(now time.Time) time.Time {
+	before := now.AddDate(0, -1, 0)
+	if before.Day() != now.Day() {
+		before = before.AddDate(0, 0, -before.Day())
+	}
+	return before
 }
 
 // EventsRetention returns the earliest time of raw events: the start of the UTC day three days before now. Pass
 // time.Now(); tests pass a fixed time. (Service document, [section 6].)
 //
 // [section 6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#6-events
-func EventsRetention(now time.Time) time.Time { return statsquery.EventsKept(now) }
+func EventsRetention(now time.Time) time.Time {
+	return now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -3)
+}
 
 // Sort is one key of an order: sortby. Create it with [Asc] or [Desc].
 type Sort struct {
@@ -120,30 +142,26 @@ type ShapingTopKQuery struct {
 type StatsQuery interface {
 	EventsQuery | TrendsQuery | WAFTopKQuery | ShapingTopKQuery
 
-	params() statsquery.Query
+	params() statsParams
 }
 
-func (q EventsQuery) params() statsquery.Query {
-	return TrendsQuery{Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: q.Limit}.params()
+func (q EventsQuery) params() statsParams {
+	return statsParams{Dimensions: q.Dimensions, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit)}
 }
 
-func (q TrendsQuery) params() statsquery.Query {
-	p := statsquery.Query{
-		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Granularity: string(q.Granularity), Filter: q.Filter,
-		Limit: int64(q.Limit),
+func (q TrendsQuery) params() statsParams {
+	return statsParams{
+		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Granularity: q.Granularity, Filter: q.Filter,
+		SortBy: q.SortBy, Limit: int64(q.Limit),
 	}
-	for _, key := range q.SortBy {
-		p.SortBy = append(p.SortBy, statsquery.Sort(key))
+}
+
+func (q WAFTopKQuery) params() statsParams {
+	return statsParams{Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter}
+}
+
+func (q ShapingTopKQuery) params() statsParams {
+	return statsParams{
+		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: int64(q.Limit),
 	}
-	return p
-}
-
-func (q WAFTopKQuery) params() statsquery.Query {
-	return TrendsQuery{Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter}.params()
-}
-
-func (q ShapingTopKQuery) params() statsquery.Query {
-	return TrendsQuery{
-		Dimensions: q.Dimensions, Metrics: q.Metrics, Start: q.Start, End: q.End, Filter: q.Filter, SortBy: q.SortBy, Limit: q.Limit,
-	}.params()
 }

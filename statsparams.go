@@ -1,0 +1,141 @@
+package webdelivery
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-querystring/query"
+
+	"github.com/webdelivery/webdelivery-go/filters"
+)
+
+// statsParams has the parameters of the queries of all families (service document, section 4.2).
+type statsParams struct {
+	Dimensions  []string     `url:"dimensions,comma,omitempty"`
+	Metrics     []string     `url:"metrics,comma,omitempty"`
+	Start       time.Time    `url:"-"` // a tag cannot have the name of its parameter, which depends on the Dialect
+	End         time.Time    `url:"endtime" layout:"2006-01-02T15:04:05"`
+	Granularity Granularity  `url:"granularity,omitempty"`
+	Filter      filters.Expr `url:"filters,omitempty"` // encoded as its String
+	SortBy      sortKeys     `url:"sortby,omitempty"`
+	Limit       int64        `url:"limit,omitempty"` // 0: the default of the service
+}
+
+// timeLayout is the pattern of section 4.2. The service rejects a zone designator.
+const timeLayout = "2006-01-02T15:04:05"
+
+// sortKeys encodes an order as one parameter.
+type sortKeys []Sort
+
+// EncodeValues is called by go-querystring.
+func (s sortKeys) EncodeValues(name string, values *url.Values) error {
+	keys := make([]string, len(s))
+	for i, key := range s {
+		keys[i] = key.Name
+		if key.Descending {
+			keys[i] = "-" + key.Name
+		}
+	}
+	values.Set(name, strings.Join(keys, ","))
+	return nil
+}
+
+// clone returns parameters that share no slice with p.
+func (p statsParams) clone() statsParams {
+	p.Dimensions, p.Metrics, p.SortBy = slices.Clone(p.Dimensions), slices.Clone(p.Metrics), slices.Clone(p.SortBy)
+	return p
+}
+
+// id identifies valid parameters at a service. It does not depend on the end.
+func (p statsParams) id(service string) (string, error) {
+	p.End = p.Start
+	text, err := p.encode("starttime")
+	sum := sha256.Sum256([]byte(service + "?" + text))
+	return hex.EncodeToString(sum[:16]), err
+}
+
+// encode returns the query string. startTime is the name of the parameter for the start.
+func (p *statsParams) encode(startTime string) (string, error) {
+	values, err := query.Values(p)
+	if err != nil {
+		return "", invalid("query", "%v", err)
+	}
+	values.Set(startTime, p.Start.Format(timeLayout))
+	return values.Encode(), nil
+}
+
+// check truncates the times to whole seconds of UTC, as they are sent, and finds what the rules of section 4.2 and of
+// the family forbid.
+func (p *statsParams) check(family *statsRules, bad *problems) {
+	checkNames(bad, "dimensions", p.Dimensions)
+	if family.top > 0 && len(p.Dimensions) == 0 {
+		bad.add("dimensions", "must be set: only the categories browser, clientip, country, ruleid and severity have a default")
+	}
+	if family.aggregated {
+		checkNames(bad, "metrics", p.Metrics)
+		for i, m := range p.Metrics {
+			if m != MetricHits {
+				bad.add(fmt.Sprintf("metrics[%d]", i), "%q is not a metric; the only one is hits", m)
+			}
+		}
+	}
+	p.checkTime(family, bad)
+	if p.Filter != nil {
+		if err := p.Filter.Validate(); err != nil {
+			bad.add("filters", "%v", err)
+		}
+	}
+	for i, key := range p.SortBy {
+		// Raw events have their timestamp even if it is not among the dimensions.
+		if !slices.Contains(p.Dimensions, key.Name) && !slices.Contains(p.Metrics, key.Name) && (family.aggregated || key.Name != DimEventTimestamp) {
+			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not among the requested dimensions and metrics", key.Name)
+		}
+	}
+	if p.Limit < 0 {
+		bad.add("limit", "%d is below 0", p.Limit)
+	}
+}
+
+// checkNames refuses lists of names that the comma-separated parameter cannot carry.
+func checkNames(bad *problems, field string, names []string) {
+	if len(names) == 0 {
+		bad.add(field, "is empty")
+	}
+	for i, name := range names {
+		switch {
+		case name == "" || strings.ContainsAny(name, ", "):
+			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is not a valid name", name)
+		case slices.Contains(names[:i], name):
+			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q comes twice", name)
+		}
+	}
+}
+
+func (p *statsParams) checkTime(family *statsRules, bad *problems) {
+	if p.Start.IsZero() {
+		bad.add("starttime", "is not set")
+	}
+	if p.End.IsZero() {
+		bad.add("endtime", "is not set")
+	}
+	p.Start, p.End = p.Start.UTC().Truncate(time.Second), p.End.UTC().Truncate(time.Second)
+	checkYear(bad, "starttime", p.Start)
+	checkYear(bad, "endtime", p.End)
+	if !p.Start.IsZero() && !p.End.IsZero() && !p.End.After(p.Start) {
+		bad.add("endtime", "%s is not after starttime %s, in whole seconds", p.End.Format(timeLayout), p.Start.Format(timeLayout))
+	}
+	switch p.Granularity {
+	case Granularity5Minute, GranularityHour, GranularityDay:
+	case "":
+		if family.granularity {
+			bad.add("granularity", "must be set to 5minute, hour or day")
+		}
+	default:
+		bad.add("granularity", "%q is not 5minute, hour or day", string(p.Granularity))
+	}
+}
