@@ -144,7 +144,7 @@ var variables = map[string]string{
 // If an argument is invalid, Do returns a [*ValidationError]. If it cannot decode the response, or gets null for a
 // struct, it returns [ErrBadReply]. The outcome of a write is then [OutcomeUnknown].
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
-	if !address.ValidMethod(method) {
+	if !validMethod(method) {
 		return invalid("method", "%q is no HTTP method", method)
 	}
 	path, query, err := c.funnel.resolve("path", path)

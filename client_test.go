@@ -50,7 +50,7 @@ func TestNewClientRefusesNonsense(t *testing.T) {
 		{"base URL with the customer", good + "/acme", customer, basic, nil, "leave that out, as in https://api.example.com"},
 		{"base URL with v1", good + "/root/v1/", customer, basic, nil, "leave that out, as in https://api.example.com"},
 		{"base URL with both", good + "/acme/v1", customer, basic, nil, "leave that out, as in https://api.example.com"},
-		{"customer with a slash", good, "acme/v1", basic, nil, "invalid customer: holds a slash or a backslash; write the name of the customer alone"},
+		{"customer with a slash", good, "acme/v1", basic, nil, "invalid customer: contains a slash or a backslash; write the name of the customer alone"},
 		{"customer with a blank", good, "acme ", basic, nil, "customer"},
 		{"empty customer", good, "", basic, nil, "customer"},
 		{"dot", good, ".", basic, nil, "customer"},

@@ -3,8 +3,6 @@ package webdelivery
 import (
 	"cmp"
 	"strings"
-
-	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
 // Dialect has the spellings of requests that the service document leaves open. If your service differs, change one
@@ -47,8 +45,16 @@ func (d Dialect) withDefaults() (Dialect, error) {
 	if _, err := cleanPath("EntryDeletePath", sample); err != nil {
 		return d, err
 	}
-	if !address.ValidMethod(d.BatchDeletionMethod) {
+	if !validMethod(d.BatchDeletionMethod) {
 		return d, invalid("BatchDeletionMethod", "%q is no HTTP method", d.BatchDeletionMethod)
 	}
 	return d, nil
+}
+
+// validMethod reports whether method is an HTTP method: a token (RFC 9110 section 5.6.2) without lower-case letters,
+// because no service knows "post".
+func validMethod(method string) bool {
+	return method != "" && strings.IndexFunc(method, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || r >= 'a' && r <= 'z' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	}) < 0
 }

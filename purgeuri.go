@@ -7,14 +7,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/webdelivery/webdelivery-go/internal/invisible"
+	"github.com/webdelivery/webdelivery-go/internal/address"
 )
 
 // The rules for the pattern and the modifier of a purge, from sections 2.2 and 4.4 of the service document and from open
 // points 44 and 48.
 
 func (u *PurgeURI) patternProblem() string {
-	at := invisible.Index(u.URIPattern)
+	at := strings.IndexFunc(u.URIPattern, func(r rune) bool { return r == ' ' || address.IsInvisible(r) })
 	switch {
 	case u.URIPattern == "":
 		return "is empty"
@@ -22,8 +22,8 @@ func (u *PurgeURI) patternProblem() string {
 		return "is not UTF-8, so JSON cannot carry it"
 	case at >= 0:
 		r, _ := utf8.DecodeRuneInString(u.URIPattern[at:])
-		return fmt.Sprintf("holds %s at byte %d; remove it, or write %s if it belongs to the URI",
-			invisible.Name(r), at, url.PathEscape(string(r)))
+		return fmt.Sprintf("contains the invisible character %U at byte %d; remove it, or write %s if it belongs to the URI",
+			r, at, url.PathEscape(string(r)))
 	case strings.Contains(u.URIPattern, "#"):
 		return "holds a fragment (#), which no cache ever sees; remove it, or write %23 (open point 44)"
 	default:
@@ -93,7 +93,7 @@ const regexOnly = `\^$+?()[]{}|`
 
 func (u *PurgeURI) modifierProblem() string {
 	plain, wild := strings.CutSuffix(u.CacheKeyModifierRegex, "*")
-	at := invisible.Index(strings.ReplaceAll(u.CacheKeyModifierRegex, " ", "_")) // a plain blank is ordinary: a cache key may hold a header
+	at := strings.IndexFunc(u.CacheKeyModifierRegex, address.IsInvisible) // a space is fine: a cache key may have a header
 	switch {
 	case u.MatchMode == MatchExact:
 		return "is only valid with PREFIX_LITERAL; use Prefix, or remove the modifier"
@@ -101,7 +101,7 @@ func (u *PurgeURI) modifierProblem() string {
 		return "is not UTF-8, so JSON cannot carry it"
 	case at >= 0:
 		r, _ := utf8.DecodeRuneInString(u.CacheKeyModifierRegex[at:])
-		return fmt.Sprintf("holds %s at byte %d; remove it", invisible.Name(r), at)
+		return fmt.Sprintf("contains the invisible character %U at byte %d; remove it", r, at)
 	case strings.Contains(plain, "*"):
 		return "holds a * that is not its only one at the end; write a plain string, or one that ends in a single *"
 	case strings.ContainsAny(plain, regexOnly), wild && plain != "" && strings.Trim(plain, ".") == "":

@@ -25,7 +25,6 @@ var mayKnow = map[string][]string{
 		"internal/redact", "internal/resume", "internal/rowjson",
 		"internal/transport", "internal/usercode", "internal/waiting", "internal/wire", "filters",
 	},
-	"internal/address":     {"internal/invisible"},
 	"internal/applying":    {"internal/ipset", "internal/listorder", "internal/redact", "internal/usercode"},
 	"internal/batch":       {"internal/transport"},
 	"internal/listentries": {"internal/ipset"},

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"net/netip"
 	"net/url"
-	"slices"
+	"path"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/webdelivery/webdelivery-go/internal/invisible"
 )
 
 // Base is the root of all requests: {base_url}/<customer_name>/v1. It is immutable and safe for concurrent use.
@@ -20,9 +18,8 @@ type Base struct {
 }
 
 // Parse reads a base URL and appends the customer to its path as one escaped element. The scheme must be https; http
-// is allowed for a loopback host, and for every host if plainHTTP is true. Returns *Error if the base URL or the
-// customer is invalid. A base URL that already ends in the customer or in /v1 is invalid in any spelling. The error
-// shows no part of the base URL.
+// is allowed for a loopback host, and for every host if plainHTTP is true. A base URL that already ends in the customer
+// or in /v1 is invalid. The error is an *Error, and shows no part of the base URL.
 func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -56,64 +53,33 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 				"The client appends /<customer>/v1 itself, for example to https://api.example.com")
 		}
 	}
-	switch last := lastElement(root); {
-	case last == "":
-	case sameName(last, "v1"):
+	const leaveOut = "but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
+	plain, _ := url.PathUnescape(root) // also at an escaped slash, which a proxy may take for a slash
+	switch last := path.Base(plain); {
+	case strings.EqualFold(last, "v1"):
 		return nil, invalidBase("the path ends in /v1, " + leaveOut)
-	case sameName(last, customer):
+	case strings.EqualFold(last, customer):
 		return nil, invalidBase("the path ends in the name of the customer, " + leaveOut)
 	}
 	return &Base{scheme: origin.Scheme, host: origin.Host, path: root + "/" + segment + "/v1", customer: customer}, nil
 }
 
-// leaveOut says what to write instead of a base URL that is too long. It shows no part of the base URL.
-const leaveOut = "but the client appends /<customer>/v1 itself; leave that out, as in https://api.example.com"
-
-// lastElement returns the last visible element of a path that [Clean] has accepted. A proxy may take an escaped slash
-// for a slash, so it separates elements, too.
-func lastElement(path string) string {
-	plain, _ := url.PathUnescape(path) // a path from Clean has no bad escape
-	for _, element := range slices.Backward(strings.Split(plain, "/")) {
-		if name := plainName(element); name != "" {
-			return name
-		}
-	}
-	return ""
-}
-
-// sameName reports whether two names differ only in their spelling: in letter case and in what plainName removes.
-func sameName(a, b string) bool { return strings.EqualFold(plainName(a), plainName(b)) }
-
-// plainName returns a name without invisible characters, blanks around it and dots after it.
-func plainName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r != ' ' && invisible.Is(r) {
-			return -1
-		}
-		return r
-	}, name)
-	return strings.TrimLeft(strings.TrimRight(name, " ."), " ")
-}
-
-// checkCustomer refuses a name that is not one path element or has invisible characters. It allows a blank within a
-// name, and joiners and variation selectors that invisible.Index allows.
+// checkCustomer refuses a name that is not one path element, or that is not what it looks like.
 func checkCustomer(customer string) error {
 	const alone = "write the name of the customer alone, such as acme"
-	at := invisible.Index(strings.ReplaceAll(customer, " ", "_"))
+	at := strings.IndexFunc(customer, IsInvisible)
 	switch {
 	case customer == "":
 		return invalid("customer", "is empty; %s", alone)
-	case customer == ".", customer == "..":
-		return invalid("customer", "%q would change the path; %s", customer, alone)
 	case strings.ContainsAny(customer, `/\`):
-		return invalid("customer", "holds a slash or a backslash; %s. A path before it belongs into the base URL", alone)
+		return invalid("customer", "contains a slash or a backslash; %s. Put any path prefix in the base URL", alone)
 	case strings.TrimSpace(customer) != customer:
-		return invalid("customer", "begins or ends with a blank; %s", alone)
-	case at >= 0:
-		r, _ := utf8.DecodeRuneInString(customer[at:])
-		return invalid("customer", "holds %s at byte %d; %s", invisible.Name(r), at, alone)
+		return invalid("customer", "begins or ends with a space; %s", alone)
 	case !utf8.ValidString(customer):
 		return invalid("customer", "is not UTF-8; %s", alone)
+	case at >= 0:
+		r, _ := utf8.DecodeRuneInString(customer[at:])
+		return invalid("customer", "contains the invisible character %U at byte %d; %s", r, at, alone)
 	default:
 		return nil
 	}
@@ -152,14 +118,16 @@ func (b *Base) URL(path, query string) (url.URL, error) {
 func (b *Base) Host() string { return b.host }
 
 // String returns the base as a URL.
-func (b *Base) String() string { return b.scheme + "://" + b.host + b.path }
+func (b *Base) String() string {
+	origin := url.URL{Scheme: b.scheme, Host: b.host}
+	return origin.String() + b.path // url.URL escapes the zone of an IPv6 address
+}
 
 // Path returns the whole escaped path of an address below the base. Errors and log records show it.
 func (b *Base) Path(below string) string { return b.path + below }
 
 // Key identifies the purge budget of this base, because the service counts per customer. Hosts that differ only in a
-// dot at the end are different origins but share a key. If they are the same host, two budgets would send too many
-// purges.
+// dot at the end are different origins but share a key, since two budgets for one host would send too many purges.
 func (b *Base) Key() string {
 	u := url.URL{Host: b.host}
 	host, port := strings.TrimSuffix(u.Hostname(), "."), u.Port()
@@ -167,4 +135,46 @@ func (b *Base) Key() string {
 		host = strings.ToLower(addr.Unmap().String())
 	}
 	return b.scheme + "://" + joinHostPort(host, port) + "\n" + b.customer
+}
+
+// Resolve reads an address that the service sent or a user wrote, and returns its path and query relative to the base.
+// Addresses are relative to the base (open point 29). Resolve also accepts a path that begins with the path of the
+// base, and an absolute address of the same origin below that path. Returns *Error for all others; it may quote the
+// address.
+//
+// [url.URL.Parse] does not fit: it would drop the path of the base, or follow the address to another origin.
+func (b *Base) Resolve(field, address string) (path, query string, err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", "", invalid(field, "not an address")
+	}
+	absolute := u.Scheme != "" || u.Host != ""
+	switch {
+	case u.Opaque != "" || u.User != nil || u.Fragment != "":
+		return "", "", invalid(field, "must consist of a path and a query only")
+	case absolute && originOf(u) != url.URL{Scheme: b.scheme, Host: b.host}:
+		return "", "", invalid(field, "leads to another origin, %s://%s", u.Scheme, u.Host)
+	}
+	if path, err = Clean(field, u.EscapedPath()); err != nil {
+		return "", "", err
+	}
+	below, prefixed := strings.CutPrefix(path, b.path+"/")
+	switch {
+	case prefixed:
+		path = "/" + below
+	case absolute:
+		return "", "", invalid(field, "is not below %s", b.path)
+	}
+	return path, u.RawQuery, nil
+}
+
+// OriginOf returns the origin of a Location header. Errors show only the origin, because the rest may be a secret.
+func (b *Base) OriginOf(location string) string {
+	base := url.URL{Scheme: b.scheme, Host: b.host}
+	u, err := base.Parse(location)
+	if err != nil {
+		return "an unreadable address"
+	}
+	origin := originOf(u)
+	return origin.String()
 }
