@@ -112,7 +112,8 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 // NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.Rows] yields
 // a [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
-	e := &Export{family: s.Events, params: query.params().clone(), from: from, position: &resume.Position{}}
+	e := &Export{family: s.Events, params: query.params(), from: from, position: &resume.Position{}}
+	e.params.unshare()
 	e.params.Limit = 0
 	if len(e.params.SortBy) > 0 {
 		e.err = invalid("sortby", "an export sorts by %s; leave SortBy empty", DimEventTimestamp)

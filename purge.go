@@ -133,7 +133,7 @@ func (r PurgeRequest) Validate() error {
 
 // problem returns the member of the URI that is wrong, and why; both are "" if none is. A purge may have very many
 // URIs, and nearly all have a pattern of visible ASCII without * and #, so the other rules run only for the rest.
-func (u *PurgeURI) problem() (field, reason string) {
+func (u PurgeURI) problem() (field, reason string) {
 	if u.MatchMode != MatchExact && u.MatchMode != MatchPrefix {
 		return "match_mode", fmt.Sprintf("%q is neither EXACT_LITERAL nor PREFIX_LITERAL", string(u.MatchMode))
 	}

@@ -77,7 +77,7 @@ func TestModifiersThatAreRegularExpressions(t *testing.T) {
 	t.Parallel()
 	for _, r := range `\^$+?()[]{}|` {
 		for _, modifier := range []string{string(r), string(r) + "a", "a" + string(r), "a" + string(r) + "*"} {
-			field, reason := (&PurgeURI{MatchPrefix, "a", modifier}).problem()
+			field, reason := PurgeURI{MatchPrefix, "a", modifier}.problem()
 			assert.Equal(t, "cache_key_modifier_regex", field, "%q", modifier)
 			assert.Contains(t, reason, "is a regular expression", "%q", modifier)
 		}
@@ -151,7 +151,7 @@ func TestWildcards(t *testing.T) {
 		{"http*://h.com/", protocol, ""},
 	} {
 		for mode, want := range map[MatchMode]string{MatchPrefix: tt.prefix, MatchExact: tt.exact} {
-			field, reason := (&PurgeURI{mode, tt.pattern, ""}).problem()
+			field, reason := PurgeURI{mode, tt.pattern, ""}.problem()
 			assert.Equal(t, want, reason, "%s %q", mode, tt.pattern)
 			assert.Equal(t, want != "", field == "uri_pattern", "%s %q", mode, tt.pattern)
 		}
@@ -166,7 +166,7 @@ func TestPatternsOfASCII(t *testing.T) {
 		refused := c <= ' ' || c == 0x7f || c == '#'
 		for _, pattern := range []string{"/a" + string(c), "/" + string(c) + "a", "/" + strings.Repeat("a", 20) + string(c) + "bc"} {
 			for mode, want := range map[MatchMode]bool{MatchExact: refused, MatchPrefix: refused || c == '*'} {
-				field, reason := (&PurgeURI{mode, pattern, ""}).problem()
+				field, reason := PurgeURI{mode, pattern, ""}.problem()
 				assert.Equal(t, want, reason != "", "%s %q: %s", mode, pattern, reason)
 				assert.Equal(t, want, field == "uri_pattern", "%s %q", mode, pattern)
 			}

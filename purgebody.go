@@ -44,7 +44,7 @@ func (b *purgeBody) appendPart(to []byte, i int) []byte {
 }
 
 // appendJSON appends a valid URI. Unlike encoding/json, it leaves <, > and & as they are.
-func (u *PurgeURI) appendJSON(to []byte) []byte {
+func (u PurgeURI) appendJSON(to []byte) []byte {
 	to = append(append(to, `{"match_mode":"`...), u.MatchMode...)
 	to = appendText(append(to, `","uri_pattern":`...), u.URIPattern)
 	if u.CacheKeyModifierRegex != "" {

@@ -13,7 +13,7 @@ import (
 // The rules for the pattern and the modifier of a purge, from sections 2.2 and 4.4 of the service document and from open
 // points 44 and 48.
 
-func (u *PurgeURI) patternProblem() string {
+func (u PurgeURI) patternProblem() string {
 	at := strings.IndexFunc(u.URIPattern, func(r rune) bool { return r == ' ' || address.IsInvisible(r) })
 	switch {
 	case u.URIPattern == "":
@@ -34,7 +34,7 @@ func (u *PurgeURI) patternProblem() string {
 // wildcardProblem returns what is wrong with a * in the pattern. Rule 3 of section 4.4 allows a wildcard in the domain
 // alone. It must be in the host_patterns of a property, which only the service knows. An Exact is the path of one
 // object, so a * in its path is literal.
-func (u *PurgeURI) wildcardProblem() string {
+func (u PurgeURI) wildcardProblem() string {
 	protocol, domain, after := split(u.URIPattern)
 	switch {
 	case lastLabelIsWild(domain):
@@ -91,7 +91,7 @@ func lastLabelIsWild(domain string) bool {
 // versions have dots, and as a regular expression it matches a dot, too.
 const regexOnly = `\^$+?()[]{}|`
 
-func (u *PurgeURI) modifierProblem() string {
+func (u PurgeURI) modifierProblem() string {
 	plain, wild := strings.CutSuffix(u.CacheKeyModifierRegex, "*")
 	at := strings.IndexFunc(u.CacheKeyModifierRegex, address.IsInvisible) // a space is fine: a cache key may have a header
 	switch {

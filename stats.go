@@ -279,7 +279,8 @@ func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOpti
 		return failing[Row](err)
 	}
 	s.all = true
-	asked := query.params().clone()
+	asked := query.params()
+	asked.unshare()
 	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 stays invalid
 	first, err := f.parameters(&asked)
 	if err != nil {

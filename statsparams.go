@@ -45,16 +45,16 @@ func (s sortKeys) EncodeValues(name string, values *url.Values) error {
 	return nil
 }
 
-// clone returns parameters that share no slice with p.
-func (p statsParams) clone() statsParams {
+// unshare gives p slices of its own, so that the caller may change those of the query.
+func (p *statsParams) unshare() {
 	p.Dimensions, p.Metrics, p.SortBy = slices.Clone(p.Dimensions), slices.Clone(p.Metrics), slices.Clone(p.SortBy)
-	return p
 }
 
 // id identifies valid parameters at a service. It does not depend on the end.
-func (p statsParams) id(service string) (string, error) {
-	p.End = p.Start
-	text, err := p.encode("starttime")
+func (p *statsParams) id(service string) (string, error) {
+	endless := *p
+	endless.End = p.Start
+	text, err := endless.encode("starttime")
 	sum := sha256.Sum256([]byte(service + "?" + text))
 	return hex.EncodeToString(sum[:16]), err
 }
