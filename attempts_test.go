@@ -103,21 +103,6 @@ func TestAFaultIsToldInItsOwnWords(t *testing.T) {
 	assert.EqualError(t, err, "webdelivery: GET api.example.com/acme/v1/tasks/"+taskID+": connection lost")
 }
 
-// endsTheSession is a limiter that counts its permits. During the first of them, the session ends and another call
-// logs in again.
-type endsTheSession struct {
-	permits int
-	during  func()
-}
-
-func (l *endsTheSession) Wait(context.Context) error {
-	l.permits++
-	if l.permits == 1 {
-		l.during()
-	}
-	return nil
-}
-
 // If a session is rejected when the next session is already in use, the next one stays in use.
 func TestALateRefusalOfAnOldSession(t *testing.T) {
 	t.Parallel()

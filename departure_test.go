@@ -240,17 +240,6 @@ func TestPermitsExpire(t *testing.T) {
 	}
 }
 
-type waitingLender struct {
-	*lender
-
-	wait func()
-}
-
-func (l *waitingLender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
-	l.wait()
-	return l.lender.Acquire(ctx)
-}
-
 // The client retries a purge that the service rejects as too fast until ThrottleTimeout, which counts from the first
 // rejection. MaxAttempts 1 turns this off.
 func TestThrottleTimeout(t *testing.T) {
@@ -402,7 +391,7 @@ func TestCodesOfOtherWriters(t *testing.T) {
 	t.Parallel()
 	const receipt = `,"description":"d","transaction_id":1,"purge_response":{"transaction_status_uri":"/transactions/1"}}`
 	for code, is := range map[string]error{
-		`"code":403`: webdelivery.ErrForbidden,
+		`"code":403`:   webdelivery.ErrForbidden,
 		`"code":400.0`: webdelivery.ErrBadRequest, `"code":4e2`: webdelivery.ErrBadRequest, `"code":"400"`: webdelivery.ErrBadRequest,
 		`"code":"4e2"`: webdelivery.ErrBadRequest, `"code":" 400"`: webdelivery.ErrBadRequest,
 		`"code":[400]`: webdelivery.ErrBadReply, `"code":true`: webdelivery.ErrBadReply, `"code":400.5`: webdelivery.ErrServer,

@@ -137,8 +137,8 @@
 // With [SessionAuth], the client logs in at the first call. If the service refuses the session (401, or 403 to a
 // purge or a transaction), the client logs in once for all calls concerned. It sends each of them once more. After a
 // refused login, no login is sent for 1, 2, 4 up to 30 s. If a login gets a 4xx other than 408 and 429, the calls
-// that need it return [ErrUnauthorized], whatever the status. With [BasicAuth] and [SessionToken] nothing cools down: a 401
-// is returned, and a wrong password is sent with every call.
+// that need it return [ErrUnauthorized], whatever the status. With [BasicAuth] and [SessionToken] nothing cools down: a
+// 401 is returned, and a wrong password is sent with every call.
 //
 // # Guarantees
 //

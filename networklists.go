@@ -171,7 +171,7 @@ const (
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
-	cl, err := options.call(ctx, s.funnel)
+	cl, err := options.call()
 	if err != nil {
 		return nil, err
 	}
@@ -186,14 +186,14 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
-	cl, err := options.call(ctx, s.funnel)
+	cl, err := options.call()
 	if err != nil {
 		return failing[NetworkList](err)
 	}
 	return eachItem[NetworkList](ctx, s.funnel, cl, options.MaxPages, 0)
 }
 
-func (o NetworkListOptions) call(ctx context.Context, f *funnel) (call, error) {
+func (o NetworkListOptions) call() (call, error) {
 	var p problems
 	if o.Type != "" && o.Type != ListTypeIP && o.Type != ListTypeGEO {
 		p.add("type", "%q is neither IP nor GEO", string(o.Type))
@@ -295,7 +295,7 @@ func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
-	cl, err := options.call(ctx, s.funnel, id)
+	cl, err := options.call(id)
 	if err != nil {
 		return nil, err
 	}
@@ -313,7 +313,7 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
-	cl, err := options.call(ctx, s.funnel, id)
+	cl, err := options.call(id)
 	if err != nil {
 		return failing[NetworkListEntry](err)
 	}
@@ -324,7 +324,7 @@ func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options
 	return eachItem[NetworkListEntry](ctx, s.funnel, cl, options.MaxPages, ahead)
 }
 
-func (o EntryOptions) call(ctx context.Context, f *funnel, id string) (call, error) {
+func (o EntryOptions) call(id string) (call, error) {
 	path, err := expand(entriesPath, id)
 	if err != nil {
 		return call{}, err

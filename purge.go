@@ -91,8 +91,8 @@ type PurgeReceipt struct {
 // have carried it out. Submit waits for a purge permit first, and again before each retry. Purging twice does no
 // harm, so Submit retries after every transient failure. 429 and 503 mean that purges come too fast, so a service that
 // answers nothing but 503 makes Submit fail with [ErrRateLimited] after up to 5 minutes (ThrottleTimeout of
-// [RetryPolicy]), and one that answers 500 or 504 after a few seconds. Each call is one request and waits behind all others: for more than a
-// few purges, use a [PurgeQueue].
+// [RetryPolicy]), and one that answers 500 or 504 after a few seconds. Each call is one request and waits behind all
+// others: for more than a few purges, use a [PurgeQueue].
 //
 // If the request is invalid, Submit returns a [*ValidationError] and takes no permit. If the user may not purge one
 // of the URIs, or it has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong
@@ -172,11 +172,13 @@ func (r *response) receipt() (*PurgeReceipt, error) {
 		Code: int(body.Code), Description: body.Description, TransactionID: int64(body.TransactionID),
 		StatusURI: body.PurgeResponse.TransactionStatusURI,
 	}
+	if err != nil {
+		*receipt = PurgeReceipt{} // it may hold a part of the body
+	}
 	if r.Status == http.StatusSeeOther {
-		if err != nil || receipt.TransactionID <= 0 && receipt.StatusURI == "" {
-			*receipt = PurgeReceipt{Code: receipt.Code, Description: receipt.Description, StatusURI: r.Header.Get("Location")}
+		if err = nil; receipt.TransactionID <= 0 {
+			receipt.StatusURI = cmp.Or(receipt.StatusURI, r.Header.Get("Location"))
 		}
-		err = nil
 	}
 	if receipt.TransactionID <= 0 && receipt.StatusURI != "" {
 		receipt.TransactionID = r.funnel.transactionAt(receipt.StatusURI)

@@ -564,7 +564,7 @@ func TestTransactionErrorsOfTheService(t *testing.T) {
 func TestPurgeReadsLocationBesideAnyBody(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		``, `null`, `<html>`, `{`, `[]`, `{"code":303}`, `{"transaction_id":0}`, `{"transaction_id":-5}`, `{"transaction_id":null}`,
+		``, `null`, `<html>`, `{`, `{"code":20,"description":"d","transaction_id":71`, `[]`, `{"code":303}`, `{"transaction_id":0}`, `{"transaction_id":-5}`, `{"transaction_id":null}`,
 		`{"transaction_id":77,"description":{}}`, `{"transaction_id":77,"transaction_id":77}`, "{\"transaction_id\":77,\"x\":\"\xff\"}",
 	} {
 		client := answered(t, func(*http.Request) *http.Response {

@@ -56,7 +56,7 @@ func (s *NetworkListsService) wholeList(ctx context.Context, id string) (*Networ
 // assumes it of additions). So a text with two ids is two entries. If an id comes twice with the same text, the entry
 // moved while the list was read. If it comes twice with different texts, it is not an id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]NetworkListEntry, error) {
-	cl, err := EntryOptions{Count: pageOfEntries}.call(ctx, s.funnel, id)
+	cl, err := EntryOptions{Count: pageOfEntries}.call(id)
 	if err != nil {
 		return nil, err
 	}

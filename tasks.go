@@ -97,7 +97,7 @@ type TaskListOptions struct {
 //
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
-	own, err := s.taskCall(ctx, id)
+	own, err := s.taskCall(id)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 //
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
-	cl, err := s.listCall(ctx, options)
+	cl, err := s.listCall(options)
 	if err != nil {
 		return nil, err
 	}
@@ -150,14 +150,14 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 //
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
-	cl, err := s.listCall(ctx, options)
+	cl, err := s.listCall(options)
 	if err != nil {
 		return failing[Task](err)
 	}
 	return eachItem[Task](ctx, s.funnel, cl, options.MaxPages, 0)
 }
 
-func (s *TasksService) listCall(ctx context.Context, options TaskListOptions) (call, error) {
+func (s *TasksService) listCall(options TaskListOptions) (call, error) {
 	var p problems
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
 	options.Since = options.Since.UTC()
@@ -189,7 +189,7 @@ func (s *TasksService) listCall(ctx context.Context, options TaskListOptions) (c
 //
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
-	poller, err := s.poller(ctx, id)
+	poller, err := s.poller(id)
 	if err != nil {
 		return nil, err
 	}
@@ -223,13 +223,13 @@ type taskPoller struct {
 type place struct{ path, query string }
 
 // taskCall describes the call that reads a task by its id.
-func (s *TasksService) taskCall(ctx context.Context, id string) (call, error) {
+func (s *TasksService) taskCall(id string) (call, error) {
 	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
 	return objectCall(path, "", id), err
 }
 
-func (s *TasksService) poller(ctx context.Context, id string) (*taskPoller, error) {
-	own, err := s.taskCall(ctx, id)
+func (s *TasksService) poller(id string) (*taskPoller, error) {
+	own, err := s.taskCall(id)
 	if err != nil {
 		return nil, err
 	}

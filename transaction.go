@@ -95,14 +95,14 @@ func epoch(seconds wire.Int) time.Time {
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
-	cl, err := s.funnel.transactionCall(ctx, transactionID)
+	cl, err := s.funnel.transactionCall(transactionID)
 	if err != nil {
 		return nil, err
 	}
 	return s.funnel.fetchTransaction(ctx, cl)
 }
 
-func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
+func (f *funnel) transactionCall(id int64) (call, error) {
 	if id <= 0 {
 		return call{}, invalid("transaction_id", "%d is not above 0", id)
 	}
@@ -114,8 +114,8 @@ func (f *funnel) transactionCall(ctx context.Context, id int64) (call, error) {
 // If the purge ended badly, Wait returns a [*TransactionError], which holds the transaction.
 //
 // A transient failure of a poll does not end Wait; [TasksService.Wait] lists the errors that do. Without a deadline
-// and without [WaitTimeout], Wait has no time limit. After an error, the purge itself goes on, and its outcome is
-// [OutcomeUnknown]. (Service document, [section 3].)
+// and without [WaitTimeout], Wait ends by itself only when nothing could be read for 10 minutes ([WaitMaxOutage]).
+// After an error, the purge itself goes on, and its outcome is [OutcomeUnknown]. (Service document, [section 3].)
 //
 // [section 3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#3-states-and-transitions
 func (s *PurgeService) Wait(ctx context.Context, transactionID int64, options ...WaitOption) (*Transaction, error) {
@@ -144,7 +144,7 @@ func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, 
 // wait reads the transaction with read. With an error, it also returns the last state. If known is true, the
 // transaction certainly exists.
 func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
-	cl, err := s.funnel.transactionCall(ctx, id)
+	cl, err := s.funnel.transactionCall(id)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 		if _, twice := at[id]; twice {
 			continue
 		}
-		poller, err := s.poller(ctx, id)
+		poller, err := s.poller(id)
 		if wrong, ok := errors.AsType[*ValidationError](err); ok {
 			bad.add(fmt.Sprintf("ids[%d]", n), "%s", wrong.Reason)
 		}
@@ -113,7 +113,7 @@ func (s *TasksService) listed(ctx context.Context, last []*Task, pending []int, 
 		}
 		return last[i].ID, cmp.Or(last[i].LastUpdated, last[i].BeginTime), true
 	})
-	cl, err := s.listCall(ctx, TaskListOptions{Since: index.Oldest, Count: pageOfTasks})
+	cl, err := s.listCall(TaskListOptions{Since: index.Oldest, Count: pageOfTasks})
 	if index.Oldest.IsZero() || err != nil {
 		return nil, 0
 	}

@@ -42,7 +42,7 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 		if err = cmp.Or(err, taking.Err()); err != nil || len(calls) == 0 {
 			return false, err
 		}
-		callers = q.sendCalls(calls, permit)
+		callers = q.sendCalls(calls, permit) //nolint:contextcheck // the requests have the queue's context
 		return true, nil
 	})
 	q.mu.Lock()

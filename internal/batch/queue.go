@@ -170,7 +170,7 @@ func (q *Queue) withPermit(ctx context.Context, send func(Permit) (sent bool, er
 		}
 		q.underWay.Release(1)
 		if permit != nil {
-			permit.End(q.gaveUp, time.Time{})
+			permit.End(ctx, time.Time{})
 		}
 	}()
 	if permit, err = q.work.Acquire(ctx); err != nil {

@@ -329,11 +329,6 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// panicking is a context whose Done panics, as a user's context may.
-type panicking struct{ context.Context }
-
-func (panicking) Done() <-chan struct{} { panic("boom") }
-
 // A deadline before the forecast ends the wait at once, but only for that caller.
 func TestLateCallers(t *testing.T) {
 	t.Parallel()
@@ -527,11 +522,6 @@ func TestAUsedLimiterForgivesNothing(t *testing.T) {
 	}
 }
 
-// mute is a context that ends without an error, as a user's context may.
-type mute struct{ context.Context }
-
-func (mute) Err() error { return nil }
-
 // A permit ends only once, also that of a limiter that does not bound arrivals.
 func TestAPermitEndsOnce(t *testing.T) {
 	t.Parallel()
@@ -586,18 +576,6 @@ func TestPatience(t *testing.T) {
 		p.Accepted()
 		assert.False(t, l.Refusing())
 	})
-}
-
-// slowContext has a Deadline method that takes a long time.
-type slowContext struct {
-	context.Context
-
-	release chan struct{}
-}
-
-func (c slowContext) Deadline() (time.Time, bool) {
-	<-c.release
-	return c.Context.Deadline()
 }
 
 // A bubble of testing/synctest begins in the year 2000. What purges in real time or in an earlier bubble left behind does

@@ -58,7 +58,7 @@ func (w *watchdog) stop() {
 func (c *call) newOutgoing(req *http.Request, shown credential) *outgoing {
 	o := &outgoing{url: *req.URL}
 	ctx := o.dog.guard(c.ctx, c.t.AttemptTimeout)
-	o.trace.ctx, o.cancel, o.permit = c.ctx, o.dog.cancel, c.last.permit
+	o.ctx, o.cancel, o.permit = c.ctx, o.dog.cancel, c.last.permit
 	o.watch(c.t.plainHTTP2)
 	o.request = req.WithContext(httptrace.WithClientTrace(ctx, &o.hooks))
 	o.request.URL = &o.url

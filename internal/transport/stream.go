@@ -48,13 +48,13 @@ func (s *Stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.since.Store(notReading)
 	s.bytes += int64(n)
-	if err != nil && err != io.EOF && s.dog.expired.Load() {
-		err = timeoutError(fmt.Sprintf("nothing arrived for %v", s.idle))
+	if err == nil || err == io.EOF {
+		return n, err
 	}
-	if err != io.EOF {
-		s.err = err
+	if s.err = err; s.dog.expired.Load() {
+		s.err = timeoutError(fmt.Sprintf("nothing arrived for %v", s.idle))
 	}
-	return n, err
+	return n, s.err
 }
 
 // Close ends the stream. If the response was not read to its end, the connection cannot be used again and is closed.
