@@ -37,11 +37,11 @@ type Outcome = transport.Outcome
 
 const (
 	// OutcomeUnknown means that the service may have carried out the write. It is the zero value.
-	OutcomeUnknown = transport.Unknown
+	OutcomeUnknown Outcome = transport.Unknown
 	// OutcomeNotApplied means that the service certainly did not carry out the write.
-	OutcomeNotApplied = transport.NotApplied
+	OutcomeNotApplied Outcome = transport.NotApplied
 	// OutcomeApplied means that the service carried out the write.
-	OutcomeApplied = transport.Applied
+	OutcomeApplied Outcome = transport.Applied
 )
 
 // OutcomeOf returns the outcome of the write that returned err:

@@ -30,7 +30,7 @@ func tasks(ctx context.Context, client *webdelivery.Client) error {
 	if err != nil {
 		return err
 	}
-	patience := []webdelivery.WaitOption{webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(time.Hour)}
+	patience := []webdelivery.WaitOption{webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(time.Hour), webdelivery.WaitMaxOutage(time.Minute)}
 	patience = append(patience, webdelivery.OnProgress(func(p webdelivery.Progress) {
 		if p.Kind == webdelivery.ProgressTransaction || p.Kind == webdelivery.ProgressNetworkList {
 			fmt.Println("no task")
