@@ -60,7 +60,7 @@ func (r *response) bad(what string, cause error) *Error {
 	}
 	secrets := r.funnel.secrets
 	beginning := secrets.Excerpt(r.Body, maxShown)
-	return r.funnel.newError(r.call, r.Response, &badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause})
+	return r.funnel.newError(r.Response, &badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause})
 }
 
 // badResponse says what is wrong with a response, and shows the beginning of its body.
@@ -86,7 +86,7 @@ func (e *badResponse) Unwrap() error        { return e.cause }
 // not what the service document says.
 func (r *response) broken(err error) *Error {
 	if cause := r.Broken(); cause != nil {
-		return r.funnel.newError(r.call, r.Response, cause)
+		return r.funnel.newError(r.Response, cause)
 	}
 	return r.bad("", err)
 }

@@ -56,7 +56,7 @@ func fetch[T any, P resourceOf[T]](ctx context.Context, f *funnel, cl call) (*T,
 
 // checkID checks that the object has the requested id. The letter case of a UUID may differ.
 func (r *response) checkID(id string) error {
-	if want := r.call.id; want != "" && !sameID(id, want) {
+	if want := r.id; want != "" && !sameID(id, want) {
 		return r.bad("another object, whose id is "+strconv.Quote(string(wire.Clip([]byte(id)))), nil)
 	}
 	return nil

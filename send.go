@@ -92,7 +92,7 @@ type response struct {
 	*transport.Response
 
 	funnel *funnel
-	call   *call
+	id     string // requested id, see call
 }
 
 // send sends a call and returns its response.
@@ -105,9 +105,9 @@ func (f *funnel) send(ctx context.Context, cl call) (response, error) {
 		return response{}, asValidation(wrong)
 	}
 	if !r.OK {
-		return response{}, f.newError(&cl, r, r.Err)
+		return response{}, f.newError(r, r.Err)
 	}
-	return response{r, f, &cl}, nil
+	return response{r, f, cl.id}, nil
 }
 
 // resolve returns the path and query below the base of an address from the service or from a caller of Do. If the
@@ -136,13 +136,13 @@ var loginHeaders = []string{"Content-Type", "Date", "Location", "Retry-After"}
 
 // newError turns what came of a call into its error. cause is what failed besides the status, or nil. Every text of the
 // service or a transport loses the client's secrets here.
-func (f *funnel) newError(cl *call, r *transport.Response, cause error) *Error {
+func (f *funnel) newError(r *transport.Response, cause error) *Error {
 	e := &Error{
-		StatusCode: r.Status, Code: r.Code, Method: cl.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(cl.Path)),
+		StatusCode: r.Status, Code: r.Code, Method: r.Request.Method, Host: f.base.Host(), Path: f.secrets.Text(f.base.Path(r.Request.Path)),
 		Header: f.secrets.Header(r.Header), Attempts: r.Attempts, announced: r.Announced, outcome: r.Outcome, tooFast: r.TooFast, authFailed: r.Unauthorized,
 	}
 	body := r.Body
-	if cl.Class == transport.Login {
+	if r.Request.Class == transport.Login {
 		body = nil
 		maps.DeleteFunc(e.Header, func(name string, _ []string) bool { return !slices.Contains(loginHeaders, name) })
 	}

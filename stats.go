@@ -342,7 +342,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	case in.EnvelopeCode() >= http.StatusBadRequest:
 		var words string
 		r.Code, words = in.Envelope()
-		e := r.funnel.newError(r.call, r.Response, nil)
+		e := r.funnel.newError(r.Response, nil)
 		e.Description = r.funnel.secrets.Text(cmp.Or(words, http.StatusText(r.Code)))
 		return e
 	case in.Err() != nil:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
@@ -65,6 +66,9 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		err = fmt.Errorf("%w: more than %d bytes", ErrResponseTooLarge, b.limit)
 	}
 	if room := b.keep + redact.Margin - len(b.beginning); b.keep > 0 && room > 0 {
+		if len(b.beginning) > 0 {
+			b.beginning = slices.Grow(b.beginning, room) // a body that takes two reads may be long: grow once
+		}
 		b.beginning = append(b.beginning, p[:min(n, room)]...)
 	}
 	if err != io.EOF { //nolint:errorlint // a Reader's io.EOF is never wrapped

@@ -64,7 +64,7 @@ func (t *Transport) Send(ctx context.Context, r Request) *Response {
 	}
 	req, err := c.newRequest()
 	if err != nil {
-		return &Response{Err: err, Outcome: NotApplied}
+		return &Response{Request: &c.Request, Err: err, Outcome: NotApplied}
 	}
 	c.http = http.Client{Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	c.loop = retryablehttp.Client{HTTPClient: &c.http, RetryMax: math.MaxInt, CheckRetry: c.checkRetry, Backoff: decidedWait}

@@ -9,6 +9,8 @@ import (
 
 // Response is what came of a call: the facts of its last attempt, and of the last response if that attempt got none.
 type Response struct {
+	Request *Request // of the call
+
 	OK   bool // the call has succeeded
 	Gone bool // it is a Delete that found nothing to delete, because an earlier attempt has most likely removed it
 
@@ -33,7 +35,7 @@ func (c *call) finish() *Response {
 	a, r := &c.last, &c.response
 	r.Gone = c.Class == Delete && c.ambiguous && a.effectiveStatus() == http.StatusNotFound
 	r.OK = r.Gone || c.succeeded()
-	r.Attempts, r.Announced, r.call = c.attempts, c.announced, c
+	r.Request, r.Attempts, r.Announced, r.call = &c.Request, c.attempts, c.announced, c
 	r.Outcome = c.outcome()
 	switch {
 	case c.Class == Read:

@@ -34,6 +34,7 @@ type outgoing struct {
 type watchdog struct {
 	cancel  context.CancelFunc
 	timer   *time.Timer
+	stream  atomic.Pointer[Stream] // if the response is one, only a read that stalls takes too long
 	expired atomic.Bool
 }
 
@@ -45,6 +46,9 @@ func (w *watchdog) guard(ctx context.Context, d time.Duration) context.Context {
 }
 
 func (w *watchdog) expire() {
+	if s := w.stream.Load(); s != nil && !s.stalls() {
+		return
+	}
 	w.expired.Store(true)
 	w.cancel()
 }
@@ -174,8 +178,9 @@ func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err er
 		return 0, nil
 	default:
 		defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // as with any refusal
-		_, _ = io.CopyN(io.Discard, &head, maxDrained)
-		a.body = head.beginning
+		if _, cut := io.CopyN(io.Discard, &head, maxDrained); cut == nil || cut == io.EOF { //nolint:errorlint // as in Read
+			a.body = head.beginning
+		}
 	}
 	a.size = head.size
 	s.Close()

@@ -29,16 +29,15 @@ const notReading = -1
 func newStream(body io.ReadCloser, dog *watchdog, idle time.Duration) *Stream {
 	s := &Stream{body: body, dog: dog, idle: idle, began: time.Now()}
 	s.since.Store(notReading)
-	dog.timer.Stop()
-	dog.timer = time.AfterFunc(idle, s.check)
+	dog.stream.Store(s)
+	dog.timer.Reset(idle)
 	return s
 }
 
-// check ends the attempt if the service has sent nothing for the idle time.
-func (s *Stream) check() {
-	if since := s.since.Load(); since != notReading && time.Since(s.began)-time.Duration(since) >= s.idle {
-		s.dog.expire()
-	}
+// stalls reports whether a read waits, and the service has sent nothing for the idle time.
+func (s *Stream) stalls() bool {
+	since := s.since.Load()
+	return since != notReading && time.Since(s.began)-time.Duration(since) >= s.idle
 }
 
 // Read reads the next bytes.
