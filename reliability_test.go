@@ -178,7 +178,6 @@ var errRefused = &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 
 func matrix() []faultRow {
 	const elsewhere = "http://198.51.100.7/v1"
-	const endless = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" // as nothing marks the end of its body
 	html := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return []faultRow{
 		{
@@ -298,7 +297,6 @@ func matrix() []faultRow {
 			variants: []variant{
 				{name: "with a length", fault: testserver.Fault{Cut: testserver.CutBody}, applied: true, body: true},
 				{name: "chunked", fault: testserver.Fault{Cut: testserver.CutChunked}, applied: true, body: true},
-				{name: "without a length", fault: wire(endless + `{"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"],`), body: true},
 			},
 		},
 		{
@@ -310,8 +308,6 @@ func matrix() []faultRow {
 			variants: []variant{
 				{name: "cut with a length", fault: testserver.Fault{Cut: testserver.CutBody, CutAfter: 40}, body: true},
 				{name: "cut, chunked", fault: testserver.Fault{Cut: testserver.CutChunked, CutAfter: 40}, body: true},
-				{name: "cut without a length", fault: wire(endless + `{"columns":[{"name":"client_ip"}],"rows":[["192.0.2.1"`), body: true},
-				{name: "empty without a length", fault: wire(endless), body: true},
 				{name: "stall", fault: testserver.Fault{Stall: time.Hour, CutAfter: 40}, timeout: true, body: true},
 			},
 		},
@@ -365,7 +361,6 @@ func (o operationOf) moments() []moment {
 // unmet are operations on which a fault has no effect, and why, with patterns as in path.Match.
 var unmet = []struct{ fault, variant, operation, why string }{
 	{"A success status with *", "*", "Do [DPp]*", "Do hands out a json.RawMessage as it is, and reads no body into nil"},
-	{"The body is cut short", "without a length", "Export.Rows", "its row has no time, and an export refuses it"},
 	{"A redirect, *", "303", "Do purge", "it is a success, and Do does not read the transaction"},
 	{"The body arrives at one byte per second", "*", "Stats.*.Metrics", "the body is so short that it comes in time"},
 }

@@ -150,16 +150,10 @@ func loginTroubles() []trouble {
 		_ = readTask(f)
 		return readTask(f)
 	}
-	purgeTwice := func(f *fixture) error {
-		_ = purgeURIs(f, webdelivery.Exact(newObject))
-		return purgeURIs(f, webdelivery.Exact(newObject))
-	}
 	basic := setup{auth: webdelivery.BasicAuth(username, "wrong")}
 	return []trouble{
 		{"wrong password", basic, readTask},
-		{"wrong password, held", basic, twice},
 		{"wrong password at a purge", basic, func(f *fixture) error { return purgeURIs(f, webdelivery.Exact(newObject)) }},
-		{"wrong password at a purge, held", basic, purgeTwice},
 		{"wrong customer", setup{}, func(f *fixture) error {
 			client, err := webdelivery.NewClient(f.srv.URL(), "acne", webdelivery.BasicAuth(username, password), webdelivery.WithHTTPClient(f.http))
 			require.NoError(f, err)
