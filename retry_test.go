@@ -289,8 +289,7 @@ func TestALimiterWithTheErrorOfAnotherCall(t *testing.T) {
 func saysNothingOf(f *fixture, err, cause error) {
 	f.Helper()
 	require.ErrorIs(f, err, context.Canceled)
-	require.ErrorIs(f, err, assert.AnError, "the user's own error")
-	require.ErrorIs(f, err, cause)
+	require.NotErrorIs(f, err, cause, "it may be the error of another call")
 	require.ErrorContains(f, err, strings.ReplaceAll(cause.Error(), ": webdelivery: ", ": "), "the outermost says whose error it is")
 	require.NotErrorIs(f, err, webdelivery.ErrInvalid)
 	require.NotErrorIs(f, err, webdelivery.ErrNotFound)
@@ -312,32 +311,22 @@ func (r causeReader) Read([]byte) (int, error) {
 	return 0, context.Cause(r.ctx)
 }
 
-// While a service is down, the retry budget prevents that it gets four times the requests. 500 tokens pay for 100
-// retries after a rejection, or 50 after a timeout.
+// While a service is down, the retry budget prevents that it gets four times the requests: 500 tokens pay for 100
+// retries.
 func TestRetryBudget(t *testing.T) {
 	t.Parallel()
-	for _, cost := range []struct {
-		fault   testserver.Fault
-		retries int
-	}{{testserver.Fault{Status: 503}, 100}, {testserver.Fault{Delay: time.Hour}, 50}} {
-		testRetryBudget(t, cost.fault, cost.retries)
-	}
-}
-
-func testRetryBudget(t *testing.T, fault testserver.Fault, retries int) {
-	t.Helper()
 	inService(t, setup{}, func(f *fixture) {
 		// However many successes came before, the budget is at most 500.
 		for range 10 {
 			require.NoError(f, getTask.call(f.Context(), f.client))
 		}
-		down := f.srv.Fail(fault)
+		down := f.srv.Fail(testserver.Fault{Status: 503})
 		for range 200 {
 			go func() { _ = getTask.call(f.Context(), f.client) }()
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		assert.Equal(f, 10+200+retries, f.requests(getTask))
+		assert.Equal(f, 10+200+100, f.requests(getTask))
 
 		// When the service works again, each call adds one token to the budget.
 		down()

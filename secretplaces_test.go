@@ -3,14 +3,9 @@ package webdelivery_test
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
-	"math/big"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -108,21 +103,6 @@ func lastOf[T any](c *webdelivery.Client) (last error) {
 	return last
 }
 
-// A panic is clipped only after the secrets are removed from it.
-func TestAPanicIsRedactedBeforeItIsClipped(t *testing.T) {
-	t.Parallel()
-	for padding := range 50 {
-		client := answered(t, func(*http.Request) *http.Response {
-			panic(strings.Repeat("x", 300+padding*5) + password + strings.Repeat(" pad", 100))
-		})
-		queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
-		_, err := queue.Purge(t.Context(), webdelivery.Exact(anObject))
-		require.ErrorContains(t, err, "panic in")
-		assert.NotContains(t, err.Error(), password[:9])
-		require.NoError(t, queue.Close(t.Context()))
-	}
-}
-
 // Invalid characters of a text stay in the error: without them, two halves of a secret could join.
 func TestBrokenTextIsNotMended(t *testing.T) {
 	t.Parallel()
@@ -135,38 +115,6 @@ func TestBrokenTextIsNotMended(t *testing.T) {
 	_, err = client.Tasks.Get(t.Context(), "t1")
 	require.ErrorContains(t, err, "pad")
 	assert.NotContains(t, err.Error(), password)
-}
-
-// The error contains the certificate that was not trusted, unless the certificate contains a secret.
-func TestCertificatesWithASecretAreNotGiven(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		certificate x509.Certificate
-		kept        bool
-	}{
-		"another name":   {x509.Certificate{Raw: []byte("example.com"), Subject: pkix.Name{CommonName: "example.com"}, SerialNumber: big.NewInt(1)}, true},
-		"in the subject": {x509.Certificate{Subject: pkix.Name{CommonName: password}, SerialNumber: big.NewInt(1)}, false},
-		"among others":   {x509.Certificate{Raw: []byte("0\x15" + password + ".example.com"), SerialNumber: big.NewInt(1)}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, failed := range []error{
-				x509.HostnameError{Certificate: &tt.certificate, Host: "api.example.com"},
-				x509.CertificateInvalidError{Cert: &tt.certificate, Reason: x509.Expired},
-				&tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{&tt.certificate}, Err: io.ErrUnexpectedEOF},
-			} {
-				transport := roundTripper(func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("no TLS: %w", failed) })
-				client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
-					webdelivery.WithHTTPClient(&http.Client{Transport: transport}), webdelivery.WithRetry(webdelivery.RetryPolicy{MaxAttempts: 1}))
-				require.NoError(t, err)
-				_, err = client.Tasks.Get(t.Context(), "t1")
-				require.ErrorContains(t, err, "no TLS")
-				kept := errors.As(err, new(x509.HostnameError)) || errors.As(err, new(x509.CertificateInvalidError)) ||
-					errors.As(err, new(*tls.CertificateVerificationError))
-				assert.Equal(t, tt.kept, kept, "%T", failed)
-			}
-		})
-	}
 }
 
 // The caller chooses the path of a collection, and it may contain a secret by mistake.

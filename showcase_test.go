@@ -210,7 +210,7 @@ func declared(t testing.TB) []string {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			switch d := n.(type) {
 			case *ast.TypeSpec:
-				if _, isInterface := d.Type.(*ast.InterfaceType); d.Name.IsExported() && !isInterface {
+				if _, isInterface := d.Type.(*ast.InterfaceType); d.Name.IsExported() && !isInterface && !d.Assign.IsValid() {
 					names[d.Name.Name] = true
 				}
 			case *ast.FuncDecl:

@@ -62,7 +62,7 @@ func TestBodiesThatAreSomethingElse(t *testing.T) {
 		``:                                   webdelivery.ErrBadReply,
 		`null`:                               webdelivery.ErrBadReply,
 		`{"code":503,"description":"later"}`: webdelivery.ErrServer,
-		`{"description":"` + long + `","\u0063ode":"503"}`: webdelivery.ErrServer,
+		`{"description":"` + long + `","code":"503"}`: webdelivery.ErrServer,
 	} {
 		for _, f := range cutFramings() {
 			for name, read := range reads {

@@ -177,7 +177,7 @@ func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err er
 		a.stream = s
 		return 0, nil
 	default:
-		defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop() // as with any refusal
+		defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop()                            // as with any refusal
 		if _, cut := io.CopyN(io.Discard, &head, maxDrained); cut == nil || cut == io.EOF { //nolint:errorlint // as in Read
 			a.body = head.beginning
 		}
