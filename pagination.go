@@ -70,7 +70,6 @@ func collectionOf[T any, P resourceOf[T]](f *funnel, first call, maxPages int) (
 		Broken: func(pages int, reason string) error {
 			return &PaginationError{Path: f.secrets.Text(f.base.Path(path)), Page: pages, Reason: f.secrets.Text(reason)}
 		},
-		Guard: func(read func() error, done func(error)) { done(read()) },
 	}, err
 }
 

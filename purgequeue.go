@@ -252,7 +252,7 @@ func (q *PurgeQueue) PurgeFrom(ctx context.Context, take func(context.Context) (
 }
 
 func (q *PurgeQueue) whyLeft(ctx context.Context) error {
-	if q.service.funnel.gate.Refusing() {
+	if q.service.funnel.gate.Pace.Refusing() {
 		return fmt.Errorf("%w while the service refused purges as too fast", ctx.Err())
 	}
 	return ctx.Err()

@@ -25,7 +25,7 @@ func (q *Queue) PutFrom(ctx context.Context, take func(context.Context) ([][]URI
 // takeAndSend returns the callers of the request that it has begun; none if take returned no calls.
 func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][]URI, error)) (callers []*caller, err error) {
 	q.mu.Lock()
-	number, closed := q.stats.begin(), q.closing.Err() != nil
+	closed := q.closing.Err() != nil
 	if !closed {
 		q.workers++ // Close waits for it
 	}
@@ -55,7 +55,7 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 	case ctx.Err() != nil:
 		return nil, q.work.Left(ctx)
 	default:
-		q.stats.fail(number, err)
+		q.stats.fail(err)
 		q.reportLocked()
 		return nil, err
 	}

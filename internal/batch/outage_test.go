@@ -2,7 +2,6 @@ package batch_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,48 +106,6 @@ func TestCloseIsNoFailure(t *testing.T) {
 					assert.Zero(w, stats.Failures)
 					assert.NoError(w, stats.Err)
 				}
-			})
-		})
-	}
-}
-
-// Requests overlap. An old request that fails late is no outage if the service has accepted a newer one. An old request
-// that is accepted late does not end an outage that began after it.
-func TestALateEndOfAnOldRequest(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		slow, quick error
-		failures    []int
-	}{
-		"late failure": {errLost, nil, []int{0, 0}},
-		"late success": {nil, errLost, []int{1, 1}},
-		"both fail":    {errLost, errLost, []int{1, 2}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			change := func(w *world) {
-				w.work.Report = w.report
-				w.work.Send = func(_ context.Context, _ batch.Permit, uris []batch.URI) batch.Response {
-					defer w.count(-1)
-					if uris[0].Pattern == "s" {
-						time.Sleep(10 * time.Second)
-						return response(1, tt.slow)
-					}
-					return response(2, tt.quick)
-				}
-			}
-			inWorld(t, change, func(w *world) {
-				slow := w.put(w.Context(), "s")
-				time.Sleep(2 * time.Second)
-				<-w.put(w.Context(), "q")
-				<-slow
-				synctest.Wait()
-				var failures []int
-				for _, stats := range w.stats {
-					failures = append(failures, stats.Failures)
-					assert.Equal(w, stats.Failures > 0, errors.Is(stats.Err, errLost))
-				}
-				assert.Equal(w, tt.failures, failures)
 			})
 		})
 	}

@@ -135,26 +135,26 @@ func (q *Queue) endWorker() {
 func (q *Queue) collect() {
 	time.Sleep(linger)
 	for {
-		deserted, number, ok := q.beginPermit()
+		deserted, ok := q.beginPermit()
 		if !ok {
 			return
 		}
 		if sent, err := q.withPermit(deserted, q.sendPending); !sent {
-			q.failPermit(deserted, number, err)
+			q.failPermit(deserted, err)
 		}
 	}
 }
 
-// beginPermit returns the context and the number of a wait for a permit. It returns false if no caller waits.
-func (q *Queue) beginPermit() (deserted signal, number int, ok bool) {
+// beginPermit returns the context of a wait for a permit. It returns false if no caller waits.
+func (q *Queue) beginPermit() (deserted signal, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.deserted.set() // that of the last wait
 	if q.collecting = q.pending.uris > 0; !q.collecting {
-		return signal{}, 0, false
+		return signal{}, false
 	}
 	q.deserted = newSignal(q.gaveUp)
-	return q.deserted, q.stats.begin(), true
+	return q.deserted, true
 }
 
 // withPermit waits until a request may be sent, and calls send with its permit. If send does not use the permit,
@@ -193,7 +193,7 @@ func (q *Queue) sendPending(permit Permit) (sent bool, err error) {
 // failPermit counts a wait for a permit that was not used, and fails the waiting callers. If the permit failed because
 // all callers had left, those that have come since then wait for the next one. If a Close gave up, it has failed the
 // callers, and says nothing about the service.
-func (q *Queue) failPermit(deserted signal, number int, err error) {
+func (q *Queue) failPermit(deserted signal, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -204,7 +204,7 @@ func (q *Queue) failPermit(deserted signal, number int, err error) {
 	default:
 		q.pending.fail(err)
 	}
-	q.stats.fail(number, err)
+	q.stats.fail(err)
 	q.reportLocked()
 }
 

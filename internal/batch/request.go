@@ -48,7 +48,6 @@ func (r *request) run(permit Permit) (rest []URI) {
 func (r *request) send(permit Permit, uris []URI) answer {
 	q := r.queue
 	q.mu.Lock()
-	number := q.stats.begin()
 	forNobody := r.left != nil // a part of a refused request, after all callers have left
 	q.mu.Unlock()
 	response := q.work.Send(r.canceled, permit, uris)
@@ -61,12 +60,12 @@ func (r *request) send(permit Permit, uris []URI) answer {
 	}
 	switch {
 	case response.Err == nil, response.Refused:
-		q.stats.answer(number)
+		q.stats.answer()
 	case q.gaveUp.Err() != nil, forNobody:
 	case r.left != nil:
-		q.stats.fail(number, whyFailed(r.left, response.Err))
+		q.stats.fail(whyFailed(r.left, response.Err))
 	default:
-		q.stats.fail(number, response.Err)
+		q.stats.fail(response.Err)
 	}
 	q.reportLocked()
 	return r.setLocked(uris, response)

@@ -2,39 +2,21 @@ package batch
 
 import "time"
 
-// statistics counts requests. Those that failed in a row are an outage. Requests and waits for permits overlap and are
-// numbered, because one that ends late says nothing about those that began after it.
+// statistics counts requests. Those that failed in a row are an outage.
 type statistics struct {
 	Stats // without what pending says
 
-	begun, answered, failed int  // numbers of the newest request, the newest answered and the newest failed one
-	changed                 bool // since the last report began
-	reporting               bool // a worker reports
+	changed   bool // since the last report began
+	reporting bool // a worker reports
 }
 
-// begin returns the number of a new request.
-func (s *statistics) begin() int {
-	s.begun++
-	return s.begun
-}
+// answer notes a request that was answered, which ends an outage.
+func (s *statistics) answer() { s.Failures, s.Err = 0, nil }
 
-// answer ends a request that was answered. It ends the outage unless a later request has failed.
-func (s *statistics) answer(request int) {
-	s.answered = max(s.answered, request)
-	if request > s.failed {
-		s.Failures, s.Err = 0, nil
-	}
-}
-
-// fail ends a request that failed. It says nothing if a later one was answered.
-func (s *statistics) fail(request int, err error) {
-	if request < s.answered {
-		return
-	}
+// fail notes a request or a wait for a permit that failed.
+func (s *statistics) fail(err error) {
 	s.Failures++
-	if request > s.failed {
-		s.failed, s.Err = request, err
-	}
+	s.Err = err
 }
 
 // reportLocked reports the newest statistics in a goroutine of its own, so that a slow report delays nothing else.

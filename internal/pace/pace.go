@@ -78,7 +78,6 @@ type Permit struct {
 	caller  *Caller
 	place   int // -1: none
 	granted time.Time
-	ended   bool
 }
 
 // Acquire blocks until a request may be sent. When ctx ends, it returns the error of ctx. As soon as it knows that the
@@ -214,15 +213,11 @@ func (l *Limiter) nextPlace() (place int, free time.Time) {
 }
 
 // End frees the permit's place. arrived is the latest time at which the request may reach the service; it may be in the
-// future. The zero time means that nothing was sent. A second call does nothing.
+// future. The zero time means that nothing was sent. It must be called once.
 func (p *Permit) End(arrived time.Time) {
 	l := p.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.ended {
-		return
-	}
-	p.ended = true
 	l.flying--
 	if p.place < 0 {
 		return

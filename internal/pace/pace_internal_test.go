@@ -522,22 +522,6 @@ func TestAUsedLimiterForgivesNothing(t *testing.T) {
 	}
 }
 
-// A permit ends only once, also that of a limiter that does not bound arrivals.
-func TestAPermitEndsOnce(t *testing.T) {
-	t.Parallel()
-	for _, l := range []*Limiter{New(), NewPace()} {
-		now := time.Now()
-		first, _ := l.take(&Caller{}, now)
-		_, _ = l.take(&Caller{}, now)
-		assert.Equal(t, 2, l.flying)
-		first.End(now)
-		free := append([]time.Time{}, l.places...)
-		first.End(now.Add(time.Hour))
-		assert.Equal(t, 1, l.flying)
-		assert.Equal(t, free, append([]time.Time{}, l.places...))
-	}
-}
-
 // While the service accepts no purge, each waiting caller fails when its own patience ends, not one after the other.
 func TestPatience(t *testing.T) {
 	t.Parallel()

@@ -90,17 +90,11 @@ func (a *ahead[T]) fetch(ctx context.Context, index int) {
 	result := make(chan arrived[T], 1)
 	a.ready[index] = result
 	a.underWay.Go(func() {
-		var page arrived[T]
-		a.Guard(func() error {
-			read, err := a.readNumbered(ctx, index)
-			if err == nil {
-				page = *read
-			}
-			return err
-		}, func(err error) {
-			page.err = err
-			result <- page
-		})
+		page, err := a.readNumbered(ctx, index)
+		if err != nil {
+			page = &arrived[T]{err: err}
+		}
+		result <- *page
 	})
 }
 

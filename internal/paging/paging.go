@@ -30,8 +30,6 @@ type Collection[T any] struct {
 	Refused func(error) bool
 	// Broken builds the error for a collection that cannot be read to its end. pages is the number of pages read.
 	Broken func(pages int, reason string) error
-	// Guard calls read in a goroutine of this package. It then calls done, even if read panics or ends the goroutine.
-	Guard func(read func() error, done func(error))
 }
 
 // All returns the items of all pages, one page after the other. At the end it compares the items with the announced

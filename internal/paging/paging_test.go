@@ -83,14 +83,6 @@ func (r *reader) collection(query string, maxPages int) paging.Collection[string
 		},
 		Refused: func(err error) bool { return errors.Is(err, errNoPage) },
 		Broken:  func(pages int, reason string) error { return fmt.Errorf("%w after %d: %s", errStopped, pages, reason) },
-		Guard: func(read func() error, done func(error)) {
-			err := errors.New("read panicked")
-			defer func() {
-				_ = recover()
-				done(err)
-			}()
-			err = read()
-		},
 	}
 }
 
@@ -354,29 +346,6 @@ func TestAheadIsBounded(t *testing.T) {
 	}
 }
 
-// The error of a prefetched page ends the sequence at the place of its items. No goroutine stays behind.
-func TestAheadFails(t *testing.T) {
-	t.Parallel()
-	for name, fail := range map[string]func() error{
-		"outage":   func() error { return errOutage },
-		"panicked": func() error { panic("in a transport") },
-	} {
-		synctest.Test(t, func(t *testing.T) { // fails if a goroutine stays behind
-			r := &reader{}
-			r.answer = func(query url.Values) (string, paging.Page, error) {
-				if query.Get("page") == "3" {
-					return "", paging.Page{}, fail()
-				}
-				return numbered(6, 1)(query)
-			}
-			items, err := read(r.collection("", 0).Ahead(t.Context(), 2))
-			assert.Equal(t, "i1 i2", items)
-			require.ErrorContains(t, err, name)
-			assert.LessOrEqual(t, len(r.asked), 4)
-		})
-	}
-}
-
 // Counted counts the requests for pages, also those that fail.
 // Expect gets the total of the first page, before the first item. No other page calls it.
 func TestExpectedTotals(t *testing.T) {
@@ -417,4 +386,22 @@ func TestCountedPages(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, 2, requests)
 	assert.Len(t, r.asked, 2)
+}
+
+// The error of a prefetched page ends the sequence at the place of its items. No goroutine stays behind.
+func TestAheadFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // fails if a goroutine stays behind
+		r := &reader{}
+		r.answer = func(query url.Values) (string, paging.Page, error) {
+			if query.Get("page") == "3" {
+				return "", paging.Page{}, errOutage
+			}
+			return numbered(6, 1)(query)
+		}
+		items, err := read(r.collection("", 0).Ahead(t.Context(), 2))
+		assert.Equal(t, "i1 i2", items)
+		require.ErrorIs(t, err, errOutage)
+		assert.LessOrEqual(t, len(r.asked), 4)
+	})
 }

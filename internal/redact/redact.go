@@ -26,7 +26,7 @@ const (
 // userinfo finds the user name and password of another system in a URL, for example of a proxy. JSON may escape a slash.
 var userinfo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`((?:\\?/){2})[^/\\?#@\s"]+@`) })
 
-// Finder removes secrets from texts. It is immutable and safe for concurrent use. A nil Finder finds nothing.
+// Finder removes secrets from texts. It is immutable and safe for concurrent use.
 type Finder struct {
 	compiled func() []*regexp.Regexp // lazy, because most clients never show a text
 }
@@ -50,12 +50,10 @@ func NewFinder(secrets ...Secret) *Finder {
 func (f *Finder) Text(text string, most int) string {
 	cut := len(text) >= most+Margin
 	text = text[:min(len(text), most+Margin)]
-	if f != nil {
-		for _, secret := range f.compiled() {
-			text = secret.ReplaceAllLiteralString(text, Mark)
-		}
-		text = userinfo().ReplaceAllString(text, "${1}"+Mark+"@")
+	for _, secret := range f.compiled() {
+		text = secret.ReplaceAllLiteralString(text, Mark)
 	}
+	text = userinfo().ReplaceAllString(text, "${1}"+Mark+"@")
 	if cut {
 		text = text[:max(0, len(text)-Margin)]
 	}

@@ -60,9 +60,6 @@ func TestWhatIsNotChanged(t *testing.T) {
 	} {
 		assert.Equal(t, text, finder("correct-horse-battery", "abc", "").Text(text, 1000))
 	}
-	var none *redact.Finder
-	assert.Equal(t, "correct-horse-battery", none.Text("correct-horse-battery", 1000))
-	assert.Equal(t, "correct", none.Text("correct-horse-battery", 7))
 }
 
 func TestTheLongestSecretComesFirst(t *testing.T) {

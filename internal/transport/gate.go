@@ -98,6 +98,3 @@ func (p *Permit) End(ctx context.Context, arrived time.Time) {
 func (p *Permit) expired() bool {
 	return !p.lease.Expires.IsZero() && !time.Now().Before(p.lease.Expires)
 }
-
-// Refusing reports whether the service has refused all requests as too fast since it last accepted one.
-func (g *Gate) Refusing() bool { return g.Pace.Refusing() }
