@@ -146,8 +146,8 @@
 // a response that leads elsewhere. Nothing is lost silently: if an announced page, row or byte is missing, the call
 // returns an error. No goroutine outlives its call, except those of a PurgeQueue, which end with Close.
 //
-// A wait for a task or a purge ends with its context, and by itself when nothing could be read for 10 minutes
-// ([WaitMaxOutage]).
+// A wait for a task or a purge ends with its context, and by itself when nothing could be read for 10 minutes. Time that
+// the service asks to wait, with Retry-After, does not count ([WaitMaxOutage]).
 //
 // net/http makes two exceptions. A dial continues after its call has ended, and its connection is kept for the next
 // call. If a service overflows the window of an HTTP/2 stream, the calls on that transport hang, even past the end of

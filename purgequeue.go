@@ -66,7 +66,9 @@ type QueueStats struct {
 type QueueError struct {
 	URIs []PurgeURI // failed URIs, identical ones once; a copy
 	Err  error      // the cause; joined errors if URIs failed in several ways; Unwrap returns it
-	// Outcome is that of the whole call, see [OutcomeOf]. If Err matches [ErrBadRequest], do not retry, whatever it is.
+	// Outcome is that of the whole call, see [OutcomeOf]. If Err matches [ErrBadRequest], the service refused at least one of
+	// the URIs. If it matches another sentinel or a context error as well, others failed for that reason: submit each URI
+	// alone to learn which are refused.
 	Outcome Outcome
 }
 

@@ -153,7 +153,7 @@ func (b *Base) Resolve(field, address string) (path, query string, err error) {
 	case u.Opaque != "" || u.User != nil || u.Fragment != "":
 		return "", "", invalid(field, "must consist of a path and a query only")
 	case absolute && originOf(u) != url.URL{Scheme: b.scheme, Host: b.host}:
-		return "", "", invalid(field, "leads to another origin, %s://%s", u.Scheme, u.Host)
+		return "", "", invalid(field, "leads to another origin, %s", &url.URL{Scheme: u.Scheme, Host: u.Host})
 	}
 	if path, err = Clean(field, u.EscapedPath()); err != nil {
 		return "", "", err

@@ -91,7 +91,11 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 			after, within := l.Asked(err)
 			announced += within
 			if out := time.Since(since) - announced; l.Outage > 0 && out >= l.Outage {
-				end.Err, end.Early = fmt.Errorf("nothing could be read for %v", out.Round(time.Second)), true
+				text := fmt.Sprintf("nothing could be read for %v", out.Round(time.Second))
+				if announced > 0 {
+					text += ", beside the waits that the service asked for"
+				}
+				end.Err, end.Early = errors.New(text), true
 				return &end
 			}
 			announced += after
