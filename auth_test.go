@@ -590,7 +590,7 @@ func TestTokensThatACookieCarries(t *testing.T) {
 // After a login that gets a 4xx, the client does not log in for the next call. A 5xx is transient.
 func TestWhichLoginsCoolDown(t *testing.T) {
 	t.Parallel()
-	for status, logins := range map[int]int{399: 2, 400: 1, 401: 1, 403: 1, 404: 1, 499: 1, 500: 2, 503: 2, 599: 2} {
+	for status, logins := range map[int]int{302: 1, 399: 1, 400: 1, 401: 1, 403: 1, 404: 1, 499: 1, 500: 2, 503: 2, 599: 2} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			s := bySession

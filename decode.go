@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/webdelivery/webdelivery-go/internal/transport"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -59,7 +60,10 @@ func (r *response) bad(what string, cause error) *Error {
 		cause = errors.New(cause.Error())
 	}
 	secrets := r.funnel.secrets
-	beginning := secrets.Excerpt(r.Body, maxShown)
+	var beginning []byte
+	if r.Request.Class != transport.Login { // its response may contain the session in an unknown form
+		beginning = secrets.Excerpt(r.Body, maxShown)
+	}
 	return r.funnel.newError(r.Response, &badResponse{what, secrets.Text(r.Header.Get("Content-Type")), beginning, cause})
 }
 

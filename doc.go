@@ -144,7 +144,8 @@
 //
 // The client sends credentials only to the origin of the base URL. It follows no redirect, and refuses an address in
 // a response that leads elsewhere. Nothing is lost silently: if an announced page, row or byte is missing, the call
-// returns an error. No goroutine outlives its call, except those of a PurgeQueue, which end with Close.
+// returns an error. No goroutine outlives its call, except those of a PurgeQueue, which end with Close, and a login that
+// every caller has left at its deadline: the next caller has its result, and it ends by its own time limits.
 //
 // A wait for a task or a purge ends with its context, and by itself when nothing could be read for 10 minutes. Time that
 // the service asks to wait, with Retry-After, does not count ([WaitMaxOutage]).

@@ -38,7 +38,7 @@ func (p *problems) entry(field string, n int) listentries.Wrong {
 type AddEntriesReply struct {
 	Task    *Task              `json:"task,omitempty"`    // only its ID is set if the response has no more
 	Entries []NetworkListEntry `json:"entries,omitempty"` // the added entries, if the response lists them
-	Raw     json.RawMessage    `json:"raw,omitempty"`     // the body of the response; empty if there was none
+	Raw     json.RawMessage    `json:"raw,omitempty"`     // the body of the response, as a JSON string if it is not JSON; empty if there was none
 }
 
 // AddEntriesResult is the result of [NetworkListsService.AddEntries].
@@ -107,7 +107,7 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	if err != nil {
 		return nil, nil, err
 	}
-	result := &AddEntriesReply{Raw: r.Body}
+	result := &AddEntriesReply{Raw: rawJSON(r.Body)}
 	if result.Task, err = r.optionalTask(id); err != nil {
 		return nil, nil, err
 	}

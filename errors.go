@@ -117,14 +117,14 @@ func (e *Error) redirected() bool {
 // Unwrap returns the cause: the error of the context or the connection, or a sentinel.
 func (e *Error) Unwrap() error { return e.cause }
 
-// markLogin turns e into the error of a login for another call. refused means that the service answered 4xx, so
+// markLogin turns e into the error of a login for another call. refused means that the service answered 3xx or 4xx, so
 // another try at once would not help. A 4xx other than 408 and 429 counts as failed authentication.
 func (e *Error) markLogin() (refused bool) {
 	status := e.status()
 	refused = status >= http.StatusBadRequest && status < http.StatusInternalServerError
 	transient := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 	e.login, e.authFailed = true, e.authFailed || refused && !transient
-	return refused
+	return refused || e.redirected()
 }
 
 // Is matches the sentinels of this package by status. If a login of [SessionAuth] failed, 400, 403 and 404 are about

@@ -50,8 +50,6 @@ func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	}
 	id := sessionID(r.Body, r.Header)
 	if !validToken(id) {
-		// The response may contain the session in an unknown form, so the error must not quote it.
-		r.Body = nil
 		return nil, r.bad("no session id that a cookie can carry", nil)
 	}
 	return &Session{ID: id}, nil

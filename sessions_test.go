@@ -299,3 +299,17 @@ func TestSessionsOfSeveralCookies(t *testing.T) {
 		})
 	}
 }
+
+// The response to POST /sessions may contain a session anywhere, so an error of Do does not quote it either.
+func TestDoQuotesNoLogin(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		f.fail(testserver.Fault{Path: "/sessions", Status: 201, Body: `{"id":"SESSION-0123456789"}`})
+		var out struct {
+			ID int `json:"id"`
+		}
+		err := f.client.Do(f.Context(), http.MethodPost, "/sessions", nil, &out)
+		require.ErrorIs(f, err, webdelivery.ErrBadReply)
+		assert.NotContains(f, everyPrint(err), "SESSION-0123456789")
+	})
+}

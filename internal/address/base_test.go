@@ -38,7 +38,7 @@ func TestWhereRequestsGo(t *testing.T) {
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	for host, loopback := range map[string]bool{
-		"localhost": true, "LOCALHOST:8080": true, "localhost.": true, "127.0.0.1": true, "127.1.2.3:80": true, "[::1]:8080": true,
+		"localhost": true, "LOCALHOST:8080": true, "localhost.": false, "127.0.0.1": true, "127.1.2.3:80": true, "[::1]:8080": true,
 		"api.example.com": false, "localhost.example.com": false, "192.0.2.1": false, "[2001:db8::1]": false, "0.0.0.0": false,
 	} {
 		_, err := address.Parse("http://"+host, "acme", false)

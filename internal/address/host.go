@@ -86,7 +86,7 @@ func asciiHost(name string) string {
 }
 
 func isLoopback(host string) bool {
-	if strings.TrimSuffix(hostOf(host), ".") == "localhost" {
+	if hostOf(host) == "localhost" { // not with a dot at the end, which net/http would send to a proxy
 		return true
 	}
 	addr, err := netip.ParseAddr(host)
