@@ -55,9 +55,6 @@ func TestAProcessThatIsStuck(t *testing.T) {
 		"transport hangs": {webdelivery.BasicAuth, func(w *world, rdb redis.UniversalClient) []webdelivery.Option {
 			return []webdelivery.Option{sharedBy(w, rdb), through(hang)}
 		}},
-		"transport panics": {webdelivery.BasicAuth, func(w *world, rdb redis.UniversalClient) []webdelivery.Option {
-			return []webdelivery.Option{sharedBy(w, rdb), through(func(*http.Request) (*http.Response, error) { panic("transport") })}
-		}},
 		"garbage": {webdelivery.BasicAuth, func(w *world, rdb redis.UniversalClient) []webdelivery.Option {
 			return []webdelivery.Option{sharedBy(w, rdb), through(func(r *http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: 200, Request: r, Body: http.NoBody, Header: http.Header{}}, nil
