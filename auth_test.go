@@ -454,6 +454,7 @@ func TestSessionsThatNeverWorkCoolDown(t *testing.T) {
 			require.ErrorIs(f, getTask.call(f.Context(), f.client), webdelivery.ErrUnauthorized)
 		}
 		assert.Equal(f, 2, f.srv.Logins())
+		assert.Equal(f, 2, f.requests(getTask), "the second 401 ends the session for the other calls at once")
 		time.Sleep(time.Second)
 		require.Error(f, getTask.call(f.Context(), f.client))
 		assert.Equal(f, 3, f.srv.Logins())

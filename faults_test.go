@@ -372,12 +372,15 @@ func TestEachAttemptHasARequestOfItsOwn(t *testing.T) {
 	inFakeTime(t, setup{}, func(f *fixture) {
 		var marks []string
 		f.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+			assert.Nil(f, r.GetBody, "with it, net/http would send the request again by itself")
 			marks = append(marks, r.Header.Get("X-Mark")+r.Header.Get("Accept"))
 			r.Header.Set("X-Mark", "was here ")
 			return &http.Response{StatusCode: 503}, nil
 		})
-		require.Error(f, getTask.call(f.Context(), f.newClient(f.srv.URL(), setup{})))
+		client := f.newClient(f.srv.URL(), setup{})
+		require.Error(f, getTask.call(f.Context(), client))
 		assert.Equal(f, []string{"application/json", "application/json", "application/json", "application/json"}, marks)
+		require.Error(f, submit.call(f.Context(), client))
 	})
 }
 

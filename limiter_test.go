@@ -424,9 +424,11 @@ func TestAPanicEndsThePermit(t *testing.T) {
 		panicking := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithHTTPClient(&http.Client{
 			Transport: roundTripper(func(*http.Request) (*http.Response, error) { panic("transport") }),
 		})}})
+		began := time.Now()
 		for range 5 {
 			assert.PanicsWithValue(f, "transport", func() { _ = submit.call(f.Context(), panicking) })
 		}
+		assert.GreaterOrEqual(f, time.Since(began), 2*5*time.Second, "nobody knows whether the request arrives")
 		require.NoError(f, submit.call(f.Context(), f.client))
 		limited := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(panickingLimiter{})}})
 		for range 5 {

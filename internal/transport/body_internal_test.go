@@ -70,4 +70,9 @@ func TestLimitedBody(t *testing.T) {
 			require.ErrorIs(t, err, ErrResponseTooLarge)
 		}
 	}
+	body := &limitedBody{from: io.MultiReader(iotest.TimeoutReader(strings.NewReader("xx"))), limit: 10} // fails once, at the second read
+	_, err := io.ReadAll(iotest.OneByteReader(body))
+	require.ErrorIs(t, err, iotest.ErrTimeout)
+	_, err = io.Copy(io.Discard, body)
+	require.ErrorIs(t, err, iotest.ErrTimeout, "a body that broke once stays broken")
 }
