@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -121,69 +120,4 @@ func TestAMissingColumn(t *testing.T) {
 		_, err := scanOne[int](f, []string{"b"}, "[1]")
 		require.EqualError(f, err, "webdelivery: row 1, column a for field A (int): there is no such column; ask for the column in the query, or remove the tag")
 	})
-}
-
-// QueueStats shows an outage also if all callers give up before their request or its login ends.
-func TestAnOutageThatCallersDoNotWaitFor(t *testing.T) {
-	t.Parallel()
-	for name, auth := range map[string]webdelivery.Auth{
-		"purge": webdelivery.BasicAuth(username, password), "login": webdelivery.SessionAuth(username, password),
-	} {
-		var last webdelivery.QueueStats
-		options := webdelivery.QueueOptions{OnStats: func(s webdelivery.QueueStats) { last = s }}
-		inQueue(t, setup{auth: auth}, options, func(f *fixture, q *webdelivery.PurgeQueue) {
-			remove := f.srv.Fail(testserver.Fault{Delay: time.Hour})
-			purge := func() error {
-				ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-				defer cancel()
-				_, err := q.Purge(ctx, webdelivery.Exact(anObject))
-				synctest.Wait() // the report has ended
-				return err
-			}
-			for n := range 3 {
-				require.ErrorIs(f, purge(), context.DeadlineExceeded, name)
-				assert.Equal(f, n+1, last.Failures, name)
-				require.ErrorIs(f, last.Err, context.DeadlineExceeded, name)
-			}
-			remove()
-			time.Sleep(time.Minute)
-			require.NoError(f, purge(), name)
-			assert.Zero(f, last.Failures, name)
-			require.NoError(f, last.Err, name)
-		})
-	}
-}
-
-// QueueStats shows an outage: the number of failed requests in a row, and the cause. Failed logins count too,
-// although nothing is sent; a rejection does not.
-func TestAnOutageInQueueStats(t *testing.T) {
-	t.Parallel()
-	for name, auth := range map[string]webdelivery.Auth{
-		"Basic": webdelivery.BasicAuth(username, password), "sessions": webdelivery.SessionAuth(username, password),
-	} {
-		var last webdelivery.QueueStats
-		options := webdelivery.QueueOptions{OnStats: func(s webdelivery.QueueStats) { last = s }}
-		inQueue(t, setup{auth: auth}, options, func(f *fixture, q *webdelivery.PurgeQueue) {
-			purge := func(uri string) error {
-				_, err := q.Purge(f.Context(), webdelivery.Exact(uri))
-				time.Sleep(time.Minute)
-				synctest.Wait() // the report has ended
-				return err
-			}
-			remove := f.srv.Fail(testserver.Fault{Status: http.StatusBadGateway})
-			for n := range 3 {
-				require.ErrorIs(f, purge(anObject), webdelivery.ErrServer, name)
-				assert.Equal(f, n+1, last.Failures, name)
-				require.ErrorIs(f, last.Err, webdelivery.ErrServer, name)
-			}
-			assert.Zero(f, last.Accepted)
-			remove()
-			f.fail(testserver.Fault{Path: "/cache/purge", Status: http.StatusBadRequest, Count: 1})
-			require.ErrorIs(f, purge(anObject), webdelivery.ErrBadRequest, name)
-			assert.Zero(f, last.Failures, name)
-			require.NoError(f, last.Err, name)
-			require.NoError(f, purge(anObject), name)
-			assert.Equal(f, 1, last.Accepted, name)
-		})
-	}
 }

@@ -5,11 +5,8 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -76,78 +73,4 @@ func FuzzPurge(f *testing.F) {
 		require.NoError(t, json.Unmarshal(sent, &got))
 		assert.Equal(t, map[string]any{"purge_request": map[string]any{"action": "EXPIRE", "uris": []any{want}}}, got)
 	})
-}
-
-// The client waits as long as Retry-After asks, or as its own policy says. It never waits longer than MaxWait: if the
-// service asks for more, the client does not retry.
-func FuzzRetryAfter(f *testing.F) {
-	for _, value := range []string{
-		"0", "1", "20", "21", "-1", "1.5", "9223372037", "99999999999999999999", "20000000000000000000A", " 7 ", "", "soon",
-		"Fri, 20 Nov 2026 08:30:05 GMT", "Friday, 20-Nov-26 08:30:05 GMT", "Fri Nov 20 08:30:05 2026", "Fri, 20 Nov 1926 08:30:05 GMT",
-	} {
-		f.Add(value, "Fri, 20 Nov 2026 08:30:00 GMT", 503)
-		f.Add(value, "", 429)
-	}
-	const most = 20 * time.Second
-	f.Fuzz(func(t *testing.T, value, date string, status int) {
-		if status != http.StatusTooManyRequests {
-			status = http.StatusServiceUnavailable
-		}
-		synctest.Test(t, func(t *testing.T) {
-			var at []time.Time
-			transport := roundTripper(func(*http.Request) (*http.Response, error) {
-				at = append(at, time.Now())
-				if len(at) > 1 {
-					return response(http.StatusOK, []byte(`{"id":"t1"}`)), nil
-				}
-				r := response(status, nil)
-				r.Header = http.Header{"Retry-After": {value}, "Date": {date}}
-				return r, nil
-			})
-			began := time.Now()
-			client, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuth(username, password),
-				webdelivery.WithHTTPClient(&http.Client{Transport: transport}),
-				webdelivery.WithRetry(webdelivery.RetryPolicy{MinWait: time.Second, MaxWait: most}))
-			require.NoError(t, err)
-			_, err = client.Tasks.Get(t.Context(), "t1")
-
-			asked, said := wanted(value, date, began)
-			if said && asked > most {
-				require.Error(t, err)
-				assert.Len(t, at, 1)
-				assert.Zero(t, time.Since(began))
-				return
-			}
-			require.NoError(t, err)
-			require.Len(t, at, 2)
-			wait := at[1].Sub(at[0])
-			if said && asked > 0 {
-				assert.Equal(t, asked, wait)
-			} else {
-				assert.GreaterOrEqual(t, wait, time.Duration(0))
-				assert.Less(t, wait, time.Second)
-			}
-		})
-	})
-}
-
-// wanted reads a Retry-After by RFC 9110 section 10.2.3: seconds, or a date in one of three forms, relative to the
-// Date of the response. If the value is too long for a Duration, wanted returns the longest one.
-func wanted(value, date string, now time.Time) (wait time.Duration, said bool) {
-	value = strings.TrimSpace(value)
-	if value != "" && strings.Trim(value, "0123456789") == "" {
-		seconds, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || seconds > int64((1<<63-1)/time.Second) {
-			return 1<<63 - 1, true
-		}
-		return time.Duration(seconds) * time.Second, true
-	}
-	at, err := http.ParseTime(value)
-	if err != nil {
-		return 0, false
-	}
-	if sent, err := http.ParseTime(date); err == nil {
-		now = sent
-	}
-	return at.Sub(now), true
 }

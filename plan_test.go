@@ -267,22 +267,6 @@ func TestPlanAggregates(t *testing.T) {
 	})
 }
 
-// A share of k/n allows the removal of k of n entries, and not of one more, however the quotient is rounded.
-func TestSharesOfWholeNumbers(t *testing.T) {
-	t.Parallel()
-	for n := 1; n <= 60; n++ {
-		withList(t, setup{}, addresses(n), func(f *fixture) {
-			for k := range n {
-				options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(float64(k) / float64(n))}
-				_, err := f.client.NetworkLists.Plan(f.Context(), listID, addresses(n)[k:], options)
-				require.NoError(f, err, "%d of %d", k, n)
-				_, err = f.client.NetworkLists.Plan(f.Context(), listID, addresses(n)[k+1:], options)
-				require.ErrorIs(f, err, webdelivery.ErrTooManyRemovals, "%d of %d", k+1, n)
-			}
-		})
-	}
-}
-
 // If another version stored a plan, the error names that version, whatever members the plan has.
 func TestPlansOfOtherVersions(t *testing.T) {
 	t.Parallel()

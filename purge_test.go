@@ -150,17 +150,14 @@ func TestPurgeHasNoLimitOnURIs(t *testing.T) {
 	})
 }
 
+// purge_internal_test.go has what is invalid in a URI.
 func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 	t.Parallel()
 	ok := webdelivery.Exact(anObject)
 	with := func(uris ...webdelivery.PurgeURI) webdelivery.PurgeRequest {
 		return webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: uris}
 	}
-	modified := func(regex string) webdelivery.PurgeRequest {
-		return with(ok, webdelivery.Prefix("www.example.com/").WithCacheKeyModifier(regex))
-	}
 	one := []webdelivery.PurgeURI{ok}
-	const regex1 = "uris[1].cache_key_modifier_regex"
 	tests := []struct {
 		name    string
 		request webdelivery.PurgeRequest
@@ -173,20 +170,6 @@ func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 		{"unknown action", webdelivery.PurgeRequest{Action: "DELETE", URIs: one}, []string{"action"}},
 		{"no uris", with(), []string{"uris"}},
 		{"empty uris", with([]webdelivery.PurgeURI{}...), []string{"uris"}},
-		{"no mode", with(webdelivery.PurgeURI{URIPattern: anObject}), []string{"uris[0].match_mode"}},
-		{"mode in lower case", with(ok, webdelivery.PurgeURI{MatchMode: "exact_literal", URIPattern: anObject}), []string{"uris[1].match_mode"}},
-		{"unknown mode", with(webdelivery.PurgeURI{MatchMode: "REGEX", URIPattern: anObject}), []string{"uris[0].match_mode"}},
-		{"no pattern", with(ok, ok, webdelivery.Exact("")), []string{"uris[2].uri_pattern"}},
-		{"no prefix", with(webdelivery.Prefix("")), []string{"uris[0].uri_pattern"}},
-		{"pattern that is no text", with(webdelivery.Exact("www.example.com/\xff")), []string{"uris[0].uri_pattern"}},
-		{"exact with modifier", with(ok, ok, ok, ok.WithCacheKeyModifier("v1")), []string{"uris[3].cache_key_modifier_regex"}},
-		{"exact with wildcard modifier", with(ok.WithCacheKeyModifier("*")), []string{"uris[0].cache_key_modifier_regex"}},
-		{"* in front", modified("*v1"), []string{regex1}},
-		{"* in the middle", modified("v*1"), []string{regex1}},
-		{"* in front and at the end", modified("*v1*"), []string{regex1}},
-		{"two at the end", modified("v1**"), []string{regex1}},
-		{"two alone", modified("**"), []string{regex1}},
-		{"modifier that is no text", modified("\xff"), []string{regex1}},
 		{
 			"all at once",
 			webdelivery.PurgeRequest{Action: "X", URIs: []webdelivery.PurgeURI{

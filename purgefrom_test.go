@@ -68,51 +68,14 @@ func TestPurgeFromIsolatesRefusedURIs(t *testing.T) {
 	})
 }
 
-// If nothing is to be sent, nothing is, and the next purge gets the permit.
-func TestPurgeFromWithoutCalls(t *testing.T) {
-	t.Parallel()
-	errGone := errors.New("gone")
-	tests := map[string]struct {
-		take func(context.Context) ([][]webdelivery.PurgeURI, error)
-		want error
-	}{
-		"none":    {callsFor(), nil},
-		"error":   {func(context.Context) ([][]webdelivery.PurgeURI, error) { return nil, errGone }, errGone},
-		"invalid": {callsFor(exacts(object(1)), exacts("https://www.example.com/a b")), webdelivery.ErrInvalid},
-		"empty":   {callsFor(exacts(object(1)), nil), webdelivery.ErrInvalid},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-				began := time.Now()
-				for range 3 {
-					results, err := q.PurgeFrom(f.Context(), tt.take)
-					require.ErrorIs(f, err, tt.want)
-					assert.Empty(f, results)
-				}
-				f.takePlaces()
-				assert.Zero(f, time.Since(began), "no permit was used")
-				assert.Len(f, f.arrivals(), 2)
-			})
-		})
-	}
-}
-
-// If the login or the permit fails, take is not called.
+// If the permit comes too late, take is not called.
 func TestPurgeFromWithoutPermit(t *testing.T) {
 	t.Parallel()
-	never := func(context.Context) ([][]webdelivery.PurgeURI, error) { panic("take was called") }
-	withSession := setup{auth: webdelivery.SessionAuth("alice", "wrong")}
-	inQueue(t, withSession, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		_, err := q.PurgeFrom(f.Context(), never)
-		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-	})
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 		ctx, cancel := context.WithTimeout(f.Context(), hold/2)
 		defer cancel()
 		f.takePlaces()
-		_, err := q.PurgeFrom(ctx, never)
+		_, err := q.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) { panic("take was called") })
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	})

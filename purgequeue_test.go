@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -217,44 +216,6 @@ func TestOneForbiddenAmongThousand(t *testing.T) {
 	}
 }
 
-// A request whose response was lost may have purged everything, although the service rejects its retry and then each
-// half. No caller gets OutcomeNotApplied.
-func TestRefusalsAfterALostReply(t *testing.T) {
-	t.Parallel()
-	for _, lost := range []testserver.Fault{{Cut: testserver.CutAfterExecute}, {Status: 500, Execute: true}} {
-		inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-			lost.Path, lost.Count = "/cache/purge", 1
-			f.fail(lost)
-			f.fail(testserver.Fault{Path: "/cache/purge", Status: 400, Count: 3})
-			var wg sync.WaitGroup
-			for i := range 2 {
-				wg.Go(func() {
-					_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-					assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
-					assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-				})
-			}
-			wg.Wait()
-			assert.Equal(f, map[string]int{object(0): 1, object(1): 1}, f.purgedURIs())
-			assert.Len(f, f.srv.Requests(), 4)
-		})
-	}
-}
-
-// If the service rejects one URI of a call, the others are purged, and the error names the rejected one.
-func TestACallerWithOneForbiddenURI(t *testing.T) {
-	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		receipt, err := q.Purge(f.Context(), webdelivery.Exact(object(1)), webdelivery.Exact("https://www.example.org/x"), webdelivery.Exact(object(2)))
-		var e *webdelivery.QueueError
-		require.ErrorAs(f, err, &e)
-		assert.Equal(f, []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.org/x")}, e.URIs)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		assert.NotNil(f, receipt)
-		assert.Equal(f, map[string]int{object(1): 1, object(2): 1}, f.purgedURIs())
-	})
-}
-
 // A few rejected URIs among those of 200 callers: each of the others is purged, and the error of each rejected one
 // names it. The first two take the halves of everything, 1 + 8 + 1 requests each. Then each of k takes a group of
 // about 200/k, its halves, and the URI alone: log2(200/k) + 2 requests. A group without a rejected URI takes one
@@ -331,171 +292,6 @@ func TestSplittingIsBounded(t *testing.T) {
 	})
 }
 
-// A caller whose context ends before its URIs are sent takes them out, and no others. Afterwards the outcome is
-// unknown without the receipt.
-func TestGivingUpInAQueue(t *testing.T) {
-	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		f.takePlaces()
-		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
-		defer cancel()
-		var wg sync.WaitGroup
-		for i := range 10 {
-			wg.Go(func() {
-				if i%2 == 0 {
-					_, err := q.Purge(ctx, webdelivery.Exact(object(100+i)))
-					assert.ErrorIs(f, err, context.DeadlineExceeded)
-					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-					return
-				}
-				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-				assert.NoError(f, err)
-			})
-		}
-		wg.Wait()
-		assert.Equal(f, []string{object(1), object(3), object(5), object(7), object(9)}, slices.DeleteFunc(slices.Sorted(maps.Keys(f.purgedURIs())), func(uri string) bool { return uri == anObject }))
-
-		f.fail(testserver.Fault{Path: "/cache/purge", Count: 1, Delay: time.Second})
-		short, cancelShort := context.WithTimeout(f.Context(), 800*time.Millisecond)
-		defer cancelShort()
-		wg.Go(func() {
-			_, err := q.Purge(short, webdelivery.Exact(object(50)))
-			assert.ErrorIs(f, err, context.DeadlineExceeded)
-			assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		})
-		wg.Go(func() {
-			_, err := q.Purge(f.Context(), webdelivery.Exact(object(51)))
-			assert.NoError(f, err)
-		})
-		wg.Wait()
-		assert.Contains(f, f.purgedURIs(), object(50), "the URI was already sent")
-	})
-}
-
-// If all callers have left, the queue takes no permit.
-func TestAQueueThatEverybodyLeft(t *testing.T) {
-	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		f.takePlaces()
-		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := q.Purge(ctx, webdelivery.Exact(object(1)))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		time.Sleep(time.Minute)
-		assert.Len(f, f.arrivals(), 2)
-		_, err = q.Purge(f.Context(), webdelivery.Exact(object(2)))
-		require.NoError(f, err)
-	})
-}
-
-// At MaxPending, further callers wait for room until their context ends or the queue closes.
-func TestAQueueIsBounded(t *testing.T) {
-	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{MaxPending: 2, MaxURIs: 2}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		_, err := q.Purge(f.Context(), webdelivery.Exact(object(0)))
-		require.NoError(f, err)
-		var wg sync.WaitGroup
-		for i := range 6 {
-			wg.Go(func() {
-				_, err := q.Purge(f.Context(), webdelivery.Exact(object(1+i)))
-				assert.NoError(f, err)
-			})
-		}
-		synctest.Wait()
-		ctx, cancel := context.WithTimeout(f.Context(), 10*time.Millisecond)
-		defer cancel()
-		_, err = q.Purge(ctx, webdelivery.Exact(object(99)))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		wg.Wait()
-		assert.Len(f, f.purgedURIs(), 7)
-		assert.Len(f, f.srv.Purged(), 4)
-	})
-}
-
-// With Wait, a caller waits for the end of its transaction. One poll serves all callers who share it.
-func TestAQueueThatWaits(t *testing.T) {
-	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		f.srv.FailTransactions(1, "FAILED", "two caches are down", 0)
-		var wg sync.WaitGroup
-		for i := range 100 {
-			wg.Go(func() {
-				receipt, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-				var failed *webdelivery.TransactionError
-				assert.ErrorAs(f, err, &failed)
-				assert.NotNil(f, receipt)
-				assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-			})
-		}
-		wg.Wait()
-		polls := f.srv.Count(http.MethodGet, "/transactions/*")
-		assert.LessOrEqual(f, polls, 6)
-
-		began := time.Now()
-		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
-		require.NoError(f, err)
-		assert.GreaterOrEqual(f, time.Since(began), 2*time.Second)
-
-		// When all callers who share it have left, the queue polls no more; the receipt comes with the error.
-		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-		defer cancel()
-		receipt, err := q.Purge(ctx, webdelivery.Exact(object(2)))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		require.NotNil(f, receipt)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err), "the transaction may still fail")
-		before := f.srv.Count(http.MethodGet, "/transactions/*")
-		time.Sleep(time.Minute)
-		assert.Equal(f, before, f.srv.Count(http.MethodGet, "/transactions/*"))
-	})
-}
-
-// If splitting has spread a caller's URIs over several requests, the caller waits for all their transactions.
-func TestAQueueThatWaitsForSplitRequests(t *testing.T) {
-	t.Parallel()
-	inQueue(t, setup{}, webdelivery.QueueOptions{Wait: true}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)), webdelivery.Exact(object(2)), webdelivery.Exact(object(3)))
-			assert.NoError(f, err)
-			for _, p := range f.srv.Purged() {
-				assert.GreaterOrEqual(f, time.Since(p.Time), 2*time.Second, "all transactions have ended")
-			}
-		})
-		synctest.Wait()
-		wg.Go(func() {
-			_, err := q.Purge(f.Context(), webdelivery.Exact("https://www.example.org/x"))
-			assert.ErrorIs(f, err, webdelivery.ErrBadRequest)
-		})
-		wg.Wait()
-		assert.Greater(f, len(f.srv.Purged()), 1)
-	})
-}
-
-// If no permit can be acquired, all callers who wait get the limiter's error, and nothing is sent.
-func TestAQueueWithoutPermits(t *testing.T) {
-	t.Parallel()
-	broken := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error { return assert.AnError }})
-	inQueue(t, setup{options: []webdelivery.Option{broken}}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		var wg sync.WaitGroup
-		for i := range 10 {
-			wg.Go(func() {
-				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-				assert.ErrorIs(f, err, assert.AnError)
-				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			})
-		}
-		wg.Wait()
-		assert.Empty(f, f.srv.Requests())
-	})
-	wrong := setup{auth: webdelivery.SessionAuth(username, "wrong-password")}
-	inQueue(t, wrong, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
-		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-	})
-}
-
 // Close refuses new purges and sends the rest.
 func TestCloseDrains(t *testing.T) {
 	t.Parallel()
@@ -560,53 +356,6 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
-// If one Close cancels URIs, the Closes that wait at the same time and those that come later fail too.
-func TestCloseOfSeveral(t *testing.T) {
-	t.Parallel()
-	for _, wait := range []bool{false, true} {
-		inFakeTime(t, setup{}, func(f *fixture) {
-			f.fail(testserver.Fault{Path: "/cache/purge", Skip: 1, Delay: time.Hour})
-			f.fail(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
-			q := f.client.Purge.NewQueue(webdelivery.QueueOptions{MaxURIs: 2, Wait: wait})
-			var wg sync.WaitGroup
-			for i := range 8 {
-				wg.Go(func() { _, _ = q.Purge(f.Context(), webdelivery.Exact(object(i))) })
-			}
-			time.Sleep(time.Second) // the first request was accepted
-			want := "webdelivery: purge queue closed: another Close dropped 6 URIs"
-			if wait {
-				want = "webdelivery: purge queue closed: another Close dropped 8 URIs"
-			}
-			wg.Go(func() {
-				err := q.Close(f.Context())
-				assert.ErrorIs(f, err, webdelivery.ErrQueueClosed)
-				assert.EqualError(f, err, want)
-			})
-			ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-			defer cancel()
-			require.Equal(f, context.DeadlineExceeded, q.Close(ctx))
-			wg.Wait()
-			require.EqualError(f, q.Close(f.Context()), want)
-		})
-	}
-}
-
-// If OnStats does not return in time, the error of Close says that nothing was lost.
-func TestCloseWhileOnStatsRuns(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		q := f.client.Purge.NewQueue(webdelivery.QueueOptions{OnStats: func(webdelivery.QueueStats) { time.Sleep(time.Hour) }})
-		_, err := q.Purge(f.Context(), webdelivery.Exact(object(1)))
-		require.NoError(f, err)
-		ctx, cancel := context.WithTimeout(f.Context(), time.Second)
-		defer cancel()
-		err = q.Close(ctx)
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		require.EqualError(f, err, "webdelivery: everything was sent, and OnStats has not returned: context deadline exceeded")
-		require.NoError(f, q.Close(f.Context()))
-	})
-}
-
 // A 201 means that the service accepted a purge, whatever the body is, unless it is an HTML page (open point 7). A
 // queue that waits does not know how the transaction ends.
 func TestAcceptedWithoutATransaction(t *testing.T) {
@@ -639,31 +388,24 @@ func TestAcceptedWithoutATransaction(t *testing.T) {
 	}
 }
 
-// After each request, OnStats reports how many URIs wait, how many were accepted, and how old the oldest one is.
+// OnStats gets the statistics after each request, also if only its login failed.
 func TestQueueStats(t *testing.T) {
 	t.Parallel()
-	var told []webdelivery.QueueStats
-	options := webdelivery.QueueOptions{MaxURIs: 2, OnStats: func(s webdelivery.QueueStats) { told = append(told, s) }}
-	inQueue(t, setup{}, options, func(f *fixture, q *webdelivery.PurgeQueue) {
-		var wg sync.WaitGroup
-		require.NoError(f, submit.call(f.Context(), f.client)) // leaves one place, which is free again after each request
-		f.fail(testserver.Fault{Path: "/cache/purge", Delay: time.Second})
-		for i := range 5 {
-			wg.Go(func() {
-				time.Sleep(time.Duration(i) * time.Millisecond) // one after the other
-				_, err := q.Purge(f.Context(), webdelivery.Exact(object(i)))
-				assert.NoError(f, err)
-			})
-		}
-		wg.Wait()
-		require.NoError(f, q.Close(f.Context())) // waits for the last report
-		// The queue lets callers gather for 10 ms. It takes the free place until 1 s after its response at 1.01 s.
-		// The second request leaves at 1.05 s in the place of the purge before, the third at 2.06 s.
-		assert.Equal(f, []webdelivery.QueueStats{
-			{Pending: 3, Accepted: 2, Requests: 1, OldestAge: 1008 * time.Millisecond},
-			{Pending: 1, Accepted: 4, Requests: 2, OldestAge: 2046 * time.Millisecond},
-			{Pending: 0, Accepted: 5, Requests: 3},
-		}, told)
+	var last webdelivery.QueueStats
+	options := webdelivery.QueueOptions{OnStats: func(now webdelivery.QueueStats) { last = now }}
+	inQueue(t, bySession, options, func(f *fixture, q *webdelivery.PurgeQueue) {
+		remove := f.srv.Fail(testserver.Fault{Status: http.StatusBadGateway})
+		_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
+		require.ErrorIs(f, err, webdelivery.ErrServer)
+		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		synctest.Wait() // the report has ended
+		assert.Equal(f, 1, last.Failures)
+		require.ErrorIs(f, last.Err, webdelivery.ErrServer)
+		remove()
+		_, err = q.Purge(f.Context(), webdelivery.Exact(anObject))
+		require.NoError(f, err)
+		synctest.Wait()
+		assert.Equal(f, webdelivery.QueueStats{Accepted: 1, Requests: 1}, last)
 	})
 }
 
@@ -766,58 +508,6 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 	}
 }
 
-// The limiter grants its permit at the moment when the last caller leaves: the queue sends nothing, and continues to
-// work.
-func TestPermitsThatComeTooLate(t *testing.T) {
-	t.Parallel()
-	var leave context.CancelFunc
-	late := webdelivery.WithPurgeLimiter(limiter{wait: func(context.Context) error {
-		if leave != nil {
-			leave()
-			time.Sleep(time.Millisecond) // the caller takes its URIs out
-		}
-		return nil
-	}})
-	inQueue(t, setup{options: []webdelivery.Option{late}}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		for range 10 {
-			var ctx context.Context
-			ctx, leave = context.WithCancel(f.Context())
-			_, err := q.Purge(ctx, webdelivery.Exact(object(1)))
-			require.ErrorIs(f, err, context.Canceled)
-			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-			synctest.Wait()
-			time.Sleep(time.Second)
-		}
-		assert.Empty(f, f.srv.Requests())
-		leave = nil
-		_, err := q.Purge(f.Context(), webdelivery.Exact(object(2)))
-		require.NoError(f, err)
-	})
-}
-
-// If all callers have left, the wait for a permit ends too: the queue takes nothing from a shared budget.
-func TestNoPermitIsTakenForNobody(t *testing.T) {
-	t.Parallel()
-	var given atomic.Int32
-	slow := webdelivery.WithPurgeLimiter(limiter{wait: func(ctx context.Context) error {
-		select {
-		case <-time.After(time.Second):
-			given.Add(1)
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}})
-	inQueue(t, setup{options: []webdelivery.Option{slow}}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := q.Purge(ctx, webdelivery.Exact(object(1)))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		time.Sleep(time.Minute)
-		assert.Zero(f, given.Load())
-	})
-}
-
 // With a limit below 0, every Purge returns a ValidationError; 0 is the default.
 func TestLimitsOfAQueueBelow0(t *testing.T) {
 	t.Parallel()
@@ -846,33 +536,6 @@ func TestLimitsOfAQueueBelow0(t *testing.T) {
 	}
 }
 
-// slowLender lends its permit after a second, whether or not a caller still waits for it.
-type slowLender struct{ lender }
-
-func (l *slowLender) Acquire(ctx context.Context) (webdelivery.Permit, error) {
-	time.Sleep(time.Second)
-	return l.lender.Acquire(context.WithoutCancel(ctx))
-}
-
-// A permit that comes when all callers have left ends at once, as one with which nothing was sent.
-func TestAPermitForNobodyIsEnded(t *testing.T) {
-	t.Parallel()
-	l := &slowLender{}
-	s := setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}
-	inQueue(t, s, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
-		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := q.Purge(ctx, webdelivery.Exact(object(1)))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		time.Sleep(time.Minute)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		assert.Equal(f, []lending{{0, -1}}, l.ends)
-		assert.Empty(f, f.srv.Requests())
-	})
-}
-
 // purgeThatCloseEnds begins a purge of a queue, closes the queue before the purge has ended, and returns the error of
 // the purge.
 func (f *fixture) purgeThatCloseEnds() error {
@@ -888,25 +551,6 @@ func (f *fixture) purgeThatCloseEnds() error {
 	defer cancel()
 	require.ErrorIs(f, q.Close(ctx), context.DeadlineExceeded)
 	return <-done
-}
-
-// Close ends a request that is under way. The error of its purge says so, and has the outcome of the request. It
-// matches no other error.
-func TestWhatCloseHasEnded(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.fail(testserver.Fault{Path: "/cache/purge", Delay: time.Hour})
-		err := f.purgeThatCloseEnds()
-		require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
-		require.ErrorContains(f, err, ": purge queue closed: POST "+f.host()+"/acme/v1/cache/purge: ")
-		var request *webdelivery.Error
-		require.ErrorAs(f, err, &request)
-		assert.Equal(f, 1, request.Attempts)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		for _, other := range []error{context.Canceled, context.DeadlineExceeded, webdelivery.ErrServer, webdelivery.ErrInvalid} {
-			assert.NotErrorIs(f, err, other)
-		}
-	})
 }
 
 // The queue polls four transactions at a time. If Close cancels, the polls that wait end too.

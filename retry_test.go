@@ -19,8 +19,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
 )
 
-// The wait before the second attempt, for each form of Retry-After. The bubble's clock begins at midnight of
-// 2000-01-01 UTC.
+// The wait before the second attempt. TestRetryAfter of internal/transport has every form of the header.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	const stops = -1 * time.Second
@@ -31,27 +30,9 @@ func TestRetryAfter(t *testing.T) {
 		want   time.Duration // 0: the backoff of the policy
 	}{
 		{"seconds", http.Header{"Retry-After": {"7"}}, 7 * time.Second},
-		{"seconds with blanks", http.Header{"Retry-After": {" 7 "}}, 7 * time.Second},
-		{"date", http.Header{"Retry-After": {"Sat, 01 Jan 2000 00:00:05 GMT"}}, 5 * time.Second},
-		{"date of RFC 850", http.Header{"Retry-After": {"Saturday, 01-Jan-00 00:00:05 GMT"}}, 5 * time.Second},
-		{"date of asctime", http.Header{"Retry-After": {"Sat Jan  1 00:00:05 2000"}}, 5 * time.Second},
-		{"date by a clock a day ahead", http.Header{
-			"Date": {"Sun, 02 Jan 2000 00:00:00 GMT"}, "Retry-After": {"Sun, 02 Jan 2000 00:00:05 GMT"},
-		}, 5 * time.Second},
-		{"two headers, the shorter first", http.Header{"Retry-After": {"3", "9"}}, 9 * time.Second},
-		{"two headers, the longer first", http.Header{"Retry-After": {"9", "3"}}, 9 * time.Second},
-		{"seconds and a shorter date", http.Header{"Retry-After": {"9", "Sat, 01 Jan 2000 00:00:05 GMT"}}, 9 * time.Second},
 		{"at the cap", http.Header{"Retry-After": {"20"}}, 20 * time.Second},
-		{"none", nil, 0},
-		{"zero", http.Header{"Retry-After": {"0"}}, 0},
-		{"date in the past", http.Header{"Retry-After": {"Fri, 31 Dec 1999 23:00:00 GMT"}}, 0},
-		{"negative", http.Header{"Retry-After": {"-5"}}, 0},
-		{"a fraction", http.Header{"Retry-After": {"1.5"}}, 0},
-		{"garbage", http.Header{"Retry-After": {"soon"}}, 0},
 		{"above the cap", http.Header{"Retry-After": {"21"}}, stops},
-		{"an hour", http.Header{"Retry-After": {"3600"}}, stops},
-		{"a date in 2100", http.Header{"Retry-After": {"Fri, 01 Jan 2100 00:00:00 GMT"}}, stops},
-		{"more nanoseconds than 64 bits", http.Header{"Retry-After": {"9223372037"}}, stops},
+		{"none", nil, 0},
 		{"more than 64 bits", http.Header{"Retry-After": {"99999999999999999999"}}, stops},
 	}
 	for _, tt := range tests {

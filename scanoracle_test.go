@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"time"
@@ -207,3 +208,6 @@ func timestampIn(text string) (time.Time, bool) {
 	}
 	return time.Time{}, false
 }
+
+// numberForm is the grammar of a number in JSON.
+var numberForm = regexp.MustCompile(`\A-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\z`)

@@ -451,7 +451,7 @@ func TestAllOfATopK(t *testing.T) {
 // call returns the rows that existed when its second request arrived. A response takes up to 3 s.
 func TestAllOnALiveSpan(t *testing.T) {
 	t.Parallel()
-	calls := 300
+	calls := 60
 	if testing.Short() {
 		calls = 30
 	}

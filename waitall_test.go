@@ -42,7 +42,7 @@ func idsOfTasks(tasks []*webdelivery.Task) (ids []string) {
 // WaitAll returns the tasks in the order of the ids. For many tasks, it sends fewer requests than one Wait for each.
 func TestWaitAllTakesFewRequests(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 2, 3, 50, 500} {
+	for _, n := range []int{1, 3, 150} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			requests := map[bool]int{}
@@ -73,7 +73,7 @@ func TestWaitAllTakesFewRequests(t *testing.T) {
 				})
 			}
 			t.Logf("%d tasks: %d requests together, %d one by one", n, requests[true], requests[false])
-			if n >= 50 {
+			if n > 3 {
 				assert.Less(t, requests[true], requests[false]/2)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -58,6 +59,17 @@ func TestEnvelopeCodeSparesMostResponses(t *testing.T) { //nolint:paralleltest /
 		allocs := testing.AllocsPerRun(10, func() { wire.EnvelopeCode(text) })
 		assert.Equal(t, spared, allocs == 0, "%s: %v", body, allocs)
 	}
+}
+
+// A name in another letter case is another name, and two members with one name are an error.
+func TestNamesAreExact(t *testing.T) {
+	t.Parallel()
+	var got struct {
+		ID string `json:"id"`
+	}
+	require.NoError(t, wire.Decode([]byte(`{"ID":"a","id":"b","\u0049d":"c","iD":1}`), &got))
+	assert.Equal(t, "b", got.ID)
+	require.Error(t, wire.Decode([]byte(`{"id":"a","id":"b"}`), &got))
 }
 
 func TestGraver(t *testing.T) {
