@@ -80,25 +80,6 @@ func TestGraver(t *testing.T) {
 	assert.Equal(t, 400, wire.HigherCode(400, jsontext.Value(`[503]`)))
 }
 
-func TestErrorTextIsFoundInEachOfItsMembers(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string]string{
-		`{"description":"a","message":"b","error_info":{"message":"c"}}`: "a",
-		`{"description":"","message":"b","error_info":{"message":"c"}}`:  "b",
-		`{"description":null,"message":5,"error_info":{"message":"c"}}`:  "c",
-		`{"error_info":{"message":"c","details":7}}`:                     "c",
-		`{"Description":"a"}`: "",
-		`{"error_info":null}`: "",
-		`{"description":"a`:   "",
-		``:                    "",
-	} {
-		t.Run(body, func(t *testing.T) {
-			t.Parallel()
-			assert.Equal(t, want, wire.ErrorText([]byte(body)))
-		})
-	}
-}
-
 func TestErrorWordsOneByOne(t *testing.T) {
 	t.Parallel()
 	var w wire.ErrorWords
