@@ -43,7 +43,7 @@ PLATFORMS := linux/amd64 linux/arm64 linux/386 darwin/amd64 darwin/arm64 windows
 # How long make soak works.
 DURATION ?= 60s
 
-.PHONY: all ci test fleet cover lint prose tidy vuln platforms api api-check api-breaking fuzz fmt bench bench-peers profile mutation soak bench-allocs
+.PHONY: all ci test fleet cover lint tidy vuln platforms api api-check api-breaking fuzz fmt bench bench-peers profile mutation soak bench-allocs
 
 all: lint test
 
@@ -69,17 +69,10 @@ fleet:
 cover:
 	go tool cover -html=cover.out
 
-# The pages whose language is checked, beside the comments of all Go files. CONTRIBUTING.md, "Language", has the rules.
-PROSE = README.md examples/README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md $(filter-out docs/service-interface.md,$(wildcard docs/*.md))
-
-lint: prose
+lint:
 	@cd tools && go run ./api -undocumented $(API)
 	$(LINT) run ./...
 	for m in $(MODULES) $(OTHERS) tools; do (cd $$m && $(LINT) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
-
-# Long sentences, and words that the project does not use.
-prose:
-	@cd tools && go run ./prose -tests $(addprefix $(CURDIR)/,$(PROSE)) $$(find $(CURDIR) -name '*.go')
 
 # go.mod and go.sum of every module say what its code says.
 tidy:
