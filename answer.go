@@ -78,6 +78,9 @@ func rawJSON(body []byte) json.RawMessage {
 	if len(body) == 0 || json.Valid(body) {
 		return body
 	}
-	text, _ := json.Marshal(string(body)) // a string always has JSON
+	text, err := json.Marshal(string(body))
+	if err != nil {
+		return nil
+	}
 	return text
 }
