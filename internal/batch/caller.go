@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"time"
@@ -43,8 +44,9 @@ type signal struct {
 	set context.CancelFunc
 }
 
-func newSignal(parent context.Context) signal {
-	ctx, cancel := context.WithCancel(parent)
+// newSignal returns a signal that is also set with another one; the zero signal is never set.
+func newSignal(with signal) signal {
+	ctx, cancel := context.WithCancel(cmp.Or(with.Context, context.Background()))
 	return signal{ctx, cancel}
 }
 

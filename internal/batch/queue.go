@@ -37,11 +37,10 @@ type Queue struct {
 
 // New returns a queue. Nothing is sent before its first Put.
 func New(work Work, options Options) *Queue {
-	all := context.Background()
 	return &Queue{
 		work: work, options: options,
 		underWay: semaphore.NewWeighted(int64(options.UnderWay)),
-		closing:  newSignal(all), gaveUp: newSignal(all), idle: newSignal(all), abandoned: newSignal(all), deserted: newSignal(all),
+		closing:  newSignal(signal{}), gaveUp: newSignal(signal{}), idle: newSignal(signal{}), abandoned: newSignal(signal{}), deserted: newSignal(signal{}),
 		pending: pending{room: semaphore.NewWeighted(int64(options.MaxPending))},
 		sent:    map[*caller]bool{},
 	}

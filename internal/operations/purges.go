@@ -81,7 +81,7 @@ func withQueue(
 		options := options
 		options.Action = webdelivery.ActionPurge
 		options.OnStats = func(s webdelivery.QueueStats) { use.Show(s) }
-		queue := c.Purge.NewQueue(options) //nolint:contextcheck // a queue outlives the call that creates it
+		queue := c.Purge.NewQueue(options)
 		result, err := purge(ctx, queue)
 		use.end = func(ctx context.Context) error {
 			err := queue.Close(ctx)
