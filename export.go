@@ -39,9 +39,10 @@ type Export struct {
 
 	warnings []string
 
-	mu       sync.Mutex
 	position *resume.Position
-	columns  []string // of the first response
+
+	mu      sync.Mutex
+	columns []string // of the first response
 }
 
 // Cursor is the position of an [Export]. Store it as JSON, so that another process can continue. It holds the number
@@ -229,16 +230,26 @@ type exportRun struct {
 	content []byte // of the last row
 }
 
-func (r *exportRun) Total(from, to time.Time) (int64, error) {
+func (r *exportRun) Total(from, to time.Time) (total int64, first time.Time, err error) {
 	parameters, err := r.parameters(from, to, 1)
 	if err != nil {
-		return 0, err
+		return 0, first, err
 	}
-	one, err := r.family.whole(r.ctx, parameters, nil)
+	var kept keptResult
+	one, err := r.family.whole(r.ctx, parameters, &kept)
 	if err != nil {
-		return 0, err
+		return 0, first, err
 	}
-	return one.Total(), nil
+	if one.Count() > one.Total() {
+		return 0, first, fmt.Errorf("%w: total_results is %d, and the response has %d rows", ErrBadReply, one.Total(), one.Count())
+	}
+	for row := range kept.rows.All() {
+		if at, ok := row.Get(DimEventTimestamp); ok {
+			first, _ = at.Time() // Read reports a wrong time
+		}
+		break
+	}
+	return one.Total(), first, nil
 }
 
 func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (total int64, err error) {
@@ -266,8 +277,8 @@ func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (to
 	case short:
 		got := r.position.Rows()
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
-	case err == nil && !r.stopped && replay.Left() > 0 && !from.Before(r.KeptFrom()):
-		return 0, &exportError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadReply, replay.Left()), false}
+	case err == nil && !r.stopped && replay.Left(r.params.End) > 0 && !from.Before(r.KeptFrom()):
+		return 0, &exportError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadReply, replay.Left(r.params.End)), false}
 	default:
 		return 0, err
 	}
@@ -347,7 +358,5 @@ func (r *exportRun) take(replay *resume.Replay, row Row) (isNew bool, err error)
 	r.content = binary.BigEndian.AppendUint64(r.content[:0], uint64(at.UnixNano()))
 	r.content = row.row.AppendContent(r.content, column)
 	sum := sha256.Sum256(r.content)
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return replay.Take(at, resume.Sum(sum[:]))
 }

@@ -96,14 +96,14 @@ func stored(t *testing.T, p *resume.Position) *resume.Position {
 	return read
 }
 
-// A request begins at a whole second, one second before the last row.
+// A request begins at a whole second, two seconds before that of the last row.
 func TestWhereToAskAgain(t *testing.T) {
 	t.Parallel()
 	var p resume.Position
 	assert.Zero(t, p.From())
 	assert.Zero(t, p.Last())
-	for ms, want := range map[int64]int64{1: -1000, 999: -1000, 1000: 0, 61_700: 60_000} {
-		p := resume.Position{}
+	for ms, want := range map[int64]int64{1: -2000, 999: -2000, 1000: -1000, 61_700: 59_000} {
+		var p resume.Position
 		read(t, &p, row{ms, "a"})
 		assert.Equal(t, row{ms: want}.at(), p.From())
 		assert.Equal(t, row{ms: ms}.at(), p.Last())
@@ -144,13 +144,12 @@ func TestClone(t *testing.T) {
 // The size of a position does not grow with the number of rows.
 func TestMemoryIsThatOfTwoSeconds(t *testing.T) {
 	t.Parallel()
-	var p resume.Position
 	size := func(seconds, perSecond int) int {
 		rows := make([]row, 0, seconds*perSecond)
 		for i := range seconds * perSecond {
 			rows = append(rows, row{int64(i * 1000 / perSecond), string(rune('a'+i%26)) + time.Duration(i).String()})
 		}
-		p = resume.Position{}
+		var p resume.Position
 		read(t, &p, rows...)
 		text, err := json.Marshal(&p)
 		require.NoError(t, err)
@@ -180,7 +179,7 @@ func TestStoredPositions(t *testing.T) {
 		`{"rows":1.5}`: false,
 		`[]`:           false,
 	} {
-		p := resume.Position{}
+		var p resume.Position
 		if err := json.Unmarshal([]byte(text), &p); ok {
 			require.NoError(t, err, text)
 		} else {
@@ -199,7 +198,7 @@ func TestEachRowOnce(t *testing.T) {
 		for i := range rows {
 			rows[i] = row{random.Int64N(20) * 250, string(rune('a' + random.IntN(5)))}
 		}
-		var p resume.Position
+		p := new(resume.Position)
 		var got []row
 		for complete := false; !complete; {
 			response := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.at().Before(p.From()) })
@@ -215,7 +214,7 @@ func TestEachRowOnce(t *testing.T) {
 					got = append(got, r)
 				}
 			}
-			p = *stored(t, &p)
+			p = stored(t, p)
 		}
 		assert.ElementsMatch(t, rows, got, seed)
 	}

@@ -2,6 +2,7 @@ package resume
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 )
@@ -20,8 +21,8 @@ const (
 
 // Source is what a [Run] reads.
 type Source interface {
-	// Total returns the number of rows from a time on, up to another one.
-	Total(from, to time.Time) (int64, error)
+	// Total returns the number of rows from a time on, up to another one, and the time of the first; zero if unknown.
+	Total(from, to time.Time) (total int64, first time.Time, err error)
 	// Read reads up to limit rows from a time on, and passes each to the replay. It returns how many rows match, if the
 	// response says so.
 	Read(from time.Time, limit int64, replay *Replay) (total int64, err error)
@@ -77,14 +78,17 @@ func (r *Run) All() error {
 		if err := r.rest(); err != nil || r.Source.Stopped() || r.alone {
 			return err
 		}
-		missing, err := r.check()
-		if err != nil || missing == 0 {
+		missing, late, err := r.check()
+		if err != nil {
 			return err
 		}
-		if again { // in the first round, rows may have been added between the rows and the total
-			r.Position.missed += missing
+		if missing > 0 && !again {
+			continue // rows may have been added between the rows and the total
+		}
+		if r.Position.setLate(late); missing > 0 {
 			return &MissingError{missing}
 		}
+		return nil
 	}
 }
 
@@ -92,14 +96,14 @@ func (r *Run) All() error {
 func (r *Run) rest() error {
 	p := r.Position
 	r.alone = p.rows == 0
-	total, err := r.total(r.from(), r.End)
+	total, _, err := r.total(r.behind(p.From().Add(time.Second)), r.End) // behind all rows that are not recognized
 	if err != nil || p.rows == 0 && total == 0 {
 		return err
 	}
 	r.announced = max(r.announced, p.rows-p.recent.count()+total)
 	for limit := r.Source.Limit(total); ; {
 		rows := p.rows
-		total, err := r.Source.Read(r.from(), limit, p.Replay())
+		total, err := r.Source.Read(r.behind(p.From()), limit, p.Replay())
 		progress := p.rows > rows
 		if progress {
 			r.newest, r.fruitless, r.unusable = time.Now(), 0, 0
@@ -115,55 +119,83 @@ func (r *Run) rest() error {
 	}
 }
 
-// check returns how many rows are missing. The last response has shown by its own total that none is missing behind the
-// second of the last row. So the rows before that second are counted, and rows that are still added do not matter.
-func (r *Run) check() (missing int64, err error) {
+// check returns how many rows are missing that no run has reported, and how many of each day are missing in all. The last
+// response has shown by its own total that none is missing behind the second of the last row. So the rows before that
+// second are counted, and rows that are still added do not matter. Days that the source no longer keeps do not count.
+func (r *Run) check() (missing int64, late map[int64]int64, err error) {
 	p := r.Position
-	if missing := r.announced - p.rows; missing > 0 {
-		return missing, nil
-	}
-	from, before := r.Start, p.rows
-	if kept := r.Source.KeptFrom(); from.Before(kept) {
-		from, before = kept, p.since(kept)
-	}
-	to := p.last.Truncate(time.Second)
+	missing, late = max(0, r.announced-p.rows), map[int64]int64{}
+	from, to := r.behind(r.Source.KeptFrom()), p.last.Truncate(time.Second)
 	if !to.After(from) {
-		return 0, nil
+		return missing, late, nil
 	}
-	before -= p.recent[0].count()
-	total, err := r.total(from, to)
-	missing = total - before - p.missed
-	if err != nil || missing <= 0 || p.full == 0 {
-		return max(0, missing), err
+	rest, err := r.unknown(from, to)
+	atEnd := int64(0) // rows that the source counts at the very end of a span (open point 33)
+	if err == nil && rest > 0 && p.full[0] > 0 {
+		// The second before was read just now, so that any more rows are those.
+		var more int64
+		if more, err = r.surplus(to.Add(-time.Second), to, p.recent[1].count(), p.full[1]); more > 0 {
+			atEnd = p.full[0]
+		}
 	}
-	// The source may count rows at the very end of a span (open point 33). The second before was read just now.
-	if from.Before(to.Add(-time.Second)) {
-		from = to.Add(-time.Second)
+	if rest -= atEnd; err != nil || rest == since(from, p.late) {
+		maps.Copy(late, p.late)
+		maps.DeleteFunc(late, func(day, _ int64) bool { return day < dayOf(from) })
+		return missing, late, err
 	}
-	second, err := r.total(from, to)
-	if second > p.recent[1].count() {
-		missing -= p.full
+	found := int64(0)
+	for rest > 0 {
+		day, next, later := dayOf(from), from.Truncate(24*time.Hour).Add(24*time.Hour), int64(0)
+		if next.Before(to) {
+			if later, err = r.unknown(next, to); err != nil {
+				return 0, nil, err
+			}
+			later = max(0, later-atEnd)
+		}
+		late[day] = max(0, rest-later)
+		found += max(0, late[day]-p.late[day])
+		from, rest = next, later
 	}
-	return max(0, missing), err
+	return max(missing, found), late, nil
 }
 
-// from returns the start of the next request.
-func (r *Run) from() time.Time {
-	if from := r.Position.From(); from.After(r.Start) {
-		return from
+// unknown returns how many rows of a span have not been handed out. The span begins with a day or with that of the run,
+// and ends before the second of the last row.
+func (r *Run) unknown(from, to time.Time) (int64, error) {
+	p := r.Position
+	handed := since(from, p.days)
+	if from.Equal(r.Start) {
+		handed = p.rows
+	}
+	return r.surplus(from, to, handed-p.recent[0].count(), p.midnights[dayOf(from)])
+}
+
+// surplus returns how many more rows a span has than were handed out. The source leaves out those at the very start of
+// the span if the first row that it has is behind them.
+func (r *Run) surplus(from, to time.Time, handed, atStart int64) (int64, error) {
+	total, first, err := r.total(from, to)
+	if first.After(from) {
+		handed -= atStart
+	}
+	return total - handed, err
+}
+
+// behind returns the start of the span, or a later time.
+func (r *Run) behind(at time.Time) time.Time {
+	if at.After(r.Start) {
+		return at
 	}
 	return r.Start
 }
 
 // total requests a total and retries.
-func (r *Run) total(from, to time.Time) (int64, error) {
+func (r *Run) total(from, to time.Time) (total int64, first time.Time, err error) {
 	for {
-		total, err := r.Source.Total(from, to)
-		if err == nil {
-			return total, nil
+		if total, first, err = r.Source.Total(from, to); err == nil {
+			return total, first, nil
 		}
-		if err := r.pause(err, false); err != nil {
-			return 0, err
+		if err = r.pause(err, false); err != nil {
+			return 0, time.Time{}, err
 		}
 	}
 }
