@@ -3,6 +3,5 @@
 // rows of the last two seconds, as checksums.
 //
 // It knows times, sums and numbers of rows. It must not know HTTP, or the content of a row.
-//
 // Entry points: [Run.All], [Source], [Position], [Replay.Take].
 package resume

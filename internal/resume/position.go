@@ -1,6 +1,7 @@
 package resume
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,23 +17,50 @@ type Sum [16]byte
 // Position is how far an export has come. The zero value is its beginning. One [Run] at a time may use it, and Clone may
 // be called meanwhile.
 type Position struct {
-	mu     sync.Mutex // held by all that changes the position, and by Clone
-	rows   int64
-	last   time.Time // the latest time of a row
-	recent recent    // the rows of that second and of the one before
-	full   [2]int64  // how many of these are at the very beginning of their second
-
-	days      map[int64]int64 // rows of each day
-	midnights map[int64]int64 // how many of these are at the very beginning of their day
-	late      map[int64]int64 // rows of each day that are missing, and reported
-
-	missed int64 // late of an earlier version, without days; only a part of the JSON
+	mu sync.Mutex // held by all that changes the position, and by Clone
+	counted
+	recent recent // the rows of the last second and of the one before
 }
 
-// keptDays is for how many days the rows of each day are counted: longer than a service keeps events.
-const keptDays = 8
+// counted is the part of a position that is stored as it is. The order of its fields belongs to the checksum of a cursor.
+type counted struct {
+	Handed    int64     `json:"rows"`                // rows that have been handed out
+	Latest    time.Time `json:"last,omitzero"`       // the latest time of a row
+	Recent    [2][]byte `json:"recent,omitzero"`     // only stored: concatenated sums; n copies for a row that came n times
+	Days      perDay    `json:"days,omitempty"`      // rows of each day
+	Full      int64     `json:"full,omitempty"`      // rows at the very beginning of the last second
+	Missed    int64     `json:"missed,omitempty"`    // Late of an earlier version, without days; Clone drops it
+	Earlier   int64     `json:"earlier,omitempty"`   // rows at the very beginning of the second before the last
+	Midnights perDay    `json:"midnights,omitempty"` // rows at the very beginning of each day
+	Late      perDay    `json:"late,omitempty"`      // rows of each day that are missing, and reported
+}
+
+// perDay counts rows by their days, numbered from 1970.
+type perDay map[int64]int64
 
 func dayOf(at time.Time) int64 { return at.Truncate(24*time.Hour).Unix() / (24 * 60 * 60) }
+
+// since returns the number of rows of the day of a time and of later days.
+func (d perDay) since(at time.Time) (rows int64) {
+	for day, n := range d {
+		if day >= dayOf(at) {
+			rows += n
+		}
+	}
+	return rows
+}
+
+// plus counts one more row, and forgets what is older than a week. A service keeps events for less.
+func (d perDay) plus(at time.Time) perDay {
+	if d == nil {
+		d = perDay{}
+	}
+	day := dayOf(at)
+	if d[day]++; d[day] == 1 {
+		maps.DeleteFunc(d, func(old, _ int64) bool { return old < day-7 })
+	}
+	return d
+}
 
 // sums counts rows by their sums. Rows with the same content are possible.
 type sums map[Sum]int
@@ -51,112 +79,58 @@ func (r recent) clone() recent { return recent{maps.Clone(r[0]), maps.Clone(r[1]
 func (r recent) count() int64  { return r[0].count() + r[1].count() }
 
 // Rows returns the number of rows that have been handed out.
-func (p *Position) Rows() int64 { return p.rows }
+func (p *Position) Rows() int64 { return p.Handed }
 
 // Last returns the latest time of a row that has been handed out; zero without one.
-func (p *Position) Last() time.Time { return p.last }
+func (p *Position) Last() time.Time { return p.Latest }
 
-// From returns the start of the next request, in whole seconds. A source may leave out rows at the very start, so that is
-// one second before the rows that are recognized. From returns the zero time at the beginning.
-func (p *Position) From() time.Time {
-	if p.rows == 0 {
-		return time.Time{}
-	}
-	return p.last.Truncate(time.Second).Add(-2 * time.Second)
-}
+// From returns the start of the next request, in whole seconds: one second before the rows that Take recognizes, because
+// a source may leave out rows at the very start. It is before every row at the beginning.
+func (p *Position) From() time.Time { return p.Latest.Truncate(time.Second).Add(-2 * time.Second) }
 
-// Clone returns an independent copy. It lacks the number of missing rows that an earlier version stored without days: a
-// run reports these rows again, because the number would hide others.
+// Clone returns an independent copy, without the number of missing rows that an earlier version stored. A run reports
+// these again, because a number without days would hide others.
 func (p *Position) Clone() *Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &Position{
-		rows: p.rows, last: p.last, recent: p.recent.clone(), full: p.full,
-		days: maps.Clone(p.days), midnights: maps.Clone(p.midnights), late: maps.Clone(p.late),
-	}
-}
-
-// setLate records how many rows of each day are missing.
-func (p *Position) setLate(late map[int64]int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.late = late
-}
-
-// since sums up the counts of the day of a time and of later days.
-func since(at time.Time, counts map[int64]int64) (sum int64) {
-	for day, n := range counts {
-		if day >= dayOf(at) {
-			sum += n
-		}
-	}
-	return sum
+	c := &Position{counted: p.counted, recent: p.recent.clone()}
+	c.Days, c.Midnights, c.Late, c.Missed = maps.Clone(p.Days), maps.Clone(p.Midnights), maps.Clone(p.Late), 0
+	return c
 }
 
 // secondsAgo returns how many whole seconds before that of the last row a time lies; below 0 for a later one.
-func (p *Position) secondsAgo(at time.Time) int64 { return p.last.Unix() - at.Unix() }
+func (p *Position) secondsAgo(at time.Time) int64 { return p.Latest.Unix() - at.Unix() }
 
 // add counts a row as handed out. The row is at most one whole second earlier than the last.
 func (p *Position) add(at time.Time, sum Sum) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch ago := p.secondsAgo(at); {
-	case p.rows == 0 || ago < -1:
-		p.recent, p.full = recent{{}, {}}, [2]int64{}
+	case p.Handed == 0 || ago < -1:
+		p.recent, p.Full, p.Earlier = recent{{}, {}}, 0, 0
 	case ago == -1:
-		p.recent, p.full = recent{{}, p.recent[0]}, [2]int64{0, p.full[0]}
+		p.recent, p.Full, p.Earlier = recent{{}, p.recent[0]}, 0, p.Full
 	}
-	if p.rows == 0 || at.After(p.last) {
-		p.last = at
+	if p.Handed == 0 || at.After(p.Latest) {
+		p.Latest = at
 	}
-	p.rows++
-	ago, day := p.secondsAgo(at), dayOf(at)
+	p.Handed, p.Days = p.Handed+1, p.Days.plus(at)
+	ago := p.secondsAgo(at)
 	p.recent[ago][sum]++
 	if at.Equal(at.Truncate(time.Second)) {
-		p.full[ago]++
-	}
-	if p.days == nil {
-		p.days = map[int64]int64{}
-	}
-	if p.midnights == nil {
-		p.midnights = map[int64]int64{}
+		*[]*int64{&p.Full, &p.Earlier}[ago]++
 	}
 	if at.Equal(at.Truncate(24 * time.Hour)) {
-		p.midnights[day]++
+		p.Midnights = p.Midnights.plus(at)
 	}
-	if p.days[day]++; p.days[day] == 1 {
-		forgotten := func(d, _ int64) bool { return d <= day-keptDays }
-		maps.DeleteFunc(p.days, forgotten)
-		maps.DeleteFunc(p.midnights, forgotten)
-	}
-}
-
-// stored is a Position as JSON.
-type stored struct {
-	Rows   int64     `json:"rows"`
-	Last   time.Time `json:"last,omitzero"`
-	Recent [2][]byte `json:"recent,omitzero"` // concatenated sums; n copies for a row that came n times
-
-	Days   map[int64]int64 `json:"days,omitempty"` // by the number of the day from 1970
-	Full   int64           `json:"full,omitempty"`
-	Missed int64           `json:"missed,omitempty"` // no longer written
-
-	Earlier   int64           `json:"earlier,omitempty"` // Full of the second before
-	Midnights map[int64]int64 `json:"midnights,omitempty"`
-	Late      map[int64]int64 `json:"late,omitempty"`
 }
 
 // MarshalJSON stores the position.
 func (p *Position) MarshalJSON() ([]byte, error) {
-	s := stored{
-		Rows: p.rows, Last: p.last, Days: p.days, Full: p.full[0], Missed: p.missed,
-		Earlier: p.full[1], Midnights: p.midnights, Late: p.late,
-	}
+	s := p.counted
 	for i, counts := range p.recent {
 		for _, sum := range slices.SortedFunc(maps.Keys(counts), func(a, b Sum) int { return slices.Compare(a[:], b[:]) }) {
-			for range counts[sum] {
-				s.Recent[i] = append(s.Recent[i], sum[:]...)
-			}
+			s.Recent[i] = append(s.Recent[i], bytes.Repeat(sum[:], counts[sum])...)
 		}
 	}
 	return json.Marshal(s)
@@ -164,28 +138,72 @@ func (p *Position) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a stored position. It returns an error for one that MarshalJSON cannot have written.
 func (p *Position) UnmarshalJSON(b []byte) error {
-	var s stored
+	var s counted
 	if err := json.Unmarshal(b, &s); err != nil {
 		return err
 	}
-	if s.Rows < 0 || (s.Rows == 0) != s.Last.IsZero() {
-		return fmt.Errorf("%d rows until %v", s.Rows, s.Last)
-	}
-	known, read := int64(0), recent{{}, {}}
+	known := recent{{}, {}}
 	for i, sums := range s.Recent {
 		if len(sums)%len(Sum{}) != 0 {
 			return errors.New("a sum of a row is cut")
 		}
 		for sum := range slices.Chunk(sums, len(Sum{})) {
-			read[i][Sum(sum)]++
-			known++
+			known[i][Sum(sum)]++
 		}
 	}
-	counted := since(time.Time{}, s.Days)
-	if known > s.Rows || counted > s.Rows || s.Missed < 0 || min(s.Full, s.Earlier) < 0 || s.Full+s.Earlier > s.Rows || s.Rows > 0 && len(s.Recent[0]) == 0 {
-		return fmt.Errorf("%d rows, %d of them of known days, and %d sums of rows", s.Rows, counted, known)
+	days := s.Days.since(time.Time{})
+	if max(known.count(), days, s.Full+s.Earlier) > s.Handed || min(s.Handed, s.Full, s.Earlier, s.Missed) < 0 ||
+		s.Latest.IsZero() != (s.Handed == 0) || s.Handed > 0 && len(known[0]) == 0 {
+		return fmt.Errorf("%d rows until %v, %d of them of known days, and %d sums of rows", s.Handed, s.Latest, days, known.count())
 	}
-	p.rows, p.last, p.recent, p.full = s.Rows, s.Last.UTC(), read, [2]int64{s.Full, s.Earlier}
-	p.days, p.midnights, p.late, p.missed = s.Days, s.Midnights, s.Late, s.Missed
+	s.Latest, s.Recent = s.Latest.UTC(), [2][]byte{}
+	p.counted, p.recent = s, known
 	return nil
+}
+
+// ErrNotAscending means that a response does not have its rows in ascending order of their times.
+var ErrNotAscending = errors.New("its rows are not in ascending order of their times")
+
+// Replay separates the new rows of one response from those that were handed out before. Its rows must begin at
+// [Position.From] of the position, or later.
+type Replay struct {
+	position *Position
+	begin    Position // where the response begins
+	left     recent   // rows that have been handed out and have not come again
+	previous time.Time
+}
+
+// Replay begins a response.
+func (p *Position) Replay() *Replay {
+	return &Replay{position: p, begin: Position{counted: counted{Handed: p.Handed, Latest: p.Latest}}, left: p.recent.clone()}
+}
+
+// Take judges the next row of the response. If the row is new, Take counts it as handed out and returns true. Of rows
+// with the same content, as many are known as have been handed out. It returns [ErrNotAscending] for a row that is
+// earlier than the one before it.
+func (r *Replay) Take(at time.Time, sum Sum) (isNew bool, err error) {
+	if at.Before(r.previous) {
+		return false, ErrNotAscending
+	}
+	r.previous = at
+	if ago := r.begin.secondsAgo(at); r.begin.Handed > 0 && ago >= 0 {
+		if ago >= int64(len(r.left)) {
+			return false, nil // earlier than the rows that are known
+		}
+		if r.left[ago][sum] > 0 {
+			r.left[ago][sum]--
+			return false, nil
+		}
+	}
+	r.position.add(at, sum)
+	return true, nil
+}
+
+// Left returns how many rows that were handed out before should have come again, and did not. A source may leave out rows
+// at the very end of the span, also if it had them as a part of a longer one.
+func (r *Replay) Left(end time.Time) int64 {
+	if r.begin.Latest.Equal(end) {
+		return r.left[1].count()
+	}
+	return r.left.count()
 }

@@ -2,8 +2,8 @@ package resume
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -40,9 +40,8 @@ type Source interface {
 
 // How long a run retries without a new row.
 const (
-	patience = 5 * time.Minute // after outages
-	tries    = 4               // after unusable responses
-
+	patience     = 5 * time.Minute // after outages
+	tries        = 4               // after unusable responses
 	firstPause   = 500 * time.Millisecond
 	longestPause = 5 * time.Second
 )
@@ -61,6 +60,7 @@ type Run struct {
 
 	arrived   bool      // a row has arrived in this run
 	alone     bool      // one response held the whole span
+	atEnd     int64     // rows that the source counts although they are at the very end of a span
 	announced int64     // smallest possible number of rows in the span
 	newest    time.Time // when the last new row arrived
 	fruitless int       // requests since then
@@ -73,38 +73,40 @@ func (r *Run) Arrived() { r.arrived = true }
 // All reads to the end and checks that no row is missing. It returns a [*MissingError] if rows arrived late. These
 // count as reported, and the next run does not report them again.
 func (r *Run) All() error {
+	missing, late := int64(0), perDay(nil)
 	r.newest = time.Now()
-	for again := false; ; again = true {
-		if err := r.rest(); err != nil || r.Source.Stopped() || r.alone {
+	for range 2 { // in the first round, rows may have been added between the rows and the total
+		err := r.rest()
+		if err != nil || r.Source.Stopped() || r.alone {
 			return err
 		}
-		missing, late, err := r.check()
-		if err != nil {
+		if missing, late, err = r.check(); err != nil {
 			return err
+		} else if missing == 0 {
+			break
 		}
-		if missing > 0 && !again {
-			continue // rows may have been added between the rows and the total
-		}
-		if r.Position.setLate(late); missing > 0 {
-			return &MissingError{missing}
-		}
-		return nil
 	}
+	r.Position.mu.Lock()
+	defer r.Position.mu.Unlock()
+	if r.Position.Late = late; missing > 0 {
+		return &MissingError{missing}
+	}
+	return nil
 }
 
 // rest reads all rows behind the position.
 func (r *Run) rest() error {
 	p := r.Position
-	r.alone = p.rows == 0
-	total, _, err := r.total(r.behind(p.From().Add(time.Second)), r.End) // behind all rows that are not recognized
-	if err != nil || p.rows == 0 && total == 0 {
+	r.alone = p.Handed == 0
+	total, _, err := r.total(r.notBefore(p.From().Add(time.Second)), r.End) // of rows that Take recognizes, or that are new
+	if err != nil || p.Handed == 0 && total == 0 {
 		return err
 	}
-	r.announced = max(r.announced, p.rows-p.recent.count()+total)
+	r.announced = max(r.announced, p.Handed-p.recent.count()+total)
 	for limit := r.Source.Limit(total); ; {
-		rows := p.rows
-		total, err := r.Source.Read(r.behind(p.From()), limit, p.Replay())
-		progress := p.rows > rows
+		rows := p.Handed
+		total, err := r.Source.Read(r.notBefore(p.From()), limit, p.Replay())
+		progress := p.Handed > rows
 		if progress {
 			r.newest, r.fruitless, r.unusable = time.Now(), 0, 0
 		}
@@ -122,52 +124,37 @@ func (r *Run) rest() error {
 // check returns how many rows are missing that no run has reported, and how many of each day are missing in all. The last
 // response has shown by its own total that none is missing behind the second of the last row. So the rows before that
 // second are counted, and rows that are still added do not matter. Days that the source no longer keeps do not count.
-func (r *Run) check() (missing int64, late map[int64]int64, err error) {
+func (r *Run) check() (missing int64, late perDay, err error) {
 	p := r.Position
-	missing, late = max(0, r.announced-p.rows), map[int64]int64{}
-	from, to := r.behind(r.Source.KeptFrom()), p.last.Truncate(time.Second)
-	if !to.After(from) {
-		return missing, late, nil
-	}
+	from, to := r.notBefore(r.Source.KeptFrom()), p.Latest.Truncate(time.Second)
+	late, r.atEnd = perDay{}, 0
 	rest, err := r.unknown(from, to)
-	atEnd := int64(0) // rows that the source counts at the very end of a span (open point 33)
-	if err == nil && rest > 0 && p.full[0] > 0 {
-		// The second before was read just now, so that any more rows are those.
+	if rest > 0 && p.Full > 0 {
+		// The source may count rows at the very end of a span (open point 33). The second before was read just now.
 		var more int64
-		if more, err = r.surplus(to.Add(-time.Second), to, p.recent[1].count(), p.full[1]); more > 0 {
-			atEnd = p.full[0]
+		if more, err = r.surplus(to.Add(-time.Second), to, p.recent[1].count(), p.Earlier); more > 0 {
+			r.atEnd = p.Full
 		}
 	}
-	if rest -= atEnd; err != nil || rest == since(from, p.late) {
-		maps.Copy(late, p.late)
-		maps.DeleteFunc(late, func(day, _ int64) bool { return day < dayOf(from) })
-		return missing, late, err
-	}
-	found := int64(0)
-	for rest > 0 {
+	for rest -= r.atEnd; err == nil && rest > 0; {
 		day, next, later := dayOf(from), from.Truncate(24*time.Hour).Add(24*time.Hour), int64(0)
-		if next.Before(to) {
-			if later, err = r.unknown(next, to); err != nil {
-				return 0, nil, err
-			}
-			later = max(0, later-atEnd)
-		}
-		late[day] = max(0, rest-later)
-		found += max(0, late[day]-p.late[day])
+		later, err = r.unknown(next, to)
+		late[day] = max(0, rest-max(0, later))
+		missing += max(0, late[day]-p.Late[day])
 		from, rest = next, later
 	}
-	return max(missing, found), late, nil
+	return max(missing, r.announced-p.Handed), late, err
 }
 
-// unknown returns how many rows of a span have not been handed out. The span begins with a day or with that of the run,
-// and ends before the second of the last row.
+// unknown returns how many rows have not been handed out, from the start of a day or of the run to the last second.
 func (r *Run) unknown(from, to time.Time) (int64, error) {
-	p := r.Position
-	handed := since(from, p.days)
-	if from.Equal(r.Start) {
-		handed = p.rows
+	handed := r.Position.Days.since(from)
+	if !to.After(from) {
+		return 0, nil
+	} else if from.Equal(r.Start) {
+		handed = r.Position.Handed
 	}
-	return r.surplus(from, to, handed-p.recent[0].count(), p.midnights[dayOf(from)])
+	return r.surplus(from, to, handed-r.Position.recent[0].count()+r.atEnd, r.Position.Midnights[dayOf(from)])
 }
 
 // surplus returns how many more rows a span has than were handed out. The source leaves out those at the very start of
@@ -180,12 +167,9 @@ func (r *Run) surplus(from, to time.Time, handed, atStart int64) (int64, error) 
 	return total - handed, err
 }
 
-// behind returns the start of the span, or a later time.
-func (r *Run) behind(at time.Time) time.Time {
-	if at.After(r.Start) {
-		return at
-	}
-	return r.Start
+// notBefore returns the start of the span, or a later time.
+func (r *Run) notBefore(at time.Time) time.Time {
+	return slices.MaxFunc([]time.Time{r.Start, at}, time.Time.Compare)
 }
 
 // total requests a total and retries.
