@@ -24,8 +24,9 @@ import (
 // [StatsService.NewExport]. Only one goroutine at a time may range over [Export.Rows]; Cursor is safe for concurrent
 // use.
 //
-// Export requests the events in ascending order of event_timestamp_ms. After a break, it requests them again from one
-// second before the last event, and skips those that it has yielded. (Service document, [section 4.3].)
+// Export requests the events in ascending order of event_timestamp_ms. After a break, it requests them again from two
+// seconds before the second of the last event, and skips those that it has yielded. So it does not matter whether the
+// service counts events at the very start or end of a time range. (Service document, [section 4.3].)
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 type Export struct {
@@ -46,8 +47,9 @@ type Export struct {
 }
 
 // Cursor is the position of an [Export]. Store it as JSON, so that another process can continue. It holds the number
-// of events, the time of the last one, and checksums of the events of its last two seconds. The JSON has about 22
-// bytes for each of these events, and no content of them. The zero value is the start of the time range.
+// of events, the time of the last one, and checksums of the events of its last two seconds. For each of the last eight
+// days it holds how many events were yielded, and how many were reported as missing. The JSON has about 22 bytes for
+// each event of the last two seconds, and no content of any event. The zero value is the start of the time range.
 type Cursor struct{ state *cursorState }
 
 // cursorState is the JSON of a cursor. It never changes.
@@ -189,8 +191,8 @@ func (e *Export) usable() error { return cmp.Or(e.err, e.family.refused) }
 //
 // At the end, Rows compares the number of events with total_results, up to the second of the last event. If events
 // are missing, they arrived late, with times that Rows had already passed. Rows then yields an [*IncompleteError],
-// whose Total counts the yielded and the missing events. It reports each missing event once, and none of days that
-// the service no longer keeps. If the events are not sorted, are outside the time range, or are gone in a later
+// whose Total counts the yielded and the missing events. It reports each missing event once, also if another process
+// continues from a stored cursor, and none of days that the service no longer keeps. If the events are not sorted, are outside the time range, or are gone in a later
 // response, Rows yields [ErrBadReply].
 //
 // To get events that have arrived since, range over Rows again: it continues after the last event. If another loop

@@ -148,13 +148,11 @@ func (r *Run) check() (missing int64, late perDay, err error) {
 
 // unknown returns how many rows have not been handed out, from the start of a day or of the run to the last second.
 func (r *Run) unknown(from, to time.Time) (int64, error) {
-	handed := r.Position.Days.since(from)
 	if !to.After(from) {
 		return 0, nil
-	} else if from.Equal(r.Start) {
-		handed = r.Position.Handed
 	}
-	return r.surplus(from, to, handed-r.Position.recent[0].count()+r.atEnd, r.Position.Midnights[dayOf(from)])
+	p := r.Position
+	return r.surplus(from, to, p.Days.since(from)-p.recent[0].count()+r.atEnd, p.Midnights[dayOf(from)])
 }
 
 // surplus returns how many more rows a span has than were handed out. The source leaves out those at the very start of
