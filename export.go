@@ -189,11 +189,11 @@ func (e *Export) usable() error { return cmp.Or(e.err, e.family.refused) }
 // request with a status of 300 to 499 other than 408 and 429. Before the first row, a request that fails despite its
 // retries ends Rows.
 //
-// At the end, Rows compares the number of events with total_results, up to the second of the last event. If events
-// are missing, they arrived late, with times that Rows had already passed. Rows then yields an [*IncompleteError],
-// whose Total counts the yielded and the missing events. It reports each missing event once, also if another process
-// continues from a stored cursor, and none of days that the service no longer keeps. If the events are not sorted, are outside the time range, or are gone in a later
-// response, Rows yields [ErrBadReply].
+// At the end, Rows compares the number of events with total_results, up to the second of the last event. If events are
+// missing, they arrived late, with times that Rows had already passed. Rows then yields an [*IncompleteError], whose
+// Total counts the yielded and the missing events. It reports each missing event once, also if another process
+// continues from a stored cursor, and none of days that the service no longer keeps. If the events are not sorted, are
+// outside the time range, or are gone in a later response, Rows yields [ErrBadReply].
 //
 // To get events that have arrived since, range over Rows again: it continues after the last event. If another loop
 // ranges over Rows at the same time, Rows yields a [*ValidationError].

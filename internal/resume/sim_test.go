@@ -19,7 +19,7 @@ import (
 type world struct {
 	random                       *rand.Rand
 	events                       []event // in ascending order of their times
-	now                          time.Time
+	start, now                   time.Time
 	startExclusive, endInclusive bool
 	most                         int  // rows of a response
 	live                         bool // events arrive during a run
@@ -49,6 +49,9 @@ func newWorld(seed uint64) *world {
 			}
 			w.events = append(w.events, e)
 		}
+	}
+	for _, near := range []int64{-1000, -raster, 0, 0, raster, 1000} {
+		add(near)
 	}
 	for day := range int64(9) {
 		midnight := (day*24 + 12) * 3_600_000 // second is at noon
@@ -148,7 +151,7 @@ func (*world) Judge(err error) resume.Fault { return (&source{}).Judge(err) }
 // export runs the export once, up to a time, and returns how many rows it reports as missing.
 func (w *world) export(t *testing.T, p *resume.Position, end time.Time) (reported int64) {
 	t.Helper()
-	w.run = &resume.Run{Source: w, Position: p, Start: second, End: end}
+	w.run = &resume.Run{Source: w, Position: p, Start: w.start, End: end}
 	err := w.run.All()
 	if late, ok := errors.AsType[*resume.MissingError](err); ok {
 		return late.Missing
@@ -163,6 +166,9 @@ func TestNineDays(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(240) {
 		w, p := newWorld(seed), &resume.Position{}
+		if w.start = second; seed%3 == 0 {
+			w.start = second.Add(12 * time.Hour) // midnight
+		}
 		w.live = seed%5 == 0
 		reported := map[string]int{}
 		var sum, wanted int64
@@ -172,7 +178,7 @@ func TestNineDays(t *testing.T) {
 			if i, _ := slices.BinarySearchFunc(w.events, w.now, func(e event, at time.Time) int { return e.at().Compare(at) }); i > 0 && w.random.IntN(3) == 0 {
 				end = w.events[i-1].at().Truncate(time.Second) // an event is at the very end
 			}
-			if end.Before(p.Last()) || !end.After(second) {
+			if end.Before(p.Last()) || !end.After(w.start) {
 				continue
 			}
 			w.stop = -1
@@ -187,8 +193,8 @@ func TestNineDays(t *testing.T) {
 				continue
 			}
 			from := keptFrom(w.now.Add(time.Hour))
-			if from.Before(second) {
-				from = second
+			if from.Before(w.start) {
+				from = w.start
 			}
 			there, want, finished := map[string]int{}, int64(0), w.now
 			w.now = begin
