@@ -56,7 +56,7 @@ func readPage[T any, P resourceOf[T]](ctx context.Context, f *funnel, cl call) (
 	if err != nil {
 		return nil, paging.Page{}, err
 	}
-	page, facts := body.page(cl.Query)
+	page, facts := body.page(f, cl.Query)
 	for i, item := range append(body.Items, body.Tasks...) {
 		if item == nil {
 			return nil, paging.Page{}, r.bad(fmt.Sprintf("items[%d] is null", i), nil)
@@ -64,7 +64,7 @@ func readPage[T any, P resourceOf[T]](ctx context.Context, f *funnel, cl call) (
 		if missing := P(item).lacks(); missing != "" {
 			return nil, paging.Page{}, r.bad(fmt.Sprintf("items[%d]: no %s", i, missing), nil)
 		}
-		page.Items = append(page.Items, *item)
+		page.Items, facts.IDs = append(page.Items, *item), append(facts.IDs, P(item).identity())
 	}
 	return page, facts, nil
 }
@@ -104,7 +104,7 @@ func (b *pageBody[T]) problem(object []byte) string {
 }
 
 // page returns the page, without its items, and what it announces. query is the query of its request.
-func (b *pageBody[T]) page(query string) (*Page[T], paging.Page) {
+func (b *pageBody[T]) page(f *funnel, query string) (*Page[T], paging.Page) {
 	items := len(b.Items) + len(b.Tasks)
 	total, count := int64(paging.Unknown), paging.Unknown
 	if b.Total != nil && *b.Total >= int64(items) { // a smaller number cannot be the total
@@ -113,50 +113,48 @@ func (b *pageBody[T]) page(query string) (*Page[T], paging.Page) {
 	if b.PageCount != nil && (*b.PageCount > 0 || *b.PageCount == 0 && items == 0) { // 0 cannot be right on a page with items
 		count = *b.PageCount
 	}
-	next, hasNext := "", true
-	if b.NextURI != nil {
-		next = *b.NextURI
-	}
-	if next == missingAddress {
-		next, hasNext = "", false
+	next := *cmp.Or(b.NextURI, new(string))
+	hasNext := next != missingAddress
+	if !hasNext {
+		next = ""
 	}
 	facts := paging.Page{
-		URI: b.URI, Next: next, HasMore: b.HasMore, Index: max(b.PageIndex, 0), Count: count, Total: total, Items: items,
+		IDs: make([]string, 0, items), Own: linkTo(f, "uri", b.URI), Next: linkTo(f, "next_uri", next),
+		HasMore: b.HasMore, Index: max(b.PageIndex, 0), Count: count, Total: total,
 	}
 	page := &Page[T]{
-		URI: b.URI, Total: max(valueOf(b.Total), 0), PageCount: max(valueOf(b.PageCount), 0), PageIndex: facts.Index,
+		URI: b.URI, Total: max(*cmp.Or(b.Total, new(int64)), 0), PageCount: max(*cmp.Or(b.PageCount, new(int)), 0), PageIndex: facts.Index,
 		PrevURI: b.PrevURI, NextURI: next, Items: make([]T, 0, items),
 	}
-	facts.Announces, page.HasMore = hasMore(&facts, query, hasNext)
+	facts.Announces, page.HasMore = hasMore(&facts, query, items, hasNext)
 	return page, facts
 }
 
-func valueOf[N int | int64](p *N) N {
-	if p == nil {
-		return 0
+// linkTo resolves an address of a page; nil if the page does not have it.
+func linkTo(f *funnel, field, address string) *paging.Link {
+	if address == "" {
+		return nil
 	}
-	return *p
+	path, query, err := f.resolveSent(field, address)
+	return &paging.Link{Path: path, Query: query, Err: err}
 }
 
 // hasMore reports whether the page announces further pages or their absence, and whether further pages exist or may
 // exist. has_more has priority. A total has priority over a next_uri of null, because it is more exact.
-func hasMore(p *paging.Page, query string, hasNext bool) (announces, more bool) {
-	number := 0           // of this page
-	if p.HasMore == nil { // otherwise parsing the query would be wasted
-		number = cmp.Or(p.Index, paging.NumberIn(query, "page"), 1)
-	}
+func hasMore(p *paging.Page, query string, items int, hasNext bool) (announces, more bool) {
+	number := cmp.Or(p.Index, paging.NumberIn(query, "page"), 1) // of this page
 	switch {
 	case p.HasMore != nil:
 		return true, *p.HasMore
-	case p.Next != "":
+	case p.Next != nil:
 		return true, true
 	case p.Count >= 0:
 		return true, number < p.Count
 	case hasNext && p.Total < 0:
 		return true, false
 	case number == 1 && p.Total >= 0:
-		return false, p.Total > int64(p.Items)
+		return false, p.Total > int64(items)
 	default:
-		return false, p.Items > 0 && !hasNext
+		return false, items > 0 && !hasNext
 	}
 }

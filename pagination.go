@@ -37,40 +37,39 @@ func (e *PaginationError) Error() string {
 
 func (e *PaginationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// eachItem returns the items of all pages. It prefetches as many pages as ahead says.
-func eachItem[T any, P resourceOf[T]](ctx context.Context, f *funnel, first call, maxPages, ahead int) iter.Seq2[T, error] {
-	collection, err := collectionOf[T, P](f, first, maxPages)
-	switch {
-	case err != nil:
-		return failing[T](err)
-	case ahead > 0:
-		return collection.Ahead(ctx, ahead)
-	default:
-		return collection.All(ctx)
+// collectionOf describes how to read a collection, and how many pages to prefetch.
+func collectionOf[T any, P resourceOf[T]](f *funnel, first call, maxPages, ahead int) *paging.Collection[T] {
+	path, _ := cleanPath("path", first.Path) // spelled as resolve does, because a dialect may differ; its errors are those of send
+	read := func(ctx context.Context, query string) ([]T, paging.Page, error) {
+		cl := first
+		cl.Query = query
+		page, facts, err := readPage[T, P](ctx, f, cl)
+		if err != nil {
+			return nil, paging.Page{PastEnd: errors.Is(err, ErrNotFound) || errors.Is(err, ErrBadRequest)}, err
+		}
+		return page.Items, facts, nil
 	}
+	return &paging.Collection[T]{Path: path, Query: first.Query, MaxPages: maxPages, Ahead: ahead, Read: read}
 }
 
-// collectionOf describes to package paging how to read a collection.
-func collectionOf[T any, P resourceOf[T]](f *funnel, first call, maxPages int) (paging.Collection[T], error) {
-	path, err := cleanPath("path", first.Path) // spelled as resolve does, because a dialect may differ
-	return paging.Collection[T]{
-		Path: path, Query: first.Query, MaxPages: maxPages,
-		Read: func(ctx context.Context, query string) ([]T, paging.Page, error) {
-			cl := first
-			cl.Query = query
-			page, facts, err := readPage[T, P](ctx, f, cl)
-			if err != nil {
-				return nil, paging.Page{}, err
+// eachItem returns the items of all pages. It prefetches as many pages as ahead says.
+func eachItem[T any, P resourceOf[T]](ctx context.Context, f *funnel, first call, maxPages, ahead int) iter.Seq2[T, error] {
+	collection := collectionOf[T, P](f, first, maxPages, ahead)
+	return func(yield func(T, error) bool) {
+		for items, err := range collection.All(ctx) {
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
 			}
-			return page.Items, facts, nil
-		},
-		Identity: func(item *T) string { return P(item).identity() },
-		Resolve:  f.resolveSent,
-		Refused:  func(err error) bool { return errors.Is(err, ErrNotFound) || errors.Is(err, ErrBadRequest) },
-		Broken: func(pages int, reason string) error {
-			return &PaginationError{Path: f.secrets.Text(f.base.Path(path)), Page: pages, Reason: f.secrets.Text(reason)}
-		},
-	}, err
+			if broken, ok := errors.AsType[*paging.Broken](err); ok {
+				err = &PaginationError{f.secrets.Text(f.base.Path(collection.Path)), broken.Pages, f.secrets.Text(broken.Reason)}
+			}
+			if err != nil {
+				yield(*new(T), err)
+			}
+		}
+	}
 }
 
 // checkPaging adds a problem for each number below 0.

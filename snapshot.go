@@ -60,16 +60,8 @@ func (s *NetworkListsService) snapshot(ctx context.Context, id string) ([]Networ
 	if err != nil {
 		return nil, err
 	}
-	pages, err := collectionOf[NetworkListEntry](s.funnel, cl, 0)
-	if err != nil {
-		return nil, err
-	}
 	entries, seen := []NetworkListEntry(nil), map[string]int{}
-	pages.Expect = func(total int64) {
-		n := min(total, maxListEntries) // a service may announce anything
-		entries, seen = make([]NetworkListEntry, 0, n), make(map[string]int, n)
-	}
-	for e, err := range pages.Ahead(ctx, bulkConcurrency) {
+	for e, err := range eachItem[NetworkListEntry](ctx, s.funnel, cl, 0, bulkConcurrency) {
 		if err != nil {
 			return nil, err
 		}

@@ -107,22 +107,32 @@ const pageOfTasks = 100
 // listed reads the list of the tasks that were updated since the oldest update of a pending task. That time comes
 // from the service, so the clock of this machine does not matter.
 func (s *TasksService) listed(ctx context.Context, last []*Task, pending []int, most int) (shown map[int]*Task, requests int) {
-	index := waiting.NewIndex(pending, func(i int) (id string, updated time.Time, read bool) {
-		if last[i] == nil {
-			return "", updated, false
+	at, oldest := map[string][]int{}, time.Time{}
+	for _, i := range pending {
+		if task := last[i]; task != nil {
+			at[task.ID] = append(at[task.ID], i)
+			if updated := cmp.Or(task.LastUpdated, task.BeginTime); oldest.IsZero() || updated.Before(oldest) {
+				oldest = updated
+			}
 		}
-		return last[i].ID, cmp.Or(last[i].LastUpdated, last[i].BeginTime), true
-	})
-	cl, err := s.listCall(TaskListOptions{Since: index.Oldest, Count: pageOfTasks})
-	if index.Oldest.IsZero() || err != nil {
+	}
+	cl, err := s.listCall(TaskListOptions{Since: oldest, Count: pageOfTasks})
+	if oldest.IsZero() || err != nil {
 		return nil, 0
 	}
-	list, err := collectionOf[taskAtURI](s.funnel, cl, most)
-	if err != nil {
-		return nil, 0
+	shown = map[int]*Task{}
+	for items := range collectionOf[taskAtURI](s.funnel, cl, most, 0).All(ctx) { // its error ends it
+		requests++
+		for n := range items {
+			for _, i := range at[items[n].ID] {
+				if items[n].known && (shown[i] == nil || !shown[i].ended()) { // of two, the one that has ended
+					shown[i] = &items[n].Task
+				}
+			}
+		}
+		if len(shown) == len(pending) {
+			break
+		}
 	}
-	shown = waiting.Shown(index, list.Counted(&requests).All(ctx), func(item *taskAtURI) (string, *Task, bool) {
-		return item.ID, &item.Task, item.known
-	}, (*Task).ended)
 	return shown, requests
 }

@@ -3,6 +3,9 @@ package paging
 import (
 	"net/url"
 	"strconv"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // Unknown is the value of a number that a page does not give.
@@ -10,13 +13,21 @@ const Unknown = -1
 
 // Page holds the facts that a page gives about itself and the next page.
 type Page struct {
-	URI, Next string
-	Announces bool  // it says whether further pages exist
-	HasMore   *bool // the member has_more; nil if absent
-	Index     int   // page_index, from 1; 0 if absent
-	Count     int   // page_count, or Unknown
-	Total     int64 // items of the whole collection, or Unknown
-	Items     int   // items on this page
+	IDs       []string // of its items
+	Own       *Link    // its own address; nil if it has none that can be read
+	Next      *Link    // the address of the next page; nil if absent
+	Announces bool     // it says whether further pages exist
+	HasMore   *bool    // the member has_more; nil if absent
+	Index     int      // page_index, from 1; 0 if absent
+	Count     int      // page_count, or Unknown
+	Total     int64    // items of the whole collection, or Unknown
+	PastEnd   bool     // its request failed, maybe because there is no such page
+}
+
+// Link is an address that the service sent.
+type Link struct {
+	Path, Query string // the path is relative to the base URL
+	Err         error  // why the address cannot be used
 }
 
 // more reports whether the page announces another one. After earlier pages announced the next one, a page without these
@@ -25,7 +36,7 @@ func (p *Page) more(number int) bool {
 	switch {
 	case p.HasMore != nil:
 		return *p.HasMore
-	case p.Next != "":
+	case p.Next != nil:
 		return true
 	default:
 		return number < p.Count
@@ -34,16 +45,41 @@ func (p *Page) more(number int) bool {
 
 // NumberIn returns the number that a query has for a name; 0 if there is none.
 func NumberIn(query, name string) int {
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return 0
-	}
-	n, err := strconv.Atoi(values.Get(name))
-	if err != nil {
-		return 0
-	}
+	values, _ := url.ParseQuery(query) // without the parts that cannot be parsed
+	n, _ := strconv.Atoi(values.Get(name))
 	return n
 }
 
-// differ reports whether two numbers differ. It returns false if one of them is Unknown.
-func differ[N int | int64](a, b N) bool { return a >= 0 && b >= 0 && a != b }
+// withFilters returns the query next with the parameters of the first request written over its own: a service may omit
+// them, or forget to escape a plus sign, and would then continue with other items. The service alone decides on page,
+// and on count if next has one. What it adds stays byte for byte, because a cursor may hold anything that RFC 3986
+// allows, such as a semicolon. If next gives a parameter of the first request another value, changed is its name.
+func withFilters(next, first string) (query, changed string) {
+	var theirs []string
+	ours, _ := url.ParseQuery(first)
+	ours.Del("page")
+	for text := range strings.SplitSeq(next, "&") {
+		name, value, _ := strings.Cut(text, "=")
+		name, _ = url.QueryUnescape(name)
+		value, _ = url.QueryUnescape(value)
+		if name == "count" {
+			ours.Del(name)
+		}
+		switch {
+		case text != "" && !ours.Has(name):
+			theirs = append(theirs, text)
+		case text != "" && !same(ours.Get(name), value):
+			return "", name
+		}
+	}
+	return strings.TrimSuffix(strings.Join(append(theirs, ours.Encode()), "&"), "&"), ""
+}
+
+// same reports whether a service may have written the value have for want: True for true, a plus sign that it did not
+// escape, or a time in another format.
+func same(want, have string) bool {
+	wantTime, err := wire.ParseTimestamp(want)
+	haveTime, wrong := wire.ParseTimestamp(have)
+	return strings.EqualFold(want, have) || want == strings.ReplaceAll(have, " ", "+") ||
+		err == nil && wrong == nil && haveTime.Equal(wantTime)
+}

@@ -1,165 +1,295 @@
 // Package paging reads a collection from its first page to its last and checks that no item is missing. It follows
 // next_uri. If no page says whether others follow, it counts pages itself. It can also prefetch pages by number.
 //
-// It knows addresses, page numbers and totals. It must not know requests, JSON, or what the items are.
-//
-// Entry points: [Collection.All], [Collection.Ahead] and [Page].
+// It knows queries, page numbers and totals. It must not know requests, JSON, or what the items are.
 package paging
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"hash/maphash"
 	"iter"
+	"net/url"
+	"strconv"
+	"sync"
 )
 
-// Collection describes the collection to read. All fields except MaxPages and Expect must be set.
+const (
+	maxEmptyPages = 3     // empty pages in a row that end the reading although more are announced
+	maxAhead      = 1_000 // prefetched pages, whatever Ahead and page_count say
+)
+
+// Collection is a collection to read.
 type Collection[T any] struct {
-	Path     string // relative to the base, in canonical form
+	Path     string // relative to the base URL, in canonical form
 	Query    string // of the first page
 	MaxPages int    // 0: no limit
+	Ahead    int    // pages to prefetch; above 0, the collection must not change while it is read
 
-	// Read reads the page with this query.
+	// Read reads the page with this query. With Ahead, calls overlap.
 	Read func(ctx context.Context, query string) ([]T, Page, error)
-	// Expect is called with the total of the first page before Ahead yields an item, unless that page has no total.
-	Expect func(total int64)
-	// Identity returns the id of an item.
-	Identity func(*T) string
-	// Resolve returns path and query of an address that the service sent in a member. It returns an error for an
-	// address of another origin.
-	Resolve func(member, address string) (path, query string, err error)
-	// Refused reports whether an error of Read may mean that there is no such page.
-	Refused func(error) bool
-	// Broken builds the error for a collection that cannot be read to its end. pages is the number of pages read.
-	Broken func(pages int, reason string) error
 }
 
-// All returns the items of all pages, one page after the other. At the end it compares the items with the announced
-// totals. It stops at the first error.
-func (c Collection[T]) All(ctx context.Context) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) { c.newWalk(nil).run(ctx, nil, yield) }
+// Broken means that a collection cannot be read to its end.
+type Broken struct {
+	Pages  int // read so far
+	Reason string
 }
 
-// Counted returns the same collection. It adds 1 to n for each page that it requests, so read only one page at a time.
-func (c Collection[T]) Counted(n *int) Collection[T] {
-	read := c.Read
-	c.Read = func(ctx context.Context, query string) ([]T, Page, error) {
-		*n++
-		return read(ctx, query)
-	}
-	return c
-}
+// Error returns the reason.
+func (e *Broken) Error() string { return e.Reason }
 
-// arrived is one page with its items.
-type arrived[T any] struct {
-	Page
-
-	items []T
-	err   error
-}
-
-func (c *Collection[T]) read(ctx context.Context, query string) (*arrived[T], error) {
-	items, page, err := c.Read(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	return &arrived[T]{Page: page, items: items}, nil
-}
-
-func (c *Collection[T]) newTrail() *trail {
-	return newTrail(c.Path, c.Query, c.MaxPages, c.Resolve, c.Broken)
-}
-
-// walk reads a collection page by page.
-type walk[T any] struct {
-	*Collection[T]
-
-	trail   *trail
-	numbers pageNumbers
-	steady  bool  // the collection must not change while it is read, as with prefetched pages
-	total   int64 // the total that a steady collection must keep
-}
-
-// newWalk returns a walk. head is the first page if it has been read already, otherwise nil.
-func (c *Collection[T]) newWalk(head *arrived[T]) *walk[T] {
-	w := &walk[T]{Collection: c, trail: c.newTrail()}
-	w.numbers = pageNumbers{trail: w.trail, count: NumberIn(c.Query, "count"), refused: c.Refused}
-	if head != nil && head.Total >= 0 {
-		w.steady, w.total = true, head.Total
-	}
-	return w
-}
-
-// run yields the items of all pages. It begins with head unless that is nil.
-func (w *walk[T]) run(ctx context.Context, head *arrived[T], yield func(T, error) bool) {
-	query, page := w.Query, head
-	for more := true; more; page = nil {
-		var err error
-		if page == nil {
-			if page, err = w.read(ctx, query); err != nil {
-				if !w.numbers.endWith(err) {
-					yield(*new(T), err)
-				}
+// All returns the items of all pages, page by page, and compares their number with the announced totals. It stops at the
+// first error. If the first page gives its number and page_count, All prefetches pages by number. Otherwise it reads the
+// page that next_uri leads to, or the one with the next number if no page says whether more follow.
+func (c *Collection[T]) All(ctx context.Context) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		r := &reader[T]{
+			Collection: c, number: cmp.Or(NumberIn(c.Query, "page"), 1) - 1, total: Unknown, count: Unknown,
+			asked: map[string]bool{}, seed: maphash.MakeSeed(), seen: map[uint64]bool{},
+		}
+		r.ask(c.Query)
+		defer r.underWay.Wait()
+		defer cancel()
+		for query, more := c.Query, true; more; {
+			items, page, err := r.read(ctx, query)
+			if err == nil && (page == nil || !yield(items, nil)) {
+				return
+			}
+			if err == nil {
+				query, more, err = r.next(page)
+			}
+			if err != nil {
+				yield(nil, err)
 				return
 			}
 		}
-		follows, err := w.take(page)
-		if err != nil {
-			yield(*new(T), err)
-			return
-		}
-		if follows == end || !page.yield(yield) {
-			return
-		}
-		if query, more, err = w.next(query, &page.Page, follows); err != nil {
-			yield(*new(T), err)
-			return
-		}
 	}
 }
 
-// yield yields the items. It returns false if the caller stops.
-func (a *arrived[T]) yield(yield func(T, error) bool) bool {
-	for _, item := range a.items {
-		if !yield(item, nil) {
-			return false
-		}
-	}
-	return true
+// reader is the state of one reading.
+type reader[T any] struct {
+	*Collection[T]
+
+	head      Page // the first page
+	pages     int  // read so far
+	number    int  // of the last page
+	size      int  // items on the first page that was not empty
+	last      int  // items on the last page
+	empty     int  // empty pages in a row
+	delivered int64
+	announced bool            // a page said whether further pages exist
+	numbered  bool            // the first page gave its number and page_count, so pages are prefetched
+	asked     map[string]bool // queries, sorted
+	seed      maphash.Seed
+	seen      map[uint64]bool // hashes of ids, 50,000 take about a megabyte; true: a page begins with this item
+	total     int64           // of the last page that had it, because it may change; Unknown unless the first page is page 1
+	count     int             // page_count of the last page that had it, or Unknown
+
+	ready    []chan result[T] // prefetched pages, in order
+	underWay sync.WaitGroup
 }
 
-// take checks a page and returns what follows it.
-func (w *walk[T]) take(page *arrived[T]) (follows step, err error) {
-	t := w.trail
-	if err := t.arrive(&page.Page); err != nil {
-		return end, err
-	}
-	if w.steady && differ(page.Total, w.total) {
-		return end, t.broken("the collection changed while it was read: %d items became %d", w.total, page.Total)
-	}
-	known, begins := compare(&t.items, page.items, w.Identity)
-	if t.announced {
-		follows, err = onward, t.checkNew(&page.Page, known, begins)
+type result[T any] struct {
+	items []T
+	page  Page
+	err   error
+}
+
+// read reads a page, or takes a prefetched one, and checks it. Without an error, page is nil if the collection has ended
+// before this page.
+func (r *reader[T]) read(ctx context.Context, query string) (items []T, page *Page, err error) {
+	var got result[T]
+	if r.numbered {
+		got = <-r.ready[0]
+		r.ready = r.ready[1:]
 	} else {
-		follows, err = w.numbers.judge(page.Items, known, begins)
+		got.items, got.page, got.err = r.Read(ctx, query)
 	}
-	if err != nil || follows == end {
-		return end, err
+	if got.err != nil {
+		// A service may refuse a page past the end. A page shorter than requested, with nothing lacking, was the last.
+		if got.page.PastEnd && !r.announced && r.pages > 0 && r.last < NumberIn(r.Query, "count") && r.delivered >= r.total {
+			return nil, nil, nil
+		}
+		return nil, nil, got.err
 	}
-	t.deliver(len(page.items))
-	if w.steady && t.delivered > w.total {
-		return end, t.broken("received %d items, but the total is %d", t.delivered, w.total)
+	if deliver, err := r.check(&got.page); !deliver || err != nil {
+		return nil, nil, err
 	}
-	return follows, nil
+	if r.numbered {
+		r.prefetch(ctx)
+	}
+	return got.items, &got.page, nil
 }
 
-// next returns the query of the next page, or false at the end of the collection.
-func (w *walk[T]) next(query string, page *Page, follows step) (next string, more bool, err error) {
-	switch {
-	case w.trail.announced:
-		return w.trail.follow(page)
-	case follows == onward:
-		next, err = w.numbers.next(query, page.Index)
-		return next, true, err
-	default:
-		return "", false, nil
+// prefetch begins to read pages behind the last one, so that as many as Ahead says are under way or ready.
+func (r *reader[T]) prefetch(ctx context.Context) {
+	n := min(r.Ahead, maxAhead, r.head.Count-r.number)
+	if r.MaxPages > 0 {
+		n = min(n, r.MaxPages-r.pages)
+	}
+	for len(r.ready) < n {
+		query, coming := r.withPage(r.number+len(r.ready)+1), make(chan result[T], 1)
+		r.ready = append(r.ready, coming)
+		r.underWay.Go(func() {
+			items, page, err := r.Read(ctx, query)
+			coming <- result[T]{items, page, err}
+		})
 	}
 }
+
+// withPage returns the query of the first request with another page number.
+func (r *reader[T]) withPage(number int) string {
+	values, _ := url.ParseQuery(r.Query)
+	values.Set("page", strconv.Itoa(number))
+	return values.Encode()
+}
+
+// ask records a query. It returns false if the same query was asked before, in any order of its parameters.
+func (r *reader[T]) ask(query string) bool {
+	if values, err := url.ParseQuery(query); err == nil {
+		query = values.Encode()
+	}
+	before := r.asked[query]
+	r.asked[query] = true
+	return !before
+}
+
+// check records a page. It refuses one with a wrong number, without new items, or of a collection that changed. deliver
+// is false if the collection has ended before this page.
+func (r *reader[T]) check(page *Page) (deliver bool, err error) {
+	r.pages++
+	r.number++
+	items, steady := len(page.IDs), r.Ahead > 0
+	if r.pages == 1 {
+		r.head = *page
+		r.numbered = steady && page.Index > 0 && page.Count >= 0 && (page.Count > 0 || !page.more(page.Index))
+	} else if steady && items == 0 { // some services count what is on an empty page
+		page.Total, page.Count = cmp.Or(page.Total, Unknown), cmp.Or(page.Count, Unknown)
+	}
+	switch {
+	case page.Index != r.number && (page.Index != 0 || r.numbered):
+		return false, r.broken("requested page %d, but got page %d", r.number, page.Index)
+	case steady && (differ(page.Total, r.head.Total) || r.numbered && differ(page.Count, r.head.Count)):
+		return false, r.broken("the collection changed while it was read: %d items in %d pages became %d in %d",
+			max(r.head.Total, 0), max(r.head.Count, 0), max(page.Total, 0), max(page.Count, 0))
+	}
+	if page.Total >= 0 && r.number == r.pages { // the first page is page 1
+		r.total = page.Total
+	}
+	if page.Count >= 0 {
+		r.count = page.Count
+	}
+	r.announced = r.announced || page.Announces
+	if deliver, err = r.judge(page); !deliver || err != nil {
+		return false, err
+	}
+	r.size, r.last, r.delivered = cmp.Or(r.size, items), items, r.delivered+int64(items)
+	if r.empty++; items > 0 {
+		r.empty = 0
+	}
+	if steady && r.total >= 0 && r.delivered > r.total {
+		return false, r.broken("received %d items, but the total is %d", r.delivered, r.total)
+	}
+	return true, nil
+}
+
+// judge decides by the ids of its items whether a page may follow the earlier ones, because the other members of a task
+// change while it runs. A new item may move known ones to the next page, so a page may hold some known items, and a
+// short last page nothing else.
+func (r *reader[T]) judge(page *Page) (deliver bool, err error) {
+	known, begins := true, false // no item is new; the first one began an earlier page
+	for i, id := range page.IDs {
+		hash := maphash.String(r.seed, id)
+		began, seen := r.seen[hash]
+		known, begins = known && seen, begins || began && i == 0
+		r.seen[hash] = began || i == 0
+	}
+	items := len(page.IDs)
+	moved := known && !begins && items < r.size
+	switch {
+	case !known && !begins, r.announced && (items == 0 || moved && !page.more(r.number)):
+		return true, nil
+	case r.announced && !begins:
+		return false, r.broken("the page has no new item")
+	case r.announced, !known:
+		return false, r.broken("the page repeats an earlier one")
+	case r.delivered < r.total:
+		return false, r.broken("received %d of %d items, but this page has no new one", r.delivered, r.total)
+	case items == 0, moved, r.pages == 2 && items == r.size && items != NumberIn(r.Query, "count"):
+		return false, nil // in the last case, the service ignores the page number
+	default:
+		return false, r.broken("the page repeats an earlier one")
+	}
+}
+
+// next returns the query of the page after this one, or false at the end of the collection.
+func (r *reader[T]) next(page *Page) (query string, more bool, err error) {
+	switch {
+	case r.numbered:
+		more = r.number < r.head.Count
+	case r.announced:
+		more = page.more(r.number)
+	case r.total >= 0:
+		more = r.delivered < r.total
+	default: // a page shorter than the first is the last
+		more = r.last >= r.size
+	}
+	switch {
+	case !more:
+		return "", false, r.checkEnd(page)
+	case r.empty >= maxEmptyPages:
+		return "", false, r.broken("%d pages in a row are empty, but more are announced", r.empty)
+	case r.MaxPages > 0 && r.pages >= r.MaxPages:
+		return "", false, r.broken("more pages follow or may follow, but MaxPages allows at most %d", r.MaxPages)
+	case r.numbered || !r.announced:
+		return r.withPage(r.number + 1), true, nil
+	case page.Next == nil && page.HasMore != nil:
+		return "", false, r.broken("has_more is true, but there is no next_uri")
+	case page.Next == nil:
+		return "", false, r.broken("this is page %d of %d, but there is no next_uri", r.number, page.Count)
+	case page.Next.Err != nil:
+		return "", false, r.broken("%v", page.Next.Err)
+	case page.Next.Path != r.Path:
+		return "", false, r.broken("next_uri leads to another collection, %s", page.Next.Path)
+	}
+	if own := page.Own; own != nil && own.Path == r.Path {
+		query, _ := withFilters(own.Query, r.Query)
+		r.ask(query)
+	}
+	query, changed := withFilters(page.Next.Query, r.Query)
+	switch {
+	case changed != "":
+		return "", false, r.broken("next_uri changes %s, by which the first page was selected", changed)
+	case !r.ask(query):
+		return "", false, r.broken("next_uri leads in a circle, to %s", r.Path)
+	default:
+		return query, true, nil
+	}
+}
+
+// checkEnd refuses an end that contradicts the last page or an earlier one. A collection may grow while it is read, so
+// more items than the total are no contradiction.
+func (r *reader[T]) checkEnd(page *Page) error {
+	switch {
+	case r.numbered && page.more(r.number):
+		return r.broken("the last of %d pages announces more", r.number)
+	case page.Next != nil && (r.total < 0 || r.delivered < r.total): // if all items arrived, has_more is right
+		return r.broken("has_more is false, but there is a next_uri")
+	case r.number < r.count:
+		return r.broken("page %d of %d announces no further page", r.number, r.count)
+	case r.delivered < r.total:
+		return r.broken("received %d items, but the total is %d", r.delivered, r.total)
+	default:
+		return nil
+	}
+}
+
+func (r *reader[T]) broken(format string, args ...any) error {
+	return &Broken{r.pages, fmt.Sprintf(format, args...)}
+}
+
+// differ reports whether two numbers differ. It returns false if one of them is Unknown.
+func differ[N int | int64](a, b N) bool { return a >= 0 && b >= 0 && a != b }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/url"
 	"strconv"
 	"strings"
@@ -21,10 +22,9 @@ import (
 )
 
 var (
-	errAway    = errors.New("leads to another origin")
-	errNoPage  = errors.New("no such page")
-	errOutage  = errors.New("outage")
-	errStopped = errors.New("paging stopped")
+	errAway   = errors.New("leads to another origin")
+	errNoPage = errors.New("no such page")
+	errOutage = errors.New("outage")
 )
 
 // reader is a scripted collection: it has the response to each query, in the order of the requests.
@@ -44,8 +44,16 @@ func said(options ...func(*paging.Page)) paging.Page {
 	return p
 }
 
+func link(address string) *paging.Link {
+	if strings.Contains(address, "//") {
+		return &paging.Link{Err: errAway}
+	}
+	path, query, _ := strings.Cut(address, "?")
+	return &paging.Link{Path: path, Query: query}
+}
+
 func next(address string) func(*paging.Page) {
-	return func(p *paging.Page) { p.Next, p.Announces = address, true }
+	return func(p *paging.Page) { p.Next, p.Announces = link(address), true }
 }
 
 func hasMore(more bool) func(*paging.Page) {
@@ -54,36 +62,23 @@ func hasMore(more bool) func(*paging.Page) {
 func index(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Index = n } }
 func count(n int) func(*paging.Page)   { return func(p *paging.Page) { p.Count, p.Announces = n, true } }
 func total(n int64) func(*paging.Page) { return func(p *paging.Page) { p.Total = n } }
-func uri(a string) func(*paging.Page)  { return func(p *paging.Page) { p.URI = a } }
+func uri(a string) func(*paging.Page)  { return func(p *paging.Page) { p.Own = link(a) } }
 
-// collection returns the collection /things of the reader. Its items are words.
-func (r *reader) collection(query string, maxPages int) paging.Collection[string] {
-	return paging.Collection[string]{
-		Path: "/things", Query: query, MaxPages: maxPages,
+// all reads the collection /things of the reader, whose items are words. ahead is the number of pages to prefetch.
+func (r *reader) all(ctx context.Context, query string, maxPages, ahead int) iter.Seq2[[]string, error] {
+	c := paging.Collection[string]{
+		Path: "/things", Query: query, MaxPages: maxPages, Ahead: ahead,
 		Read: func(_ context.Context, query string) ([]string, paging.Page, error) {
 			r.mu.Lock()
 			r.asked = append(r.asked, query)
 			r.mu.Unlock()
-			values, err := url.ParseQuery(query)
-			if err != nil {
-				return nil, paging.Page{}, err
-			}
+			values, _ := url.ParseQuery(query) // without the parts that it refuses
 			words, page, err := r.answer(values)
-			items := strings.Fields(words)
-			page.Items = len(items)
-			return items, page, err
+			page.IDs, page.PastEnd = strings.Fields(words), errors.Is(err, errNoPage)
+			return page.IDs, page, err
 		},
-		Identity: func(item *string) string { return *item },
-		Resolve: func(_, address string) (path, query string, err error) {
-			if strings.Contains(address, "//") {
-				return "", "", errAway
-			}
-			path, query, _ = strings.Cut(address, "?")
-			return path, query, nil
-		},
-		Refused: func(err error) bool { return errors.Is(err, errNoPage) },
-		Broken:  func(pages int, reason string) error { return fmt.Errorf("%w after %d: %s", errStopped, pages, reason) },
 	}
+	return c.All(ctx)
 }
 
 // pagesOf returns one page after the other, whatever the query is.
@@ -102,14 +97,16 @@ func pagesOf(pages ...any) func(url.Values) (string, paging.Page, error) {
 	}
 }
 
-func read(seq func(yield func(string, error) bool)) (items string, err error) {
+func read(pages iter.Seq2[[]string, error]) (items string, err error) {
 	var words []string
-	for item, e := range seq {
-		if e != nil {
-			err = e
+	for page, e := range pages {
+		words = append(words, page...)
+		if err = e; e == nil {
 			continue
 		}
-		words = append(words, item)
+		if broken, ok := errors.AsType[*paging.Broken](e); ok {
+			err = fmt.Errorf("after %d: %w", broken.Pages, broken)
+		}
 	}
 	return strings.Join(words, " "), err
 }
@@ -150,13 +147,14 @@ func TestAll(t *testing.T) {
 		{"next_uri leads to the address that a page gave for itself", "", 0, []any{"a", said(uri("/things?count=1"), next("/things?page=2")), "b", said(next("/things?count=1"))}, "a b", nil, "leads in a circle"},
 		{"the address that a page gives for itself leads elsewhere", "", 0, []any{"a", said(uri("//example.net"), next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
 		{"a filter is left out of next_uri", "status=failed&count=1", 0, []any{"a", said(next("/things?page=2&count=5")), "b", said(hasMore(false))}, "a b", []string{"status=failed&count=1", "page=2&count=5&status=failed"}, ""},
+		{"a cursor that is no form", "status=failed", 0, []any{"a", said(next("/things?cursor=a;b")), "b", said(next("/things?cursor=a;c")), "c", said(next("/things?cursor=a;b"))}, "a b c", []string{"status=failed", "cursor=a;b&status=failed", "cursor=a;c&status=failed"}, "leads in a circle"},
 		{"a filter changes", "status=failed", 0, []any{"a", said(next("/things?page=2&status=all"))}, "a", nil, "next_uri changes status, by which the first page was selected"},
 
 		// Pages that contradict each other.
 		{"page_index is another one", "", 0, []any{"a", said(index(2), hasMore(false))}, "", nil, "after 1: requested page 1, but got page 2"},
 		{"page_index is the one that was asked for", "page=3", 0, []any{"a", said(index(3), hasMore(false))}, "a", nil, ""},
-		{"page_index jumps", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(3))}, "a", nil, "after 2: page_index 3 follows 1"},
-		{"page_index stays", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(1))}, "a", nil, "page_index 1 follows 1"},
+		{"page_index jumps", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(3))}, "a", nil, "after 2: requested page 2, but got page 3"},
+		{"page_index stays", "", 0, []any{"a", said(index(1), next("/things?page=2")), "b", said(index(1))}, "a", nil, "requested page 2, but got page 1"},
 		{"a page repeats an earlier one", "", 0, []any{"a b", said(next("/things?page=2")), "a c", said(next("/things?page=3"))}, "a b", nil, "the page repeats an earlier one"},
 		{"a page has no new item", "", 0, []any{"a b", said(next("/things?page=2")), "b a", said(hasMore(false))}, "a b", nil, "the page has no new item"},
 		{"a short page has no new item, and announces another", "", 0, []any{"a b", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "the page has no new item"},
@@ -165,7 +163,7 @@ func TestAll(t *testing.T) {
 		{"two empty pages", "", 0, []any{"", said(next("/things?page=2")), "", said(next("/things?page=3")), "a", said(hasMore(false))}, "a", nil, ""},
 		{"three empty pages", "", 0, []any{"a", said(next("/things?page=2")), "", said(next("/things?page=3")), "", said(next("/things?page=4")), "", said(next("/things?page=5"))}, "a", nil, "3 pages in a row are empty, but more are announced"},
 		{"empty pages that do not follow one another", "", 0, []any{"", said(next("/things?page=2")), "", said(next("/things?page=3")), "a", said(next("/things?page=4")), "", said(next("/things?page=5")), "", said(next("/things?page=6")), "b", said(hasMore(false))}, "a b", nil, ""},
-		{"MaxPages is reached", "", 2, []any{"a", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "after 2: more pages follow than MaxPages allows (2)"},
+		{"MaxPages is reached", "", 2, []any{"a", said(next("/things?page=2")), "b", said(next("/things?page=3"))}, "a b", nil, "after 2: more pages follow or may follow, but MaxPages allows at most 2"},
 		{"MaxPages is enough", "", 2, []any{"a", said(next("/things?page=2")), "b", said(hasMore(false))}, "a b", nil, ""},
 		{"an error ends it", "", 0, []any{"a", said(next("/things?page=2")), "", errOutage}, "a", nil, "outage"},
 		{"a refused page that was announced", "count=5", 0, []any{"a", said(next("/things?page=2")), "", errNoPage}, "a", nil, "no such page"},
@@ -192,7 +190,7 @@ func TestAll(t *testing.T) {
 		{"refused, and items are lacking", "count=3", 0, []any{"a b", said(total(4)), "", errNoPage}, "a b", nil, "no such page"},
 		{"the first page is refused", "count=3", 0, []any{"", errNoPage}, "", nil, "no such page"},
 		{"an outage after a short page", "count=3", 0, []any{"a b", said(), "", errOutage}, "a b", nil, "outage"},
-		{"MaxPages, and nobody knows", "", 1, []any{"a", said()}, "a", nil, "the responses do not say whether more pages follow, and MaxPages allows at most 1"},
+		{"MaxPages, and nobody knows", "", 1, []any{"a", said()}, "a", nil, "MaxPages allows at most 1"},
 		{"MaxPages is not reached", "", 3, []any{"a", said(), "b", said(), "", said()}, "a b", nil, ""},
 		{"the second page has the items of the first, and one of them again", "", 0, []any{"a b", said(), "a b a", said()}, "a b", nil, "the page repeats an earlier one"},
 		{"MaxPages, and the total has come", "", 1, []any{"a", said(total(1))}, "a", nil, ""},
@@ -201,7 +199,7 @@ func TestAll(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := &reader{answer: pagesOf(tt.pages...)}
-			items, err := read(r.collection(tt.query, tt.maxPages).All(t.Context()))
+			items, err := read(r.all(t.Context(), tt.query, tt.maxPages, 0))
 			assert.Equal(t, tt.items, items)
 			if tt.err == "" {
 				require.NoError(t, err)
@@ -216,25 +214,19 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// If the caller stops, no further item is yielded and no further request is sent.
+// If the caller stops, no further page is yielded and no further request is sent.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	for name, all := range map[string]func(paging.Collection[string]) func(func(string, error) bool){
-		"All":   func(c paging.Collection[string]) func(func(string, error) bool) { return c.All(t.Context()) },
-		"Ahead": func(c paging.Collection[string]) func(func(string, error) bool) { return c.Ahead(t.Context(), 1) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := &reader{answer: numbered(5, 2)}
-			n := 0
-			for _, err := range all(r.collection("", 0)) {
-				require.NoError(t, err)
-				if n++; n == 3 {
-					break
-				}
+	for _, ahead := range []int{0, 1} {
+		r := &reader{answer: numbered(5, 2)}
+		n := 0
+		for _, err := range r.all(t.Context(), "", 0, ahead) {
+			require.NoError(t, err)
+			if n++; n == 2 {
+				break
 			}
-			assert.LessOrEqual(t, len(r.asked), 3)
-		})
+		}
+		assert.LessOrEqual(t, len(r.asked), 2+ahead)
 	}
 }
 
@@ -248,7 +240,7 @@ func numbered(pages, size int, options ...func(*paging.Page)) func(url.Values) (
 		}
 		page := said(index(n), count(pages), total(int64(pages*size)), hasMore(n < pages))
 		if n < pages {
-			page.Next = fmt.Sprintf("/things?page=%d", n+1)
+			page.Next = link(fmt.Sprintf("/things?page=%d", n+1))
 		}
 		for _, option := range options {
 			option(&page)
@@ -279,7 +271,7 @@ func TestAhead(t *testing.T) {
 		{"all pages in order", "", 0, numbered(4, 1), "i1 i2 i3 i4", ""},
 		{"one page", "", 0, numbered(1, 2), "i1 i2", ""},
 		{"from the page that was asked for, of which the total does not speak", "page=3", 0, numbered(4, 1), "i3 i4", ""},
-		{"MaxPages", "", 2, numbered(3, 1), "i1 i2", "more pages follow than MaxPages allows"},
+		{"MaxPages", "", 2, numbered(3, 1), "i1 i2", "MaxPages allows at most 2"},
 		{"MaxPages is enough", "", 3, numbered(3, 1), "i1 i2 i3", ""},
 		{"another first page", "page=2", 0, numbered(3, 1, on(2, index(1))), "", "requested page 2, but got page 1"},
 		{"another page", "", 0, numbered(3, 1, on(2, index(3))), "i1", "requested page 2, but got page 3"},
@@ -288,20 +280,23 @@ func TestAhead(t *testing.T) {
 		{"a page without total and page_count", "", 0, numbered(3, 1, on(2, total(paging.Unknown)), on(2, count(paging.Unknown))), "i1 i2 i3", ""},
 		{"the last page announces another", "", 0, numbered(2, 1, on(2, hasMore(true))), "i1 i2", "the last of 2 pages announces more"},
 		{"the total is not what came", "", 0, numbered(2, 1, total(3)), "i1 i2", "received 2 items, but the total is 3"},
-		{"empty pages", "", 0, numbered(5, 0), "", "3 pages in a row are empty, but page_count is 5"},
+		{"empty pages", "", 0, numbered(5, 0), "", "3 pages in a row are empty"},
 		{"a page again", "", 0, func(url.Values) (string, paging.Page, error) { return "i1", said(count(1), index(1)), nil }, "i1", ""},
 		{"an outage of the first page", "", 0, pagesOf("", errOutage), "", "outage"},
 		{"no page_count: one by one", "", 0, pagesOf("a", said(index(1), next("/things?page=2")), "b", said(index(2), hasMore(false))), "a b", ""},
 		{"no page_index: one by one", "", 0, pagesOf("a", said(count(2), next("/things?page=2")), "b", said(count(2), hasMore(false))), "a b", ""},
-		{"one by one, and the total changes", "", 0, pagesOf("a", said(index(1), total(2), next("/things?page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items became 3"},
+		{"one by one, and the total changes", "", 0, pagesOf("a", said(index(1), total(2), next("/things?page=2")), "b", said(index(2), total(3), hasMore(false))), "a", "the collection changed while it was read: 2 items in 0 pages became 3 in 0"},
 		{"one by one, and more items than the total", "", 0, pagesOf("a", said(index(1), total(1), next("/things?page=2")), "b c", said(index(2), hasMore(false))), "a", "received 3 items, but the total is 1"},
 		{"page_count of 0, and more are announced", "", 0, pagesOf("", said(index(1), count(0), next("/things?page=2")), "a", said(index(2), hasMore(false))), "a", ""},
+		{"an empty last page with totals of 0", "", 0, pagesOf("a", said(index(1), total(1), count(2)), "", said(index(2), total(0), count(0))), "a", ""},
+		{"an empty last page with a total of 0, one by one", "", 0, pagesOf("a", said(index(1), total(1), next("/things?page=2")), "", said(total(0), hasMore(false))), "a", ""},
+		{"an empty last page with a total of 0, and items are lacking", "", 0, pagesOf("a", said(index(1), total(2), count(2)), "", said(index(2), total(0))), "a", "received 1 items, but the total is 2"},
 		{"page_count of 0", "", 0, pagesOf("", said(index(1), count(0))), "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := &reader{answer: tt.answer}
-			items, err := read(r.collection(tt.query, tt.maxPages).Ahead(t.Context(), 1))
+			items, err := read(r.all(t.Context(), tt.query, tt.maxPages, 1))
 			assert.Equal(t, tt.items, items)
 			if tt.err == "" {
 				require.NoError(t, err)
@@ -319,7 +314,7 @@ func TestAheadRepeats(t *testing.T) {
 		_, page, err := numbered(3, 1)(query)
 		return "same", page, err
 	}}
-	items, err := read(r.collection("", 0).Ahead(t.Context(), 2))
+	items, err := read(r.all(t.Context(), "", 0, 2))
 	assert.Equal(t, "same", items)
 	require.ErrorContains(t, err, "the page repeats an earlier one")
 }
@@ -338,54 +333,12 @@ func TestAheadIsBounded(t *testing.T) {
 				underWay.Add(-1)
 				return numbered(tt.pages, 1)(query)
 			}
-			items, err := read(r.collection("", 0).Ahead(t.Context(), tt.n))
+			items, err := read(r.all(t.Context(), "", 0, tt.n))
 			require.NoError(t, err)
 			assert.Len(t, strings.Fields(items), tt.pages)
 			assert.Equal(t, tt.most, int(most.Load()))
 		})
 	}
-}
-
-// Counted counts the requests for pages, also those that fail.
-// Expect gets the total of the first page, before the first item. No other page calls it.
-func TestExpectedTotals(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		pages []any
-		want  string
-	}{
-		"a total and a count":   {[]any{"a b", said(total(3), count(2), index(1)), "c", said(total(3), count(2), index(2))}, "3 a b c"},
-		"a total and no count":  {[]any{"a b", said(total(3), next("/things?page=2")), "c", said(total(3), hasMore(false))}, "3 a b c"},
-		"a total of 0":          {[]any{"", said(total(0), count(0), index(1))}, "0"},
-		"no total":              {[]any{"a", said(count(2), index(1)), "b", said(count(2), index(2))}, "a b"},
-		"a total on page 2":     {[]any{"a", said(count(2), index(1)), "b", said(total(2), count(2), index(2))}, "a b"},
-		"the first page failed": {[]any{"", errOutage}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := &reader{answer: pagesOf(tt.pages...)}
-			var got []string
-			c := r.collection("", 0)
-			c.Expect = func(total int64) { got = append(got, strconv.FormatInt(total, 10)) }
-			for item, err := range c.Ahead(t.Context(), 1) {
-				if err == nil {
-					got = append(got, item)
-				}
-			}
-			assert.Equal(t, tt.want, strings.Join(got, " "))
-		})
-	}
-}
-
-func TestCountedPages(t *testing.T) {
-	t.Parallel()
-	requests := 0
-	r := &reader{answer: pagesOf("a b", said(next("/things?page=2")), "", errOutage)}
-	c := r.collection("", 0).Counted(&requests)
-	_, err := read(c.All(t.Context()))
-	require.Error(t, err)
-	assert.Equal(t, 2, requests)
-	assert.Len(t, r.asked, 2)
 }
 
 // The error of a prefetched page ends the sequence at the place of its items. No goroutine stays behind.
@@ -399,7 +352,7 @@ func TestAheadFails(t *testing.T) {
 			}
 			return numbered(6, 1)(query)
 		}
-		items, err := read(r.collection("", 0).Ahead(t.Context(), 2))
+		items, err := read(r.all(t.Context(), "", 0, 2))
 		assert.Equal(t, "i1 i2", items)
 		require.ErrorIs(t, err, errOutage)
 		assert.LessOrEqual(t, len(r.asked), 4)
