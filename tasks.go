@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
-	"github.com/webdelivery/webdelivery-go/internal/waiting"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
@@ -195,7 +194,7 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 	var task *Task
 	err = poll(ctx, ProgressTask, id, false, options, func(ctx context.Context) (Progress, error) {
-		read, err := poller.Read(ctx)
+		read, err := poller.read(ctx)
 		if err != nil {
 			return Progress{}, err
 		}
@@ -212,11 +211,19 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 }
 
-// taskPoller polls one task. The document does not say what the task's uri means (open point 1).
-type taskPoller struct {
-	waiting.Follower[*Task, place]
+// ownEvery says that every tenth poll is by id, although the task has another address. What that returns may never
+// change.
+const ownEvery = 10
 
-	own call // reads the task by its id
+// taskPoller polls one task. The document does not say what the task's uri leads to (open point 1), so it is polled only
+// while it returns this task.
+type taskPoller struct {
+	funnel *funnel
+	own    call   // reads the task by its id
+	id     string // in the response
+	uri    place  // where the task says that it is; zero if not used
+	stay   bool   // uri did not lead to the task
+	polls  int
 }
 
 // place is an address at the service.
@@ -230,26 +237,62 @@ func (s *TasksService) taskCall(id string) (call, error) {
 
 func (s *TasksService) poller(id string) (*taskPoller, error) {
 	own, err := s.taskCall(id)
-	if err != nil {
-		return nil, err
+	return &taskPoller{funnel: s.funnel, own: own}, err
+}
+
+// read reads the task. An error of its uri is returned only if the context has ended.
+func (p *taskPoller) read(ctx context.Context) (*Task, error) {
+	p.polls++
+	if p.uri == (place{}) {
+		return p.readOwn(ctx)
 	}
-	return &taskPoller{own: own, Follower: waiting.Follower[*Task, place]{
-		Own: place{own.Path, own.Query}, ID: (*Task).identity, Ended: (*Task).ended,
-		ReadOwn: func(ctx context.Context) (*Task, error) { return fetch[Task](ctx, s.funnel, own) },
-		ReadAt: func(ctx context.Context, at place) (*Task, bool, error) {
-			cl := getCall(at.path, at.query)
-			cl.KeepSession = true // a refusal there does not mean that the session has ended
-			there, err := fetch[taskAtURI](ctx, s.funnel, cl)
-			if err != nil {
-				return nil, false, err
-			}
-			return &there.Task, there.known, nil
-		},
-		Address: func(task *Task) (place, bool) {
-			path, query, err := s.funnel.resolve("uri", task.URI)
-			return place{path, query}, err == nil
-		},
-	}}, nil
+	var failed error
+	if p.polls%ownEvery == 0 {
+		task, err := p.readOwn(ctx)
+		if err == nil || ctx.Err() != nil {
+			return task, err
+		}
+		failed = err
+	}
+	cl := getCall(p.uri.path, p.uri.query)
+	cl.KeepSession = true // a refusal there does not mean that the session has ended
+	there, err := fetch[taskAtURI](ctx, p.funnel, cl)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, err
+	case err == nil && p.believes(there):
+		return &there.Task, nil
+	}
+	if p.uri, p.stay = (place{}), true; failed != nil {
+		return nil, failed
+	}
+	return p.readOwn(ctx)
+}
+
+// believes reports whether the uri returned this task. One that leads on to yet another uri could do so for ever.
+func (p *taskPoller) believes(there *taskAtURI) bool {
+	next := p.address(&there.Task)
+	return there.known && there.ID == p.id && (there.ended() || next == place{} || next == p.uri)
+}
+
+// readOwn reads the task by its id, and remembers its uri for the next polls.
+func (p *taskPoller) readOwn(ctx context.Context) (*Task, error) {
+	task, err := fetch[Task](ctx, p.funnel, p.own)
+	if err != nil || p.stay {
+		return task, err
+	}
+	if p.id, p.uri = task.ID, p.address(task); p.uri == (place{p.own.Path, p.own.Query}) {
+		p.uri = place{}
+	}
+	return task, nil
+}
+
+// address returns where a task says that it is; zero if that is nowhere at this service.
+func (p *taskPoller) address(task *Task) (at place) {
+	if path, query, err := p.funnel.resolve("uri", task.URI); err == nil {
+		at = place{path, query}
+	}
+	return at
 }
 
 // progress returns what a poll has shown of a task.

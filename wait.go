@@ -46,7 +46,7 @@ func PollEvery(interval time.Duration) WaitOption {
 		if interval <= 0 {
 			return invalid("PollEvery", "%v is not above 0", interval)
 		}
-		w.interval = func() time.Duration { return interval }
+		w.every = interval
 		return nil
 	}
 }
@@ -92,14 +92,14 @@ func OnProgress(f func(Progress)) WaitOption {
 
 // waiter holds the options of a wait.
 type waiter struct {
-	interval func() time.Duration
-	timeout  time.Duration
-	outage   time.Duration
-	report   func(Progress)
+	every   time.Duration // 0: growing
+	timeout time.Duration
+	outage  time.Duration
+	report  func(Progress)
 }
 
 func newWaiter(options []WaitOption) (*waiter, error) {
-	w := &waiter{interval: waiting.Growing(), outage: 10 * time.Minute, report: func(Progress) {}}
+	w := &waiter{outage: 10 * time.Minute, report: func(Progress) {}}
 	for i, option := range options {
 		if option == nil {
 			return nil, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
@@ -113,7 +113,7 @@ func newWaiter(options []WaitOption) (*waiter, error) {
 
 // loop returns the poll loop. known means that what it waits for certainly exists, because a response has named it.
 func (w *waiter) loop(known bool) waiting.Loop {
-	return waiting.Loop{Interval: w.interval, Timeout: w.timeout, Outage: w.outage, Known: known, Judge: judgePoll, Asked: askedFor}
+	return waiting.Loop{Every: w.every, Timeout: w.timeout, Outage: w.outage, Known: known, Judge: judgePoll}
 }
 
 // poll calls state until it reports Complete. It reports a failed poll with the status of the last successful one.
@@ -139,37 +139,27 @@ func poll(ctx context.Context, kind ProgressKind, id string, known bool, options
 	if err == nil {
 		return nil
 	}
-	return newWaitError(string(kind)+" "+redact.Line(id), err, func(polls int) string {
-		return fmt.Sprintf("status %s, %d %%, %d polls", redact.Line(cmp.Or(last.Status, "not read yet")), last.Percent, polls)
-	})
+	pending := fmt.Sprintf("status %s, %d %%,", redact.Line(cmp.Or(last.Status, "not read yet")), last.Percent)
+	return newWaitError(string(kind)+" "+redact.Line(id), err, pending)
 }
 
-// askedFor returns how long the service has asked to wait: after a failed poll, whatever its length, because only the
-// context ends a wait, and before the retries within it.
-func askedFor(err error) (after, within time.Duration) {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return transport.RetryAfter(e.Header), e.announced
-	}
-	return 0, 0
-}
-
-// judgePoll decides what the error of a poll means for the wait, see [TasksService.Wait].
-func judgePoll(err error, known bool) waiting.Verdict {
+// judgePoll decides what the error of a poll means for the wait, see [TasksService.Wait]. A wait that the service asked
+// for is honored whatever its length, because only the context ends it.
+func judgePoll(err error, known bool) (f waiting.Failure) {
 	status := 0
 	if e, ok := errors.AsType[*Error](err); ok {
 		status = max(e.StatusCode, e.Code)
+		f.After, f.Within = transport.RetryAfter(e.Header), e.announced
 	}
 	redirected := status >= http.StatusMultipleChoices && status < http.StatusBadRequest
 	switch {
 	case errors.Is(err, ErrInvalid), errors.Is(err, ErrUnauthorized), !known && (redirected || transport.Misdirected(err)):
-		return waiting.EndsAll
+		f.Verdict = waiting.EndsAll
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
-		return waiting.GoesOn
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError, errors.Is(err, ErrResponseTooLarge):
-		return waiting.EndsOne
-	default:
-		return waiting.GoesOn
+		f.Verdict = waiting.EndsOne
 	}
+	return f
 }
 
 // waitError means that a wait ended too early. The task or purge may still succeed, so its outcome is OutcomeUnknown,
@@ -179,12 +169,11 @@ type waitError struct {
 	err  error
 }
 
-// newWaitError describes the end of a wait. If the context ended it, pending says what was pending after so many
-// polls.
-func newWaitError(what string, err error, pending func(polls int) string) *waitError {
+// newWaitError describes the end of a wait. pending says what was pending if the wait ended early.
+func newWaitError(what string, err error, pending string) *waitError {
 	what = "webdelivery: waiting for " + what
 	if end, ok := errors.AsType[*waiting.Ended](err); ok && end.Early {
-		what += ", still pending (" + pending(end.Polls) + ")"
+		what += fmt.Sprintf(", still pending (%s %d polls)", pending, end.Polls)
 	}
 	return &waitError{what + ": " + within(err.Error()), err}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
@@ -41,7 +43,7 @@ func (s *TasksService) WaitAll(ctx context.Context, ids []string, options ...Wai
 // waitAll waits as WaitAll does. If failFast is true, the first failed task ends it.
 func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loop waiting.Loop, failFast bool) ([]*Task, error) {
 	var bad problems
-	var pollers []*taskPoller
+	all := taskGroup{TasksService: s, report: w.report, began: time.Now()}
 	at := map[string]int{}
 	for n, id := range ids {
 		if _, twice := at[id]; twice {
@@ -51,77 +53,96 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 		if wrong, ok := errors.AsType[*ValidationError](err); ok {
 			bad.add(fmt.Sprintf("ids[%d]", n), "%s", wrong.Reason)
 		}
-		at[id], pollers = len(pollers), append(pollers, poller)
+		at[id], all.pollers = len(all.pollers), append(all.pollers, poller)
 	}
 	if err := bad.err(); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	group := waiting.Group[*Task]{
-		Loop: loop, Items: len(pollers), AtOnce: bulkConcurrency, FailFast: failFast, Done: s.endOf, List: s.listed,
-		Read: func(ctx context.Context, i int) (*Task, error) { return pollers[i].Read(ctx) },
-		Report: func(i, round int, task *Task, err error) {
-			var p Progress
-			if task != nil {
-				p = s.progress(task)
-			}
-			p.Kind, p.ID, p.Polls, p.Elapsed, p.Err = ProgressTask, pollers[i].own.id, round, time.Since(began), err
-			w.report(p)
-		},
-	}
-	read, errs, err := group.Wait(ctx)
+	group := waiting.Group[*Task]{Loop: loop, Items: &all, AtOnce: bulkConcurrency, FailFast: failFast, Last: make([]*Task, len(all.pollers))}
+	err := group.Wait(ctx)
 	tasks := make([]*Task, len(ids))
 	for n, id := range ids {
-		tasks[n] = read[at[id]]
+		tasks[n] = group.Last[at[id]]
 	}
-	all := make([]error, 0, len(errs)+1)
+	var errs []error
 	if err != nil {
-		all = append(all, newWaitError(fmt.Sprintf("%d tasks", len(pollers)), err, func(polls int) string {
-			return group.Unfinished(polls, func(i int) string { return redact.Line(pollers[i].own.id) })
-		}))
+		errs = append(errs, newWaitError(fmt.Sprintf("%d tasks", len(all.pollers)), err, all.names(group.Pending())))
 	}
-	for i, err := range errs {
+	for i, err := range group.Errs {
 		if _, failed := errors.AsType[*TaskError](err); err != nil && !failed {
-			err = newWaitError("task "+redact.Line(pollers[i].own.id), err, nil)
+			err = newWaitError("task "+redact.Line(all.pollers[i].own.id), err, "")
 		}
-		all = append(all, err)
+		errs = append(errs, err)
 	}
-	return tasks, errors.Join(all...)
+	return tasks, errors.Join(errs...)
 }
 
-// endOf reports whether a task has ended, and with which error.
-func (s *TasksService) endOf(task *Task) (bool, error) {
-	switch {
-	case task == nil || !task.ended():
-		return false, nil
-	case task.ErrorInfo != nil:
-		return true, s.failed(task)
-	default:
-		return true, nil
+// taskGroup is what a [waiting.Group] needs to know about tasks.
+type taskGroup struct {
+	*TasksService
+
+	pollers []*taskPoller
+	report  func(Progress)
+	began   time.Time
+}
+
+// names returns how many tasks are pending, and the ids of some.
+func (g *taskGroup) names(pending []int) string {
+	const most = 5
+	var ids []string
+	for _, i := range pending[:min(len(pending), most)] {
+		ids = append(ids, redact.Line(g.pollers[i].own.id))
 	}
+	more := ""
+	if len(pending) > most {
+		more = fmt.Sprintf(" and %d more", len(pending)-most)
+	}
+	return fmt.Sprintf("%d: %s%s;", len(pending), strings.Join(ids, ", "), more)
+}
+
+// Read polls a task.
+func (g *taskGroup) Read(ctx context.Context, i int) (*Task, error) { return g.pollers[i].read(ctx) }
+
+// Report reports the poll of a task.
+func (g *taskGroup) Report(i, round int, task *Task, err error) {
+	var p Progress
+	if task != nil {
+		p = g.progress(task)
+	}
+	p.Kind, p.ID, p.Polls, p.Elapsed, p.Err = ProgressTask, g.pollers[i].own.id, round, time.Since(g.began), err
+	g.report(p)
+}
+
+// Ended reports whether a task has ended, and with which error.
+func (g *taskGroup) Ended(task *Task) (bool, error) {
+	if task == nil || task.ErrorInfo == nil {
+		return task != nil && task.Complete, nil
+	}
+	return true, g.failed(task)
 }
 
 // pageOfTasks is how many tasks WaitAll asks for per page.
 const pageOfTasks = 100
 
-// listed reads the list of the tasks that were updated since the oldest update of a pending task. That time comes
-// from the service, so the clock of this machine does not matter.
-func (s *TasksService) listed(ctx context.Context, last []*Task, pending []int, most int) (shown map[int]*Task, requests int) {
-	at, oldest := map[string][]int{}, time.Time{}
+// List reads the list of the tasks that were updated since the oldest update of a pending task. That time comes from
+// the service, so the clock of this machine does not matter.
+func (g *taskGroup) List(ctx context.Context, last []*Task, pending []int, most int) (shown map[int]*Task, requests int) {
+	at, times := map[string][]int{}, []time.Time(nil)
 	for _, i := range pending {
 		if task := last[i]; task != nil {
 			at[task.ID] = append(at[task.ID], i)
-			if updated := cmp.Or(task.LastUpdated, task.BeginTime); oldest.IsZero() || updated.Before(oldest) {
-				oldest = updated
-			}
+			times = append(times, cmp.Or(task.LastUpdated, task.BeginTime))
 		}
 	}
-	cl, err := s.listCall(TaskListOptions{Since: oldest, Count: pageOfTasks})
-	if oldest.IsZero() || err != nil {
+	if times = slices.DeleteFunc(times, time.Time.IsZero); len(times) == 0 {
+		return nil, 0
+	}
+	cl, err := g.listCall(TaskListOptions{Since: slices.MinFunc(times, time.Time.Compare), Count: pageOfTasks})
+	if err != nil {
 		return nil, 0
 	}
 	shown = map[int]*Task{}
-	for items := range collectionOf[taskAtURI](s.funnel, cl, most, 0).All(ctx) { // its error ends it
+	for items := range collectionOf[taskAtURI](g.funnel, cl, most, 0).All(ctx) { //nolint:errcheck // an error ends it
 		requests++
 		for n := range items {
 			for _, i := range at[items[n].ID] {

@@ -1,12 +1,8 @@
-// Package waiting polls something until it has ended, and continues through outages. A [Loop] polls one thing. A
-// [Group] polls many in rounds, and reads a list in place of single items if that is cheaper. An [Index] finds the
-// items in the list. A [Follower] reads one item that may have another address.
+// Package waiting polls until something has ended, and continues through outages. A [Loop] polls one thing. A [Group]
+// polls many in rounds, and reads a list in place of single items if that is cheaper.
 //
 // It knows time, contexts and errors. It must not know HTTP, tasks, transactions, or what an error means. The function
 // Judge of a Loop knows that.
-//
-// Entry points: [Loop], [Group], [Index], [Follower], [Growing], [Sleep], and [Ended], the error of a wait that ended
-// early.
 package waiting
 
 import (
@@ -20,43 +16,35 @@ import (
 // Verdict says what the error of a poll means for the wait.
 type Verdict int
 
+// The verdicts.
 const (
-	// GoesOn means an outage. The wait polls again.
-	GoesOn Verdict = iota
-	// EndsOne means that this thing cannot be read. A Group continues to wait for the others.
-	EndsOne
-	// EndsAll means that nothing can be read.
-	EndsAll
+	GoesOn  Verdict = iota // an outage; the wait polls again
+	EndsOne                // this thing cannot be read; a Group continues to wait for the others
+	EndsAll                // nothing can be read
 )
 
-// Loop polls at once and then after each interval. Judge and Interval are set.
+// Loop polls at once and then after each interval. Judge is set.
 type Loop struct {
-	Interval func() time.Duration // poll interval
-	Timeout  time.Duration        // of the whole wait; 0: only the context limits it
-	Outage   time.Duration        // the wait ends when nothing could be read for this time; 0: never
-	Known    bool                 // the polled thing certainly exists; set by the first successful poll
+	Every   time.Duration // poll interval; 0: from 500 ms, growing by 1.5 up to 5 s, with 20 % jitter
+	Timeout time.Duration // of the whole wait; 0: only the context limits it
+	Outage  time.Duration // the wait ends when nothing could be read for this time; 0: never
+	Known   bool          // the polled thing certainly exists; set by the first successful poll
 	// Judge says what the error of a poll means. It is not called for the end of the context.
-	Judge func(err error, known bool) Verdict
-	// Asked returns how long the service has asked to wait: after a failed poll, and before retries within it. This time
-	// does not count as an outage.
-	Asked func(err error) (after, within time.Duration)
+	Judge func(err error, known bool) Failure
+}
+
+// Failure is what the error of a poll means. The time that the service has asked to wait does not count as an outage.
+type Failure struct {
+	Verdict Verdict
+	After   time.Duration // the service has asked to wait so long before the next poll
+	Within  time.Duration // it has asked to wait so long before retries within the poll
 }
 
 // The default intervals: the first one, and the longest.
 const (
-	First   = 500 * time.Millisecond
-	Slowest = 5 * time.Second
+	first   = 500 * time.Millisecond
+	slowest = 5 * time.Second
 )
-
-// Growing returns the default intervals: from 500 ms, growing by 1.5 up to 5 s, with 20 % jitter.
-func Growing() func() time.Duration {
-	next := First
-	return func() time.Duration {
-		d := next
-		next = min(next*3/2, Slowest)
-		return d*4/5 + rand.N(d*2/5) //nolint:gosec // jitter is no secret
-	}
-}
 
 // Run polls until poll returns true, its error ends the wait, or the context, the timeout or an outage ends it. read
 // reports whether a poll has read anything, which a Group may have done despite an error. The error is an [*Ended].
@@ -68,7 +56,7 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 	}
 	var end Ended
 	since, announced := time.Now(), time.Duration(0) // of an outage
-	for {
+	for interval := first; ; interval = min(interval*3/2, slowest) {
 		done, read, err := poll(ctx)
 		if read {
 			l.Known, since, announced = true, time.Now(), 0
@@ -81,15 +69,19 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 		case endedBy(ctx, err):
 			end.Polls, end.Err, end.Early = end.Polls+1, err, true
 			return &end
-		case l.Judge(err, l.Known) != GoesOn:
-			return &Ended{Polls: end.Polls + 1, Err: err}
 		default:
 			end = Ended{Polls: end.Polls + 1, Failed: end.Failed + 1, Last: err}
 		}
-		wait := l.Interval()
+		wait := l.Every
+		if wait == 0 {
+			wait = interval*4/5 + rand.N(interval*2/5) //nolint:gosec // jitter is no secret
+		}
 		if err != nil {
-			after, within := l.Asked(err)
-			announced += within
+			failure := l.Judge(err, l.Known)
+			if failure.Verdict != GoesOn {
+				return &Ended{Polls: end.Polls, Err: err}
+			}
+			announced += failure.Within
 			if out := time.Since(since) - announced; l.Outage > 0 && out >= l.Outage {
 				text := fmt.Sprintf("nothing could be read for %v", out.Round(time.Second))
 				if announced > 0 {
@@ -98,8 +90,8 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 				end.Err, end.Early = errors.New(text), true
 				return &end
 			}
-			announced += after
-			wait = max(wait, after)
+			announced += failure.After
+			wait = max(wait, failure.After)
 		}
 		if err := Sleep(ctx, wait); err != nil {
 			end.Err, end.Early = err, true
@@ -114,19 +106,13 @@ func endedBy(ctx context.Context, err error) bool {
 	return ended != nil && errors.Is(err, ended)
 }
 
-// Sleep waits for d or until the context ends. If d is 0 or less, it only checks the context.
+// Sleep waits for d or until the context ends.
 func Sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-		return nil
+	case <-time.After(d):
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
 
 // Ended means that a wait ended early.
