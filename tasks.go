@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
@@ -211,23 +212,16 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 }
 
-// ownEvery says that every tenth poll is by id, although the task has another address. What that returns may never
-// change.
-const ownEvery = 10
-
 // taskPoller polls one task. The document does not say what the task's uri leads to (open point 1), so it is polled only
 // while it returns this task.
 type taskPoller struct {
 	funnel *funnel
 	own    call   // reads the task by its id
 	id     string // in the response
-	uri    place  // where the task says that it is; zero if not used
+	uri    string // path and query of the uri in it; "" if not used
 	stay   bool   // uri did not lead to the task
 	polls  int
 }
-
-// place is an address at the service.
-type place struct{ path, query string }
 
 // taskCall describes the call that reads a task by its id.
 func (s *TasksService) taskCall(id string) (call, error) {
@@ -243,18 +237,19 @@ func (s *TasksService) poller(id string) (*taskPoller, error) {
 // read reads the task. An error of its uri is returned only if the context has ended.
 func (p *taskPoller) read(ctx context.Context) (*Task, error) {
 	p.polls++
-	if p.uri == (place{}) {
+	if p.uri == "" {
 		return p.readOwn(ctx)
 	}
 	var failed error
-	if p.polls%ownEvery == 0 {
+	if p.polls%10 == 0 { // what the uri returns may never change
 		task, err := p.readOwn(ctx)
 		if err == nil || ctx.Err() != nil {
 			return task, err
 		}
 		failed = err
 	}
-	cl := getCall(p.uri.path, p.uri.query)
+	path, query, _ := strings.Cut(p.uri, "?")
+	cl := getCall(path, query)
 	cl.KeepSession = true // a refusal there does not mean that the session has ended
 	there, err := fetch[taskAtURI](ctx, p.funnel, cl)
 	switch {
@@ -263,7 +258,7 @@ func (p *taskPoller) read(ctx context.Context) (*Task, error) {
 	case err == nil && p.believes(there):
 		return &there.Task, nil
 	}
-	if p.uri, p.stay = (place{}), true; failed != nil {
+	if p.uri, p.stay = "", true; failed != nil {
 		return nil, failed
 	}
 	return p.readOwn(ctx)
@@ -272,7 +267,7 @@ func (p *taskPoller) read(ctx context.Context) (*Task, error) {
 // believes reports whether the uri returned this task. One that leads on to yet another uri could do so for ever.
 func (p *taskPoller) believes(there *taskAtURI) bool {
 	next := p.address(&there.Task)
-	return there.known && there.ID == p.id && (there.ended() || next == place{} || next == p.uri)
+	return there.known && there.ID == p.id && (there.ended() || next == "" || next == p.uri)
 }
 
 // readOwn reads the task by its id, and remembers its uri for the next polls.
@@ -281,18 +276,19 @@ func (p *taskPoller) readOwn(ctx context.Context) (*Task, error) {
 	if err != nil || p.stay {
 		return task, err
 	}
-	if p.id, p.uri = task.ID, p.address(task); p.uri == (place{p.own.Path, p.own.Query}) {
-		p.uri = place{}
+	if p.id, p.uri = task.ID, p.address(task); p.uri == p.own.Path+"?" {
+		p.uri = ""
 	}
 	return task, nil
 }
 
-// address returns where a task says that it is; zero if that is nowhere at this service.
-func (p *taskPoller) address(task *Task) (at place) {
-	if path, query, err := p.funnel.resolve("uri", task.URI); err == nil {
-		at = place{path, query}
+// address returns path and query of a task's uri; "" if that is not at this service.
+func (p *taskPoller) address(task *Task) string {
+	path, query, err := p.funnel.resolve("uri", task.URI)
+	if err != nil {
+		return ""
 	}
-	return at
+	return path + "?" + query
 }
 
 // progress returns what a poll has shown of a task.

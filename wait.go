@@ -154,10 +154,10 @@ func judgePoll(err error, known bool) (f waiting.Failure) {
 	redirected := status >= http.StatusMultipleChoices && status < http.StatusBadRequest
 	switch {
 	case errors.Is(err, ErrInvalid), errors.Is(err, ErrUnauthorized), !known && (redirected || transport.Misdirected(err)):
-		f.Verdict = waiting.EndsAll
+		f.EndsAll = true
 	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError, errors.Is(err, ErrResponseTooLarge):
-		f.Verdict = waiting.EndsOne
+		f.EndsOne = true
 	}
 	return f
 }

@@ -88,16 +88,15 @@ type taskGroup struct {
 
 // names returns how many tasks are pending, and the ids of some.
 func (g *taskGroup) names(pending []int) string {
-	const most = 5
-	var ids []string
-	for _, i := range pending[:min(len(pending), most)] {
-		ids = append(ids, redact.Line(g.pollers[i].own.id))
+	text, more := "", ""
+	for n, i := range pending {
+		if n == 5 {
+			more = fmt.Sprintf(" and %d more", len(pending)-n)
+			break
+		}
+		text += ", " + redact.Line(g.pollers[i].own.id)
 	}
-	more := ""
-	if len(pending) > most {
-		more = fmt.Sprintf(" and %d more", len(pending)-most)
-	}
-	return fmt.Sprintf("%d: %s%s;", len(pending), strings.Join(ids, ", "), more)
+	return fmt.Sprintf("%d: %s%s;", len(pending), strings.TrimPrefix(text, ", "), more)
 }
 
 // Read polls a task.
@@ -121,9 +120,6 @@ func (g *taskGroup) Ended(task *Task) (bool, error) {
 	return true, g.failed(task)
 }
 
-// pageOfTasks is how many tasks WaitAll asks for per page.
-const pageOfTasks = 100
-
 // List reads the list of the tasks that were updated since the oldest update of a pending task. That time comes from
 // the service, so the clock of this machine does not matter.
 func (g *taskGroup) List(ctx context.Context, last []*Task, pending []int, most int) (shown map[int]*Task, requests int) {
@@ -137,7 +133,7 @@ func (g *taskGroup) List(ctx context.Context, last []*Task, pending []int, most 
 	if times = slices.DeleteFunc(times, time.Time.IsZero); len(times) == 0 {
 		return nil, 0
 	}
-	cl, err := g.listCall(TaskListOptions{Since: slices.MinFunc(times, time.Time.Compare), Count: pageOfTasks})
+	cl, err := g.listCall(TaskListOptions{Since: slices.MinFunc(times, time.Time.Compare), Count: 100})
 	if err != nil {
 		return nil, 0
 	}

@@ -17,17 +17,16 @@ type Items[T any] interface {
 	Read(ctx context.Context, i int) (T, error)
 	// Ended reports whether an item has ended, and its error. It returns false for the zero item.
 	Ended(item T) (bool, error)
-	// List reads a list with at most most requests. It returns the pending items that the list shows, and the number of
-	// requests. last has all items as they were last read individually.
+	// List reads a list with at most most requests. It returns the pending items in it, and the number of requests. last
+	// has all items as they were last read individually.
 	List(ctx context.Context, last []T, pending []int, most int) (shown map[int]T, requests int)
 	// Report is called after a round for each item that was read in it, in order.
 	Report(i, round int, item T, err error)
 }
 
-// Group waits for many items in rounds. The first round reads each item. Later ones may read a list: if it shows an item
-// as running, Group believes it, and reads the others, and a few of the believed ones in turn. If one of these has ended,
-// the list is outdated, and the next round does not read it. A list that saves no request, or is outdated several times,
-// is not read again.
+// Group waits for many items in rounds. The first round reads each item. Later ones may read a list: Group believes it
+// about running items, and reads the others and, in turn, a few of these. If one of the few has ended, the list is
+// outdated, and the next round does not read it. A list that saves no request, or is outdated often, is not read again.
 //
 // A round stops at the first outage, so that a service that is down does not get a request per item. Failed items come
 // last in the next round, so that an item that can never be read does not delay the others.
@@ -47,8 +46,7 @@ type Group[T any] struct {
 	doubted bool // it was in the last round
 }
 
-// Wait waits for all items. Its error is an [*Ended] if the wait ended early; then Pending has the items that have not
-// ended. Wait may be called once.
+// Wait waits for all items, once. Its error is an [*Ended]; then Pending has the items that have not ended.
 func (g *Group[T]) Wait(ctx context.Context) error {
 	g.Errs = make([]error, len(g.Last))
 	for i := range g.Last {
@@ -110,8 +108,8 @@ func (g *Group[T]) readList(ctx context.Context, results map[int]result[T]) (alo
 // starts no further read, and stop is that failure.
 func (g *Group[T]) readEach(ctx context.Context, items []int, results map[int]result[T]) (stop error) {
 	done := make(chan func())
-	for underWay := 0; underWay > 0 || len(items) > 0; {
-		if len(items) == 0 || underWay == g.AtOnce {
+	for underWay := 0; underWay > 0 || stop == nil && len(items) > 0; {
+		if stop != nil || len(items) == 0 || underWay == g.AtOnce {
 			(<-done)()
 			underWay--
 			continue
@@ -120,11 +118,7 @@ func (g *Group[T]) readEach(ctx context.Context, items []int, results map[int]re
 		underWay, items = underWay+1, items[1:]
 		go func() {
 			item, err := g.Read(ctx, i)
-			done <- func() {
-				if stop = cmp.Or(stop, g.keep(ctx, i, item, err, results)); stop != nil {
-					items = nil
-				}
-			}
+			done <- func() { stop = cmp.Or(stop, g.keep(ctx, i, item, err, results)) }
 		}()
 	}
 	return stop
@@ -137,12 +131,10 @@ func (g *Group[T]) keep(ctx context.Context, i int, item T, err error, results m
 		g.Known, g.Last[i] = true, item
 	case endedBy(ctx, err):
 		return err
-	case g.Judge(err, g.Known).Verdict == EndsOne:
-		g.Errs[i] = err
 	}
 	results[i] = result[T]{g.Last[i], err}
-	if g.Errs[i] != nil {
-		return nil
+	if err != nil && g.Judge(err, g.Known).EndsOne {
+		g.Errs[i], err = err, nil
 	}
 	return err
 }

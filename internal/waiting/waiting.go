@@ -1,8 +1,5 @@
-// Package waiting polls until something has ended, and continues through outages. A [Loop] polls one thing. A [Group]
-// polls many in rounds, and reads a list in place of single items if that is cheaper.
-//
-// It knows time, contexts and errors. It must not know HTTP, tasks, transactions, or what an error means. The function
-// Judge of a Loop knows that.
+// Package waiting polls until something has ended, and continues through outages: a [Loop] one thing, a [Group] many. It
+// knows time, contexts and errors. It must not know HTTP, tasks, transactions, or what an error means.
 package waiting
 
 import (
@@ -11,16 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
-)
-
-// Verdict says what the error of a poll means for the wait.
-type Verdict int
-
-// The verdicts.
-const (
-	GoesOn  Verdict = iota // an outage; the wait polls again
-	EndsOne                // this thing cannot be read; a Group continues to wait for the others
-	EndsAll                // nothing can be read
 )
 
 // Loop polls at once and then after each interval. Judge is set.
@@ -33,18 +20,14 @@ type Loop struct {
 	Judge func(err error, known bool) Failure
 }
 
-// Failure is what the error of a poll means. The time that the service has asked to wait does not count as an outage.
+// Failure is what the error of a poll means: an outage, after which the wait polls again, unless it ends something. The
+// time that the service has asked to wait does not count as an outage.
 type Failure struct {
-	Verdict Verdict
+	EndsOne bool          // this thing cannot be read; a Group continues to wait for the others
+	EndsAll bool          // nothing can be read
 	After   time.Duration // the service has asked to wait so long before the next poll
 	Within  time.Duration // it has asked to wait so long before retries within the poll
 }
-
-// The default intervals: the first one, and the longest.
-const (
-	first   = 500 * time.Millisecond
-	slowest = 5 * time.Second
-)
 
 // Run polls until poll returns true, its error ends the wait, or the context, the timeout or an outage ends it. read
 // reports whether a poll has read anything, which a Group may have done despite an error. The error is an [*Ended].
@@ -56,7 +39,7 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 	}
 	var end Ended
 	since, announced := time.Now(), time.Duration(0) // of an outage
-	for interval := first; ; interval = min(interval*3/2, slowest) {
+	for interval := 500 * time.Millisecond; ; interval = min(interval*3/2, 5*time.Second) {
 		done, read, err := poll(ctx)
 		if read {
 			l.Known, since, announced = true, time.Now(), 0
@@ -78,7 +61,7 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 		}
 		if err != nil {
 			failure := l.Judge(err, l.Known)
-			if failure.Verdict != GoesOn {
+			if failure.EndsOne || failure.EndsAll {
 				return &Ended{Polls: end.Polls, Err: err}
 			}
 			announced += failure.Within
