@@ -3,6 +3,7 @@
 package waiting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type Failure struct {
 	Within  time.Duration // it has asked to wait so long before retries within the poll
 }
 
+func (f Failure) ends() bool { return f.EndsOne || f.EndsAll }
+
 // Run polls until poll returns true, its error ends the wait, or the context, the timeout or an outage ends it. read
 // reports whether a poll has read anything, which a Group may have done despite an error. The error is an [*Ended].
 func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read bool, err error)) error {
@@ -52,18 +55,14 @@ func (l *Loop) Run(ctx context.Context, poll func(context.Context) (done, read b
 		case endedBy(ctx, err):
 			end.Polls, end.Err, end.Early = end.Polls+1, err, true
 			return &end
+		case l.Judge(err, l.Known).ends():
+			return &Ended{Polls: end.Polls + 1, Err: err}
 		default:
 			end = Ended{Polls: end.Polls + 1, Failed: end.Failed + 1, Last: err}
 		}
-		wait := l.Every
-		if wait == 0 {
-			wait = interval*4/5 + rand.N(interval*2/5) //nolint:gosec // jitter is no secret
-		}
+		wait := cmp.Or(l.Every, interval*4/5+rand.N(interval*2/5)) //nolint:gosec // jitter is no secret
 		if err != nil {
 			failure := l.Judge(err, l.Known)
-			if failure.EndsOne || failure.EndsAll {
-				return &Ended{Polls: end.Polls, Err: err}
-			}
 			announced += failure.Within
 			if out := time.Since(since) - announced; l.Outage > 0 && out >= l.Outage {
 				text := fmt.Sprintf("nothing could be read for %v", out.Round(time.Second))
