@@ -25,6 +25,7 @@ type outgoing struct {
 
 	request *http.Request
 	dog     watchdog
+	stream  Stream // the response, if the request has Begin
 	url     url.URL
 	header  [4]string // the values
 }
@@ -109,7 +110,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 	if !c.Rules.isSuccess(a.status) {
 		defer time.AfterFunc(errorBodyWithin, o.cancel).Stop()
 	}
-	code, err := c.read(resp, &o.dog)
+	code, err := c.read(resp, o)
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,7 @@ func (c *call) receive(resp *http.Response, o *outgoing) error {
 
 // read reads a body in the way that the request asks for. It returns the code of the envelope, or a value below 0 if it
 // does not know the code yet.
-func (c *call) read(resp *http.Response, dog *watchdog) (code int, err error) {
+func (c *call) read(resp *http.Response, o *outgoing) (code int, err error) {
 	a, success := &c.last, c.Rules.isSuccess(resp.StatusCode)
 	switch {
 	case a.status < http.StatusOK:
@@ -135,7 +136,7 @@ func (c *call) read(resp *http.Response, dog *watchdog) (code int, err error) {
 		_ = resp.Body.Close()
 		return 0, fmt.Errorf("%w: status %d", ErrBadReply, a.status)
 	case success && c.Begin != nil:
-		return c.beginStream(resp, dog)
+		return c.beginStream(resp, o)
 	case success && c.Take != nil:
 		return c.take(resp)
 	case success:
@@ -162,9 +163,9 @@ func (c *call) take(resp *http.Response) (code int, err error) {
 // beginStream reads the beginning of a body. The caller has got nothing of it yet, so a failure here can be retried. A
 // body that is cut or stands still is an error, and a code of 400 or more is a refusal like any other. The reader of
 // the stream judges what follows.
-func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err error) {
-	a := &c.last
-	s := newStream(resp.Body, dog, c.t.IdleTimeout)
+func (c *call) beginStream(resp *http.Response, o *outgoing) (code int, err error) {
+	a, s := &c.last, &o.stream
+	s.begin(resp.Body, &o.dog, c.t.IdleTimeout)
 	head := limitedBody{from: s, limit: math.MaxInt64, keep: maxErrorBody}
 	code, _ = c.Begin(&head)
 	if code < 0 { // a code of 400 or more is a refusal also if the body is defective after it
@@ -177,7 +178,7 @@ func (c *call) beginStream(resp *http.Response, dog *watchdog) (code int, err er
 		a.stream = s
 		return 0, nil
 	default:
-		defer time.AfterFunc(errorBodyWithin, dog.cancel).Stop()                            // as with any refusal
+		defer time.AfterFunc(errorBodyWithin, o.cancel).Stop()                              // as with any refusal
 		if _, cut := io.CopyN(io.Discard, &head, maxDrained); cut == nil || cut == io.EOF { //nolint:errorlint // as in Read
 			a.body = head.beginning
 		}

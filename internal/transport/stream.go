@@ -25,13 +25,12 @@ type Stream struct {
 
 const notReading = -1
 
-// newStream sets the watchdog on the idle time in place of the whole attempt.
-func newStream(body io.ReadCloser, dog *watchdog, idle time.Duration) *Stream {
-	s := &Stream{body: body, dog: dog, idle: idle, began: time.Now()}
+// begin sets the watchdog on the idle time in place of the whole attempt.
+func (s *Stream) begin(body io.ReadCloser, dog *watchdog, idle time.Duration) {
+	s.body, s.dog, s.idle, s.began = body, dog, idle, time.Now()
 	s.since.Store(notReading)
 	dog.stream.Store(s)
 	dog.timer.Reset(idle)
-	return s
 }
 
 // stalls reports whether a read waits, and the service has sent nothing for the idle time.
