@@ -271,7 +271,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 //
 // [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
-	if f == nil || f.rules.noLimit {
+	if f.rules.noLimit {
 		return f.Rows(ctx, query, options...)
 	}
 	s, err := newStreaming(options)
