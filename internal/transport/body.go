@@ -19,16 +19,24 @@ const (
 // readWhole reads the body of a success and closes it. A body longer than the limit is an error: a body cut without an
 // error would look whole. The limit counts the bytes after decompression.
 func readWhole(resp *http.Response, limit int64) ([]byte, error) {
+	if resp.Body == http.NoBody { // of a HEAD, whose length may be any
+		return nil, nil
+	}
 	defer func() { _ = resp.Body.Close() }()
-	var buf bytes.Buffer
-	if n := resp.ContentLength; n > 0 && resp.Body != http.NoBody {
-		buf.Grow(int(min(n, limit, maxTrusted)) + bytes.MinRead)
+	from := limitedBody{from: resp.Body, limit: limit}
+	body := make([]byte, 0, min(max(resp.ContentLength, bytes.MinRead), limit, maxTrusted)+1) // 1: for the read that finds the end
+	for {
+		n, err := from.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF: //nolint:errorlint // as in Read
+			return body, nil
+		case err != nil:
+			return nil, err
+		case len(body) == cap(body):
+			body = slices.Grow(body, len(body))
+		}
 	}
-	_, err := buf.ReadFrom(&limitedBody{from: resp.Body, limit: limit})
-	if err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
 }
 
 // readRefusal keeps the beginning of the body of a refusal and closes it. It reads some more bytes, so that the
