@@ -36,13 +36,20 @@ func scanFieldsOf(t reflect.Type) []scanField {
 				list(field.Type, index)
 				continue
 			}
-			if visible, ok := t.FieldByName(field.Name); !ok || !slices.Equal(visible.Index, index) || column == "-" {
-				column = "" // a field nearer to the top has the same name
+			if column == "-" {
+				column = ""
 			}
 			fields = append(fields, scanField{index, field.Name, field.Type, column})
 		}
 	}
 	list(t, nil)
+	for i := range fields {
+		if slices.ContainsFunc(fields, func(outer scanField) bool {
+			return outer.column == fields[i].column && len(outer.index) < len(fields[i].index)
+		}) {
+			fields[i].column = "" // a field nearer to the top has the column
+		}
+	}
 	return fields
 }
 

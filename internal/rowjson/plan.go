@@ -34,18 +34,39 @@ func (f Fields) Names(t reflect.Type, without string) []string {
 	return names
 }
 
-// tagged lists the fields with the tag. A tag of - means none, as in encoding/json.
+// tagged lists the fields with the tag. As in encoding/json their Go names make no difference, and the fields of an
+// embedded struct count unless it has a tag itself. If a column comes at several depths, the outermost fields have it.
+// A tag of - means none.
 func (f Fields) tagged(t reflect.Type) []reflect.StructField {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	var tagged []reflect.StructField
-	for _, field := range reflect.VisibleFields(t) {
-		if column := field.Tag.Get(f.Tag); column != "" && column != "-" {
-			tagged = append(tagged, field)
+	fields, depth := f.within(t, nil, nil), map[string]int{}
+	for _, field := range fields {
+		column := field.Tag.Get(f.Tag)
+		if known, ok := depth[column]; !ok || len(field.Index) < known {
+			depth[column] = len(field.Index)
 		}
 	}
-	return tagged
+	return slices.DeleteFunc(fields, func(field reflect.StructField) bool { return len(field.Index) > depth[field.Tag.Get(f.Tag)] })
+}
+
+// within lists the fields with the tag at all depths of a struct, which has an index in the structs around it.
+func (f Fields) within(t reflect.Type, index []int, around []reflect.Type) (fields []reflect.StructField) {
+	for i := range t.NumField() {
+		field, inner := t.Field(i), t.Field(i).Type
+		field.Index = append(slices.Clone(index), i)
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem() // of a nil pointer, which Target refuses if there is a tag
+		}
+		switch tag := field.Tag.Get(f.Tag); {
+		case tag != "" && tag != "-":
+			fields = append(fields, field)
+		case tag == "" && field.Anonymous && inner.Kind() == reflect.Struct && !slices.Contains(around, inner):
+			fields = append(fields, f.within(inner, field.Index, append(around, t))...)
+		}
+	}
+	return fields
 }
 
 // ColumnError is a value that does not fit its field, or a column that is missing. It holds no secrets.
@@ -111,17 +132,9 @@ func (f Fields) Target(pointer any) (*Target, error) {
 		if s.set == nil {
 			return nil, fmt.Errorf("cannot read into field %s of %v, a %v", field.Name, value.Type(), field.Type)
 		}
-		if slices.ContainsFunc(fields, func(outer reflect.StructField) bool { return isWithin(field.Index, outer.Index) }) {
-			s.read = nil // the outer field must be written first, and it may have no read
-		}
 		target.fields = append(target.fields, step{name: field.Tag.Get(f.Tag), field: field, store: s})
 	}
 	return target, nil
-}
-
-// isWithin reports whether the field with one index is a part of the field with another one.
-func isWithin(index, outer []int) bool {
-	return len(index) > len(outer) && slices.Equal(index[:len(outer)], outer)
 }
 
 // Plan returns a Plan that writes rows with the columns of row into the Target. It returns a *ColumnError if row has no

@@ -18,7 +18,7 @@ import (
 // jsontext reads up to the rows and from behind them on, and validates every byte, UTF-8 included. The scanner splits
 // the rows. Their texts need not be UTF-8 unless Config says so. (Service document, section 2.4; open point 30.)
 type Reader struct {
-	dec   tokenizer
+	dec   *jsontext.Decoder
 	meter *meter
 
 	redactor Redactor
@@ -28,7 +28,7 @@ type Reader struct {
 	rows     int64           // read so far
 	code     int             // of an envelope, in place of a result or beside one
 	words    wire.ErrorWords // of that envelope
-	moved    bool            // the tokenizer began anew, behind the rows
+	place    string          // of what the decoder reads, if it is not at the offset that it counts; or ""
 	held     []byte          // rows that came before the columns
 	table    table           // the last row
 
@@ -43,7 +43,7 @@ type Reader struct {
 // NewReader returns a Reader of a response body.
 func NewReader(body io.Reader, config Config) *Reader {
 	m := &meter{from: body, limit: config.Limit, left: config.Limit.Bytes}
-	r := &Reader{dec: newTokenizer(m), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
+	r := &Reader{dec: jsontext.NewDecoder(m, wire.UnboundedNames), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
 	r.source.scan.strict = config.StrictTexts
 	r.table.arrives = true
 	return r
@@ -91,10 +91,7 @@ func (r *Reader) Err() error { return r.err }
 
 // Columns returns the names of the columns; nil until they have come. The list belongs to the caller.
 func (r *Reader) Columns() []string {
-	if r.table.columns == nil {
-		return nil
-	}
-	return slices.Clone(r.table.columns.names)
+	return slices.Clone(r.Row().columns().names)
 }
 
 // Count returns the number of rows that Next has read.
@@ -122,17 +119,19 @@ func (r *Reader) EnvelopeCode() int {
 // isResult reports whether a member has come that an envelope does not have.
 func (r *Reader) isResult() bool { return r.known["columns"] || r.known["rows"] }
 
-// readMembers reads on to the rows, or to the end of the response.
+// readMembers reads on to the rows, or to the end of the response. jsontext names the member in which an error occurred,
+// and shortens a long name. So its error could hold a piece of a secret, which the redaction would not find.
 func (r *Reader) readMembers() error {
 	err := r.toRows()
-	if err == nil || !r.moved {
+	syntax, ok := errors.AsType[*jsontext.SyntacticError](err)
+	switch {
+	case !ok:
 		return err
+	case r.place != "":
+		return fmt.Errorf("%s: %w", r.place, syntax.Err)
+	default:
+		return &jsontext.SyntacticError{ByteOffset: syntax.ByteOffset, Err: syntax.Err}
 	}
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
-		return fmt.Errorf("bytes after the rows: %w", syntax.Err) // its offset is not the one in the response
-	}
-	return err
 }
 
 func (r *Reader) toRows() error {
@@ -168,9 +167,6 @@ func (r *Reader) toRows() error {
 	case r.held == nil:
 		return nil
 	}
-	if kind := jsontext.Value(r.held).Kind(); kind != '[' {
-		return fmt.Errorf("rows is no array, but %v", kind)
-	}
 	r.source, r.inRows = rowSource{text: r.held, next: 1, limit: r.meter.limit, scan: r.source.scan}, true
 	return nil
 }
@@ -178,58 +174,47 @@ func (r *Reader) toRows() error {
 // maxWords is how long a member may be in which an envelope says what is wrong.
 const maxWords = 64 << 10
 
+// member reads a member. Those of a result must not come twice. Columns and rows that are null count as missing.
 func (r *Reader) member(name string) error {
+	kind := r.dec.PeekKind()
 	switch name {
 	case "columns", "rows", "total_results", "query":
-		return r.resultMember(name)
+		if r.known[name] {
+			return fmt.Errorf("duplicate member %s", name)
+		}
+		if kind == 'n' && (name == "columns" || name == "rows") {
+			return r.dec.SkipValue()
+		}
+		if r.known == nil {
+			r.known = map[string]bool{}
+		}
+		r.known[name] = true
 	case "description", "message", "error_info":
-		value, err := r.dec.ReadValue()
-		if err == nil && len(value) <= maxWords {
+	default:
+		if !strings.EqualFold(name, "code") {
+			return r.dec.SkipValue()
+		}
+	}
+	if name == "rows" {
+		return r.openRows()
+	}
+	value, err := r.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "columns":
+		return r.readColumns(value)
+	case "total_results":
+		return r.readTotal(value)
+	case "query":
+		_ = wire.Decode(value, r.query) // one of an unexpected shape takes no row away
+	case "description", "message", "error_info":
+		if len(value) <= maxWords {
 			r.words.Add(name, value)
 		}
-		return err
-	}
-	if !strings.EqualFold(name, "code") || r.dec.PeekKind() == '{' || r.dec.PeekKind() == '[' {
-		return r.skip()
-	}
-	value, err := r.dec.ReadValue()
-	if err == nil {
+	default:
 		r.code = wire.HigherCode(r.code, value)
-	}
-	return err
-}
-
-// resultMember reads a member of a result, of which none may come twice. Columns and rows that are null count as
-// missing.
-func (r *Reader) resultMember(name string) error {
-	isTable := name == "columns" || name == "rows"
-	switch {
-	case r.known[name]:
-		return fmt.Errorf("duplicate member %s", name)
-	case isTable && r.dec.PeekKind() == 'n':
-		return r.skip()
-	case r.known == nil:
-		r.known = map[string]bool{}
-	}
-	r.known[name] = true
-	switch {
-	case name == "columns":
-		return r.readColumns()
-	case name == "rows" && r.table.columns != nil:
-		return r.openRows()
-	case name == "rows" && r.dec.PeekKind() == '[':
-		return r.holdRows()
-	}
-	value, err := r.dec.ReadValue()
-	switch {
-	case err != nil:
-		return err
-	case name == "rows":
-		r.held = bytes.Clone(value) // the next read would overwrite it; at the end it is an error
-	case name == "total_results":
-		return r.readTotal(value)
-	case r.query != nil:
-		_ = wire.Decode(value, r.query) // one of an unexpected shape takes no row away
 	}
 	return nil
 }
@@ -243,7 +228,7 @@ func (r *Reader) readTotal(value []byte) error {
 
 func (r *Reader) expect(kind jsontext.Kind) error {
 	token, err := r.dec.ReadToken()
-	if err == io.EOF { //nolint:errorlint // the tokenizer's own, where nothing has come
+	if err == io.EOF { //nolint:errorlint // the decoder's own, where nothing has come
 		return io.ErrUnexpectedEOF
 	}
 	if err == nil && token.Kind() != kind {
@@ -252,23 +237,7 @@ func (r *Reader) expect(kind jsontext.Kind) error {
 	return err
 }
 
-// skip skips a member, in constant memory.
-func (r *Reader) skip() error {
-	for depth := r.dec.StackDepth(); ; {
-		if _, err := r.dec.ReadToken(); err != nil {
-			return err
-		}
-		if r.dec.StackDepth() == depth {
-			return nil
-		}
-	}
-}
-
-func (r *Reader) readColumns() error {
-	value, err := r.dec.ReadValue()
-	if err != nil {
-		return err
-	}
+func (r *Reader) readColumns(value []byte) error {
 	var described []struct {
 		Name *string `json:"name"`
 	}
@@ -290,19 +259,13 @@ func (r *Reader) readColumns() error {
 	return nil
 }
 
-// holdRows reads rows that come before the columns. Without columns a row means nothing, so the rows wait, within the
-// limit. A tokenizer of their own reads them, because it accepts the texts that the scan accepts.
+// holdRows reads rows that come before the columns, from behind their bracket on. Without columns a row means nothing, so
+// the rows wait, within the limit. A decoder of their own reads them, because it accepts the texts that the scan accepts.
 func (r *Reader) holdRows() error {
-	if err := r.expect('['); err != nil {
-		return err
-	}
+	r.place = "rows before columns"
 	rest := io.MultiReader(bytes.NewReader(r.dec.UnreadBuffer()), r.meter)
-	dec := newTokenizer(io.MultiReader(strings.NewReader("["), rest), r.source.scan.texts())
+	dec := jsontext.NewDecoder(io.MultiReader(strings.NewReader("["), rest), wire.UnboundedNames, r.source.scan.texts())
 	rows, err := dec.ReadValue()
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
-		return fmt.Errorf("rows before columns: %w", syntax.Err) // its offset is not the one in the response
-	}
 	if err != nil {
 		return err
 	}
@@ -310,10 +273,13 @@ func (r *Reader) holdRows() error {
 	return r.behindArray(`{"":[]`, io.MultiReader(bytes.NewReader(dec.UnreadBuffer()), rest))
 }
 
-// openRows begins to read the rows where the tokenizer stands.
+// openRows begins to read the rows where the decoder stands.
 func (r *Reader) openRows() error {
 	if err := r.expect('['); err != nil {
 		return fmt.Errorf("rows is no array: %w", err)
+	}
+	if r.table.columns == nil {
+		return r.holdRows()
 	}
 	unread := r.dec.UnreadBuffer()
 	r.left = r.meter.left + int64(len(unread))
@@ -322,7 +288,7 @@ func (r *Reader) openRows() error {
 	return nil
 }
 
-// closeRows lets a tokenizer go on behind the rows. It gets the beginning of an array first, which the bracket behind
+// closeRows lets a decoder go on behind the rows. It gets the beginning of an array first, which the bracket behind
 // the rows ends.
 func (r *Reader) closeRows() error {
 	r.inRows = false
@@ -335,11 +301,11 @@ func (r *Reader) closeRows() error {
 	return r.behindArray(`{"":[`, r.source.rest())
 }
 
-// behindArray lets a tokenizer go on with the rest of the response. It gets a member with an array first, so that it
+// behindArray lets a decoder go on with the rest of the response. It gets a member with an array first, so that it
 // checks what comes behind an array.
 func (r *Reader) behindArray(array string, rest io.Reader) error {
-	r.moved = true
-	r.dec = newTokenizer(io.MultiReader(strings.NewReader(array), rest))
+	r.place = "bytes after the rows"
+	r.dec = jsontext.NewDecoder(io.MultiReader(strings.NewReader(array), rest), wire.UnboundedNames)
 	for range 4 {
 		if _, err := r.dec.ReadToken(); err != nil {
 			return err

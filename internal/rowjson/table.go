@@ -43,32 +43,17 @@ func valueAt(text []byte, marks []mark, i int) Value {
 }
 
 // Len returns the number of values, which is that of the columns.
-func (r Row) Len() int {
-	if r.table == nil {
-		return 0
-	}
-	return len(r.table.columns.names)
-}
+func (r Row) Len() int { return len(r.columns().names) }
 
 // Columns returns the names of the values, in order; nil for the zero Row. The list belongs to the caller.
-func (r Row) Columns() []string {
-	if r.table == nil {
-		return nil
-	}
-	return slices.Clone(r.table.columns.names)
-}
+func (r Row) Columns() []string { return slices.Clone(r.columns().names) }
 
 // At returns the i-th value, from 0. Like the index of a slice it panics outside of 0 to Len()-1.
-func (r Row) At(i int) Value {
-	return valueAt(r.table.text, r.marks(), i)
-}
+func (r Row) At(i int) Value { return valueAt(r.table.text, r.marks(), i) }
 
 // Get returns the value of a column; false if there is no such column.
 func (r Row) Get(column string) (Value, bool) {
-	if r.table == nil {
-		return Value{}, false
-	}
-	i, ok := r.table.columns.index[column]
+	i, ok := r.columns().index[column]
 	if !ok {
 		return Value{}, false
 	}
@@ -88,8 +73,9 @@ func (r Row) Clone() Row {
 	return Row{table: &table{columns: r.table.columns, text: bytes.Clone(r.table.text[begin:end]), marks: marks}}
 }
 
+// columns returns those of the row; no columns for the zero Row, and before those of a response have come.
 func (r Row) columns() *columns {
-	if r.table == nil {
+	if r.table == nil || r.table.columns == nil {
 		return &columns{}
 	}
 	return r.table.columns

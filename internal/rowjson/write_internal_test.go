@@ -400,36 +400,6 @@ func TestRowsBeforeColumns(t *testing.T) {
 	}
 }
 
-// Embedded takes one column as a text, and another one into a field.
-type Embedded struct {
-	A    string `column:"a"`
-	Text string
-}
-
-func (e *Embedded) UnmarshalText(text []byte) error {
-	e.Text = string(text)
-	return nil
-}
-
-// A field within another field is written after it in every row, because the outer one may overwrite it.
-func TestFieldsWithinFields(t *testing.T) {
-	t.Parallel()
-	var got struct {
-		Embedded `column:"b"`
-
-		B int `column:"b"`
-	}
-	target, err := tagged.Target(&got)
-	require.NoError(t, err)
-	r := readerOf(`["x",1],["x",2],["y",3],["z",4]`)
-	for i, want := range []Embedded{{"x", "1"}, {"x", "2"}, {"y", "3"}, {"z", "4"}} {
-		require.True(t, r.Next())
-		require.Nil(t, target.Store(r.Row()))
-		assert.Equal(t, want, got.Embedded)
-		assert.Equal(t, i+1, got.B)
-	}
-}
-
 // A row with an error or with a value that does not fit changes nothing about the rows before and behind it.
 func TestRowsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
