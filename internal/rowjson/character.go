@@ -9,7 +9,7 @@ import (
 
 // character returns the size of the character or escape at the beginning of a text, which is a part of a JSON string. It
 // also returns whether the character is broken: a byte that is not UTF-8, or an escape of half a surrogate pair. The size
-// is 0 if the text ends too early to tell, and -1 if the text is no JSON. The text must not be empty.
+// is 0 if the text ends within an escape, or is no JSON. The text must not be empty.
 func character(text []byte) (size int, broken bool) {
 	switch c := text[0]; {
 	case c == '\\' && len(text) > 1 && shortEscapes[text[1]] != 0:
@@ -17,19 +17,12 @@ func character(text []byte) (size int, broken bool) {
 	case c == '\\':
 		return longEscape(text)
 	case c < ' ':
-		return -1, false
+		return 0, false
 	case c < utf8.RuneSelf:
 		return 1, false
 	}
 	r, size := utf8.DecodeRune(text)
-	switch {
-	case r != utf8.RuneError || size > 1:
-		return size, false
-	case !utf8.FullRune(text):
-		return 0, false
-	default:
-		return 1, true
-	}
+	return size, r == utf8.RuneError && size == 1
 }
 
 const escapeSize = len(`\uXXXX`)
@@ -40,34 +33,26 @@ var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f
 // longEscape is character for an escape of a code unit.
 func longEscape(text []byte) (size int, broken bool) {
 	first, size := codeUnit(text)
-	if size <= 0 || !utf16.IsSurrogate(first) {
+	if size == 0 || !utf16.IsSurrogate(first) {
 		return size, false
 	}
-	second, size := codeUnit(text[escapeSize:])
-	switch {
-	case size == 0:
-		return 0, false
-	case size < 0 || utf16.DecodeRune(first, second) == utf8.RuneError:
+	if second, _ := codeUnit(text[escapeSize:]); utf16.DecodeRune(first, second) == utf8.RuneError {
 		return escapeSize, true
-	default:
-		return 2 * escapeSize, false
 	}
+	return 2 * escapeSize, false
 }
 
-// codeUnit returns the code unit of the escape \uXXXX that a text begins with. The size is 0 if the text ends within the
-// escape, and -1 if the text begins with something else.
+// codeUnit returns the code unit of the escape \uXXXX that a text begins with. The size is 0 if it begins with something
+// else.
 func codeUnit(text []byte) (unit rune, size int) {
-	for i := range min(len(text), escapeSize) {
-		switch c := text[i]; {
-		case i == 0 && c == '\\', i == 1 && c == 'u':
-		case i > 1 && hexDigits[c] > 0:
-			unit = unit<<4 | rune(hexDigits[c]-1)
-		default:
-			return 0, -1
-		}
-	}
-	if len(text) < escapeSize {
+	if len(text) < escapeSize || text[0] != '\\' || text[1] != 'u' {
 		return 0, 0
+	}
+	for _, c := range text[2:escapeSize] {
+		if hexDigits[c] == 0 {
+			return 0, 0
+		}
+		unit = unit<<4 | rune(hexDigits[c]-1)
 	}
 	return unit, escapeSize
 }

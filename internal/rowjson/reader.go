@@ -42,6 +42,7 @@ type Reader struct {
 
 // NewReader returns a Reader of a response body.
 func NewReader(body io.Reader, config Config) *Reader {
+	config.Limit.Bytes = min(config.Limit.Bytes, mostMark) // the texts of rows are within it
 	m := &meter{from: body, limit: config.Limit, left: config.Limit.Bytes}
 	r := &Reader{dec: jsontext.NewDecoder(m, wire.UnboundedNames), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
 	r.source.scan.strict = config.StrictTexts

@@ -1,8 +1,6 @@
 package rowjson
 
 import (
-	"errors"
-
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -12,15 +10,9 @@ import (
 // as they lie in the buffer. A text that an attacker chose may hold bytes that are not UTF-8, or half of a surrogate pair.
 // Unless the scan is strict it is counted, and its Value replaces them.
 
-// rowScan splits a row while it arrives. It looks at each byte once: if the text ends within the row, the next scan
-// goes on there. Otherwise a long row that arrives in many pieces would be scanned once for each piece.
+// rowScan splits rows.
 type rowScan struct {
-	marks []mark // the place of the bracket, and the end of each complete value
-	at    int    // the next byte to look at; 0: a new row
-	value int    // where the incomplete value begins
-	stage stage  // what stands at that place
-
-	escaped, broken bool // the value that valueEnd reads, as far as it has come
+	marks []mark // the place of the bracket, and the end of each value
 
 	strict   bool  // broken texts are errors
 	replaced int64 // broken texts of all rows so far
@@ -37,25 +29,14 @@ const (
 
 func (m mark) end() int { return int(m &^ differs) }
 
-type stage int
-
-const (
-	firstValue stage = iota // or the end of a row without values
-	nextValue               // behind a comma
-	inValue
-	behindValue
-)
-
-// scan splits the row at the beginning of the text, from its bracket on, and returns the index behind it. After
-// errShort call it again with the same text and more behind it.
-func (s *rowScan) scan(text []byte) (end int, err error) {
-	i, marks := 1, s.marks[:0]
-	marks = append(marks, 0)
-	if s.at > 0 || !beginsWithValue(text) {
-		if i, err = s.resume(text); err != nil || s.at == 0 {
-			return i, err
-		}
-		marks = s.marks
+// scan splits the row at the beginning of the text, from its bracket on, and returns the index behind it. It returns 0 if
+// the row has not arrived as a whole, or is wrong.
+func (s *rowScan) scan(text []byte) (end int) {
+	replaced, marks := s.replaced, append(s.marks[:0], 0)
+	i := skipBlanks(text, 1)
+	if i < len(text) && text[i] == ']' {
+		s.marks = marks
+		return i + 1
 	}
 	for i < len(text) {
 		start, isPlain := i, false
@@ -64,39 +45,30 @@ func (s *rowScan) scan(text []byte) (end int, err error) {
 		} else {
 			i, isPlain = plainNumber(text, i)
 		}
+		m := mark(i) //nolint:gosec // who calls bounds the text
 		if !isPlain {
-			s.escaped, s.broken = false, false
-			if i, err = s.valueEnd(text, start, i); err != nil {
-				return s.stop(err, marks, i, start, inValue)
+			if i, m = s.anyValue(text, start, i); i == 0 {
+				break
 			}
-			marks = append(marks, s.mark(i))
-		} else {
-			marks = append(marks, mark(i)) //nolint:gosec // who calls bounds the text
 		}
+		marks = append(marks, m)
 		if i = skipBlanks(text, i); i == len(text) {
-			return s.stop(errShort, marks, i, 0, behindValue)
+			break
 		}
-		switch text[i] {
-		case ',':
-			i = skipBlanks(text, i+1)
-		case ']':
-			s.marks, s.at = marks, 0
-			return i + 1, nil
-		default:
-			return 0, errMalformed
+		if text[i] == ']' {
+			s.marks = marks
+			return i + 1
 		}
+		if text[i] != ',' {
+			break
+		}
+		i = skipBlanks(text, i+1)
 	}
-	stage := nextValue
-	if len(marks) == 1 {
-		stage = firstValue
-	}
-	return s.stop(errShort, marks, i, 0, stage)
+	s.marks, s.replaced = marks, replaced
+	return 0
 }
 
-// The next four functions are small enough to be inlined, which scan depends on.
-
-// beginsWithValue reports whether the first value of a row follows its bracket, or may do so when more of it arrives.
-func beginsWithValue(text []byte) bool { return len(text) < 2 || text[1] > ' ' && text[1] != ']' }
+// The next three functions are small enough to be inlined, which scan depends on.
 
 // behindQuote returns the index behind the quote at text[i]; or, if another byte is there or none, i and false.
 func behindQuote(text []byte, i int) (int, bool) {
@@ -124,134 +96,68 @@ func skipBlanks(text []byte, i int) int {
 	return i
 }
 
-// stop notes where the next scan goes on.
-func (s *rowScan) stop(err error, marks []mark, at, value int, stage stage) (int, error) {
-	s.marks, s.at, s.value, s.stage = marks, at, value, stage
-	return 0, err
-}
-
-// resume goes on from where the last scan stopped. It returns the index of the next value; or, if the row ends before
-// one, the index behind the row, and then at is 0.
-func (s *rowScan) resume(text []byte) (i int, err error) {
-	if s.at == 0 {
-		s.marks, s.at, s.stage = append(s.marks[:0], 0), 1, firstValue
-	}
-	if s.stage == inValue {
-		if s.at, err = s.valueEnd(text, s.value, s.at); err != nil {
-			return 0, err
-		}
-		s.marks = append(s.marks, s.mark(s.at))
-		s.stage = behindValue
-	}
-	if s.at = skipAnyBlanks(text, s.at); s.at == len(text) {
-		return 0, errShort
-	}
-	switch c := text[s.at]; {
-	case c == ']' && s.stage != nextValue:
-		i, s.at = s.at+1, 0
-		return i, nil
-	case s.stage != behindValue:
-		return s.at, nil
-	case c != ',':
-		return 0, errMalformed
-	}
-	s.stage = nextValue
-	if s.at = skipAnyBlanks(text, s.at+1); s.at == len(text) {
-		return 0, errShort
-	}
-	return s.at, nil
-}
-
-var (
-	errShort     = errors.New("the text ends within a row") // more of it may come
-	errMalformed = errors.New("no JSON")
-	errNested    = errors.New("holds a value that is neither text, number, true, false nor null")
-)
-
 // isBehind reports whether a byte may stand behind a value.
 func isBehind(c byte) bool {
 	return c == ',' || c == ']' || c == ' ' || c == '\n' || c == '\t' || c == '\r'
 }
 
-// mark returns the mark of the value that valueEnd has read.
-func (s *rowScan) mark(end int) mark {
-	m := mark(end) //nolint:gosec // who calls bounds the text
-	if s.escaped || s.broken {
-		m |= differs
-	}
-	return m
-}
-
-// anyText returns the index behind a text, of which everything before i has been looked at. With errShort it returns the
-// next index to look at. It counts a broken text.
-func (s *rowScan) anyText(text []byte, i int) (int, error) {
-	for {
-		if i = wire.PlainText(text, i); i >= len(text) {
-			return i, errShort
-		}
-		if text[i] == '"' {
-			break
-		}
-		size, broken := character(text[i:])
-		if size == 0 {
-			return i, errShort
-		}
-		if size < 0 || broken && s.strict {
-			return 0, errMalformed
-		}
-		s.escaped, s.broken = s.escaped || text[i] == '\\', s.broken || broken
-		i += size
-	}
-	if s.broken {
-		s.replaced++
-	}
-	return i + 1, nil
-}
-
-// anyNumber is like anyText, for a number that begins at text[start].
-func anyNumber(text []byte, start, i int) (int, error) {
-	for ; i < len(text); i++ {
-		if isBehind(text[i]) {
-			if !isNumber(text[start:i]) {
-				return 0, errMalformed
-			}
-			return i, nil
-		}
-	}
-	return i, errShort
-}
-
-// texts returns the option with which jsontext accepts the texts that the scan accepts.
-func (s *rowScan) texts() jsontext.Options { return jsontext.AllowInvalidUTF8(!s.strict) }
-
-// valueEnd returns the index behind the value that begins at text[start], of which everything before i is plain. With
-// an error it returns the next index to look at.
-func (s *rowScan) valueEnd(text []byte, start, i int) (int, error) {
+// anyValue returns the index behind the value that begins at text[start], of which everything before i is plain, and its
+// mark. The index is 0 if the value is not complete or not valid.
+func (s *rowScan) anyValue(text []byte, start, i int) (end int, m mark) {
 	switch c := text[start]; {
 	case c == '"':
 		return s.anyText(text, i)
 	case c-'0' <= 9 || c == '-':
-		return anyNumber(text, start, i)
+		end = anyNumber(text, start, i)
 	default:
-		end, err := word(text, start)
-		return max(end, start), err
+		end = word(text, start)
 	}
+	return end, mark(end) //nolint:gosec // who calls bounds the text
 }
 
-// word returns the index behind true, false or null.
-func word(text []byte, start int) (int, error) {
-	if text[start] == '[' || text[start] == '{' {
-		return 0, errNested
-	}
-	for _, known := range [...]string{"null", "true", "false"} {
-		n := min(len(known), len(text)-start)
-		if string(text[start:start+n]) != known[:n] {
-			continue
+// anyText is anyValue for a text. It counts a broken one.
+func (s *rowScan) anyText(text []byte, i int) (end int, m mark) {
+	isBroken := false
+	for i = wire.PlainText(text, i); i < len(text) && text[i] != '"'; i = wire.PlainText(text, i) {
+		size, broken := character(text[i:])
+		if size == 0 || broken && s.strict {
+			return 0, 0
 		}
-		if n < len(known) {
-			return 0, errShort
+		if broken || text[i] == '\\' {
+			m = differs
 		}
-		return start + n, nil
+		isBroken = isBroken || broken
+		i += size
 	}
-	return 0, errMalformed
+	if i >= len(text) {
+		return 0, 0
+	}
+	if isBroken {
+		s.replaced++
+	}
+	return i + 1, m | mark(i+1) //nolint:gosec // who calls bounds the text
 }
+
+// anyNumber is anyValue for a number.
+func anyNumber(text []byte, start, i int) (end int) {
+	for i < len(text) && !isBehind(text[i]) {
+		i++
+	}
+	if i == len(text) || !isNumber(text[start:i]) {
+		return 0
+	}
+	return i
+}
+
+// word is anyValue for true, false and null.
+func word(text []byte, start int) (end int) {
+	for _, known := range [...]string{"null", "true", "false"} {
+		if end = start + len(known); end <= len(text) && string(text[start:end]) == known {
+			return end
+		}
+	}
+	return 0
+}
+
+// texts returns the option with which jsontext accepts the texts that the scan accepts.
+func (s *rowScan) texts() jsontext.Options { return jsontext.AllowInvalidUTF8(!s.strict) }

@@ -2,6 +2,8 @@ package rowjson
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -39,8 +41,7 @@ func valuesOf(text []byte, marks []mark) (values []string) {
 }
 
 // The scanner accepts what the tokenizer accepts, with the same values at the same places, whether texts have to be
-// UTF-8 or not. If some of a row that it accepts is missing, it accepts the rest as a beginning. It counts each broken
-// text once.
+// UTF-8 or not. It accepts no part of a row. It counts each broken text once, also of a row that arrives byte by byte.
 func FuzzScanRow(f *testing.F) {
 	for _, seed := range []string{
 		`]`, ` ] `, `1]`, `"a","b" , -0, 0.5e-7,null,true,false]x`, `"2026-11-20T00:00:00.123","192.0.2.1","CN",64496,"942100","BLOCK",7]`,
@@ -54,10 +55,11 @@ func FuzzScanRow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rest []byte, missing int, strict bool) {
 		text := append([]byte("["), rest...)
 		scan := rowScan{strict: strict}
-		end, err := scan.scan(text)
+		end := scan.scan(text)
 		want, wantEnd, broken, ok := tokenized(text, strict)
-		require.Equal(t, ok, err == nil, "%q: %v", text, err)
+		require.Equal(t, ok, end > 0, "%q", text)
 		if !ok {
+			require.Zero(t, scan.replaced)
 			return
 		}
 		got := scan.marks
@@ -66,13 +68,8 @@ func FuzzScanRow(f *testing.F) {
 		assert.Equal(t, broken, scan.replaced)
 		if missing > 0 && missing < end {
 			again := rowScan{strict: strict}
-			_, err = again.scan(text[:end-missing])
-			require.ErrorIs(t, err, errShort, "%q without %d", text[:end], missing)
-			againEnd, err := again.scan(text)
-			require.NoError(t, err)
-			assert.Equal(t, end, againEnd)
-			assert.Equal(t, got, again.marks)
-			assert.Equal(t, broken, again.replaced)
+			require.Zero(t, again.scan(text[:end-missing]), "%q without %d", text[:end], missing)
+			require.Zero(t, again.replaced)
 		}
 
 		source := rowSource{from: oneByOne{bytes.NewReader(text)}, limit: Limit{Bytes: 1 << 20}, scan: rowScan{strict: strict}}
@@ -85,15 +82,18 @@ func FuzzScanRow(f *testing.F) {
 	})
 }
 
-// A row that arrives byte by byte is scanned once, not once for each byte. That would be 549,755,813,888 bytes for a
-// row of 1 MiB. The test counts the bytes that each scan has to read.
-func TestRowsAreScannedOnce(t *testing.T) {
+// A row that arrives byte by byte is split twice at most, not once for each byte. That would be 549,755,813,888 bytes for
+// a row of 1 MiB, and the test would take minutes.
+func TestRowsInTinyPieces(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
 	for name, values := range map[string]string{
 		"one text":            `"` + strings.Repeat("a", size) + `"`,
 		"60 KiB":              `"` + strings.Repeat("a", 60<<10) + `"`,
 		"a text of escapes":   `"` + strings.Repeat(`\n`, size/2) + `"`,
+		"a text of quotes":    `"` + strings.Repeat(`\"`, size/2) + `"`,
+		"a text of brackets":  `"` + strings.Repeat("]", size) + `"`,
+		"texts of brackets":   strings.Repeat(`"]",`, size/4) + `""`,
 		"a text beyond ASCII": `"` + strings.Repeat("ü", size/2) + `"`,
 		"one number":          strings.Repeat("1", size),
 		"many texts":          strings.Repeat(`"abc",`, size/6) + `""`,
@@ -107,22 +107,36 @@ func TestRowsAreScannedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := []byte("[" + values + "]")
-			var scan rowScan
-			work, end, err := 0, 0, errShort
-			for n := 1; n <= len(text) && err == errShort; n++ { //nolint:errorlint // a row has a million of them
-				work += n - min(n, scan.at)
-				if scan.stage == inValue && text[scan.value] > '9' {
-					work += scan.at - scan.value // a word is short, and begins anew
-				}
-				end, err = scan.scan(text[:n])
-			}
+			source := rowSource{text: []byte("["), from: oneByOne{bytes.NewReader(text[1:])}, limit: Limit{Bytes: 4 * size}}
+			got, err := source.row()
 			require.NoError(t, err)
-			assert.Equal(t, len(text), end)
-			assert.Less(t, work, 4*len(text))
+			require.Equal(t, string(text), string(got))
 			var whole rowScan
-			_, err = whole.scan(text)
-			require.NoError(t, err)
-			assert.Equal(t, whole.marks, scan.marks)
+			require.Equal(t, len(text), whole.scan(text))
+			assert.Equal(t, whole.marks, source.scan.marks)
 		})
+	}
+}
+
+// What is wrong with a row does not depend on the pieces in which it arrives. A row that is cut is no wrong one.
+func TestRowsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`[1,x]`: "is no JSON", `[1,x`: "is no JSON", `[1 2]`: "is no JSON", `[1}]`: "is no JSON", `["\x"]`: "is no JSON", "[\"\x01\"]": "is no JSON",
+		`[tru]`: "is no JSON", `[01`: "is no JSON", `["\ud8"]`: "is no JSON", `[1\]`: "is no JSON", `[,]`: "is no JSON", `[1,]`: "is no JSON",
+		`[[1],2]`: "holds a value", `[1,[2]]`: "holds a value", `[1,{"]":2}]`: "holds a value", `[{}]`: "holds a value",
+		`[[1,2`: "unexpected EOF", `[1,{"]":2`: "unexpected EOF", `[tru`: "unexpected EOF", `["\u00`: "unexpected EOF", "[\"\xe2\x98": "unexpected EOF",
+		`["\ud83d\ude`: "unexpected EOF", `["a]\"]`: "unexpected EOF",
+	} {
+		for _, strict := range []bool{false, true} {
+			for _, first := range []int{1, len(text)} {
+				source := rowSource{text: []byte(text[:first]), from: oneByOne{bytes.NewReader([]byte(text[first:]))}, limit: Limit{Bytes: 100}}
+				source.scan.strict = strict
+				_, err := source.row()
+				require.ErrorContains(t, err, want, text)
+				require.Equal(t, want == "unexpected EOF", errors.Is(err, io.ErrUnexpectedEOF), text)
+				require.Zero(t, source.scan.replaced)
+			}
+		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // rowSource is the text of rows: all of it, or as much as has arrived and is not used up.
@@ -67,25 +69,59 @@ func (s *rowSource) peek() (byte, error) {
 // row splits the next row and uses it up. Its marks are those of the scan. Text and marks are valid until the next
 // call.
 func (s *rowSource) row() (text []byte, err error) {
+	text = s.text[s.next:]
+	end := s.scan.scan(text)
+	if end == 0 {
+		size, err := s.whole()
+		text = s.text[s.next : s.next+size]
+		if end = s.scan.scan(text); end == 0 {
+			return nil, s.explain(text, err)
+		}
+	}
+	s.next += end
+	return text[:end:end], nil
+}
+
+// whole reads on up to the first bracket that is not in a text. It returns how many bytes these are; with an error, how
+// many have come. Only then is a row that was cut worth splitting again. Otherwise a long row that arrives in many pieces
+// would be split once for each piece.
+func (s *rowSource) whole() (size int, err error) {
+	i, isText := 1, false
 	for {
 		text := s.text[s.next:]
-		text = text[:min(len(text), mostMark)]
-		end, err := s.scan.scan(text)
-		switch {
-		case err == nil:
-			s.next += end
-			return text[:end:end], nil
-		case errors.Is(err, errShort) && len(text) == mostMark:
-			return nil, fmt.Errorf("%w: one row has more than %d bytes", s.limit.Err, mostMark)
-		case errors.Is(err, errShort):
-			if err := s.more(); err != nil {
-				return nil, err
-			}
-		case errors.Is(err, errNested):
-			return nil, err
-		default:
-			return nil, s.explain()
+		if isText {
+			i = wire.PlainText(text, i)
 		}
+		if i >= len(text) {
+			if err := s.more(); err != nil {
+				return len(text), err
+			}
+			continue
+		}
+		switch text[i] {
+		case '"':
+			isText = !isText
+		case '\\':
+			i++ // no row has one outside of a text
+		case ']':
+			if !isText {
+				return i + 1, nil
+			}
+		}
+		i++
+	}
+}
+
+// explain says what is wrong with a row of these bytes; err if that is only what has ended it.
+func (s *rowSource) explain(text []byte, err error) error {
+	_, wrong := jsontext.NewDecoder(bytes.NewReader(text), wire.UnboundedNames, s.scan.texts()).ReadValue()
+	switch syntax, ok := errors.AsType[*jsontext.SyntacticError](wrong); {
+	case ok && !errors.Is(wrong, io.ErrUnexpectedEOF):
+		return fmt.Errorf("is no JSON: %w", syntax.Err)
+	case err != nil:
+		return err
+	default:
+		return errors.New("holds a value that is neither text, number, true, false nor null")
 	}
 }
 
@@ -95,22 +131,12 @@ func (s *rowSource) write(w *writer) (text []byte) {
 	if len(text) < 2 || text[0] != ',' || text[1] != '[' {
 		return nil
 	}
-	end := w.write(&s.scan, text[1:min(len(text), mostMark)])
+	end := w.write(&s.scan, text[1:])
 	if end == 0 {
 		return nil
 	}
 	s.next += end + 1
 	return text[1 : end+1 : end+1]
-}
-
-// explain lets jsontext say what is wrong with a row.
-func (s *rowSource) explain() error {
-	_, err := jsontext.NewDecoder(bytes.NewReader(s.text[s.next:]), s.scan.texts()).ReadValue()
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF) { // which would say that the response was cut
-		return fmt.Errorf("is no JSON: %w", syntax.Err)
-	}
-	return errors.New("is no JSON")
 }
 
 // rest returns what comes behind the rows, for rows that are read as they arrive.

@@ -29,11 +29,12 @@ func (v Value) Raw() json.RawMessage {
 	return slices.Clip(v.raw) // or an append of the caller's would write over the value behind it
 }
 
-// JSON returns the value as it stands in the response, but as valid JSON for every reader. U+FFFD replaces bytes of a
-// text that are not UTF-8, and escapes of half a surrogate pair. The result must not be changed.
+// JSON returns the value as valid JSON for every reader, as it stands in the response if it is that. In a broken text,
+// U+FFFD replaces bytes that are not UTF-8, and escapes of half a surrogate pair. The result must not be changed.
 func (v Value) JSON() json.RawMessage {
-	if v.differs {
-		return slices.Clip(repairText(v.raw))
+	if v.isBroken() {
+		quoted, _ := jsontext.AppendQuote(nil, v.text()) // which is UTF-8
+		return quoted
 	}
 	return v.Raw()
 }

@@ -102,12 +102,9 @@ func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written b
 	}
 	m = mark(end) //nolint:gosec // who calls bounds the text
 	if end == 0 {
-		s.escaped, s.broken = false, false
-		var err error
-		if end, err = s.valueEnd(text, i, i+1); err != nil {
+		if end, m = s.anyValue(text, i, i+1); end == 0 {
 			return 0, 0
 		}
-		m = s.mark(end)
 	}
 	if !written && c.field >= 0 {
 		w.left[c.field], w.more = true, true
