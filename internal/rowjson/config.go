@@ -3,7 +3,7 @@ package rowjson
 // Config has what a [Reader] needs besides the response.
 type Config struct {
 	Limit    Limit    // of one row, and of everything except the rows together
-	Redactor Redactor // for the errors of a [Plan]
+	Redactor Redactor // for the errors of a [Target]
 	Query    any      // a pointer into which the member query is decoded, as far as it fits; nil: not decoded
 
 	StrictTexts bool // reject texts of rows that are not UTF-8 or have half of a surrogate pair

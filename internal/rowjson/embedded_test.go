@@ -90,7 +90,7 @@ func TestFieldsOfEmbeddedStructs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, strings.Fields(tt.columns), fields.Columns(reflect.TypeOf(tt.into).Elem()))
+			assert.Equal(t, strings.Fields(tt.columns), fields.Names(reflect.TypeOf(tt.into).Elem(), ""))
 			target, err := fields.Target(tt.into)
 			require.NoError(t, err)
 			r := newReader(`{"columns":[{"name":"a"},{"name":"b"},{"name":"c"}],"rows":[["1","2","3"],["4","5","6"],["7","8","9"]],"total_results":3}`, 1000)

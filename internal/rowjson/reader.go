@@ -315,18 +315,22 @@ func (r *Reader) behindArray(array string, rest io.Reader) error {
 	return nil
 }
 
-// writeRow lets the writer of the table write the next row. It returns false if nextRow has to read that row.
+// writeRow lets the writer of the table write the next row while it splits it. It returns false if nextRow has to read
+// that row, because it does not follow a comma at once, has not arrived as a whole, or has an error.
 func (r *Reader) writeRow() bool {
-	if r.err != nil || !r.inRows || r.rows == 0 {
+	s, t := &r.source, &r.table
+	text := s.text[s.next:]
+	if r.err != nil || !r.inRows || r.rows == 0 || len(text) < 2 || text[0] != ',' || text[1] != '[' {
 		return false
 	}
-	t := &r.table
-	text := r.source.write(t.writer)
-	if text == nil {
+	text = text[1:]
+	end := t.writer.write(&s.scan, text)
+	if end == 0 {
 		return false
 	}
+	s.next += end + 1
 	r.rows++
-	t.text, t.marks = text, r.source.scan.marks
+	t.text, t.marks = text[:end:end], s.scan.marks
 	return true
 }
 

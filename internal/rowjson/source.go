@@ -125,20 +125,6 @@ func (s *rowSource) explain(text []byte, err error) error {
 	}
 }
 
-// write lets a writer write the next row. It returns nil if the row does not follow a comma at once, or has to be split.
-func (s *rowSource) write(w *writer) (text []byte) {
-	text = s.text[s.next:]
-	if len(text) < 2 || text[0] != ',' || text[1] != '[' {
-		return nil
-	}
-	end := w.write(&s.scan, text[1:])
-	if end == 0 {
-		return nil
-	}
-	s.next += end + 1
-	return text[1 : end+1 : end+1]
-}
-
 // rest returns what comes behind the rows, for rows that are read as they arrive.
 func (s *rowSource) rest() io.Reader {
 	return io.MultiReader(bytes.NewReader(s.text[s.next:]), s.from)

@@ -16,24 +16,27 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// stored reads rows of one value each into a struct with a field of type T, and returns the field after each row.
+// stored reads rows of one value each into a struct with a field of type T, and returns the field after each row. Whether
+// the row is written while it is split, or behind that, makes no difference.
 func stored[T any](t *testing.T, values ...string) (all []T, wrong *rowjson.ColumnError) {
 	t.Helper()
-	var target struct {
+	type holder struct {
 		A T `column:"a"`
 	}
+	var first, second holder
+	early, err := fields.Target(&first)
+	require.NoError(t, err)
+	late, err := fields.Target(&second)
+	require.NoError(t, err)
 	r := newReader(`{"columns":[{"name":"a"}],"rows":[[`+strings.Join(values, "],[")+`]],"total_results":0}`, 1<<20)
-	var plan *rowjson.Plan
 	for r.Next() {
-		if plan == nil {
-			var err error
-			plan, err = planFor(&target, r.Row())
-			require.NoError(t, err)
-		}
-		if wrong := plan.Store(r.Row()); wrong != nil {
+		wrong := early.Store(r.Row())
+		require.Equal(t, wrong, late.Store(r.Row().Clone()))
+		if wrong != nil {
 			return all, wrong
 		}
-		all = append(all, target.A)
+		assert.Equal(t, first, second)
+		all = append(all, first.A)
 	}
 	require.NoError(t, r.Err())
 	return all, nil

@@ -223,10 +223,10 @@ func TestTextsOfAColumnAreBuiltOnce(t *testing.T) { //nolint:paralleltest // wha
 		"17 bytes":  {`"` + strings.Repeat("x", 17) + `"`, false},
 	} {
 		row := one(t, `{"name":"a"}`, "["+tt.value+"]").Clone()
-		plan, err := planFor(&got, row)
+		target, err := fields.Target(&got)
 		require.NoError(t, err)
 		allocs := testing.AllocsPerRun(10, func() {
-			if wrong := plan.Store(row); wrong != nil {
+			if wrong := target.Store(row); wrong != nil {
 				panic(wrong)
 			}
 		})

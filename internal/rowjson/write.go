@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"net/netip"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/wire"
@@ -22,45 +21,51 @@ type writer struct {
 	into  reflect.Value // the struct
 	cells []cell        // of the columns
 	marks []mark        // to begin with
-	never []bool        // for each field of the struct: whether no cell ever writes it
-	some  bool          // whether there is such a field
-	left  []bool        // for each field: whether no cell has written it in the last row
-	more  bool          // whether these are more than never
+	never fieldSet      // that no cell ever writes
+	left  fieldSet      // that no cell has written in the last row
 }
+
+// fieldSet has a bit for each of the first fields of a struct.
+type fieldSet uint64
+
+const (
+	allFields  fieldSet = 1<<64 - 1 // also those beyond
+	mostFields          = 63        // of a struct with a writer
+)
+
+func (s fieldSet) has(i int) bool { return s>>min(i, mostFields)&1 > 0 }
 
 // cell takes the values of one column.
 type cell struct {
 	read   read
-	field  int  // that read writes; -1 for none
-	behind byte // the comma behind the column, or the bracket
+	field  fieldSet // that read writes; 0 for none
+	behind byte     // the comma behind the column, or the bracket
 }
 
 // read reads the value that begins at text[i] and writes it, if it can. It returns the index behind the value; 0 if the
 // value is not plain. Plain are texts of ASCII without escapes, and whole numbers.
 type read func(text []byte, i int) (end int, written bool)
 
-// newWriter returns a writer for rows with the columns of the Plan.
-func (t *Target) newWriter(plan *Plan) *writer {
+// newWriter returns a writer for rows with so many columns; nil for none.
+func (t *Target) newWriter(columns int) *writer {
 	into := reflect.New(t.into.Type())
 	own, err := t.tags.Target(into.Interface())
-	if err != nil {
-		return nil // that of t had no error, so this has none
+	if err != nil || len(t.steps) > mostFields {
+		return nil
 	}
-	n := len(plan.columns.names)
-	w := &writer{into: into.Elem(), cells: make([]cell, n), marks: make([]mark, n+1)}
+	w := &writer{into: into.Elem(), cells: make([]cell, columns), marks: make([]mark, columns+1)}
 	for i := range w.cells {
-		w.cells[i] = cell{readOnly, -1, ','}
+		w.cells[i] = cell{readOnly, 0, ','}
 	}
-	w.cells[n-1].behind = ']'
-	for i, s := range own.fields {
-		c := &w.cells[plan.steps[i].column]
-		taken := c.field < 0 && s.read != nil
-		if taken {
-			c.read, c.field = s.read, i
+	w.cells[columns-1].behind = ']'
+	for i, s := range own.steps {
+		c, field := &w.cells[t.steps[i].column], fieldSet(1)<<i
+		if c.field > 0 || s.read == nil {
+			w.never |= field
+		} else {
+			c.read, c.field = s.read, field
 		}
-		w.never = append(w.never, !taken)
 	}
-	w.some, w.left = slices.Contains(w.never, true), slices.Clone(w.never)
 	return w
 }
 
@@ -69,16 +74,13 @@ func (t *Target) newWriter(plan *Plan) *writer {
 func (w *writer) write(s *rowScan, text []byte) (end int) {
 	replaced := s.replaced
 	s.marks = append(s.marks[:0], w.marks...)
-	if w.more {
-		copy(w.left, w.never)
-		w.more = false
-	}
+	w.left = w.never
 	marks := s.marks[1:]
 	i := 1
 	for column := range w.cells {
 		c := &w.cells[column]
 		end, written := c.read(text, i)
-		if end == 0 || !written && c.field >= 0 || end >= len(text) || text[end] != c.behind {
+		if end == 0 || !written && c.field > 0 || end >= len(text) || text[end] != c.behind {
 			if marks[column], i = w.readAny(s, c, text, i, end, written); i == 0 {
 				s.replaced = replaced
 				return 0
@@ -106,8 +108,8 @@ func (w *writer) readAny(s *rowScan, c *cell, text []byte, i, end int, written b
 			return 0, 0
 		}
 	}
-	if !written && c.field >= 0 {
-		w.left[c.field], w.more = true, true
+	if !written {
+		w.left |= c.field
 	}
 	if end = skipAnyBlanks(text, end); end == len(text) || text[end] != c.behind {
 		return 0, 0

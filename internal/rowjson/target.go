@@ -13,21 +13,12 @@ type Fields struct {
 	Value func(pointer any) *Value // returns where to keep a whole Value if the pointer to a field is of a type for that; otherwise nil
 }
 
-// Columns lists the columns that the fields of a struct type name, in their order, those of embedded structs included.
-// It returns nil for other types. A name may come twice.
-func (f Fields) Columns(t reflect.Type) []string {
-	var names []string
-	for _, field := range f.tagged(t) {
-		names = append(names, field.Tag.Get(f.Tag))
-	}
-	return names
-}
-
-// Names is Columns with each name once, and without one of them.
+// Names lists the columns that the fields of a struct type name, in their order, those of embedded structs included. It
+// lists each column once, and leaves one out. It returns nil for other types.
 func (f Fields) Names(t reflect.Type, without string) []string {
 	var names []string
-	for _, name := range f.Columns(t) {
-		if name != without && !slices.Contains(names, name) {
+	for _, field := range f.tagged(t) {
+		if name := field.Tag.Get(f.Tag); name != without && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -91,24 +82,17 @@ func (s *step) wrong(value string, err error) *ColumnError {
 
 // Target is a struct that rows can be written into, whatever their columns.
 type Target struct {
-	tags   Fields
-	into   reflect.Value // the struct
-	fields []step
-	plan   *Plan   // for the columns of the last row
-	writer *writer // of the Reader of these rows; nil for none
-}
-
-// Plan writes rows into one struct. It is built once for the columns of a response, so that nothing is looked up for
-// each value.
-type Plan struct {
-	columns *columns
-	steps   []step // in the order of the fields
+	tags    Fields
+	into    reflect.Value // the struct
+	steps   []step        // in the order of the fields
+	columns *columns      // of the last row, for which the steps were found; nil if one is missing
+	writer  *writer       // of the Reader of these rows; nil for none
 }
 
 // step writes one column into one field.
 type step struct {
-	column int // of the Plan
-	name   string
+	name   string // of the column
+	column int    // its index, which is looked up once for all rows of a response
 	field  *reflect.StructField
 	store
 }
@@ -121,7 +105,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%v is no struct with %s tags", value.Type(), f.Tag)
 	}
-	target := &Target{tags: f, into: value, fields: make([]step, 0, len(fields))}
+	target := &Target{tags: f, into: value, steps: make([]step, 0, len(fields))}
 	for i := range fields {
 		field := &fields[i]
 		at, err := value.FieldByIndexErr(field.Index)
@@ -132,81 +116,64 @@ func (f Fields) Target(pointer any) (*Target, error) {
 		if s.set == nil {
 			return nil, fmt.Errorf("cannot read into field %s of %v, a %v", field.Name, value.Type(), field.Type)
 		}
-		target.fields = append(target.fields, step{name: field.Tag.Get(f.Tag), field: field, store: s})
+		target.steps = append(target.steps, step{name: field.Tag.Get(f.Tag), field: field, store: s})
 	}
 	return target, nil
 }
 
-// Plan returns a Plan that writes rows with the columns of row into the Target. It returns a *ColumnError if row has no
-// column of a name.
-func (t *Target) Plan(row Row) (*Plan, *ColumnError) {
-	plan := &Plan{columns: row.columns(), steps: make([]step, 0, len(t.fields))}
-	for _, s := range t.fields {
-		column, ok := plan.columns.index[s.name]
-		if !ok {
-			return nil, s.wrong("", errors.New("there is no such column"))
+// find finds the columns of the steps. It returns an error if one is missing.
+func (t *Target) find(c *columns) *ColumnError {
+	t.columns, t.writer = nil, nil
+	for i := range t.steps {
+		s, ok := &t.steps[i], false
+		if s.column, ok = c.index[s.name]; !ok {
+			return s.wrong("", errors.New("there is no such column"))
 		}
-		s.column = column
-		plan.steps = append(plan.steps, s)
 	}
-	return plan, nil
+	t.columns = c
+	return nil
 }
 
 // Store writes a row into the Target. It returns nil if the row has every column, and each value fits its field. From
 // the second row of a Reader on, that Reader writes rows ahead, see [writer].
 func (t *Target) Store(row Row) *ColumnError {
-	switch {
-	case !t.plan.Fits(row):
-		var missing *ColumnError
-		t.writer = nil
-		if t.plan, missing = t.Plan(row); missing != nil {
+	switch columns := row.columns(); {
+	case t.columns != columns:
+		if missing := t.find(columns); missing != nil {
 			return missing
 		}
 	case t.writer == nil && row.table.arrives:
-		t.writer = t.newWriter(t.plan)
+		t.writer = t.newWriter(len(columns.names))
 		row.table.writer, row.table.written = t.writer, false
 	case t.writer != nil && row.table.written && row.table.writer == t.writer:
 		t.into.Set(t.writer.into)
-		if t.writer.some || t.writer.more {
-			return t.plan.store(row, t.writer.left)
+		if t.writer.left == 0 {
+			return nil
 		}
-		return nil
+		return t.store(row, t.writer.left)
 	}
-	return t.plan.Store(row)
-}
-
-// Fits reports whether a row has the columns that the Plan was built for. A nil Plan fits no row.
-func (p *Plan) Fits(row Row) bool {
-	return p != nil && row.table != nil && p.columns == row.table.columns
+	return t.store(row, allFields)
 }
 
 // maxShown bounds how many bytes of a value its error repeats.
 const maxShown = 200
 
-// Store writes a row that fits into the struct. It returns nil if every value fits its field.
-func (p *Plan) Store(row Row) *ColumnError { return p.store(row, nil) }
-
-// store is Store for the fields that are left; nil means all.
-func (p *Plan) store(row Row, left []bool) *ColumnError {
+// store writes the fields that are left.
+func (t *Target) store(row Row, left fieldSet) *ColumnError {
 	text, marks := row.table.text, row.marks()
-	for i := range p.steps {
-		if left != nil && !left[i] {
+	for i := range t.steps {
+		if !left.has(i) {
 			continue
 		}
-		step := &p.steps[i]
-		if err := step.put(text, marks); err != nil {
-			redactor, value := p.columns.redactor, valueAt(text, marks, step.column)
+		step, err := &t.steps[i], errNull
+		value := valueAt(text, marks, step.column)
+		if value.raw[0] != 'n' || step.nulls {
+			err = step.set(value)
+		}
+		if err != nil {
+			redactor := t.columns.redactor
 			return step.wrong(string(redactor.Excerpt(value.Raw(), maxShown)), redactor.Error(err))
 		}
 	}
 	return nil
-}
-
-// put writes a value of a row with these marks.
-func (s *step) put(text []byte, marks []mark) error {
-	value := valueAt(text, marks, s.column)
-	if value.raw[0] == 'n' && !s.nulls {
-		return errNull
-	}
-	return s.set(value)
 }
