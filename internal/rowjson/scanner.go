@@ -45,24 +45,25 @@ func (s *rowScan) scan(text []byte) (end int) {
 		} else {
 			i, isPlain = plainNumber(text, i)
 		}
-		m := mark(i) //nolint:gosec // who calls bounds the text
-		if !isPlain {
-			if i, m = s.anyValue(text, start, i); i == 0 {
-				break
-			}
+		if isPlain {
+			marks = append(marks, mark(i)) //nolint:gosec // who calls bounds the text
+		} else {
+			var m mark
+			i, m = s.anyValue(text, start, i) // if it is wrong, the next byte is the bracket of the row
+			marks = append(marks, m)
 		}
-		marks = append(marks, m)
 		if i = skipBlanks(text, i); i == len(text) {
 			break
 		}
-		if text[i] == ']' {
+		switch text[i] {
+		case ',':
+			i = skipBlanks(text, i+1)
+		case ']':
 			s.marks = marks
 			return i + 1
+		default:
+			i = len(text)
 		}
-		if text[i] != ',' {
-			break
-		}
-		i = skipBlanks(text, i+1)
 	}
 	s.marks, s.replaced = marks, replaced
 	return 0

@@ -30,7 +30,13 @@ func (f Fields) storeFor(field reflect.Value) store {
 	switch p := pointer.(type) {
 	case *json.Number:
 		known := newTexts()
-		return store{set: func(v Value) error { return storeNumber(p, known, v) }}
+		return store{set: func(v Value) error {
+			if v.isText() || !beginsNumber(v.raw) {
+				return v.isNo("number")
+			}
+			*p = json.Number(known.of(v))
+			return nil
+		}}
 	case *time.Time:
 		known := new(wire.Date)
 		return store{set: func(v Value) (err error) { *p, err = v.time(known); return err }, read: readTime(p, known)}
@@ -56,36 +62,23 @@ func (f Fields) storeFor(field reflect.Value) store {
 			return p.UnmarshalText(slices.Clip(text))
 		}}
 	}
+	if whole := wholes[field.Kind()]; whole != nil {
+		return whole(field)
+	}
 	switch field.Kind() {
 	case reflect.Pointer:
 		return f.storePointer(field)
 	case reflect.String:
 		p, known := pointerTo[string](field), newTexts()
 		return store{set: func(v Value) error { *p = known.of(v); return nil }, read: readText(p, known)}
-	case reflect.Bool:
-		return storeBool(field)
-	case reflect.Int:
-		return storeInt[int](field)
-	case reflect.Int8:
-		return storeInt[int8](field)
-	case reflect.Int16:
-		return storeInt[int16](field)
-	case reflect.Int32:
-		return storeInt[int32](field)
-	case reflect.Int64:
-		return storeInt[int64](field)
-	case reflect.Uint:
-		return storeUint[uint](field)
-	case reflect.Uint8:
-		return storeUint[uint8](field)
-	case reflect.Uint16:
-		return storeUint[uint16](field)
-	case reflect.Uint32:
-		return storeUint[uint32](field)
-	case reflect.Uint64:
-		return storeUint[uint64](field)
-	case reflect.Uintptr:
-		return storeUint[uintptr](field)
+	case reflect.Bool: // what strconv.ParseBool also accepts, such as 1 and "t", is of another type
+		return store{set: func(v Value) error {
+			text := string(v.text())
+			if field.SetBool(text == "true"); text != "true" && text != "false" {
+				return v.isNo("bool")
+			}
+			return nil
+		}}
 	case reflect.Float32, reflect.Float64:
 		bits := field.Type().Bits()
 		return store{set: func(v Value) error {
@@ -98,30 +91,27 @@ func (f Fields) storeFor(field reflect.Value) store {
 	}
 }
 
-type (
-	signed interface {
-		int | int8 | int16 | int32 | int64
-	}
-	unsigned interface {
-		uint | uint8 | uint16 | uint32 | uint64 | uintptr
-	}
-	integer interface{ signed | unsigned }
-)
-
-func storeInt[T signed](field reflect.Value) store {
-	p, bits := pointerTo[T](field), field.Type().Bits()
-	return store{read: readWhole(p), set: func(v Value) error {
-		n, err := v.signed(bits)
-		*p = T(n)
-		return err
-	}}
+type integer interface {
+	int | int8 | int16 | int32 | int64 | uint | uint8 | uint16 | uint32 | uint64 | uintptr
 }
 
-func storeUint[T unsigned](field reflect.Value) store {
-	p, bits := pointerTo[T](field), field.Type().Bits()
-	return store{read: readWhole(p), set: func(v Value) error {
-		n, err := v.unsigned(bits)
-		*p = T(n)
+// wholes has the functions that return the store of a field of whole numbers, by its kind.
+var wholes = [reflect.UnsafePointer + 1]func(field reflect.Value) store{
+	reflect.Int: storeWhole[int], reflect.Int8: storeWhole[int8], reflect.Int16: storeWhole[int16], reflect.Int32: storeWhole[int32],
+	reflect.Int64: storeWhole[int64], reflect.Uint: storeWhole[uint], reflect.Uint8: storeWhole[uint8], reflect.Uint16: storeWhole[uint16],
+	reflect.Uint32: storeWhole[uint32], reflect.Uint64: storeWhole[uint64], reflect.Uintptr: storeWhole[uintptr],
+}
+
+func storeWhole[T integer](field reflect.Value) store {
+	bits := field.Type().Bits()
+	return store{read: readWhole(pointerTo[T](field)), set: func(v Value) error {
+		if field.CanUint() {
+			n, err := v.unsigned(bits)
+			field.SetUint(n)
+			return err
+		}
+		n, err := v.signed(bits)
+		field.SetInt(n)
 		return err
 	}}
 }
@@ -129,29 +119,6 @@ func storeUint[T unsigned](field reflect.Value) store {
 // pointerTo returns a field of a named type as a pointer to its kind, so that no reflection is left for each value.
 func pointerTo[T any](field reflect.Value) *T {
 	return field.Addr().Convert(reflect.TypeFor[*T]()).Interface().(*T)
-}
-
-func storeNumber(p *json.Number, known *texts, v Value) error {
-	if v.isText() || v.raw[0] == 't' || v.raw[0] == 'f' {
-		return v.isNo("number")
-	}
-	*p = json.Number(known.of(v))
-	return nil
-}
-
-// storeBool accepts true and false, in quotes too. What strconv.ParseBool also accepts, such as 1 and "t", is of
-// another type.
-func storeBool(field reflect.Value) store {
-	p := pointerTo[bool](field)
-	return store{set: func(v Value) error {
-		switch text := string(v.text()); text {
-		case "true", "false":
-			*p = text == "true"
-			return nil
-		default:
-			return v.isNo("bool")
-		}
-	}}
 }
 
 // storePointer creates a new target for each value, because the row before may still be in use.
