@@ -173,7 +173,7 @@ func wantedIn(t reflect.Type, cell any, raw string) (want any, fits bool) {
 		return prefix, err == nil
 	case t == portType:
 		port, err := netip.ParseAddrPort(text)
-		return port, err == nil
+		return port, err == nil || text == "" // which its UnmarshalText takes
 	case t == numberType:
 		return json.Number(text), isNumber
 	case reflect.PointerTo(t).Implements(ownType):

@@ -29,9 +29,9 @@ type (
 		A int    `json:"a"`
 		B string `json:"b"`
 	}
-	Word   string
-	looped struct {
-		*looped
+	Word string
+	Loop struct {
+		*Loop
 		*both
 	}
 )
@@ -107,7 +107,7 @@ func TestFieldsOfEmbeddedStructs(t *testing.T) {
 			}
 		})
 	}
-	for _, into := range []any{new(struct{ *both }), new(looped)} {
+	for _, into := range []any{new(struct{ *both }), new(Loop)} {
 		_, err := fields.Target(into)
 		require.ErrorContains(t, err, "cannot set field Name")
 	}

@@ -1,13 +1,5 @@
 package rowjson
 
-// skipAnyBlanks returns the index of the next byte from i on that is no blank of JSON.
-func skipAnyBlanks(text []byte, i int) int {
-	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
-		i++
-	}
-	return i
-}
-
 // isNumber reports whether a text is a number as JSON writes it. The package strconv accepts more: a plus sign, leading
 // zeros, "nan", hexadecimal digits.
 func isNumber(text []byte) bool {

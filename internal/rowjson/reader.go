@@ -32,12 +32,10 @@ type Reader struct {
 	held     []byte          // rows that came before the columns
 	table    table           // the last row
 
-	begun, ended bool
-	inRows       bool
-	left         int64     // of the limit for everything but the rows, while the rows are read
-	source       rowSource // the rows that are being read, if inRows
-
-	err error // that ended the reading
+	inRows, ended bool
+	left          int64     // of the limit for everything but the rows, while the rows are read
+	source        rowSource // the rows that are being read, if inRows
+	err           error     // that ended the reading
 }
 
 // NewReader returns a Reader of a response body.
@@ -59,20 +57,15 @@ func (r *Reader) Next() bool {
 	if r.table.written = r.table.writer != nil && r.writeRow(); r.table.written {
 		return true
 	}
-	for found := false; r.err == nil; {
-		switch {
-		case r.inRows:
+	found := false
+	for !found && r.err == nil && (r.inRows || !r.ended) {
+		if r.inRows {
 			found, r.err = r.nextRow()
-		case r.ended:
-			return false
-		default:
+		} else {
 			r.err = r.readMembers()
 		}
-		if found {
-			return true
-		}
 	}
-	return false
+	return found
 }
 
 // ReadAll reads the rows to the end of the response, and keeps them unless kept is nil.
@@ -91,9 +84,7 @@ func (r *Reader) Row() Row { return Row{table: &r.table} }
 func (r *Reader) Err() error { return r.err }
 
 // Columns returns the names of the columns; nil until they have come. The list belongs to the caller.
-func (r *Reader) Columns() []string {
-	return slices.Clone(r.Row().columns().names)
-}
+func (r *Reader) Columns() []string { return slices.Clone(r.Row().columns().names) }
 
 // Count returns the number of rows that Next has read.
 func (r *Reader) Count() int64 { return r.rows }
@@ -104,21 +95,17 @@ func (r *Reader) Replaced() int64 { return r.source.scan.replaced }
 // Total returns total_results; -1 until it has come.
 func (r *Reader) Total() int64 { return r.total }
 
-// Envelope returns the code of an envelope that came in place of a result or beside one, and what the service says
-// there.
+// Envelope returns the code of an envelope that came in place of a result or beside one, and its words.
 func (r *Reader) Envelope() (code int, words string) { return r.code, r.words.Text() }
 
 // EnvelopeCode returns the code of an envelope if it is certain. It is certain after the end of the response, or after
 // a member that an envelope does not have. Otherwise it returns a number below 0.
 func (r *Reader) EnvelopeCode() int {
-	if r.ended || r.isResult() {
+	if r.ended || r.known["columns"] || r.known["rows"] {
 		return r.code
 	}
 	return -1
 }
-
-// isResult reports whether a member has come that an envelope does not have.
-func (r *Reader) isResult() bool { return r.known["columns"] || r.known["rows"] }
 
 // readMembers reads on to the rows, or to the end of the response. jsontext names the member in which an error occurred,
 // and shortens a long name. So its error could hold a piece of a secret, which the redaction would not find.
@@ -136,11 +123,10 @@ func (r *Reader) readMembers() error {
 }
 
 func (r *Reader) toRows() error {
-	if !r.begun {
+	if r.dec.StackDepth() == 0 {
 		if err := r.expect('{'); err != nil {
 			return err
 		}
-		r.begun = true
 	}
 	for r.dec.PeekKind() != '}' {
 		name, err := r.dec.ReadToken()
@@ -209,7 +195,9 @@ func (r *Reader) member(name string) error {
 	case "total_results":
 		return r.readTotal(value)
 	case "query":
-		_ = wire.Decode(value, r.query) // one of an unexpected shape takes no row away
+		if r.query != nil {
+			_ = wire.Decode(value, r.query) // one of an unexpected shape takes no row away
+		}
 	case "description", "message", "error_info":
 		if len(value) <= maxWords {
 			r.words.Add(name, value)
@@ -296,10 +284,11 @@ func (r *Reader) closeRows() error {
 	if r.ended {
 		return nil
 	}
-	if r.meter.left = r.left - int64(len(r.source.text)-r.source.next); r.meter.left < 0 {
+	rest := r.source.text[r.source.next:]
+	if r.meter.left = r.left - int64(len(rest)); r.meter.left < 0 {
 		return r.meter.tooMuch()
 	}
-	return r.behindArray(`{"":[`, r.source.rest())
+	return r.behindArray(`{"":[`, io.MultiReader(bytes.NewReader(rest), r.meter))
 }
 
 // behindArray lets a decoder go on with the rest of the response. It gets a member with an array first, so that it

@@ -32,8 +32,8 @@ func (m mark) end() int { return int(m &^ differs) }
 // scan splits the row at the beginning of the text, from its bracket on, and returns the index behind it. It returns 0 if
 // the row has not arrived as a whole, or is wrong.
 func (s *rowScan) scan(text []byte) (end int) {
-	replaced, marks := s.replaced, append(s.marks[:0], 0)
-	i := skipBlanks(text, 1)
+	i, replaced, marks := skipBlanks(text, 1), s.replaced, s.marks[:0]
+	marks = append(marks, 0)
 	if i < len(text) && text[i] == ']' {
 		s.marks = marks
 		return i + 1
@@ -97,6 +97,14 @@ func skipBlanks(text []byte, i int) int {
 	return i
 }
 
+// skipAnyBlanks returns the index of the next byte from i on that is no blank of JSON.
+func skipAnyBlanks(text []byte, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
+		i++
+	}
+	return i
+}
+
 // isBehind reports whether a byte may stand behind a value.
 func isBehind(c byte) bool {
 	return c == ',' || c == ']' || c == ' ' || c == '\n' || c == '\t' || c == '\r'
@@ -120,7 +128,7 @@ func (s *rowScan) anyValue(text []byte, start, i int) (end int, m mark) {
 func (s *rowScan) anyText(text []byte, i int) (end int, m mark) {
 	isBroken := false
 	for i = wire.PlainText(text, i); i < len(text) && text[i] != '"'; i = wire.PlainText(text, i) {
-		size, broken := character(text[i:])
+		_, size, broken := character(text[i:])
 		if size == 0 || broken && s.strict {
 			return 0, 0
 		}

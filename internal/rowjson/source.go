@@ -125,11 +125,6 @@ func (s *rowSource) explain(text []byte, err error) error {
 	}
 }
 
-// rest returns what comes behind the rows, for rows that are read as they arrive.
-func (s *rowSource) rest() io.Reader {
-	return io.MultiReader(bytes.NewReader(s.text[s.next:]), s.from)
-}
-
 // meter bounds what is read for one row, or for everything but the rows together.
 type meter struct {
 	from  io.Reader

@@ -46,14 +46,6 @@ func (f Fields) storeFor(field reflect.Value) store {
 	case *netip.Prefix:
 		known := newTexts()
 		return store{set: func(v Value) (err error) { *p, err = netip.ParsePrefix(known.of(v)); return err }}
-	case *netip.AddrPort:
-		known := newTexts()
-		return store{set: func(v Value) (err error) {
-			if *p, err = netip.ParseAddrPort(known.of(v)); err == nil && v.isBroken() {
-				err = v.isNo("IP address with a port")
-			}
-			return err
-		}}
 	case encoding.TextUnmarshaler:
 		var text []byte
 		return store{set: func(v Value) error {

@@ -153,15 +153,15 @@ func TestValuesThatDoNotFitTheirField(t *testing.T) {
 		refuses map[string]string
 	}{
 		{"int", storeError[int], map[string]string{
-			`1.5`: noSyntax, `1e3`: noSyntax, `"many"`: noSyntax, `""`: noSyntax, `true`: noSyntax, `"+5"`: `"+5"` + noNumber, `"05"`: `"05"` + noNumber,
+			`1.5`: noSyntax, `1e3`: noSyntax, `"many"`: `"many"` + noNumber, `""`: `""` + noNumber, `true`: noSyntax, `"+5"`: `"+5"` + noNumber, `"05"`: `"05"` + noNumber,
 			`9223372036854775808`: noRange, `null`: noPointer,
 		}},
-		{"int8", storeError[int8], map[string]string{`128`: noRange, `"-129"`: noRange, `"many"`: noSyntax, `"05"`: `"05"` + noNumber, `null`: noPointer}},
+		{"int8", storeError[int8], map[string]string{`128`: noRange, `"-129"`: noRange, `"many"`: `"many"` + noNumber, `"05"`: `"05"` + noNumber, `null`: noPointer}},
 		{"int16", storeError[int16], map[string]string{`32768`: noRange, `-32769`: noRange}},
 		{"int32", storeError[int32], map[string]string{`2147483648`: noRange, `-2147483649`: noRange}},
 		{"int64", storeError[int64], map[string]string{`9223372036854775808`: noRange, `-9223372036854775809`: noRange}},
 		{"uint", storeError[uint], map[string]string{
-			`-1`: noSyntax, `1.5`: noSyntax, `"many"`: noSyntax, `true`: noSyntax, `"05"`: `"05"` + noNumber, `"+5"`: noSyntax,
+			`-1`: noSyntax, `1.5`: noSyntax, `"many"`: `"many"` + noNumber, `true`: noSyntax, `"05"`: `"05"` + noNumber, `"+5"`: `"+5"` + noNumber,
 			`18446744073709551616`: noRange, `null`: noPointer,
 		}},
 		{"uint8", storeError[uint8], map[string]string{`256`: noRange, `-1`: noSyntax}},
@@ -185,7 +185,7 @@ func TestValuesThatDoNotFitTheirField(t *testing.T) {
 		{"netip.Addr", storeError[netip.Addr], map[string]string{`"192.0.2.256"`: `"192.0.2.256" is no IP address`, `1`: `1 is no IP address`, `null`: noPointer}},
 		{"netip.Prefix", storeError[netip.Prefix], map[string]string{`"192.0.2.1"`: "no '/'", `5`: "no '/'", `null`: noPointer}},
 		{"a TextUnmarshaler", storeError[big.Int], map[string]string{`"many"`: "cannot unmarshal", `null`: noPointer}},
-		{"a pointer", storeError[*int8], map[string]string{`128`: noRange, `"many"`: noSyntax}},
+		{"a pointer", storeError[*int8], map[string]string{`128`: noRange, `"many"`: `"many"` + noNumber}},
 		{"a pointer to a pointer", storeError[**bool], map[string]string{`1`: "1 is no bool"}},
 	} {
 		for value, says := range tt.refuses {
@@ -223,18 +223,7 @@ func TestTargetsThatAreRefused(t *testing.T) {
 func TestBrokenTextsInZones(t *testing.T) {
 	t.Parallel()
 	for _, zone := range []string{"\xff", `\ud800`, "eth0\xc3"} {
-		reader := rowjson.NewReader(strings.NewReader(`{"columns":[{"name":"a"},{"name":"b"}],"rows":[["fe80::1%`+zone+`","[fe80::1%`+zone+`]:80"]],"total_results":1}`), rowjson.Config{
-			Limit: rowjson.Limit{Bytes: 1 << 20}, Redactor: wordRedactor{},
-		})
-		require.True(t, reader.Next())
-		_, err := reader.Row().At(0).Addr()
+		_, err := valueOf(t, `"fe80::1%`+zone+`"`).Addr()
 		require.Error(t, err)
-		var target struct {
-			B netip.AddrPort `column:"b"`
-		}
-		fields := rowjson.Fields{Tag: "column", Value: func(any) *rowjson.Value { return nil }}
-		into, err := fields.Target(&target)
-		require.NoError(t, err)
-		require.NotNil(t, into.Store(reader.Row()))
 	}
 }

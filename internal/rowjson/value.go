@@ -85,28 +85,25 @@ func (v Value) Int64() (int64, error) {
 // signed reads a whole number with this many bits.
 func (v Value) signed(bits int) (int64, error) {
 	text := v.text()
-	n, err := strconv.ParseInt(string(text), 10, bits)
-	if err == nil && v.isText() && !isNumber(text) {
+	if v.isText() && !isNumber(text) {
 		return 0, v.isNo("number")
 	}
-	return n, err
+	return strconv.ParseInt(string(text), 10, bits)
 }
 
 // unsigned reads a whole number with this many bits, not below 0.
 func (v Value) unsigned(bits int) (uint64, error) {
 	text := v.text()
-	n, err := strconv.ParseUint(string(text), 10, bits)
-	if err == nil && v.isText() && !isNumber(text) {
+	if v.isText() && !isNumber(text) {
 		return 0, v.isNo("number")
 	}
-	return n, err
+	return strconv.ParseUint(string(text), 10, bits)
 }
 
 // Float64 reads a number, also one in quotes. It returns an error for one out of range and for null.
-func (v Value) Float64() (float64, error) {
-	return v.float(64)
-}
+func (v Value) Float64() (float64, error) { return v.float(64) }
 
+// float is Float64 with this many bits.
 func (v Value) float(bits int) (float64, error) {
 	text := v.text()
 	if v.isText() && !isNumber(text) || !v.isText() && !beginsNumber(text) {

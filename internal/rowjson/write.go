@@ -25,15 +25,15 @@ type writer struct {
 	left  fieldSet      // that no cell has written in the last row
 }
 
-// fieldSet has a bit for each of the first fields of a struct.
+// fieldSet has a bit for each of the first 63 fields of a struct, and one for all others.
 type fieldSet uint64
 
 const (
-	allFields  fieldSet = 1<<64 - 1 // also those beyond
-	mostFields          = 63        // of a struct with a writer
+	allFields fieldSet = 1<<64 - 1
+	others             = 63
 )
 
-func (s fieldSet) has(i int) bool { return s>>min(i, mostFields)&1 > 0 }
+func (s fieldSet) has(i int) bool { return s>>min(i, others)&1 > 0 }
 
 // cell takes the values of one column.
 type cell struct {
@@ -46,21 +46,18 @@ type cell struct {
 // value is not plain. Plain are texts of ASCII without escapes, and whole numbers.
 type read func(text []byte, i int) (end int, written bool)
 
-// newWriter returns a writer for rows with so many columns; nil for none.
+// newWriter returns a writer for rows with so many columns.
 func (t *Target) newWriter(columns int) *writer {
 	into := reflect.New(t.into.Type())
-	own, err := t.tags.Target(into.Interface())
-	if err != nil || len(t.steps) > mostFields {
-		return nil
-	}
+	own, _ := t.tags.Target(into.Interface()) // that of t had no error, so this has none
 	w := &writer{into: into.Elem(), cells: make([]cell, columns), marks: make([]mark, columns+1)}
 	for i := range w.cells {
 		w.cells[i] = cell{readOnly, 0, ','}
 	}
 	w.cells[columns-1].behind = ']'
 	for i, s := range own.steps {
-		c, field := &w.cells[t.steps[i].column], fieldSet(1)<<i
-		if c.field > 0 || s.read == nil {
+		c, field := &w.cells[t.steps[i].column], fieldSet(1)<<min(i, others)
+		if i >= others || c.field > 0 || s.read == nil {
 			w.never |= field
 		} else {
 			c.read, c.field = s.read, field

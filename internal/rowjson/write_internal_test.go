@@ -398,6 +398,42 @@ func TestRowsBeforeColumns(t *testing.T) {
 	}
 }
 
+// A struct may have more fields than a fieldSet has bits.
+func TestManyFields(t *testing.T) {
+	t.Parallel()
+	types := []reflect.Type{reflect.TypeFor[string](), reflect.TypeFor[int64](), reflect.TypeFor[*string](), reflect.TypeFor[float64]()}
+	for _, columns := range []int{62, 63, 64, 65, 150} {
+		var fields []reflect.StructField
+		var names []string
+		for i := range columns {
+			tag := reflect.StructTag(fmt.Sprintf(`column:"%d"`, i))
+			fields = append(fields, reflect.StructField{Name: "F" + strconv.Itoa(i), Type: types[i%len(types)], Tag: tag})
+			names = append(names, fmt.Sprintf(`{"name":"%d"}`, i))
+		}
+		var rows []string
+		for row := range 5 {
+			var cells []string
+			for i := range columns {
+				cells = append(cells, strconv.Itoa(i+row))
+			}
+			rows = append(rows, "["+strings.Join(cells, ",")+"]")
+		}
+		body := `{"columns":[` + strings.Join(names, ",") + `],"rows":[` + strings.Join(rows, ",") + `],"total_results":5}`
+		r := NewReader(strings.NewReader(body), Config{Limit: Limit{Bytes: 1 << 20}, Redactor: nothingSecret{}})
+		into := reflect.New(reflect.StructOf(fields))
+		target, err := tagged.Target(into.Interface())
+		require.NoError(t, err)
+		for row := range 5 {
+			require.True(t, r.Next())
+			require.Nil(t, target.Store(r.Row()))
+			for i := range columns {
+				require.Equal(t, strconv.Itoa(i+row), fmt.Sprint(reflect.Indirect(into.Elem().Field(i)).Interface()))
+			}
+		}
+		require.True(t, r.table.written)
+	}
+}
+
 // A row with an error or with a value that does not fit changes nothing about the rows before and behind it.
 func TestRowsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
