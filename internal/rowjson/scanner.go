@@ -30,9 +30,9 @@ const (
 func (m mark) end() int { return int(m &^ differs) }
 
 // scan splits the row at the beginning of the text, from its bracket on, and returns the index behind it. It returns 0 if
-// the row has not arrived as a whole, or is wrong.
+// the row has not arrived as a whole, or is wrong. Then replaced may count some of its texts.
 func (s *rowScan) scan(text []byte) (end int) {
-	i, replaced, marks := skipBlanks(text, 1), s.replaced, s.marks[:0]
+	i, marks := skipBlanks(text, 1), s.marks[:0]
 	marks = append(marks, 0)
 	if i < len(text) && text[i] == ']' {
 		s.marks = marks
@@ -49,11 +49,13 @@ func (s *rowScan) scan(text []byte) (end int) {
 			marks = append(marks, mark(i)) //nolint:gosec // who calls bounds the text
 		} else {
 			var m mark
-			i, m = s.anyValue(text, start, i) // if it is wrong, the next byte is the bracket of the row
+			if i, m = s.anyValue(text, start, i); i == 0 {
+				return 0
+			}
 			marks = append(marks, m)
 		}
 		if i = skipBlanks(text, i); i == len(text) {
-			break
+			return 0
 		}
 		switch text[i] {
 		case ',':
@@ -62,10 +64,9 @@ func (s *rowScan) scan(text []byte) (end int) {
 			s.marks = marks
 			return i + 1
 		default:
-			i = len(text)
+			return 0
 		}
 	}
-	s.marks, s.replaced = marks, replaced
 	return 0
 }
 

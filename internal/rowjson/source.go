@@ -69,9 +69,10 @@ func (s *rowSource) peek() (byte, error) {
 // row splits the next row and uses it up. Its marks are those of the scan. Text and marks are valid until the next
 // call.
 func (s *rowSource) row() (text []byte, err error) {
-	text = s.text[s.next:]
+	text, replaced := s.text[s.next:], s.scan.replaced
 	end := s.scan.scan(text)
 	if end == 0 {
+		s.scan.replaced = replaced // or a broken text of the row would count twice
 		size, err := s.whole()
 		text = s.text[s.next : s.next+size]
 		if end = s.scan.scan(text); end == 0 {
