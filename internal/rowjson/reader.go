@@ -244,7 +244,7 @@ func (r *Reader) readColumns(value []byte) error {
 		c.index[*w.Name] = i
 		c.names = append(c.names, *w.Name)
 	}
-	r.table.columns = c
+	r.table.columns, r.source.scan.marks = c, make([]mark, 0, len(c.names)+1)
 	return nil
 }
 
