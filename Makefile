@@ -34,7 +34,7 @@ ALLOCS := -check
 # Where all depends on it: calls, credentials, collections, purges, changes of lists.
 MUTATED := auth.go limiter.go pagination.go plan.go planguards.go purge.go purgequeue.go export.go send.go sessions.go snapshot.go apply.go entries.go decode.go resource.go
 # The packages that the SDK stands on, each with tests at its own door.
-ROOMS := $(patsubst %,./internal/%,address applying batch ipset listentries listguard listorder pace paging planning redact resume rowjson transport waiting wire)
+ROOMS := $(patsubst %,./internal/%,address batch lists pace paging redact resume rowjson transport waiting wire)
 MUTATION_FLAGS :=
 
 # Where a program with the SDK may run beside linux/amd64: another system, or an int of 32 bits. The other processors of

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/webdelivery/webdelivery-go/internal/applying"
-	"github.com/webdelivery/webdelivery-go/internal/ipset"
+	"github.com/webdelivery/webdelivery-go/internal/lists"
+	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
 // ApplyOptions are the options of Apply. With the zero value, Apply does not wait for tasks.
@@ -36,15 +36,18 @@ type ApplyResult struct {
 // [ErrPlanStale] before any change. It reads the list again at the end, and returns ErrPlanStale if the list is not
 // what the plan should have made of it. Apply does not change the plan. (Service document, [section 4.6].)
 //
-// Apply checks the plan again, because a stored one may have been edited. If the plan is nil, or if Plan could not
-// have made it for any list, Apply returns a [*ValidationError]. If it is beyond its own guards or does not fit the
-// list, Apply returns a [*PlanError]; for MaxRemove a [*TooManyRemovalsError]. In these cases nothing was changed.
+// Apply works out order, numbers and guards again, because a stored plan may have been edited. If the plan is nil, or
+// no list can match it, Apply returns a [*ValidationError]. If it is beyond its own guards, or Plan could not have made
+// it for this list, Apply returns a [*PlanError]; for MaxRemove a [*TooManyRemovalsError]. In these cases nothing was
+// changed.
 //
 // Additions come before the removals that they cover. A response to an addition must name a task or show the entries.
 // After any other response, Apply reads the list before it removes what the addition covers. If an entry is not
-// there, Apply returns [ErrBadReply] with the beginning of the response. If a response is lost, Apply reads the list
-// and adds what is missing, in at most 3 calls. With [ApplyOptions].Wait it first sends the addition again once, to
-// get its task.
+// there, Apply returns [ErrBadReply] with the beginning of the response.
+//
+// If a response to an addition is lost, Apply sends the addition again, in at most 3 calls. Without Wait, it reads the
+// list before, and sends what is missing. With Wait, the list proves nothing, because it may show an entry whose task
+// still runs. So a response must name a task; otherwise Apply ends with an error that says what to do.
 //
 // Without Wait, Apply considers an addition in effect if its call was accepted or the list shows it. If your service
 // puts it into effect only when the task ends, set Wait. Then a failed task ends Apply with a [*TaskError], before
@@ -72,109 +75,291 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	if err != nil {
 		return nil, err
 	}
-	plan, add, err := readyToApply(*plan)
+	checked := *plan
+	add, err := checked.ready()
 	if err != nil {
 		return nil, err
 	}
-	place := func(i int) string { return fmt.Sprintf("add[%d]", i) }
-	if plan.check(place) != nil {
-		return nil, s.shown(plan).check(place)
-	}
-	current, err := s.snapshot(ctx, plan.ListID)
+	_, held, err := s.snapshot(ctx, plan.ListID)
 	if err != nil {
 		return nil, err
 	}
-	steps, err := s.stepsFor(plan, current, add)
+	changes, err := s.changesOf(&checked, add, held)
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	changes := applying.Changes{
-		List: &plannedList{s, plan.ListID, wait}, Before: meanings(current), Size: len(current), Most: maxListEntries,
-		Add: plan.Add, Remove: make([]applying.Entry, len(plan.Remove)), Steps: steps, Wait: options.Wait, AtOnce: options.Concurrency,
-		NotApplied: func(err error) bool { return OutcomeOf(err) == OutcomeNotApplied },
-		Guard: func(work func() error, done func(error, bool)) {
-			err := work()
-			done(err, err != nil && OutcomeOf(err) == OutcomeNotApplied)
-		},
-		Stale: func(reason string) error { return fmt.Errorf("%w: %s", ErrPlanStale, reason) },
-		Report: func(p applying.Progress) {
-			w.report(Progress{
-				Kind: ProgressNetworkList, ID: plan.ListID, Status: p.Status, Percent: p.Percent, Complete: p.Complete, Polls: p.Calls,
-				Elapsed: time.Since(began),
-			})
-		},
+	order := checked.order(changes, s.limits)
+	if err := s.guard(&checked, add, func(i int) string { return fmt.Sprintf("add[%d]", i) }); err != nil {
+		return nil, err
 	}
-	for i, e := range plan.Remove {
-		changes.Remove[i] = applying.Entry{ID: e.ID, Text: e.Entry}
-	}
-	result, changed, err := changes.Do(ctx)
+	a := &apply{NetworkListsService: s, id: plan.ListID, changes: changes, options: options, wait: w, began: time.Now()}
+	err = a.run(ctx, order.Steps)
 	switch {
 	case err == nil:
-		return (*ApplyResult)(result), nil
-	case changed:
-		return (*ApplyResult)(result), &changeError{err, OutcomeUnknown}
+		return &a.result, nil
+	case a.uncertain || a.result.Added+a.result.Removed > 0:
+		return &a.result, &changeError{err, OutcomeUnknown}
 	default:
-		return (*ApplyResult)(result), &changeError{err, OutcomeNotApplied}
+		return nil, &changeError{err, OutcomeNotApplied}
 	}
 }
 
-// plannedList is the list of a plan, as internal/applying uses it.
-type plannedList struct {
-	service *NetworkListsService
-	id      string
-	wait    []WaitOption
+// apply is one call of Apply. Only its goroutine uses it, so OnProgress runs there, too.
+type apply struct {
+	*NetworkListsService
+
+	id      string // of the list
+	changes *lists.Changes
+	options ApplyOptions
+	wait    *waiter
+	began   time.Time
+
+	removing  bool          // the last change was a removal
+	pending   []string      // tasks to wait for
+	waited    time.Duration // duration of all waits so far
+	unproven  []addition    // accepted, but the response proves nothing
+	uncertain bool          // a change may have been applied, and its response does not say so
+	calls     int
+	result    ApplyResult
 }
 
-func (l *plannedList) Read(ctx context.Context) (ipset.Meanings, int, error) {
-	current, err := l.service.snapshot(ctx, l.id)
-	return meanings(current), len(current), err
+// addition is an accepted call that added entries.
+type addition struct {
+	entries  []lists.Entry
+	response *response
 }
 
-func (l *plannedList) Add(ctx context.Context, texts []string) (applying.Added, error) {
-	reply, r, err := l.service.addPart(ctx, l.id, texts)
-	if err != nil {
-		return applying.Added{}, err
-	}
-	added := applying.Added{Unproven: func(reason string) error { return r.bad(reason, nil) }}
-	for _, e := range reply.Entries {
-		added.Shown = append(added.Shown, e.Entry)
-	}
-	if reply.Task != nil {
-		added.Task = reply.Task.ID
-		if reply.Task.ErrorInfo != nil {
-			added.Failed = l.service.tasks.failed(reply.Task)
+func (a *apply) run(ctx context.Context, steps []lists.Step) error {
+	for _, step := range steps {
+		for entries := range slices.Chunk(step.Add, a.limits.Call) {
+			if err := a.turn(ctx, false); err != nil {
+				return err
+			}
+			if err := a.add(ctx, entries); err != nil {
+				return err
+			}
+		}
+		if len(step.Remove) == 0 {
+			continue
+		}
+		if err := a.turn(ctx, true); err != nil {
+			return err
+		}
+		if err := a.remove(ctx, step.Remove); err != nil {
+			return err
 		}
 	}
-	return added, nil
+	if err := a.settle(ctx); err != nil {
+		return err
+	}
+	return a.verify(ctx)
 }
 
-// Remove removes an entry. If the service does not find it, Remove tries to read it. If the entry cannot be read
-// either, it is gone already. Otherwise the address for deletions is wrong (open point 22).
-func (l *plannedList) Remove(ctx context.Context, id string) (string, error) {
-	task, err := l.service.DeleteEntry(ctx, l.id, id)
-	if errors.Is(err, ErrNotFound) {
-		if _, readErr := l.service.GetEntry(ctx, l.id, id); errors.Is(readErr, ErrNotFound) {
-			return "", nil
-		}
+// turn makes sure of the changes so far when removals follow additions, or additions removals.
+func (a *apply) turn(ctx context.Context, removing bool) error {
+	if a.removing == removing {
+		return nil
 	}
-	if err != nil || task == nil {
-		return "", err
+	a.removing = removing
+	if err := a.settle(ctx); err != nil || len(a.unproven) == 0 {
+		return err
 	}
-	return task.ID, nil
-}
-
-// Await waits for tasks. It does not report their progress, which is not that of the whole. WaitTimeout limits all
-// waits together.
-func (l *plannedList) Await(ctx context.Context, tasks []string, waited time.Duration) error {
-	w, err := newWaiter(append(slices.Clone(l.wait), OnProgress(func(Progress) {})))
+	_, held, err := a.snapshot(ctx, a.id)
 	if err != nil {
 		return err
 	}
-	loop := w.loop(true)
-	if loop.Timeout > 0 {
-		loop.Timeout = max(1, loop.Timeout-waited)
+	return a.prove(held)
+}
+
+// settle waits for the tasks of the changes so far. It does not report their progress, which is not that of the whole.
+// WaitTimeout limits all waits together.
+func (a *apply) settle(ctx context.Context) error {
+	if !a.options.Wait || len(a.pending) == 0 {
+		return nil
 	}
-	_, err = l.service.tasks.waitAll(ctx, tasks, w, loop, true)
+	w, began := *a.wait, time.Now()
+	w.report = func(Progress) {}
+	if w.timeout > 0 {
+		w.timeout = max(1, w.timeout-a.waited)
+	}
+	_, err := a.tasks.waitAll(ctx, a.pending, &w, w.loop(true), true)
+	a.waited += time.Since(began)
+	a.pending = nil
 	return err
+}
+
+// maxAdditions is how often entries are sent at most.
+const maxAdditions = 3
+
+// add adds entries. If a response is lost, the entries may have been added. Without Wait, the list tells. With Wait, it
+// does not, because it may show an entry that is not in effect (open point 26): add sends the entries again until a
+// response names their task.
+func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
+	for attempt, lost := 1, false; ; attempt++ {
+		reply, r, err := a.addPart(ctx, a.id, lists.Texts(entries))
+		refused := err != nil && OutcomeOf(err) == OutcomeNotApplied
+		switch {
+		case err == nil && (!lost || !a.options.Wait || reply.Task != nil):
+			return a.accepted(entries, reply, r)
+		case refused && !lost:
+			return err
+		}
+		lost, a.uncertain = true, true
+		switch {
+		case ctx.Err() != nil:
+			return cmp.Or(err, ctx.Err())
+		case a.options.Wait && attempt == maxAdditions:
+			return taskUnknown(len(entries), err)
+		case a.options.Wait:
+			continue
+		}
+		missing, readErr := a.missing(ctx, entries)
+		if readErr != nil {
+			return errors.Join(err, readErr)
+		}
+		a.done("adding", &a.result.Added, len(entries)-len(missing), nil)
+		if len(missing) == 0 {
+			return nil
+		}
+		if refused || attempt == maxAdditions {
+			return err
+		}
+		entries = missing
+	}
+}
+
+// missing returns the entries that are not in the list.
+func (a *apply) missing(ctx context.Context, entries []lists.Entry) ([]lists.Entry, error) {
+	_, held, err := a.snapshot(ctx, a.id)
+	return lists.SetOf(held).Lacking(entries), err
+}
+
+// taskUnknown returns the error for an addition whose response was lost. err is nil if the last response came, but
+// named no task.
+func taskUnknown(entries int, err error) error {
+	return fmt.Errorf("%w: the response to an addition of %d entries was lost, and %d calls did not name its task, so Apply cannot wait for it; "+
+		"wait until no task of the list runs, then plan and apply again", cmp.Or(err, ErrBadReply), entries, maxAdditions)
+}
+
+// accepted records what a response proves. A response that neither names a task nor shows the entries proves nothing:
+// it may come from a proxy.
+func (a *apply) accepted(entries []lists.Entry, reply *AddEntriesReply, r *response) error {
+	switch {
+	case reply.Task != nil:
+		a.done("adding", &a.result.Added, len(entries), reply.Task)
+		if reply.Task.ErrorInfo != nil {
+			return a.tasks.failed(reply.Task)
+		}
+	case len(lists.SetOf(readEntries(reply.Entries)).Lacking(entries)) == 0:
+		a.done("adding", &a.result.Added, len(entries), nil)
+	default:
+		a.uncertain = true
+		a.unproven = append(a.unproven, addition{entries, r})
+		a.report("adding")
+	}
+	return nil
+}
+
+// prove looks up the unproven additions in the list. It returns the error of the first one that is not there.
+func (a *apply) prove(held []lists.Entry) (failed error) {
+	is := lists.SetOf(held)
+	for _, added := range a.unproven {
+		missing := is.Lacking(added.entries)
+		a.result.Added += len(added.entries) - len(missing)
+		if len(missing) > 0 && failed == nil {
+			failed = added.response.bad(fmt.Sprintf("it names no task, and %d of %d added entries are not in the list, for example %s",
+				len(missing), len(added.entries), redact.Line(missing[0].Text)), nil)
+		}
+	}
+	a.unproven = nil
+	return failed
+}
+
+// remove removes entries, several at once. After the first failure it starts no further removal, but waits for those
+// under way.
+func (a *apply) remove(ctx context.Context, indexes []int) (failed error) {
+	type removal struct {
+		task *Task
+		err  error
+	}
+	ended := make(chan removal)
+	for underWay := 0; underWay > 0 || len(indexes) > 0; {
+		if len(indexes) > 0 && underWay < a.options.Concurrency {
+			id := a.changes.Held[indexes[0]].ID
+			go func() {
+				task, err := a.removeEntry(ctx, id)
+				ended <- removal{task, err}
+			}()
+			underWay, indexes = underWay+1, indexes[1:]
+			continue
+		}
+		r := <-ended
+		underWay--
+		if r.err == nil {
+			a.done("removing", &a.result.Removed, 1, r.task)
+			continue
+		}
+		a.uncertain = a.uncertain || OutcomeOf(r.err) != OutcomeNotApplied
+		failed, indexes = cmp.Or(failed, r.err), nil
+	}
+	return failed
+}
+
+// removeEntry removes an entry. If the service does not find it, removeEntry tries to read it. If the entry cannot be
+// read either, it is gone already. Otherwise the address for deletions is wrong (open point 22).
+func (a *apply) removeEntry(ctx context.Context, id string) (*Task, error) {
+	task, err := a.DeleteEntry(ctx, a.id, id)
+	if errors.Is(err, ErrNotFound) {
+		if _, readErr := a.GetEntry(ctx, a.id, id); errors.Is(readErr, ErrNotFound) {
+			return nil, nil //nolint:nilnil // no task is no error
+		}
+	}
+	return task, err
+}
+
+// done adds the n changes of a call to a counter of the result, records the task, and reports the progress.
+func (a *apply) done(status string, counter *int, n int, task *Task) {
+	*counter += n
+	if task != nil {
+		a.result.Tasks, a.pending = append(a.result.Tasks, task.ID), append(a.pending, task.ID)
+	}
+	a.report(status)
+}
+
+func (a *apply) report(status string) {
+	a.calls++
+	percent := 100
+	if total := len(a.changes.Add) + len(a.changes.Remove); total > 0 {
+		percent = 100 * (a.result.Added + a.result.Removed) / total
+	}
+	a.wait.report(Progress{
+		Kind: ProgressNetworkList, ID: a.id, Status: status, Percent: percent, Complete: status == "done", Polls: a.calls,
+		Elapsed: time.Since(a.began),
+	})
+}
+
+// verify reads the list and compares it with the expected one. The error names the possible causes.
+func (a *apply) verify(ctx context.Context) error {
+	_, held, err := a.snapshot(ctx, a.id)
+	if err != nil {
+		return err
+	}
+	a.result.Size = len(held)
+	if err := a.prove(held); err != nil {
+		return err
+	}
+	differs := a.changes.Check(held)
+	if differs.Missing+differs.Unexpected == 0 {
+		a.report("done")
+		return nil
+	}
+	cause := "another client changed the list meanwhile, or a late request of an earlier Apply did"
+	switch {
+	case differs.Others:
+	case a.uncertain:
+		cause = "a change whose response was lost may have arrived late, or " + cause
+	default:
+		cause = "a change of this Apply is not in effect yet, or " + cause
+	}
+	return fmt.Errorf("%w: after the changes %d entries are missing and %d are unexpected; %s", ErrPlanStale, differs.Missing, differs.Unexpected, cause)
 }

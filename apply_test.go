@@ -66,7 +66,7 @@ func TestApplyWaitsForTasks(t *testing.T) {
 				reports++
 			}))
 		require.NoError(f, err)
-		assert.Equal(f, time.Minute, time.Since(began))
+		assert.Equal(f, 2*time.Minute, time.Since(began), "the additions, then the removals")
 		assert.Equal(f, 3, reports)
 		for _, id := range result.Tasks {
 			task, err := f.client.Tasks.Get(f.Context(), id)
@@ -325,7 +325,6 @@ func TestRoomIsMadeOnlyAsFarAsItMust(t *testing.T) {
 			require.NoError(f, err)
 			assert.Equal(f, tt.unprotected, plan.UncoveredDuringApply)
 			assert.Equal(f, 50_000, plan.PeakSize)
-			assert.Equal(f, 1, plan.CoveringAdds)
 		})
 	}
 }
@@ -402,7 +401,7 @@ func TestAWrongDeletionAddress(t *testing.T) {
 		require.NoError(f, err)
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
-		assert.Zero(f, result.Removed)
+		assert.Nil(f, result, "nothing was changed")
 		assert.LessOrEqual(f, f.srv.Count(http.MethodDelete, ""), 4)
 	})
 }

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/lists"
 )
 
 // Compares 50,000 desired entries with 50,000 that a list holds, half of which are the same. The list is not read.
 func BenchmarkComparePlan(b *testing.B) {
-	list := &NetworkList{ID: "l", Type: ListTypeIP}
 	var desired []string
 	var entries []NetworkListEntry
 	for i := range 75_000 {
@@ -25,10 +26,12 @@ func BenchmarkComparePlan(b *testing.B) {
 		b.Run(fmt.Sprintf("aggregate=%t", aggregated), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				wanted, err := readDesired(b.Context(), desired, aggregated)
+				wanted, err := readDesired(b.Context(), desired, aggregated, maxListEntries)
 				require.NoError(b, err)
-				_, err = newPlan(list, entries, wanted.Entries())
-				require.NoError(b, err)
+				held := readEntries(entries)
+				changes := wanted.Compare(held)
+				new(Plan).order(changes, lists.Limits{List: maxListEntries, Call: maxCallEntries})
+				lists.Fingerprint("IP", held)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/lists"
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
@@ -73,7 +74,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	f.secrets = f.transport.Secrets()
 	tasks := &TasksService{f}
 	return &Client{
-		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks},
+		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks, lists.Limits{List: maxListEntries, Call: maxCallEntries}},
 		Sessions: sessions, funnel: f, limiter: s.limiter,
 	}, nil
 }

@@ -5,31 +5,44 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/webdelivery/webdelivery-go/internal/ipset"
-	"github.com/webdelivery/webdelivery-go/internal/listentries"
+	"github.com/webdelivery/webdelivery-go/internal/lists"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// parseEntries reads entries for a list of type want. If want is "", the first entry decides the type. One error
+// parseEntries reads entries for a list of this type. If listType is "", the first readable entry decides. One error
 // names everything that is wrong, each with its place, up to maxProblems.
-func parseEntries(field string, want NetworkListType, texts []string) ([]ipset.Entry, error) {
+func parseEntries(field, listType string, texts []string) ([]lists.Entry, error) {
+	entries := make([]lists.Entry, 0, len(texts))
 	var bad problems
-	parsed := listentries.Read(string(want), texts, bad.entry(field, len(texts)))
-	return parsed, bad.err()
+	err := bad.entries(field, len(texts), func(yield func(int, error) bool) {
+		for i, text := range texts {
+			e, err := lists.ParseFor(listType, text)
+			if err == nil {
+				listType, entries = e.Type(), append(entries, e)
+			} else if !yield(i, err) {
+				return
+			}
+		}
+	})
+	return entries, err
 }
 
-// entry returns a function that adds the problem of one of n entries, and reports whether to look for more.
-func (p *problems) entry(field string, n int) listentries.Wrong {
-	return func(i int, problem error) bool {
+// entries adds the problems of some of n entries with their places, and returns all problems as an error.
+func (p *problems) entries(field string, n int, wrong iter.Seq2[int, error]) error {
+	for i, problem := range wrong {
 		p.add(fmt.Sprintf("%s[%d]", field, i), "%v", problem)
-		return !p.full(n - i - 1)
+		if p.full(n - i - 1) {
+			break
+		}
 	}
+	return p.err()
 }
 
 // AddEntriesReply is the response to one call that adds entries. The service document does not show it, so each field
@@ -70,13 +83,13 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 	if err != nil {
 		return nil, err
 	}
-	texts := ipset.Texts(ipset.Unique(parsed))
-	if len(texts) > maxListEntries {
-		return nil, invalid("entries", "%d are more than the %d that a list can hold", len(texts), maxListEntries)
+	texts := lists.Texts(lists.SetOf(parsed).Entries)
+	if len(texts) > s.limits.List {
+		return nil, invalid("entries", "%d are more than the %d that a list can hold", len(texts), s.limits.List)
 	}
 	result := &AddEntriesResult{}
-	for at := 0; at < len(texts); at += maxCallEntries {
-		part := texts[at:min(at+maxCallEntries, len(texts))]
+	for part := range slices.Chunk(texts, s.limits.Call) {
+		at := len(result.Added)
 		reply, _, err := s.addPart(ctx, id, part)
 		if err != nil {
 			return result, newPartialError(texts, at, len(part), err)
@@ -243,7 +256,7 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 		return "", "", r.bad(field+" "+unusable.Reason, nil)
 	case err != nil:
 		return "", "", err
-	case !strings.HasPrefix(path, own+"/"):
+	case len(path) <= len(own) || !strings.EqualFold(path[:len(own)+1], own+"/"): // as sameID compares ids
 		return "", "", r.bad(field+" is not below "+own, nil)
 	}
 	return path, query, nil

@@ -289,14 +289,17 @@ func TestErrorsOfPlans(t *testing.T) {
 		"no entry":               {call: plan([]string{"x y"}, anything), want: webdelivery.ErrPlanRefused},
 		"edited to remove too much": {
 			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone }),
-			want: webdelivery.ErrTooManyRemovals, plan: true, early: true,
+			want: webdelivery.ErrTooManyRemovals, plan: true,
 		},
 		"edited to add too much": {
 			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Add[0] = "0.0.0.0/0" }),
-			want: webdelivery.ErrPlanRefused, plan: true, early: true,
+			want: webdelivery.ErrPlanRefused, plan: true,
 		},
-		"edited to a negative number": {call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Keep = -1 }), want: webdelivery.ErrInvalid, early: true},
-		"does not fit":                {call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Keep++ }), want: webdelivery.ErrPlanRefused, plan: true},
+		"edited to have no type": {call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Type = "" }), want: webdelivery.ErrInvalid, early: true},
+		"does not fit": {
+			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Remove = append(p.Remove, p.Remove[0]) }),
+			want: webdelivery.ErrPlanRefused, plan: true,
+		},
 		"stale": {
 			call: apply(func(f *fixture, _ *webdelivery.Plan) { f.srv.ChangeEntries(listID, []string{"203.0.113.7"}, nil) }),
 			want: webdelivery.ErrPlanStale,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
+	"github.com/webdelivery/webdelivery-go/internal/lists"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -25,6 +26,7 @@ import (
 type NetworkListsService struct {
 	funnel *funnel
 	tasks  *TasksService
+	limits lists.Limits
 }
 
 // NetworkListType says what a network list holds.

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
-	"github.com/webdelivery/webdelivery-go/internal/ipset"
-	"github.com/webdelivery/webdelivery-go/internal/listguard"
-	"github.com/webdelivery/webdelivery-go/internal/listorder"
-	"github.com/webdelivery/webdelivery-go/internal/planning"
+	"github.com/webdelivery/webdelivery-go/internal/lists"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
@@ -91,25 +90,21 @@ type Plan struct {
 	ListID string             `json:"list_id"` // UUID
 	Type   NetworkListType    `json:"type"`    // type of the list
 	Name   string             `json:"name"`    // name of the list
-	Add    []string           `json:"add"`     // entries to add, in the order of the additions
-	Remove []NetworkListEntry `json:"remove"`  // entries to remove, in the order of the removals
+	Add    []string           `json:"add"`     // entries to add
+	Remove []NetworkListEntry `json:"remove"`  // entries to remove
 	Keep   int                `json:"keep"`    // entries that stay
 	// PeakSize is the most entries that the list holds during Apply.
 	PeakSize int `json:"peak_size"`
 	// Requests is how many requests Apply sends to change the list, without those that read it.
 	Requests int `json:"requests"`
-	// CoveringAdds is how many entries of Add, from the first, cover addresses of entries that are removed. Apply
-	// considers them in effect when their call is accepted, unless it waits and the response names a task.
-	CoveringAdds int          `json:"covering_adds"`
-	MaxRemove    RemovalLimit `json:"max_remove"`  // guard of the options with its default filled in; Apply checks it again
-	MaxAdd       int          `json:"max_add"`     // likewise
-	WidestIPv4   int          `json:"widest_ipv4"` // likewise
-	WidestIPv6   int          `json:"widest_ipv6"` // likewise
-	// UncoveredDuringApply is how many entries Apply must remove before it adds the entries that cover their
-	// addresses, because the list has no room for both. No order of the changes leaves fewer addresses uncovered at
-	// once, unless the list already holds more entries than allowed.
-	UncoveredDuringApply int `json:"uncovered_during_apply"`
-	// Fingerprint identifies the content of the list that was compared. Apply compares it with the list.
+	// UncoveredDuringApply is at most how many entries Apply removes before it adds the entries that cover their
+	// addresses, because the list has no room for both.
+	UncoveredDuringApply int          `json:"uncovered_during_apply"`
+	MaxRemove            RemovalLimit `json:"max_remove"`  // guard of the options with its default filled in; Apply checks it again
+	MaxAdd               int          `json:"max_add"`     // likewise
+	WidestIPv4           int          `json:"widest_ipv4"` // likewise
+	WidestIPv6           int          `json:"widest_ipv6"` // likewise
+	// Fingerprint identifies the type and the content of the list that was compared. Apply compares it with the list.
 	Fingerprint string `json:"fingerprint"`
 }
 
@@ -154,12 +149,29 @@ func (p *Plan) Size() int { return p.Keep + len(p.Add) }
 // String describes the changes for people, in some lines: the numbers, and at most 20 added and 20 removed entries.
 // Its form may change.
 func (p *Plan) String() string {
-	text := planning.Summary{
-		Type: string(p.Type), Name: p.Name, ListID: p.ListID, Add: p.Add, Remove: len(p.Remove), Keep: p.Keep, Peak: p.PeakSize,
-		Requests: p.Requests, Covering: p.CoveringAdds, Uncovered: p.UncoveredDuringApply,
-		Removed: func(i int) string { return p.Remove[i].Entry },
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s list %s (%s): ", p.Type, redact.Line(p.Name), redact.Line(p.ListID))
+	if p.Empty() {
+		fmt.Fprintf(&b, "nothing to change, %d entries\n", p.Keep)
+		return b.String()
 	}
-	return text.String()
+	fmt.Fprintf(&b, "add %d, remove %d, keep %d; %d entries become %d, %d at most on the way; %d requests\n",
+		len(p.Add), len(p.Remove), p.Keep, p.Keep+len(p.Remove), p.Size(), p.PeakSize, p.Requests)
+	if p.UncoveredDuringApply > 0 {
+		fmt.Fprintf(&b, "the list is full: the addresses of up to %d entries are not covered for a moment\n", p.UncoveredDuringApply)
+	}
+	first := func(sign string, n int, text func(i int) string) {
+		const shown = 20
+		for i := range min(n, shown) {
+			b.WriteString(sign + redact.Line(text(i)) + "\n")
+		}
+		if n > shown {
+			fmt.Fprintf(&b, "%sand %d more\n", sign, n-shown)
+		}
+	}
+	first("+ ", len(p.Add), func(i int) string { return p.Add[i] })
+	first("- ", len(p.Remove), func(i int) string { return p.Remove[i].Entry })
+	return b.String()
 }
 
 // Plan compares desired entries with a list, and returns the changes that make the list equal to them. It compares
@@ -178,37 +190,83 @@ func (p *Plan) String() string {
 //
 // If the list does not exist, Plan returns [ErrNotFound]. If the response has no type or is another list, it returns
 // [ErrBadReply]. If the list changes while it is read, it returns a [*PaginationError]: plan again. To notice this,
-// Plan compares the pages with one another, with their total, and with the entries of the list itself. (Service
-// document, [section 4.6].)
+// Plan compares the pages with one another and with their total. (Service document, [section 4.6].)
 //
 // [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err
 	}
-	wanted, err := readDesired(ctx, desired, options.Aggregate)
+	wanted, err := readDesired(ctx, desired, options.Aggregate, s.limits.List)
 	if err != nil {
 		return nil, err
 	}
-	list, current, err := s.wholeList(ctx, id)
+	list, err := s.GetSummary(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	listType := s.funnel.secrets.Text(string(list.Type))
+	if listType == "" { // without it, Plan does not know what it may add
+		return nil, s.unusable("the list %s has no type", id)
+	}
+	current, held, err := s.snapshot(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	bad := problems{as: (*Plan)(nil).refused}
-	wanted.Check(string(list.Type), func() ipset.Meanings { return meanings(current) }, bad.entry("desired", len(desired)))
-	if err := bad.err(); err != nil {
+	if err := bad.entries("desired", len(desired), wanted.Unfit(listType, held)); err != nil {
 		return nil, err
 	}
-	plan, err := newPlan(list, current, wanted.Entries())
+	changes := wanted.Compare(held)
+	if n := changes.Size(); n > s.limits.List { // the list may hold a meaning twice
+		return nil, (*Plan)(nil).refused(invalid("desired", "the list would hold %d entries, and %d are the most", n, s.limits.List))
+	}
+	plan := &Plan{
+		Version: planVersion, ListID: id, Type: NetworkListType(listType), Name: list.Name, Add: lists.Texts(changes.Add),
+		Remove: make([]NetworkListEntry, len(changes.Remove)), Fingerprint: lists.Fingerprint(listType, held),
+		MaxRemove: options.MaxRemove, MaxAdd: options.MaxAdd, WidestIPv4: options.WidestIPv4, WidestIPv6: options.WidestIPv6,
+	}
+	for n, i := range changes.Remove {
+		plan.Remove[n] = current[i]
+	}
+	plan.order(changes, s.limits)
+	places := sync.OnceValue(wanted.Places) // only an error needs them
+	err = s.guard(plan, changes.Add, func(i int) string {
+		if at, ok := places()[changes.Add[i].Meaning]; ok {
+			return fmt.Sprintf("desired[%d]", at)
+		}
+		return "merged by Aggregate"
+	})
 	if err != nil {
 		return nil, err
 	}
-	plan.guard(options)
-	places := listguard.Places(plan.Add, desired)
-	if plan.check(places) == nil {
-		return plan, nil
+	return plan, nil
+}
+
+// readDesired reads the entries before the list is read, and refuses entries that no list can hold.
+func readDesired(ctx context.Context, texts []string, merge bool, most int) (*lists.Desired, error) {
+	d, err := lists.NewDesired(ctx, texts, most)
+	if err != nil {
+		return nil, &changeError{fmt.Errorf("plan: %w", err), OutcomeNotApplied}
 	}
-	return nil, s.shown(plan).check(places)
+	var bad problems
+	if err := bad.entries("desired", len(texts), d.Impossible(most)); err != nil {
+		return nil, err
+	}
+	if merge {
+		d.Aggregate()
+	}
+	if n := len(d.Entries); n > most {
+		return nil, invalid("desired", "%d entries are more than the %d that a list can hold", n, most)
+	}
+	return d, nil
+}
+
+// order finds the order of the changes, and fills in the numbers that follow from it.
+func (p *Plan) order(c *lists.Changes, l lists.Limits) lists.Order {
+	o := c.Order(l)
+	p.Keep, p.PeakSize, p.Requests, p.UncoveredDuringApply = c.Kept(), o.Peak, o.Requests, o.Uncovered
+	return o
 }
 
 // shown returns a copy of a plan for an error, without the client's secrets.
@@ -223,99 +281,69 @@ func (s *NetworkListsService) shown(p *Plan) *Plan {
 	return &shown
 }
 
-// check refuses a plan beyond its guards. placeOf returns the place of an added entry. The error shows the plan.
-func (p *Plan) check(placeOf func(i int) string) error {
+// guard refuses a plan beyond its guards. place returns the place of an added entry. The error shows the plan.
+func (s *NetworkListsService) guard(p *Plan, add []lists.Entry, place func(i int) string) error {
+	if p.check(add, place) == nil {
+		return nil
+	}
+	return s.shown(p).check(add, place)
+}
+
+func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
 	bad := problems{as: p.refused}
 	n, size := len(p.Remove), p.Keep+len(p.Remove)
-	if most, _ := listguard.Removals(string(p.MaxRemove), size); n > most {
-		number, share := listguard.AllowRemovals(n, size)
+	if most, _ := lists.Removals(string(p.MaxRemove), size); n > most {
+		number, share := lists.AllowRemovals(n, size)
 		reason := fmt.Sprintf("%d of %d entries would be removed, for example %s, but at most %d are allowed (%s); set MaxRemove to %q or %q to allow it",
 			n, size, redact.Line(p.Remove[0].Entry), most, p.MaxRemove, number, share)
 		bad.found = append(bad.found, &TooManyRemovalsError{PlanError{"MaxRemove", reason, p}, n, most, size, p.MaxRemove})
 	}
-	guards := p.guards()
-	for option, reason := range guards.additions().Refused(p.Add, placeOf) {
+	guards := lists.Additions{Most: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
+	for option, reason := range guards.Refused(add, place) {
 		bad.add(option, "%s", reason)
 	}
 	return bad.err()
 }
 
-// newPlan compares meanings and orders the changes.
-func newPlan(list *NetworkList, current []NetworkListEntry, wanted *ipset.Distinct) (*Plan, error) {
-	c, err := planning.Compare(current, func(e *NetworkListEntry) ipset.Meaning { return e.read().Meaning }, wanted, listLimits)
-	if err != nil {
-		return nil, &PlanError{Field: "desired", Reason: err.Error()}
-	}
-	p := &Plan{
-		Version: planVersion, ListID: list.ID, Type: list.Type, Name: list.Name, Fingerprint: fingerprint(current),
-		Add: make([]string, len(c.Add)), Remove: make([]NetworkListEntry, len(c.Remove)), Keep: c.Keep,
-		PeakSize: c.Largest, Requests: c.Calls, CoveringAdds: c.Covering, UncoveredDuringApply: c.Uncovering,
-	}
-	for at, i := range c.Add {
-		p.Add[at] = wanted.Entries[i].Text
-	}
-	for at, i := range c.Remove {
-		p.Remove[at] = current[i]
-	}
-	return p, nil
-}
-
-// listLimits are the limits in section 8 of the service document.
-var listLimits = listorder.Limits{List: maxListEntries, Call: maxCallEntries}
-
-// readyToApply refuses a plan that was edited so that Plan could not have made it, as far as this is visible without
-// the list. It returns the plan to carry out and the meanings of the added entries.
-func readyToApply(p Plan) (*Plan, []ipset.Entry, error) {
+// ready refuses a plan that Plan cannot have made, as far as this is visible without the list. It fills in the guards,
+// and returns the entries to add.
+func (p *Plan) ready() ([]lists.Entry, error) {
 	if err := checkVersion(p.Version); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !address.Fits(p.ListID) {
-		return nil, nil, invalid("list_id", "%q is no id of a list; create a plan with NetworkLists.Plan", p.ListID)
+		return nil, invalid("list_id", "%q is no id of a list; create a plan with NetworkLists.Plan", p.ListID)
 	}
-	add, err := parseEntries("add", p.Type, p.Add)
+	if p.Type == "" {
+		return nil, invalid("type", "is empty; create a plan with NetworkLists.Plan")
+	}
+	add, err := parseEntries("add", string(p.Type), p.Add)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	p.Add = ipset.Texts(add)
-	for i, e := range p.Remove {
-		if !address.Fits(e.ID) {
-			return nil, nil, invalid(fmt.Sprintf("remove[%d].id", i), "%q is no id", e.ID)
-		}
-	}
-	if p.Keep < 0 || p.Size() > maxListEntries || p.CoveringAdds < 0 || p.CoveringAdds > len(p.Add) {
-		return nil, nil, invalid("plan", "makes no sense: keep %d, add %d, covering_adds %d, and %d entries are the most",
-			p.Keep, len(p.Add), p.CoveringAdds, maxListEntries)
-	}
-	guards := p.guards()
-	if err := guards.normalize(); err != nil {
-		return nil, nil, err
-	}
-	p.guard(guards)
-	return &p, add, nil
+	o := PlanOptions{MaxRemove: p.MaxRemove, MaxAdd: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
+	err = o.normalize()
+	p.MaxRemove, p.MaxAdd, p.WidestIPv4, p.WidestIPv6 = o.MaxRemove, o.MaxAdd, o.WidestIPv4, o.WidestIPv6
+	return add, err
 }
 
-// stepsFor refuses a plan that was made for another state of the list. It returns the steps of the plan.
-func (s *NetworkListsService) stepsFor(p *Plan, current []NetworkListEntry, add []ipset.Entry) ([]listorder.Step, error) {
-	if fingerprint(current) != p.Fingerprint {
+// changesOf returns the changes of a stored plan. It refuses a plan that was made for another state of the list, or
+// that Plan cannot have made for this state.
+func (s *NetworkListsService) changesOf(p *Plan, add, held []lists.Entry) (*lists.Changes, error) {
+	if lists.Fingerprint(string(p.Type), held) != p.Fingerprint {
+		for _, other := range []string{lists.IP, lists.GEO} {
+			if lists.Fingerprint(other, held) == p.Fingerprint {
+				return nil, s.shown(p).refused(invalid("type", "is %s, but the plan was made for a list of type %s", p.Type, other))
+			}
+		}
 		return nil, &changeError{fmt.Errorf("%w: it is not what it was when the plan was made", ErrPlanStale), OutcomeNotApplied}
 	}
-	stored := planning.Stored{
-		Type: string(p.Type), Add: add, Remove: len(p.Remove), Keep: p.Keep,
-		Removed: func(i int) (id, text string) { return p.Remove[i].ID, p.Remove[i].Entry },
+	changes, misfit := lists.Stored(held, add, readEntries(p.Remove))
+	if misfit == nil && changes.Size() > s.limits.List {
+		misfit = &lists.Misfit{Field: "add", Reason: fmt.Sprintf("the list would hold %d entries, and %d are the most", changes.Size(), s.limits.List)}
 	}
-	steps, misfit := planning.Steps(stored, current, func(e *NetworkListEntry) planning.Entry { return planning.Entry{ID: e.ID, Entry: e.read()} }, listLimits)
 	if misfit != nil {
 		return nil, &PlanError{misfit.Field, misfit.Reason, s.shown(p)}
 	}
-	return steps, nil
-}
-
-// guard copies the guards of the options into the plan.
-func (p *Plan) guard(o PlanOptions) {
-	p.MaxRemove, p.MaxAdd, p.WidestIPv4, p.WidestIPv6 = o.MaxRemove, o.MaxAdd, o.WidestIPv4, o.WidestIPv6
-}
-
-// guards returns the guards of the plan as options.
-func (p *Plan) guards() PlanOptions {
-	return PlanOptions{MaxRemove: p.MaxRemove, MaxAdd: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
+	return changes, nil
 }

@@ -181,11 +181,13 @@ func TestAStoredPlan(t *testing.T) {
 func TestPlansThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*webdelivery.Plan){
-		"keeps more than the list has": func(p *webdelivery.Plan) { p.Keep = 40_000 },
-		"keeps a negative number":      func(p *webdelivery.Plan) { p.Keep = -5 },
-		"removes less":                 func(p *webdelivery.Plan) { p.Remove = nil },
 		"adds a text that is no entry": func(p *webdelivery.Plan) { p.Add = append(p.Add, "www.example.com") },
 		"adds more than fits":          func(p *webdelivery.Plan) { p.Add = addresses(50_000) },
+		"adds one twice":               func(p *webdelivery.Plan) { p.Add = append(p.Add, "192.0.2.3/32") },
+		"adds what it removes":         func(p *webdelivery.Plan) { p.Add = append(p.Add, "192.0.2.1/32") },
+		"adds what stays":              func(p *webdelivery.Plan) { p.Add = append(p.Add, "::ffff:192.0.2.2") },
+		"no type":                      func(p *webdelivery.Plan) { p.Type, p.Add = "", []string{"DE"} },
+		"another type":                 func(p *webdelivery.Plan) { p.Type, p.Add = webdelivery.ListTypeGEO, []string{"DE"} },
 		"another list":                 func(p *webdelivery.Plan) { p.Fingerprint = "0" },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,41 +287,37 @@ func TestPlansOfOtherVersions(t *testing.T) {
 	assert.Equal(t, webdelivery.Plan{Version: 1, ListID: "l", MaxRemove: webdelivery.RemoveNone, PeakSize: 5, Fingerprint: "f"}, plan)
 }
 
-// A stored plan may be changed by hand. What it removes must be in the list, once, and no more than MaxRemove; a
-// country in lower case is sent in upper case. If no list can match the plan, Apply refuses it before it reads the
-// list.
+// A stored plan may be changed by hand. What it removes must be in the list, once, and no more than MaxRemove; what it
+// adds must be new. If no list can match the plan, Apply refuses it before it reads the list.
 func TestStoredPlansAreCheckedAgain(t *testing.T) {
 	t.Parallel()
+	type plan = webdelivery.Plan
+	type entry = webdelivery.NetworkListEntry
 	for _, tt := range []struct {
 		name   string
 		field  string
 		sent   bool // the list was read
-		change func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry)
+		change func(p *plan, all []entry)
 	}{
-		{"everything", "MaxRemove", false, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove, p.Keep = all, 0 }},
-		{"everything, with a keep that hides it", "keep", true, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) {
-			p.Remove, p.Keep = all, 49_000
+		{"removes everything", "MaxRemove", true, func(p *plan, all []entry) { p.Remove, p.Keep = all, 49_000 }},
+		{"removes the id of another entry", "remove[0]", true, func(p *plan, all []entry) { p.Remove[0].ID = all[5].ID }},
+		{"removes one twice", "remove[1]", true, func(p *plan, _ []entry) { p.Remove = append(p.Remove, p.Remove[0]) }},
+		{"removes an entry without an id", "remove[0]", true, func(p *plan, _ []entry) { p.Remove[0].ID = "" }},
+		{"adds what it removes", "add[0]", true, func(p *plan, _ []entry) { p.Add = []string{p.Remove[0].Entry + "/32"} }},
+		{"adds what stays", "add[0]", true, func(p *plan, all []entry) { p.Add = []string{all[5].Entry} }},
+		{"adds one twice", "add[1]", true, func(p *plan, _ []entry) { p.Add = []string{"203.0.113.1", "203.0.113.1/32"} }},
+		{"adds a text that is no entry", "add[0]", false, func(p *plan, _ []entry) { p.Add = []string{"x y"} }},
+		{"adds an entry of another type", "add[0]", false, func(p *plan, _ []entry) { p.Add = []string{"DE"} }},
+		{"another type", "type", true, func(p *plan, _ []entry) { p.Type, p.Add = webdelivery.ListTypeGEO, []string{"DE"} }},
+		{"another type, and nothing stays", "type", true, func(p *plan, all []entry) {
+			p.Type, p.Add, p.Remove, p.MaxRemove = webdelivery.ListTypeGEO, []string{"DE"}, all, webdelivery.RemoveAll
 		}},
-		{"the id of another entry", "remove[0]", true, func(p *webdelivery.Plan, all []webdelivery.NetworkListEntry) { p.Remove[0].ID = all[5].ID }},
-		{"one twice", "remove[1]", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
-			p.Remove, p.Keep = append(p.Remove, p.Remove[0]), p.Keep-1
-		}},
-		{"keeps less", "keep", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Keep-- }},
-		{"no id", "remove[0].id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = "" }},
-		{"an id that leads elsewhere", "remove[0].id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Remove[0].ID = ".." }},
-		{"no list", "list_id", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.ListID = "" }},
-		{"another version", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version++ }},
-		{"no version", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Version = 0 }},
-		{"nothing", "version", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { *p = webdelivery.Plan{} }},
-		{"no limit", "MaxRemove", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.MaxRemove = "half" }},
-		{"more covering additions than additions", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = 7 }},
-		{"a negative number of covering additions", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.CoveringAdds = -1 }},
-		{"keeps a negative number", "plan", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Keep = -1 }},
-		{"adds a text that is no entry", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"x y"} }},
-		{"another type", "type", true, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) {
-			p.Type, p.Add = webdelivery.ListTypeGEO, []string{"DE"}
-		}},
-		{"adds an entry of another type", "add[0]", false, func(p *webdelivery.Plan, _ []webdelivery.NetworkListEntry) { p.Add = []string{"DE"} }},
+		{"no type", "type", false, func(p *plan, _ []entry) { p.Type, p.Add = "", []string{"DE"} }},
+		{"no list", "list_id", false, func(p *plan, _ []entry) { p.ListID = "" }},
+		{"another version", "version", false, func(p *plan, _ []entry) { p.Version++ }},
+		{"no version", "version", false, func(p *plan, _ []entry) { p.Version = 0 }},
+		{"nothing", "version", false, func(p *plan, _ []entry) { *p = plan{} }},
+		{"no limit", "MaxRemove", false, func(p *plan, _ []entry) { p.MaxRemove = "half" }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -330,10 +328,10 @@ func TestStoredPlansAreCheckedAgain(t *testing.T) {
 				require.NoError(f, err)
 				tt.change(plan, page.Items)
 				before := len(f.srv.Requests())
-				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-				guard := tt.name == "everything" // known without the list, and of the type that Plan returns
-				assert.Equal(f, tt.field, fieldOf(f, err, !tt.sent && !guard))
-				assert.Equal(f, guard, errors.Is(err, webdelivery.ErrTooManyRemovals))
+				result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
+				assert.Nil(f, result)
+				assert.Equal(f, tt.field, fieldOf(f, err, !tt.sent))
+				assert.Equal(f, tt.field == "MaxRemove" && tt.sent, errors.Is(err, webdelivery.ErrTooManyRemovals))
 				assert.Equal(f, tt.sent, len(f.srv.Requests()) > before)
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Equal(f, addresses(10), f.srv.Entries(listID))
@@ -468,69 +466,7 @@ func TestTheLargestOfAListThatShrinks(t *testing.T) {
 	})
 }
 
-// Additions that cover removed entries come first, and removals that uncover something come last. Otherwise both keep
-// their order. CoveringAdds is the number of those additions.
-func TestTheOrderOfAPlan(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		list, desired, add, remove []string
-		covering                   int
-	}{
-		"nothing covers": {
-			[]string{"192.0.2.1", "192.0.2.2"},
-			[]string{"203.0.113.2", "203.0.113.1"},
-			[]string{"203.0.113.2", "203.0.113.1"},
-			[]string{"192.0.2.1", "192.0.2.2"},
-			0,
-		},
-		"the last covers the first": {
-			[]string{"192.0.2.0/25", "198.51.100.1"},
-			[]string{"203.0.113.1", "192.0.2.0/24"},
-			[]string{"192.0.2.0/24", "203.0.113.1"},
-			[]string{"198.51.100.1", "192.0.2.0/25"},
-			1,
-		},
-		"two of four": {
-			[]string{"192.0.2.0/25", "198.51.100.1", "192.0.2.200", "198.51.100.2"},
-			[]string{"203.0.113.1", "192.0.2.0/24", "203.0.113.2", "192.0.2.192/28"},
-			[]string{"192.0.2.0/24", "192.0.2.192/28", "203.0.113.1", "203.0.113.2"},
-			[]string{"198.51.100.1", "198.51.100.2", "192.0.2.0/25", "192.0.2.200"},
-			2,
-		},
-		"narrower ones in place of a range": {
-			[]string{"198.51.100.1", "192.0.2.0/24", "198.51.100.2"},
-			[]string{"203.0.113.1", "192.0.2.0/26", "203.0.113.2", "192.0.2.128/26"},
-			[]string{"192.0.2.0/26", "192.0.2.128/26", "203.0.113.1", "203.0.113.2"},
-			[]string{"198.51.100.1", "198.51.100.2", "192.0.2.0/24"},
-			2,
-		},
-		"a kept entry covers it too": {
-			[]string{"192.0.2.0/24", "192.0.2.1", "198.51.100.1"},
-			[]string{"203.0.113.1", "192.0.2.0/25", "192.0.2.0/24"},
-			[]string{"203.0.113.1", "192.0.2.0/25"},
-			[]string{"192.0.2.1", "198.51.100.1"},
-			0,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			withList(t, setup{}, tt.list, func(f *fixture) {
-				plan, err := f.client.NetworkLists.Plan(f.Context(), listID, tt.desired, anything)
-				require.NoError(f, err)
-				assert.Equal(f, tt.add, plan.Add)
-				removed := []string{}
-				for _, e := range plan.Remove {
-					removed = append(removed, e.Entry)
-				}
-				assert.Equal(f, tt.remove, removed)
-				assert.Equal(f, tt.covering, plan.CoveringAdds)
-			})
-		})
-	}
-}
-
-// The lines of a plan: the numbers, what is uncovered, what must be in effect, and the entries.
+// The lines of a plan: the numbers, what is uncovered, and the entries.
 func TestThePlanAsText(t *testing.T) {
 	t.Parallel()
 	one := []webdelivery.NetworkListEntry{{ID: "a", Entry: "192.0.2.1"}}
@@ -548,16 +484,15 @@ func TestThePlanAsText(t *testing.T) {
 			"add 0, remove 1, keep 3; 4 entries become 3, 4 at most on the way; 1 requests\n- 192.0.2.1\n",
 		},
 		{
-			webdelivery.Plan{Keep: 3, Add: []string{"192.0.2.2"}, PeakSize: 4, Requests: 1, CoveringAdds: 1},
+			webdelivery.Plan{Keep: 3, Add: []string{"192.0.2.2"}, PeakSize: 4, Requests: 1},
 			false, 4,
 			"add 1, remove 0, keep 3; 3 entries become 4, 4 at most on the way; 1 requests\n+ 192.0.2.2\n",
 		},
 		{
-			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, PeakSize: 2, Requests: 3, CoveringAdds: 1, UncoveredDuringApply: 1},
+			webdelivery.Plan{Add: []string{"192.0.2.0/24", "203.0.113.1"}, Remove: one, PeakSize: 2, Requests: 3, UncoveredDuringApply: 1},
 			false, 2,
 			"add 2, remove 1, keep 0; 1 entries become 2, 2 at most on the way; 3 requests\n" +
-				"the list is full: the addresses of 1 entries are not covered for a moment\n" +
-				"1 added entries cover removed ones; unless Apply waits and a task is named, they must be in effect when their call is accepted\n" +
+				"the list is full: the addresses of up to 1 entries are not covered for a moment\n" +
 				"+ 192.0.2.0/24\n+ 203.0.113.1\n- 192.0.2.1\n",
 		},
 	} {
@@ -570,24 +505,5 @@ func TestThePlanAsText(t *testing.T) {
 		plan := webdelivery.Plan{Add: addresses(n)}
 		_, after, _ := strings.Cut(plan.String(), "+ 198.18.0."+fmt.Sprint(min(n, 20)-1)+"\n")
 		assert.Equal(t, more, after)
-	}
-}
-
-// CoveringAdds counts additions, from none to all of them. Apply refuses a stored plan with any other number.
-func TestCoveringAddsOfAStoredPlan(t *testing.T) {
-	t.Parallel()
-	for covering, fits := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
-		withList(t, setup{}, []string{"192.0.2.0/25"}, func(f *fixture) {
-			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.0/24"}, anything)
-			require.NoError(f, err)
-			plan.CoveringAdds = covering
-			_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
-			if fits {
-				require.NoError(f, err)
-				return
-			}
-			require.ErrorContains(f, err, fmt.Sprintf("invalid plan: makes no sense: keep 0, add 1, covering_adds %d, and 50000 entries", covering))
-			assert.Equal(f, []string{"192.0.2.0/25"}, f.srv.Entries(listID))
-		})
 	}
 }

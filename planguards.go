@@ -2,8 +2,9 @@ package webdelivery
 
 import (
 	"cmp"
+	"strconv"
 
-	"github.com/webdelivery/webdelivery-go/internal/listguard"
+	"github.com/webdelivery/webdelivery-go/internal/lists"
 )
 
 // The guards of a plan prevent that an empty, cut or poisoned feed opens a firewall or blocks everybody. Plan checks
@@ -46,17 +47,17 @@ const (
 func (o *PlanOptions) normalize() error {
 	var p problems
 	o.MaxRemove = cmp.Or(o.MaxRemove, RemoveDefault)
-	if _, ok := listguard.Removals(string(o.MaxRemove), 0); !ok {
+	if _, ok := lists.Removals(string(o.MaxRemove), 0); !ok {
 		p.add("MaxRemove", "%q is neither none, all, default, a share from 0%% to 100%%, nor a number of entries", string(o.MaxRemove))
 	}
 	if o.MaxAdd < 0 {
 		p.add("MaxAdd", "%d is below 0", o.MaxAdd)
 	}
-	if o.WidestIPv4 < listguard.AnyWidth || o.WidestIPv4 > 32 {
-		p.add("WidestIPv4", "%d is not between %d and 32", o.WidestIPv4, listguard.AnyWidth)
+	if o.WidestIPv4 < lists.AnyWidth || o.WidestIPv4 > 32 {
+		p.add("WidestIPv4", "%d is not between %d and 32", o.WidestIPv4, lists.AnyWidth)
 	}
-	if o.WidestIPv6 < listguard.AnyWidth || o.WidestIPv6 > 128 {
-		p.add("WidestIPv6", "%d is not between %d and 128", o.WidestIPv6, listguard.AnyWidth)
+	if o.WidestIPv6 < lists.AnyWidth || o.WidestIPv6 > 128 {
+		p.add("WidestIPv6", "%d is not between %d and 128", o.WidestIPv6, lists.AnyWidth)
 	}
 	o.MaxAdd = cmp.Or(o.MaxAdd, maxListEntries)
 	o.WidestIPv4 = cmp.Or(o.WidestIPv4, defaultWidestIPv4)
@@ -64,7 +65,27 @@ func (o *PlanOptions) normalize() error {
 	return p.err()
 }
 
-// additions returns the guards of the added entries.
-func (o *PlanOptions) additions() listguard.Additions {
-	return listguard.Additions{Most: o.MaxAdd, WidestIPv4: o.WidestIPv4, WidestIPv6: o.WidestIPv6}
-}
+// RemovalLimit limits how many entries a plan may remove from a list. It is "none", "all", "default", a share such as
+// "20%", or a number such as "100". Create it with [RemoveNone], [RemoveAll], [RemoveShare] or [RemoveAtMost]. The
+// zero value is [RemoveDefault]. For any other text, [NetworkListsService.Plan] returns a [*ValidationError].
+type RemovalLimit string
+
+const (
+	// RemoveNone allows no removal.
+	RemoveNone RemovalLimit = lists.None
+	// RemoveAll allows every removal.
+	RemoveAll RemovalLimit = lists.All
+	// RemoveDefault allows 20 % of the entries, rounded down. For a list with fewer than 20 entries it allows up to
+	// 3, but never more than half of them. It allows 3 of 6, 1 of 3, 1 of 2, and 0 of 1. So an empty feed cannot
+	// empty a list.
+	RemoveDefault RemovalLimit = lists.Default
+)
+
+// RemoveShare allows to remove a share of the entries, from 0 to 1, rounded down. A share of 0.2 allows 1 of 9
+// entries and none of 4. Unlike [RemoveDefault], it does not allow more for a small list. If the share is out of that
+// range, [NetworkListsService.Plan] returns a [*ValidationError].
+func RemoveShare(share float64) RemovalLimit { return RemovalLimit(lists.Share(share)) }
+
+// RemoveAtMost allows to remove up to n entries, at least 0, also if these are all. If n is below 0,
+// [NetworkListsService.Plan] returns a [*ValidationError].
+func RemoveAtMost(entries int) RemovalLimit { return RemovalLimit(strconv.Itoa(entries)) }

@@ -20,20 +20,14 @@ import (
 // not here may import none. So each new import is a decision, and no package that the SDK imports can import the SDK.
 var mayKnow = map[string][]string{
 	".": {
-		"internal/address", "internal/applying", "internal/batch", "internal/ipset", "internal/listentries",
-		"internal/listguard", "internal/listorder", "internal/pace", "internal/paging", "internal/planning",
-		"internal/redact", "internal/resume", "internal/rowjson",
-		"internal/transport", "internal/usercode", "internal/waiting", "internal/wire", "filters",
+		"internal/address", "internal/batch", "internal/lists", "internal/pace", "internal/paging", "internal/redact",
+		"internal/resume", "internal/rowjson", "internal/transport", "internal/waiting", "internal/wire", "filters",
 	},
-	"internal/applying":    {"internal/ipset", "internal/listorder", "internal/redact", "internal/usercode"},
 	"internal/batch":       {"internal/transport"},
-	"internal/listentries": {"internal/ipset"},
-	"internal/listguard":   {"internal/ipset", "internal/redact"},
-	"internal/listorder":   {"internal/ipset"},
+	"internal/lists":       {"internal/redact"},
 	"internal/paging":      {"internal/wire"},
-	"internal/planning":    {"internal/ipset", "internal/listentries", "internal/listorder", "internal/redact"},
 	"internal/rowjson":     {"internal/wire"},
-	"internal/transport":   {"internal/address", "internal/pace", "internal/redact", "internal/usercode", "internal/wire"},
+	"internal/transport":   {"internal/address", "internal/pace", "internal/redact", "internal/wire"},
 	"internal/waiting":     {"internal/pace"},
 	"internal/conformance": {}, // plain net/http, so that it can test the fake
 	"internal/testserver":  {}, // written from the service document alone

@@ -253,7 +253,7 @@ func (s *showcase) showRefusedPlans(f *fixture) {
 	}
 	for _, edit := range []func(*webdelivery.Plan){
 		func(p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone },
-		func(p *webdelivery.Plan) { p.Keep++ },
+		func(p *webdelivery.Plan) { p.Remove = append(p.Remove, p.Remove[0]) },
 	} {
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAll})
 		require.NoError(f, err)

@@ -121,7 +121,7 @@ func listChanges() []Operation {
 				// If the list cannot be read, there is no plan, and Apply must report that itself.
 				planned, planErr := plan(ctx, c, use)
 				if planned == nil {
-					planned = &webdelivery.Plan{Version: 1, ListID: use.List}
+					planned = &webdelivery.Plan{Version: 1, ListID: use.List, Type: webdelivery.ListTypeIP}
 				}
 				every, report := waiting(use)
 				options := webdelivery.ApplyOptions{Wait: true}

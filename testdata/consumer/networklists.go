@@ -101,7 +101,7 @@ func plans(ctx context.Context, lists *webdelivery.NetworkListsService, id strin
 	var remove []webdelivery.NetworkListEntry = plan.Remove
 	var keep int = plan.Keep
 	fmt.Println(add, remove, keep, plan.String(), plan.Empty(), plan.Size(), plan.ListID, plan.Name, plan.Type, plan.Fingerprint,
-		plan.Requests, plan.CoveringAdds, plan.PeakSize, plan.MaxRemove, plan.MaxAdd, plan.WidestIPv4, plan.WidestIPv6, plan.UncoveredDuringApply, plan.Version)
+		plan.Requests, plan.PeakSize, plan.MaxRemove, plan.MaxAdd, plan.WidestIPv4, plan.WidestIPv6, plan.UncoveredDuringApply, plan.Version)
 	var limits []webdelivery.RemovalLimit = []webdelivery.RemovalLimit{webdelivery.RemoveNone, webdelivery.RemoveAll, webdelivery.RemoveDefault, webdelivery.RemoveAtMost(100)}
 	fmt.Println(limits)
 	if err = new(webdelivery.Plan).UnmarshalJSON([]byte(`{"version":1}`)); err != nil {

@@ -1,9 +1,4 @@
-// Package listguard limits how much of a list may change at once. It bounds the number of removed entries, the number
-// of added entries, and the width of an added range. It knows entries as texts. It must not know lists, plans or
-// requests.
-//
-// Entry points: [Removals], [Share], [AllowRemovals], [Additions.Refused] and [Places].
-package listguard
+package lists
 
 import (
 	"fmt"
@@ -11,12 +6,9 @@ import (
 	"math"
 	"math/big"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/webdelivery/webdelivery-go/internal/ipset"
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
@@ -88,18 +80,18 @@ type Additions struct {
 	WidestIPv6 int
 }
 
-// Refused yields each violation of the limits as the name of the option and a reason. placeOf returns where an added
-// entry comes from.
-func (a Additions) Refused(added []string, placeOf func(i int) string) iter.Seq2[string, string] {
+// Refused yields each violation of the limits as the name of the option and a reason. place returns where an added entry
+// comes from.
+func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
-		nameOf := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(added[i]), placeOf(i)) }
+		name := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(added[i].Text), place(i)) }
 		if n := len(added); n > a.Most && !yield("MaxAdd", fmt.Sprintf(
-			"%d entries would be added, for example %s, but at most %d are allowed; set MaxAdd to %d to allow it", n, nameOf(0), a.Most, n)) {
+			"%d entries would be added, for example %s, but at most %d are allowed; set MaxAdd to %d to allow it", n, name(0), a.Most, n)) {
 			return
 		}
-		for i, text := range added {
-			for option, reason := range a.tooWide(ipset.Read(text).Prefix) {
-				if !yield(option, nameOf(i)+reason) {
+		for i, e := range added {
+			for option, reason := range a.tooWide(e.Prefix) {
+				if !yield(option, name(i)+reason) {
 					return
 				}
 			}
@@ -123,7 +115,7 @@ func (a Additions) tooWide(added netip.Prefix) iter.Seq2[string, string] {
 				" would be added, but the widest allowed IPv6 range is /%d; %s", a.WidestIPv6, toAllow("WidestIPv6", added.Bits()))) {
 				return
 			}
-			if a.WidestIPv4 > 0 && ipset.HoldsMappedIPv4(added) {
+			if a.WidestIPv4 > 0 && added.Bits() <= mappedIPv4.Bits() && added.Contains(mappedIPv4.Addr()) {
 				yield("WidestIPv4", fmt.Sprintf(" would be added. It contains all IPv4 addresses in their IPv6 form, but the widest allowed "+
 					"IPv4 range is /%d; %s", a.WidestIPv4, toAllow("WidestIPv4", 0)))
 			}
@@ -138,22 +130,4 @@ func toAllow(option string, bits int) string {
 		bits = AnyWidth
 	}
 	return fmt.Sprintf("set %s to %d to allow it", option, bits)
-}
-
-// Places returns a function that names the place of the i-th addition among the desired entries. An addition that is
-// not among them was merged from several.
-func Places(add, desired []string) func(i int) string {
-	places := sync.OnceValue(func() map[ipset.Meaning]int { // lazy, because only an error needs it
-		places := make(map[ipset.Meaning]int, len(desired))
-		for i, text := range slices.Backward(desired) {
-			places[ipset.Read(text).Meaning] = i
-		}
-		return places
-	})
-	return func(i int) string {
-		if at, ok := places()[ipset.Read(add[i]).Meaning]; ok {
-			return fmt.Sprintf("desired[%d]", at)
-		}
-		return "merged by Aggregate"
-	}
 }

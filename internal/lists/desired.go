@@ -1,0 +1,124 @@
+package lists
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"go4.org/netipx"
+)
+
+// Desired are the entries that a list is to hold.
+type Desired struct {
+	*Set // the readable entries come first; a list may only keep the others
+
+	texts    []string // as the caller wrote them
+	readable int      // number of readable entries
+	mixed    bool     // the readable ones have both types
+}
+
+// checkEvery is how many texts are read between two checks of the context: millions of texts take seconds.
+const checkEvery = 1024
+
+// NewDesired reads the texts before the list is known. Of several entries with the same meaning it keeps the first. most
+// is how many entries a list can hold. If no list can hold the texts together, NewDesired reads no further, and
+// [Desired.Impossible] says so. The error is that of the context.
+func NewDesired(ctx context.Context, texts []string, most int) (*Desired, error) {
+	d := &Desired{Set: NewSet(min(len(texts), most)), texts: texts}
+	strange := NewSet(0)
+	for i, text := range texts {
+		if i%checkEvery == checkEvery-1 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if e, err := Parse(text); err == nil {
+			d.Add(e)
+			d.mixed = e.Type() != d.Entries[0].Type()
+		} else {
+			strange.Add(opaque(text))
+		}
+		if d.mixed || len(strange.Entries) > most {
+			break
+		}
+	}
+	d.readable = len(d.Entries)
+	for _, e := range strange.Entries {
+		d.Add(e)
+	}
+	return d, nil
+}
+
+// Aggregate merges addresses and ranges into the fewest ranges that cover exactly the same addresses.
+func (d *Desired) Aggregate() {
+	var b netipx.IPSetBuilder
+	for _, e := range d.Entries[:d.readable] {
+		b.AddPrefix(e.Prefix)
+	}
+	ranges, err := b.IPSet()
+	if err != nil { // they are countries
+		return
+	}
+	prefixes, strange := ranges.Prefixes(), d.Entries[d.readable:]
+	d.Set, d.readable = NewSet(len(prefixes)+len(strange)), len(prefixes)
+	for _, p := range prefixes {
+		text := p.String()
+		if p.IsSingleIP() {
+			text = p.Addr().String()
+		}
+		d.Add(Entry{Text: text, Meaning: Meaning{Prefix: p}})
+	}
+	for _, e := range strange {
+		d.Add(e)
+	}
+}
+
+// Impossible yields the places and problems of the texts if no list can hold them together: readable ones of both types,
+// or more unreadable ones than most, because a list can only keep these.
+func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
+	tooStrange := len(d.Entries)-d.readable > most
+	if !d.mixed && !tooStrange {
+		return none
+	}
+	return d.problems(d.likelyType(), func(Meaning) bool { return !tooStrange })
+}
+
+// Unfit yields the places and problems of the texts that a list of this type with these entries cannot hold: entries of
+// the other type, and unreadable ones that are new.
+func (d *Desired) Unfit(listType string, held []Entry) iter.Seq2[int, error] {
+	if d.readable == len(d.Entries) && (d.readable == 0 || d.likelyType() == listType) {
+		return none // the usual case, and the texts need not be read again
+	}
+	return d.problems(listType, SetOf(held).Has)
+}
+
+// likelyType returns the type of a list that may hold the entries.
+func (d *Desired) likelyType() string {
+	if d.readable == 0 {
+		return IP
+	}
+	return d.Entries[0].Type()
+}
+
+func none(func(int, error) bool) {}
+
+// problems yields the problem of each text that is not for a list of this type. An unreadable text is for the list if
+// has reports it.
+func (d *Desired) problems(listType string, has func(Meaning) bool) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for i, text := range d.texts {
+			e, err := ParseFor(listType, text)
+			keeps := e.Text == "" && has(opaque(text).Meaning) // e.Text is empty if the text is unreadable
+			if err != nil && !keeps && !yield(i, err) {
+				return
+			}
+		}
+	}
+}
+
+// Places returns where each meaning comes first among the texts.
+func (d *Desired) Places() map[Meaning]int {
+	places := make(map[Meaning]int, len(d.texts))
+	for i, text := range slices.Backward(d.texts) {
+		places[Read(text)] = i
+	}
+	return places
+}

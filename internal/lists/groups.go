@@ -1,0 +1,125 @@
+package lists
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+)
+
+// Only some changes matter for the protection. A removal is spare if an entry that stays or another removed range covers
+// it, or if no addition covers any of its addresses. An addition is spare in the same cases. What is left forms groups:
+// one added range with the removed ranges within it, or one removed range with the added ranges within it. The groups
+// are disjoint, so their order does not matter for the protection.
+
+// group has added and removed ranges that cover the same addresses. At least one of both is a single range. A spare
+// addition is a group without removals.
+type group struct {
+	add    []Entry
+	remove []int // indexes of Changes.Held
+}
+
+// gain is how many entries fewer the list has after the changes of a group.
+func (g *group) gain() int { return len(g.remove) - len(g.add) }
+
+// change is an entry that stays, is added or is removed.
+type change struct {
+	netip.Prefix
+
+	i    int32 // index of Changes.Held, or of Changes.Add
+	kind kind
+}
+
+type kind uint8
+
+const (
+	stays kind = iota
+	added
+	removed
+)
+
+// sorted returns all changes. Those without addresses come first, and a range comes before those within it.
+func sorted(c *Changes) []change {
+	all := make([]change, 0, len(c.Held)+len(c.Add))
+	for i, e := range c.Held {
+		all = append(all, change{e.Prefix, int32(i), stays}) //nolint:gosec // a list is smaller
+	}
+	for _, i := range c.Remove {
+		all[i].kind = removed
+	}
+	for i, e := range c.Add {
+		all = append(all, change{e.Prefix, int32(i), added}) //nolint:gosec // a list is smaller
+	}
+	slices.SortFunc(all, func(a, b change) int {
+		if byAddr := a.Addr().Compare(b.Addr()); byAddr != 0 {
+			return byAddr
+		}
+		return cmp.Or(cmp.Compare(a.Bits(), b.Bits()), cmp.Compare(a.kind, b.kind))
+	})
+	return all
+}
+
+// holds reports whether a range holds that of a later change.
+func holds(around netip.Prefix, c change) bool {
+	return around.IsValid() && around.Contains(c.Addr())
+}
+
+// find finds the groups and the spare removals in one pass. The groups that free most room come first, and spare
+// additions last.
+func (s *sorter) find() {
+	var keep netip.Prefix  // the last outermost range that stays
+	var top, member change // the last outermost range of a change, and the last one of the other kind within it
+	var members []int32    // all of the other kind within top
+	for _, next := range sorted(s.Changes) {
+		switch {
+		case !next.IsValid(), holds(keep, next):
+			s.single(next)
+		case next.kind == stays:
+			keep = next.Prefix
+		case !holds(top.Prefix, next):
+			s.group(top, members)
+			top, member, members = next, change{}, nil
+		case next.kind == top.kind, holds(member.Prefix, next):
+			s.single(next)
+		default:
+			member, members = next, append(members, next.i)
+		}
+	}
+	s.group(top, members)
+	slices.SortStableFunc(s.groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(min(1, len(b.remove)), min(1, len(a.remove))), cmp.Compare(b.gain(), a.gain()))
+	})
+}
+
+// single records a change that covers and uncovers nothing by itself.
+func (s *sorter) single(c change) {
+	switch c.kind {
+	case stays:
+	case added:
+		s.groups = append(s.groups, group{add: s.Add[c.i : c.i+1]})
+	case removed:
+		s.spare = append(s.spare, int(c.i))
+	}
+}
+
+// group records the outermost range of a group and its members. A gap begins with the first removal of a group and ends
+// with its last addition, so these are the narrowest.
+func (s *sorter) group(top change, members []int32) {
+	switch {
+	case len(members) == 0:
+		s.single(top)
+	case top.kind == added:
+		g := group{add: s.Add[top.i : top.i+1], remove: make([]int, len(members))}
+		for n, i := range members {
+			g.remove[n] = int(i)
+		}
+		slices.SortStableFunc(g.remove, func(a, b int) int { return cmp.Compare(s.Held[b].Prefix.Bits(), s.Held[a].Prefix.Bits()) })
+		s.groups = append(s.groups, g)
+	default:
+		g := group{add: make([]Entry, len(members)), remove: []int{int(top.i)}}
+		for n, i := range members {
+			g.add[n] = s.Add[i]
+		}
+		slices.SortStableFunc(g.add, func(a, b Entry) int { return cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()) })
+		s.groups = append(s.groups, g)
+	}
+}

@@ -1,0 +1,121 @@
+package lists
+
+// Additions come before removals, so that an address that is protected before and after stays protected in between. If
+// the list has no room for that, the order follows one rule.
+//
+// The changes that matter for the protection form groups (groups.go). Within a group, all additions come before the
+// first removal. The groups that free most room come first, spare removals make room for the next call, and spare
+// additions come last. So there is room for each group, except in two cases: at the beginning, if the list is full and
+// no removal is spare, and at the end, if the list will be full and no addition is spare. Then a gap opens: an entry is
+// removed before the additions that cover its addresses. If each group needs a gap, several are open at a time, because
+// otherwise each would take a request of its own.
+
+// maxGaps is how many gaps may be open at a time.
+const maxGaps = 100
+
+// Limits are the largest numbers of entries in a list, and of entries that one call may add.
+type Limits struct{ List, Call int }
+
+// Step is a part of the changes: additions, then removals. The additions must be in effect before the removals begin, and
+// all of them before the next step begins.
+type Step struct {
+	Add    []Entry
+	Remove []int // indexes of Changes.Held
+}
+
+// Order is the order of all changes.
+type Order struct {
+	Steps     []Step
+	Peak      int // largest number of entries on the way
+	Requests  int // calls that change the list; a removal needs one each
+	Uncovered int // removals before the additions that cover their addresses, at most
+}
+
+// Order sorts the changes. The list must have room for the entries that stay and the added ones.
+func (c *Changes) Order(l Limits) Order {
+	s := sorter{Changes: c, limits: l, room: l.List - len(c.Held), order: Order{Peak: len(c.Held)}}
+	if len(c.Add) <= s.room {
+		s.step(c.Add, c.Remove)
+		return s.order
+	}
+	s.find()
+	for len(s.groups) > 0 {
+		s.makeRoom()
+		if fit := s.fitting(); len(fit.add) > 0 {
+			s.step(fit.add, fit.remove)
+		} else {
+			s.openGaps()
+		}
+	}
+	s.step(nil, s.spare)
+	return s.order
+}
+
+// sorter is the state of an order that is being made.
+type sorter struct {
+	*Changes
+
+	limits Limits
+	order  Order
+	room   int     // for further entries after the steps so far
+	groups []group // those that are left, in their order
+	spare  []int   // removals that are left, and that uncover nothing
+}
+
+// step appends a step.
+func (s *sorter) step(add []Entry, remove []int) {
+	if len(add)+len(remove) == 0 {
+		return
+	}
+	s.order.Steps = append(s.order.Steps, Step{add, remove})
+	s.order.Peak = max(s.order.Peak, s.limits.List-s.room+len(add))
+	s.order.Requests += (len(add)+s.limits.Call-1)/s.limits.Call + len(remove)
+	s.room += len(remove) - len(add)
+}
+
+// makeRoom removes spare entries, so that the next call can add as many entries as it may.
+func (s *sorter) makeRoom() {
+	want := 0
+	for i := 0; i < len(s.groups) && want < s.limits.Call; i++ {
+		want += len(s.groups[i].add)
+	}
+	n := max(0, min(want-s.room, len(s.spare)))
+	s.step(nil, s.spare[:n])
+	s.spare = s.spare[n:]
+}
+
+// take takes the next group.
+func (s *sorter) take() group {
+	g := s.groups[0]
+	s.groups = s.groups[1:]
+	return g
+}
+
+// fitting takes the next groups that the list has room for, and returns their changes.
+func (s *sorter) fitting() (all group) {
+	for len(s.groups) > 0 && len(all.add)+len(s.groups[0].add) <= s.room {
+		g := s.take()
+		all.add, all.remove = append(all.add, g.add...), append(all.remove, g.remove...)
+	}
+	return all
+}
+
+// openGaps opens gaps in the next groups, until there is room for their additions and they free more room.
+func (s *sorter) openGaps() {
+	first := &s.groups[0]
+	if n := min(s.room, len(first.add)-1); n > 0 { // a group may have room for all but its last additions
+		s.step(first.add[:n], nil)
+		first.add = first.add[n:]
+	}
+	var add []Entry
+	var gaps, rest []int
+	for len(s.groups) > 0 && len(rest) == 0 && (len(gaps) < maxGaps || s.room+len(gaps) < len(add)) {
+		g := s.take()
+		add = append(add, g.add...)
+		n := max(0, min(len(add)-len(gaps)-s.room, len(g.remove)))
+		gaps, rest = append(gaps, g.remove[:n]...), g.remove[n:]
+	}
+	s.step(nil, gaps)
+	s.order.Uncovered += len(gaps)
+	s.step(add, rest)
+}

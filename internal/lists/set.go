@@ -1,0 +1,77 @@
+package lists
+
+import "net/netip"
+
+// Set holds entries of different meanings. [NewSet] creates it.
+type Set struct {
+	Entries []Entry // in the order in which they were added
+
+	ranges map[rangeKey]int32 // positions of the entries with addresses
+	names  map[string]int32   // positions of the others
+}
+
+// rangeKey identifies a prefix. Unlike a netip.Prefix it has no pointers, so the garbage collector skips the map.
+type rangeKey struct {
+	addr [16]byte
+	bits uint8
+	is4  bool
+}
+
+func keyOf(p netip.Prefix) rangeKey {
+	return rangeKey{p.Addr().As16(), uint8(p.Bits()), p.Addr().Is4()} //nolint:gosec // at most 128
+}
+
+// NewSet returns an empty set with room for n entries.
+func NewSet(n int) *Set {
+	return &Set{Entries: make([]Entry, 0, n), ranges: make(map[rangeKey]int32, n), names: map[string]int32{}}
+}
+
+// SetOf returns the set of the entries. Of entries with the same meaning it holds the first.
+func SetOf(entries []Entry) *Set {
+	s := NewSet(len(entries))
+	for _, e := range entries {
+		s.Add(e)
+	}
+	return s
+}
+
+// Add adds an entry unless there is one with the same meaning. It reports whether it did.
+func (s *Set) Add(e Entry) bool {
+	if s.Has(e.Meaning) {
+		return false
+	}
+	if at := int32(len(s.Entries)); e.HasAddresses() { //nolint:gosec // at most as many as a list holds, or a caller wants
+		s.ranges[keyOf(e.Prefix)] = at
+	} else {
+		s.names[e.Name] = at
+	}
+	s.Entries = append(s.Entries, e)
+	return true
+}
+
+// Find returns the position of the entry with this meaning.
+func (s *Set) Find(m Meaning) (at int, found bool) {
+	var n int32
+	if m.HasAddresses() {
+		n, found = s.ranges[keyOf(m.Prefix)]
+	} else {
+		n, found = s.names[m.Name]
+	}
+	return int(n), found
+}
+
+// Has reports whether the set holds an entry with this meaning.
+func (s *Set) Has(m Meaning) bool {
+	_, found := s.Find(m)
+	return found
+}
+
+// Lacking returns those of the entries whose meaning is not in the set.
+func (s *Set) Lacking(entries []Entry) (missing []Entry) {
+	for _, e := range entries {
+		if !s.Has(e.Meaning) {
+			missing = append(missing, e)
+		}
+	}
+	return missing
+}
