@@ -97,7 +97,7 @@ func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options App
 	switch {
 	case err == nil:
 		return &a.result, nil
-	case a.uncertain || a.result.Added+a.result.Removed > 0:
+	case a.uncertain || len(a.unproven)+a.result.Added+a.result.Removed > 0:
 		return &a.result, &changeError{err, OutcomeUnknown}
 	default:
 		return nil, &changeError{err, OutcomeNotApplied}
@@ -253,7 +253,6 @@ func (a *apply) accepted(entries []lists.Entry, reply *AddEntriesReply, r *respo
 	case len(lists.SetOf(readEntries(reply.Entries)).Lacking(entries)) == 0:
 		a.done("adding", &a.result.Added, len(entries), nil)
 	default:
-		a.uncertain = true
 		a.unproven = append(a.unproven, addition{entries, r})
 		a.report("adding")
 	}
@@ -267,6 +266,7 @@ func (a *apply) prove(held []lists.Entry) (failed error) {
 		missing := is.Lacking(added.entries)
 		a.result.Added += len(added.entries) - len(missing)
 		if len(missing) > 0 && failed == nil {
+			a.uncertain = true
 			failed = added.response.bad(fmt.Sprintf("it names no task, and %d of %d added entries are not in the list, for example %s",
 				len(missing), len(added.entries), redact.Line(missing[0].Text)), nil)
 		}
@@ -348,18 +348,18 @@ func (a *apply) verify(ctx context.Context) error {
 	if err := a.prove(held); err != nil {
 		return err
 	}
-	differs := a.changes.Check(held)
-	if differs.Missing+differs.Unexpected == 0 {
+	missing, unexpected, others := a.changes.Check(held)
+	if missing+unexpected == 0 {
 		a.report("done")
 		return nil
 	}
 	cause := "another client changed the list meanwhile, or a late request of an earlier Apply did"
 	switch {
-	case differs.Others:
+	case others:
 	case a.uncertain:
 		cause = "a change whose response was lost may have arrived late, or " + cause
 	default:
 		cause = "a change of this Apply is not in effect yet, or " + cause
 	}
-	return fmt.Errorf("%w: after the changes %d entries are missing and %d are unexpected; %s", ErrPlanStale, differs.Missing, differs.Unexpected, cause)
+	return fmt.Errorf("%w: after the changes %d entries are missing and %d are unexpected; %s", ErrPlanStale, missing, unexpected, cause)
 }

@@ -265,7 +265,7 @@ func readDesired(ctx context.Context, texts []string, merge bool, most int) (*li
 // order finds the order of the changes, and fills in the numbers that follow from it.
 func (p *Plan) order(c *lists.Changes, l lists.Limits) lists.Order {
 	o := c.Order(l)
-	p.Keep, p.PeakSize, p.Requests, p.UncoveredDuringApply = c.Kept(), o.Peak, o.Requests, o.Uncovered
+	p.Keep, p.PeakSize, p.Requests, p.UncoveredDuringApply = c.Size()-len(c.Add), o.Peak, o.Requests, o.Uncovered
 	return o
 }
 

@@ -13,14 +13,11 @@ type Changes struct {
 }
 
 // Size returns how many entries the list holds after the changes.
-func (c *Changes) Size() int { return c.Kept() + len(c.Add) }
+func (c *Changes) Size() int { return len(c.Held) - len(c.Remove) + len(c.Add) }
 
-// Kept returns how many entries stay.
-func (c *Changes) Kept() int { return len(c.Held) - len(c.Remove) }
-
-// Split returns the entries that stay and those that are removed.
+// Split returns the entries that stay, and those that are removed.
 func (c *Changes) Split() (kept, removed []Entry) {
-	kept, removed = make([]Entry, 0, c.Kept()), make([]Entry, 0, len(c.Remove))
+	kept, removed = make([]Entry, 0, len(c.Held)-len(c.Remove)), make([]Entry, 0, len(c.Remove))
 	for i, e := range c.Held {
 		if n := len(removed); n < len(c.Remove) && c.Remove[n] == i {
 			removed = append(removed, e)
@@ -60,63 +57,50 @@ type Misfit struct{ Field, Reason string }
 // Stored returns the changes of a stored plan, which somebody may have edited, or why [Desired.Compare] cannot have made
 // them for a list with these entries. Of the entries to remove it reads ID and Text.
 func Stored(held, add, remove []Entry) (*Changes, *Misfit) {
-	c := &Changes{Held: held, Add: add}
-	wanted := make(map[string]int, len(remove))
-	for i, e := range remove {
-		if _, twice := wanted[e.ID]; twice {
-			return nil, &Misfit{fmt.Sprintf("remove[%d]", i), "comes twice"}
-		}
-		wanted[e.ID] = i
-	}
+	c, at := &Changes{Held: held, Add: add}, make(map[string]int, len(held))
 	for i, e := range held {
-		if n, ok := wanted[e.ID]; ok && remove[n].Text == e.Text {
-			c.Remove = append(c.Remove, i)
-			delete(wanted, e.ID)
-		}
+		at[e.ID] = i
 	}
-	for i, e := range remove {
-		if _, left := wanted[e.ID]; left {
-			return nil, &Misfit{fmt.Sprintf("remove[%d]", i), "is not in the list"}
+	for n, e := range remove {
+		i, found := at[e.ID]
+		if !found || held[i].Text != e.Text {
+			return nil, &Misfit{fmt.Sprintf("remove[%d]", n), "is not in the list, or comes twice"}
 		}
+		delete(at, e.ID)
+		c.Remove = append(c.Remove, i)
 	}
+	slices.Sort(c.Remove)
 	return c, c.contradiction()
 }
 
 // contradiction says which entry to add is in the list, or added twice.
 func (c *Changes) contradiction() *Misfit {
-	entries, gone := c.Split()
-	kept, removed, added := SetOf(entries), SetOf(gone), NewSet(len(c.Add))
+	kept, removed := c.Split()
+	known := make(map[Meaning]string, len(c.Held)+len(c.Add))
+	for _, e := range kept {
+		known[e.Meaning] = "is in the list already, and stays"
+	}
+	for _, e := range removed {
+		known[e.Meaning] = "is also removed"
+	}
 	for i, e := range c.Add {
-		reason := ""
-		switch {
-		case kept.Has(e.Meaning):
-			reason = "is in the list already, and stays"
-		case removed.Has(e.Meaning):
-			reason = "is also removed"
-		case !added.Add(e):
-			reason = "comes twice"
-		default:
-			continue
+		if reason := known[e.Meaning]; reason != "" {
+			return &Misfit{fmt.Sprintf("add[%d]", i), fmt.Sprintf("%q %s", e.Text, reason)}
 		}
-		return &Misfit{fmt.Sprintf("add[%d]", i), fmt.Sprintf("%q %s", e.Text, reason)}
+		known[e.Meaning] = "comes twice"
 	}
 	return nil
 }
 
-// Difference says how a list differs from what the changes should have made of it.
-type Difference struct {
-	Missing, Unexpected int
-	Others              bool // entries differ that the changes do not touch
-}
-
-// Check compares the list after the changes with the expected one.
-func (c *Changes) Check(after []Entry) Difference {
-	is := SetOf(after)
+// Check compares the list after the changes with the expected one. others is true if entries differ that the changes do
+// not touch.
+func (c *Changes) Check(after []Entry) (missing, unexpected int, others bool) {
+	is, gone := SetOf(after), NewSet(0)
 	kept, removed := c.Split()
-	keptMissing, expected := is.Lacking(kept), SetOf(slices.Concat(kept, c.Add))
-	unexpected := expected.Lacking(is.Entries)
-	return Difference{
-		Missing: len(keptMissing) + len(is.Lacking(c.Add)), Unexpected: len(unexpected),
-		Others: len(keptMissing) > 0 || len(SetOf(removed).Lacking(unexpected)) > 0,
+	lost := is.Lacking(kept)
+	surplus := SetOf(slices.Concat(kept, c.Add)).Lacking(is.Entries)
+	if len(surplus) > 0 {
+		gone = SetOf(removed)
 	}
+	return len(lost) + len(is.Lacking(c.Add)), len(surplus), len(lost)+len(gone.Lacking(surplus)) > 0
 }

@@ -13,26 +13,25 @@ type Desired struct {
 	*Set // the readable entries come first; a list may only keep the others
 
 	texts    []string // as the caller wrote them
+	likely   string   // type of the first readable entry, or IP
 	readable int      // number of readable entries
-	mixed    bool     // the readable ones have both types
+	mixed    bool     // they have both types
 }
-
-// checkEvery is how many texts are read between two checks of the context: millions of texts take seconds.
-const checkEvery = 1024
 
 // NewDesired reads the texts before the list is known. Of several entries with the same meaning it keeps the first. most
 // is how many entries a list can hold. If no list can hold the texts together, NewDesired reads no further, and
 // [Desired.Impossible] says so. The error is that of the context.
 func NewDesired(ctx context.Context, texts []string, most int) (*Desired, error) {
-	d := &Desired{Set: NewSet(min(len(texts), most)), texts: texts}
+	d := &Desired{Set: NewSet(min(len(texts), most)), texts: texts, likely: IP}
 	strange := NewSet(0)
 	for i, text := range texts {
-		if i%checkEvery == checkEvery-1 && ctx.Err() != nil {
+		if i%1024 == 1023 && ctx.Err() != nil { // millions of texts take seconds
 			return nil, ctx.Err()
 		}
 		if e, err := Parse(text); err == nil {
 			d.Add(e)
-			d.mixed = e.Type() != d.Entries[0].Type()
+			d.likely = d.Entries[0].Type()
+			d.mixed = e.Type() != d.likely
 		} else {
 			strange.Add(opaque(text))
 		}
@@ -75,36 +74,28 @@ func (d *Desired) Aggregate() {
 // or more unreadable ones than most, because a list can only keep these.
 func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
 	tooStrange := len(d.Entries)-d.readable > most
-	if !d.mixed && !tooStrange {
-		return none
-	}
-	return d.problems(d.likelyType(), func(Meaning) bool { return !tooStrange })
+	return d.problems(d.mixed || tooStrange, d.likely, func(Meaning) bool { return !tooStrange })
 }
 
 // Unfit yields the places and problems of the texts that a list of this type with these entries cannot hold: entries of
 // the other type, and unreadable ones that are new.
 func (d *Desired) Unfit(listType string, held []Entry) iter.Seq2[int, error] {
-	if d.readable == len(d.Entries) && (d.readable == 0 || d.likelyType() == listType) {
-		return none // the usual case, and the texts need not be read again
+	suspect := d.readable < len(d.Entries) || d.readable > 0 && d.likely != listType
+	there := NewSet(0)
+	if suspect {
+		there = SetOf(held)
 	}
-	return d.problems(listType, SetOf(held).Has)
+	return d.problems(suspect, listType, there.Has)
 }
 
-// likelyType returns the type of a list that may hold the entries.
-func (d *Desired) likelyType() string {
-	if d.readable == 0 {
-		return IP
-	}
-	return d.Entries[0].Type()
-}
-
-func none(func(int, error) bool) {}
-
-// problems yields the problem of each text that is not for a list of this type. An unreadable text is for the list if
-// has reports it.
-func (d *Desired) problems(listType string, has func(Meaning) bool) iter.Seq2[int, error] {
+// problems yields the problem of each text that is not for a list of this type, unless nothing is suspect. An unreadable
+// text is for the list if has reports it.
+func (d *Desired) problems(suspect bool, listType string, has func(Meaning) bool) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		for i, text := range d.texts {
+			if !suspect { // the usual case, in which the texts need not be read again
+				return
+			}
 			e, err := ParseFor(listType, text)
 			keeps := e.Text == "" && has(opaque(text).Meaning) // e.Text is empty if the text is unreadable
 			if err != nil && !keeps && !yield(i, err) {

@@ -39,12 +39,9 @@ type Meaning struct {
 	Name string
 }
 
-// HasAddresses reports whether the entry is an address or a range.
-func (m Meaning) HasAddresses() bool { return m.Prefix.IsValid() }
-
 // Type returns the type of the lists that a readable entry belongs to.
 func (m Meaning) Type() string {
-	if m.HasAddresses() {
+	if m.Prefix.IsValid() {
 		return IP
 	}
 	return GEO
@@ -86,7 +83,7 @@ func ParseFor(listType, text string) (Entry, error) {
 func Read(text string) Meaning {
 	e, err := Parse(text)
 	if err != nil {
-		return opaque(text).Meaning
+		e = opaque(text)
 	}
 	return e.Meaning
 }

@@ -18,9 +18,6 @@ type group struct {
 	remove []int // indexes of Changes.Held
 }
 
-// gain is how many entries fewer the list has after the changes of a group.
-func (g *group) gain() int { return len(g.remove) - len(g.add) }
-
 // change is an entry that stays, is added or is removed.
 type change struct {
 	netip.Prefix
@@ -68,7 +65,7 @@ func holds(around netip.Prefix, c change) bool {
 func (s *sorter) find() {
 	var keep netip.Prefix  // the last outermost range that stays
 	var top, member change // the last outermost range of a change, and the last one of the other kind within it
-	var members []int32    // all of the other kind within top
+	var members []int32    // indexes of all of the other kind within top
 	for _, next := range sorted(s.Changes) {
 		switch {
 		case !next.IsValid(), holds(keep, next):
@@ -77,7 +74,7 @@ func (s *sorter) find() {
 			keep = next.Prefix
 		case !holds(top.Prefix, next):
 			s.group(top, members)
-			top, member, members = next, change{}, nil
+			top, member, members = next, change{}, members[:0]
 		case next.kind == top.kind, holds(member.Prefix, next):
 			s.single(next)
 		default:
@@ -86,7 +83,7 @@ func (s *sorter) find() {
 	}
 	s.group(top, members)
 	slices.SortStableFunc(s.groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(min(1, len(b.remove)), min(1, len(a.remove))), cmp.Compare(b.gain(), a.gain()))
+		return cmp.Or(cmp.Compare(min(1, len(b.remove)), min(1, len(a.remove))), cmp.Compare(len(b.remove)-len(b.add), len(a.remove)-len(a.add)))
 	})
 }
 
@@ -104,22 +101,23 @@ func (s *sorter) single(c change) {
 // group records the outermost range of a group and its members. A gap begins with the first removal of a group and ends
 // with its last addition, so these are the narrowest.
 func (s *sorter) group(top change, members []int32) {
-	switch {
-	case len(members) == 0:
+	if len(members) == 0 {
 		s.single(top)
-	case top.kind == added:
-		g := group{add: s.Add[top.i : top.i+1], remove: make([]int, len(members))}
-		for n, i := range members {
-			g.remove[n] = int(i)
-		}
-		slices.SortStableFunc(g.remove, func(a, b int) int { return cmp.Compare(s.Held[b].Prefix.Bits(), s.Held[a].Prefix.Bits()) })
-		s.groups = append(s.groups, g)
-	default:
-		g := group{add: make([]Entry, len(members)), remove: []int{int(top.i)}}
-		for n, i := range members {
-			g.add[n] = s.Add[i]
-		}
-		slices.SortStableFunc(g.add, func(a, b Entry) int { return cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()) })
-		s.groups = append(s.groups, g)
+		return
 	}
+	var g group
+	if top.kind == added {
+		g.add = s.Add[top.i : top.i+1]
+		for _, i := range members {
+			g.remove = append(g.remove, int(i))
+		}
+	} else {
+		g.remove = []int{int(top.i)}
+		for _, i := range members {
+			g.add = append(g.add, s.Add[i])
+		}
+	}
+	slices.SortStableFunc(g.remove, func(a, b int) int { return cmp.Compare(s.Held[b].Prefix.Bits(), s.Held[a].Prefix.Bits()) })
+	slices.SortStableFunc(g.add, func(a, b Entry) int { return cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()) })
+	s.groups = append(s.groups, g)
 }

@@ -1,11 +1,11 @@
 package lists
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
 	"math/big"
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -19,15 +19,9 @@ const (
 	Default = "default"
 )
 
-// The default limit allows a fifth of the entries. A fifth of a small list may be less than one entry, so there the
-// limit is a few entries. It is never more than half of them, because an empty feed must not empty a list.
-const (
-	defaultShare = 5
-	defaultFew   = 3
-)
-
 // Removals returns how many of size entries a limit allows to remove. A share is rounded down. It returns false if the
-// text is not a limit.
+// text is not a limit. The default is a fifth of the entries. Of a small list, where that may be less than one entry, it
+// is up to three, but never more than half, because an empty feed must not empty a list.
 func Removals(limit string, size int) (most int, ok bool) {
 	switch limit {
 	case None:
@@ -35,7 +29,7 @@ func Removals(limit string, size int) (most int, ok bool) {
 	case All:
 		return size, true
 	case Default:
-		return max(size/defaultShare, min(defaultFew, size/2)), true
+		return max(size/5, min(3, size/2)), true
 	}
 	share, isShare := strings.CutSuffix(limit, "%")
 	if share == "" || strings.Trim(share, "0123456789.") != "" || strings.HasPrefix(share, ".") || strings.HasSuffix(share, ".") {
@@ -81,53 +75,31 @@ type Additions struct {
 }
 
 // Refused yields each violation of the limits as the name of the option and a reason. place returns where an added entry
-// comes from.
+// comes from. An IPv6 range that contains the IPv6 form of every IPv4 address counts as 0.0.0.0/0, because a service may
+// match IPv4 clients in that form.
 func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[string, string] {
 	return func(yield func(option, reason string) bool) {
 		name := func(i int) string { return fmt.Sprintf("%s (%s)", redact.Line(added[i].Text), place(i)) }
-		if n := len(added); n > a.Most && !yield("MaxAdd", fmt.Sprintf(
-			"%d entries would be added, for example %s, but at most %d are allowed; set MaxAdd to %d to allow it", n, name(0), a.Most, n)) {
-			return
-		}
-		for i, e := range added {
-			for option, reason := range a.tooWide(e.Prefix) {
-				if !yield(option, name(i)+reason) {
-					return
-				}
+		n := len(added)
+		ok := n <= a.Most || yield("MaxAdd", fmt.Sprintf(
+			"%d entries would be added, for example %s, but at most %d are allowed; set MaxAdd to %d to allow it", n, name(0), a.Most, n))
+		for i := 0; i < n && ok; i++ {
+			p, bits := added[i].Prefix, added[i].Prefix.Bits()
+			v4, but := p.Addr().Is4(), " would be added, but"
+			if p.Addr().Is6() && bits < a.WidestIPv6 {
+				ok = yield("WidestIPv6", name(i)+tooWide(but, "IPv6", a.WidestIPv6, bits))
+			}
+			if p.Addr().Is6() && bits <= mappedIPv4.Bits() && p.Contains(mappedIPv4.Addr()) {
+				v4, bits, but = true, 0, " would be added. It contains all IPv4 addresses in their IPv6 form, but"
+			}
+			if ok && v4 && bits < a.WidestIPv4 {
+				ok = yield("WidestIPv4", name(i)+tooWide(but, "IPv4", a.WidestIPv4, bits))
 			}
 		}
 	}
 }
 
-// tooWide yields the limits that a range exceeds. An IPv6 range that contains the IPv6 form of every IPv4 address
-// counts as 0.0.0.0/0, because a service may match IPv4 clients in that form.
-func (a Additions) tooWide(added netip.Prefix) iter.Seq2[string, string] {
-	return func(yield func(option, reason string) bool) {
-		switch {
-		case !added.IsValid():
-		case added.Addr().Is4():
-			if added.Bits() < a.WidestIPv4 {
-				yield("WidestIPv4", fmt.Sprintf(" would be added, but the widest allowed IPv4 range is /%d; %s",
-					a.WidestIPv4, toAllow("WidestIPv4", added.Bits())))
-			}
-		default:
-			if added.Bits() < a.WidestIPv6 && !yield("WidestIPv6", fmt.Sprintf(
-				" would be added, but the widest allowed IPv6 range is /%d; %s", a.WidestIPv6, toAllow("WidestIPv6", added.Bits()))) {
-				return
-			}
-			if a.WidestIPv4 > 0 && added.Bits() <= mappedIPv4.Bits() && added.Contains(mappedIPv4.Addr()) {
-				yield("WidestIPv4", fmt.Sprintf(" would be added. It contains all IPv4 addresses in their IPv6 form, but the widest allowed "+
-					"IPv4 range is /%d; %s", a.WidestIPv4, toAllow("WidestIPv4", 0)))
-			}
-		}
-	}
-}
-
-// toAllow says how to set an option so that it allows this prefix length. It writes AnyWidth for 0, which would mean
-// the default.
-func toAllow(option string, bits int) string {
-	if bits == 0 {
-		bits = AnyWidth
-	}
-	return fmt.Sprintf("set %s to %d to allow it", option, bits)
+// tooWide says how to allow a range of this length. It says AnyWidth for 0, which would mean the default.
+func tooWide(but, family string, widest, bits int) string {
+	return fmt.Sprintf("%s the widest allowed %s range is /%d; set Widest%s to %d to allow it", but, family, widest, family, cmp.Or(bits, AnyWidth))
 }

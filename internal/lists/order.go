@@ -1,14 +1,12 @@
 package lists
 
 // Additions come before removals, so that an address that is protected before and after stays protected in between. If
-// the list has no room for that, the order follows one rule.
-//
-// The changes that matter for the protection form groups (groups.go). Within a group, all additions come before the
-// first removal. The groups that free most room come first, spare removals make room for the next call, and spare
-// additions come last. So there is room for each group, except in two cases: at the beginning, if the list is full and
-// no removal is spare, and at the end, if the list will be full and no addition is spare. Then a gap opens: an entry is
-// removed before the additions that cover its addresses. If each group needs a gap, several are open at a time, because
-// otherwise each would take a request of its own.
+// the list has no room for that, the order follows one rule. The changes that matter for the protection form groups
+// (groups.go). Within a group, all additions come before the first removal. The groups that free most room come first,
+// spare removals make room for the next call, and spare additions come last. So there is room for each group, except at
+// the beginning, if the list is full and no removal is spare, and at the end, if the list will be full and no addition
+// is spare. Then a gap opens: an entry is removed before the additions that cover its addresses. If each group needs a
+// gap, several are open at a time, because otherwise each would take a request of its own.
 
 // maxGaps is how many gaps may be open at a time.
 const maxGaps = 100
@@ -38,6 +36,7 @@ func (c *Changes) Order(l Limits) Order {
 		s.step(c.Add, c.Remove)
 		return s.order
 	}
+	s.groups = make([]group, 0, len(c.Add))
 	s.find()
 	for len(s.groups) > 0 {
 		s.makeRoom()
@@ -84,19 +83,17 @@ func (s *sorter) makeRoom() {
 	s.spare = s.spare[n:]
 }
 
-// take takes the next group.
-func (s *sorter) take() group {
-	g := s.groups[0]
-	s.groups = s.groups[1:]
-	return g
-}
-
 // fitting takes the next groups that the list has room for, and returns their changes.
 func (s *sorter) fitting() (all group) {
-	for len(s.groups) > 0 && len(all.add)+len(s.groups[0].add) <= s.room {
-		g := s.take()
+	n, add, remove := 0, 0, 0
+	for n < len(s.groups) && add+len(s.groups[n].add) <= s.room {
+		add, remove, n = add+len(s.groups[n].add), remove+len(s.groups[n].remove), n+1
+	}
+	all = group{make([]Entry, 0, add), make([]int, 0, remove)} // of this size, because there may be tens of thousands
+	for _, g := range s.groups[:n] {
 		all.add, all.remove = append(all.add, g.add...), append(all.remove, g.remove...)
 	}
+	s.groups = s.groups[n:]
 	return all
 }
 
@@ -110,8 +107,8 @@ func (s *sorter) openGaps() {
 	var add []Entry
 	var gaps, rest []int
 	for len(s.groups) > 0 && len(rest) == 0 && (len(gaps) < maxGaps || s.room+len(gaps) < len(add)) {
-		g := s.take()
-		add = append(add, g.add...)
+		g := s.groups[0]
+		s.groups, add = s.groups[1:], append(add, g.add...)
 		n := max(0, min(len(add)-len(gaps)-s.room, len(g.remove)))
 		gaps, rest = append(gaps, g.remove[:n]...), g.remove[n:]
 	}

@@ -35,24 +35,24 @@ func SetOf(entries []Entry) *Set {
 	return s
 }
 
-// Add adds an entry unless there is one with the same meaning. It reports whether it did.
-func (s *Set) Add(e Entry) bool {
-	if s.Has(e.Meaning) {
-		return false
-	}
-	if at := int32(len(s.Entries)); e.HasAddresses() { //nolint:gosec // at most as many as a list holds, or a caller wants
+// Add adds an entry unless there is one with the same meaning.
+func (s *Set) Add(e Entry) {
+	at := int32(len(s.Entries)) //nolint:gosec // memory ends first
+	switch {
+	case s.Has(e.Meaning):
+		return
+	case e.Prefix.IsValid():
 		s.ranges[keyOf(e.Prefix)] = at
-	} else {
+	default:
 		s.names[e.Name] = at
 	}
 	s.Entries = append(s.Entries, e)
-	return true
 }
 
 // Find returns the position of the entry with this meaning.
 func (s *Set) Find(m Meaning) (at int, found bool) {
 	var n int32
-	if m.HasAddresses() {
+	if m.Prefix.IsValid() {
 		n, found = s.ranges[keyOf(m.Prefix)]
 	} else {
 		n, found = s.names[m.Name]
