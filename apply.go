@@ -34,7 +34,7 @@ type ApplyResult struct {
 
 // Apply carries out a plan. It reads the list first. If the list is not what the plan was made for, Apply returns
 // [ErrPlanStale] before any change. It reads the list again at the end, and returns ErrPlanStale if the list is not
-// what the plan should have made of it. Apply does not change the plan. (Service document, [section 4.6].)
+// what the plan should have made of it. Apply does not change the plan.
 //
 // Apply works out order, numbers and guards again, because a stored plan may have been edited. If the plan is nil, or
 // no list can match it, Apply returns a [*ValidationError]. If it is beyond its own guards, or Plan could not have made
@@ -61,8 +61,6 @@ type ApplyResult struct {
 //
 // The wait options are those of tasks. WaitTimeout limits all waits together. [OnProgress] is called after each call
 // that changes the list, one call at a time, with the completed share in percent.
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Apply(ctx context.Context, plan *Plan, options ApplyOptions, wait ...WaitOption) (*ApplyResult, error) {
 	if plan == nil {
 		return nil, invalid("plan", "is nil; create a plan with NetworkLists.Plan")

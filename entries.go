@@ -72,9 +72,7 @@ type AddEntriesResult struct {
 //
 // The service decides whether the list has room. AddEntries does not wait for the tasks in the responses. A 2xx
 // response of any shape counts as accepted. If it neither names a task nor shows the entries, it proves nothing: if
-// the entries must be there, read the list. (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// the entries must be there, read the list.
 func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries []string) (*AddEntriesResult, error) {
 	if _, err := expand(entriesPath, id); err != nil { // checks the id also if there are no entries
 		return nil, err
@@ -175,15 +173,9 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 
 // DeleteEntry removes one entry by its id. The task tracks the deployment of the changed list. It is nil if the
 // response has none, or if an earlier attempt of the call had removed the entry. If the entry does not exist,
-// DeleteEntry returns [ErrNotFound]. (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// DeleteEntry returns [ErrNotFound].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
-	path, err := expand(s.funnel.dialect.EntryDeletePath, id, entryID)
-	if err != nil {
-		return nil, err
-	}
-	return s.change(ctx, http.MethodDelete, path, "", id, entryID)
+	return s.remove(ctx, s.funnel.dialect.EntryDeletePath, id, entryID)
 }
 
 // ClearEntries removes all entries and keeps the list. It uses the address that the list has for this (open point
@@ -198,16 +190,13 @@ func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID strin
 // task, and the outcome is [OutcomeUnknown].
 //
 // If the list does not exist, ClearEntries returns [ErrNotFound]. If the response has another id, or no address for
-// the deletion below the list, it returns [ErrBadReply] and does not clear the list. (Service document,
-// [section 2.6].)
-//
-// [section 2.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#26-network-list
+// the deletion below the list, it returns [ErrBadReply] and does not clear the list.
 func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Task, error) {
 	path, query, err := s.batchDeletion(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	task, err := s.change(ctx, s.funnel.dialect.BatchDeletionMethod, path, query, id)
+	task, err := s.change(ctx, describe(s.funnel.dialect.BatchDeletionMethod, path, query), id)
 	if err != nil || task != nil && !task.ended() {
 		return task, err
 	}

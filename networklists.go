@@ -17,7 +17,8 @@ import (
 )
 
 // NetworkListsService manages named lists of IP addresses or countries, which WAF rules, blocking and throttling use.
-// Use it as [Client.NetworkLists]. It is safe for concurrent use. (Service document, [section 4.6].)
+// Use it as [Client.NetworkLists]. It is safe for concurrent use. Its methods are those of the service document,
+// [section 4.6].
 //
 // An id is a UUID. If it is empty, a call returns a [*ValidationError]; if nothing has it, [ErrNotFound]. Users who
 // may not view the configuration get [ErrForbidden].
@@ -69,9 +70,7 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	type plain NetworkList
 	w := struct {
 		*plain
-		List              []*string      `json:"list"`
-		CreationTimestamp wire.Timestamp `json:"creation_timestamp"`
-		ModifiedTimestamp wire.Timestamp `json:"modified_timestamp"`
+		List []*string `json:"list"`
 	}{plain: (*plain)(l)}
 	if err := wire.Decode(b, &w); err != nil {
 		return err
@@ -86,7 +85,6 @@ func (l *NetworkList) UnmarshalJSON(b []byte) error {
 		}
 		l.List[i] = *text
 	}
-	l.CreationTimestamp, l.ModifiedTimestamp = w.CreationTimestamp.Time, w.ModifiedTimestamp.Time
 	return nil
 }
 
@@ -107,15 +105,7 @@ type NetworkListEntry struct {
 // UnmarshalJSON reads an entry as the service sends it.
 func (e *NetworkListEntry) UnmarshalJSON(b []byte) error {
 	type plain NetworkListEntry
-	w := struct {
-		*plain
-		CreationTimestamp wire.Timestamp `json:"creation_timestamp"`
-	}{plain: (*plain)(e)}
-	if err := wire.Decode(b, &w); err != nil {
-		return err
-	}
-	e.CreationTimestamp = w.CreationTimestamp.Time
-	return nil
+	return wire.Decode(b, (*plain)(e))
 }
 
 // An entry is known by its text. Without an id it can be read, but not removed.
@@ -169,9 +159,7 @@ const (
 )
 
 // List returns one page of the lists, without their entries. If an option is invalid, it returns a
-// [*ValidationError]. (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// [*ValidationError].
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
 	cl, err := options.call()
 	if err != nil {
@@ -183,10 +171,7 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 // All returns a sequence of all lists without their entries, from the page of the options to the last page. Each
 // range over the sequence sends new requests. After the first error, the sequence ends; its error comes with a zero
 // NetworkList. If an announced page cannot be read, the error is a [*PaginationError]. [TasksService.All] says how
-// the end of the pages, repeated pages, and the parameters of a next_uri are checked. (Service document,
-// [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// the end of the pages, repeated pages, and the parameters of a next_uri are checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	cl, err := options.call()
 	if err != nil {
@@ -205,17 +190,12 @@ func (o NetworkListOptions) call() (call, error) {
 }
 
 // Get returns one list with its entries, up to 50,000, from one response. If the list does not exist, it returns
-// [ErrNotFound]. If the response has no id or another one, it returns [ErrBadReply]. (Service
-// document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// [ErrNotFound]. If the response has no id or another one, it returns [ErrBadReply].
 func (s *NetworkListsService) Get(ctx context.Context, id string) (*NetworkList, error) {
 	return s.get(ctx, id, "")
 }
 
-// GetSummary returns one list without its entries: List is nil. (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// GetSummary returns one list without its entries: List is nil.
 func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*NetworkList, error) {
 	list, err := s.get(ctx, id, "includelist=false")
 	if err != nil {
@@ -239,9 +219,7 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 //
 // If no list has the name, or if the list was removed or renamed in between, the error matches [ErrNotFound]. If
 // several lists have it, GetByName returns an [*AmbiguousNameError] with their ids. If the name is empty, it returns
-// a [*ValidationError]. (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// a [*ValidationError].
 func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*NetworkList, error) {
 	if name == "" {
 		return nil, invalid("name", "is empty")
@@ -292,10 +270,7 @@ func (e *AmbiguousNameError) Error() string {
 
 func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
-// Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError]. (Service
-// document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError].
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
 	cl, err := options.call(id)
 	if err != nil {
@@ -311,9 +286,7 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 // also with [ReadAhead].
 //
 // If a list changes while AllEntries reads it, an entry may come twice or not at all. [ReadAhead] detects most such
-// changes and ends with an error. (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// changes and ends with an error.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl, err := options.call(id)
 	if err != nil {
@@ -337,9 +310,7 @@ func (o EntryOptions) call(id string) (call, error) {
 }
 
 // GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
-// id or another one, it returns [ErrBadReply]. (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// id or another one, it returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
 	path, err := expand(entryPath, id, entryID)
 	if err != nil {
@@ -350,20 +321,22 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 
 // Delete removes a list and all its data, for good. The task is nil if the response has none (open point 23), or if
 // an earlier attempt of the call had removed the list. If the list does not exist, Delete returns [ErrNotFound].
-// (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
-	path, err := expand(listPath, id)
+	return s.remove(ctx, listPath, id)
+}
+
+// remove deletes what has these ids. The response may be a task.
+func (s *NetworkListsService) remove(ctx context.Context, template string, ids ...string) (*Task, error) {
+	path, err := expand(template, ids...)
 	if err != nil {
 		return nil, err
 	}
-	return s.change(ctx, http.MethodDelete, path, "", id)
+	return s.change(ctx, describe(http.MethodDelete, path, ""), ids...)
 }
 
 // change sends a change without a body. The response may be a task. ids are the ids that the change is about.
-func (s *NetworkListsService) change(ctx context.Context, method, path, query string, ids ...string) (*Task, error) {
-	r, err := s.funnel.send(ctx, describe(method, path, query))
+func (s *NetworkListsService) change(ctx context.Context, cl call, ids ...string) (*Task, error) {
+	r, err := s.funnel.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}

@@ -117,14 +117,15 @@ func (p *Plan) UnmarshalJSON(b []byte) error {
 	var stored struct {
 		Version int `json:"version"`
 	}
-	if err := json.Unmarshal(b, &stored); err != nil {
-		return invalid("plan", "%s", wire.Reason(err))
-	}
-	if err := checkVersion(stored.Version); err != nil {
-		return err
-	}
 	type plain Plan
-	if err := json.Unmarshal(b, (*plain)(p)); err != nil {
+	err := json.Unmarshal(b, &stored)
+	if err == nil {
+		if err := checkVersion(stored.Version); err != nil {
+			return err
+		}
+		err = json.Unmarshal(b, (*plain)(p))
+	}
+	if err != nil {
 		return invalid("plan", "%s", wire.Reason(err))
 	}
 	return nil
@@ -190,9 +191,7 @@ func (p *Plan) String() string {
 //
 // If the list does not exist, Plan returns [ErrNotFound]. If the response has no type or is another list, it returns
 // [ErrBadReply]. If the list changes while it is read, it returns a [*PaginationError]: plan again. To notice this,
-// Plan compares the pages with one another and with their total. (Service document, [section 4.6].)
-//
-// [section 4.6]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#46-network-lists
+// Plan compares the pages with one another and with their total.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {
 		return nil, err

@@ -63,17 +63,7 @@ type ErrorDetail struct {
 func (t *Task) UnmarshalJSON(b []byte) error {
 	t.BeginTime, t.EndTime, t.LastUpdated = time.Time{}, time.Time{}, time.Time{}
 	type plain Task
-	w := struct {
-		*plain
-		BeginTime   wire.Timestamp `json:"begin_time"`
-		EndTime     wire.Timestamp `json:"end_time"`
-		LastUpdated wire.Timestamp `json:"last_updated"`
-	}{plain: (*plain)(t)}
-	if err := wire.Decode(b, &w); err != nil {
-		return err
-	}
-	t.BeginTime, t.EndTime, t.LastUpdated = w.BeginTime.Time, w.EndTime.Time, w.LastUpdated.Time
-	return nil
+	return wire.Decode(b, (*plain)(t))
 }
 
 // ended reports whether the task is complete or has an error condition (open point 4).
