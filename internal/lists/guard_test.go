@@ -1,0 +1,135 @@
+package lists_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/internal/lists"
+)
+
+// The default limit of removals: a fifth of the entries, up to three of a small list, and never more than half.
+func TestTheDefaultOfRemovals(t *testing.T) {
+	t.Parallel()
+	for size, want := range map[int]int{
+		0: 0, 1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 6: 3, 7: 3, 8: 3, 9: 3, 10: 3, 11: 3, 12: 3,
+		15: 3, 19: 3, 20: 4, 24: 4, 25: 5, 100: 20, 50_000: 10_000,
+	} {
+		most, ok := lists.Removals(lists.Default, size)
+		assert.True(t, ok)
+		assert.Equal(t, want, most, "of %d", size)
+	}
+}
+
+// An explicit share is exact: rounded down, without the extra entries that the default allows for small lists.
+func TestRemovals(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		limit string
+		size  int
+		want  int
+	}{
+		{"none", 100, 0},
+		{"all", 100, 100},
+		{"0", 100, 0},
+		{"7", 100, 7},
+		{"7", 3, 7},
+		{"20%", 100, 20},
+		{"20%", 4, 0},
+		{"20%", 5, 1},
+		{"33%", 2, 0},
+		{"33%", 3, 0},
+		{"33.4%", 3, 1},
+		{"50%", 3, 1},
+		{"0%", 100, 0},
+		{"100%", 3, 3},
+		{"29%", 100, 29},
+		{"30.0%", 10, 3},
+		{lists.Share(1. / 3), 30, 10},
+		{lists.Share(2. / 3), 49_998, 33_332},
+		{lists.Share(0.9999999999), 3, 2},
+		{"99.99999999%", 3, 2},
+		{"100.000%", 3, 3},
+	} {
+		most, ok := lists.Removals(tt.limit, tt.size)
+		assert.True(t, ok, tt.limit)
+		assert.Equal(t, tt.want, most, "%s of %d", tt.limit, tt.size)
+	}
+	for _, text := range []string{
+		"", "half", "Default", "+5", "-1", "1e1%", ".5%", "5.%", "0.2", "100.1%", "100.00000000000000000001%", "1.2.3%", "1%%", "%", " 5", "NaN%", "99999999999999999999",
+		lists.Share(-0.01), lists.Share(1.01), lists.Share(math.Nextafter(1, 2)), lists.Share(math.NaN()), lists.Share(math.Inf(1)),
+	} {
+		_, ok := lists.Removals(text, 100)
+		assert.False(t, ok, text)
+	}
+}
+
+// Both recommended limits allow the removal, whatever the quotient. The share is the smallest sufficient step.
+func TestAllowRemovals(t *testing.T) {
+	t.Parallel()
+	for size := 1; size <= 120; size++ {
+		for n := 1; n <= size; n++ {
+			number, share := lists.AllowRemovals(n, size)
+			assert.Equal(t, fmt.Sprint(n), number)
+			most, ok := lists.Removals(share, size)
+			require.True(t, ok)
+			assert.Equal(t, n, most, "%s of %d", share, size)
+		}
+	}
+	_, share := lists.AllowRemovals(3, 7)
+	assert.Equal(t, "42.86%", share)
+}
+
+// A share of k/n allows k of n removals, and not one more, however the quotient is rounded.
+func TestSharesOfWholeNumbers(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 120; n++ {
+		for k := range n + 1 {
+			most, ok := lists.Removals(lists.Share(float64(k)/float64(n)), n)
+			require.True(t, ok)
+			assert.Equal(t, k, most, "%d of %d", k, n)
+		}
+	}
+}
+
+// A violation names the option, the entry, its place and the value that allows it.
+func TestRefusedAdditions(t *testing.T) {
+	t.Parallel()
+	bounds := lists.Additions{Most: 10, WidestIPv4: 8, WidestIPv6: 19}
+	free := lists.Additions{Most: 10, WidestIPv4: lists.AnyWidth, WidestIPv6: lists.AnyWidth}
+	const mapped = "It contains all IPv4 addresses in their IPv6 form"
+	for _, tt := range []struct {
+		bounds lists.Additions
+		added  []string
+		want   []string
+	}{
+		{bounds, []string{"10.0.0.0/8", "2001:c000::/19", "192.0.2.1", "DE", "x y"}, nil},
+		{bounds, []string{"192.0.2.1", "10.0.0.0/7"}, []string{
+			"WidestIPv4: 10.0.0.0/7 (1) would be added, but the widest allowed IPv4 range is /8; set WidestIPv4 to 7 to allow it",
+		}},
+		{bounds, []string{"2001:c000::/18"}, []string{
+			"WidestIPv6: 2001:c000::/18 (0) would be added, but the widest allowed IPv6 range is /19; set WidestIPv6 to 18 to allow it",
+		}},
+		{bounds, []string{"::/0"}, []string{
+			"WidestIPv6: ::/0 (0) would be added, but the widest allowed IPv6 range is /19; set WidestIPv6 to -1 to allow it",
+			"WidestIPv4: ::/0 (0) would be added. " + mapped + ", but the widest allowed IPv4 range is /8; set WidestIPv4 to -1 to allow it",
+		}},
+		{lists.Additions{Most: 1, WidestIPv4: 8}, []string{"0.0.0.0/0", "DE"}, []string{
+			"MaxAdd: 2 entries would be added, for example 0.0.0.0/0 (0), but at most 1 are allowed; set MaxAdd to 2 to allow it",
+			"WidestIPv4: 0.0.0.0/0 (0) would be added, but the widest allowed IPv4 range is /8; set WidestIPv4 to -1 to allow it",
+		}},
+		{free, []string{"0.0.0.0/0", "::/0"}, nil},
+	} {
+		var got []string
+		for option, reason := range tt.bounds.Refused(entries(tt.added...), func(i int) string { return fmt.Sprint(i) }) {
+			got = append(got, option+": "+reason)
+		}
+		assert.Equal(t, tt.want, got)
+		for range tt.bounds.Refused(entries(tt.added...), func(int) string { return "" }) {
+			break // the caller may stop early
+		}
+	}
+}
