@@ -108,13 +108,12 @@ func TestAFullListWithNothingToSpare(t *testing.T) {
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		assert.Equal(f, 1, plan.UncoveredDuringApply)
-		assert.Contains(f, plan.String(), "the addresses of 1 entries are not covered for a moment")
+		assert.Contains(f, plan.String(), "the addresses of up to 1 entries are not covered for a moment")
 
 		desired = append([]string{"198.18.0.0/31"}, pairs[2:49_999]...)
 		plan, err = f.client.NetworkLists.Plan(f.Context(), listID, desired, webdelivery.PlanOptions{})
 		require.NoError(f, err)
 		assert.Zero(f, plan.UncoveredDuringApply, "the last entry can go first")
-		assert.Equal(f, pairs[49_999], plan.Remove[0].Entry)
 	})
 }
 

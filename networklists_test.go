@@ -775,12 +775,20 @@ func TestABatchDeletionAddressOfAnotherList(t *testing.T) {
 // A response with another list than the requested one clears nothing. The letter case of a UUID does not count.
 func TestABatchDeletionOfAnotherList(t *testing.T) {
 	t.Parallel()
-	for id, cleared := range map[string]bool{"other": false, strings.ToUpper(listID): true} {
+	upper := strings.ToUpper(listID)
+	for _, tt := range []struct {
+		id, address string
+		cleared     bool
+	}{{"other", listID, false}, {listID, "other", false}, {upper, listID, true}, {listID, upper, true}, {upper, upper, true}} {
 		withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
 			f.fail(testserver.Fault{Path: oneList, Status: 200, Body: fmt.Sprintf(
-				`{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, id, listID)})
+				`{"id":%q,"entries_batch_deletion_uri":"/config/networklists/%s/entries/deletions"}`, tt.id, tt.address)})
+			if tt.address == upper {
+				f.fail(testserver.Fault{Path: "/config/networklists/" + upper + "/entries/deletions", Status: 204})
+				f.fail(testserver.Fault{Path: oneList + "/entries", Status: 200, Body: `{"items":[],"total":0}`})
+			}
 			_, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
-			if cleared {
+			if tt.cleared {
 				require.NoError(f, err)
 				return
 			}

@@ -121,7 +121,7 @@ func TestSection26EntryValues(t *testing.T) {
 				2001:db8:::1 1:2:3:4:5:6:7 1:2:3:4:5:6:7:8:9 fe80::1%eth0 fe80::1%25eth0 fe80::%eth0/64 www.example.com 3232235777 0xc0000201
 				192.0.2.1,192.0.2.2 １９２.0.2.1`,
 		},
-		"GEO": {good: `DE FR US XK ZZ`, bad: `de De D DEU 49 D1 192.0.2.1 ÄÖ D- DE,FR`},
+		"GEO": {good: `DE FR US AX ZW`, bad: `XK ZZ UK EU XX AA OO de De D DEU 49 D1 192.0.2.1 ÄÖ D- DE,FR`},
 	} {
 		f.AddNetworkList(testserver.NetworkListSpec{ID: kind, Type: kind})
 		for _, text := range strings.Fields(values.good) {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
+	"strings"
 )
 
 // Types of a network list (service document, section 2.6).
@@ -89,16 +89,21 @@ func canonical(kind, text string) (string, error) {
 	return addressRange(text)
 }
 
-// countryCode accepts any two capital letters. The codes that ISO 3166-1 assigns change over time, and the standard
-// library has no list of them.
+// countries are the second letters of the codes that ISO 3166-1 assigns, by their first letter.
+var countries = map[byte]string{
+	'A': "DEFGILMOQRSTUWXZ", 'B': "ABDEFGHIJLMNOQRSTVWYZ", 'C': "ACDFGHIKLMNORUVWXYZ", 'D': "EJKMOZ", 'E': "CEGHRST", 'F': "IJKMOR",
+	'G': "ABDEFGHILMNPQRSTUWY", 'H': "KMNRTU", 'I': "DELMNOQRST", 'J': "EMOP", 'K': "EGHIMNPRWYZ", 'L': "ABCIKRSTUVY",
+	'M': "ACDEFGHKLMNOPQRSTUVWXYZ", 'N': "ACEFGILOPRUZ", 'O': "M", 'P': "AEFGHKLMNRSTWY", 'Q': "A", 'R': "EOSUW",
+	'S': "ABCDEGHIJKLMNORSTVXYZ", 'T': "CDFGHJKLMNORTVWZ", 'U': "AGMSYZ", 'V': "ACEGINU", 'W': "FS", 'Y': "ET", 'Z': "AMW",
+}
+
+// countryCode accepts the codes of countries, in capital letters.
 func countryCode(text string) (string, error) {
-	if !twoCapitals.MatchString(text) {
+	if len(text) != 2 || strings.IndexByte(countries[text[0]], text[1]) < 0 {
 		return "", fmt.Errorf("%q is not an ISO 3166-1 two-letter country code", text)
 	}
 	return text, nil
 }
-
-var twoCapitals = regexp.MustCompile(`^[A-Z]{2}$`)
 
 // addressRange accepts an IPv4 address, an IPv6 address or a CIDR range. Entries with the same bits mean the same (open
 // point 27). An address is the range that holds only this address, host bits of a range do not matter, and IPv4 within
