@@ -95,12 +95,8 @@ func (c *Changes) contradiction() *Misfit {
 // Check compares the list after the changes with the expected one. others is true if entries differ that the changes do
 // not touch.
 func (c *Changes) Check(after []Entry) (missing, unexpected int, others bool) {
-	is, gone := SetOf(after), NewSet(0)
+	is := SetOf(after)
 	kept, removed := c.Split()
-	lost := is.Lacking(kept)
-	surplus := SetOf(slices.Concat(kept, c.Add)).Lacking(is.Entries)
-	if len(surplus) > 0 {
-		gone = SetOf(removed)
-	}
-	return len(lost) + len(is.Lacking(c.Add)), len(surplus), len(lost)+len(gone.Lacking(surplus)) > 0
+	lost, surplus := is.Lacking(kept), SetOf(slices.Concat(kept, c.Add)).Lacking(is.Entries)
+	return len(lost) + len(is.Lacking(c.Add)), len(surplus), len(lost)+len(SetOf(removed).Lacking(surplus)) > 0
 }

@@ -95,18 +95,27 @@ func TestFingerprint(t *testing.T) {
 	entry := func(id, text string) lists.Entry { return lists.Entry{ID: id, Text: text} }
 	seen := map[string]int{}
 	for i, held := range [][]lists.Entry{
-		nil, {entry("", "")}, {entry("a", "b")}, {entry("b", "a")}, {entry("ab", "")}, {entry("", "ab")}, {entry("a", "b"), entry("c", "d")},
-		{entry("a", "b\x01c\x01d")}, {entry("a", "b"), entry("a", "b")}, {entry("same beginning 1", "x"), entry("same beginning 2", "y")},
-		{entry("same beginning 1", "y"), entry("same beginning 2", "x")}, {entry("a", "b"), entry("a", "c")},
+		nil,
+		{entry("", "")},
+		{entry("a", "b")},
+		{entry("b", "a")},
+		{entry("ab", "")},
+		{entry("", "ab")},
+		{entry("a", "b"), entry("c", "d")},
+		{entry("a", "b\x01c\x01d")},
+		{entry("a", "b"), entry("a", "b")},
+		{entry("same beginning 1", "x"), entry("same beginning 2", "y")},
+		{entry("same beginning 1", "y"), entry("same beginning 2", "x")},
+		{entry("a", "b"), entry("a", "c")},
 	} {
 		for j, listType := range []string{lists.IP, lists.GEO} {
-			print := lists.Fingerprint(listType, held)
-			other, twice := seen[print]
+			hash := lists.Fingerprint(listType, held)
+			other, twice := seen[hash]
 			assert.False(t, twice, "%v and number %d", held, other)
-			seen[print] = 2*i + j
+			seen[hash] = 2*i + j
 			turned := slices.Clone(held)
 			slices.Reverse(turned)
-			assert.Equal(t, print, lists.Fingerprint(listType, turned))
+			assert.Equal(t, hash, lists.Fingerprint(listType, turned))
 		}
 	}
 }

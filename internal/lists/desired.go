@@ -74,28 +74,26 @@ func (d *Desired) Aggregate() {
 // or more unreadable ones than most, because a list can only keep these.
 func (d *Desired) Impossible(most int) iter.Seq2[int, error] {
 	tooStrange := len(d.Entries)-d.readable > most
-	return d.problems(d.mixed || tooStrange, d.likely, func(Meaning) bool { return !tooStrange })
+	if !d.mixed && !tooStrange {
+		return problems(nil, "", nil)
+	}
+	return problems(d.texts, d.likely, func(Meaning) bool { return !tooStrange })
 }
 
 // Unfit yields the places and problems of the texts that a list of this type with these entries cannot hold: entries of
 // the other type, and unreadable ones that are new.
 func (d *Desired) Unfit(listType string, held []Entry) iter.Seq2[int, error] {
-	suspect := d.readable < len(d.Entries) || d.readable > 0 && d.likely != listType
-	there := NewSet(0)
-	if suspect {
-		there = SetOf(held)
+	if d.readable == len(d.Entries) && (d.readable == 0 || d.likely == listType) {
+		return problems(nil, "", nil) // the usual case, in which the texts need not be read again
 	}
-	return d.problems(suspect, listType, there.Has)
+	return problems(d.texts, listType, SetOf(held).Has)
 }
 
-// problems yields the problem of each text that is not for a list of this type, unless nothing is suspect. An unreadable
-// text is for the list if has reports it.
-func (d *Desired) problems(suspect bool, listType string, has func(Meaning) bool) iter.Seq2[int, error] {
+// problems yields the problem of each text that is not for a list of this type. An unreadable text is for it if has
+// reports it.
+func problems(texts []string, listType string, has func(Meaning) bool) iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
-		for i, text := range d.texts {
-			if !suspect { // the usual case, in which the texts need not be read again
-				return
-			}
+		for i, text := range texts {
 			e, err := ParseFor(listType, text)
 			keeps := e.Text == "" && has(opaque(text).Meaning) // e.Text is empty if the text is unreadable
 			if err != nil && !keeps && !yield(i, err) {

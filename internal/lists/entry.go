@@ -1,7 +1,6 @@
-// Package lists knows what the entries of a network list mean. It finds the changes that make a list equal to desired
-// entries, and the order in which to carry them out, and it limits how much may change at once.
-//
-// It knows texts, ids, addresses and numbers. It must not know requests, tasks, or the SDK's types and errors.
+// Package lists knows what the entries of a network list mean, which changes make a list equal to desired entries, in
+// which order, and how much may change at once. It knows texts, ids, addresses and numbers. It must not know requests,
+// tasks, or the SDK's types and errors.
 //
 // Entry points: [Parse] and [Read] for one entry, [NewDesired] and [Desired.Compare] for a plan, [Stored] for a plan that
 // was stored, [Changes.Order], [Fingerprint], and the guards [Removals] and [Additions].

@@ -23,13 +23,11 @@ type change struct {
 	netip.Prefix
 
 	i    int32 // index of Changes.Held, or of Changes.Add
-	kind kind
+	kind uint8
 }
 
-type kind uint8
-
 const (
-	stays kind = iota
+	stays uint8 = iota
 	added
 	removed
 )
@@ -38,13 +36,13 @@ const (
 func sorted(c *Changes) []change {
 	all := make([]change, 0, len(c.Held)+len(c.Add))
 	for i, e := range c.Held {
-		all = append(all, change{e.Prefix, int32(i), stays}) //nolint:gosec // a list is smaller
+		all = append(all, change{e.Prefix, int32(i), stays})
 	}
 	for _, i := range c.Remove {
 		all[i].kind = removed
 	}
 	for i, e := range c.Add {
-		all = append(all, change{e.Prefix, int32(i), added}) //nolint:gosec // a list is smaller
+		all = append(all, change{e.Prefix, int32(i), added})
 	}
 	slices.SortFunc(all, func(a, b change) int {
 		if byAddr := a.Addr().Compare(b.Addr()); byAddr != 0 {

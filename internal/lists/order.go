@@ -85,15 +85,11 @@ func (s *sorter) makeRoom() {
 
 // fitting takes the next groups that the list has room for, and returns their changes.
 func (s *sorter) fitting() (all group) {
-	n, add, remove := 0, 0, 0
-	for n < len(s.groups) && add+len(s.groups[n].add) <= s.room {
-		add, remove, n = add+len(s.groups[n].add), remove+len(s.groups[n].remove), n+1
+	all.add = make([]Entry, 0, min(max(0, s.room), len(s.groups))) // there may be tens of thousands
+	for len(s.groups) > 0 && len(all.add)+len(s.groups[0].add) <= s.room {
+		all.add, all.remove = append(all.add, s.groups[0].add...), append(all.remove, s.groups[0].remove...)
+		s.groups = s.groups[1:]
 	}
-	all = group{make([]Entry, 0, add), make([]int, 0, remove)} // of this size, because there may be tens of thousands
-	for _, g := range s.groups[:n] {
-		all.add, all.remove = append(all.add, g.add...), append(all.remove, g.remove...)
-	}
-	s.groups = s.groups[n:]
 	return all
 }
 
