@@ -54,8 +54,7 @@ type ApplyResult struct {
 // anything is removed that the addition covers.
 //
 // If a change fails, the changes before it stay. The result says how far Apply came, and the outcome of the error is
-// [OutcomeUnknown] if anything was changed. The result is nil if the error came before the first change. To go on,
-// plan and apply again. After an Apply with Wait, first wait for the tasks of its result ([TasksService.WaitAll]).
+// [OutcomeUnknown] if anything was changed; otherwise the result is nil. To go on, plan and apply again. After an Apply with Wait, first wait for the tasks of its result ([TasksService.WaitAll]).
 // The list already shows an entry whose task still runs, so the next Plan would take it as in effect. If such a task
 // failed, remove the entries that it was to add, and add them again.
 //
@@ -207,14 +206,16 @@ func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 		case ctx.Err() != nil:
 			return cmp.Or(err, ctx.Err())
 		case a.options.Wait && attempt == maxAdditions:
-			return taskUnknown(len(entries), err)
+			return fmt.Errorf("%w: the response to an addition of %d entries was lost, and %d calls did not name its task, so Apply cannot wait for it; "+
+				"wait until no task of the list runs, then plan and apply again", cmp.Or(err, ErrBadReply), len(entries), maxAdditions)
 		case a.options.Wait:
 			continue
 		}
-		missing, readErr := a.missing(ctx, entries)
+		_, held, readErr := a.snapshot(ctx, a.id)
 		if readErr != nil {
 			return errors.Join(err, readErr)
 		}
+		missing := lists.SetOf(held).Lacking(entries)
 		a.done("adding", &a.result.Added, len(entries)-len(missing), nil)
 		if len(missing) == 0 {
 			return nil
@@ -224,19 +225,6 @@ func (a *apply) add(ctx context.Context, entries []lists.Entry) error {
 		}
 		entries = missing
 	}
-}
-
-// missing returns the entries that are not in the list.
-func (a *apply) missing(ctx context.Context, entries []lists.Entry) ([]lists.Entry, error) {
-	_, held, err := a.snapshot(ctx, a.id)
-	return lists.SetOf(held).Lacking(entries), err
-}
-
-// taskUnknown returns the error for an addition whose response was lost. err is nil if the last response came, but
-// named no task.
-func taskUnknown(entries int, err error) error {
-	return fmt.Errorf("%w: the response to an addition of %d entries was lost, and %d calls did not name its task, so Apply cannot wait for it; "+
-		"wait until no task of the list runs, then plan and apply again", cmp.Or(err, ErrBadReply), entries, maxAdditions)
 }
 
 // accepted records what a response proves. A response that neither names a task nor shows the entries proves nothing:

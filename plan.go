@@ -16,11 +16,6 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
-// Plan compares desired entries with a network list, and Apply carries the plan out. Apply adds before it removes, so
-// that what is protected before and after stays protected in between. The exception is a full list, in which Apply
-// must make room. Each step can be repeated without harm. After an interrupted Apply, wait for its tasks, then plan
-// and apply again.
-
 // ErrPlanStale means that the list is not what the plan was made for, or not what the plan should have made of it.
 // Somebody else changed it, an earlier Apply had a request that arrived late, or a change is not in effect yet. The
 // message says which, if that is known. Plan again.

@@ -37,13 +37,8 @@ type PlanOptions struct {
 	Aggregate bool
 }
 
-// Defaults of PlanOptions: no organization is assigned more than a /8 of IPv4 or a /19 of IPv6.
-const (
-	defaultWidestIPv4 = 8
-	defaultWidestIPv6 = 19
-)
-
-// normalize refuses invalid guards, and replaces zero by the defaults.
+// normalize refuses invalid guards, and replaces zero by the defaults: no organization is assigned more than a /8 of IPv4
+// or a /19 of IPv6.
 func (o *PlanOptions) normalize() error {
 	var p problems
 	o.MaxRemove = cmp.Or(o.MaxRemove, RemoveDefault)
@@ -60,8 +55,8 @@ func (o *PlanOptions) normalize() error {
 		p.add("WidestIPv6", "%d is not between %d and 128", o.WidestIPv6, lists.AnyWidth)
 	}
 	o.MaxAdd = cmp.Or(o.MaxAdd, maxListEntries)
-	o.WidestIPv4 = cmp.Or(o.WidestIPv4, defaultWidestIPv4)
-	o.WidestIPv6 = cmp.Or(o.WidestIPv6, defaultWidestIPv6)
+	o.WidestIPv4 = cmp.Or(o.WidestIPv4, 8)
+	o.WidestIPv6 = cmp.Or(o.WidestIPv6, 19)
 	return p.err()
 }
 

@@ -114,13 +114,10 @@ func unmap(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// withdrawn are codes of former countries (ISO 3166-3), which the library still accepts as countries.
-const withdrawn = "AN CS NT SU YU"
-
 // isCountry reports whether a code in upper case is assigned in ISO 3166-1 alpha-2. The library also accepts private
-// codes and reserved ones; the latter have no UN M.49 number.
+// codes, reserved ones, which have no UN M.49 number, and some of former countries (ISO 3166-3).
 func isCountry(code string) bool {
 	region, err := language.ParseRegion(code)
 	return err == nil && region.IsCountry() && region.String() == code && region.Canonicalize() == region &&
-		region.M49() != 0 && !region.IsPrivateUse() && !strings.Contains(withdrawn, code)
+		region.M49() != 0 && !region.IsPrivateUse() && !strings.Contains("AN CS NT SU YU", code)
 }
