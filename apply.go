@@ -54,9 +54,10 @@ type ApplyResult struct {
 // anything is removed that the addition covers.
 //
 // If a change fails, the changes before it stay. The result says how far Apply came, and the outcome of the error is
-// [OutcomeUnknown] if anything was changed; otherwise the result is nil. To go on, plan and apply again. After an Apply with Wait, first wait for the tasks of its result ([TasksService.WaitAll]).
-// The list already shows an entry whose task still runs, so the next Plan would take it as in effect. If such a task
-// failed, remove the entries that it was to add, and add them again.
+// [OutcomeUnknown] if anything was changed; otherwise the result is nil. To go on, plan and apply again. After an Apply
+// with Wait, first wait for the tasks of its result ([TasksService.WaitAll]). The list already shows an entry whose task
+// still runs, so the next Plan would take it as in effect. If such a task failed, remove the entries that it was to add,
+// and add them again.
 //
 // The wait options are those of tasks. WaitTimeout limits all waits together. [OnProgress] is called after each call
 // that changes the list, one call at a time, with the completed share in percent.

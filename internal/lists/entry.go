@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/language"
@@ -119,5 +120,5 @@ func unmap(p netip.Prefix) netip.Prefix {
 func isCountry(code string) bool {
 	region, err := language.ParseRegion(code)
 	return err == nil && region.IsCountry() && region.String() == code && region.Canonicalize() == region &&
-		region.M49() != 0 && !region.IsPrivateUse() && !strings.Contains("AN CS NT SU YU", code)
+		region.M49() != 0 && !region.IsPrivateUse() && !slices.Contains([]string{"AN", "CS", "NT", "SU", "YU"}, code)
 }
