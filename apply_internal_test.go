@@ -286,7 +286,7 @@ func TestApplyWithLostResponses(t *testing.T) {
 				})
 			}
 			t.Logf("%d failed, %d with announced gaps, at most %d rounds", failed, announced, rounds)
-			assert.Positive(t, announced)
+			assert.Less(t, announced, applies/shards/10, "the lists are too full to prove anything")
 		})
 	}
 }

@@ -100,10 +100,7 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 
 // addPart adds entries that fit into one call. It also returns the response.
 func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []string) (*AddEntriesReply, *response, error) {
-	path, err := expand(entriesPath, id)
-	if err != nil {
-		return nil, nil, err
-	}
+	cl := at(http.MethodPost, entriesPath, id)
 	items := make([]map[string]string, len(texts))
 	for i, text := range texts {
 		items[i] = map[string]string{s.funnel.dialect.EntryKey: text}
@@ -112,7 +109,6 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	if err != nil {
 		return nil, nil, err
 	}
-	cl := describe(http.MethodPost, path, "")
 	cl.Body = body
 	r, err := s.funnel.send(ctx, cl)
 	if err != nil {
@@ -175,7 +171,7 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 // response has none, or if an earlier attempt of the call had removed the entry. If the entry does not exist,
 // DeleteEntry returns [ErrNotFound].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
-	return s.remove(ctx, s.funnel.dialect.EntryDeletePath, id, entryID)
+	return s.change(ctx, at(http.MethodDelete, s.funnel.dialect.EntryDeletePath, id, entryID), id, entryID)
 }
 
 // ClearEntries removes all entries and keeps the list. It uses the address that the list has for this (open point

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -161,11 +162,7 @@ const (
 // List returns one page of the lists, without their entries. If an option is invalid, it returns a
 // [*ValidationError].
 func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptions) (*Page[NetworkList], error) {
-	cl, err := options.call()
-	if err != nil {
-		return nil, err
-	}
-	return fetchPage[NetworkList](ctx, s.funnel, cl)
+	return fetchPage[NetworkList](ctx, s.funnel, options.call())
 }
 
 // All returns a sequence of all lists without their entries, from the page of the options to the last page. Each
@@ -173,14 +170,10 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 // NetworkList. If an announced page cannot be read, the error is a [*PaginationError]. [TasksService.All] says how
 // the end of the pages, repeated pages, and the parameters of a next_uri are checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
-	cl, err := options.call()
-	if err != nil {
-		return failing[NetworkList](err)
-	}
-	return eachItem[NetworkList](ctx, s.funnel, cl, options.MaxPages, 0)
+	return eachItem[NetworkList](ctx, s.funnel, options.call(), options.MaxPages, 0)
 }
 
-func (o NetworkListOptions) call() (call, error) {
+func (o NetworkListOptions) call() call {
 	var p problems
 	if o.Type != "" && o.Type != ListTypeIP && o.Type != ListTypeGEO {
 		p.add("type", "%q is neither IP nor GEO", string(o.Type))
@@ -206,11 +199,9 @@ func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*Netwo
 }
 
 func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
-	path, err := expand(listPath, id)
-	if err != nil {
-		return nil, err
-	}
-	return fetch[NetworkList](ctx, s.funnel, objectCall(path, query, id))
+	cl := at(http.MethodGet, listPath, id)
+	cl.Query, cl.id = query, id
+	return fetch[NetworkList](ctx, s.funnel, cl)
 }
 
 // GetByName returns the list with exactly this name, byte for byte, of any type, with its entries. It ignores
@@ -272,11 +263,7 @@ func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied
 
 // Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError].
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {
-	cl, err := options.call(id)
-	if err != nil {
-		return nil, err
-	}
-	return fetchPage[NetworkListEntry](ctx, s.funnel, cl)
+	return fetchPage[NetworkListEntry](ctx, s.funnel, options.call(id))
 }
 
 // AllEntries returns a sequence of all entries of a list, from the page of the options to the last page. Each range
@@ -288,50 +275,33 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 // If a list changes while AllEntries reads it, an entry may come twice or not at all. [ReadAhead] detects most such
 // changes and ends with an error.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
-	cl, err := options.call(id)
-	if err != nil {
-		return failing[NetworkListEntry](err)
-	}
+	cl := options.call(id)
 	ahead, err := pagesAhead(read)
-	if err != nil {
-		return failing[NetworkListEntry](err)
-	}
+	cl.invalid = cmp.Or(cl.invalid, err)
 	return eachItem[NetworkListEntry](ctx, s.funnel, cl, options.MaxPages, ahead)
 }
 
-func (o EntryOptions) call(id string) (call, error) {
+func (o EntryOptions) call(id string) call {
 	path, err := expand(entriesPath, id)
-	if err != nil {
-		return call{}, err
-	}
 	var p problems
 	checkPaging(&p, o.Page, o.Count, o.MaxPages)
-	return pagedCall(&p, path, o)
+	cl := pagedCall(&p, path, o)
+	cl.invalid = cmp.Or(err, cl.invalid)
+	return cl
 }
 
 // GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
 // id or another one, it returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
-	path, err := expand(entryPath, id, entryID)
-	if err != nil {
-		return nil, err
-	}
-	return fetch[NetworkListEntryInfo](ctx, s.funnel, objectCall(path, "", entryID))
+	cl := at(http.MethodGet, entryPath, id, entryID)
+	cl.id = entryID
+	return fetch[NetworkListEntryInfo](ctx, s.funnel, cl)
 }
 
 // Delete removes a list and all its data, for good. The task is nil if the response has none (open point 23), or if
 // an earlier attempt of the call had removed the list. If the list does not exist, Delete returns [ErrNotFound].
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
-	return s.remove(ctx, listPath, id)
-}
-
-// remove deletes what has these ids. The response may be a task.
-func (s *NetworkListsService) remove(ctx context.Context, template string, ids ...string) (*Task, error) {
-	path, err := expand(template, ids...)
-	if err != nil {
-		return nil, err
-	}
-	return s.change(ctx, describe(http.MethodDelete, path, ""), ids...)
+	return s.change(ctx, at(http.MethodDelete, listPath, id), id)
 }
 
 // change sends a change without a body. The response may be a task. ids are the ids that the change is about.

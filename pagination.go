@@ -54,6 +54,9 @@ func collectionOf[T any, P resourceOf[T]](f *funnel, first call, maxPages, ahead
 
 // eachItem returns the items of all pages. It prefetches as many pages as ahead says.
 func eachItem[T any, P resourceOf[T]](ctx context.Context, f *funnel, first call, maxPages, ahead int) iter.Seq2[T, error] {
+	if first.invalid != nil {
+		return failing[T](first.invalid)
+	}
 	collection := collectionOf[T, P](f, first, maxPages, ahead)
 	return func(yield func(T, error) bool) {
 		for items, err := range collection.All(ctx) {
@@ -89,6 +92,14 @@ func getCall(path, query string) call {
 	return describe(http.MethodGet, path, query)
 }
 
+// at describes a request to the address of the resource with these ids.
+func at(method, template string, ids ...string) call {
+	path, err := expand(template, ids...)
+	cl := describe(method, path, "")
+	cl.invalid = err
+	return cl
+}
+
 // objectCall describes a GET of one object by its id.
 func objectCall(path, query, id string) call {
 	cl := getCall(path, query)
@@ -96,16 +107,15 @@ func objectCall(path, query, id string) call {
 	return cl
 }
 
-// pagedCall describes a GET of one page, or returns the problems.
-func pagedCall(p *problems, path string, options any) (call, error) {
-	if err := p.err(); err != nil {
-		return call{}, err
-	}
+// pagedCall describes a GET of one page. It is not sent if there are problems.
+func pagedCall(p *problems, path string, options any) call {
 	values, err := query.Values(options)
 	if err != nil {
-		return call{}, invalid("options", "%v", err)
+		p.add("options", "%v", err)
 	}
-	return getCall(path, values.Encode()), nil
+	cl := getCall(path, values.Encode())
+	cl.invalid = p.err()
+	return cl
 }
 
 // failing returns a sequence that yields one error.

@@ -46,6 +46,7 @@ type call struct {
 
 	limited bool   // it needs a purge permit
 	id      string // requested id, which the object in the response must have; "": any
+	invalid error  // why it is not sent
 }
 
 // describe adds the class of a request and the service's rules for it. Every call of this package is created here,
@@ -97,6 +98,9 @@ type response struct {
 
 // send sends a call and returns its response.
 func (f *funnel) send(ctx context.Context, cl call) (response, error) {
+	if cl.invalid != nil {
+		return response{}, cl.invalid
+	}
 	if cl.limited {
 		cl.Gate = f.gate
 	}

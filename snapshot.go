@@ -30,10 +30,7 @@ const (
 // of their entries, and no id comes twice. The document does not say that a list holds a text only once (open point 26
 // assumes it of additions), so a text with two ids is two entries. An id with two texts is no id.
 func (s *NetworkListsService) snapshot(ctx context.Context, id string) (entries []NetworkListEntry, held []lists.Entry, err error) {
-	cl, err := EntryOptions{Count: pageOfEntries}.call(id)
-	if err != nil {
-		return nil, nil, err
-	}
+	cl := EntryOptions{Count: pageOfEntries}.call(id)
 	for e, err := range eachItem[NetworkListEntry](ctx, s.funnel, cl, 0, bulkConcurrency) {
 		if err != nil {
 			return nil, nil, err

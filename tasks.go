@@ -103,11 +103,7 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 //
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
-	cl, err := s.listCall(options)
-	if err != nil {
-		return nil, err
-	}
-	return fetchPage[Task](ctx, s.funnel, cl)
+	return fetchPage[Task](ctx, s.funnel, s.listCall(options))
 }
 
 // All returns a sequence of all tasks, from the page of the options to the last page. It reads one page at a time.
@@ -140,14 +136,10 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 //
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
-	cl, err := s.listCall(options)
-	if err != nil {
-		return failing[Task](err)
-	}
-	return eachItem[Task](ctx, s.funnel, cl, options.MaxPages, 0)
+	return eachItem[Task](ctx, s.funnel, s.listCall(options), options.MaxPages, 0)
 }
 
-func (s *TasksService) listCall(options TaskListOptions) (call, error) {
+func (s *TasksService) listCall(options TaskListOptions) call {
 	var p problems
 	checkPaging(&p, options.Page, options.Count, options.MaxPages)
 	options.Since = options.Since.UTC()

@@ -133,8 +133,8 @@ func (g *taskGroup) List(ctx context.Context, last []*Task, pending []int, most 
 	if times = slices.DeleteFunc(times, time.Time.IsZero); len(times) == 0 {
 		return nil, 0
 	}
-	cl, err := g.listCall(TaskListOptions{Since: slices.MinFunc(times, time.Time.Compare), Count: 100})
-	if err != nil {
+	cl := g.listCall(TaskListOptions{Since: slices.MinFunc(times, time.Time.Compare), Count: 100})
+	if cl.invalid != nil {
 		return nil, 0
 	}
 	shown = map[int]*Task{}
