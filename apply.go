@@ -38,8 +38,7 @@ type ApplyResult struct {
 //
 // Apply works out order, numbers and guards again, because a stored plan may have been edited. If the plan is nil, or
 // no list can match it, Apply returns a [*ValidationError]. If it is beyond its own guards, or Plan could not have made
-// it for this list, Apply returns a [*PlanError]; for MaxRemove a [*TooManyRemovalsError]. In these cases nothing was
-// changed.
+// it for this list, Apply returns a [*PlanError]. In these cases nothing was changed.
 //
 // Additions come before the removals that they cover. A response to an addition must name a task or show the entries.
 // After any other response, Apply reads the list before it removes what the addition covers. If an entry is not

@@ -2,10 +2,10 @@ package webdelivery
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -49,14 +49,8 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 		next: transport.NewRoundTripper(), userAgent: "webdelivery-go/" + Version,
 		maxBody: 32 << 20, attemptTimeout: 30 * time.Second, idleTimeout: 60 * time.Second,
 	}
-	zero := []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}
-	for i, option := range append(zero, options...) {
-		if option == nil {
-			return nil, invalid(fmt.Sprintf("options[%d]", i-len(zero)), "is nil; remove it")
-		}
-		if err := option(&s); err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(configure(&s, []Option{WithRetry(RetryPolicy{}), WithDialect(Dialect{})}), configure(&s, options)); err != nil {
+		return nil, err
 	}
 	if err := auth.validate(); err != nil {
 		return nil, err

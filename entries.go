@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -153,12 +152,6 @@ func (e *PartialError) Error() string {
 // Unwrap returns Err.
 func (e *PartialError) Unwrap() error { return e.Err }
 
-// LogValue returns the length of each list, and Err.
-func (e *PartialError) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("accepted", len(e.Accepted)), slog.Int("not_accepted", len(e.NotAccepted)),
-		slog.Int("unknown", len(e.Unknown)), slog.Any("error", e.Err))
-}
-
 // A change that was applied in part is unknown as a whole.
 func (e *PartialError) outcomeOfWrite() Outcome {
 	if len(e.Accepted)+len(e.Unknown) == 0 {
@@ -219,11 +212,9 @@ func leftIn(first *Page[NetworkListEntry]) int64 {
 // batchDeletion reads the address that clears a list. A bad address is not the caller's mistake, as it is in a
 // response.
 func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (path, query string, err error) {
-	own, err := expand(listPath, id)
-	if err != nil {
-		return "", "", err
-	}
-	r, err := s.funnel.send(ctx, objectCall(own, "includelist=false", id))
+	cl := objectCall(listPath, "includelist=false", id)
+	own := cl.Path
+	r, err := s.funnel.send(ctx, cl)
 	if err != nil {
 		return "", "", err
 	}
@@ -259,11 +250,6 @@ type EntriesLeftError struct {
 func (e *EntriesLeftError) Error() string {
 	return fmt.Sprintf("webdelivery: network list %s still has %d entries after the batch deletion; repeat it",
 		redact.Line(e.ListID), e.Left)
-}
-
-// LogValue returns the list and the number of entries.
-func (e *EntriesLeftError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("networklist", redact.Line(e.ListID)), slog.Int64("left", e.Left))
 }
 
 func (e *EntriesLeftError) outcomeOfWrite() Outcome { return OutcomeUnknown }

@@ -279,17 +279,17 @@ func TestErrorsOfPlans(t *testing.T) {
 	}{
 		"no limit":               {call: plan(held, webdelivery.PlanOptions{MaxRemove: "half"}), want: webdelivery.ErrInvalid},
 		"two types":              {call: plan([]string{"192.0.2.1", "DE"}, anything), want: webdelivery.ErrInvalid},
-		"too many removals":      {call: plan(held[4:], webdelivery.PlanOptions{}), want: webdelivery.ErrTooManyRemovals, plan: true},
-		"an empty feed":          {call: plan(nil, webdelivery.PlanOptions{}), want: webdelivery.ErrTooManyRemovals, plan: true},
+		"too many removals":      {call: plan(held[4:], webdelivery.PlanOptions{}), want: webdelivery.ErrPlanRefused, plan: true},
+		"an empty feed":          {call: plan(nil, webdelivery.PlanOptions{}), want: webdelivery.ErrPlanRefused, plan: true},
 		"too many additions":     {call: plan(append(addresses(12), held...), webdelivery.PlanOptions{MaxAdd: 1}), want: webdelivery.ErrPlanRefused, plan: true},
 		"too wide":               {call: plan(append([]string{"0.0.0.0/1"}, held...), webdelivery.PlanOptions{}), want: webdelivery.ErrPlanRefused, plan: true},
 		"too wide, of IPv6":      {call: plan(append([]string{"2000::/3"}, held...), webdelivery.PlanOptions{}), want: webdelivery.ErrPlanRefused, plan: true},
-		"too much of everything": {call: plan([]string{"0.0.0.0/1", "2000::/3"}, webdelivery.PlanOptions{MaxAdd: 1}), want: webdelivery.ErrTooManyRemovals, plan: true},
+		"too much of everything": {call: plan([]string{"0.0.0.0/1", "2000::/3"}, webdelivery.PlanOptions{MaxAdd: 1}), want: webdelivery.ErrPlanRefused, plan: true},
 		"the other type":         {call: plan([]string{"DE"}, anything), want: webdelivery.ErrPlanRefused},
 		"no entry":               {call: plan([]string{"x y"}, anything), want: webdelivery.ErrPlanRefused},
 		"edited to remove too much": {
 			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone }),
-			want: webdelivery.ErrTooManyRemovals, plan: true,
+			want: webdelivery.ErrPlanRefused, plan: true,
 		},
 		"edited to add too much": {
 			call: apply(func(_ *fixture, p *webdelivery.Plan) { p.Add[0] = "0.0.0.0/0" }),
@@ -314,8 +314,7 @@ func TestErrorsOfPlans(t *testing.T) {
 				require.ErrorIs(f, err, tt.want)
 				is := func(target error) bool { return errors.Is(tt.want, target) }
 				assert.Equal(f, is(webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrInvalid))
-				assert.Equal(f, is(webdelivery.ErrTooManyRemovals), errors.Is(err, webdelivery.ErrTooManyRemovals))
-				assert.Equal(f, is(webdelivery.ErrPlanRefused) || is(webdelivery.ErrTooManyRemovals), errors.Is(err, webdelivery.ErrPlanRefused))
+				assert.Equal(f, is(webdelivery.ErrPlanRefused), errors.Is(err, webdelivery.ErrPlanRefused))
 				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 				assert.Zero(f, f.srv.Count(http.MethodPost, "")+f.srv.Count(http.MethodDelete, ""))
 				var sentNothing *unsent
@@ -344,11 +343,10 @@ func TestARefusedRemovalHasItsPlan(t *testing.T) {
 	withList(t, setup{}, held, func(f *fixture) {
 		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, held[4:], webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.25)})
 		assert.Nil(f, plan)
-		var refused *webdelivery.TooManyRemovalsError
+		var refused *webdelivery.PlanError
 		for range 2 {
 			require.ErrorAs(f, err, &refused)
-			assert.Equal(f, [3]int{4, 2, 10}, [3]int{refused.Remove, refused.Allowed, refused.Size})
-			assert.Equal(f, webdelivery.RemoveShare(0.25), refused.Limit)
+			assert.Equal(f, webdelivery.RemoveShare(0.25), refused.Plan.MaxRemove)
 			assert.Equal(f, "MaxRemove", refused.Field)
 			assert.Contains(f, refused.Plan.String(), "add 0, remove 4, keep 6; 10 entries become 6")
 			require.EqualError(f, err, `webdelivery: plan refused: MaxRemove: 4 of 10 entries would be removed, for example 198.18.0.0, `+
@@ -384,11 +382,13 @@ func TestRemovalsOfSmallLists(t *testing.T) {
 					return
 				}
 				_, err = f.client.NetworkLists.Plan(f.Context(), listID, held[most+1:], webdelivery.PlanOptions{})
-				var refused *webdelivery.TooManyRemovalsError
+				var refused *webdelivery.PlanError
 				require.ErrorAs(f, err, &refused)
-				assert.Equal(f, [3]int{most + 1, most, size}, [3]int{refused.Remove, refused.Allowed, refused.Size})
+				assert.Len(f, refused.Plan.Remove, most+1)
+				assert.Contains(f, refused.Reason, fmt.Sprintf("%d of %d entries would be removed", most+1, size))
+				assert.Contains(f, refused.Reason, fmt.Sprintf("at most %d are allowed", most))
 				_, err = f.client.NetworkLists.Plan(f.Context(), listID, nil, webdelivery.PlanOptions{})
-				require.ErrorIs(f, err, webdelivery.ErrTooManyRemovals, "an empty feed")
+				require.ErrorIs(f, err, webdelivery.ErrPlanRefused, "an empty feed")
 				_, err = f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{})
 				require.NoError(f, err)
 			})

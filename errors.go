@@ -191,11 +191,6 @@ func (e *ValidationError) Error() string {
 // Is matches [ErrInvalid].
 func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
 
-// LogValue returns field and reason.
-func (e *ValidationError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", redact.Line(e.Reason)))
-}
-
 func (e *ValidationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 func invalid(field, format string, args ...any) *ValidationError {

@@ -19,7 +19,7 @@ var allSentinels = map[string]error{
 	"ErrPlanStale": webdelivery.ErrPlanStale, "ErrQueueClosed": webdelivery.ErrQueueClosed,
 	"ErrRateLimited": webdelivery.ErrRateLimited, "ErrRedirect": webdelivery.ErrRedirect,
 	"ErrRefusedTogether": webdelivery.ErrRefusedTogether, "ErrResponseTooLarge": webdelivery.ErrResponseTooLarge,
-	"ErrServer": webdelivery.ErrServer, "ErrTooManyRemovals": webdelivery.ErrTooManyRemovals,
+	"ErrServer":       webdelivery.ErrServer,
 	"ErrUnauthorized": webdelivery.ErrUnauthorized,
 }
 
@@ -28,7 +28,7 @@ var typesOfOneOutcome = map[string]error{
 	"*webdelivery.ValidationError": &webdelivery.ValidationError{}, "*webdelivery.TaskError": &webdelivery.TaskError{},
 	"*webdelivery.TransactionError": &webdelivery.TransactionError{}, "*webdelivery.EntriesLeftError": &webdelivery.EntriesLeftError{},
 	"*webdelivery.AmbiguousNameError": &webdelivery.AmbiguousNameError{}, "*webdelivery.PlanError": &webdelivery.PlanError{},
-	"*webdelivery.TooManyRemovalsError": &webdelivery.TooManyRemovalsError{}, "*webdelivery.PaginationError": &webdelivery.PaginationError{},
+	"*webdelivery.PaginationError": &webdelivery.PaginationError{},
 	"*webdelivery.IncompleteError": &webdelivery.IncompleteError{}, "*webdelivery.ScanError": &webdelivery.ScanError{},
 }
 

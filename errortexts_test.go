@@ -32,7 +32,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		webdelivery.ErrRefusedTogether, webdelivery.ErrBadReply, webdelivery.ErrQueueClosed,
 		&webdelivery.Error{Method: "GET", Host: "api.example.com", Path: "/acme/v1/tasks", StatusCode: 404},
 		&webdelivery.ValidationError{Field: "uris", Reason: "is empty"},
-		&webdelivery.PlanError{Field: "MaxRemove", Reason: "too many"}, &webdelivery.TooManyRemovalsError{},
+		&webdelivery.PlanError{Field: "MaxRemove", Reason: "too many"},
 		&webdelivery.TaskError{Task: &webdelivery.Task{ID: "t", ErrorInfo: &webdelivery.ErrorInfo{Message: "m"}}}, &webdelivery.TaskError{},
 		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{TransactionStatus: "FAILED"}}, &webdelivery.TransactionError{},
 		&webdelivery.PaginationError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},

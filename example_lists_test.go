@@ -124,20 +124,18 @@ func ExampleNetworkListsService_Plan_emptyFeed() {
 }
 
 // A removal that the limit refuses can still be shown, and applied by somebody who has looked at it.
-func ExampleTooManyRemovalsError() {
+func ExamplePlanError_maxRemove() {
 	client, stop := exampleLists()
 	defer stop()
 	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
 
 	_, err := client.NetworkLists.Plan(ctx, id, []string{"192.0.2.1"}, webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveShare(0.2)})
-	var refused *webdelivery.TooManyRemovalsError
-	if errors.As(err, &refused) {
-		fmt.Printf("%d of %d would go, %d may\n", refused.Remove, refused.Size, refused.Allowed)
+	var refused *webdelivery.PlanError
+	if errors.As(err, &refused) && refused.Field == "MaxRemove" {
 		fmt.Print(refused.Plan)
 	}
-	fmt.Println(errors.Is(err, webdelivery.ErrTooManyRemovals), errors.Is(err, webdelivery.ErrInvalid))
+	fmt.Println(errors.Is(err, webdelivery.ErrPlanRefused), errors.Is(err, webdelivery.ErrInvalid))
 	// Output:
-	// 4 of 5 would go, 1 may
 	// IP list blocklist (2f0c51b2-0000-4000-8000-000000000001): add 0, remove 4, keep 1; 5 entries become 1, 5 at most on the way; 4 requests
 	// - 192.0.2.2
 	// - 192.0.2.3

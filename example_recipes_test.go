@@ -75,10 +75,10 @@ func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID str
 	const tries = 3
 	for try := 1; ; try++ {
 		plan, err := client.NetworkLists.Plan(ctx, listID, feed, webdelivery.PlanOptions{})
-		var tooMany *webdelivery.TooManyRemovalsError
+		var refused *webdelivery.PlanError
 		switch {
-		case errors.As(err, &tooMany):
-			return fmt.Errorf("is the feed complete? %w\n%v", err, tooMany.Plan) // a person must check it
+		case errors.As(err, &refused) && refused.Field == "MaxRemove":
+			return fmt.Errorf("is the feed complete? %w\n%v", err, refused.Plan) // a person must check it
 		case errors.Is(err, webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrPlanRefused):
 			return fmt.Errorf("no plan for this feed with these options, the list is unchanged: %w", err)
 		case err != nil:

@@ -1,7 +1,6 @@
 package webdelivery
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -154,9 +153,6 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 // error of Scan, store the cursor that you took before. Cursor copies the checksums of up to two seconds, so call it
 // every some thousand events rather than at each.
 func (e *Export) Cursor() Cursor {
-	if e == nil {
-		return Cursor{}
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err != nil || e.columns == nil {
@@ -171,14 +167,8 @@ func (e *Export) Cursor() Cursor {
 // created, the service no longer had its events. Time before the cursor does not count. It returns nil if there is
 // nothing to report. The first range over Rows also logs the warnings, see [WithLogger].
 func (e *Export) Warnings() []string {
-	if e == nil {
-		return nil
-	}
 	return slices.Clone(e.warnings)
 }
-
-// usable refuses an export that has invalid arguments.
-func (e *Export) usable() error { return cmp.Or(e.err, e.family.refused) }
 
 // Rows returns a sequence of the events after the cursor, in ascending order of their times. An event that arrived
 // late may be out of order by up to two seconds. A row is valid until the next step. Rows keeps only the checksums of
@@ -199,8 +189,8 @@ func (e *Export) usable() error { return cmp.Or(e.err, e.family.refused) }
 // ranges over Rows at the same time, Rows yields a [*ValidationError].
 func (e *Export) Rows(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		if err := e.usable(); err != nil {
-			yield(Row{}, err)
+		if e.err != nil {
+			yield(Row{}, e.err)
 			return
 		}
 		if !e.busy.CompareAndSwap(false, true) {

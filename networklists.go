@@ -199,9 +199,7 @@ func (s *NetworkListsService) GetSummary(ctx context.Context, id string) (*Netwo
 }
 
 func (s *NetworkListsService) get(ctx context.Context, id, query string) (*NetworkList, error) {
-	cl := at(http.MethodGet, listPath, id)
-	cl.Query, cl.id = query, id
-	return fetch[NetworkList](ctx, s.funnel, cl)
+	return fetch[NetworkList](ctx, s.funnel, objectCall(listPath, query, id))
 }
 
 // GetByName returns the list with exactly this name, byte for byte, of any type, with its entries. It ignores
@@ -276,8 +274,8 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 // changes and ends with an error.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl := options.call(id)
-	ahead, err := pagesAhead(read)
-	cl.invalid = cmp.Or(cl.invalid, err)
+	ahead := 0
+	cl.invalid = cmp.Or(cl.invalid, configure(&ahead, read))
 	return eachItem[NetworkListEntry](ctx, s.funnel, cl, options.MaxPages, ahead)
 }
 
@@ -293,9 +291,7 @@ func (o EntryOptions) call(id string) call {
 // GetEntry returns one entry by its id. If the entry does not exist, it returns [ErrNotFound]. If the response has no
 // id or another one, it returns [ErrBadReply].
 func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) (*NetworkListEntryInfo, error) {
-	cl := at(http.MethodGet, entryPath, id, entryID)
-	cl.id = entryID
-	return fetch[NetworkListEntryInfo](ctx, s.funnel, cl)
+	return fetch[NetworkListEntryInfo](ctx, s.funnel, objectCall(entryPath, "", id, entryID))
 }
 
 // Delete removes a list and all its data, for good. The task is nil if the response has none (open point 23), or if

@@ -14,6 +14,19 @@ import (
 // Option changes how a client works. If an option is invalid, [NewClient] returns a [*ValidationError] that names it.
 type Option func(*settings) error
 
+// configure applies options of any kind.
+func configure[T any, O ~func(*T) error](to *T, options []O) error {
+	for i, option := range options {
+		if option == nil {
+			return invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
+		}
+		if err := option(to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // settings hold the values of all options. NewClient creates the client from them.
 type settings struct {
 	next           http.RoundTripper // sends the requests

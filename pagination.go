@@ -75,16 +75,10 @@ func eachItem[T any, P resourceOf[T]](ctx context.Context, f *funnel, first call
 	}
 }
 
-// checkPaging adds a problem for each number below 0.
 func checkPaging(p *problems, page, count, maxPages int) {
-	for _, v := range []struct {
-		field string
-		value int
-	}{{"page", page}, {"count", count}, {"MaxPages", maxPages}} {
-		if v.value < 0 {
-			p.add(v.field, "%d is below 0", v.value)
-		}
-	}
+	p.addBelow0("page", int64(page))
+	p.addBelow0("count", int64(count))
+	p.addBelow0("MaxPages", int64(maxPages))
 }
 
 // getCall describes a GET of one address.
@@ -100,10 +94,10 @@ func at(method, template string, ids ...string) call {
 	return cl
 }
 
-// objectCall describes a GET of one object by its id.
-func objectCall(path, query, id string) call {
-	cl := getCall(path, query)
-	cl.id = id
+// objectCall describes a GET of one object. The last of the ids is its own.
+func objectCall(template, query string, ids ...string) call {
+	cl := at(http.MethodGet, template, ids...)
+	cl.Query, cl.id = query, ids[len(ids)-1]
 	return cl
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -24,10 +23,6 @@ var ErrPlanStale = errors.New("webdelivery: the list is not as planned")
 // ErrPlanRefused means that the content of the list or a guard of [PlanOptions] does not allow the plan. The list was
 // read and not changed. It matches a [*PlanError].
 var ErrPlanRefused = errors.New("webdelivery: plan refused")
-
-// ErrTooManyRemovals means that a plan removes more entries than [PlanOptions].MaxRemove allows. It matches a
-// [*TooManyRemovalsError].
-var ErrTooManyRemovals = errors.New("webdelivery: the plan removes too many entries")
 
 // PlanError means that [NetworkListsService.Plan] or [NetworkListsService.Apply] refuses a plan because of the
 // content of the list or because of a guard of [PlanOptions]. Nothing was changed, so the outcome is
@@ -49,29 +44,7 @@ func (e *PlanError) Error() string {
 // Is matches [ErrPlanRefused].
 func (e *PlanError) Is(target error) bool { return target == ErrPlanRefused }
 
-// LogValue returns field and reason.
-func (e *PlanError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("field", e.Field), slog.String("reason", redact.Line(e.Reason)))
-}
-
 func (e *PlanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
-
-// TooManyRemovalsError means that a plan removes more entries than [PlanOptions].MaxRemove allows. It matches
-// [ErrTooManyRemovals], and errors.As also finds it as a [*PlanError].
-type TooManyRemovalsError struct {
-	PlanError // its Field is MaxRemove
-
-	Remove  int          // entries that the plan removes
-	Allowed int          // entries that Limit allows to remove
-	Size    int          // entries of the list
-	Limit   RemovalLimit // MaxRemove of the plan
-}
-
-// Is matches [ErrTooManyRemovals].
-func (e *TooManyRemovalsError) Is(target error) bool { return target == ErrTooManyRemovals }
-
-// Unwrap returns the PlanError.
-func (e *TooManyRemovalsError) Unwrap() error { return &e.PlanError }
 
 // refused returns the PlanError for a problem of the plan, which is nil if there is none yet.
 func (p *Plan) refused(e *ValidationError) error { return &PlanError{e.Field, e.Reason, p} }
@@ -290,7 +263,7 @@ func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
 		number, share := lists.AllowRemovals(n, size)
 		reason := fmt.Sprintf("%d of %d entries would be removed, for example %s, but at most %d are allowed (%s); set MaxRemove to %q or %q to allow it",
 			n, size, redact.Line(p.Remove[0].Entry), most, p.MaxRemove, number, share)
-		bad.found = append(bad.found, &TooManyRemovalsError{PlanError{"MaxRemove", reason, p}, n, most, size, p.MaxRemove})
+		bad.add("MaxRemove", "%s", reason)
 	}
 	guards := lists.Additions{Most: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
 	for option, reason := range guards.Refused(add, place) {

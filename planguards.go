@@ -12,10 +12,9 @@ import (
 
 // PlanOptions are the options of a plan. The zero value is a safe default. MaxRemove, MaxAdd, WidestIPv4 and
 // WidestIPv6 are guards: if a plan goes beyond one of them, Plan returns a [*PlanError] that holds the plan. Its
-// Field is the name of the option, and its Reason says which value allows the plan. For MaxRemove it is a
-// [*TooManyRemovalsError]. If a plan goes beyond several guards, or several entries go beyond one, the errors are
-// joined, up to 100 ([errors.Join]). To allow every plan, set MaxRemove to [RemoveAll], and WidestIPv4 and WidestIPv6
-// to -1.
+// Field is the name of the option, and its Reason says which value allows the plan. If a plan goes beyond several
+// guards, or several entries go beyond one, the errors are joined, up to 100 ([errors.Join]). To allow every plan, set
+// MaxRemove to [RemoveAll], and WidestIPv4 and WidestIPv6 to -1.
 type PlanOptions struct {
 	// MaxRemove limits how many entries of the list the plan may remove, so that an empty feed cannot open a
 	// firewall. The zero value is RemoveDefault: 20 % of the entries, or a few of a small list.
@@ -45,9 +44,7 @@ func (o *PlanOptions) normalize() error {
 	if _, ok := lists.Removals(string(o.MaxRemove), 0); !ok {
 		p.add("MaxRemove", "%q is neither none, all, default, a share from 0%% to 100%%, nor a number of entries", string(o.MaxRemove))
 	}
-	if o.MaxAdd < 0 {
-		p.add("MaxAdd", "%d is below 0", o.MaxAdd)
-	}
+	p.addBelow0("MaxAdd", int64(o.MaxAdd))
 	if o.WidestIPv4 < lists.AnyWidth || o.WidestIPv4 > 32 {
 		p.add("WidestIPv4", "%d is not between %d and 32", o.WidestIPv4, lists.AnyWidth)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -88,11 +87,6 @@ func (e *QueueError) Error() string {
 
 // Unwrap returns Err.
 func (e *QueueError) Unwrap() error { return e.Err }
-
-// LogValue returns the number of URIs, the outcome and the cause.
-func (e *QueueError) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("uris", len(e.URIs)), slog.String("outcome", e.Outcome.String()), slog.Any("error", e.Err))
-}
 
 func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
 

@@ -1,7 +1,5 @@
 package webdelivery
 
-import "fmt"
-
 // ReadOption changes how a collection is read. If an option is invalid, the sequence yields a [*ValidationError].
 type ReadOption func(*int) error
 
@@ -21,16 +19,4 @@ func ReadAhead(n int) ReadOption {
 		*ahead = n
 		return nil
 	}
-}
-
-func pagesAhead(options []ReadOption) (ahead int, err error) {
-	for i, option := range options {
-		if option == nil {
-			return 0, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
-		}
-		if err := option(&ahead); err != nil {
-			return 0, err
-		}
-	}
-	return ahead, nil
 }

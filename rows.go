@@ -2,7 +2,6 @@ package webdelivery
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -44,15 +43,7 @@ func OnSummary(f func(StreamSummary)) StreamOption {
 }
 
 func newStreaming(options []StreamOption) (s streaming, err error) {
-	for i, option := range options {
-		if option == nil {
-			return s, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
-		}
-		if err := option(&s); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	return s, configure(&s, options)
 }
 
 // done reports a response that was read to its end without an error.

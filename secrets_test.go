@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -247,9 +246,6 @@ func (s *showcase) showRefusedPlans(f *fixture) {
 		require.ErrorAs(f, err, &refused)
 		assert.Equal(f, "x [redacted]", refused.Plan.Name)
 		s.show(err, refused, *refused, refused.Plan)
-		if removals, ok := errors.AsType[*webdelivery.TooManyRemovalsError](err); ok {
-			s.show(removals, *removals)
-		}
 	}
 	for _, edit := range []func(*webdelivery.Plan){
 		func(p *webdelivery.Plan) { p.MaxRemove = webdelivery.RemoveNone },

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -87,11 +86,7 @@ type TaskListOptions struct {
 //
 // [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
-	own, err := s.taskCall(id)
-	if err != nil {
-		return nil, err
-	}
-	return fetch[Task](ctx, s.funnel, own)
+	return fetch[Task](ctx, s.funnel, s.taskCall(id))
 }
 
 // List returns one page of tasks. Page.HasMore is also true if the response does not say whether more pages exist,
@@ -171,12 +166,12 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 //
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
-	poller, err := s.poller(id)
-	if err != nil {
-		return nil, err
+	poller := &taskPoller{funnel: s.funnel, own: s.taskCall(id)}
+	if poller.own.invalid != nil {
+		return nil, poller.own.invalid
 	}
 	var task *Task
-	err = poll(ctx, ProgressTask, id, false, options, func(ctx context.Context) (Progress, error) {
+	err := poll(ctx, ProgressTask, id, false, options, func(ctx context.Context) (Progress, error) {
 		read, err := poller.read(ctx)
 		if err != nil {
 			return Progress{}, err
@@ -206,14 +201,8 @@ type taskPoller struct {
 }
 
 // taskCall describes the call that reads a task by its id.
-func (s *TasksService) taskCall(id string) (call, error) {
-	path, err := expand(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", id)
-	return objectCall(path, "", id), err
-}
-
-func (s *TasksService) poller(id string) (*taskPoller, error) {
-	own, err := s.taskCall(id)
-	return &taskPoller{funnel: s.funnel, own: own}, err
+func (s *TasksService) taskCall(id string) call {
+	return objectCall(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", "", id)
 }
 
 // read reads the task. An error of its uri is returned only if the context has ended.
@@ -313,15 +302,6 @@ func (e *TaskError) Error() string {
 	}
 	text := joinNonEmpty(": ", info.Type, joinNonEmpty("; ", texts...))
 	return joinNonEmpty(": ", "webdelivery: task "+redact.Line(task.ID)+" failed", redact.Line(text))
-}
-
-// LogValue returns the id, the operation and the error_info of the task.
-func (e *TaskError) LogValue() slog.Value {
-	task := cmp.Or(e.Task, &Task{})
-	return slog.GroupValue(
-		slog.String("task", redact.Line(task.ID)),
-		slog.String("operation", redact.Line(task.Operation)),
-		slog.String("error", e.Error()))
 }
 
 // failed returns the error of a task that failed. An error holds no credential, so the texts of the service are

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -95,19 +94,15 @@ func epoch(seconds wire.Int) time.Time {
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
-	cl, err := s.funnel.transactionCall(transactionID)
-	if err != nil {
-		return nil, err
-	}
-	return s.funnel.fetchTransaction(ctx, cl)
+	return s.funnel.fetchTransaction(ctx, transactionCall(transactionID))
 }
 
-func (f *funnel) transactionCall(id int64) (call, error) {
+func transactionCall(id int64) call {
+	cl := objectCall(transactionsPath+"{transaction_id}", "", strconv.FormatInt(id, 10))
 	if id <= 0 {
-		return call{}, invalid("transaction_id", "%d is not above 0", id)
+		cl.invalid = invalid("transaction_id", "%d is not above 0", id)
 	}
-	text := strconv.FormatInt(id, 10)
-	return objectCall(transactionsPath+text, "", text), nil
+	return cl
 }
 
 // Wait polls a purge until it has ended. The first poll comes at once, the others at growing intervals ([PollEvery]).
@@ -144,12 +139,12 @@ func (s *PurgeService) SubmitAndWait(ctx context.Context, request PurgeRequest, 
 // wait reads the transaction with read. With an error, it also returns the last state. If known is true, the
 // transaction certainly exists.
 func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func(context.Context, call) (*Transaction, error), options []WaitOption) (*Transaction, error) {
-	cl, err := s.funnel.transactionCall(id)
-	if err != nil {
-		return nil, err
+	cl := transactionCall(id)
+	if cl.invalid != nil {
+		return nil, cl.invalid
 	}
 	tx := &Transaction{TransactionID: id}
-	err = poll(ctx, ProgressTransaction, cl.id, known, options, func(ctx context.Context) (Progress, error) {
+	err := poll(ctx, ProgressTransaction, cl.id, known, options, func(ctx context.Context) (Progress, error) {
 		now, err := read(ctx, cl)
 		if err != nil {
 			return Progress{}, err
@@ -176,13 +171,4 @@ func (e *TransactionError) Error() string {
 	text := joinNonEmpty(": ", t.TransactionStatusDescription, t.Description)
 	return joinNonEmpty(": ", fmt.Sprintf("webdelivery: transaction %d ended as %s (code %d)", t.TransactionID,
 		redact.Line(cmp.Or(t.TransactionStatus, "unknown")), t.Code), redact.Line(text))
-}
-
-// LogValue returns id, status and code of the transaction.
-func (e *TransactionError) LogValue() slog.Value {
-	t := cmp.Or(e.Transaction, &Transaction{})
-	return slog.GroupValue(
-		slog.Int64("transaction_id", t.TransactionID),
-		slog.String("transaction_status", redact.Line(t.TransactionStatus)),
-		slog.Int("code", t.Code))
 }

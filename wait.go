@@ -100,15 +100,7 @@ type waiter struct {
 
 func newWaiter(options []WaitOption) (*waiter, error) {
 	w := &waiter{outage: 10 * time.Minute, report: func(Progress) {}}
-	for i, option := range options {
-		if option == nil {
-			return nil, invalid(fmt.Sprintf("options[%d]", i), "is nil; remove it")
-		}
-		if err := option(w); err != nil {
-			return nil, err
-		}
-	}
-	return w, nil
+	return w, configure(w, options)
 }
 
 // loop returns the poll loop. known means that what it waits for certainly exists, because a response has named it.

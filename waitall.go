@@ -49,8 +49,8 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 		if _, twice := at[id]; twice {
 			continue
 		}
-		poller, err := s.poller(id)
-		if wrong, ok := errors.AsType[*ValidationError](err); ok {
+		poller := &taskPoller{funnel: s.funnel, own: s.taskCall(id)}
+		if wrong, ok := errors.AsType[*ValidationError](poller.own.invalid); ok {
 			bad.add(fmt.Sprintf("ids[%d]", n), "%s", wrong.Reason)
 		}
 		at[id], all.pollers = len(all.pollers), append(all.pollers, poller)

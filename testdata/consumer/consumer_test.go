@@ -103,7 +103,7 @@ func TestExplain(t *testing.T) {
 		"/tasks":    &webdelivery.Error{Method: "GET", Host: "api.example.com", Path: "/tasks", StatusCode: 404},
 		"Page":      &webdelivery.ValidationError{Field: "Page", Reason: "is below 0"},
 		"poisoned":  &webdelivery.PlanError{Field: "WidestIPv4", Reason: "poisoned"},
-		"MaxRemove": &webdelivery.TooManyRemovalsError{PlanError: webdelivery.PlanError{Field: "MaxRemove"}, Remove: 2, Size: 2},
+		"MaxRemove": &webdelivery.PlanError{Field: "MaxRemove"},
 		"refused":   &webdelivery.PartialError{NotAccepted: []string{"refused"}, Err: cause},
 		"www":       &webdelivery.QueueError{URIs: []webdelivery.PurgeURI{webdelivery.Exact("www.example.com/")}, Err: cause, Outcome: webdelivery.OutcomeUnknown},
 		"task-1":    &webdelivery.TaskError{Task: &webdelivery.Task{ID: "task-1", ErrorInfo: &webdelivery.ErrorInfo{}}},

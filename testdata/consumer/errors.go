@@ -17,7 +17,7 @@ func explain(err error) string {
 		webdelivery.ErrBadRequest, webdelivery.ErrUnauthorized, webdelivery.ErrForbidden, webdelivery.ErrNotFound,
 		webdelivery.ErrRateLimited, webdelivery.ErrServer, webdelivery.ErrInvalid, webdelivery.ErrBadReply,
 		webdelivery.ErrRedirect, webdelivery.ErrResponseTooLarge, webdelivery.ErrQueueClosed, webdelivery.ErrRefusedTogether,
-		webdelivery.ErrPlanStale, webdelivery.ErrPlanRefused, webdelivery.ErrTooManyRemovals,
+		webdelivery.ErrPlanStale, webdelivery.ErrPlanRefused,
 	} {
 		if errors.Is(err, sentinel) {
 			fmt.Println(sentinel)
@@ -47,12 +47,12 @@ func ofCalls(err error) string {
 	switch {
 	case errors.As(err, &queue):
 		var uris []webdelivery.PurgeURI = queue.URIs
-		return logged(queue.LogValue()) + fmt.Sprint(queue.Error(), uris, queue.Err, queue.Unwrap())
+		return fmt.Sprint(queue.Error(), uris, queue.Err, queue.Unwrap())
 	case errors.As(err, &partial):
-		return logged(partial.LogValue()) + fmt.Sprint(partial.Error(), partial.Accepted, partial.NotAccepted, partial.Unknown,
+		return fmt.Sprint(partial.Error(), partial.Accepted, partial.NotAccepted, partial.Unknown,
 			partial.Err, partial.Unwrap())
 	case errors.As(err, &invalid):
-		return logged(invalid.LogValue()) + fmt.Sprint(invalid.Error(), invalid.Field, invalid.Reason,
+		return fmt.Sprint(invalid.Error(), invalid.Field, invalid.Reason,
 			invalid.Is(webdelivery.ErrInvalid))
 	case errors.As(err, &call):
 		return logged(call.LogValue()) + fmt.Sprint(call.Error(), call.StatusCode, call.Code, call.Method, call.Host, call.Path,
@@ -63,18 +63,9 @@ func ofCalls(err error) string {
 
 // ofPlans explains why a list stays as it is.
 func ofPlans(err error) string {
-	var (
-		tooMany *webdelivery.TooManyRemovalsError
-		refused *webdelivery.PlanError
-	)
-	switch {
-	case errors.As(err, &tooMany):
-		refused = &tooMany.PlanError
-		var limit webdelivery.RemovalLimit = tooMany.Limit
-		return logged(tooMany.LogValue()) + fmt.Sprint(tooMany.Error(), tooMany.Remove, tooMany.Allowed, tooMany.Size, limit,
-			tooMany.Is(webdelivery.ErrTooManyRemovals), tooMany.Unwrap() == error(refused), refused.Plan)
-	case errors.As(err, &refused):
-		return logged(refused.LogValue()) + fmt.Sprint(refused.Error(), refused.Field, refused.Reason, refused.Plan,
+	var refused *webdelivery.PlanError
+	if errors.As(err, &refused) {
+		return fmt.Sprint(refused.Error(), refused.Field, refused.Reason, refused.Plan,
 			refused.Is(webdelivery.ErrPlanRefused))
 	}
 	return ""
@@ -89,11 +80,11 @@ func ofWaits(err error) string {
 	)
 	switch {
 	case errors.As(err, &left):
-		return logged(left.LogValue()) + fmt.Sprint(left.Error(), left.ListID, left.Left)
+		return fmt.Sprint(left.Error(), left.ListID, left.Left)
 	case errors.As(err, &task):
-		return logged(task.LogValue()) + task.Error() + task.Task.ID
+		return task.Error() + task.Task.ID
 	case errors.As(err, &transaction):
-		return logged(transaction.LogValue()) + transaction.Error() + transaction.Transaction.TransactionStatus
+		return transaction.Error() + transaction.Transaction.TransactionStatus
 	}
 	return ""
 }
