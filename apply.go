@@ -26,7 +26,7 @@ type ApplyOptions struct {
 
 // ApplyResult says what Apply has changed, also if it failed halfway.
 type ApplyResult struct {
-	Added   int      `json:"added"`   // entries that were added: a response proves it, or the list shows them
+	Added   int      `json:"added"`   // entries that were added: a response proves it, or the list shows them; after a TaskError they may not be in effect
 	Removed int      `json:"removed"` // entries that were removed
 	Size    int      `json:"size"`    // entries in the list at the end; 0 if Apply failed before it read them
 	Tasks   []string `json:"tasks"`   // ids of the tasks in the responses, ended or not; nil if there were none

@@ -94,7 +94,10 @@ func updateBlocklist(ctx context.Context, client *webdelivery.Client, listID str
 			fmt.Printf("added %d, removed %d; %d entries\n", result.Added, result.Removed, result.Size)
 			return nil
 		case !errors.Is(err, webdelivery.ErrPlanStale) || try == tries:
-			return fmt.Errorf("change the list, %v: %w", webdelivery.OutcomeOf(err), err) // after its tasks have ended, run it again
+			if result != nil { // before the next run, wait for the tasks of what was accepted
+				fmt.Println("tasks:", result.Tasks)
+			}
+			return fmt.Errorf("change the list, %v: %w", webdelivery.OutcomeOf(err), err)
 		}
 	}
 }

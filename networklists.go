@@ -271,7 +271,7 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 // also with [ReadAhead].
 //
 // If a list changes while AllEntries reads it, an entry may come twice or not at all. [ReadAhead] detects most such
-// changes and ends with an error.
+// changes and ends with an error. [NetworkListsService.Get] reads all entries in one response.
 func (s *NetworkListsService) AllEntries(ctx context.Context, id string, options EntryOptions, read ...ReadOption) iter.Seq2[NetworkListEntry, error] {
 	cl := options.call(id)
 	ahead := 0

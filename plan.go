@@ -50,7 +50,8 @@ func (e *PlanError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 func (p *Plan) refused(e *ValidationError) error { return &PlanError{e.Field, e.Reason, p} }
 
 // Plan says what Apply would change in a network list. You may store it as JSON and apply it later, also in another
-// process. [NetworkListsService.Plan] creates it. If a plan was edited, Apply may refuse it.
+// process. [NetworkListsService.Plan] creates it. Fingerprint covers the list and not the plan: whoever can edit a stored
+// plan decides what Apply changes, and changes the guards. Apply refuses only what Plan cannot have made.
 type Plan struct {
 	// Version of the stored form: 1. A plan of another version can be neither read nor applied.
 	Version int `json:"version"`

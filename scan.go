@@ -23,8 +23,8 @@ var scanned = rowjson.Fields{Tag: "stats", Value: func(pointer any) *rowjson.Val
 // these, which is nil for null. Use a [Value] for the original bytes. An integer or float also accepts a number in
 // quotes, as JSON writes it; a json.Number does not. A bool accepts only true and false, also in quotes.
 //
-// As in encoding/json, the fields of an embedded struct without a tag count as those of the struct around it. Tags decide,
-// not Go names: if a column comes at several depths, the outermost fields get it.
+// The fields of an embedded struct without a tag count as those of the struct around it. Embed it by value: an embedded
+// pointer is refused. Tags decide, not Go names: if a column comes at several depths, the outermost fields get it.
 //
 //	type Event struct {
 //		Time time.Time   `stats:"event_timestamp_ms"`

@@ -19,7 +19,7 @@ type Progress struct {
 	ID       string        // id of the task, transaction or list
 	Status   string        // status in the response; for an Apply "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, completed share of an Apply
-	Complete bool          // this was the last poll
+	Complete bool          // it has ended; false if an error ends its polls
 	Polls    int           // polls so far, with this one; for WaitAll rounds of polls, for an Apply calls of OnProgress
 	Elapsed  time.Duration // time since the wait started
 	Err      error         // error of this poll, or nil; after an error, Status and Percent come from the last successful poll

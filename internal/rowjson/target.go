@@ -110,7 +110,7 @@ func (f Fields) Target(pointer any) (*Target, error) {
 		field := &fields[i]
 		at, err := value.FieldByIndexErr(field.Index)
 		if err != nil || !field.IsExported() {
-			return nil, fmt.Errorf("cannot set field %s of %v", field.Name, value.Type())
+			return nil, fmt.Errorf("cannot set field %s of %v: it is not exported, or in an embedded pointer; embed the struct by value", field.Name, value.Type())
 		}
 		s := f.storeFor(at)
 		if s.set == nil {
