@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -89,7 +88,11 @@ func (s *NetworkListsService) AddEntries(ctx context.Context, id string, entries
 		at := len(result.Added)
 		reply, _, err := s.addPart(ctx, id, part)
 		if err != nil {
-			return result, newPartialError(texts, at, len(part), err)
+			partial := &PartialError{Accepted: texts[:at], NotAccepted: texts[at:], Err: err}
+			if OutcomeOf(err) != OutcomeNotApplied {
+				partial.Unknown, partial.NotAccepted = part, texts[at+len(part):]
+			}
+			return result, partial
 		}
 		result.Added = texts[:at+len(part)]
 		result.Replies = append(result.Replies, *reply)
@@ -132,15 +135,6 @@ type PartialError struct {
 	NotAccepted []string // the service has not accepted these
 	Unknown     []string // the service may have accepted these
 	Err         error    // the error that stopped it; Unwrap returns it
-}
-
-// newPartialError sorts the entries: those before at were accepted, and the next count entries failed with err.
-func newPartialError(entries []string, at, count int, err error) *PartialError {
-	e := &PartialError{Accepted: entries[:at], NotAccepted: entries[at:], Err: err}
-	if OutcomeOf(err) != OutcomeNotApplied {
-		e.Unknown, e.NotAccepted = entries[at:at+count], entries[at+count:]
-	}
-	return e
 }
 
 // Error returns the length of each list, and the text of Err.
@@ -223,16 +217,10 @@ func (s *NetworkListsService) batchDeletion(ctx context.Context, id string) (pat
 		return "", "", err
 	}
 	const field = "entries_batch_deletion_uri"
-	path, query, err = s.funnel.resolveSent(field, list.EntriesBatchDeletionURI)
-	var unusable *ValidationError
-	switch {
-	case list.EntriesBatchDeletionURI == "":
-		return "", "", r.bad("no "+field, nil)
-	case errors.As(err, &unusable):
-		return "", "", r.bad(field+" "+unusable.Reason, nil)
-	case err != nil:
-		return "", "", err
-	case len(path) <= len(own) || !strings.EqualFold(path[:len(own)+1], own+"/"): // as sameID compares ids
+	if path, query, err = s.funnel.resolveSent(field, list.EntriesBatchDeletionURI); err != nil {
+		return "", "", r.bad("", err)
+	}
+	if len(path) <= len(own) || !strings.EqualFold(path[:len(own)+1], own+"/") { // as sameID compares ids
 		return "", "", r.bad(field+" is not below "+own, nil)
 	}
 	return path, query, nil

@@ -219,6 +219,7 @@ type exportRun struct {
 	ctx     context.Context //nolint:containedctx // context of the range
 	yield   func(Row, error) bool
 	stopped bool   // by the loop body
+	final   bool   // another response would be no better
 	content []byte // of the last row
 }
 
@@ -265,12 +266,13 @@ func (r *exportRun) Read(from time.Time, limit int64, replay *resume.Replay) (to
 	incomplete, short := errors.AsType[*IncompleteError](err)
 	switch {
 	case unusable != nil:
-		return 0, &exportError{fmt.Errorf("%w: %w", ErrBadReply, unusable), true}
+		r.final = true
+		return 0, &changeError{fmt.Errorf("%w: %w", ErrBadReply, unusable), OutcomeNotApplied}
 	case short:
 		got := r.position.Rows()
 		return incomplete.Total, &IncompleteError{Got: got, Total: got + max(0, incomplete.Total-incomplete.Got)}
 	case err == nil && !r.stopped && replay.Left(r.params.End) > 0 && !from.Before(r.KeptFrom()):
-		return 0, &exportError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadReply, replay.Left(r.params.End)), false}
+		return 0, &changeError{fmt.Errorf("%w: the response lacks %d events that an earlier one had", ErrBadReply, replay.Left(r.params.End)), OutcomeNotApplied}
 	default:
 		return 0, err
 	}
@@ -286,23 +288,17 @@ func (r *exportRun) Sleep(d time.Duration) error { return waiting.Sleep(r.ctx, d
 func (r *exportRun) KeptFrom() time.Time { return EventsRetention(time.Now().Add(time.Hour)) }
 
 func (r *exportRun) Judge(err error) resume.Fault {
-	own, isOwn := errors.AsType[*exportError](err)
 	e, isError := errors.AsType[*Error](err)
-	status := 0
-	if isError {
-		status = max(e.StatusCode, e.Code)
-	}
 	switch {
-	case r.ctx.Err() != nil, errors.Is(err, ErrInvalid), isOwn && own.final:
+	case r.ctx.Err() != nil, errors.Is(err, ErrInvalid), r.final:
 		return resume.Final
 	case !isError, errors.Is(err, ErrBadReply), errors.Is(err, ErrResponseTooLarge):
 		return resume.Unusable
-	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+	case e.status() < http.StatusMultipleChoices, e.status() >= http.StatusInternalServerError,
+		e.status() == http.StatusTooManyRequests, e.status() == http.StatusRequestTimeout:
 		return resume.Outage
-	case status >= http.StatusMultipleChoices && status < http.StatusInternalServerError:
-		return resume.Final
 	default:
-		return resume.Outage
+		return resume.Final
 	}
 }
 
@@ -311,15 +307,6 @@ func (r *exportRun) parameters(from, to time.Time, limit int64) (string, error) 
 	p.Start, p.End, p.Limit = from, to, limit
 	return r.family.parameters(&p)
 }
-
-type exportError struct {
-	err   error
-	final bool // another response would be no better
-}
-
-func (e *exportError) Error() string           { return e.err.Error() }
-func (e *exportError) Unwrap() error           { return e.err }
-func (e *exportError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // checkColumns refuses a response whose columns differ from those of the yielded rows.
 func (r *exportRun) checkColumns(row Row) error {
