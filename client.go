@@ -59,7 +59,11 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err != nil {
 		return nil, asValidation(err)
 	}
-	f := &funnel{base: b, service: b.Key(), gate: newGate(b.Key(), s.limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect, strictTexts: s.strictTexts}
+	limiter, err := limiterFor(b.Key(), s.limiter)
+	if err != nil {
+		return nil, err
+	}
+	f := &funnel{base: b, service: b.Key(), gate: newGate(b.Key(), limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect, strictTexts: s.strictTexts}
 	sessions := &SessionsService{f}
 	f.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),
@@ -69,7 +73,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	tasks := &TasksService{f}
 	return &Client{
 		Tasks: tasks, Purge: &PurgeService{f}, Stats: newStatsService(f), NetworkLists: &NetworkListsService{f, tasks, lists.Limits{List: maxListEntries, Call: maxCallEntries}},
-		Sessions: sessions, funnel: f, limiter: s.limiter,
+		Sessions: sessions, funnel: f, limiter: limiter,
 	}, nil
 }
 
@@ -78,7 +82,8 @@ func (c *Client) URL() string {
 	return c.funnel.base.String()
 }
 
-// PurgeLimiter returns the limiter of [WithPurgeLimiter], or nil if the client has none.
+// PurgeLimiter returns the limiter of [WithPurgeLimiter], the one for the client's customer if that limiter has several.
+// It returns nil if the client has none.
 func (c *Client) PurgeLimiter() Limiter { return c.limiter }
 
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,

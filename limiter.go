@@ -29,6 +29,21 @@ import (
 // duration. The clients of this process wait without it; Pause is for other users of the limiter. It gets the context
 // of the call. The call waits for Pause, so it must return soon. The client logs its error and otherwise ignores it.
 //
+// A limiter that keeps a budget for each customer may have the method
+//
+//	ForCustomer(key string) Limiter
+//
+// [NewClient] calls it and uses the Limiter that it returns, so that nobody names the customer twice. key is the same
+// for all clients that share a budget: origin and customer, such as "https://api.example.com/acme". A type that embeds
+// such a limiter needs a ForCustomer of its own, because the promoted one returns the embedded limiter's.
+//
+// A limiter may have the method
+//
+//	Waiting() error
+//
+// It returns why its callers have no permit yet, or nil if none waits. A [PurgeQueue] waits for permits on behalf of its
+// callers, and adds this reason to the error of a caller whose context ends meanwhile.
+//
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 type Limiter interface {
 	// Wait blocks until there is a permit. If there is none, it returns an error; if ctx ends, it returns one at
@@ -59,8 +74,25 @@ type Permit struct {
 	Done func(ctx context.Context, arrived time.Time)
 }
 
-type pauser interface {
-	Pause(ctx context.Context, d time.Duration) error
+type (
+	pauser interface {
+		Pause(ctx context.Context, d time.Duration) error
+	}
+	perCustomer interface{ ForCustomer(key string) Limiter }
+	explainer   interface{ Waiting() error }
+)
+
+// limiterFor returns the user's limiter for the customer of a client.
+func limiterFor(key string, limiter Limiter) (Limiter, error) {
+	many, ok := limiter.(perCustomer)
+	if !ok {
+		return limiter, nil
+	}
+	key = strings.Replace(key, "\n", "/", 1)
+	if limiter = many.ForCustomer(key); limiter == nil {
+		return nil, invalid("WithPurgeLimiter", "its limiter has none for %s", key)
+	}
+	return limiter, nil
 }
 
 // purgePaces holds one pace.Limiter for each origin and customer. The service counts purges per customer, so all
@@ -102,6 +134,9 @@ func adaptLimiter(limiter Limiter) *transport.Limiter {
 	}
 	if p, ok := limiter.(pauser); ok {
 		adapted.Pause = p.Pause
+	}
+	if e, ok := limiter.(explainer); ok {
+		adapted.Waiting = e.Waiting
 	}
 	return adapted
 }

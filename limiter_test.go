@@ -403,6 +403,63 @@ func TestTheLimiterOfTheExample(t *testing.T) {
 	})
 }
 
+// NewClient asks a limiter with a budget for each customer for that of its own, by a key that does not depend on the
+// spelling of the base URL.
+func TestTheLimiterOfACustomer(t *testing.T) {
+	t.Parallel()
+	budgets := perCustomer{limiters: map[string]webdelivery.Limiter{}}
+	newClient := func(baseURL, customer string) (*webdelivery.Client, error) {
+		return webdelivery.NewClient(baseURL, customer, webdelivery.BasicAuth("alice", "secret"), webdelivery.WithPurgeLimiter(budgets))
+	}
+	_, err := newClient("https://api.example.com", "acme")
+	require.EqualError(t, err, "webdelivery: invalid WithPurgeLimiter: its limiter has none for https://api.example.com/acme")
+	own := &onePlaceOf{}
+	budgets.limiters["https://api.example.com/acme"] = own
+	for _, spelling := range []string{"https://api.example.com", "https://API.example.com.:443/root/"} {
+		client, err := newClient(spelling, "acme")
+		require.NoError(t, err)
+		assert.Same(t, own, client.PurgeLimiter())
+	}
+}
+
+type perCustomer struct {
+	webdelivery.Limiter
+
+	limiters map[string]webdelivery.Limiter
+}
+
+func (p perCustomer) ForCustomer(key string) webdelivery.Limiter { return p.limiters[key] }
+
+type onePlaceOf struct{ onePlace }
+
+// waiting is a limiter that says why it gives no permit.
+type waiting struct{ limiter }
+
+func (waiting) Waiting() error { return errors.New("the next permit comes in 5s") }
+
+// A caller of a queue that leaves before its purge was sent learns why it was not.
+func TestWhyAQueuedPurgeWasNotSent(t *testing.T) {
+	t.Parallel()
+	never := limiter{wait: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+	for why, l := range map[string]webdelivery.Limiter{"": never, ": the next permit comes in 5s": waiting{never}} {
+		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}, func(f *fixture) {
+			q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+			ctx, cancel := context.WithTimeout(f.Context(), time.Second)
+			defer cancel()
+			_, err := q.Purge(ctx, webdelivery.Exact(anObject))
+			require.ErrorIs(f, err, context.DeadlineExceeded)
+			require.EqualError(f, err, "webdelivery: purge of "+anObject+": context deadline exceeded before the purge was sent"+why)
+			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+
+			ctx, cancel = context.WithTimeout(f.Context(), time.Second)
+			defer cancel()
+			_, err = q.PurgeFrom(ctx, nil)
+			require.ErrorIs(f, err, context.DeadlineExceeded)
+			assert.ErrorContains(f, err, "waiting for a purge permit", "the limiter's own error")
+		})
+	}
+}
+
 // limiter is a Limiter that calls functions.
 type limiter struct {
 	wait  func(context.Context) error

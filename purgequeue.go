@@ -247,11 +247,21 @@ func (q *PurgeQueue) PurgeFrom(ctx context.Context, take func(context.Context) (
 	return results, nil
 }
 
-func (q *PurgeQueue) whyLeft(ctx context.Context) error {
+// whyLeft returns the error of a caller whose context has ended, with the reason why its purge was not sent, if known.
+func (q *PurgeQueue) whyLeft(ctx context.Context, sent bool) error {
 	if q.service.funnel.gate.Pace.Refusing() {
 		return fmt.Errorf("%w while the service refused purges as too fast", ctx.Err())
 	}
-	return ctx.Err()
+	if sent {
+		return ctx.Err()
+	}
+	err := fmt.Errorf("%w before the purge was sent", ctx.Err())
+	if l := q.service.funnel.gate.Limiter; l != nil && l.Waiting != nil {
+		if why := l.Waiting(); why != nil {
+			err = fmt.Errorf("%w: %v", err, why) //nolint:errorlint // only ctx has ended this call
+		}
+	}
+	return err
 }
 
 // acquire waits for a permit, after the login, as every purge does.

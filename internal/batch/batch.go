@@ -36,8 +36,8 @@ type Work struct {
 	Send func(context.Context, Permit, []URI) Response
 	// Wait waits for the transaction of an accepted request. If it is nil, a URI is done when it is accepted.
 	Wait func(ctx context.Context, receipt any) error
-	// Left returns the error of a caller whose context has ended.
-	Left func(context.Context) error
+	// Left returns the error of a caller whose context has ended, before or after its URIs became part of a request.
+	Left func(ctx context.Context, sent bool) error
 	// Report gets the newest statistics after requests, and after permits that failed. Calls do not overlap. If it is
 	// nil, nothing is reported.
 	Report func(Stats)

@@ -3,13 +3,14 @@ package batch
 import (
 	"cmp"
 	"context"
+	"errors"
 )
 
 // PutFrom acquires a permit, calls take, and sends the URIs of all calls that take returns in one request. They are not
 // those of Put, and the limits of the queue do not apply to them. No call may have a URI twice. PutFrom returns the
 // results of the calls, in order. If there is no permit or take fails, it returns that error, and nothing was sent. If
 // take returns no calls, the permit is returned. If ctx ends before the request has begun, PutFrom returns the error of
-// Left, and otherwise results for all calls.
+// the permit or of Left, and otherwise results for all calls.
 func (q *Queue) PutFrom(ctx context.Context, take func(context.Context) ([][]URI, error)) ([]Result, error) {
 	callers, err := q.takeAndSend(ctx, take)
 	if err != nil {
@@ -52,8 +53,10 @@ func (q *Queue) takeAndSend(ctx context.Context, take func(context.Context) ([][
 		return callers, nil
 	case q.gaveUp.Err() != nil:
 		return nil, ErrClosed
+	case ctx.Err() != nil && err != ctx.Err() && errors.Is(err, ctx.Err()): //nolint:errorlint // it says more
+		return nil, err
 	case ctx.Err() != nil:
-		return nil, q.work.Left(ctx)
+		return nil, q.work.Left(ctx, false)
 	default:
 		q.stats.fail(err)
 		q.reportLocked()

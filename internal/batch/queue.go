@@ -86,7 +86,10 @@ func (q *Queue) await(ctx context.Context, c *caller) Result {
 	case <-c.done:
 		return c.result
 	case <-ctx.Done():
-		return q.leave(c, q.work.Left(ctx))
+		q.mu.Lock()
+		sent := c.request != nil
+		q.mu.Unlock()
+		return q.leave(c, q.work.Left(ctx, sent))
 	case <-q.abandoned.Done():
 		return q.leave(c, ErrClosed)
 	}

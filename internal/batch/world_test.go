@@ -52,7 +52,7 @@ func inWorld(t *testing.T, change func(w *world), test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, began: time.Now(), closedAgain: func() {}, conduct: map[string]func(){}, options: batch.Options{MaxURIs: 100, MaxBytes: 100, MaxPending: 1000, UnderWay: 4}}
-		w.work = batch.Work{Acquire: w.acquire, Send: w.send, Left: func(ctx context.Context) error { return fmt.Errorf("left: %w", ctx.Err()) }}
+		w.work = batch.Work{Acquire: w.acquire, Send: w.send, Left: func(ctx context.Context, _ bool) error { return fmt.Errorf("left: %w", ctx.Err()) }}
 		change(w)
 		w.queue = batch.New(w.work, w.options)
 		test(w)

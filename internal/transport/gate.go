@@ -21,6 +21,7 @@ type Gate struct {
 type Limiter struct {
 	Acquire func(context.Context) (Lease, error)
 	Pause   func(context.Context, time.Duration) error // nil: it cannot pause
+	Waiting func() error                               // returns why its callers wait; nil: it does not know
 }
 
 // Lease is what such a limiter lends for one request.
