@@ -15,7 +15,10 @@ import (
 
 // sharedQueue returns a queue that uses the budget of all machines. Create one per process, and close it at the end.
 func sharedQueue(rdb redis.UniversalClient) (*webdelivery.PurgeQueue, error) {
-	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER"))
+	limiter, err := redislimit.New(rdb)
+	if err != nil {
+		return nil, err
+	}
 	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(limiter))
 	if err != nil {
 		return nil, err
@@ -49,7 +52,7 @@ func Example_manyMachines() {
 		_ = os.Setenv("WEBDELIVERY_"+name, value)
 		defer func() { _ = os.Unsetenv("WEBDELIVERY_" + name) }()
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1}) // no server listens there
+	rdb := redis.NewUniversalClient(redislimit.ClientOptions("127.0.0.1:1")) // no server listens there
 	defer rdb.Close()
 	queue, err := sharedQueue(rdb)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,19 +13,17 @@ import (
 
 // All processes that do this share one budget.
 func Example() {
-	rdb := redis.NewClient(&redis.Options{
-		Addr:                  "redis.example.com:6379",
-		ContextTimeoutEnabled: true,
-		DialTimeout:           500 * time.Millisecond,
-		ReadTimeout:           500 * time.Millisecond,
-		WriteTimeout:          500 * time.Millisecond,
-		MaxRetries:            -1,
-	})
+	options := redislimit.ClientOptions("redis.example.com:6379")
+	options.Username, options.Password = "purger", "correct-horse-battery"
+	rdb := redis.NewUniversalClient(options)
 	defer rdb.Close()
-
+	limiter, err := redislimit.New(rdb)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	client, err := webdelivery.NewClient("https://api.example.com", "acme",
-		webdelivery.BasicAuth("alice", "correct-horse-battery"),
-		webdelivery.WithPurgeLimiter(redislimit.New(rdb, "acme")))
+		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithPurgeLimiter(limiter))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -46,10 +43,12 @@ func Example() {
 	}
 }
 
-// Two services share a Redis. While it is unreachable, each of the 4 processes uses a quarter of the rate.
-func ExampleNew() {
-	var rdb redis.UniversalClient // created by the program
-	limiter := redislimit.New(rdb, "acme", redislimit.WithKeyPrefix("staging:purge"), redislimit.FallbackLocal(4))
+// While Redis is unreachable, each of the 4 clients of the fleet uses a quarter of the rate.
+func ExampleFallbackLocal() {
+	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379"))
+	defer rdb.Close()
+	limiter, err := redislimit.New(rdb, redislimit.FallbackLocal(4))
 
-	var _ webdelivery.PermitLimiter = limiter
+	fmt.Println(limiter != nil, err)
+	// Output: true <nil>
 }

@@ -2,155 +2,364 @@ package redislimit
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
-	"net/url"
+	"fmt"
+	"math"
+	mathrand "math/rand/v2"
+	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/webdelivery/webdelivery-go"
 )
 
 const (
-	defaultInterval = 525 * time.Millisecond
-	defaultPrefix   = "webdelivery:purge"
+	sendWithin   = 10 * time.Second       // from the question to the begin of the request
+	arriveWithin = 5 * time.Second        // from there to the arrival, see webdelivery.Permit
+	answerWithin = 3 * time.Second        // without an answer for longer, Redis is unreachable
+	askAgain     = 100 * time.Millisecond // after a failure
+	maxPause     = time.Minute
+	shyness      = 40 * time.Millisecond // how long a caller that has just come lets others go first
+	ageless      = 2 * time.Minute       // who has waited for so long lets nobody go first
+	punctual     = 2 * time.Millisecond  // Redis counts whole milliseconds
 )
+
+// Limiter gives permits to all processes that purge for a customer. It is a [webdelivery.PermitLimiter]. Create it with
+// [New]. It is safe for concurrent use, and needs no closing.
+type Limiter struct {
+	settings
+
+	rdb     redis.UniversalClient
+	keys    []string                // two slots and the turn; nil: no customer yet
+	head    chan struct{}           // held by the caller that asks Redis; the others of the process queue for it
+	failed  *UnavailableError       // of the last caller without an answer; guarded by head
+	waiting atomic.Pointer[waiting] // nil if nobody is head
+}
+
+// waiting is what the head waits for: the time of its next question, or the answer if that has passed.
+type waiting struct {
+	next time.Time
+	down *UnavailableError // the answer to the last question, if Redis did not answer it
+}
 
 var _ webdelivery.PermitLimiter = (*Limiter)(nil)
 
-// Limiter gives permits to submit a purge to all processes that share its budget. It is a [webdelivery.PermitLimiter].
-// Create it with [New]; the zero value is not usable. It is safe for concurrent use, and needs no closing.
-//
-// A Limiter asks Redis a few questions at a time, each in its own goroutine. If Redis does not answer, the goroutine
-// may outlive its call by up to 5 s: it completes the connection for the next question. If a late answer is a permit,
-// the Limiter returns it to Redis.
-type Limiter struct {
-	budget   budget
-	ledger   ledger
-	leavers  leavers
-	settling chan struct{} // held by the caller that settles
-	fallback *share        // nil: fail closed
-	invalid  error         // New was given invalid arguments
+// UnavailableError means that Redis cannot be reached or refuses the commands of this package. No permit was given.
+type UnavailableError struct {
+	text  string
+	cause error
+	at    time.Time
 }
 
-// New returns a limiter for the purges of one customer, named as for webdelivery.NewClient. The caller still owns rdb and
-// closes it. Nothing is sent to Redis before the first [Limiter.Acquire], [Limiter.Wait] or [Limiter.Pause].
-//
-// New returns no error, so that a limiter can be created where it is used. If rdb is nil, customer is empty, or an option
-// is invalid, every method returns an [*OptionError], and there is never a permit.
-func New(rdb redis.UniversalClient, customer string, opts ...Option) *Limiter {
-	s := settings{interval: defaultInterval, prefix: defaultPrefix}
-	l := &Limiter{invalid: s.apply(rdb, customer, opts)}
-	if l.invalid != nil {
-		return l
+// Error returns the address of Redis and the cause.
+func (e *UnavailableError) Error() string { return e.text }
+
+// Unwrap returns the error of go-redis.
+func (e *UnavailableError) Unwrap() error { return e.cause }
+
+// ClientOptions returns the options of go-redis that this package recommends, for redis.NewUniversalClient: a single
+// Redis, or a cluster if there are several addresses. Set user name, password, TLS and Sentinel in its fields.
+func ClientOptions(addrs ...string) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
+		Addrs: addrs, ContextTimeoutEnabled: true,
+		MaxRetries: -1, DialerRetries: 1, // the limiter asks again by itself
+		DialTimeout: answerWithin, ReadTimeout: answerWithin, WriteTimeout: answerWithin,
+		// Redis 7.0 does not know the commands that these send, so no ACL can allow them.
+		DisableIdentity: true, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
-	b := &l.budget
-	b.rdb = rdb
-	// Escaped, the customer has no colon: no two pairs of prefix and customer share a key.
-	b.keys = []string{s.prefix + ":" + url.QueryEscape(customer)}
-	b.changed = l.ledger.outage
-	b.late = func(id string) { l.withdraw(context.Background(), id, nil) }
-	b.turns, b.again, l.settling = make(chan struct{}, underWay), make(chan struct{}, underWay), make(chan struct{}, 1)
-	b.hold, b.sendWithin, b.stall, b.grace, b.often = 2*s.interval, sendWithin, networkStall, promiseGrace, askOften
-	if s.processes > 0 {
-		l.fallback = newShare(s.interval * time.Duration(s.processes))
+}
+
+// Option changes how a [Limiter] works.
+type Option func(*settings) error
+
+type settings struct {
+	interval time.Duration
+	prefix   string
+	clients  int // of FallbackLocal; 0: no permit without Redis
+}
+
+// WithInterval sets the average time between two permits, from a millisecond to an hour. All processes of a fleet must
+// use the same. Default: 525 ms, the service's limit with a margin of 5 %.
+func WithInterval(d time.Duration) Option {
+	return func(s *settings) error {
+		s.interval = d
+		return check(d >= time.Millisecond && d <= time.Hour, "WithInterval", "%v is not between 1ms and 1h", d)
 	}
-	return l
+}
+
+// WithKeyPrefix sets the first part of all keys. Default: "webdelivery:purge".
+func WithKeyPrefix(prefix string) Option {
+	return func(s *settings) error {
+		s.prefix = prefix
+		return check(prefix != "", "WithKeyPrefix", "is empty")
+	}
+}
+
+// FallbackLocal lets clients purge while Redis is unreachable: each purge then waits for the given number of intervals,
+// one after the other. With the number of clients of the fleet, all together keep the average rate, but three purges
+// may arrive within a second. Default: no permit without Redis.
+func FallbackLocal(clients int) Option {
+	return func(s *settings) error {
+		s.clients = clients
+		return check(clients > 0 && clients <= 10_000, "FallbackLocal", "%d is not between 1 and 10,000", clients)
+	}
+}
+
+func check(ok bool, field, format string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return &webdelivery.ValidationError{Field: "redislimit." + field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// New returns a limiter for webdelivery.WithPurgeLimiter. Each client uses the budget of its own customer. The caller
+// still owns rdb and closes it. New sends nothing.
+func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
+	v := reflect.ValueOf(rdb)
+	if err := check(v.IsValid() && !v.IsNil(), "New", "rdb is nil"); err != nil {
+		return nil, err
+	}
+	l := &Limiter{rdb: rdb, settings: settings{interval: 525 * time.Millisecond, prefix: "webdelivery:purge"}}
+	for _, opt := range opts {
+		if err := opt(&l.settings); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// ForCustomer returns the limiter of one customer. webdelivery.NewClient calls it with the client's key. A program that
+// purges by other means calls it with a key of its own.
+func (l *Limiter) ForCustomer(key string) webdelivery.Limiter {
+	tag := l.prefix + ":{" + key + "}:" // the braces keep the keys on one node of a cluster
+	return &Limiter{settings: l.settings, rdb: l.rdb, keys: []string{tag + "1", tag + "2", tag + "turn"}, head: make(chan struct{}, 1)}
 }
 
 // Acquire blocks until a purge may be sent, and returns the permit for it. The request must begin before the permit
-// expires, 10 s after the last question to Redis. The caller must call the permit's Done once the purge has arrived. If
-// Done is never called, the permit is lost to all processes for 16.05 s.
-//
-// Acquire returns
-//   - the error of ctx if it ends; nothing is taken;
-//   - an error that matches context.DeadlineExceeded, at once, if the permit would come after the deadline of ctx;
-//     nothing is taken;
-//   - [*UnavailableError] if Redis is down and there is no [FallbackLocal];
-//   - [*OptionError] if New was given invalid arguments.
+// expires, in 10 s. If the next permit comes after the deadline of ctx, Acquire returns at once an error that matches
+// context.DeadlineExceeded. If Redis gives no answer for 3 s, it returns an [*UnavailableError].
 func (l *Limiter) Acquire(ctx context.Context) (webdelivery.Permit, error) {
-	if l.invalid != nil {
-		return webdelivery.Permit{}, l.invalid
+	none := webdelivery.Permit{}
+	if err := check(l.keys != nil, "Limiter", "has no customer; pass it to webdelivery.WithPurgeLimiter, or call ForCustomer"); err != nil {
+		return none, err
 	}
-	for {
-		if l.fallback.rules() {
-			again, err := l.fallback.wait(ctx)
-			if err != nil {
-				return webdelivery.Permit{}, err
-			}
-			if !again {
-				l.fallback.granted()
-				return l.local(), nil
-			}
+	began := time.Now()
+	select {
+	case l.head <- struct{}{}:
+		defer func() { l.waiting.Store(nil); <-l.head }()
+	case <-ctx.Done():
+		return none, l.gaveUp(ctx.Err())
+	}
+	if l.failed != nil && l.failed.at.After(began) { // while this caller queued
+		return none, l.failed
+	}
+	l.waiting.Store(&waiting{next: time.Now()})
+	for heard := time.Now(); ; {
+		token, sent := rand.Text(), time.Now()
+		a := l.ask(ctx, token)
+		switch {
+		case a.taken:
+			return l.permit(sent.Add(sendWithin), token), nil
+		case a == (answer{}):
+			return none, l.gaveUp(ctx.Err())
+		case a.down == nil: // the next question should reach Redis just when a slot is free
+			heard = time.Now()
+			a.wait += punctual + delay(time.Since(began)) - time.Since(sent)
+		case l.clients > 0:
+			return none, l.sleep(ctx, answer{wait: time.Duration(l.clients) * l.interval})
+		case time.Since(heard) >= answerWithin:
+			l.failed = a.down
+			return none, a.down
 		}
-		permit, err := l.lease(ctx)
-		if l.fallback == nil || !isUnavailable(err) {
-			return permit, err
+		if err := l.sleep(ctx, a); err != nil {
+			return none, err
 		}
 	}
 }
 
-// Wait blocks until a purge may be sent. It acquires a permit and ends it at once, as if the purge had just arrived.
-// Wait therefore limits only departures: of any three, the first and the third are twice the interval apart. Use
-// [Limiter.Acquire] to bound arrivals. Wait returns the errors of Acquire.
-//
-// Wait does not wait until Redis knows that the permit has ended. If the process ends at once, the slot is free after
-// 16.05 s.
+// hold is how long a slot stays taken after its purge has arrived.
+func (l *Limiter) hold() time.Duration { return 2 * l.interval }
+
+// delay is how long a caller lets others go first: the less, the longer it has waited. So callers of all processes get
+// permits about in the order in which they came, without a queue in Redis.
+func delay(waited time.Duration) time.Duration {
+	left := 1 - math.Log1p(waited.Seconds())/math.Log1p(ageless.Seconds())
+	return time.Duration(max(0, left) * (0.95 + mathrand.Float64()/10) * float64(shyness))
+}
+
+// sleep waits until the next question. If ctx ends, it returns an error, and at once if ctx will end before.
+func (l *Limiter) sleep(ctx context.Context, a answer) error {
+	l.waiting.Store(&waiting{time.Now().Add(a.wait), a.down})
+	if until, ends := ctx.Deadline(); ends && time.Until(until) < a.wait {
+		return l.gaveUp(context.DeadlineExceeded)
+	}
+	select {
+	case <-time.After(a.wait):
+		return nil
+	case <-ctx.Done():
+		return l.gaveUp(ctx.Err())
+	}
+}
+
+// Waiting returns why callers of this limiter have no permit yet, or nil if none waits. webdelivery.PurgeQueue adds it
+// to the error of a caller whose context ends.
+func (l *Limiter) Waiting() error {
+	w := l.waiting.Load()
+	switch {
+	case w == nil:
+		return nil
+	case w.down != nil:
+		return w.down
+	case time.Now().Before(w.next):
+		return fmt.Errorf("redislimit: no purge permit yet: the next permit comes in %v or later", time.Until(w.next).Round(time.Millisecond))
+	default:
+		return l.unavailable(fmt.Errorf("no answer for %v", time.Since(w.next).Round(time.Millisecond)))
+	}
+}
+
+// gaveUp returns the error of a caller without a permit whose context has ended.
+func (l *Limiter) gaveUp(ended error) error {
+	if why := l.Waiting(); why != nil {
+		return fmt.Errorf("%w: %w", why, ended)
+	}
+	return ended
+}
+
+func (l *Limiter) unavailable(cause error) *UnavailableError {
+	var addr any
+	switch c := l.rdb.(type) {
+	case *redis.Client:
+		addr = c.Options().Addr
+	case *redis.ClusterClient:
+		addr = c.Options().Addrs
+	}
+	if errors.Is(cause, context.DeadlineExceeded) || errors.Is(cause, context.Canceled) {
+		cause = errors.New(cause.Error()) // the context of the question, not that of the caller
+	}
+	return &UnavailableError{fmt.Sprintf("redislimit: no purge permit yet: Redis at %v unreachable: %v", addr, cause), cause, time.Now()}
+}
+
+// answer is what Redis says to a question: a slot is taken, or when to ask again. It is zero if the context has ended.
+type answer struct {
+	taken bool
+	wait  time.Duration
+	down  *UnavailableError // Redis did not answer
+}
+
+// ask asks Redis for a slot. If ctx ends first, or if Redis may have given a slot without an answer, ask frees it again.
+func (l *Limiter) ask(ctx context.Context, token string) answer {
+	answers := make(chan answer)
+	go func() {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+		defer cancel()
+		taken, turn := sendWithin+arriveWithin+l.hold(), l.interval-l.interval/20
+		ms, err := takeScript.Run(within, l.rdb, l.keys, token, taken.Milliseconds(), turn.Milliseconds(), maxPause.Milliseconds()).Int64Slice()
+		a := answer{wait: askAgain}
+		if err != nil {
+			a.down = l.unavailable(err)
+		} else { // if a purge arrives now, its slot is free after hold
+			a = answer{taken: ms[0] == 1, wait: max(min(time.Duration(ms[1])*time.Millisecond, l.hold()), time.Duration(ms[2])*time.Millisecond)}
+		}
+		select {
+		case answers <- a:
+			if err == nil {
+				return
+			}
+		case <-ctx.Done():
+		}
+		l.end(token, time.Time{})
+	}()
+	select {
+	case a := <-answers:
+		return a
+	case <-ctx.Done():
+		return answer{}
+	}
+}
+
+// permit returns the permit of a token. Its Done waits for Redis, so that a program may exit after its last purge.
+func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
+	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
+		known := make(chan struct{})
+		go func() { l.end(token, arrived); close(known) }()
+		select {
+		case <-known:
+		case <-ctx.Done():
+		}
+	}}
+}
+
+// end frees the slot of a token, hold after the arrival of its purge. A slot that Redis does not learn about is free when
+// its permit can no longer be in use.
+func (l *Limiter) end(token string, arrived time.Time) {
+	within, cancel := context.WithTimeout(context.Background(), answerWithin)
+	defer cancel()
+	for within.Err() == nil {
+		life := time.Duration(0)
+		if !arrived.IsZero() {
+			life = max(0, l.hold()+time.Until(arrived))
+		}
+		if endScript.Run(within, l.rdb, l.keys, token, life.Milliseconds()).Err() == nil {
+			return
+		}
+		time.Sleep(askAgain)
+	}
+}
+
+// Wait acquires a permit and ends it at once, as if the purge had just arrived. It limits departures only; use
+// [Limiter.Acquire] to bound arrivals.
 func (l *Limiter) Wait(ctx context.Context) error {
 	permit, err := l.Acquire(ctx)
-	if err != nil {
-		return err
+	if err == nil && permit.Done != nil {
+		permit.Done(ctx, time.Now())
 	}
-	// Done takes a round trip to Redis. If Wait waited for it, the purge would leave later than the time from which
-	// Redis counts.
-	over, cancel := context.WithCancel(ctx)
-	cancel()
-	permit.Done(over, time.Now())
+	return err
+}
+
+// Pause stops the permits of all processes for d, at most a minute. It never shortens an earlier pause. Without an
+// answer from Redis it returns an [*UnavailableError].
+func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
+	if l.keys == nil || d < time.Millisecond {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	if err := pauseScript.Run(within, l.rdb, l.keys, min(d, maxPause).Milliseconds()).Err(); err != nil {
+		return l.unavailable(err)
+	}
 	return nil
 }
 
-// Pause stops the permits of all processes for d from now on. It never shortens an earlier pause. If d is 0 or less,
-// Pause does nothing.
-//
-// If Redis is down, Pause returns an [*UnavailableError]. This process then gets no permit during the pause. As soon as
-// Redis is reachable, the process reports to it what is left of the pause. If New was given invalid arguments, Pause
-// returns an [*OptionError].
-func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
-	switch {
-	case l.invalid != nil:
-		return l.invalid
-	case d <= 0:
-		return nil
-	}
-	l.ledger.owe(time.Now().Add(d))
-	l.fallback.hold(d)
-	return l.settle(ctx)
-}
+// takeScript takes a free slot for a token. KEYS are the two slots and the turn. ARGV are the token, how long a taken
+// slot lives, how long the turn lasts, and how long a pause may, in ms. It returns whether it took a slot, how long both
+// are taken, and how long the turn lasts. There is one permit per turn. That spaces the slots evenly: otherwise two
+// purges would leave together, and none in the second after.
+var takeScript = redis.NewScript(`#!lua flags=allow-oom
+local function left(key, longest, instead)
+  local ms = redis.call('PTTL', key)
+  if ms ~= -1 and ms <= longest + 1000 then return math.max(ms, 0) end
+  redis.call('PEXPIRE', key, instead) -- the clock of Redis was set back
+  return tonumber(instead)
+end
+local turn = left(KEYS[3], ARGV[4], ARGV[3])
+local first, second = left(KEYS[1], ARGV[2], ARGV[2]), left(KEYS[2], ARGV[2], ARGV[2])
+if turn > 0 or first > 0 and second > 0 then return {0, math.min(first, second), turn} end
+redis.call('SET', KEYS[first == 0 and 1 or 2], ARGV[1], 'PX', ARGV[2])
+redis.call('SET', KEYS[3], '', 'PX', ARGV[3])
+return {1, 0, 0}`)
 
-// heard records whether Redis is reachable.
-func (l *Limiter) heard(err error) {
-	switch {
-	case err == nil:
-		l.fallback.retire()
-	case isUnavailable(err): // other errors come from the caller's context and say nothing about Redis
-		l.fallback.takeOver()
-		l.ledger.outage()
-	}
-}
+// endScript lets the slots of a token live for some ms more. For 0 it frees them.
+var endScript = redis.NewScript(`#!lua flags=allow-oom
+for i = 1, 2 do
+  if redis.call('GET', KEYS[i]) == ARGV[1] then redis.call('PEXPIRE', KEYS[i], ARGV[2]) end
+end
+return 0`)
 
-// sleep waits for d, which is above 0, or until the context ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func isUnavailable(err error) bool {
-	var unavailable *UnavailableError
-	return errors.As(err, &unavailable)
-}
+// pauseScript makes the turn last for some ms, unless it lasts longer.
+var pauseScript = redis.NewScript(`#!lua flags=allow-oom
+if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[1]) then redis.call('SET', KEYS[3], '', 'PX', ARGV[1]) end
+return 0`)

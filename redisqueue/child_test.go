@@ -15,7 +15,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 )
 
@@ -97,7 +96,7 @@ func runChild(stdin io.Reader, stdout io.Writer) error {
 	}
 	client, err := webdelivery.NewClient(s.Service, s.Customer, webdelivery.BasicAuth(s.Username, s.Password),
 		webdelivery.WithHTTPClient(&http.Client{Transport: announcer{s, out}}),
-		webdelivery.WithPurgeLimiter(redislimit.New(rdb, s.Customer)))
+		webdelivery.WithPurgeLimiter(shared(rdb)))
 	if err != nil {
 		return err
 	}

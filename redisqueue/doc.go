@@ -11,7 +11,7 @@
 //		DialerRetries:         1,
 //	})
 //	client, err := webdelivery.NewClient(baseURL, "acme", auth,
-//		webdelivery.WithPurgeLimiter(redislimit.New(rdb, "acme")))
+//		webdelivery.WithPurgeLimiter(limiter)) // of redislimit.New(rdb)
 //	if err != nil {
 //		return err
 //	}
@@ -63,9 +63,6 @@
 //
 // With Options.FallbackLocal, the process purges these URIs alone, through its own PurgeQueue. Give its limiter
 // redislimit.FallbackLocal as well, so that all processes together keep the limit.
-//
-// A redis-server that has just started gives no permit for 16 s, see package redislimit. A purge with a shorter
-// deadline ends with its context then.
 //
 // # If Redis loses data
 //

@@ -17,7 +17,11 @@ import (
 // fleetQueue returns the queue of all machines. Create one per process, and close it at the end.
 func fleetQueue(rdb redis.UniversalClient) (*redisqueue.Queue, error) {
 	customer := os.Getenv("WEBDELIVERY_CUSTOMER")
-	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(redislimit.New(rdb, customer)))
+	limiter, err := redislimit.New(rdb)
+	if err != nil {
+		return nil, err
+	}
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithPurgeLimiter(limiter))
 	if err != nil {
 		return nil, err
 	}

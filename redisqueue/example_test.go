@@ -16,15 +16,16 @@ import (
 
 // All processes that do this share one queue.
 func Example() {
-	rdb := redis.NewClient(&redis.Options{
-		Addr:                  "redis.example.com:6379",
-		ContextTimeoutEnabled: true,
-		MaxRetries:            -1,
-	})
+	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379"))
 	defer rdb.Close()
+	limiter, err := redislimit.New(rdb)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	client, err := webdelivery.NewClient("https://api.example.com", "acme",
 		webdelivery.BasicAuth("alice", "correct-horse-battery"),
-		webdelivery.WithPurgeLimiter(redislimit.New(rdb, "acme")))
+		webdelivery.WithPurgeLimiter(limiter))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -123,7 +124,7 @@ func withoutRedis(options ...redislimit.Option) (*redis.Client, *webdelivery.Cli
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1}) // no server listens there
 	client, err := service.NewClient(webdelivery.BasicAuth(service.Username, service.Password),
-		webdelivery.WithPurgeLimiter(redislimit.New(rdb, service.Customer, options...)))
+		webdelivery.WithPurgeLimiter(shared(rdb, options...)))
 	if err != nil {
 		panic(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -63,7 +62,7 @@ func short(o *redisqueue.Options) { o.Lease = time.Second }
 
 // impostor is a client whose password is wrong.
 func (w *world) impostor(rdb redis.UniversalClient, auth func(user, password string) webdelivery.Auth) *webdelivery.Client {
-	client, err := w.service.NewClient(auth(w.service.Username, "wrong"), webdelivery.WithPurgeLimiter(redislimit.New(rdb, w.service.Customer)))
+	client, err := w.service.NewClient(auth(w.service.Username, "wrong"), webdelivery.WithPurgeLimiter(shared(rdb)))
 	require.NoError(w, err)
 	return client
 }

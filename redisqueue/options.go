@@ -57,7 +57,7 @@ func withDefaults(o Options, rdb redis.UniversalClient, client *webdelivery.Clie
 	case client == nil || client.Purge == nil:
 		refuse("client", "is nil or a zero value; create a client with webdelivery.NewClient")
 	case client.PurgeLimiter() == nil:
-		refuse("client", "has no limiter that the processes share; create it with webdelivery.WithPurgeLimiter(redislimit.New(rdb, customer))")
+		refuse("client", "has no limiter that the processes share; create it with webdelivery.WithPurgeLimiter and the limiter of redislimit.New")
 	}
 	if o.Name == "" {
 		refuse("Options.Name", "is empty; use the name of the customer, for example")

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 )
 
@@ -55,7 +54,7 @@ func refuses(t *testing.T, field string, q *redisqueue.Queue) {
 func TestWrongArgumentsOfNew(t *testing.T) {
 	t.Parallel()
 	rdb := unreachable(t)
-	limited := newClient(t, webdelivery.WithPurgeLimiter(redislimit.New(rdb, "acme")))
+	limited := newClient(t, webdelivery.WithPurgeLimiter(shared(rdb)))
 	tests := map[string]struct {
 		rdb     redis.UniversalClient
 		client  *webdelivery.Client
@@ -87,7 +86,7 @@ func TestWrongArgumentsOfNew(t *testing.T) {
 func TestWrongArgumentsOfPurge(t *testing.T) {
 	t.Parallel()
 	rdb := unreachable(t)
-	client := newClient(t, webdelivery.WithPurgeLimiter(redislimit.New(rdb, "acme")))
+	client := newClient(t, webdelivery.WithPurgeLimiter(shared(rdb)))
 	q := redisqueue.New(rdb, client, redisqueue.Options{Name: "acme", MaxURIs: 2, MaxBodyBytes: 300})
 	t.Cleanup(func() { _ = q.Close(context.Background()) })
 	long := strings.Repeat("x", 300)

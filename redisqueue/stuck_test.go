@@ -39,7 +39,7 @@ func hang(r *http.Request) (*http.Response, error) {
 func TestAProcessThatIsStuck(t *testing.T) {
 	t.Parallel()
 	sharedBy := func(w *world, rdb redis.UniversalClient) webdelivery.Option {
-		return webdelivery.WithPurgeLimiter(redislimit.New(rdb, w.service.Customer))
+		return webdelivery.WithPurgeLimiter(shared(rdb))
 	}
 	through := func(f transport) webdelivery.Option { return webdelivery.WithHTTPClient(&http.Client{Transport: f}) }
 	tests := map[string]struct {

@@ -83,9 +83,18 @@ func (w *world) rdb() *redis.Client {
 // client is the client of one process.
 func (w *world) client(rdb redis.UniversalClient, options ...redislimit.Option) *webdelivery.Client {
 	client, err := w.service.NewClient(webdelivery.BasicAuth(w.service.Username, w.service.Password),
-		webdelivery.WithPurgeLimiter(redislimit.New(rdb, w.service.Customer, options...)))
+		webdelivery.WithPurgeLimiter(shared(rdb, options...)))
 	require.NoError(w, err)
 	return client
+}
+
+// shared is the limiter of a fleet.
+func shared(rdb redis.UniversalClient, options ...redislimit.Option) *redislimit.Limiter {
+	limiter, err := redislimit.New(rdb, options...)
+	if err != nil {
+		panic(err)
+	}
+	return limiter
 }
 
 // process is a queue that shares nothing with the others but Redis, as that of another process does.

@@ -75,6 +75,17 @@ func (s *Server) Start() error {
 	return errors.New("redistest: the server does not start")
 }
 
+// Another starts one more server of the same kind, with its own port and directory.
+func (s *Server) Another(t *testing.T, args ...string) *Server {
+	t.Helper()
+	other := &Server{Args: args, path: s.path, dir: t.TempDir()}
+	t.Cleanup(other.Kill)
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return other
+}
+
 // launch returns whether the server on addr answers and is the one that was started.
 func (s *Server) launch(addr string) bool {
 	host, port, _ := net.SplitHostPort(addr)

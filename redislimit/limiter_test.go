@@ -1,0 +1,207 @@
+package redislimit_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/redistest"
+	"github.com/webdelivery/webdelivery-go/redislimit"
+)
+
+func TestNewChecksItsArguments(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{Addr: nobody(t)})
+	defer rdb.Close()
+	var typed *redis.Client
+	for text, tt := range map[string]struct {
+		rdb    redis.UniversalClient
+		option redislimit.Option
+	}{
+		"New: rdb is nil": {nil, nil}, "New: rdb is nil ": {typed, nil},
+		"WithInterval: 999.999µs is not between 1ms and 1h": {rdb, redislimit.WithInterval(time.Millisecond - 1)},
+		"WithInterval: 1h0m0.000000001s is not between":     {rdb, redislimit.WithInterval(time.Hour + 1)},
+		"WithKeyPrefix: is empty":                           {rdb, redislimit.WithKeyPrefix("")},
+		"FallbackLocal: 0 is not between 1 and 10,000":      {rdb, redislimit.FallbackLocal(0)},
+		"FallbackLocal: 10001 is not between":               {rdb, redislimit.FallbackLocal(10_001)},
+	} {
+		_, err := redislimit.New(tt.rdb, tt.option)
+		require.ErrorIs(t, err, webdelivery.ErrInvalid)
+		assert.Contains(t, err.Error()+" ", "webdelivery: invalid redislimit."+text)
+	}
+	l, err := redislimit.New(rdb, redislimit.WithInterval(time.Hour), redislimit.WithKeyPrefix("p"), redislimit.FallbackLocal(10_000))
+	require.NoError(t, err)
+	_, err = l.Acquire(t.Context())
+	require.ErrorContains(t, err, "has no customer; pass it to webdelivery.WithPurgeLimiter")
+	require.NoError(t, l.Pause(t.Context(), time.Second))
+}
+
+// An error of a purge without a permit says why there was none, also that of a queue, and matches the context's.
+func TestWhyThereIsNoPermit(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		slow := redistest.NewProxy(w.T, w.redis.Addr, time.Minute)
+		poor := options(w.redis.Addr)
+		poor.Password = "wrong"
+		gone := nobody(w.T)
+		for _, tt := range []struct {
+			name  string
+			redis *redis.UniversalOptions
+			why   string
+		}{
+			{"gone", options(gone), "Redis at " + gone + " unreachable: dial tcp"},
+			{"hung", options(slow.Addr), "Redis at " + slow.Addr + " unreachable: no answer for "},
+			{"wrong password", poor, "Redis at " + w.redis.Addr + " unreachable: WRONGPASS"},
+			{"paused", options(w.redis.Addr), "the next permit comes in "},
+		} {
+			w.Run(tt.name, func(t *testing.T) {
+				t.Parallel()
+				client, err := newClient(w.service.URL, newLimiter(t, tt.redis))
+				require.NoError(t, err)
+				queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+				if tt.name == "paused" {
+					require.NoError(t, client.PurgeLimiter().(*redislimit.Limiter).Pause(t.Context(), time.Hour))
+				}
+				for range 2 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					_, ofQueue := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/"))
+					ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					for _, err := range []error{ofQueue, submit(ctx, client)} {
+						require.ErrorIs(t, err, context.DeadlineExceeded)
+						require.ErrorContains(t, err, "no purge permit yet: "+tt.why)
+						assert.Equal(t, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+					}
+				}
+			})
+		}
+	})
+}
+
+// Without a deadline, all callers that wait for a Redis that does not answer get an error after 3 s, not one after the other.
+func TestRedisIsDown(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		slow := redistest.NewProxy(w.T, w.redis.Addr, time.Minute)
+		limiter := forAcme(w.limiter(options(slow.Addr)))
+		errs := make(chan error)
+		for range 20 {
+			go func() { errs <- limiter.Wait(w.Context()) }()
+		}
+		for range 20 {
+			select {
+			case err := <-errs:
+				var down *redislimit.UnavailableError
+				require.ErrorAs(w, err, &down)
+				require.NotErrorIs(w, err, context.DeadlineExceeded)
+				require.Error(w, down.Unwrap())
+			case <-time.After(patience): // 20 times 3 s are more
+				require.Fail(w, "a caller gets no error")
+			}
+		}
+		require.NoError(w, limiter.Waiting())
+		require.ErrorAs(w, limiter.Pause(w.Context(), time.Second), new(*redislimit.UnavailableError))
+	})
+}
+
+// With FallbackLocal, purges go on at the rate of a share, and come from Redis again as soon as it answers.
+func TestFallbackLocal(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		limiter := forAcme(w.limiter(options(w.redis.Addr), redislimit.FallbackLocal(2), redislimit.WithInterval(100*time.Millisecond)))
+		w.redis.Kill()
+		began := time.Now()
+		for range 3 {
+			permit, err := limiter.Acquire(w.Context())
+			require.NoError(w, err)
+			assert.Nil(w, permit.Done)
+		}
+		assert.GreaterOrEqual(w, time.Since(began), 600*time.Millisecond)
+		require.NoError(w, w.redis.Start())
+		require.Eventually(w, func() bool {
+			permit, err := limiter.Acquire(w.Context())
+			return err == nil && permit.Done != nil
+		}, patience, time.Millisecond)
+	})
+}
+
+// slots returns how many slots are taken.
+func (w *world) slots() int64 {
+	n, err := admin(w.T, w.redis).Exists(w.Context(), keys+"1", keys+"2").Result()
+	require.NoError(w, err)
+	return n
+}
+
+// A slot whose purge never leaves is free again: if nothing was sent, if the caller leaves during the question, if the
+// answer is lost.
+func TestUnusedSlots(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		limiter := forAcme(w.limiter(options(w.redis.Addr)))
+		permit, err := limiter.Acquire(w.Context())
+		require.NoError(w, err)
+		assert.InDelta(w, 10, time.Until(permit.Expires).Seconds(), 5)
+		require.EqualValues(w, 1, w.slots())
+		permit.Done(w.Context(), time.Time{})
+		require.Zero(w, w.slots())
+
+		require.NoError(w, limiter.Wait(w.Context())) // with the connection and the script
+		proxy := redistest.NewProxy(w.T, w.redis.Addr, 100*time.Millisecond)
+		limiter = forAcme(w.limiter(options(proxy.Addr)))
+		require.NoError(w, limiter.Wait(w.Context()))
+		require.Eventually(w, func() bool { return w.slots() == 0 }, patience, time.Millisecond)
+		ctx, cancel := context.WithCancel(w.Context())
+		left := make(chan error, 1)
+		go func() { left <- limiter.Wait(ctx) }()
+		require.Eventually(w, func() bool { return w.slots() == 1 }, patience, time.Millisecond)
+		cancel() // the answer is on its way
+		require.ErrorIs(w, <-left, context.Canceled)
+		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
+
+		proxy.Lost.Store(1)
+		require.ErrorAs(w, limiter.Wait(w.Context()), new(*redislimit.UnavailableError))
+		require.EqualValues(w, 1, proxy.Dropped.Load())
+		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
+	})
+}
+
+// If the clock of Redis is set back, keys live for too long. They get the longest time that they can have.
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		rdb := admin(w.T, w.redis)
+		for _, key := range []string{"1", "2", "turn"} {
+			require.NoError(w, rdb.Set(w.Context(), keys+key, "", time.Hour).Err())
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
+		defer cancel()
+		require.ErrorContains(w, forAcme(w.limiter(options(w.redis.Addr))).Wait(ctx), "the next permit comes in 1.")
+		for key, most := range map[string]time.Duration{"1": 16050 * time.Millisecond, "2": 16050 * time.Millisecond, "turn": 500 * time.Millisecond} {
+			assert.LessOrEqual(w, rdb.PTTL(w.Context(), keys+key).Val(), most)
+		}
+	})
+}
+
+// A pause stops all processes. It lasts a minute at most, and a shorter one does not end it.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		limiter := forAcme(w.limiter(options(w.redis.Addr)))
+		require.NoError(w, limiter.Pause(w.Context(), 0))
+		require.NoError(w, limiter.Wait(w.Context()))
+		for _, d := range []time.Duration{time.Second, time.Hour, time.Second} {
+			require.NoError(w, limiter.Pause(w.Context(), d))
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), 10*time.Second)
+		defer cancel()
+		err := forAcme(w.limiter(options(w.redis.Addr))).Wait(ctx)
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		assert.Regexp(w, "comes in (1m|[45])", err.Error())
+	})
+}

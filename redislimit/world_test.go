@@ -1,0 +1,267 @@
+package redislimit_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/redistest"
+	"github.com/webdelivery/webdelivery-go/redislimit"
+)
+
+// These variables make a process of this program one that purges: the URL of the service and the address of Redis.
+const (
+	envService = "REDISLIMIT_TEST_SERVICE"
+	envRedis   = "REDISLIMIT_TEST_REDIS"
+)
+
+const (
+	user     = "purger"
+	password = "correct-horse-battery"
+	patience = 30 * time.Second // for what takes a moment on an idle machine
+)
+
+// TestMain runs the tests, or becomes one of the processes that they start.
+func TestMain(m *testing.M) {
+	redis.SetLogger(silence{}) // tests stop servers on purpose
+	if os.Getenv(envService) != "" {
+		if err := runChild(); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "20") // tests mostly wait for permits
+	os.Exit(m.Run())
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// world is a Redis whose user may do what the package page says, and a service that counts purges.
+type world struct {
+	*testing.T
+
+	redis   *redistest.Server
+	service *httptest.Server
+
+	mu       sync.Mutex
+	arrivals []time.Time
+	down     int // purges without a permit, because Redis was unreachable
+}
+
+// inWorld runs a test on each installed kind of server.
+func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	redistest.OnServers(t, func(t *testing.T, s *redistest.Server) {
+		w := &world{T: t}
+		w.redis = s.Another(t, w.acl()...)
+		w.service = httptest.NewServer(http.HandlerFunc(w.purged))
+		t.Cleanup(w.service.Close)
+		test(w)
+	})
+}
+
+// acl returns the arguments of a server for its user, whose rights it reads from the package page.
+func (w *world) acl() []string {
+	page, err := os.ReadFile("doc.go")
+	require.NoError(w, err)
+	rights := regexp.MustCompile(`(?m)^//\t(~webdelivery:.*)$`).FindSubmatch(page)
+	require.NotNil(w, rights)
+	more := regexp.MustCompile(`in a cluster also (\S+):`).FindSubmatch(page)
+	require.NotNil(w, more)
+	return append([]string{"--repl-diskless-sync-delay", "0", "--user", user, "on", ">" + password, string(more[1])}, strings.Fields(string(rights[1]))...)
+}
+
+// purged is the service. A purge arrives when its header has been read. The time that it records is before that of the
+// response, from which a slot is still taken for a while, so a busy machine makes intervals longer, never shorter.
+func (w *world) purged(rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	w.arrivals = append(w.arrivals, time.Now())
+	w.mu.Unlock()
+	_, _ = io.Copy(io.Discard, r.Body)
+	rw.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(rw, `{"code":201,"description":"request submitted","transaction_id":1,`+
+		`"purge_response":{"transaction_status_uri":"/transactions/1"}}`)
+}
+
+func (w *world) arrived() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.arrivals)
+}
+
+// arrive waits until n more purges have arrived.
+func (w *world) arrive(n int) {
+	w.Helper()
+	n += w.arrived()
+	require.Eventually(w, func() bool { return w.arrived() >= n }, patience, 5*time.Millisecond, "%d purges", n)
+}
+
+// atMost checks how many purges have arrived within any second.
+func (w *world) atMost(n int) {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := n; i < len(w.arrivals); i++ {
+		assert.GreaterOrEqual(w, w.arrivals[i].Sub(w.arrivals[i-n]), time.Second, "more than %d purges in a second", n)
+	}
+}
+
+func options(addrs ...string) *redis.UniversalOptions {
+	o := redislimit.ClientOptions(addrs...)
+	o.Username, o.Password = user, password
+	return o
+}
+
+// admin is a client that may do everything.
+func admin(t *testing.T, s *redistest.Server) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// limiter returns a limiter of a process of its own.
+func (w *world) limiter(o *redis.UniversalOptions, opts ...redislimit.Option) *redislimit.Limiter {
+	return newLimiter(w, o, opts...)
+}
+
+func newLimiter(t testing.TB, o *redis.UniversalOptions, opts ...redislimit.Option) *redislimit.Limiter {
+	t.Helper()
+	rdb := redis.NewUniversalClient(o)
+	t.Cleanup(func() { _ = rdb.Close() })
+	l, err := redislimit.New(rdb, opts...)
+	require.NoError(t, err)
+	return l
+}
+
+// forAcme returns the limiter of a customer for a test without a client.
+func forAcme(l *redislimit.Limiter) *redislimit.Limiter {
+	return l.ForCustomer("https://api.example.com/acme").(*redislimit.Limiter)
+}
+
+const keys = "webdelivery:purge:{https://api.example.com/acme}:"
+
+func newClient(url string, limiter webdelivery.Limiter) (*webdelivery.Client, error) {
+	return webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", password), webdelivery.WithPurgeLimiter(limiter))
+}
+
+func submit(ctx context.Context, client *webdelivery.Client) error {
+	_, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
+		Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/")},
+	})
+	return err
+}
+
+// purge purges from n processes of the fleet, each with its own client of Redis, until the test ends.
+func (w *world) purge(n int, o *redis.UniversalOptions) {
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for range n {
+		client, err := newClient(w.service.URL, w.limiter(o))
+		require.NoError(w, err)
+		running.Go(func() {
+			for ctx.Err() == nil {
+				err := submit(ctx, client)
+				var down *redislimit.UnavailableError
+				switch {
+				case err == nil, ctx.Err() != nil:
+				case errors.As(err, &down):
+					assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+					w.mu.Lock()
+					w.down++
+					w.mu.Unlock()
+				default:
+					assert.NoError(w, err)
+				}
+			}
+		})
+	}
+	w.Cleanup(func() { stop(); running.Wait() })
+}
+
+// child is another process that purges.
+type child struct {
+	*exec.Cmd
+
+	stdin io.Closer
+	waits chan time.Duration // of its purges
+}
+
+// start starts a process that purges through the Redis at an address.
+func (w *world) start(addr string) *child {
+	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this program
+	cmd.Env = append(os.Environ(), envService+"="+w.service.URL, envRedis+"="+addr)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	require.NoError(w, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(w, err)
+	require.NoError(w, cmd.Start())
+	c := &child{cmd, stdin, make(chan time.Duration, 10_000)}
+	over := make(chan struct{})
+	w.Cleanup(func() { _ = stdin.Close(); _ = cmd.Process.Kill(); <-over; _ = cmd.Wait() })
+	go func() {
+		defer close(over)
+		defer close(c.waits)
+		for lines := bufio.NewScanner(stdout); lines.Scan(); {
+			wait, _ := time.ParseDuration(lines.Text())
+			c.waits <- wait
+		}
+	}()
+	return c
+}
+
+// runChild purges until stdin ends, and prints how long each purge took.
+func runChild() error {
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	rdb := redis.NewUniversalClient(options(os.Getenv(envRedis)))
+	defer rdb.Close()
+	limiter, err := redislimit.New(rdb)
+	if err != nil {
+		return err
+	}
+	client, err := newClient(os.Getenv(envService), limiter)
+	for err == nil {
+		began := time.Now()
+		if err = submit(ctx, client); err == nil {
+			fmt.Fprintln(os.Stdout, time.Since(began))
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// nobody returns an address at which nothing listens.
+func nobody(t *testing.T) string {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().String()
+}
