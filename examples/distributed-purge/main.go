@@ -13,8 +13,6 @@
 //	distributed-purge -processes 40 -purges 1
 //	distributed-purge -processes 40 -purges 1 -queue
 //
-// Both waits include 16 s if the redis-server has just started. Use -redis to compare without them.
-//
 // It always uses its own fake service, and ignores the service of the environment: nothing real happens.
 //
 // Exit codes: 0 done, 1 failed or interrupted, 2 wrong usage.
@@ -83,7 +81,6 @@ func start(ctx context.Context, s program.Streams, f fleet) error {
 			return err
 		}
 		defer stop()
-		fmt.Fprintln(s.Err, "Its redis-server has just started, and may have lost permits of other processes. The first permit comes in 16 s.")
 	}
 	longest, err := f.run(ctx, s.Out, service)
 	if err != nil {

@@ -46,13 +46,12 @@ func TestProcessesShareOneBudget(t *testing.T) { //nolint:tparallel // the envir
 		assert.Contains(t, stderr, "nothing real happens")
 		for _, number := range []string{"1", "2", "3"} {
 			assert.Equal(t, 2, strings.Count(stdout, "process "+number+" has a permit, after "))
-			assert.Equal(t, 1, strings.Count(stdout, "process "+number+" has waited 2 s for a permit, and waits on"), stdout)
 		}
 		last := summary(t, stdout)
 		assert.Equal(t, []string{"6", "6", "0"}, last[:3])
 		wait, err := strconv.ParseFloat(last[3], 64)
 		require.NoError(t, err)
-		assert.Greater(t, wait, 15.0) // the redis-server has just started
+		assert.Greater(t, wait, 0.4) // for another process
 	})
 	t.Run("queue", func(t *testing.T) {
 		t.Parallel()

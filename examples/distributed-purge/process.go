@@ -35,9 +35,12 @@ func purge(ctx context.Context, out io.Writer, number string, purges int, queued
 	if err != nil {
 		return err
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv(envRedis), ContextTimeoutEnabled: true, MaxRetries: -1})
+	rdb := redis.NewUniversalClient(redislimit.ClientOptions(os.Getenv(envRedis)))
 	defer func() { _ = rdb.Close() }()
-	limiter := redislimit.New(rdb, os.Getenv("WEBDELIVERY_CUSTOMER")) //nolint:contextcheck // it starts nothing before Acquire
+	limiter, err := redislimit.New(rdb)
+	if err != nil {
+		return err
+	}
 	budget := &reported{Limiter: limiter, report: func(what string) {
 		fmt.Fprintf(out, "%6.2f s  process %s %s\n", time.Since(time.Unix(0, began)).Seconds(), number, what)
 	}}
@@ -76,7 +79,7 @@ func oneByOne(ctx context.Context, client *webdelivery.Client, uris []webdeliver
 }
 
 // together purges each URI from a goroutine of its own, through the queue of all processes. It returns how long each took.
-func together(ctx context.Context, rdb *redis.Client, client *webdelivery.Client, uris []webdelivery.PurgeURI) (waits []time.Duration, err error) {
+func together(ctx context.Context, rdb redis.UniversalClient, client *webdelivery.Client, uris []webdelivery.PurgeURI) (waits []time.Duration, err error) {
 	queue := redisqueue.New(rdb, client, redisqueue.Options{Name: os.Getenv("WEBDELIVERY_CUSTOMER")})
 	defer func() {
 		err = errors.Join(err, queue.Close(ctx))
@@ -114,6 +117,11 @@ type reported struct {
 
 // longWait is the longest wait that is not reported while it lasts.
 const longWait = 2 * time.Second
+
+// ForCustomer returns the limiter of the client's customer, which reports as well.
+func (r *reported) ForCustomer(key string) webdelivery.Limiter {
+	return &reported{Limiter: r.Limiter.ForCustomer(key).(*redislimit.Limiter), report: r.report}
+}
 
 // Acquire waits for a permit.
 func (r *reported) Acquire(ctx context.Context) (webdelivery.Permit, error) {

@@ -75,19 +75,30 @@ func clients() (*webdelivery.Client, error) {
 }
 
 // sharing makes a client that takes its permits from a budget in Redis.
-func sharing(rdb redis.UniversalClient, customer string) (*webdelivery.Client, *redislimit.Limiter, error) {
+func sharing(rdb redis.UniversalClient) (*webdelivery.Client, error) {
 	options := []redislimit.Option{
 		redislimit.WithInterval(525 * time.Millisecond), redislimit.WithKeyPrefix("staging:purge"),
 	}
 	options = append(options, redislimit.FallbackLocal(4))
-	var fallback, closed *redislimit.Limiter = redislimit.New(rdb, customer, options...), redislimit.New(rdb, customer)
-	client, err := webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth("user", "password"),
-		webdelivery.WithPurgeLimiter(fallback))
-	return client, closed, err
+	var recommended *redis.UniversalOptions = redislimit.ClientOptions("redis.example.com:6379")
+	fmt.Println(recommended.Addrs)
+	var limiter *redislimit.Limiter
+	limiter, err := redislimit.New(rdb, options...)
+	if err != nil {
+		return nil, err
+	}
+	return webdelivery.NewClient("https://api.example.com", "acme", webdelivery.BasicAuth("user", "password"),
+		webdelivery.WithPurgeLimiter(limiter))
 }
 
 // permitted asks for a permit, as a program does that sends purges by other means than the SDK.
-func permitted(ctx context.Context, limiter *redislimit.Limiter) error {
+func permitted(ctx context.Context, rdb redis.UniversalClient) error {
+	shared, err := redislimit.New(rdb)
+	if err != nil {
+		return err
+	}
+	limiter := shared.ForCustomer("acme").(*redislimit.Limiter)
+	fmt.Println(limiter.Waiting())
 	got, err := limiter.Acquire(ctx)
 	if err != nil {
 		return err

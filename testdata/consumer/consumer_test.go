@@ -15,7 +15,6 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/filters"
-	"github.com/webdelivery/webdelivery-go/redislimit"
 	"github.com/webdelivery/webdelivery-go/redisqueue"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
@@ -62,20 +61,21 @@ func noRedis(t *testing.T) *redis.Client {
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	rdb := noRedis(t)
-	client, limiter, err := sharing(rdb, "acme")
+	client, err := sharing(rdb)
 	require.NoError(t, err)
 	assert.NotNil(t, client)
-	err = permitted(t.Context(), limiter)
+	err = permitted(t.Context(), rdb)
 	require.ErrorIs(t, err, errNobody)
 	assert.Contains(t, explain(err), "nobody is there")
 
-	assert.Contains(t, explain(permitted(t.Context(), redislimit.New(nil, ""))), "rdb")
+	_, err = sharing(nil)
+	assert.Contains(t, explain(err), "rdb")
 }
 
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	rdb := noRedis(t)
-	client, _, err := sharing(rdb, "acme")
+	client, err := sharing(rdb)
 	require.NoError(t, err)
 	err = purgeTogether(t.Context(), fleet(rdb, client))
 	require.ErrorIs(t, err, errNobody)

@@ -112,15 +112,9 @@ func ofReading(err error) string {
 
 // ofLimits explains why redislimit gave no permit.
 func ofLimits(err error) string {
-	var (
-		unavailable *redislimit.UnavailableError
-		option      *redislimit.OptionError
-	)
-	switch {
-	case errors.As(err, &unavailable):
+	var unavailable *redislimit.UnavailableError
+	if errors.As(err, &unavailable) {
 		return fmt.Sprint(unavailable.Error(), unavailable.Unwrap(), errors.Is(err, redis.ErrClosed))
-	case errors.As(err, &option):
-		return fmt.Sprint(option.Error(), option.Option, option.Reason)
 	}
 	return ""
 }
