@@ -64,6 +64,7 @@ test:
 
 # A fleet of real processes in full size: a minute of load, and ten processes killed. make test does it in a smaller size.
 fleet:
+	cd redislimit && go test -v -timeout 20m -run TestLoad . -load 60s
 	cd redisqueue && go test -race -v -timeout 20m -run 'TestFiftyProcesses|TestSteadyLoad|TestKilledHolders' .
 
 # The statements that no test reaches, after make test.

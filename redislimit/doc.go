@@ -23,7 +23,7 @@
 // customer. A caller that finds no slot asks again when one may be free, and the sooner, the longer it has waited.
 //
 // If Redis is unreachable for 3 s, there is no permit, unless [FallbackLocal] is set. Far from Redis permits are fewer:
-// 40 processes together get 1.9 a second within 1 ms of Redis, and 1.6 at a round trip of 75 ms.
+// 40 processes together get 1.9 a second within 1 ms of Redis, and 1.6 if each way takes 75 ms.
 //
 // Redis must not evict the keys (maxmemory-policy noeviction), but it may be full. Valkey, Sentinel and Redis Cluster
 // work as well. A redis.Ring does not: it has no single place for a key. If the clock of Redis is set back, there may be

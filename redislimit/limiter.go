@@ -120,7 +120,7 @@ func check(ok bool, field, format string, args ...any) error {
 // still owns rdb and closes it. New sends nothing.
 func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
 	v := reflect.ValueOf(rdb)
-	if err := check(v.IsValid() && !v.IsNil(), "New", "rdb is nil"); err != nil {
+	if err := check(rdb != nil && (v.Kind() != reflect.Pointer || !v.IsNil()), "New", "rdb is nil"); err != nil {
 		return nil, err
 	}
 	l := &Limiter{rdb: rdb, settings: settings{interval: 525 * time.Millisecond, prefix: "webdelivery:purge"}}
