@@ -56,12 +56,12 @@ func TestFaultsOfRedis(t *testing.T) {
 			w.redis.Wake(w.T)
 		}, 2},
 		"full": {func(w *world) {
-			require.NoError(w, admin(w.T, w.redis).ConfigSet(w.Context(), "maxmemory", "1").Err())
+			require.NoError(w, w.admin.ConfigSet(w.Context(), "maxmemory", "1").Err())
 		}, 2},
-		"without scripts": {func(w *world) { require.NoError(w, admin(w.T, w.redis).ScriptFlush(w.Context()).Err()) }, 2},
-		"emptied":         {func(w *world) { require.NoError(w, admin(w.T, w.redis).FlushAll(w.Context()).Err()) }, 4},
+		"without scripts": {func(w *world) { require.NoError(w, w.admin.ScriptFlush(w.Context()).Err()) }, 2},
+		"emptied":         {func(w *world) { require.NoError(w, w.admin.FlushAll(w.Context()).Err()) }, 4},
 		"restarted from a snapshot": {func(w *world) {
-			require.NoError(w, admin(w.T, w.redis).Save(w.Context()).Err())
+			require.NoError(w, w.admin.Save(w.Context()).Err())
 			w.arrive(1)
 			w.redis.Kill()
 			require.NoError(w, w.redis.Start())
@@ -99,7 +99,7 @@ func TestFailover(t *testing.T) {
 		}
 		w.purge(4, o)
 		w.arrive(2)
-		require.NoError(w, promoted.SlaveOf(w.Context(), "NO", "ONE").Err())
+		require.NoError(w, promoted.ReplicaOf(w.Context(), "NO", "ONE").Err())
 		w.arrive(1)
 		w.redis.Kill()
 		master.Store(replica.Addr)
@@ -139,7 +139,7 @@ func TestLoad(t *testing.T) { //nolint:paralleltest // nothing else may take its
 	if *load == 0 {
 		t.Skip("-load is not set")
 	}
-	for name, tt := range map[string]struct {
+	for name, tt := range map[string]struct { //nolint:paralleltest // as above
 		away  time.Duration // one way
 		least float64       // permits a second
 	}{"near": {0, 1.8}, "75ms": {75 * time.Millisecond, 1.5}} {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	mathrand "math/rand/v2"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -188,7 +187,7 @@ func (l *Limiter) hold() time.Duration { return 2 * l.interval }
 // permits about in the order in which they came, without a queue in Redis.
 func delay(waited time.Duration) time.Duration {
 	left := 1 - math.Log1p(waited.Seconds())/math.Log1p(ageless.Seconds())
-	return time.Duration(max(0, left) * (0.95 + mathrand.Float64()/10) * float64(shyness))
+	return time.Duration(max(0, left) * float64(shyness))
 }
 
 // sleep waits until the next question. If ctx ends, it returns an error, and at once if ctx will end before.
@@ -271,7 +270,7 @@ func (l *Limiter) ask(ctx context.Context, token string) answer {
 			}
 		case <-ctx.Done():
 		}
-		l.end(token, time.Time{})
+		l.end(ctx, token, time.Time{})
 	}()
 	select {
 	case a := <-answers:
@@ -285,7 +284,7 @@ func (l *Limiter) ask(ctx context.Context, token string) answer {
 func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
 	return webdelivery.Permit{Expires: expires, Done: func(ctx context.Context, arrived time.Time) {
 		known := make(chan struct{})
-		go func() { l.end(token, arrived); close(known) }()
+		go func() { l.end(ctx, token, arrived); close(known) }()
 		select {
 		case <-known:
 		case <-ctx.Done():
@@ -295,8 +294,8 @@ func (l *Limiter) permit(expires time.Time, token string) webdelivery.Permit {
 
 // end frees the slot of a token, hold after the arrival of its purge. A slot that Redis does not learn about is free when
 // its permit can no longer be in use.
-func (l *Limiter) end(token string, arrived time.Time) {
-	within, cancel := context.WithTimeout(context.Background(), answerWithin)
+func (l *Limiter) end(ctx context.Context, token string, arrived time.Time) {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()
 	for within.Err() == nil {
 		life := time.Duration(0)

@@ -133,7 +133,7 @@ func TestFallbackLocal(t *testing.T) {
 
 // slots returns how many slots are taken.
 func (w *world) slots() int64 {
-	n, err := admin(w.T, w.redis).Exists(w.Context(), keys+"1", keys+"2").Result()
+	n, err := w.admin.Exists(w.Context(), keys+"1", keys+"2").Result()
 	require.NoError(w, err)
 	return n
 }
@@ -164,8 +164,14 @@ func TestUnusedSlots(t *testing.T) {
 		require.ErrorIs(w, <-left, context.Canceled)
 		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
 
+		proxy = redistest.NewProxy(w.T, w.redis.Addr, 0)
+		limiter = forAcme(w.limiter(options(proxy.Addr)))
+		require.NoError(w, limiter.Pause(w.Context(), time.Millisecond)) // sets up the connection
+		require.Eventually(w, func() bool { return w.admin.Exists(w.Context(), keys+"turn").Val() == 0 }, patience, time.Millisecond)
 		proxy.Lost.Store(1)
-		require.ErrorAs(w, limiter.Wait(w.Context()), new(*redislimit.UnavailableError))
+		go func() { left <- limiter.Wait(w.Context()) }()
+		require.Eventually(w, func() bool { return w.slots() == 1 }, patience, time.Millisecond)
+		require.ErrorAs(w, <-left, new(*redislimit.UnavailableError))
 		require.EqualValues(w, 1, proxy.Dropped.Load())
 		require.Eventually(w, func() bool { return w.slots() == 0 }, 12*time.Second, time.Millisecond)
 	})
@@ -175,15 +181,14 @@ func TestUnusedSlots(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		rdb := admin(w.T, w.redis)
 		for _, key := range []string{"1", "2", "turn"} {
-			require.NoError(w, rdb.Set(w.Context(), keys+key, "", time.Hour).Err())
+			require.NoError(w, w.admin.Set(w.Context(), keys+key, "", time.Hour).Err())
 		}
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
 		require.ErrorContains(w, forAcme(w.limiter(options(w.redis.Addr))).Wait(ctx), "the next permit comes in 1.")
 		for key, most := range map[string]time.Duration{"1": 16050 * time.Millisecond, "2": 16050 * time.Millisecond, "turn": 500 * time.Millisecond} {
-			assert.LessOrEqual(w, rdb.PTTL(w.Context(), keys+key).Val(), most)
+			assert.LessOrEqual(w, w.admin.PTTL(w.Context(), keys+key).Val(), most)
 		}
 	})
 }

@@ -63,6 +63,7 @@ type world struct {
 	*testing.T
 
 	redis   *redistest.Server
+	admin   *redis.Client // may do everything
 	service *httptest.Server
 
 	mu       sync.Mutex
@@ -76,6 +77,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	redistest.OnServers(t, func(t *testing.T, s *redistest.Server) {
 		w := &world{T: t}
 		w.redis = s.Another(t, w.acl()...)
+		w.admin = admin(t, w.redis)
 		w.service = httptest.NewServer(http.HandlerFunc(w.purged))
 		t.Cleanup(w.service.Close)
 		test(w)
@@ -210,7 +212,7 @@ type child struct {
 
 // start starts a process that purges through the Redis at an address.
 func (w *world) start(addr string) *child {
-	cmd := exec.CommandContext(context.Background(), os.Args[0]) //nolint:gosec // this program
+	cmd := exec.CommandContext(context.Background(), os.Args[0])
 	cmd.Env = append(os.Environ(), envService+"="+w.service.URL, envRedis+"="+addr)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
