@@ -114,7 +114,7 @@ func TestFatesOfURIs(t *testing.T) {
 				if tt.lost != "" {
 					f.http.Transport = losing(t, f.http.Transport, tt.lost)
 				}
-				q := f.newClient(f.srv.URL(), setup{}).Purge.NewQueue(tt.options)
+				q := f.newQueue(tt.options)
 				var wg sync.WaitGroup
 				for i, want := range tt.fates {
 					var uris []webdelivery.PurgeURI
@@ -216,7 +216,7 @@ func TestAQueueKeepsNothingOfThoseWhoLeft(t *testing.T) {
 				<-release
 				return nil
 			}})
-			q := f.newClient(f.srv.URL(), setup{options: []webdelivery.Option{stuck}}).Purge.NewQueue(webdelivery.QueueOptions{})
+			q := f.newQueue(webdelivery.QueueOptions{}, stuck)
 			ctx, leave := context.WithCancel(f.Context())
 			defer leave()
 			kept := make([]weak.Pointer[byte], callers)

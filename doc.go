@@ -27,7 +27,10 @@
 // To purge many URIs, use a [PurgeQueue]. Each time the service can take a request, it sends all waiting URIs in one.
 // Close the queue at the end:
 //
-//	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+//	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+//	if err != nil {
+//		return err
+//	}
 //	receipt, err := queue.Purge(ctx, webdelivery.Exact(uri)) // from any number of goroutines
 //
 // Collections are sequences. A sequence reads all pages up to the last one, and ends with the first error:

@@ -76,7 +76,10 @@ func readTasksAndEvents(ctx context.Context, client *webdelivery.Client, yesterd
 
 // The package page's code for queues and network lists.
 func purgeAndSync(ctx context.Context, client *webdelivery.Client, uri, id string, feed []string) error {
-	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+	if err != nil {
+		return err
+	}
 	receipt, err := queue.Purge(ctx, webdelivery.Exact(uri)) // from any number of goroutines
 	if err != nil {
 		return err

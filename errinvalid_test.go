@@ -144,8 +144,11 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 			return drain(c.NetworkLists.All(ctx, webdelivery.NetworkListOptions{MaxPages: -1}), func(...any) {})
 		},
 		"PurgeQueue.PurgeFrom": func(ctx context.Context, c *client) error {
-			_, err := c.Purge.NewQueue(webdelivery.QueueOptions{}).PurgeFrom(ctx, callsFor(nil))
-			return err
+			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})
+			if err != nil {
+				return err
+			}
+			return queue.PurgeFrom(ctx, callsFor(nil), nil)
 		},
 		"Purge.Submit": func(ctx context.Context, c *client) error {
 			_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{})
@@ -155,8 +158,11 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 			return drain(c.Stats.NewExport(webdelivery.EventsQuery{}, webdelivery.Cursor{}).Rows(ctx), func(...any) {})
 		},
 		"PurgeQueue.Purge": func(ctx context.Context, c *client) error {
-			queue := c.Purge.NewQueue(webdelivery.QueueOptions{})
-			_, err := queue.Purge(ctx)
+			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})
+			if err != nil {
+				return err
+			}
+			_, err = queue.Purge(ctx)
 			_ = queue.Close(ctx)
 			return err
 		},

@@ -71,7 +71,7 @@ func TestErrorsOfCallsSayOnceWhoseTheyAre(t *testing.T) {
 		_, err := f.client.Tasks.Get(f.Context(), taskID)
 		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
 		once(f.T, err.Error())
-		queue := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+		queue := f.newQueue(webdelivery.QueueOptions{})
 		_, err = queue.Purge(f.Context(), webdelivery.Exact(anObject))
 		require.ErrorIs(f, err, webdelivery.ErrUnauthorized)
 		once(f.T, err.Error())

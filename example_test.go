@@ -59,7 +59,11 @@ func ExamplePurgeService_NewQueue() {
 	defer stop()
 	ctx := context.Background()
 
-	queue := client.Purge.NewQueue(webdelivery.QueueOptions{Action: webdelivery.ActionPurge})
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{Action: webdelivery.ActionPurge})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	var deploys sync.WaitGroup
 	for i := range 100 { // from any number of goroutines: they share requests
 		deploys.Go(func() {
@@ -81,10 +85,14 @@ func ExampleQueueError() {
 	client, stop := exampleService()
 	defer stop()
 	ctx := context.Background()
-	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer func() { _ = queue.Close(ctx) }()
 
-	_, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Exact("https://www.example.org/not-ours"))
+	_, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Exact("https://www.example.org/not-ours"))
 	var failed *webdelivery.QueueError
 	if errors.As(err, &failed) {
 		for _, uri := range failed.URIs {

@@ -17,11 +17,15 @@ func ExamplePurgeQueue() {
 	defer stop()
 	ctx := context.Background()
 
-	queue := client.Purge.NewQueue(webdelivery.QueueOptions{
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{
 		Wait:    true,
 		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Accepted, "sent,", s.Pending, "pending") },
 	})
-	_, err := queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Prefix("www.example.com/img/"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/a"), webdelivery.Prefix("www.example.com/img/"))
 	if err := queue.Close(ctx); err != nil { // it returns after the last OnStats
 		fmt.Println(err)
 	}
@@ -41,24 +45,27 @@ func ExamplePurgeQueue_PurgeFrom() {
 		{webdelivery.Exact("https://www.example.com/b"), webdelivery.Exact("https://www.example.org/not-ours")},
 	}
 
-	queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
-	results, err := queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
 		taken := waiting
 		waiting = nil
 		return taken, nil
+	}, func(call int, r webdelivery.PurgeResult) {
+		fmt.Println("call", call, "purged:", r.Err == nil, errors.Is(r.Err, webdelivery.ErrBadRequest))
 	})
 	if err != nil {
 		fmt.Println(err) // no permit; nothing was sent
-	}
-	for _, r := range results {
-		fmt.Println("purged:", r.Err == nil, errors.Is(r.Err, webdelivery.ErrBadRequest))
 	}
 	if err := queue.Close(ctx); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// purged: true false
-	// purged: false true
+	// call 0 purged: true false
+	// call 1 purged: false true
 }
 
 // Caches that did not carry out a purge: every call succeeded, what was asked for did not come about.

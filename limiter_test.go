@@ -443,17 +443,18 @@ func TestWhyAQueuedPurgeWasNotSent(t *testing.T) {
 	never := limiter{wait: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 	for why, l := range map[string]webdelivery.Limiter{"": never, ": the next permit comes in 5s": waiting{never}} {
 		inFakeTime(t, setup{options: []webdelivery.Option{webdelivery.WithPurgeLimiter(l)}}, func(f *fixture) {
-			q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+			q, err := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+			require.NoError(f, err)
 			ctx, cancel := context.WithTimeout(f.Context(), time.Second)
 			defer cancel()
-			_, err := q.Purge(ctx, webdelivery.Exact(anObject))
+			_, err = q.Purge(ctx, webdelivery.Exact(anObject))
 			require.ErrorIs(f, err, context.DeadlineExceeded)
 			require.EqualError(f, err, "webdelivery: purge of "+anObject+": context deadline exceeded before the purge was sent"+why)
 			assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 
 			ctx, cancel = context.WithTimeout(f.Context(), time.Second)
 			defer cancel()
-			_, err = q.PurgeFrom(ctx, nil)
+			err = q.PurgeFrom(ctx, nil, nil)
 			require.ErrorIs(f, err, context.DeadlineExceeded)
 			assert.ErrorContains(f, err, "waiting for a purge permit", "the limiter's own error")
 		})

@@ -26,6 +26,18 @@ func exacts(uris ...string) (all []webdelivery.PurgeURI) {
 	return all
 }
 
+// purgedFrom calls PurgeFrom, and returns the results in the order of the calls.
+func purgedFrom(
+	ctx context.Context, q *webdelivery.PurgeQueue, take func(context.Context) ([][]webdelivery.PurgeURI, error),
+) (results []webdelivery.PurgeResult, err error) {
+	found := map[int]webdelivery.PurgeResult{}
+	err = q.PurgeFrom(ctx, take, func(call int, r webdelivery.PurgeResult) { found[call] = r })
+	for i := range len(found) {
+		results = append(results, found[i])
+	}
+	return results, err
+}
+
 // PurgeFrom asks for the calls when its permit has come, sends them in one request, and returns what Purge returns for
 // each.
 func TestPurgeFrom(t *testing.T) {
@@ -33,7 +45,7 @@ func TestPurgeFrom(t *testing.T) {
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 		began := time.Now()
 		f.takePlaces()
-		results, err := q.PurgeFrom(f.Context(), func(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
+		results, err := purgedFrom(f.Context(), q, func(ctx context.Context) ([][]webdelivery.PurgeURI, error) {
 			assert.Equal(f, hold, time.Since(began), "after the first two have arrived")
 			return callsFor(exacts(object(1), object(2)), exacts(object(2)))(ctx)
 		})
@@ -53,7 +65,7 @@ func TestPurgeFromIsolatesRefusedURIs(t *testing.T) {
 	t.Parallel()
 	inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 		const refused = "https://www.example.org/"
-		results, err := q.PurgeFrom(f.Context(), callsFor(exacts(object(1)), exacts(refused), exacts(refused, object(2))))
+		results, err := purgedFrom(f.Context(), q, callsFor(exacts(object(1)), exacts(refused), exacts(refused, object(2))))
 		require.NoError(f, err)
 		require.NoError(f, results[0].Err)
 		failed, ok := errors.AsType[*webdelivery.QueueError](results[1].Err)
@@ -75,7 +87,7 @@ func TestPurgeFromWithoutPermit(t *testing.T) {
 		ctx, cancel := context.WithTimeout(f.Context(), hold/2)
 		defer cancel()
 		f.takePlaces()
-		_, err := q.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) { panic("take was called") })
+		_, err := purgedFrom(ctx, q, func(context.Context) ([][]webdelivery.PurgeURI, error) { panic("take was called") })
 		require.ErrorIs(f, err, context.DeadlineExceeded)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 	})

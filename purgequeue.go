@@ -25,8 +25,7 @@ var ErrQueueClosed = batch.ErrClosed
 // match [ErrBadRequest].
 var ErrRefusedTogether = batch.ErrRefusedTogether
 
-// QueueOptions are the options of a queue. A zero field means its default. If a number is below 0, every Purge
-// returns a [*ValidationError].
+// QueueOptions are the options of a queue. A zero field means its default.
 //
 // With Wait, a goroutine makes its next call only after its transaction has ended. Then fewer URIs wait for each
 // permit, so the queue purges fewer URIs per second.
@@ -101,7 +100,6 @@ func (e *QueueError) outcomeOfWrite() Outcome { return e.Outcome }
 type PurgeQueue struct {
 	service *PurgeService
 	options QueueOptions
-	invalid error               // invalid options
 	polls   *semaphore.Weighted // of transactions, in progress
 	batch   *batch.Queue
 }
@@ -113,18 +111,22 @@ const (
 	purgeFrame = 100
 )
 
-// NewQueue creates a queue. It sends nothing. If the options are invalid, each Purge returns a [*ValidationError].
-func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
+// NewQueue creates a queue. It sends nothing. If a number in the options is below 0 or the action is none of the
+// constants, it returns a [*ValidationError].
+func (s *PurgeService) NewQueue(options QueueOptions) (*PurgeQueue, error) {
 	q := &PurgeQueue{service: s, options: options, polls: semaphore.NewWeighted(purgesUnderWay)}
 	o := &q.options
 	var bad problems
+	o.Action = cmp.Or(o.Action, ActionPurge)
+	if o.Action != ActionPurge && o.Action != ActionExpire {
+		bad.add("QueueOptions.Action", "%q is neither PURGE nor EXPIRE", string(o.Action))
+	}
 	bad.addBelow0("QueueOptions.MaxURIs", int64(o.MaxURIs))
 	bad.addBelow0("QueueOptions.MaxBodyBytes", int64(o.MaxBodyBytes))
 	bad.addBelow0("QueueOptions.MaxPending", int64(o.MaxPending))
-	if q.invalid = bad.err(); q.invalid != nil {
-		*o = QueueOptions{} // every Purge returns the error
+	if err := bad.err(); err != nil {
+		return nil, err
 	}
-	o.Action = cmp.Or(o.Action, ActionPurge)
 	o.MaxURIs = cmp.Or(o.MaxURIs, 10_000)
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 4<<20)
 	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
@@ -138,7 +140,7 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 	q.batch = batch.New(work, batch.Options{
 		MaxURIs: o.MaxURIs, MaxBytes: o.MaxBodyBytes - purgeFrame, MaxPending: o.MaxPending, UnderWay: purgesUnderWay,
 	})
-	return q
+	return q, nil
 }
 
 // Purge adds URIs, at least one, to the queue. It returns when the service has accepted the request that carries
@@ -151,7 +153,7 @@ func (s *PurgeService) NewQueue(options QueueOptions) *PurgeQueue {
 // receipt. The error matches:
 //
 //   - [ErrBadRequest] for URIs that the service refused. Other URIs do not fail with them, as long as few are
-//     refused.
+//     refused, and calls without them need not wait until they are found.
 //   - [ErrRefusedTogether], not applied, for other URIs of a request in which the service refused too many.
 //   - [*TransactionError] if a transaction ended badly.
 //   - [ErrQueueClosed] after Close.
@@ -178,7 +180,7 @@ func (q *PurgeQueue) Purge(ctx context.Context, uris ...PurgeURI) (*PurgeReceipt
 
 // check validates the URIs of a call. It returns those that differ, and the bytes that they take in a request.
 func (q *PurgeQueue) check(uris []PurgeURI) (distinct []batch.URI, bytes int, err error) {
-	if err := cmp.Or(q.invalid, (PurgeRequest{q.options.Action, uris}).Validate()); err != nil {
+	if err := (PurgeRequest{q.options.Action, uris}).Validate(); err != nil {
 		return nil, 0, err
 	}
 	distinct = make([]batch.URI, 0, len(uris))
@@ -218,33 +220,30 @@ func resultOf(r batch.Result) PurgeResult {
 }
 
 // PurgeFrom purges calls that are stored elsewhere, for example in a database: it waits for a permit, and then calls
-// take. It sends the URIs of all calls that take returns in one request, and returns the result of each call, in
-// order. An invalid call fails all of them, so take must return valid ones (see [PurgeRequest.Validate]), and it must
-// return when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply. Package redisqueue is built on
-// PurgeFrom.
+// take. It sends the URIs of all calls that take returns in one request, and calls ended once for each of them, with its
+// number from 0, as soon as its own URIs are decided: if the service refuses some URIs, the other calls need not wait
+// until these are found. PurgeFrom returns when all calls have ended; ended never runs twice at the same time.
+//
+// An invalid call fails all of them, so take must return valid ones (see [PurgeRequest.Validate]), and it must return
+// when its context ends. MaxURIs, MaxBodyBytes and MaxPending do not apply. Package redisqueue is built on PurgeFrom.
 //
 // If there is no permit, PurgeFrom returns the error of [PurgeService.Submit], and if take fails, one that wraps its
-// error. Then nothing was sent. If take returns no calls, PurgeFrom returns no results.
-func (q *PurgeQueue) PurgeFrom(ctx context.Context, take func(context.Context) ([][]PurgeURI, error)) ([]PurgeResult, error) {
-	if q.invalid != nil {
-		return nil, q.invalid
-	}
-	found, err := q.batch.PutFrom(ctx, func(ctx context.Context) ([][]batch.URI, error) {
+// error. Then nothing was sent, and ended is not called.
+func (q *PurgeQueue) PurgeFrom(
+	ctx context.Context, take func(context.Context) ([][]PurgeURI, error), ended func(call int, result PurgeResult),
+) error {
+	err := q.batch.PutFrom(ctx, func(ctx context.Context) ([][]batch.URI, error) {
 		calls, err := take(ctx)
 		checked := make([][]batch.URI, len(calls))
 		for i := 0; err == nil && i < len(calls); i++ {
 			checked[i], _, err = q.check(calls[i])
 		}
 		return checked, err
-	})
+	}, func(call int, r batch.Result) { ended(call, resultOf(r)) })
 	if err != nil {
-		return nil, &changeError{err, OutcomeNotApplied}
+		return &changeError{err, OutcomeNotApplied}
 	}
-	results := make([]PurgeResult, len(found))
-	for i, r := range found {
-		results[i] = resultOf(r)
-	}
-	return results, nil
+	return nil
 }
 
 // whyLeft returns the error of a caller whose context has ended, with the reason why its purge was not sent, if known.

@@ -25,11 +25,23 @@ import (
 // object returns the i-th of many URIs.
 func object(i int) string { return fmt.Sprintf("https://www.example.com/%d", i) }
 
+// newQueue returns a queue of the client, or of one with these options.
+func (f *fixture) newQueue(options webdelivery.QueueOptions, clientOptions ...webdelivery.Option) *webdelivery.PurgeQueue {
+	f.Helper()
+	client := f.client
+	if len(clientOptions) > 0 {
+		client = f.newClient(f.srv.URL(), setup{options: clientOptions})
+	}
+	q, err := client.Purge.NewQueue(options)
+	require.NoError(f, err)
+	return q
+}
+
 // inQueue runs a test with a queue and closes it. If a goroutine is left, the test fails.
 func inQueue(t *testing.T, s setup, options webdelivery.QueueOptions, test func(f *fixture, q *webdelivery.PurgeQueue)) {
 	t.Helper()
 	inFakeTime(t, s, func(f *fixture) {
-		q := f.client.Purge.NewQueue(options)
+		q := f.newQueue(options)
 		test(f, q)
 		require.NoError(f, q.Close(f.Context()))
 	})
@@ -155,12 +167,10 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 		{"no URI", webdelivery.QueueOptions{}, nil, "uris"},
 		{"an empty URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact("")}, "uris[1].uri_pattern"},
 		{"a modifier with an exact URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact("a").WithCacheKeyModifier("b")}, "uris[0].cache_key_modifier_regex"},
-		{"another action", webdelivery.QueueOptions{Action: "DROP"}, three, "action"},
 		{"more than MaxURIs", webdelivery.QueueOptions{MaxURIs: 2}, three, "uris"},
 		{"more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 200}, three, "uris"},
 		{"a byte more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, three, "uris"},
 		{"more than MaxPending", webdelivery.QueueOptions{MaxPending: 2}, three, "uris"},
-		{"limits below 0", webdelivery.QueueOptions{MaxURIs: -1}, three, "QueueOptions.MaxURIs"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -174,6 +184,22 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A queue with invalid options is never created.
+func TestInvalidOptionsOfAQueue(t *testing.T) {
+	t.Parallel()
+	inFakeTime(t, setup{}, func(f *fixture) {
+		for field, options := range map[string]webdelivery.QueueOptions{
+			"Action": {Action: "DROP"}, "MaxURIs": {MaxURIs: -1}, "MaxBodyBytes": {MaxBodyBytes: -1}, "MaxPending": {MaxPending: -1},
+		} {
+			q, err := f.client.Purge.NewQueue(options)
+			assert.Nil(f, q)
+			var invalid *webdelivery.ValidationError
+			require.ErrorAs(f, err, &invalid)
+			assert.Equal(f, "QueueOptions."+field, invalid.Field)
+		}
+	})
 }
 
 // 1 forbidden URI among those of 1,000 callers: 999 calls succeed, and the error of one names its URI. Few requests
@@ -296,7 +322,7 @@ func TestSplittingIsBounded(t *testing.T) {
 func TestCloseDrains(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
-		q := f.client.Purge.NewQueue(webdelivery.QueueOptions{MaxURIs: 2, MaxPending: 8})
+		q := f.newQueue(webdelivery.QueueOptions{MaxURIs: 2, MaxPending: 8})
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
@@ -328,7 +354,7 @@ func TestCloseGivesUp(t *testing.T) {
 		inFakeTime(t, setup{}, func(f *fixture) {
 			f.fail(testserver.Fault{Path: "/cache/purge", Skip: 1, Count: 1, Delay: time.Hour})
 			f.fail(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
-			q := f.client.Purge.NewQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: wait})
+			q := f.newQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: wait})
 			var wg sync.WaitGroup
 			outcomes := make([]webdelivery.Outcome, 4)
 			for i := range 4 {
@@ -540,7 +566,7 @@ func TestLimitsOfAQueueBelow0(t *testing.T) {
 // the purge.
 func (f *fixture) purgeThatCloseEnds() error {
 	f.Helper()
-	q := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+	q := f.newQueue(webdelivery.QueueOptions{})
 	done := make(chan error, 1)
 	go func() {
 		_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
@@ -558,7 +584,7 @@ func TestCloseEndsPollsThatWait(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.fail(testserver.Fault{Path: "/transactions/*", Delay: time.Hour})
-		q := f.client.Purge.NewQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: true})
+		q := f.newQueue(webdelivery.QueueOptions{MaxURIs: 1, Wait: true})
 		const purges = 6
 		failed := make(chan error, purges)
 		for i := range purges {

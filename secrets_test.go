@@ -187,7 +187,7 @@ func (s *showcase) showSettings(f *fixture, settings setup, password string) {
 			return nil, fmt.Errorf("%v: %w", r.Header, r.Context().Err())
 		}),
 	}))
-	queue := f.newClient(f.srv.URL(), hanging).Purge.NewQueue(webdelivery.QueueOptions{})
+	queue := f.newQueue(webdelivery.QueueOptions{}, hanging.options...)
 	go func() {
 		time.Sleep(10 * time.Second)
 		ended, cancel := context.WithCancel(f.Context())

@@ -201,14 +201,14 @@ func purgeTroubles() []trouble {
 			return err
 		}},
 		{"queue", setup{}, func(f *fixture) error {
-			queue := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+			queue := f.newQueue(webdelivery.QueueOptions{})
 			defer func() { require.NoError(f, queue.Close(f.Context())) }()
 			_, err := queue.Purge(f.Context(), webdelivery.Exact("https://www.example.org/"))
 			return err
 		}},
 		{"refused together", setup{}, func(*fixture) error { return webdelivery.ErrRefusedTogether }}, // TestSplittingIsBounded
 		{"queue closed", setup{}, func(f *fixture) error {
-			queue := f.client.Purge.NewQueue(webdelivery.QueueOptions{})
+			queue := f.newQueue(webdelivery.QueueOptions{})
 			require.NoError(f, queue.Close(f.Context()))
 			_, err := queue.Purge(f.Context(), object)
 			return err

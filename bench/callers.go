@@ -40,8 +40,11 @@ func purgeCallers(n int) (*calls, error) {
 	if err != nil {
 		return nil, err
 	}
-	queue := client.Purge.NewQueue(webdelivery.QueueOptions{MaxPending: n}) // each of them waits to be sent, none for room
-	errs := make([]error, n+1)                                              // the last is that of Close
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{MaxPending: n}) // each of them waits to be sent, none for room
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, n+1) // the last is that of Close
 	for i := range n {
 		c.wg.Go(func() { _, errs[i] = queue.Purge(context.Background(), object(i)) })
 	}

@@ -113,7 +113,10 @@ func withService(use func(*testserver.Server, *webdelivery.Client) error) error 
 
 func (b *bench) queued() (took time.Duration, requests int, err error) {
 	err = withService(func(srv *testserver.Server, client *webdelivery.Client) error {
-		queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+		queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+		if err != nil {
+			return err
+		}
 		errs := make([]error, b.sizes.callers+1) // the last one is the error of Close
 		began := time.Now()
 		var wg sync.WaitGroup

@@ -35,7 +35,10 @@ func (b *bench) sharing() error {
 // shared purges so many URIs and returns how long that took, and in how many requests.
 func shared(uris, goroutines, perCall int) (took time.Duration, requests int, err error) {
 	err = withService(func(srv *testserver.Server, client *webdelivery.Client) error {
-		queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+		queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+		if err != nil {
+			return err
+		}
 		errs := make([]error, goroutines+1) // the last is that of Close
 		began := time.Now()
 		var wg sync.WaitGroup

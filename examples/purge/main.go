@@ -107,13 +107,18 @@ func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
 // purge reads the URIs and hands each to a queue.
 func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	line := progress{show: j.s.Show}
-	queue := client.Purge.NewQueue(webdelivery.QueueOptions{Action: j.action, OnStats: line.report})
+	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{Action: j.action, OnStats: line.report})
+	if err != nil {
+		j.Stopped = err.Error()
+		j.errs = append(j.errs, err)
+		return
+	}
 	watched, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { line.watch(watched) })
 	var mu sync.Mutex
 	carried := map[int64]int{} // number of URIs of each transaction
-	err := j.uris.Each(ctx, callers, func(uri string) error {
+	err = j.uris.Each(ctx, callers, func(uri string) error {
 		done := line.handOver()
 		receipt, err := queue.Purge(ctx, j.match(uri))
 		done()

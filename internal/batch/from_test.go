@@ -25,6 +25,16 @@ func takes(calls ...string) func(context.Context) ([][]batch.URI, error) {
 	}
 }
 
+// putFrom calls PutFrom, and returns the results in the order of the calls.
+func (w *world) putFrom(ctx context.Context, take func(context.Context) ([][]batch.URI, error)) (results []batch.Result, err error) {
+	found := map[int]batch.Result{}
+	err = w.queue.PutFrom(ctx, take, func(call int, r batch.Result) { found[call] = r })
+	for i := range len(found) {
+		results = append(results, found[i])
+	}
+	return results, err
+}
+
 // shown returns results in a form that is easy to compare: receipt, failed URIs, their outcome and the error.
 func shown(results []batch.Result) (texts []string) {
 	for _, r := range results {
@@ -43,7 +53,7 @@ func TestPutFrom(t *testing.T) {
 	t.Parallel()
 	inWorld(t, unchanged, func(w *world) {
 		w.pause(3 * time.Second)
-		results, err := w.queue.PutFrom(w.Context(), func(ctx context.Context) ([][]batch.URI, error) {
+		results, err := w.putFrom(w.Context(), func(ctx context.Context) ([][]batch.URI, error) {
 			assert.Equal(w, 4*time.Second, time.Since(w.began), "the permit comes first")
 			assert.Empty(w, w.requests)
 			return takes("ab", "bc", "a")(ctx)
@@ -60,7 +70,7 @@ func TestPutFrom(t *testing.T) {
 func TestResultsOfPutFrom(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.refused = "c"; w.work.Wait = w.wait }, func(w *world) {
-		results, err := w.queue.PutFrom(w.Context(), takes("ab", "cd", "d", "c"))
+		results, err := w.putFrom(w.Context(), takes("ab", "cd", "d", "c"))
 		require.NoError(w, err)
 		assert.Equal(w, []string{"2", "4, c 0: refused", "4", "0, c 1: refused"}, shown(results))
 		assert.Equal(w, []string{"abcd", "ab", "c", "d"}, w.requests)
@@ -81,7 +91,7 @@ func TestPutFromSendsNothing(t *testing.T) {
 			err := errors.New("panic")
 			func() {
 				defer func() { _ = recover() }() // as its caller may
-				results, err = w.queue.PutFrom(w.Context(), take)
+				results, err = w.putFrom(w.Context(), take)
 			}()
 			assert.Empty(w, results)
 			if name != "nothing" {
@@ -104,7 +114,7 @@ func TestLeavingPutFrom(t *testing.T) {
 		w.pause(time.Hour)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
 		defer cancel()
-		_, err := w.queue.PutFrom(ctx, takes("a"))
+		_, err := w.putFrom(ctx, takes("a"))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		assert.Equal(w, time.Minute, time.Since(w.began))
 		assert.Empty(w, w.requests)
@@ -112,8 +122,8 @@ func TestLeavingPutFrom(t *testing.T) {
 	inWorld(t, unchanged, func(w *world) {
 		ctx, cancel := context.WithTimeout(w.Context(), 1250*time.Millisecond)
 		defer cancel()
-		_, _ = w.queue.PutFrom(w.Context(), takes("x"))
-		results, err := w.queue.PutFrom(ctx, takes("a", "b"))
+		_, _ = w.putFrom(w.Context(), takes("x"))
+		results, err := w.putFrom(ctx, takes("a", "b"))
 		require.NoError(w, err)
 		assert.Equal(w, []string{"0, a 0: left: context deadline exceeded", "0, b 0: left: context deadline exceeded"}, shown(results))
 	})
@@ -125,7 +135,7 @@ func TestTakingTooLong(t *testing.T) {
 	inWorld(t, unchanged, func(w *world) {
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
-		results, err := w.queue.PutFrom(ctx, func(ctx context.Context) ([][]batch.URI, error) {
+		results, err := w.putFrom(ctx, func(ctx context.Context) ([][]batch.URI, error) {
 			time.Sleep(time.Minute)
 			return takes("a")(ctx)
 		})
@@ -142,7 +152,7 @@ func TestCloseAndPutFrom(t *testing.T) {
 	begin := func(w *world, take func(context.Context) ([][]batch.URI, error)) <-chan []string {
 		end := make(chan []string, 1)
 		go func() {
-			results, err := w.queue.PutFrom(w.Context(), take)
+			results, err := w.putFrom(w.Context(), take)
 			end <- append(shown(results), fmt.Sprint(err))
 		}()
 		synctest.Wait()
@@ -153,7 +163,7 @@ func TestCloseAndPutFrom(t *testing.T) {
 		end := begin(w, takes("a"))
 		require.NoError(w, w.queue.Close(w.Context()))
 		assert.Equal(w, []string{"1", "<nil>"}, <-end)
-		_, err := w.queue.PutFrom(w.Context(), takes("a"))
+		_, err := w.putFrom(w.Context(), takes("a"))
 		require.ErrorIs(w, err, batch.ErrClosed)
 	})
 	inWorld(t, unchanged, func(w *world) {
@@ -184,14 +194,14 @@ func TestStatsOfPutFrom(t *testing.T) {
 		}
 	}
 	inWorld(t, failing, func(w *world) {
-		_, err := w.queue.PutFrom(w.Context(), takes("ab", "b"))
+		_, err := w.putFrom(w.Context(), takes("ab", "b"))
 		require.NoError(w, err)
-		_, err = w.queue.PutFrom(w.Context(), takes())
+		_, err = w.putFrom(w.Context(), takes())
 		require.NoError(w, err)
 		synctest.Wait()
 		assert.Equal(w, []batch.Stats{{Accepted: 2, Requests: 1}}, w.stats)
 		deny = true
-		_, err = w.queue.PutFrom(w.Context(), takes("a"))
+		_, err = w.putFrom(w.Context(), takes("a"))
 		require.ErrorIs(w, err, errLost)
 		synctest.Wait()
 		require.Len(w, w.stats, 2)

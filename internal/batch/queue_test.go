@@ -114,7 +114,8 @@ func TestACallerWhoLeavesEarly(t *testing.T) {
 	})
 }
 
-// A refused item fails only its callers. A caller with other items also gets their receipt.
+// A refused item fails only its callers. A caller with other items also gets their receipt. Each caller ends when its own
+// items are decided.
 func TestRefusedItems(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) { w.refused = "c" }, func(w *world) {
@@ -127,13 +128,13 @@ func TestRefusedItems(t *testing.T) {
 			got = append(got, <-result)
 		}
 		assert.Equal(w, []string{"abcdefgh", "abcd", "ab", "c", "defgh"}, w.requests)
-		after := got[0].after
+		third, fourth, fifth := 2*time.Second+half, 3*time.Second+half, 4*time.Second+half
 		assert.Equal(w, []ended{
-			{receipt: 3, after: after},
-			{receipt: 5, failed: "c", text: "refused", after: after},
-			{failed: "c", text: "refused", outcome: transport.NotApplied, after: after},
-			{receipt: 5, after: after},
-			{receipt: 5, after: after},
+			{receipt: 3, after: third},
+			{receipt: 5, failed: "c", text: "refused", after: fifth},
+			{failed: "c", text: "refused", outcome: transport.NotApplied, after: fourth},
+			{receipt: 5, after: fifth},
+			{receipt: 5, after: fifth},
 		}, got)
 	})
 }

@@ -3,6 +3,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -11,12 +12,14 @@ import (
 type request struct {
 	job
 	load
-	queue *Queue
+	queue        *Queue
+	open         []*caller            // those whose URIs are not all decided
+	transactions map[any]*transaction // by receipt
 }
 
 // sendLocked starts to send the URIs of some callers. The lock is held.
 func (q *Queue) sendLocked(callers []*caller, uris load, permit Permit) {
-	r := &request{job: job{canceled: newSignal(q.gaveUp)}, load: uris, queue: q}
+	r := &request{job: job{canceled: newSignal(q.gaveUp)}, load: uris, queue: q, open: slices.Clone(callers), transactions: map[any]*transaction{}}
 	for _, c := range callers {
 		c.request = r
 		q.sent[c] = true
@@ -29,7 +32,6 @@ func (q *Queue) sendLocked(callers []*caller, uris load, permit Permit) {
 		defer q.mu.Unlock()
 		r.setLocked(rest, Response{Err: ErrRefusedTogether, Outcome: transport.NotApplied})
 		r.canceled.set()
-		q.awaitTransactionsLocked(callers)
 	})
 }
 
@@ -84,6 +86,7 @@ func (r *request) setLocked(uris []URI, response Response) answer {
 			u.ended = response.Err != nil || r.queue.work.Wait == nil
 		}
 	}
+	r.endDecidedLocked()
 	switch {
 	case response.Err == nil:
 		return taken
@@ -92,6 +95,24 @@ func (r *request) setLocked(uris []URI, response Response) answer {
 	default:
 		return lost
 	}
+}
+
+// endDecidedLocked ends the callers whose URIs were all accepted or have failed, while the queue may still search for
+// the refused URIs of others: that takes a permit for each part. The lock of the queue is held.
+func (r *request) endDecidedLocked() {
+	var decided []*caller
+	r.open = slices.DeleteFunc(r.open, func(c *caller) bool {
+		if slices.ContainsFunc(c.uris, func(uri URI) bool { return r.results[uri].receipt == nil && r.results[uri].err == nil }) {
+			return false
+		}
+		if !c.ended {
+			r.leave(context.Canceled) // if no other caller stays, nobody waits for the rest
+			c.jobs = nil
+			decided = append(decided, c)
+		}
+		return true
+	})
+	r.awaitTransactionsLocked(decided)
 }
 
 // endedByClose wraps the error of a request or a wait that a Close has canceled.

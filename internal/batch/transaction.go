@@ -8,22 +8,29 @@ type transaction struct {
 
 	waiting []*caller
 	results []*uriResult
+	ended   bool
+	err     error // of a transaction that has ended
 }
 
-// awaitTransactionsLocked ends the callers of a request that have nothing to wait for, and starts to wait for the
-// transactions of the others, once for each. The lock is held.
-func (q *Queue) awaitTransactionsLocked(callers []*caller) {
-	transactions := map[any]*transaction{} // by receipt
+// awaitTransactionsLocked ends the callers that have nothing to wait for, and starts to wait for the transactions of
+// the others, once for each. The lock of the queue is held.
+func (r *request) awaitTransactionsLocked(callers []*caller) {
+	q := r.queue
 	for _, c := range callers {
 		for _, uri := range c.uris {
-			u := c.request.results[uri]
-			if u.ended || c.ended {
+			u := r.results[uri]
+			if u.ended {
 				continue
 			}
-			t := transactions[u.receipt]
-			if t == nil {
+			t := r.transactions[u.receipt]
+			if t == nil || t.left != nil {
 				t = &transaction{job: job{canceled: newSignal(q.gaveUp)}}
-				transactions[u.receipt] = t
+				r.transactions[u.receipt] = t
+				q.goLocked(func() { q.wait(u.receipt, t) })
+			}
+			if t.ended {
+				u.err, u.ended = t.err, true
+				continue
 			}
 			t.results = append(t.results, u)
 			if !slices.Contains(c.jobs, &t.job) {
@@ -34,9 +41,6 @@ func (q *Queue) awaitTransactionsLocked(callers []*caller) {
 		}
 		q.endLocked(c)
 	}
-	for receipt, t := range transactions {
-		q.goLocked(func() { q.wait(receipt, t) })
-	}
 }
 
 // wait waits until a transaction has ended or all its callers have left.
@@ -45,6 +49,7 @@ func (q *Queue) wait(receipt any, t *transaction) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t.canceled.set()
+	t.ended, t.err = true, err
 	for _, u := range t.results {
 		u.err, u.ended = err, true
 	}

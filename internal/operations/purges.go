@@ -31,13 +31,14 @@ func purges() []Operation {
 		{
 			Name: "PurgeQueue.PurgeFrom", Kind: Purges, Method: http.MethodPost, Path: submit, Requests: 1, Shared: true, applied: isPurged,
 			call: withQueue(webdelivery.QueueOptions{}, func(ctx context.Context, queue *webdelivery.PurgeQueue) (any, error) {
-				results, err := queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
+				var result webdelivery.PurgeResult
+				err := queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
 					return [][]webdelivery.PurgeURI{{webdelivery.Exact(NewObject)}}, nil
-				})
+				}, func(_ int, r webdelivery.PurgeResult) { result = r })
 				if err != nil {
 					return nil, err
 				}
-				return results, results[0].Err
+				return result, result.Err
 			}),
 		},
 		{
@@ -81,7 +82,10 @@ func withQueue(
 		options := options
 		options.Action = webdelivery.ActionPurge
 		options.OnStats = func(s webdelivery.QueueStats) { use.Show(s) }
-		queue := c.Purge.NewQueue(options)
+		queue, err := c.Purge.NewQueue(options)
+		if err != nil {
+			return err
+		}
 		result, err := purge(ctx, queue)
 		use.end = func(ctx context.Context) error {
 			err := queue.Close(ctx)

@@ -13,7 +13,11 @@ import (
 // newQueue creates a queue of one client. The first queue does not wait for transactions, the second one does.
 func (s *soak) newQueue(i int) *webdelivery.PurgeQueue {
 	c := []*webdelivery.Client{s.fixed[0], s.fixed[3]}[i]
-	return c.Purge.NewQueue(webdelivery.QueueOptions{Wait: i == 1, MaxURIs: 50})
+	q, err := c.Purge.NewQueue(webdelivery.QueueOptions{Wait: i == 1, MaxURIs: 50})
+	if err != nil {
+		panic(err) // the options are valid
+	}
+	return q
 }
 
 // uris returns URIs that no other worker purges. One call in twenty includes a domain that the customer does not have.
@@ -115,13 +119,14 @@ func (w *worker) queuePurge(ctx context.Context, _ *webdelivery.Client) error {
 func (w *worker) purgeFrom(ctx context.Context, _ *webdelivery.Client) error {
 	return w.purgeWith(ctx, "PurgeQueue.PurgeFrom",
 		func(q *webdelivery.PurgeQueue, ctx context.Context, uris ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error) {
-			results, err := q.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
+			var result webdelivery.PurgeResult
+			err := q.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
 				return [][]webdelivery.PurgeURI{uris}, nil
-			})
+			}, func(_ int, r webdelivery.PurgeResult) { result = r })
 			if err != nil {
 				return nil, &webdelivery.QueueError{URIs: uris, Err: err, Outcome: webdelivery.OutcomeOf(err)}
 			}
-			return results[0].Receipt, results[0].Err
+			return result.Receipt, result.Err
 		})
 }
 

@@ -39,25 +39,24 @@ func purges(ctx context.Context, client *webdelivery.Client) error {
 		return err
 	}
 	var queue *webdelivery.PurgeQueue
-	queue = service.NewQueue(webdelivery.QueueOptions{
+	queue, err = service.NewQueue(webdelivery.QueueOptions{
 		Action: webdelivery.ActionExpire, Wait: true, MaxURIs: 10_000, MaxBodyBytes: 4 << 20, MaxPending: 1_000_000,
 		OnStats: func(s webdelivery.QueueStats) {
 			fmt.Println(s.Pending, s.Accepted, s.Requests, s.OldestAge, s.Failures, s.Err)
 		},
 	})
+	if err != nil {
+		return err
+	}
 	if receipt, err = queue.Purge(ctx, webdelivery.Exact("https://www.example.com/")); err != nil {
 		return err
 	}
 	if err := request.Validate(); err != nil {
 		return err
 	}
-	var results []webdelivery.PurgeResult
-	results, err = queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
+	err = queue.PurgeFrom(ctx, func(context.Context) ([][]webdelivery.PurgeURI, error) {
 		return [][]webdelivery.PurgeURI{request.URIs}, nil
-	})
-	for _, result := range results {
-		fmt.Println(result.Receipt, result.Err)
-	}
+	}, func(call int, result webdelivery.PurgeResult) { fmt.Println(call, result.Receipt, result.Err) })
 	if err != nil {
 		return err
 	}
