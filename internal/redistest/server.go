@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// OnServers runs a test on each installed kind of server. Without redis-server, it skips the test, or fails it if
-// REQUIRE_REDIS is 1.
-func OnServers(t *testing.T, test func(t *testing.T, s *Server)) {
+// OnServers runs a test on each installed kind of server, with these arguments. Without redis-server, it skips the test,
+// or fails it if REQUIRE_REDIS is 1.
+func OnServers(t *testing.T, test func(t *testing.T, s *Server), args ...string) {
 	t.Helper()
 	found := false
 	for _, program := range []string{"redis-server", "valkey-server"} {
@@ -32,7 +32,7 @@ func OnServers(t *testing.T, test func(t *testing.T, s *Server)) {
 		found = true
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			s := &Server{path: path, dir: t.TempDir()}
+			s := &Server{path: path, dir: t.TempDir(), Args: args}
 			t.Cleanup(s.Kill)
 			if err := s.Start(); err != nil {
 				t.Fatal(err)
@@ -129,6 +129,14 @@ func processID(addr string) (string, error) {
 		}
 	}
 	return "", errors.New("redistest: no process id")
+}
+
+// Another returns a second server of the same kind, which is not started yet.
+func (s *Server) Another(t *testing.T, args ...string) *Server {
+	t.Helper()
+	other := &Server{path: s.path, dir: t.TempDir(), Args: args}
+	t.Cleanup(other.Kill)
+	return other
 }
 
 // Kill ends it at once, as kill -9 does.

@@ -1,0 +1,205 @@
+package redisqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+const (
+	again    = 100 * time.Millisecond // before a command is tried again
+	forAWord = 3 * time.Second        // time for a command that is not worth a second try
+)
+
+// call is a call of Purge that waits. The lock of the queue guards it until it has ended.
+type call struct {
+	number string
+	uris   []webdelivery.PurgeURI
+	faults int // how often the service refused this process a permit meanwhile
+	ended  chan struct{}
+	left   bool // it has ended without a result of the fleet
+	result result
+}
+
+// enter registers a call. A goroutine keeps it in Redis, so that the caller can leave at any time.
+func (q *Queue) enter(ctx context.Context, uris []webdelivery.PurgeURI, payload string) (*call, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		return nil, webdelivery.ErrQueueClosed
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case len(q.waiting) == 0:
+		q.until = time.Time{}
+	}
+	until, ends := ctx.Deadline()
+	if !ends {
+		until = time.Now().AddDate(1, 0, 0)
+	}
+	if until.After(q.until) {
+		q.until = until
+	}
+	q.number++
+	c := &call{number: strconv.FormatUint(q.number, 36), uris: slices.Clone(uris), ended: make(chan struct{})}
+	q.waiting[c.number] = c
+	q.all.Go(func() { q.carry(ctx, c, payload) })
+	signal(q.read)
+	return c, nil
+}
+
+// carry adds a call to Redis. Once per lease it looks whether Redis still knows it. If not, twice in a row, Redis has
+// lost its data or the result, and the call is added again. If Redis does not answer, twice in a row, the call fails.
+func (q *Queue) carry(ctx context.Context, c *call, payload string) {
+	for {
+		id, err := q.put(ctx, q.process+"/"+c.number, payload)
+		if err != nil && ctx.Err() != nil {
+			return // the caller leaves, and knows why
+		}
+		signal(q.work)
+		for missing, silent := 0, 0; missing < 2 && err == nil; {
+			select {
+			case <-c.ended:
+				if c.left {
+					q.takeBack(id)
+				}
+				return
+			case <-time.After(q.options.Lease):
+			}
+			var found []redis.XMessage
+			found, err = q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
+			switch {
+			case err != nil && silent == 0:
+				silent, err = 1, nil
+			case err == nil && len(found) == 0:
+				silent, missing = 0, missing+1
+			default:
+				silent, missing = 0, 0
+			}
+		}
+		if err != nil {
+			q.end(c.number, result{err: unadded(c.uris, err)}, true)
+			return
+		}
+	}
+}
+
+// put adds a call to the stream. It tries for up to a lease, because Redis may restart or fail over. Then Redis may
+// have the call twice, which does no harm.
+func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(q.ctx, cancel)() //nolint:contextcheck // the queue's context is not the caller's
+	if err := q.room(ctx); err != nil {
+		return "", err
+	}
+	for began := time.Now(); ; {
+		pipe := q.rdb.Pipeline()
+		if id, ok := strings.CutPrefix(reply, "/"); ok { // of Enqueue
+			pipe.Set(ctx, q.resultOf(id), "", q.options.Keep)
+		}
+		add, length := pipe.XAdd(ctx, entry{reply: reply, payload: payload}.in(q.calls)), pipe.XLen(ctx, q.calls)
+		if _, err = pipe.Exec(ctx); err == nil {
+			q.length.Store(length.Val())
+			return add.Val(), nil
+		}
+		q.note(redisError(err))
+		forbidden := strings.HasPrefix(err.Error(), "NO") || strings.HasPrefix(err.Error(), "WRONG") // NOPERM, WRONGPASS
+		if forbidden || time.Since(began) > q.options.Lease || sleep(ctx, again) != nil {
+			return "", err
+		}
+	}
+}
+
+// room waits until the stream has room for another call.
+func (q *Queue) room(ctx context.Context) error {
+	for pause := again / 5; q.length.Load() >= int64(q.options.MaxPending); pause = min(2*pause, time.Second) {
+		n, err := q.rdb.XLen(ctx, q.calls).Result()
+		if q.length.Store(n); err != nil || n < int64(q.options.MaxPending) {
+			return nil //nolint:nilerr // put reports it
+		}
+		if q.options.RefuseWhenFull {
+			return ErrFull
+		}
+		q.note(ErrFull)
+		if err := sleep(ctx, time.Duration(float64(pause)*(0.5+mathrand.Float64()))); err != nil {
+			return errors.Join(ErrFull, err)
+		}
+	}
+	return nil
+}
+
+// unadded returns the error of a call that Redis does not have.
+func unadded(uris []webdelivery.PurgeURI, err error) error {
+	switch {
+	case errors.Is(err, ErrFull):
+		return failed(uris, err, webdelivery.OutcomeNotApplied)
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return failed(uris, err, webdelivery.OutcomeUnknown)
+	default:
+		return failed(uris, redisError(err), webdelivery.OutcomeUnknown)
+	}
+}
+
+// takeBack deletes an entry that nobody waits for, unless a process has read it: that one answers for it, or the one
+// that takes over if it dies. If it is read between the two commands, it is sent.
+func (q *Queue) takeBack(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), forAWord)
+	defer cancel()
+	read, err := q.rdb.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: q.calls, Group: group, Start: id, End: id, Count: 1}).Result()
+	if err == nil && len(read) == 0 || isNoGroup(err) {
+		q.rdb.XDel(ctx, q.calls, id)
+	}
+}
+
+// leave ends a call whose context has ended, and says what it was waiting for.
+func (q *Queue) leave(c *call, cause error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	why := fmt.Errorf("%w: no result yet; the call, or a process that has taken it, waits for a permit or for the response", cause)
+	if q.trouble != nil {
+		why = fmt.Errorf("%w: no purge permit yet: %s", cause, q.trouble.Error()) // it may match another caller's context
+	} else if q.asks != nil {
+		why = fmt.Errorf("%w: no purge permit yet", cause)
+	}
+	q.endLocked(c.number, result{err: failed(c.uris, why, webdelivery.OutcomeUnknown)}, true)
+}
+
+func (q *Queue) end(number string, r result, left bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.endLocked(number, r, left)
+}
+
+// endLocked ends a call. Only its first result counts. The lock is held.
+func (q *Queue) endLocked(number string, r result, left bool) {
+	c := q.waiting[number]
+	if c == nil {
+		return
+	}
+	if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok && len(failure.URIs) == 0 {
+		failure.URIs = slices.Clone(c.uris)
+	}
+	c.result, c.left = r, left
+	close(c.ended)
+	delete(q.waiting, number)
+	q.restLocked()
+}
+
+// failLocked ends the calls with so many faults, without a word of the service. The lock is held.
+func (q *Queue) failLocked(cause error, faults int) {
+	for _, c := range q.waiting {
+		if c.faults >= faults {
+			q.endLocked(c.number, result{err: failed(c.uris, cause, webdelivery.OutcomeUnknown)}, true)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package redisqueue
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+// Options are the options of a queue. A zero field means its default. Processes whose Prefix, Action or Wait differ have
+// different queues, which share only the permits.
+type Options struct {
+	Prefix string                  // first part of the keys; default "webdelivery:queue"
+	Action webdelivery.PurgeAction // action of all purges; default ActionPurge
+	Wait   bool                    // if true, a purge ends when its transaction has ended, not when the service has accepted it
+
+	MaxURIs        int  // most URIs per request, and per call; default 10,000
+	MaxBodyBytes   int  // most bytes per request, and per call; default 4 MiB. A single URI may be longer
+	MaxPending     int  // most calls of the fleet in Redis, about; then Purge and Enqueue wait for room; default 1,000,000
+	RefuseWhenFull bool // makes Purge and Enqueue return [ErrFull] instead of waiting for room
+
+	Lease time.Duration // silence of a process before others send what it took, and of Redis before callers fail; default 10 s, at least 1 s
+	Keep  time.Duration // how long Redis keeps results of Enqueue, and a queue that nobody uses; default 1 h, at least 1 min
+}
+
+// withDefaults returns the options with their defaults, or a *webdelivery.ValidationError.
+func (o Options) withDefaults(rdb redis.UniversalClient, client *webdelivery.Client) (Options, error) {
+	var bad []error
+	refuse := func(wrong bool, field, format string, args ...any) {
+		if wrong {
+			bad = append(bad, &webdelivery.ValidationError{Field: field, Reason: fmt.Sprintf(format, args...)})
+		}
+	}
+	refuse(rdb == nil, "rdb", "is nil")
+	refuse(client == nil, "client", "is nil")
+	refuse(client != nil && client.PurgeLimiter() == nil, "client",
+		"has no limiter that the processes share; create it with webdelivery.WithPurgeLimiter and a limiter of package redislimit")
+	refuse(o.MaxURIs < 0, "Options.MaxURIs", "%d is below 0", o.MaxURIs)
+	refuse(o.MaxBodyBytes < 0, "Options.MaxBodyBytes", "%d is below 0", o.MaxBodyBytes)
+	refuse(o.MaxPending < 0, "Options.MaxPending", "%d is below 0", o.MaxPending)
+	refuse(o.Lease != 0 && (o.Lease < time.Second || o.Lease > time.Hour), "Options.Lease", "%v is not between 1s and 1h", o.Lease)
+	refuse(o.Keep != 0 && (o.Keep < time.Minute || o.Keep > 30*24*time.Hour), "Options.Keep", "%v is not between 1m and 30 days", o.Keep)
+	o.Prefix = cmp.Or(o.Prefix, "webdelivery:queue")
+	o.Action = cmp.Or(o.Action, webdelivery.ActionPurge) // NewQueue checks it
+	o.MaxURIs = cmp.Or(o.MaxURIs, 10_000)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 4<<20)
+	o.MaxPending = cmp.Or(o.MaxPending, 1_000_000)
+	o.Lease = cmp.Or(o.Lease, 10*time.Second)
+	o.Keep = max(cmp.Or(o.Keep, time.Hour), 6*o.Lease)
+	return o, errors.Join(bad...)
+}

@@ -1,0 +1,395 @@
+package redisqueue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/redisqueue"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// Callers of several processes share requests, and each gets the receipt of the request that carried its URI.
+func TestProcessesShareRequests(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const processes, callers = 4, 10
+		w.pause(time.Second)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		receipts := map[string]int64{}
+		for p := range processes {
+			q := w.process()
+			for c := range callers {
+				all.Go(func() {
+					i := p*callers + c
+					receipt, err := q.Purge(w.soon(), object(i), object(i/2))
+					if assert.NoError(w, err) {
+						mu.Lock()
+						defer mu.Unlock()
+						receipts[pattern(i)] = receipt.TransactionID
+					}
+				})
+			}
+		}
+		all.Wait()
+		requests := w.service.Purged()
+		assert.LessOrEqual(w, len(requests), processes)
+		for _, p := range requests {
+			for _, u := range p.URIs {
+				if receipts[u.URIPattern] == p.TransactionID {
+					delete(receipts, u.URIPattern)
+				}
+			}
+		}
+		assert.Empty(w, receipts, "calls with another receipt")
+	})
+}
+
+// One caller alone waits for the linger, the permit and the request, and leaves nothing in Redis.
+func TestNothingIsLeft(t *testing.T) {
+	inWorld(t, func(w *world) {
+		one, other := w.process(), w.process()
+		_, err := one.Purge(w.soon(), object(1))
+		require.NoError(w, err)
+		_, err = other.Purge(w.soon(), object(2))
+		require.NoError(w, err)
+		require.NoError(w, one.Close(w.soon()))
+		require.NoError(w, other.Close(w.soon()))
+		keys, err := w.admin().Keys(w.Context(), "*").Result()
+		require.NoError(w, err)
+		for _, key := range keys {
+			life, err := w.admin().PTTL(w.Context(), key).Result()
+			require.NoError(w, err)
+			assert.NotEqual(w, time.Duration(-1), life, "%s has no time to live", key)
+		}
+		length, err := w.admin().XLen(w.Context(), w.stream()).Result()
+		require.NoError(w, err)
+		assert.Zero(w, length)
+	})
+}
+
+// Only the callers of refused URIs fail, in every process, and the others do not wait until these are found.
+func TestRefusedURIs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Second)
+		one, other := w.process(), w.process()
+		var all sync.WaitGroup
+		for i, q := range []*redisqueue.Queue{one, other} {
+			all.Go(func() {
+				_, err := q.Purge(w.soon(), refused)
+				failure, ok := errors.AsType[*webdelivery.QueueError](err)
+				if assert.True(w, ok, "%v", err) {
+					assert.Equal(w, []webdelivery.PurgeURI{refused}, failure.URIs)
+				}
+				assert.ErrorIs(w, err, webdelivery.ErrBadRequest)
+				assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+			})
+			all.Go(func() {
+				_, err := q.Purge(w.soon(), object(i))
+				assert.NoError(w, err)
+			})
+			all.Go(func() {
+				receipt, err := q.Purge(w.soon(), object(10+i), refused)
+				assert.NotNil(w, receipt, "a part was purged")
+				assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+			})
+		}
+		all.Wait()
+	})
+}
+
+// A call ends when its own URIs are decided: here the search for the refused ones takes more than 20 permits.
+func TestTheSearchKeepsNobodyWaiting(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Second)
+		first, q := w.process(), w.process()
+		ctx, cancel := context.WithCancel(w.soon())
+		var searched, good sync.WaitGroup
+		defer searched.Wait()
+		defer cancel()
+		good.Go(func() {
+			_, err := first.Purge(w.soon(), object(0))
+			assert.NoError(w, err)
+		})
+		w.until("the first call is in Redis", func() bool { return w.pending(q) == 1 })
+		for i := range 16 {
+			searched.Go(func() {
+				_, _ = q.Purge(ctx, webdelivery.Exact(fmt.Sprintf("https://www.example.org/%d", i)))
+			})
+		}
+		w.until("all calls are in Redis", func() bool { return w.pending(q) == 17 })
+		good.Wait()
+		assert.Positive(w, w.pending(q), "others are still searched")
+	})
+}
+
+func (w *world) pending(q *redisqueue.Queue) int {
+	s, err := q.Stats(w.Context())
+	require.NoError(w, err)
+	return s.Pending
+}
+
+// A caller that leaves takes back what nobody has read, and learns what it was waiting for.
+func TestLeaving(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
+		q, other := w.process(), w.process()
+		ctx, cancel := context.WithCancel(w.Context())
+		left := make(chan error)
+		go func() {
+			_, err := q.Purge(ctx, object(1))
+			left <- err
+		}()
+		w.until("the call is in Redis", func() bool { return w.pending(other) == 1 })
+		cancel()
+		err := <-left
+		require.ErrorIs(w, err, context.Canceled)
+		assert.ErrorContains(w, err, "permit")
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		w.until("the call has left", func() bool { return w.pending(other) == 0 })
+		w.goOn()
+		_, err = other.Purge(w.soon(), object(2))
+		require.NoError(w, err)
+		assert.Equal(w, map[string]int{pattern(2): 1}, w.purged())
+
+		over, end := context.WithCancel(w.Context())
+		end()
+		_, err = q.Purge(over, object(3))
+		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err), "it was not added")
+	})
+}
+
+// late is a limiter that knows when the next permit comes.
+type late struct{}
+
+func (late) Wait(ctx context.Context) error {
+	if until, ends := ctx.Deadline(); ends && time.Until(until) < time.Hour {
+		return fmt.Errorf("the next permit comes in 1h: %w", context.DeadlineExceeded)
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// The error of a caller whose time is over says why there was no permit.
+func TestReasons(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for limiter, reason := range map[webdelivery.Limiter]string{
+			late{}: "the next permit comes in 1h",
+			interval{redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})}: "connection refused",
+		} {
+			client, err := w.service.NewClient(webdelivery.BasicAuth("alice", w.service.Password), webdelivery.WithPurgeLimiter(limiter))
+			require.NoError(w, err)
+			q := w.queue(w.rdb(), client)
+			_, err = q.Purge(w.within(2*time.Second), object(1))
+			require.ErrorIs(w, err, context.DeadlineExceeded)
+			require.ErrorContains(w, err, "no purge permit yet: ")
+			require.ErrorContains(w, err, reason)
+			require.NoError(w, q.Close(w.soon()))
+		}
+	})
+}
+
+// Enqueue returns before the purge has ended. Any process has its result, as Purge would have returned it.
+func TestEnqueue(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
+		q, other := w.process(), w.process()
+		good, err := q.Enqueue(w.soon(), object(1))
+		require.NoError(w, err)
+		bad, err := q.Enqueue(w.soon(), refused)
+		require.NoError(w, err)
+		_, err = other.Result(w.soon(), good)
+		require.ErrorIs(w, err, redisqueue.ErrPending)
+		_, err = other.Result(w.soon(), "unknown")
+		require.ErrorIs(w, err, redisqueue.ErrUnknownID)
+		w.goOn()
+		receipt, err := w.result(other, good)
+		require.NoError(w, err)
+		assert.Contains(w, receipt.StatusURI, fmt.Sprint(receipt.TransactionID))
+		_, err = w.result(other, bad)
+		remote, ok := errors.AsType[*redisqueue.RemoteError](err)
+		require.True(w, ok, "%v", err)
+		require.ErrorIs(w, err, webdelivery.ErrBadRequest)
+		assert.Equal(w, http.StatusBadRequest, remote.Response.StatusCode)
+		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+	})
+}
+
+// result waits for the result of a call of Enqueue.
+func (w *world) result(q *redisqueue.Queue, id string) (receipt *webdelivery.PurgeReceipt, err error) {
+	w.until("the purge has ended", func() bool {
+		receipt, err = q.Result(w.soon(), id)
+		return !errors.Is(err, redisqueue.ErrPending)
+	})
+	return receipt, err
+}
+
+// URIs of Enqueue outlive their process: another one finds them without a caller of its own.
+func TestTheProcessOfEnqueueEnds(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
+		q := w.process()
+		id, err := q.Enqueue(w.soon(), object(1))
+		require.NoError(w, err)
+		require.NoError(w, q.Close(w.soon()))
+		_, err = q.Enqueue(w.soon(), object(2))
+		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
+		_, err = q.Purge(w.soon(), object(2))
+		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
+		w.goOn()
+		_, err = w.result(w.process(), id)
+		require.NoError(w, err)
+	})
+}
+
+// With Wait a purge ends with its transaction, whose bad end is a result.
+func TestWait(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Second)
+		w.service.FailTransactions(1, "FAILED", "2 caches are silent", 504)
+		waits := func(o *redisqueue.Options) { o.Wait = true }
+		var all sync.WaitGroup
+		for i := range 3 {
+			q := w.process(waits)
+			all.Go(func() {
+				_, err := q.Purge(w.soon(), object(i))
+				bad, ok := errors.AsType[*webdelivery.TransactionError](err)
+				if assert.True(w, ok, "%v", err) {
+					assert.Equal(w, "FAILED", bad.Transaction.TransactionStatus)
+				}
+			})
+		}
+		all.Wait()
+		assert.Len(w, w.service.Purged(), 1)
+	}, webdeliverytest.WithPurgeDuration(0))
+}
+
+// MaxURIs bounds each request, and no call is split. A call that does not fit is refused.
+func TestLimits(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Second)
+		q := w.process(func(o *redisqueue.Options) { o.MaxURIs = 3 })
+		_, err := q.Purge(w.soon(), object(1), object(2), object(3), object(4))
+		require.ErrorIs(w, err, webdelivery.ErrInvalid)
+		var all sync.WaitGroup
+		for i := range 5 {
+			all.Go(func() {
+				_, err := q.Purge(w.soon(), object(2*i), object(2*i+1))
+				assert.NoError(w, err)
+			})
+		}
+		all.Wait()
+		assert.Len(w, w.service.Purged(), 5)
+		for _, p := range w.service.Purged() {
+			assert.Len(w, p.URIs, 2)
+		}
+	})
+}
+
+// If the fleet has MaxPending calls, further ones wait for room or are refused.
+func TestAFullQueue(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
+		waits := w.process(func(o *redisqueue.Options) { o.MaxPending = 2 })
+		refuses := w.process(func(o *redisqueue.Options) { o.MaxPending, o.RefuseWhenFull = 2, true })
+		for i := range 2 {
+			_, err := refuses.Enqueue(w.soon(), object(i))
+			require.NoError(w, err)
+		}
+		_, err := refuses.Purge(w.soon(), object(2))
+		require.ErrorIs(w, err, redisqueue.ErrFull)
+		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+		_, err = waits.Enqueue(w.soon(), object(3))
+		require.NoError(w, err, "it does not know yet that there are two")
+		done := make(chan error)
+		go func() {
+			_, err := waits.Purge(w.soon(), object(4))
+			done <- err
+		}()
+		w.goOn()
+		require.NoError(w, <-done)
+	})
+}
+
+// Close waits for the calls of its process. If its context ends first, they get the error of a closed queue, and others
+// purge what was taken.
+func TestClose(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pause(time.Second)
+		q := w.process()
+		done := make(chan error)
+		purge := func(uri webdelivery.PurgeURI) {
+			_, err := q.Purge(w.soon(), uri)
+			done <- err
+		}
+		go purge(object(1))
+		w.until("the call is in Redis", func() bool { return w.pending(q) == 1 })
+		closed := make(chan error)
+		go func() { closed <- q.Close(w.soon()) }()
+		require.NoError(w, <-done)
+		require.NoError(w, <-closed)
+
+		q = w.process()
+		remove := w.service.Fail(webdeliverytest.FaultRule{Path: "/cache/purge", Delay: time.Hour})
+		go purge(object(2))
+		w.until("the request is under way", func() bool { return w.service.Count(http.MethodPost, "/cache/purge") == 2 })
+		require.ErrorIs(w, q.Close(w.within(time.Millisecond)), context.DeadlineExceeded)
+		err := <-done
+		require.ErrorIs(w, err, webdelivery.ErrQueueClosed)
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		remove()
+		w.process()
+		w.until("another process has purged it", func() bool { return w.purged()[pattern(2)] > 0 })
+	})
+}
+
+// Each invalid argument is named.
+func TestInvalidArguments(t *testing.T) {
+	t.Parallel()
+	service := webdeliverytest.NewServer(t)
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	auth := webdelivery.BasicAuth(service.Username, service.Password)
+	alone, err := service.NewClient(auth)
+	require.NoError(t, err)
+	client, err := service.NewClient(auth, webdelivery.WithPurgeLimiter(late{}))
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		rdb     redis.UniversalClient
+		client  *webdelivery.Client
+		options redisqueue.Options
+		field   string
+	}{
+		{nil, client, redisqueue.Options{}, "rdb"},
+		{rdb, nil, redisqueue.Options{}, "client"},
+		{rdb, alone, redisqueue.Options{}, "client"},
+		{rdb, client, redisqueue.Options{Action: "DROP"}, "QueueOptions.Action"},
+		{rdb, client, redisqueue.Options{MaxURIs: -1}, "Options.MaxURIs"},
+		{rdb, client, redisqueue.Options{MaxBodyBytes: -1}, "Options.MaxBodyBytes"},
+		{rdb, client, redisqueue.Options{MaxPending: -1}, "Options.MaxPending"},
+		{rdb, client, redisqueue.Options{Lease: time.Millisecond}, "Options.Lease"},
+		{rdb, client, redisqueue.Options{Keep: time.Second}, "Options.Keep"},
+	} {
+		q, err := redisqueue.New(tt.rdb, tt.client, tt.options)
+		assert.Nil(t, q)
+		var invalid *webdelivery.ValidationError
+		require.ErrorAs(t, err, &invalid)
+		assert.Equal(t, tt.field, invalid.Field)
+	}
+	q, err := redisqueue.New(rdb, client, redisqueue.Options{})
+	require.NoError(t, err)
+	_, err = q.Purge(t.Context())
+	require.ErrorIs(t, err, webdelivery.ErrInvalid)
+	_, err = q.Enqueue(t.Context(), webdelivery.Exact(""))
+	require.ErrorIs(t, err, webdelivery.ErrInvalid)
+	require.NoError(t, q.Close(t.Context()))
+}

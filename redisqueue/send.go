@@ -1,0 +1,157 @@
+package redisqueue
+
+import (
+	"context"
+	"errors"
+	mathrand "math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+const (
+	linger  = 100 * time.Millisecond // for the calls of other processes that react to the same change
+	spacing = 500 * time.Millisecond // between the waits of the fleet for a permit
+)
+
+// send sends requests whenever there may be something to send.
+func (q *Queue) send() {
+	for {
+		select {
+		case <-q.work:
+		case <-q.ctx.Done():
+			return
+		}
+		for _ = sleep(q.ctx, linger); q.turn(); {
+			q.request()
+		}
+	}
+}
+
+// turn waits until this process may ask for a permit. The fleet asks once per spacing, so that each request takes what
+// came meanwhile. It returns false if there is nothing to send: a permit for nothing would keep others waiting.
+func (q *Queue) turn() bool {
+	for {
+		q.mu.Lock()
+		wants := time.Now().After(q.rest) && (q.needed || len(q.waiting) > 0 || len(q.backlog) > 0)
+		q.mu.Unlock()
+		if !wants || q.ctx.Err() != nil {
+			return false
+		}
+		ready, err := q.ready()
+		if err != nil {
+			q.note(redisError(err))
+			_ = sleep(q.ctx, spacing)
+			continue
+		}
+		if !ready {
+			return false
+		}
+		pipe := q.rdb.Pipeline()
+		mine, life := pipe.SetNX(q.ctx, q.keys+"turn", q.process, spacing), pipe.PTTL(q.ctx, q.keys+"turn")
+		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // at the memory limit, the permits alone must do
+			return q.ctx.Err() == nil
+		}
+		_ = sleep(q.ctx, min(max(0, life.Val()), spacing)+time.Duration(mathrand.Int64N(int64(again/5))))
+	}
+}
+
+// ready reports whether there is an entry that no process has read, or whose process is silent. It also keeps the
+// stream alive.
+func (q *Queue) ready() (bool, error) {
+	pipe := q.rdb.Pipeline()
+	all, taken := pipe.XLen(q.ctx, q.calls), pipe.XPending(q.ctx, q.calls, group)
+	silent := pipe.XPendingExt(q.ctx, &redis.XPendingExtArgs{
+		Stream: q.calls, Group: group, Idle: q.options.Lease, Start: "-", End: "+", Count: 1,
+	})
+	pipe.PExpire(q.ctx, q.calls, q.options.Keep)
+	if _, err := pipe.Exec(q.ctx); err != nil && !isNoGroup(err) {
+		return false, err
+	}
+	unread := all.Val()
+	if p := taken.Val(); p != nil {
+		unread -= p.Count
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if errors.Is(q.trouble, ErrRedis) || errors.Is(q.trouble, ErrFull) {
+		q.trouble = nil
+	}
+	q.needed = unread > 0 || len(silent.Val()) > 0
+	return q.needed || len(q.backlog) > 0, nil
+}
+
+func isNoGroup(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOGROUP") }
+
+// request waits for a permit, and sends what waits then. It returns when that is taken from Redis.
+func (q *Queue) request() {
+	ctx, cancel := context.WithCancel(q.ctx)
+	q.mu.Lock()
+	q.asks = cancel
+	waiting := patience{ctx, q.until}
+	q.mu.Unlock()
+	taken := make(chan struct{})
+	begun := sync.OnceFunc(func() { close(taken) })
+	q.all.Go(func() {
+		defer cancel()
+		defer begun()
+		var entries []entry
+		ended := make(chan decided, atOnce)
+		q.all.Go(func() { q.settle(ended) })
+		defer close(ended)
+		err := q.local.PurgeFrom(waiting, func(context.Context) (calls [][]webdelivery.PurgeURI, err error) {
+			defer begun()
+			entries, err = q.take(ctx)
+			for _, e := range entries {
+				calls = append(calls, e.uris)
+			}
+			return calls, err
+		}, func(i int, r webdelivery.PurgeResult) { ended <- decided{entries[i], result{r.Receipt, r.Err}} })
+		if err != nil && ctx.Err() == nil {
+			q.noPermit(err)
+		}
+	})
+	<-taken
+	q.mu.Lock()
+	q.asks = nil
+	q.mu.Unlock()
+}
+
+// patience is a context that tells a limiter when the last caller leaves, so that the limiter can say at once that the
+// next permit comes later. It does not end then.
+type patience struct {
+	context.Context //nolint:containedctx // it is one
+
+	until time.Time
+}
+
+func (p patience) Deadline() (time.Time, bool) { return p.until, !p.until.IsZero() }
+
+// noPermit handles an error before anything was taken. If the service is the reason, for example because it refuses
+// the login, others may have more luck: this process rests, and its callers fail after some tries.
+func (q *Queue) noPermit(err error) {
+	q.mu.Lock()
+	q.trouble = err
+	if errors.As(err, new(*webdelivery.Error)) {
+		q.restFromLocked()
+		for _, c := range q.waiting {
+			c.faults++
+		}
+		q.failLocked(err, mostTries)
+	}
+	q.mu.Unlock()
+	_ = sleep(q.ctx, spacing)
+}
+
+// restFromLocked makes this process take nothing for a while, because it could not purge: others look for work in that
+// time. The lock is held.
+func (q *Queue) restFromLocked() {
+	d := q.options.Lease / 2 << min(q.faults/2, 3)
+	q.faults++
+	q.rest = time.Now().Add(d)
+	time.AfterFunc(d+time.Millisecond, func() { signal(q.work) })
+}

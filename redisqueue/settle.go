@@ -1,0 +1,147 @@
+package redisqueue
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+const (
+	mostTries = 3           // processes that may fail to purge a call
+	finishFor = time.Minute // how long a process tries to store results
+)
+
+// decided is the result of an entry. If it has none, another process tries it.
+type decided struct {
+	entry
+
+	result result
+}
+
+// settle handles the results of a request as they come. If the service has not decided about some URIs, this process
+// cannot purge for now.
+func (q *Queue) settle(ended <-chan decided) {
+	for first := range ended {
+		some := []decided{first}
+		for len(some) < atOnce && len(ended) > 0 {
+			some = append(some, <-ended)
+		}
+		var unable error
+		for i := range some {
+			if err := some[i].judge(); err != nil {
+				unable = err
+			}
+		}
+		q.mu.Lock()
+		if unable == nil {
+			q.faults = 0
+		} else {
+			q.trouble = unable
+			q.restFromLocked()
+		}
+		q.mu.Unlock()
+		q.store(some)
+	}
+}
+
+// judge returns the error of an entry whose URIs the service has not decided about. Up to mostTries processes try it.
+func (d *decided) judge() error {
+	failure, ok := errors.AsType[*webdelivery.QueueError](d.result.err)
+	if !ok {
+		return nil
+	}
+	verdict := isVerdict(failure.Err)
+	if !verdict || errors.Is(failure.Err, webdelivery.ErrRefusedTogether) {
+		failure.Outcome = webdelivery.OutcomeUnknown // a process that died may have sent them with success
+	}
+	if verdict {
+		return nil
+	}
+	if d.tries++; d.tries < mostTries {
+		d.result = result{}
+	}
+	return failure.Err
+}
+
+// isVerdict reports whether an error is the service's word about URIs: it has refused them, or their transaction ended
+// badly. Anything else, such as a 401 or a lost connection, is the trouble of this process.
+func isVerdict(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each cause of a QueueError counts
+		for _, e := range joined.Unwrap() {
+			if !isVerdict(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return errors.Is(err, webdelivery.ErrBadRequest) || errors.Is(err, webdelivery.ErrRefusedTogether) ||
+		errors.As(err, new(*webdelivery.TransactionError))
+}
+
+// store stores results, and deletes their entries in the same transaction.
+func (q *Queue) store(some []decided) {
+	ids := make([]string, len(some))
+	for i, d := range some {
+		ids[i] = d.id
+		if number, own := strings.CutPrefix(d.reply, q.process+"/"); own && d.result != (result{}) {
+			q.end(number, d.result, false)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), finishFor)
+	defer cancel()
+	remove := func(tx redis.Pipeliner) error {
+		tx.XAck(ctx, q.calls, group, ids...)
+		tx.XDel(ctx, q.calls, ids...)
+		return nil
+	}
+	removed := false
+	for pause := again / 2; ctx.Err() == nil; pause = min(2*pause, time.Second) {
+		_, err := q.rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+			if q.write(ctx, tx, some); !removed {
+				return remove(tx)
+			}
+			return nil
+		})
+		if err == nil || q.ctx.Err() != nil {
+			break
+		}
+		q.note(redisError(err))
+		if strings.HasPrefix(err.Error(), "OOM") || strings.HasPrefix(err.Error(), "EXECABORT") {
+			// At the memory limit Redis only deletes. That makes room, also for the results.
+			_, err = q.rdb.TxPipelined(ctx, remove)
+			removed = removed || err == nil
+		}
+		_ = sleep(q.ctx, pause)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, id := range ids {
+		delete(q.held, id)
+	}
+	q.restLocked()
+}
+
+// write adds results for other processes to a transaction, and entries that another process may try as new ones.
+func (q *Queue) write(ctx context.Context, tx redis.Pipeliner, some []decided) {
+	streams := map[string]bool{}
+	for _, d := range some {
+		switch process, number, _ := strings.Cut(d.reply, "/"); {
+		case d.result == (result{}):
+			tx.XAdd(ctx, d.in(q.calls))
+		case process == "":
+			tx.Set(ctx, q.resultOf(number), d.result.encode(""), q.options.Keep)
+		case process != q.process:
+			stream := q.resultsOf(process)
+			tx.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []string{"r", d.result.encode(number)}})
+			streams[stream] = true
+		}
+	}
+	for stream := range streams {
+		tx.PExpire(ctx, stream, time.Minute+3*q.options.Lease)
+	}
+}

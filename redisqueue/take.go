@@ -1,0 +1,131 @@
+package redisqueue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/webdelivery/webdelivery-go"
+)
+
+const (
+	group   = "fleet" // all processes are one consumer of it, of the same name: those of dead processes would pile up
+	atFirst = 64      // calls in the first answer, which shows how large they are
+	atOnce  = 1000    // most entries per command or transaction
+)
+
+// entry is a call in the stream.
+type entry struct {
+	id, reply, payload string // the reply is process/number for Purge, and /id for Enqueue
+	tries              int    // processes that could not purge it
+	uris               []webdelivery.PurgeURI
+}
+
+func (e entry) in(stream string) *redis.XAddArgs {
+	values := []string{"r", e.reply, "u", e.payload}
+	if e.tries > 0 {
+		values = append(values, "t", strconv.Itoa(e.tries))
+	}
+	return &redis.XAddArgs{Stream: stream, Values: values}
+}
+
+// read fills an entry from the stream, and reports whether it is valid.
+func (e *entry) read(m redis.XMessage, action webdelivery.PurgeAction) bool {
+	tries, _ := m.Values["t"].(string)
+	e.tries, _ = strconv.Atoi(tries)
+	e.id = m.ID
+	e.reply, _ = m.Values["r"].(string)
+	e.payload, _ = m.Values["u"].(string)
+	return json.Unmarshal([]byte(e.payload), &e.uris) == nil && webdelivery.PurgeRequest{Action: action, URIs: e.uris}.Validate() == nil
+}
+
+// take returns the entries of a request when its permit has come.
+func (q *Queue) take(ctx context.Context) (taken []entry, err error) {
+	q.mu.Lock()
+	if ctx.Err() != nil { // the last caller has its result
+		q.mu.Unlock()
+		return nil, nil
+	}
+	q.asks, q.trouble, q.needed = nil, nil, false // only Close ends the request from now on
+	found := q.backlog
+	q.mu.Unlock()
+	within, cancel := context.WithTimeout(ctx, 2*forAWord)
+	defer cancel()
+	fit, uris := q.fit(found)
+	for count := atFirst; fit == len(found) && count > 0; {
+		var more []entry
+		if more, err = q.fetch(within, count); len(more) == 0 {
+			break
+		}
+		found = append(found, more...)
+		fit, uris = q.fit(found)
+		count = min(atOnce, len(found)*(q.options.MaxURIs-uris)/uris) // COUNT is about entries, not about URIs
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.backlog = found[fit:]; fit > 0 {
+		err = nil
+	}
+	return found[:fit], err
+}
+
+// fit returns how many entries fit into a request, and how many URIs all of them have.
+func (q *Queue) fit(found []entry) (fit, uris int) {
+	bytes := 0
+	for i, e := range found {
+		uris, bytes = uris+len(e.uris), bytes+len(e.payload)
+		if i == 0 || uris <= q.options.MaxURIs && bytes <= q.options.MaxBodyBytes {
+			fit = i + 1
+		}
+	}
+	return fit, uris
+}
+
+// fetch takes up to count entries of silent processes, and as many that no process has read.
+func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error) {
+	pipe := q.rdb.Pipeline()
+	silent := pipe.XAutoClaim(ctx, &redis.XAutoClaimArgs{
+		Stream: q.calls, Group: group, Consumer: group, MinIdle: q.options.Lease, Start: "0", Count: int64(count),
+	})
+	unread := pipe.XReadGroup(ctx, &redis.XReadGroupArgs{
+		Group: group, Consumer: group, Streams: []string{q.calls, ">"}, Count: int64(count), Block: -1, // 0 would wait for ever
+	})
+	_, err = pipe.Exec(ctx)
+	if isNoGroup(err) { // it is a new queue, or Redis has lost its data
+		if err = q.rdb.XGroupCreateMkStream(ctx, q.calls, group, "0").Err(); err == nil || strings.HasPrefix(err.Error(), "BUSYGROUP") {
+			return q.fetch(ctx, count)
+		}
+	}
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, redisError(err)
+	}
+	messages, _ := silent.Val()
+	for _, s := range unread.Val() {
+		messages = append(messages, s.Messages...)
+	}
+	return q.hold(messages), nil
+}
+
+// hold returns the calls of messages. Until they are stored, they are those of this process.
+func (q *Queue) hold(messages []redis.XMessage) (found []entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range messages {
+		if _, mine := q.held[m.ID]; mine {
+			continue // this process was silent itself, and has claimed its own entry
+		}
+		q.held[m.ID] = struct{}{}
+		var e entry
+		if e.read(m, q.options.Action) {
+			found = append(found, e)
+			continue
+		}
+		unreadable := failed(nil, errors.New("redisqueue: unreadable call in Redis"), webdelivery.OutcomeUnknown)
+		q.all.Go(func() { q.store([]decided{{e, result{err: unreadable}}}) })
+	}
+	return found
+}
