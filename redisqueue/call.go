@@ -112,7 +112,9 @@ func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err 
 			q.length.Store(length.Val())
 			return add.Val(), nil
 		}
-		q.note(redisError(err))
+		if ctx.Err() == nil { // otherwise the error says less than the one before
+			q.note(redisError(err))
+		}
 		forbidden := strings.HasPrefix(err.Error(), "NO") || strings.HasPrefix(err.Error(), "WRONG") // NOPERM, WRONGPASS
 		if forbidden || time.Since(began) > q.options.Lease || sleep(ctx, again) != nil {
 			return "", err

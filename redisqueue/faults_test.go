@@ -1,0 +1,256 @@
+package redisqueue_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/redisqueue"
+)
+
+// purging calls Purge of several queues with one URI each, and returns a function that waits for their errors.
+func (w *world) purging(ctx context.Context, queues ...*redisqueue.Queue) (wait func() []error) {
+	var all sync.WaitGroup
+	errs := make([]error, len(queues))
+	for i, q := range queues {
+		all.Go(func() { _, errs[i] = q.Purge(ctx, object(i)) })
+	}
+	return func() []error {
+		all.Wait()
+		return errs
+	}
+}
+
+func (w *world) allGood(errs []error) {
+	w.Helper()
+	for i, err := range errs {
+		assert.NoError(w, err)
+		assert.NotZero(w, w.purged()[pattern(i)])
+	}
+}
+
+func (w *world) queued(n int) {
+	w.Helper()
+	rdb := w.admin()
+	w.until("the calls are in Redis", func() bool { return w.hasCalls(rdb, int64(n)) })
+}
+
+// Redis is killed and restarted without its data, before calls come and while they wait. No caller notices.
+func TestRedisIsRestarted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		one, other := w.process(), w.process()
+		w.pause(time.Hour)
+		wait := w.purging(w.soon(), one, other)
+		w.queued(2)
+		w.redis.Kill()
+		later := w.process()
+		waitLater := w.purging(w.soon(), later)
+		require.NoError(w, w.redis.Start())
+		w.allGood(wait())
+		w.allGood(waitLater())
+	})
+}
+
+// A restart from a snapshot brings back calls that have ended and forgets those that came later.
+func TestRedisComesBackFromASnapshot(t *testing.T) {
+	inWorld(t, func(w *world) {
+		q, other := w.process(), w.process()
+		w.pause(time.Hour)
+		wait := w.purging(w.soon(), q)
+		w.queued(1)
+		require.NoError(w, w.admin().Save(w.Context()).Err())
+		w.goOn()
+		w.allGood(wait())
+		w.pause(time.Hour)
+		wait = w.purging(w.soon(), q, other)
+		w.queued(2)
+		w.redis.Kill()
+		require.NoError(w, w.redis.Start())
+		w.goOn()
+		w.allGood(wait())
+	})
+}
+
+// While Redis hangs, callers leave with their contexts or fail, and all goes on when it wakes up.
+func TestRedisHangs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		q, other := w.process(), w.process()
+		w.pause(time.Hour)
+		wait := w.purging(w.soon(), q)
+		w.queued(1)
+		w.redis.Hang(w.T)
+		_, err := other.Purge(w.within(time.Second), object(5))
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		err = wait()[0]
+		require.ErrorIs(w, err, redisqueue.ErrRedis)
+		assert.NotErrorIs(w, err, context.DeadlineExceeded)
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		w.redis.Wake(w.T)
+		w.goOn()
+		w.allGood(w.purging(w.soon(), q, other)())
+	})
+}
+
+// If Redis is down for good, callers get an error that says so.
+func TestRedisIsDown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		q := w.process()
+		w.redis.Kill()
+		_, err := q.Purge(w.soon(), object(1))
+		require.ErrorIs(w, err, redisqueue.ErrRedis)
+		require.ErrorContains(w, err, w.redis.Addr)
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+		_, err = q.Enqueue(w.soon(), object(1))
+		require.ErrorIs(w, err, redisqueue.ErrRedis)
+		_, err = q.Result(w.soon(), "1")
+		require.ErrorIs(w, err, redisqueue.ErrRedis)
+		_, err = q.Stats(w.soon())
+		require.ErrorIs(w, err, redisqueue.ErrRedis)
+		_, err = q.Purge(w.within(500*time.Millisecond), object(1))
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		require.ErrorContains(w, err, w.redis.Addr)
+	})
+}
+
+// A user without rights learns at once which command is refused.
+func TestForbidden(t *testing.T) {
+	inWorld(t, func(w *world) {
+		require.NoError(w, w.admin().Do(w.Context(), "ACL", "SETUSER", "queue", "-xadd").Err())
+		q := w.process(func(o *redisqueue.Options) { o.Lease = time.Hour })
+		_, err := q.Purge(w.soon(), object(1))
+		require.ErrorIs(w, err, redisqueue.ErrRedis)
+		require.ErrorContains(w, err, "xadd")
+	})
+}
+
+// At the memory limit no call is taken, those in Redis are purged, and their entries go. Their callers get the results
+// when there is room, or their calls are added again.
+func TestRedisIsFull(t *testing.T) {
+	inWorld(t, func(w *world) {
+		one, other := w.process(), w.process()
+		w.pause(time.Hour)
+		wait := w.purging(w.soon(), one, other)
+		w.queued(2)
+		limit := func(bytes string) {
+			require.NoError(w, w.admin().ConfigSet(w.Context(), "maxmemory", bytes).Err())
+		}
+		w.goOn()
+		// The limiter needs memory for each permit, so it gets one before.
+		w.until("a request is sent or waits at the limit", func() bool {
+			limit("1")
+			time.Sleep(20 * time.Millisecond)
+			if len(w.service.Purged()) > 0 {
+				return true
+			}
+			limit("0")
+			time.Sleep(20 * time.Millisecond)
+			return len(w.service.Purged()) > 0
+		})
+		limit("1")
+		w.queued(0)
+		third := w.process(func(o *redisqueue.Options) { o.Lease = time.Second })
+		_, err := third.Purge(w.soon(), object(7))
+		require.ErrorIs(w, err, redisqueue.ErrRedis)
+		require.ErrorContains(w, err, "OOM")
+		limit("0")
+		w.allGood(wait())
+	})
+}
+
+// The processes follow a failover to a replica that has lost the last calls.
+func TestFailover(t *testing.T) {
+	inWorld(t, func(w *world) {
+		replica := w.redis.Another(w.T, asUser()...)
+		require.NoError(w, replica.Start())
+		to := redis.NewClient(&redis.Options{Addr: replica.Addr})
+		defer to.Close()
+		host, port, err := net.SplitHostPort(w.redis.Addr)
+		require.NoError(w, err)
+		require.NoError(w, to.ReplicaOf(w.Context(), host, port).Err())
+		var master atomic.Value
+		master.Store(w.redis.Addr)
+		process := func() *redisqueue.Queue {
+			o := redisOptions("the master")
+			o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, network, master.Load().(string))
+			}
+			rdb := redis.NewClient(o)
+			w.Cleanup(func() { _ = rdb.Close() })
+			return w.queue(rdb, w.client(rdb))
+		}
+		queues := []*redisqueue.Queue{process(), process(), process()}
+		w.pause(time.Hour)
+		wait := w.purging(w.soon(), queues[:2]...)
+		w.queued(2)
+		w.until("the replica has the calls", func() bool {
+			info, _ := to.Info(w.Context(), "replication").Result()
+			return strings.Contains(info, "master_link_status:up") && w.hasCalls(to, 2)
+		})
+		require.NoError(w, to.ReplicaOf(w.Context(), "NO", "ONE").Err())
+		waitLost := w.purging(w.soon(), queues...)
+		w.queued(5)
+		w.redis.Kill()
+		master.Store(replica.Addr)
+		require.NoError(w, to.Del(w.Context(), "webdelivery:purge").Err())
+		w.allGood(wait())
+		w.allGood(waitLost())
+	})
+}
+
+func (w *world) hasCalls(rdb *redis.Client, n int64) bool {
+	for _, key := range rdb.Keys(w.Context(), "*:calls").Val() {
+		return rdb.XLen(w.Context(), key).Val() == n
+	}
+	return false
+}
+
+// All keys of a queue are on one node of a cluster.
+func TestCluster(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var addrs []string
+		for i := range 2 {
+			node := w.redis.Another(w.T, clusterArgs()...)
+			require.NoError(w, node.Start())
+			addrs = append(addrs, node.Addr)
+			rdb := redis.NewClient(&redis.Options{Addr: node.Addr})
+			defer rdb.Close()
+			require.NoError(w, rdb.ClusterAddSlotsRange(w.Context(), 8192*i, 8192*i+8191).Err())
+			if i > 0 {
+				host, port, _ := net.SplitHostPort(addrs[0])
+				require.NoError(w, rdb.ClusterMeet(w.Context(), host, port).Err())
+			}
+			w.until("the cluster works", func() bool {
+				info, _ := rdb.ClusterInfo(w.Context()).Result()
+				return i == 0 || strings.Contains(info, "cluster_state:ok")
+			})
+		}
+		process := func() *redisqueue.Queue {
+			rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Username: "queue", Password: "secret"})
+			w.Cleanup(func() { _ = rdb.Close() })
+			return w.queue(rdb, w.client(rdb))
+		}
+		one, other := process(), process()
+		w.allGood(w.purging(w.soon(), one, other)())
+		id, err := one.Enqueue(w.soon(), object(3))
+		require.NoError(w, err)
+		_, err = w.result(other, id)
+		require.NoError(w, err)
+	})
+}
+
+func clusterArgs() []string {
+	return append(asUser(), "+command", "+cluster|slots", "--cluster-enabled", "yes",
+		"--cluster-config-file", "nodes-"+strconv.Itoa(os.Getpid())+".conf")
+}

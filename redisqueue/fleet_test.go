@@ -1,0 +1,151 @@
+package redisqueue_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/redistest"
+)
+
+// large is true in make fleet.
+var large = os.Getenv("REDISQUEUE_FLEET") != ""
+
+// Processes are killed with a request that the service has answered and nobody else knows of. The others send its URIs
+// again, so that each ends purged, and each caller of a living process gets a true result.
+func TestKilledHolders(t *testing.T) {
+	inWorld(t, func(w *world) {
+		kills, each := 2, 10
+		if large {
+			kills, each = 10, 200
+		}
+		w.pause(time.Hour)
+		caller := w.start(nil)
+		var given []string
+		for i := range kills * each {
+			given = append(given, pattern(i))
+		}
+		w.give(caller, given...)
+		w.queued(len(given))
+		// The caller's process is stopped, so that only the others can take its calls.
+		redistest.Suspend(w.T, caller.cmd.Process)
+		w.goOn()
+		for range kills {
+			holder := w.start(func(s *setUp) { s.Hold = time.Hour })
+			w.give(holder, "https://www.example.com/own")
+			<-holder.events // the service has answered
+			assert.NoError(w, holder.cmd.Process.Kill())
+		}
+		redistest.Resume(w.T, caller.cmd.Process)
+		for _, e := range w.ends(caller, len(given)) {
+			assert.Empty(w, e.Error, e.URI)
+		}
+		all := w.purged()
+		for _, uri := range given {
+			assert.NotZero(w, all[uri], uri)
+		}
+		w.finish(caller)
+	})
+}
+
+// A process with yesterday's password answers for nobody: others purge its URIs and those that it has taken. Alone, it
+// tells its caller after three tries.
+func TestOneWrongPassword(t *testing.T) {
+	inWorld(t, func(w *world) {
+		wrong := w.start(func(s *setUp) { s.Password = "yesterday" })
+		w.give(wrong, pattern(0))
+		e := w.ends(wrong, 1)[0]
+		assert.Contains(w, e.Error, "password")
+		assert.Equal(w, webdelivery.OutcomeUnknown, e.Outcome)
+
+		good := []*child{w.start(nil), w.start(nil), w.start(nil)}
+		const rounds = 5
+		for round := range rounds {
+			for i, c := range append(slices.Clone(good), wrong) {
+				w.give(c, pattern(100*i+round+1))
+			}
+			time.Sleep(50 * time.Millisecond) // so that not all are in one request
+		}
+		for _, c := range append(good, wrong) {
+			for _, e := range w.ends(c, rounds) {
+				assert.Empty(w, e.Error, e.URI)
+			}
+			w.finish(c)
+		}
+	})
+}
+
+// Many processes react to the same change: one or two requests carry all.
+func TestOneChange(t *testing.T) {
+	inWorld(t, func(w *world) {
+		processes, most := 5, 3
+		if large {
+			processes = 40
+		}
+		var all []*child
+		for range processes {
+			all = append(all, w.start(nil))
+		}
+		began := time.Now()
+		for i, c := range all {
+			w.give(c, pattern(i))
+		}
+		var longest time.Duration
+		for _, c := range all {
+			longest = max(longest, w.ends(c, 1)[0].Took)
+			w.finish(c)
+		}
+		w.Logf("%d processes: %d requests, longest wait %v, all %v", processes, len(w.service.Purged()), longest, time.Since(began))
+		assert.LessOrEqual(w, len(w.service.Purged()), most)
+		assert.Len(w, w.purged(), processes)
+	})
+}
+
+// A minute of 200 URIs a second from 20 processes.
+func TestSteadyLoad(t *testing.T) {
+	if !large {
+		t.Skip("make fleet runs it")
+	}
+	inWorld(t, func(w *world) {
+		const processes, seconds = 20, 60
+		var all []*child
+		for range processes {
+			all = append(all, w.start(func(s *setUp) { s.Lease = 10 * time.Second }))
+		}
+		tick := time.NewTicker(time.Second / 10)
+		defer tick.Stop()
+		before := w.commands()
+		for i := range 10 * seconds {
+			<-tick.C
+			for p, c := range all {
+				w.give(c, pattern(i*processes+p))
+			}
+		}
+		var took []time.Duration
+		for _, c := range all {
+			for _, e := range w.ends(c, 10*seconds) {
+				assert.Empty(w, e.Error, e.URI)
+				took = append(took, e.Took)
+			}
+		}
+		slices.Sort(took)
+		w.Logf("p50 %v, p99 %v, longest %v; %d requests; %.1f commands per URI", took[len(took)/2], took[len(took)*99/100],
+			took[len(took)-1], len(w.service.Purged()), float64(w.commands()-before)/float64(len(took)))
+		assert.Len(w, w.purged(), len(took))
+	})
+}
+
+// commands returns how many commands Redis has executed.
+func (w *world) commands() (n int) {
+	info, err := w.admin().Info(w.Context(), "stats").Result()
+	assert.NoError(w, err)
+	_, rest, _ := strings.Cut(info, "total_commands_processed:")
+	_, _ = fmt.Sscan(rest, &n)
+	return n
+}
