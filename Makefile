@@ -65,7 +65,7 @@ test:
 # A fleet of real processes in full size: a minute of load, and ten processes killed. make test does it in a smaller size.
 fleet:
 	cd redislimit && go test -v -timeout 20m -run TestLoad . -load 60s
-	cd redisqueue && go test -race -v -timeout 20m -run 'TestFiftyProcesses|TestSteadyLoad|TestKilledHolders' .
+	cd redisqueue && REDISQUEUE_FLEET=1 go test -v -timeout 20m -run 'TestOneChange|TestSteadyLoad|TestKilledHolders|TestMemory' .
 
 # The statements that no test reaches, after make test.
 cover:

@@ -534,34 +534,6 @@ func TestQueueOutcomesAreTrue(t *testing.T) {
 	}
 }
 
-// With a limit below 0, every Purge returns a ValidationError; 0 is the default.
-func TestLimitsOfAQueueBelow0(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		options webdelivery.QueueOptions
-		limit   string
-	}{
-		{webdelivery.QueueOptions{}, ""},
-		{webdelivery.QueueOptions{MaxURIs: -1}, "MaxURIs"},
-		{webdelivery.QueueOptions{MaxBodyBytes: -1}, "MaxBodyBytes"},
-		{webdelivery.QueueOptions{MaxPending: -1}, "MaxPending"},
-		{webdelivery.QueueOptions{MaxURIs: 1, MaxBodyBytes: 1 << 10, MaxPending: 1}, ""},
-	} {
-		inQueue(t, setup{}, tt.options, func(f *fixture, q *webdelivery.PurgeQueue) {
-			_, err := q.Purge(f.Context(), webdelivery.Exact(anObject))
-			if tt.limit == "" {
-				require.NoError(f, err)
-				return
-			}
-			invalid, ok := errors.AsType[*webdelivery.ValidationError](err)
-			require.True(f, ok, "%v", err)
-			assert.Equal(f, "QueueOptions."+tt.limit, invalid.Field)
-			assert.Equal(f, "-1 is below 0; use 0 for the default", invalid.Reason)
-			assert.Empty(f, f.srv.Requests())
-		})
-	}
-}
-
 // purgeThatCloseEnds begins a purge of a queue, closes the queue before the purge has ended, and returns the error of
 // the purge.
 func (f *fixture) purgeThatCloseEnds() error {

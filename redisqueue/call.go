@@ -115,7 +115,7 @@ func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err 
 		if ctx.Err() == nil { // otherwise the error says less than the one before
 			q.note(redisError(err))
 		}
-		forbidden := strings.HasPrefix(err.Error(), "NO") || strings.HasPrefix(err.Error(), "WRONG") // NOPERM, WRONGPASS
+		forbidden := strings.HasPrefix(err.Error(), "NOPERM") || strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONG")
 		if forbidden || time.Since(began) > q.options.Lease || sleep(ctx, again) != nil {
 			return "", err
 		}

@@ -111,7 +111,7 @@ func (w *world) start(change func(*setUp)) *child {
 	text, err := json.Marshal(s)
 	require.NoError(w, err)
 	c := &child{cmd: exec.Command(os.Args[0]), events: make(chan event, 10_000)}
-	c.cmd.Env = append(os.Environ(), setUpOf+"="+string(text))
+	c.cmd.Env = append(os.Environ(), setUpOf+"="+string(text), "GORACE=atexit_sleep_ms=0") // it would sleep for a second
 	c.cmd.Stderr = os.Stderr
 	c.stdin, err = c.cmd.StdinPipe()
 	require.NoError(w, err)

@@ -90,7 +90,7 @@ func TestRedisHangs(t *testing.T) {
 		wait := w.purging(w.soon(), q)
 		w.queued(1)
 		w.redis.Hang(w.T)
-		_, err := other.Purge(w.within(time.Second), object(5))
+		_, err := other.Purge(w.within(500*time.Millisecond), object(5))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 		err = wait()[0]

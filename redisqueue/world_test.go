@@ -2,6 +2,7 @@ package redisqueue_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log"
 	"os"
@@ -28,6 +29,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // tests mostly wait for permits
 	os.Exit(m.Run())
 }
 

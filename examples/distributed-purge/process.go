@@ -80,7 +80,10 @@ func oneByOne(ctx context.Context, client *webdelivery.Client, uris []webdeliver
 
 // together purges each URI from a goroutine of its own, through the queue of all processes. It returns how long each took.
 func together(ctx context.Context, rdb redis.UniversalClient, client *webdelivery.Client, uris []webdelivery.PurgeURI) (waits []time.Duration, err error) {
-	queue := redisqueue.New(rdb, client, redisqueue.Options{Name: os.Getenv("WEBDELIVERY_CUSTOMER")})
+	queue, err := redisqueue.New(rdb, client, redisqueue.Options{})
+	if err != nil {
+		return nil, err
+	}
 	defer func() {
 		err = errors.Join(err, queue.Close(ctx))
 	}()
@@ -100,8 +103,7 @@ func together(ctx context.Context, rdb redis.UniversalClient, client *webdeliver
 // advised adds the next step to an error if Redis is unavailable: the service has no part in it.
 func advised(ctx context.Context, err error) error {
 	var limiter *redislimit.UnavailableError
-	var queue *redisqueue.UnavailableError
-	if ctx.Err() == nil && (errors.As(err, &limiter) || errors.As(err, &queue)) {
+	if ctx.Err() == nil && (errors.As(err, &limiter) || errors.Is(err, redisqueue.ErrRedis)) {
 		return program.Advise(err, "check that Redis or Valkey is running at "+os.Getenv(envRedis)+"; -redis names another address")
 	}
 	return err

@@ -13,15 +13,13 @@ import (
 )
 
 // fleet makes a queue that many processes share.
-func fleet(rdb redis.UniversalClient, client *webdelivery.Client) *redisqueue.Queue {
+func fleet(rdb redis.UniversalClient, client *webdelivery.Client) (*redisqueue.Queue, error) {
 	options := redisqueue.Options{
-		Name: "acme", Prefix: "staging:queue", Action: webdelivery.ActionExpire, Wait: true,
+		Prefix: "staging:queue", Action: webdelivery.ActionExpire, Wait: true,
 		MaxURIs: 10_000, MaxBodyBytes: 4 << 20, MaxPending: 1_000_000, RefuseWhenFull: true,
-		Lease: 10 * time.Second, Keep: time.Hour, FallbackLocal: false,
-		OnStats: func(s webdelivery.QueueStats) { fmt.Println(s.Pending) },
+		Lease: time.Second, Keep: time.Hour,
 	}
-	var queue *redisqueue.Queue = redisqueue.New(rdb, client, options)
-	return queue
+	return redisqueue.New(rdb, client, options)
 }
 
 // purgeTogether purges one URI and waits, hands over another one, and reads what became of it.
@@ -47,22 +45,16 @@ func purgeTogether(ctx context.Context, queue *redisqueue.Queue) (err error) {
 
 // ofFleet explains what happened to a purge of a fleet's queue.
 func ofFleet(err error) string {
-	for _, sentinel := range []error{redisqueue.ErrFull, redisqueue.ErrPending, redisqueue.ErrUnknownID} {
+	for _, sentinel := range []error{redisqueue.ErrFull, redisqueue.ErrPending, redisqueue.ErrUnknownID, redisqueue.ErrRedis} {
 		if errors.Is(err, sentinel) {
 			return sentinel.Error()
 		}
 	}
-	var (
-		unavailable *redisqueue.UnavailableError
-		remote      *redisqueue.RemoteError
-	)
-	switch {
-	case errors.As(err, &unavailable):
-		return fmt.Sprint(unavailable.Error(), unavailable.Unwrap())
-	case errors.As(err, &remote):
+	var remote *redisqueue.RemoteError
+	if errors.As(err, &remote) {
 		var call *webdelivery.Error = remote.Response
 		var transaction *webdelivery.TransactionError = remote.Transaction
-		return fmt.Sprint(remote.Error(), remote.Message, call, transaction, remote.Is(webdelivery.ErrServer), remote.Unwrap())
+		return fmt.Sprint(remote.Error(), remote.Message, call, transaction, remote.Unwrap())
 	}
 	return ""
 }
