@@ -1,10 +1,12 @@
 package redisqueue_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/redistest"
+	"github.com/webdelivery/webdelivery-go/redisqueue"
 )
 
 // large is true in make fleet.
@@ -148,4 +151,36 @@ func (w *world) commands() (n int) {
 	_, rest, _ := strings.Cut(info, "total_commands_processed:")
 	_, _ = fmt.Sscan(rest, &n)
 	return n
+}
+
+// 10,000 waiting calls take little memory.
+func TestMemory(t *testing.T) {
+	if !large {
+		t.Skip("make fleet runs it")
+	}
+	inWorld(t, func(w *world) {
+		w.pause(time.Hour)
+		q := w.process(func(o *redisqueue.Options) { o.Lease = time.Minute })
+		memory := func() (n int) {
+			info, err := w.admin().Info(w.Context(), "memory").Result()
+			assert.NoError(w, err)
+			_, rest, _ := strings.Cut(info, "used_memory:")
+			_, _ = fmt.Sscan(rest, &n)
+			return n
+		}
+		before := memory()
+		ctx, cancel := context.WithCancel(w.Context())
+		var calls sync.WaitGroup
+		for i := range 10_000 {
+			calls.Go(func() { _, _ = q.Purge(ctx, object(i)) })
+		}
+		w.queued(10_000)
+		used := memory() - before
+		w.Logf("%d bytes", used)
+		assert.Less(w, used, 3_000_000)
+		w.goOn()
+		w.until("all are purged", func() bool { return len(w.purged()) == 10_000 })
+		cancel()
+		calls.Wait()
+	})
 }
