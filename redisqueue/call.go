@@ -53,20 +53,19 @@ func (q *Queue) enter(ctx context.Context, uris []webdelivery.PurgeURI, payload 
 	c := &call{number: strconv.FormatUint(q.number, 36), uris: slices.Clone(uris), ended: make(chan struct{})}
 	q.waiting[c.number] = c
 	q.all.Go(func() { q.carry(ctx, c, payload) })
-	signal(q.read)
 	return c, nil
 }
 
-// carry adds a call to Redis. Once per lease it looks whether Redis still knows it. If not, twice in a row, Redis has
-// lost its data or the result, and the call is added again. If Redis does not answer, twice in a row, the call fails.
+// carry adds a call to Redis, and looks once per lease whether Redis still knows it. If not, twice in a row, Redis has lost
+// its data or the result, and the call is added again; or Redis does not answer, and the call fails.
 func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 	for {
 		id, err := q.put(ctx, q.process+"/"+c.number, payload)
 		if err != nil && ctx.Err() != nil {
 			return // the caller leaves, and knows why
 		}
-		signal(q.work)
-		for missing, silent := 0, 0; missing < 2 && err == nil; {
+		q.wake()
+		for doubts := 0; doubts < 2 && err == nil; {
 			select {
 			case <-c.ended:
 				if c.left {
@@ -75,15 +74,11 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 				return
 			case <-time.After(q.options.Lease):
 			}
-			var found []redis.XMessage
-			found, err = q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
-			switch {
-			case err != nil && silent == 0:
-				silent, err = 1, nil
-			case err == nil && len(found) == 0:
-				silent, missing = 0, missing+1
-			default:
-				silent, missing = 0, 0
+			found, failure := q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
+			if doubts++; len(found) > 0 {
+				doubts = 0
+			} else if failure != nil && doubts > 1 {
+				err = redisError(failure)
 			}
 		}
 		if err != nil {
@@ -116,8 +111,8 @@ func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err 
 			q.note(redisError(err))
 		}
 		forbidden := strings.HasPrefix(err.Error(), "NOPERM") || strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONG")
-		if forbidden || time.Since(began) > q.options.Lease || sleep(ctx, again) != nil {
-			return "", err
+		if sleep(ctx, again); forbidden || time.Since(began) > q.options.Lease || ctx.Err() != nil {
+			return "", errors.Join(ctx.Err(), redisError(err))
 		}
 	}
 }
@@ -133,8 +128,8 @@ func (q *Queue) room(ctx context.Context) error {
 			return ErrFull
 		}
 		q.note(ErrFull)
-		if err := sleep(ctx, time.Duration(float64(pause)*(0.5+mathrand.Float64()))); err != nil {
-			return errors.Join(ErrFull, err)
+		if sleep(ctx, time.Duration(float64(pause)*(0.5+mathrand.Float64()))); ctx.Err() != nil {
+			return errors.Join(ErrFull, ctx.Err())
 		}
 	}
 	return nil
@@ -142,14 +137,10 @@ func (q *Queue) room(ctx context.Context) error {
 
 // unadded returns the error of a call that Redis does not have.
 func unadded(uris []webdelivery.PurgeURI, err error) error {
-	switch {
-	case errors.Is(err, ErrFull):
+	if errors.Is(err, ErrFull) {
 		return failed(uris, err, webdelivery.OutcomeNotApplied)
-	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
-		return failed(uris, err, webdelivery.OutcomeUnknown)
-	default:
-		return failed(uris, redisError(err), webdelivery.OutcomeUnknown)
 	}
+	return failed(uris, err, webdelivery.OutcomeUnknown)
 }
 
 // takeBack deletes an entry that nobody waits for, unless a process has read it: that one answers for it, or the one

@@ -3,6 +3,7 @@ package redisqueue
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -24,15 +25,17 @@ type Queue struct {
 	calls   string                  // key of the stream of calls
 	process string                  // random, in the key of its results
 	length  atomic.Int64            // calls in Redis when one was last added
+	stats   atomic.Pointer[webdelivery.QueueStats]
 
-	ctx        context.Context //nolint:containedctx // ends when a Close ends
-	cancel     context.CancelFunc
-	all        sync.WaitGroup
-	work, read chan struct{} // there may be something to send; a caller waits
+	ctx    context.Context //nolint:containedctx // ends when a Close ends
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+	work   chan struct{} // there may be something to send
 
 	mu      sync.Mutex
 	closed  bool
 	quiet   chan struct{} // closed when a Close has nothing to wait for
+	hush    func()        // closes it
 	number  uint64        // of the last call
 	waiting map[string]*call
 	until   time.Time           // latest deadline of those that wait
@@ -43,7 +46,6 @@ type Queue struct {
 	rest    time.Time           // until then this process takes nothing, because it could not purge
 	faults  int                 // how often in a row it could not
 	trouble error               // why there is no permit or no answer of Redis; nil if all is well
-	stats   webdelivery.QueueStats
 }
 
 // New returns a queue of this process. The processes with the same Redis, options, base URL and customer are a fleet.
@@ -54,23 +56,15 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 	if err != nil {
 		return nil, err
 	}
-	kind := string(o.Action)
-	if o.Wait {
-		kind += "-wait"
-	}
 	q := &Queue{
 		options: o, rdb: rdb, process: rand.Text()[:16],
-		keys: fmt.Sprintf("%s:{%s:%s}:", o.Prefix, client.URL(), kind), // the braces keep all keys on one node of a cluster
-		work: make(chan struct{}, 1), read: make(chan struct{}, 1), quiet: make(chan struct{}),
-		waiting: map[string]*call{}, held: map[string]struct{}{},
+		keys: fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait), // the braces keep all on one node of a cluster
+		work: make(chan struct{}, 1), quiet: make(chan struct{}), waiting: map[string]*call{}, held: map[string]struct{}{},
 	}
-	q.calls = q.keys + "calls"
-	q.local, err = client.Purge.NewQueue(webdelivery.QueueOptions{Action: o.Action, Wait: o.Wait, OnStats: func(s webdelivery.QueueStats) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.stats = s
-	}})
-	if err != nil {
+	q.calls, q.hush = q.keys+"calls", sync.OnceFunc(func() { close(q.quiet) })
+	stats := func(s webdelivery.QueueStats) { q.stats.Store(&s) }
+	q.stats.Store(new(webdelivery.QueueStats))
+	if q.local, err = client.Purge.NewQueue(webdelivery.QueueOptions{Action: o.Action, Wait: o.Wait, OnStats: stats}); err != nil {
 		return nil, err
 	}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
@@ -83,6 +77,85 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 func (q *Queue) resultsOf(process string) string { return q.keys + "to:" + process }
 func (q *Queue) resultOf(id string) string       { return q.keys + "result:" + id }
 
+// Purge adds URIs, at least one, to the queue of the fleet. It returns when the service has accepted the request that
+// carries them, or with Wait when its transaction has ended. Any process of the fleet may send it.
+//
+// The error is a [*webdelivery.ValidationError] if the URIs are invalid or too many for one request, and otherwise a
+// [*webdelivery.QueueError]. If another process has sent the request, its cause is a [*RemoteError]. It matches
+// [ErrRedis] if Redis does not work, and [ErrFull] with RefuseWhenFull. The outcome is not applied only if nothing was
+// added to the queue, or if the service has refused each of the URIs by itself.
+//
+// If the context ends first, URIs that no process has read leave the queue. The outcome is unknown all the same, and
+// the text of the error says what the call was waiting for.
+func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webdelivery.PurgeReceipt, error) {
+	payload, err := q.payload(uris)
+	if err != nil {
+		return nil, err
+	}
+	c, err := q.enter(ctx, uris, payload)
+	if err != nil {
+		return nil, failed(uris, err, webdelivery.OutcomeNotApplied)
+	}
+	select {
+	case <-c.ended:
+	case <-ctx.Done():
+		q.leave(c, ctx.Err())
+	}
+	return c.result.receipt, c.result.err
+}
+
+// Enqueue adds URIs like Purge, and returns when Redis has them. The id is for [Queue.Result]. If this process ends,
+// the others purge the URIs, as long as there is one with a queue.
+func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id string, err error) {
+	payload, err := q.payload(uris)
+	if err != nil {
+		return "", err
+	}
+	if q.ctx.Err() != nil {
+		return "", failed(uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeNotApplied)
+	}
+	id = rand.Text() // that of the stream would change if the call is added twice
+	if _, err = q.put(ctx, "/"+id, payload); err != nil {
+		return "", unadded(uris, err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.needed = true
+	q.wake()
+	return id, nil
+}
+
+// Result returns the result of a call of Enqueue, as Purge would have returned it, from any process of the fleet. It
+// does not wait: it returns [ErrPending] or [ErrUnknownID] if there is no result, and an error that matches [ErrRedis]
+// if Redis does not work.
+func (q *Queue) Result(ctx context.Context, id string) (*webdelivery.PurgeReceipt, error) {
+	switch text, err := q.rdb.Get(ctx, q.resultOf(id)).Result(); {
+	case errors.Is(err, redis.Nil):
+		return nil, ErrUnknownID
+	case err != nil:
+		return nil, errors.Join(ctx.Err(), redisError(err))
+	case text == "":
+		return nil, ErrPending
+	default:
+		_, r := decode(text)
+		return r.receipt, r.err
+	}
+}
+
+// payload returns the URIs as they are stored in Redis.
+func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
+	if err := (webdelivery.PurgeRequest{Action: q.options.Action, URIs: uris}).Validate(); err != nil {
+		return "", err
+	}
+	payload, err := json.Marshal(uris)
+	if err == nil && (len(uris) > q.options.MaxURIs || len(uris) > 1 && len(payload) > q.options.MaxBodyBytes) {
+		err = &webdelivery.ValidationError{
+			Field: "uris", Reason: fmt.Sprintf("%d URIs of %d bytes are too many for one request; call Purge with fewer", len(uris), len(payload)),
+		}
+	}
+	return string(payload), err
+}
+
 // Stats returns how many calls of the fleet are in Redis, in Pending, also those under way, and the age of the oldest.
 // The other statistics are those of the requests of this process.
 func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
@@ -91,9 +164,7 @@ func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		return webdelivery.QueueStats{}, errors.Join(ctx.Err(), redisError(err))
 	}
-	q.mu.Lock()
-	s := q.stats
-	q.mu.Unlock()
+	s := *q.stats.Load()
 	s.Pending, s.OldestAge = int(pending.Val()), 0
 	for _, m := range first.Val() {
 		var ms int64
@@ -135,11 +206,7 @@ func (q *Queue) restLocked() {
 		q.asks()
 	}
 	if q.closed && len(q.held) == 0 {
-		select {
-		case <-q.quiet:
-		default:
-			close(q.quiet)
-		}
+		q.hush()
 	}
 }
 
@@ -150,18 +217,17 @@ func (q *Queue) note(trouble error) {
 	q.trouble = trouble
 }
 
-func signal(c chan struct{}) {
+// wake makes this process look for something to send.
+func (q *Queue) wake() {
 	select {
-	case c <- struct{}{}:
+	case q.work <- struct{}{}:
 	default:
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -26,7 +26,7 @@ func (q *Queue) send() {
 		case <-q.ctx.Done():
 			return
 		}
-		for _ = sleep(q.ctx, linger); q.turn(); {
+		for sleep(q.ctx, linger); q.turn(); {
 			q.request()
 		}
 	}
@@ -45,7 +45,7 @@ func (q *Queue) turn() bool {
 		ready, err := q.ready()
 		if err != nil {
 			q.note(redisError(err))
-			_ = sleep(q.ctx, spacing)
+			sleep(q.ctx, spacing)
 			continue
 		}
 		if !ready {
@@ -56,7 +56,7 @@ func (q *Queue) turn() bool {
 		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // at the memory limit, the permits alone must do
 			return q.ctx.Err() == nil
 		}
-		_ = sleep(q.ctx, min(max(0, life.Val()), spacing)+time.Duration(mathrand.Int64N(int64(again/5))))
+		sleep(q.ctx, min(max(0, life.Val()), spacing)+time.Duration(mathrand.Int64N(int64(again/5))))
 	}
 }
 
@@ -144,7 +144,7 @@ func (q *Queue) noPermit(err error) {
 		q.failLocked(err, mostTries)
 	}
 	q.mu.Unlock()
-	_ = sleep(q.ctx, spacing)
+	sleep(q.ctx, spacing)
 }
 
 // restFromLocked makes this process take nothing for a while, because it could not purge: others look for work in that
@@ -153,5 +153,5 @@ func (q *Queue) restFromLocked() {
 	d := q.options.Lease / 2 << min(q.faults/2, 3)
 	q.faults++
 	q.rest = time.Now().Add(d)
-	time.AfterFunc(d+time.Millisecond, func() { signal(q.work) })
+	time.AfterFunc(d+time.Millisecond, q.wake)
 }

@@ -3,6 +3,7 @@ package redisqueue
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,12 +73,7 @@ func (d *decided) judge() error {
 // badly. Anything else, such as a 401 or a lost connection, is the trouble of this process.
 func isVerdict(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each cause of a QueueError counts
-		for _, e := range joined.Unwrap() {
-			if !isVerdict(e) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !isVerdict(e) })
 	}
 	return errors.Is(err, webdelivery.ErrBadRequest) || errors.Is(err, webdelivery.ErrRefusedTogether) ||
 		errors.As(err, new(*webdelivery.TransactionError))
@@ -116,7 +112,7 @@ func (q *Queue) store(some []decided) {
 			_, err = q.rdb.TxPipelined(ctx, remove)
 			removed = removed || err == nil
 		}
-		_ = sleep(q.ctx, pause)
+		sleep(q.ctx, pause)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

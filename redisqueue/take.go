@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -26,20 +27,14 @@ type entry struct {
 }
 
 func (e entry) in(stream string) *redis.XAddArgs {
-	values := []string{"r", e.reply, "u", e.payload}
-	if e.tries > 0 {
-		values = append(values, "t", strconv.Itoa(e.tries))
-	}
-	return &redis.XAddArgs{Stream: stream, Values: values}
+	return &redis.XAddArgs{Stream: stream, Values: []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries)}}
 }
 
 // read fills an entry from the stream, and reports whether it is valid.
 func (e *entry) read(m redis.XMessage, action webdelivery.PurgeAction) bool {
 	tries, _ := m.Values["t"].(string)
 	e.tries, _ = strconv.Atoi(tries)
-	e.id = m.ID
-	e.reply, _ = m.Values["r"].(string)
-	e.payload, _ = m.Values["u"].(string)
+	e.id, e.reply, e.payload = m.ID, fmt.Sprint(m.Values["r"]), fmt.Sprint(m.Values["u"])
 	return json.Unmarshal([]byte(e.payload), &e.uris) == nil && webdelivery.PurgeRequest{Action: action, URIs: e.uris}.Validate() == nil
 }
 
@@ -68,9 +63,9 @@ func (q *Queue) take(ctx context.Context) (taken []entry, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.backlog = found[fit:]; fit > 0 {
-		err = nil
+		return found[:fit], nil
 	}
-	return found[:fit], err
+	return nil, err
 }
 
 // fit returns how many entries fit into a request, and how many URIs all of them have.

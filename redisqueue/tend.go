@@ -3,6 +3,7 @@ package redisqueue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -14,7 +15,7 @@ const readFor = 2 * time.Second // one blocking read
 
 // tend tells the others that this process works on what it has taken, and looks for calls that nobody sends.
 func (q *Queue) tend() {
-	for sleep(q.ctx, q.options.Lease/3) == nil {
+	for sleep(q.ctx, q.options.Lease/3); q.ctx.Err() == nil; sleep(q.ctx, q.options.Lease/3) {
 		q.mu.Lock()
 		ids := slices.Collect(maps.Keys(q.held))
 		q.mu.Unlock()
@@ -22,7 +23,7 @@ func (q *Queue) tend() {
 			q.rdb.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: some})
 		}
 		if ready, err := q.ready(); err == nil && ready {
-			signal(q.work)
+			q.wake()
 		}
 	}
 }
@@ -31,41 +32,25 @@ func (q *Queue) tend() {
 // deletes what it has read: then a lost answer loses no result, and neither does a failover to a Redis with another
 // clock.
 func (q *Queue) receive() {
-	for q.ctx.Err() == nil {
-		q.mu.Lock()
-		waits := len(q.waiting)
-		q.mu.Unlock()
-		if waits > 0 {
-			q.readResults()
-			continue
-		}
-		select {
-		case <-q.read:
-		case <-q.ctx.Done():
-		}
-	}
-}
-
-func (q *Queue) readResults() {
-	ctx, cancel := context.WithTimeout(q.ctx, readFor+forAWord)
-	defer cancel()
 	results := q.resultsOf(q.process)
-	streams, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{results, "0"}, Count: atOnce, Block: readFor}).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		q.note(redisError(err))
-		_ = sleep(q.ctx, 2*again)
-		return
-	}
-	var ids []string
-	for _, s := range streams {
-		for _, m := range s.Messages {
-			ids = append(ids, m.ID)
-			text, _ := m.Values["r"].(string)
-			number, r := decode(text)
-			q.end(number, r, false)
+	for q.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(q.ctx, readFor+forAWord)
+		streams, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{results, "0"}, Count: atOnce, Block: readFor}).Result()
+		if err != nil && !errors.Is(err, redis.Nil) && q.ctx.Err() == nil {
+			q.note(redisError(err))
+			sleep(ctx, 2*again)
 		}
-	}
-	if len(ids) > 0 {
-		q.rdb.XDel(ctx, results, ids...)
+		var ids []string
+		for _, s := range streams {
+			for _, m := range s.Messages {
+				ids = append(ids, m.ID)
+				number, r := decode(fmt.Sprint(m.Values["r"]))
+				q.end(number, r, false)
+			}
+		}
+		if len(ids) > 0 {
+			q.rdb.XDel(ctx, results, ids...)
+		}
+		cancel()
 	}
 }
