@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +17,7 @@ import (
 const (
 	again    = 100 * time.Millisecond // before a command is tried again
 	forAWord = 3 * time.Second        // time for a command that is not worth a second try
+	readFor  = 2 * time.Second        // one blocking read
 )
 
 // call is a call of Purge that waits. The lock of the queue guards it until it has ended.
@@ -56,8 +56,8 @@ func (q *Queue) enter(ctx context.Context, uris []webdelivery.PurgeURI, payload 
 	return c, nil
 }
 
-// carry adds a call to Redis, and looks once per lease whether Redis still knows it. If not, twice in a row, Redis has lost
-// its data or the result, and the call is added again; or Redis does not answer, and the call fails.
+// carry adds a call to Redis, and looks once per lease whether Redis still knows it. If not, twice in a row, Redis has
+// lost its data or the result, and the call is added again; or Redis does not answer, and the call fails.
 func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 	for {
 		id, err := q.put(ctx, q.process+"/"+c.number, payload)
@@ -65,27 +65,38 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 			return // the caller leaves, and knows why
 		}
 		q.wake()
-		for doubts := 0; doubts < 2 && err == nil; {
-			select {
-			case <-c.ended:
-				if c.left {
-					q.takeBack(id)
-				}
-				return
-			case <-time.After(q.options.Lease):
-			}
-			found, failure := q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
-			if doubts++; len(found) > 0 {
-				doubts = 0
-			} else if failure != nil && doubts > 1 {
-				err = redisError(failure)
-			}
+		ended := false
+		if err == nil {
+			ended, err = q.watch(ctx, c, id)
 		}
 		if err != nil {
 			q.end(c.number, result{err: unadded(c.uris, err)}, true)
+		}
+		if ended || err != nil {
 			return
 		}
 	}
+}
+
+// watch waits until a call has ended, or Redis does not know it any more.
+func (q *Queue) watch(ctx context.Context, c *call, id string) (ended bool, err error) {
+	for doubts := 0; doubts < 2; {
+		select {
+		case <-c.ended:
+			if c.left {
+				q.takeBack(id) //nolint:contextcheck // the caller's context has ended
+			}
+			return true, nil
+		case <-time.After(q.options.Lease):
+		}
+		found, failure := q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
+		if doubts++; len(found) > 0 {
+			doubts = 0
+		} else if failure != nil && doubts > 1 {
+			return false, redisError(failure)
+		}
+	}
+	return false, nil
 }
 
 // put adds a call to the stream. It tries for up to a lease, because Redis may restart or fail over. Then Redis may
@@ -102,7 +113,7 @@ func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err 
 		if id, ok := strings.CutPrefix(reply, "/"); ok { // of Enqueue
 			pipe.Set(ctx, q.resultOf(id), "", q.options.Keep)
 		}
-		add, length := pipe.XAdd(ctx, entry{reply: reply, payload: payload}.in(q.calls)), pipe.XLen(ctx, q.calls)
+		add, length := pipe.XAdd(ctx, (&entry{reply: reply, payload: payload}).in(q.calls)), pipe.XLen(ctx, q.calls)
 		if _, err = pipe.Exec(ctx); err == nil {
 			q.length.Store(length.Val())
 			return add.Val(), nil
@@ -128,7 +139,7 @@ func (q *Queue) room(ctx context.Context) error {
 			return ErrFull
 		}
 		q.note(ErrFull)
-		if sleep(ctx, time.Duration(float64(pause)*(0.5+mathrand.Float64()))); ctx.Err() != nil {
+		if sleep(ctx, pause); ctx.Err() != nil {
 			return errors.Join(ErrFull, ctx.Err())
 		}
 	}
@@ -185,7 +196,7 @@ func (q *Queue) endLocked(number string, r result, left bool) {
 	c.result, c.left = r, left
 	close(c.ended)
 	delete(q.waiting, number)
-	q.restLocked()
+	q.calmLocked()
 }
 
 // failLocked ends the calls with so many faults, without a word of the service. The lock is held.
@@ -194,5 +205,32 @@ func (q *Queue) failLocked(cause error, faults int) {
 		if c.faults >= faults {
 			q.endLocked(c.number, result{err: failed(c.uris, cause, webdelivery.OutcomeUnknown)}, true)
 		}
+	}
+}
+
+// receive delivers the results that other processes have stored for this one. It reads the stream from its begin and
+// deletes what it has read: then a lost answer loses no result, and neither does a failover to a Redis with another
+// clock.
+func (q *Queue) receive() {
+	results := q.resultsOf(q.process)
+	for q.ctx.Err() == nil {
+		ctx, cancel := context.WithTimeout(q.ctx, readFor+forAWord)
+		streams, err := q.rdb.XRead(ctx, &redis.XReadArgs{Streams: []string{results, "0"}, Count: atOnce, Block: readFor}).Result()
+		if err != nil && !errors.Is(err, redis.Nil) && q.ctx.Err() == nil {
+			q.note(redisError(err))
+			sleep(ctx, 2*again)
+		}
+		var ids []string
+		for _, s := range streams {
+			for _, m := range s.Messages {
+				ids = append(ids, m.ID)
+				number, r := decode(fmt.Sprint(m.Values["r"]))
+				q.end(number, r, false)
+			}
+		}
+		if len(ids) > 0 {
+			q.rdb.XDel(ctx, results, ids...)
+		}
+		cancel()
 	}
 }

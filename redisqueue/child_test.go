@@ -41,14 +41,14 @@ type event struct {
 
 func runChild(stdin io.Reader, stdout io.Writer) error {
 	var s setUp
-	if err := json.Unmarshal([]byte(os.Getenv(setUpOf)), &s); err != nil {
+	if err := json.Unmarshal([]byte(os.Getenv(setUpOf)), &s); err != nil { //nolint:musttag // the parent is the same program
 		return err
 	}
 	var mu sync.Mutex
 	report := func(e event) {
 		mu.Lock()
 		defer mu.Unlock()
-		_ = json.NewEncoder(stdout).Encode(e) // it fails if the test has ended
+		_ = json.NewEncoder(stdout).Encode(e) //nolint:musttag // it fails if the test has ended
 	}
 	rdb := redis.NewClient(redisOptions(s.Redis))
 	defer rdb.Close()
@@ -108,7 +108,7 @@ func (w *world) start(change func(*setUp)) *child {
 	if change != nil {
 		change(&s)
 	}
-	text, err := json.Marshal(s)
+	text, err := json.Marshal(s) //nolint:musttag // as above
 	require.NoError(w, err)
 	c := &child{cmd: exec.Command(os.Args[0]), events: make(chan event, 10_000)}
 	c.cmd.Env = append(os.Environ(), setUpOf+"="+string(text), "GORACE=atexit_sleep_ms=0") // it would sleep for a second
@@ -122,7 +122,7 @@ func (w *world) start(change func(*setUp)) *child {
 		defer close(c.events)
 		for lines := bufio.NewScanner(stdout); lines.Scan(); {
 			var e event
-			if json.Unmarshal(lines.Bytes(), &e) == nil { // a killed process may write half a line
+			if json.Unmarshal(lines.Bytes(), &e) == nil { //nolint:musttag // a killed process may write half a line
 				c.events <- e
 			}
 		}

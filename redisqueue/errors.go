@@ -21,11 +21,10 @@ var (
 // RemoteError is the error of a request that another process sent, or that [Queue.Result] reports. It unwraps to
 // Response, Transaction and webdelivery.ErrRefusedTogether, as far as the original error did.
 type RemoteError struct {
-	Message     string                        // text of the original error, up to 4 KiB
-	Response    *webdelivery.Error            // the rejected request, without header and body; nil if there is none
-	Transaction *webdelivery.TransactionError // the transaction that ended badly; nil if there is none
-
-	together bool
+	Message         string                        // text of the original error, up to 4 KiB
+	Response        *webdelivery.Error            // the rejected request, without header and body; nil if there is none
+	Transaction     *webdelivery.TransactionError // the transaction that ended badly; nil if there is none
+	RefusedTogether bool                          // the service has refused the URIs only together with others
 }
 
 // Error returns Message.
@@ -39,7 +38,7 @@ func (e *RemoteError) Unwrap() (causes []error) {
 	if e.Transaction != nil {
 		causes = append(causes, e.Transaction)
 	}
-	if e.together {
+	if e.RefusedTogether {
 		causes = append(causes, webdelivery.ErrRefusedTogether)
 	}
 	return causes
@@ -60,42 +59,40 @@ type result struct {
 
 // message is a result in Redis. Every release reads what older ones have written.
 type message struct {
-	Call        string                        `json:"c,omitempty"` // number of the call in its process
-	Receipt     *webdelivery.PurgeReceipt     `json:"r,omitempty"`
-	Failed      []webdelivery.PurgeURI        `json:"f,omitempty"`
-	Outcome     webdelivery.Outcome           `json:"o,omitempty"`
-	Text        string                        `json:"t,omitempty"` // of the error; empty if there is none
-	Together    bool                          `json:"g,omitempty"` // it matches ErrRefusedTogether
-	Response    *webdelivery.Error            `json:"e,omitempty"`
-	Transaction *webdelivery.TransactionError `json:"x,omitempty"`
+	Call    string                    `json:"c,omitempty"` // number of the call in its process
+	Receipt *webdelivery.PurgeReceipt `json:"r,omitempty"`
+	Failed  []webdelivery.PurgeURI    `json:"f,omitempty"`
+	Outcome webdelivery.Outcome       `json:"o,omitempty"`
+	Error   *RemoteError              `json:"e,omitempty"`
 }
 
 func (r result) encode(call string) string {
 	m := message{Call: call, Receipt: r.receipt}
 	if failure, ok := errors.AsType[*webdelivery.QueueError](r.err); ok {
-		m.Failed, m.Outcome, m.Text = failure.URIs, failure.Outcome, failure.Err.Error()
-		m.Text = strings.ToValidUTF8(m.Text[:min(len(m.Text), 4<<10)], "")
-		m.Together = errors.Is(failure, webdelivery.ErrRefusedTogether)
-		m.Transaction, _ = errors.AsType[*webdelivery.TransactionError](failure)
+		m.Failed, m.Outcome = failure.URIs, failure.Outcome
+		text := failure.Err.Error()
+		m.Error = &RemoteError{Message: strings.ToValidUTF8(text[:min(len(text), 4<<10)], "")}
+		m.Error.RefusedTogether = errors.Is(failure, webdelivery.ErrRefusedTogether)
+		m.Error.Transaction, _ = errors.AsType[*webdelivery.TransactionError](failure)
 		if e, ok := errors.AsType[*webdelivery.Error](failure); ok {
 			public := *e
 			public.Header, public.Body = nil, nil
-			m.Response = &public
+			m.Error.Response = &public
 		}
 	}
-	text, _ := json.Marshal(m) // no value of these types fails
+	text, _ := json.Marshal(m) //nolint:errchkjson,musttag // no value of these types fails
 	return string(text)
 }
 
 // decode reads a message: the number of the call, and its result.
 func decode(text string) (number string, r result) {
 	var m message
-	switch err := json.Unmarshal([]byte(text), &m); {
-	case err != nil || m.Text == "" && m.Receipt == nil:
+	switch err := json.Unmarshal([]byte(text), &m); { //nolint:musttag // the names of exported fields stay
+	case err != nil || m.Error == nil && m.Receipt == nil:
 		return m.Call, result{err: failed(nil, errors.New("redisqueue: unreadable result in Redis"), webdelivery.OutcomeUnknown)}
-	case m.Text == "":
+	case m.Error == nil:
 		return m.Call, result{receipt: m.Receipt}
+	default:
+		return m.Call, result{m.Receipt, failed(m.Failed, m.Error, m.Outcome)}
 	}
-	remote := &RemoteError{Message: m.Text, Response: m.Response, Transaction: m.Transaction, together: m.Together}
-	return m.Call, result{m.Receipt, failed(m.Failed, remote, m.Outcome)}
 }

@@ -48,6 +48,7 @@ func (w *world) queued(n int) {
 
 // Redis is killed and restarted without its data, before calls come and while they wait. No caller notices.
 func TestRedisIsRestarted(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		one, other := w.process(), w.process()
 		w.pause(time.Hour)
@@ -64,6 +65,7 @@ func TestRedisIsRestarted(t *testing.T) {
 
 // A restart from a snapshot brings back calls that have ended and forgets those that came later.
 func TestRedisComesBackFromASnapshot(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		q, other := w.process(), w.process()
 		w.pause(time.Hour)
@@ -84,6 +86,7 @@ func TestRedisComesBackFromASnapshot(t *testing.T) {
 
 // While Redis hangs, callers leave with their contexts or fail, and all goes on when it wakes up.
 func TestRedisHangs(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		q, other := w.process(), w.process()
 		w.pause(time.Hour)
@@ -105,6 +108,7 @@ func TestRedisHangs(t *testing.T) {
 
 // If Redis is down for good, callers get an error that says so.
 func TestRedisIsDown(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		q := w.process()
 		w.redis.Kill()
@@ -126,6 +130,7 @@ func TestRedisIsDown(t *testing.T) {
 
 // A user without rights learns at once which command is refused.
 func TestForbidden(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		require.NoError(w, w.admin().Do(w.Context(), "ACL", "SETUSER", "queue", "-xadd").Err())
 		q := w.process(func(o *redisqueue.Options) { o.Lease = time.Hour })
@@ -138,6 +143,7 @@ func TestForbidden(t *testing.T) {
 // At the memory limit no call is taken, those in Redis are purged, and their entries go. Their callers get the results
 // when there is room, or their calls are added again.
 func TestRedisIsFull(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		one, other := w.process(), w.process()
 		w.pause(time.Hour)
@@ -171,6 +177,7 @@ func TestRedisIsFull(t *testing.T) {
 
 // The processes follow a failover to a replica that has lost the last calls.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		replica := w.redis.Another(w.T, asUser()...)
 		require.NoError(w, replica.Start())
@@ -218,6 +225,7 @@ func (w *world) hasCalls(rdb *redis.Client, n int64) bool {
 
 // All keys of a queue are on one node of a cluster.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		var addrs []string
 		for i := range 2 {

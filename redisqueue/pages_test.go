@@ -83,6 +83,7 @@ func TestThePackagePageIsShort(t *testing.T) {
 
 // What a process writes, any other reads. A result that nobody can read is an unknown outcome.
 func TestUnreadable(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		q := w.process()
 		_, err := q.Purge(w.soon(), object(1))

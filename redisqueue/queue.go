@@ -44,7 +44,6 @@ type Queue struct {
 	needed  bool                // there is more to send than the calls that wait
 	asks    context.CancelFunc  // ends the wait for a permit; nil if there is none
 	rest    time.Time           // until then this process takes nothing, because it could not purge
-	faults  int                 // how often in a row it could not
 	trouble error               // why there is no permit or no answer of Redis; nil if all is well
 }
 
@@ -118,10 +117,7 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 	if _, err = q.put(ctx, "/"+id, payload); err != nil {
 		return "", unadded(uris, err)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.needed = true
-	q.wake()
+	q.need()
 	return id, nil
 }
 
@@ -180,7 +176,7 @@ func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 func (q *Queue) Close(ctx context.Context) (err error) {
 	q.mu.Lock()
 	q.closed = true
-	q.restLocked()
+	q.calmLocked()
 	q.mu.Unlock()
 	select {
 	case <-q.quiet:
@@ -196,9 +192,9 @@ func (q *Queue) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// restLocked ends a wait for a permit that nobody needs any more, because others wait for permits too, and the wait of
+// calmLocked ends a wait for a permit that nobody needs any more, because others wait for permits too, and the wait of
 // a Close. The lock is held.
-func (q *Queue) restLocked() {
+func (q *Queue) calmLocked() {
 	if len(q.waiting) > 0 {
 		return
 	}
@@ -215,6 +211,14 @@ func (q *Queue) note(trouble error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.trouble = trouble
+}
+
+// need makes this process send what is in Redis, although none of its callers may wait for it.
+func (q *Queue) need() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.needed = true
+	q.wake()
 }
 
 // wake makes this process look for something to send.

@@ -20,6 +20,7 @@ import (
 
 // Callers of several processes share requests, and each gets the receipt of the request that carried its URI.
 func TestProcessesShareRequests(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		const processes, callers = 4, 10
 		w.pause(time.Second)
@@ -56,6 +57,7 @@ func TestProcessesShareRequests(t *testing.T) {
 
 // One caller alone waits for the linger, the permit and the request, and leaves nothing in Redis.
 func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		one, other := w.process(), w.process()
 		_, err := one.Purge(w.soon(), object(1))
@@ -79,6 +81,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // Only the callers of refused URIs fail, in every process, and the others do not wait until these are found.
 func TestRefusedURIs(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Second)
 		one, other := w.process(), w.process()
@@ -109,6 +112,7 @@ func TestRefusedURIs(t *testing.T) {
 
 // A call ends when its own URIs are decided: here the search for the refused ones takes more than 20 permits.
 func TestTheSearchKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Second)
 		first, q := w.process(), w.process()
@@ -140,6 +144,7 @@ func (w *world) pending(q *redisqueue.Queue) int {
 
 // A caller that leaves takes back what nobody has read, and learns what it was waiting for.
 func TestLeaving(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
 		q, other := w.process(), w.process()
@@ -181,6 +186,7 @@ func (late) Wait(ctx context.Context) error {
 
 // The error of a caller whose time is over says why there was no permit.
 func TestReasons(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		for limiter, reason := range map[webdelivery.Limiter]string{
 			late{}: "the next permit comes in 1h",
@@ -200,6 +206,7 @@ func TestReasons(t *testing.T) {
 
 // Enqueue returns before the purge has ended. Any process has its result, as Purge would have returned it.
 func TestEnqueue(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
 		q, other := w.process(), w.process()
@@ -235,6 +242,7 @@ func (w *world) result(q *redisqueue.Queue, id string) (receipt *webdelivery.Pur
 
 // URIs of Enqueue outlive their process: another one finds them without a caller of its own.
 func TestTheProcessOfEnqueueEnds(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
 		q := w.process()
@@ -253,6 +261,7 @@ func TestTheProcessOfEnqueueEnds(t *testing.T) {
 
 // With Wait a purge ends with its transaction, whose bad end is a result.
 func TestWait(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Second)
 		w.service.FailTransactions(1, "FAILED", "2 caches are silent", 504)
@@ -275,6 +284,7 @@ func TestWait(t *testing.T) {
 
 // MaxURIs bounds each request, and no call is split. A call that does not fit is refused.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Second)
 		q := w.process(func(o *redisqueue.Options) { o.MaxURIs = 3 })
@@ -297,6 +307,7 @@ func TestLimits(t *testing.T) {
 
 // If the fleet has MaxPending calls, further ones wait for room or are refused.
 func TestAFullQueue(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
 		waits := w.process(func(o *redisqueue.Options) { o.MaxPending = 2 })
@@ -323,6 +334,7 @@ func TestAFullQueue(t *testing.T) {
 // Close waits for the calls of its process. If its context ends first, they get the error of a closed queue, and others
 // purge what was taken.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Second)
 		q := w.process()

@@ -56,7 +56,7 @@ func (q *Queue) turn() bool {
 		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // at the memory limit, the permits alone must do
 			return q.ctx.Err() == nil
 		}
-		sleep(q.ctx, min(max(0, life.Val()), spacing)+time.Duration(mathrand.Int64N(int64(again/5))))
+		sleep(q.ctx, min(max(0, life.Val()), spacing)+time.Duration(mathrand.Int64N(int64(again/5)))) //nolint:gosec // it spreads processes
 	}
 }
 
@@ -81,8 +81,9 @@ func (q *Queue) ready() (bool, error) {
 	if errors.Is(q.trouble, ErrRedis) || errors.Is(q.trouble, ErrFull) {
 		q.trouble = nil
 	}
-	q.needed = unread > 0 || len(silent.Val()) > 0
-	return q.needed || len(q.backlog) > 0, nil
+	ready := unread > 0 || len(silent.Val()) > 0 || len(q.backlog) > 0
+	q.needed = q.needed && ready
+	return ready, nil
 }
 
 func isNoGroup(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOGROUP") }
@@ -93,6 +94,9 @@ func (q *Queue) request() {
 	q.mu.Lock()
 	q.asks = cancel
 	waiting := patience{ctx, q.until}
+	if len(q.waiting) == 0 { // for calls of Enqueue, or of other processes
+		waiting.until = time.Time{}
+	}
 	q.mu.Unlock()
 	taken := make(chan struct{})
 	begun := sync.OnceFunc(func() { close(taken) })
@@ -101,9 +105,9 @@ func (q *Queue) request() {
 		defer begun()
 		var entries []entry
 		ended := make(chan decided, atOnce)
-		q.all.Go(func() { q.settle(ended) })
+		q.all.Go(func() { q.settle(ended) }) //nolint:contextcheck // results outlive the request
 		defer close(ended)
-		err := q.local.PurgeFrom(waiting, func(context.Context) (calls [][]webdelivery.PurgeURI, err error) {
+		err := q.local.PurgeFrom(waiting, func(context.Context) (calls [][]webdelivery.PurgeURI, err error) { //nolint:contextcheck // see patience
 			defer begun()
 			entries, err = q.take(ctx)
 			for _, e := range entries {
@@ -137,7 +141,7 @@ func (q *Queue) noPermit(err error) {
 	q.mu.Lock()
 	q.trouble = err
 	if errors.As(err, new(*webdelivery.Error)) {
-		q.restFromLocked()
+		q.restLocked(err)
 		for _, c := range q.waiting {
 			c.faults++
 		}
@@ -147,11 +151,9 @@ func (q *Queue) noPermit(err error) {
 	sleep(q.ctx, spacing)
 }
 
-// restFromLocked makes this process take nothing for a while, because it could not purge: others look for work in that
-// time. The lock is held.
-func (q *Queue) restFromLocked() {
-	d := q.options.Lease / 2 << min(q.faults/2, 3)
-	q.faults++
-	q.rest = time.Now().Add(d)
-	time.AfterFunc(d+time.Millisecond, q.wake)
+// restLocked makes this process take nothing for a while, because it could not purge: others look for work in that time.
+// The lock is held.
+func (q *Queue) restLocked(trouble error) {
+	q.trouble, q.rest = trouble, time.Now().Add(q.options.Lease/2)
+	time.AfterFunc(q.options.Lease/2+time.Millisecond, q.wake)
 }

@@ -39,11 +39,8 @@ func (q *Queue) settle(ended <-chan decided) {
 			}
 		}
 		q.mu.Lock()
-		if unable == nil {
-			q.faults = 0
-		} else {
-			q.trouble = unable
-			q.restFromLocked()
+		if unable != nil {
+			q.restLocked(unable)
 		}
 		q.mu.Unlock()
 		q.store(some)
@@ -72,7 +69,7 @@ func (d *decided) judge() error {
 // isVerdict reports whether an error is the service's word about URIs: it has refused them, or their transaction ended
 // badly. Anything else, such as a 401 or a lost connection, is the trouble of this process.
 func isVerdict(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each cause of a QueueError counts
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // each cause of a QueueError counts
 		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !isVerdict(e) })
 	}
 	return errors.Is(err, webdelivery.ErrBadRequest) || errors.Is(err, webdelivery.ErrRefusedTogether) ||
@@ -90,16 +87,15 @@ func (q *Queue) store(some []decided) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), finishFor)
 	defer cancel()
-	remove := func(tx redis.Pipeliner) error {
+	remove := func(tx redis.Pipeliner) {
 		tx.XAck(ctx, q.calls, group, ids...)
 		tx.XDel(ctx, q.calls, ids...)
-		return nil
 	}
 	removed := false
 	for pause := again / 2; ctx.Err() == nil; pause = min(2*pause, time.Second) {
 		_, err := q.rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error {
 			if q.write(ctx, tx, some); !removed {
-				return remove(tx)
+				remove(tx)
 			}
 			return nil
 		})
@@ -109,7 +105,7 @@ func (q *Queue) store(some []decided) {
 		q.note(redisError(err))
 		if strings.HasPrefix(err.Error(), "OOM") || strings.HasPrefix(err.Error(), "EXECABORT") {
 			// At the memory limit Redis only deletes. That makes room, also for the results.
-			_, err = q.rdb.TxPipelined(ctx, remove)
+			_, err = q.rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error { remove(tx); return nil })
 			removed = removed || err == nil
 		}
 		sleep(q.ctx, pause)
@@ -119,7 +115,7 @@ func (q *Queue) store(some []decided) {
 	for _, id := range ids {
 		delete(q.held, id)
 	}
-	q.restLocked()
+	q.calmLocked()
 }
 
 // write adds results for other processes to a transaction, and entries that another process may try as new ones.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +28,7 @@ type entry struct {
 	uris               []webdelivery.PurgeURI
 }
 
-func (e entry) in(stream string) *redis.XAddArgs {
+func (e *entry) in(stream string) *redis.XAddArgs {
 	return &redis.XAddArgs{Stream: stream, Values: []string{"r", e.reply, "u", e.payload, "t", strconv.Itoa(e.tries)}}
 }
 
@@ -45,18 +47,19 @@ func (q *Queue) take(ctx context.Context) (taken []entry, err error) {
 		q.mu.Unlock()
 		return nil, nil
 	}
-	q.asks, q.trouble, q.needed = nil, nil, false // only Close ends the request from now on
+	q.asks, q.trouble = nil, nil // only Close ends the request from now on
 	found := q.backlog
 	q.mu.Unlock()
 	within, cancel := context.WithTimeout(ctx, 2*forAWord)
 	defer cancel()
-	fit, uris := q.fit(found)
+	fit, _ := q.fit(found)
 	for count := atFirst; fit == len(found) && count > 0; {
 		var more []entry
 		if more, err = q.fetch(within, count); len(more) == 0 {
 			break
 		}
 		found = append(found, more...)
+		uris := 0
 		fit, uris = q.fit(found)
 		count = min(atOnce, len(found)*(q.options.MaxURIs-uris)/uris) // COUNT is about entries, not about URIs
 	}
@@ -102,7 +105,7 @@ func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error)
 	for _, s := range unread.Val() {
 		messages = append(messages, s.Messages...)
 	}
-	return q.hold(messages), nil
+	return q.hold(messages), nil //nolint:contextcheck // as in settle
 }
 
 // hold returns the calls of messages. Until they are stored, they are those of this process.
@@ -123,4 +126,19 @@ func (q *Queue) hold(messages []redis.XMessage) (found []entry) {
 		q.all.Go(func() { q.store([]decided{{e, result{err: unreadable}}}) })
 	}
 	return found
+}
+
+// tend tells the others that this process works on what it has taken, and looks for calls that nobody sends.
+func (q *Queue) tend() {
+	for sleep(q.ctx, q.options.Lease/3); q.ctx.Err() == nil; sleep(q.ctx, q.options.Lease/3) {
+		q.mu.Lock()
+		ids := slices.Collect(maps.Keys(q.held))
+		q.mu.Unlock()
+		for some := range slices.Chunk(ids, atOnce) {
+			q.rdb.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: some})
+		}
+		if ready, err := q.ready(); err == nil && ready {
+			q.need()
+		}
+	}
 }

@@ -49,7 +49,6 @@ type world struct {
 // inWorld runs a test on each kind of server. Its processes log in as a user with the rights of the package page.
 func inWorld(t *testing.T, test func(w *world), options ...webdeliverytest.Option) {
 	t.Helper()
-	t.Parallel()
 	redistest.OnServers(t, func(t *testing.T, s *redistest.Server) {
 		test(&world{T: t, redis: s, service: webdeliverytest.NewServer(t, options...)})
 	}, asUser()...)
