@@ -117,39 +117,55 @@ func TestOneChange(t *testing.T) {
 	})
 }
 
-// A minute of 200 URIs a second from 20 processes.
+// A minute of 200 URIs a second from 20 processes: beside Redis, 75 ms away from it, and with a refused URI every 20 s.
 func TestSteadyLoad(t *testing.T) {
 	t.Parallel()
 	if !large {
 		t.Skip("make fleet runs it")
 	}
+	inWorld(t, func(w *world) { w.steady("near", w.redis.Addr, 0) })
 	inWorld(t, func(w *world) {
-		const processes, seconds = 20, 60
-		var all []*child
-		for range processes {
-			all = append(all, w.start(func(s *setUp) { s.Lease = 10 * time.Second }))
-		}
-		tick := time.NewTicker(time.Second / 10)
-		defer tick.Stop()
-		before := w.commands()
-		for i := range 10 * seconds {
-			<-tick.C
-			for p, c := range all {
-				w.give(c, pattern(i*processes+p))
-			}
-		}
-		var took []time.Duration
-		for _, c := range all {
-			for _, e := range w.ends(c, 10*seconds) {
-				assert.Empty(w, e.Error, e.URI)
-				took = append(took, e.Took)
-			}
-		}
-		slices.Sort(took)
-		w.Logf("p50 %v, p99 %v, longest %v; %d requests; %.1f commands per URI", took[len(took)/2], took[len(took)*99/100],
-			took[len(took)-1], len(w.service.Purged()), float64(w.commands()-before)/float64(len(took)))
-		assert.Len(w, w.purged(), len(took))
+		w.steady("75 ms away", redistest.NewProxy(w.T, w.redis.Addr, 75*time.Millisecond/2).Addr, 0)
 	})
+	inWorld(t, func(w *world) { w.steady("with refused URIs", w.redis.Addr, 20) })
+}
+
+func (w *world) steady(name, redis string, refuseEvery int) {
+	const processes, seconds = 20, 60
+	var all []*child
+	for range processes {
+		all = append(all, w.start(func(s *setUp) { s.Lease, s.Redis = 10*time.Second, redis }))
+	}
+	tick := time.NewTicker(time.Second / 10)
+	defer tick.Stop()
+	before := w.commands()
+	bad := 0
+	for i := range 10 * seconds {
+		<-tick.C
+		for p, c := range all {
+			uri := pattern(i*processes + p)
+			if refuseEvery > 0 && p == 0 && i%(10*refuseEvery) == 10 {
+				uri = fmt.Sprint(refused.URIPattern, i)
+				bad++
+			}
+			w.give(c, uri)
+		}
+	}
+	var took []time.Duration
+	for _, c := range all {
+		for _, e := range w.ends(c, 10*seconds) {
+			if strings.HasPrefix(e.URI, refused.URIPattern) {
+				assert.Equal(w, webdelivery.OutcomeNotApplied, e.Outcome, e.Error)
+				continue
+			}
+			assert.Empty(w, e.Error, e.URI)
+			took = append(took, e.Took)
+		}
+	}
+	slices.Sort(took)
+	w.Logf("%s: p50 %v, p99 %v, longest %v; %d requests; %.1f commands per URI", name, took[len(took)/2], took[len(took)*99/100],
+		took[len(took)-1], len(w.service.Purged()), float64(w.commands()-before)/float64(len(took)))
+	assert.Len(w, w.purged(), processes*10*seconds-bad)
 }
 
 // commands returns how many commands Redis has executed.
