@@ -16,6 +16,7 @@ import (
 const (
 	linger  = 100 * time.Millisecond // for the calls of other processes that react to the same change
 	spacing = 500 * time.Millisecond // between the waits of the fleet for a permit
+	turnFor = 2 * time.Second        // after which another process may wait for a permit as well
 )
 
 // send sends requests whenever there may be something to send.
@@ -32,8 +33,9 @@ func (q *Queue) send() {
 	}
 }
 
-// turn waits until this process may ask for a permit. The fleet asks once per spacing, so that each request takes what
-// came meanwhile. It returns false if there is nothing to send: a permit for nothing would keep others waiting.
+// turn waits until this process may ask for a permit. One process at a time does, once per spacing, so that each request
+// takes what came meanwhile, and a process that searches for refused URIs gets every other permit. It returns false if
+// there is nothing to send: a permit for nothing would keep others waiting.
 func (q *Queue) turn() bool {
 	for {
 		q.mu.Lock()
@@ -52,11 +54,11 @@ func (q *Queue) turn() bool {
 			return false
 		}
 		pipe := q.rdb.Pipeline()
-		mine, life := pipe.SetNX(q.ctx, q.keys+"turn", q.process, spacing), pipe.PTTL(q.ctx, q.keys+"turn")
+		mine, life := pipe.SetNX(q.ctx, q.keys+"turn", q.process, turnFor), pipe.PTTL(q.ctx, q.keys+"turn")
 		if _, err := pipe.Exec(q.ctx); err != nil || mine.Val() { // at the memory limit, the permits alone must do
 			return q.ctx.Err() == nil
 		}
-		sleep(q.ctx, min(max(0, life.Val()), spacing)+time.Duration(mathrand.Int64N(int64(again/5)))) //nolint:gosec // it spreads processes
+		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+time.Duration(mathrand.Int64N(int64(again/5)))) //nolint:gosec // it spreads processes
 	}
 }
 
@@ -91,6 +93,7 @@ func isNoGroup(err error) bool { return err != nil && strings.HasPrefix(err.Erro
 // request waits for a permit, and sends what waits then. It returns when that is taken from Redis.
 func (q *Queue) request() {
 	ctx, cancel := context.WithCancel(q.ctx)
+	began := time.Now()
 	q.mu.Lock()
 	q.asks = cancel
 	waiting := patience{ctx, q.until}
@@ -123,6 +126,9 @@ func (q *Queue) request() {
 	q.mu.Lock()
 	q.asks = nil
 	q.mu.Unlock()
+	if took := time.Since(began); took < turnFor { // otherwise it may be the turn of another process
+		q.rdb.PExpire(q.ctx, q.keys+"turn", max(time.Millisecond, spacing-took))
+	}
 }
 
 // patience is a context that tells a limiter when the last caller leaves, so that the limiter can say at once that the
