@@ -54,7 +54,7 @@ func ofFleet(err error) string {
 	if errors.As(err, &remote) {
 		var call *webdelivery.Error = remote.Response
 		var transaction *webdelivery.TransactionError = remote.Transaction
-		return fmt.Sprint(remote.Error(), remote.Message, call, transaction, remote.Unwrap())
+		return fmt.Sprint(remote.Error(), remote.Message, remote.RefusedTogether, call, transaction, remote.Unwrap())
 	}
 	return ""
 }
