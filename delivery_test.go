@@ -114,7 +114,8 @@ func TestFatesOfURIs(t *testing.T) {
 				if tt.lost != "" {
 					f.http.Transport = losing(t, f.http.Transport, tt.lost)
 				}
-				q := f.newQueue(tt.options)
+				q, err := f.newClient(f.srv.URL(), setup{}).Purge.NewQueue(tt.options) // with the transport from above
+				require.NoError(f, err)
 				var wg sync.WaitGroup
 				for i, want := range tt.fates {
 					var uris []webdelivery.PurgeURI

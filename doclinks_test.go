@@ -66,7 +66,7 @@ func TestDocCommentsLinkToTheServiceDocument(t *testing.T) {
 		text = rfcSection.ReplaceAllString(sectionCited.ReplaceAllString(text, ""), "")
 		assert.NotRegexp(t, sectionPlain, text, "%s cites a section without a link", place)
 	}
-	assert.Greater(t, links, 40, "the walk has lost its way")
+	assert.Greater(t, links, 25, "the walk has lost its way")
 }
 
 // exportedComments returns the doc comments of the package and of its exported names, by their place.

@@ -65,26 +65,15 @@ type NetworkList struct {
 	ModifiedTimestamp       time.Time `json:"modified_timestamp,omitzero"` // zero if it was never modified
 }
 
-// UnmarshalJSON reads a list as the service sends it. An entry that is null is an error, because it would become an
-// empty text.
+// UnmarshalJSON reads a list as the service sends it. An entry that is null or empty is an error.
 func (l *NetworkList) UnmarshalJSON(b []byte) error {
 	type plain NetworkList
-	w := struct {
-		*plain
-		List []*string `json:"list"`
-	}{plain: (*plain)(l)}
-	if err := wire.Decode(b, &w); err != nil {
+	l.List = nil
+	if err := wire.Decode(b, (*plain)(l)); err != nil {
 		return err
 	}
-	l.List = nil
-	if w.List != nil {
-		l.List = make([]string, len(w.List))
-	}
-	for i, text := range w.List {
-		if text == nil {
-			return fmt.Errorf("list[%d] is null", i)
-		}
-		l.List[i] = *text
+	if i := slices.Index(l.List, ""); i >= 0 {
+		return fmt.Errorf("list[%d] is null or empty", i)
 	}
 	return nil
 }

@@ -874,7 +874,7 @@ func TestReadAheadOfMoreThanThereIs(t *testing.T) {
 	})
 }
 
-// A null in a list's entries is an error; read as an empty text it would be one more entry.
+// A null in a list's entries is an error. A response that omits the entries has none, also in a value that had some.
 func TestAListWithANullEntry(t *testing.T) {
 	t.Parallel()
 	var list webdelivery.NetworkList

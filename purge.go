@@ -94,13 +94,11 @@ type PurgeReceipt struct {
 // [RetryPolicy]), and one that answers 500 or 504 after a few seconds. Each call is one request and waits behind all
 // others: for more than a few purges, use a [PurgeQueue].
 //
-// If the request is invalid, Submit returns a [*ValidationError] and takes no permit. If the user may not purge one
-// of the URIs, or it has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong
-// credentials return [ErrUnauthorized]. If a permit cannot come before the deadline of the context, Submit returns an
-// error at once that matches context.DeadlineExceeded. [OutcomeOf] says what became of the purge. Do not change the
-// request before Submit returns. (Service document, [section 4.4].)
-//
-// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+// If the request is invalid, Submit returns a [*ValidationError] and takes no permit. If the user may not purge one of
+// the URIs, or it has no configuration, the service rejects the whole request with [ErrBadRequest]. Wrong credentials
+// return [ErrUnauthorized]. If a permit cannot come before the deadline of the context, Submit returns an error at once
+// that matches context.DeadlineExceeded. [OutcomeOf] says what became of the purge. Do not change the request before
+// Submit returns.
 func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*PurgeReceipt, error) {
 	if err := request.Validate(); err != nil {
 		return nil, err

@@ -40,9 +40,7 @@ type Session struct {
 //
 // If user name or password are wrong, Create returns [ErrUnauthorized] and does not retry. If the response has no
 // session id, it returns [ErrBadReply]. With [SessionToken], the client cannot log in: Create returns an [*Error] and
-// sends nothing. (Service document, [section 4.5]; open point 5.)
-//
-// [section 4.5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#45-sessions
+// sends nothing. (Open point 5.)
 func (s *SessionsService) Create(ctx context.Context) (*Session, error) {
 	r, err := s.funnel.send(ctx, describe(http.MethodPost, sessionsPath, ""))
 	if err != nil {

@@ -66,10 +66,8 @@ func newStatsService(f *funnel) *StatsService {
 	}
 }
 
-// WAFTopK returns the family that reads the 20 largest groups of WAF hits. It sends nothing. If category is not one
-// of the constants, every call of the family returns a [*ValidationError]. (Service document, [section 4.3].)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// WAFTopK returns the family that reads the 20 largest groups of WAF hits. It sends nothing. If category is not one of
+// the constants, every call of the family returns a [*ValidationError].
 func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQuery] {
 	dimension, known := wafCategories[category]
 	family := aggregated[WAFTopKQuery](s.funnel, statsRules{
@@ -81,10 +79,8 @@ func (s *StatsService) WAFTopK(category WAFCategory) *AggregatedFamily[WAFTopKQu
 	return family
 }
 
-// TrafficShapingTopK returns the family that reads the 1,000 largest groups of blocking and rate limiting. Otherwise
-// it behaves like WAFTopK. (Service document, [section 4.3].)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// TrafficShapingTopK returns the family that reads the 1,000 largest groups of blocking and rate limiting. Otherwise it
+// behaves like WAFTopK.
 func (s *StatsService) TrafficShapingTopK(category ShapingCategory) *AggregatedFamily[ShapingTopKQuery] {
 	dimension, known := shapingCategories[category]
 	family := aggregated[ShapingTopKQuery](s.funnel, statsRules{
@@ -160,12 +156,10 @@ type QueryEcho struct {
 	Filters string `json:"filters"`
 }
 
-// Query reads a whole response, up to [WithMaxResponseBytes]. Without a Limit in the query, the service returns 10
-// rows even if more match: see [Result.Truncated]; All returns every row. If rows are missing, Query returns the
-// partial Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not
-// a result, the error is [ErrBadReply]. (Service document, [section 4.3].)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// Query reads a whole response, up to [WithMaxResponseBytes]. Without a Limit in the query, the service returns 10 rows
+// even if more match: see [Result.Truncated]; All returns every row. If rows are missing, Query returns the partial
+// Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a result,
+// the error is [ErrBadReply].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	p := query.params()
 	parameters, err := f.parameters(&p)
@@ -239,9 +233,7 @@ func (f *StatsFamily[Q]) reading() rowjson.Config {
 // Rows ends with the first error, which comes with a zero Row. If a response is cut short or lacks rows, there is
 // always an error. Rows retries a failed response only until its first row has arrived. If the response has a code of
 // 400 or more, Rows yields an [*Error] with that code. Before the first row, it retries such a response like the HTTP
-// status. (Service document, [section 4.3].)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// status.
 func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	s, err := newStreaming(options)
 	if err != nil {
@@ -266,10 +258,7 @@ func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOpt
 // top-K returns all its rows.
 //
 // If the second response has fewer rows than its total_results, All ends with an [*IncompleteError]. It does the same
-// for as many rows as requested, because more may match. Otherwise All behaves like Rows. (Service document,
-// [section 4.3].)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// for as many rows as requested, because more may match. Otherwise All behaves like Rows.
 func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	if f.rules.noLimit {
 		return f.Rows(ctx, query, options...)
@@ -382,9 +371,7 @@ func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 }
 
 // Head returns the headers of the family's base path, without cookies and other credentials. It sends no parameters,
-// although a service may require some. (Service document, [section 4.3]; open point 36.)
-//
-// [section 4.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#43-security-statistics-endpoints
+// although a service may require some. (Open point 36.)
 func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	if f.refused != nil {
 		return nil, f.refused

@@ -81,10 +81,7 @@ type TaskListOptions struct {
 // Get returns one task. A task that ended with an error condition is no error here.
 //
 // If the task does not exist, Get returns [ErrNotFound]. If id is empty, it returns a [*ValidationError]. If the
-// response has no id or another one, it returns [ErrBadReply]. (Service document,
-// [section 4.1].)
-//
-// [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
+// response has no id or another one, it returns [ErrBadReply].
 func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 	return fetch[Task](ctx, s.funnel, s.taskCall(id))
 }
@@ -94,9 +91,6 @@ func (s *TasksService) Get(ctx context.Context, id string) (*Task, error) {
 //
 // If a number is below 0, or Since is outside the years 1 to 9999, List returns a [*ValidationError]. If the service
 // rejects the parameters, it returns [ErrBadRequest]. If the response is not a page, it returns [ErrBadReply].
-// (Service document, [section 4.1].)
-//
-// [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
 func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page[Task], error) {
 	return fetchPage[Task](ctx, s.funnel, s.listCall(options))
 }
@@ -126,10 +120,8 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 //   - MaxPages is reached.
 //
 // If the service answers 400 or 404 for a page past the end, the sequence ends with that error, after all tasks. In
-// that case, set Count above the number of tasks. After a page of fewer than Count tasks, All takes a 400 or 404 as
-// the end. (Service document, [section 4.1].)
-//
-// [section 4.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#41-tasks
+// that case, set Count above the number of tasks. After a page of fewer than Count tasks, All takes a 400 or 404 as the
+// end.
 func (s *TasksService) All(ctx context.Context, options TaskListOptions) iter.Seq2[Task, error] {
 	return eachItem[Task](ctx, s.funnel, s.listCall(options), options.MaxPages, 0)
 }

@@ -90,9 +90,7 @@ func epoch(seconds wire.Int) time.Time {
 }
 
 // Status reads the state of a purge once. A transaction that ended badly is no error here. If the id is not above 0,
-// Status returns a [*ValidationError]. (Service document, [section 4.4].)
-//
-// [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
+// Status returns a [*ValidationError].
 func (s *PurgeService) Status(ctx context.Context, transactionID int64) (*Transaction, error) {
 	return s.funnel.fetchTransaction(ctx, transactionCall(transactionID))
 }

@@ -23,7 +23,7 @@ func sharedQueue(rdb redis.UniversalClient) (*webdelivery.PurgeQueue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Purge.NewQueue(webdelivery.QueueOptions{}), nil
+	return client.Purge.NewQueue(webdelivery.QueueOptions{})
 }
 
 // purgeFrom may be called from any number of goroutines, on any number of machines.

@@ -63,7 +63,8 @@ func TestWhyThereIsNoPermit(t *testing.T) {
 				t.Parallel()
 				client, err := newClient(w.service.URL, newLimiter(t, tt.redis))
 				require.NoError(t, err)
-				queue := client.Purge.NewQueue(webdelivery.QueueOptions{})
+				queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{})
+				require.NoError(t, err)
 				if tt.name == "paused" {
 					require.NoError(t, client.PurgeLimiter().(*redislimit.Limiter).Pause(t.Context(), time.Hour))
 				}

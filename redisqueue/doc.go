@@ -1,8 +1,11 @@
 // Package redisqueue is one purge queue for a whole fleet, through Redis 7 or Valkey. It gathers the purges of all
 // processes into few requests, as webdelivery.PurgeQueue does within one process:
 //
-//	rdb := redis.NewClient(&redis.Options{Addr: "redis.example.com:6379", ContextTimeoutEnabled: true})
-//	limiter := redislimit.New(rdb, "acme")
+//	rdb := redis.NewUniversalClient(redislimit.ClientOptions("redis.example.com:6379"))
+//	limiter, err := redislimit.New(rdb)
+//	if err != nil {
+//		return err
+//	}
 //	client, err := webdelivery.NewClient(baseURL, "acme", auth, webdelivery.WithPurgeLimiter(limiter))
 //	if err != nil {
 //		return err

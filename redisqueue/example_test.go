@@ -15,7 +15,10 @@ import (
 
 // fleetQueue returns the queue of all machines. Create one per process, and close it at the end.
 func fleetQueue(rdb redis.UniversalClient) (*redisqueue.Queue, error) {
-	limiter := redislimit.New(rdb, "acme")
+	limiter, err := redislimit.New(rdb)
+	if err != nil {
+		return nil, err
+	}
 	client, err := webdelivery.NewClient("https://api.example.com", "acme",
 		webdelivery.BasicAuth("alice", "correct-horse-battery"), webdelivery.WithPurgeLimiter(limiter))
 	if err != nil {

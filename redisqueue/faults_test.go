@@ -180,7 +180,6 @@ func TestFailover(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		replica := w.redis.Another(w.T, asUser()...)
-		require.NoError(w, replica.Start())
 		to := redis.NewClient(&redis.Options{Addr: replica.Addr})
 		defer to.Close()
 		host, port, err := net.SplitHostPort(w.redis.Addr)
@@ -230,7 +229,6 @@ func TestCluster(t *testing.T) {
 		var addrs []string
 		for i := range 2 {
 			node := w.redis.Another(w.T, clusterArgs()...)
-			require.NoError(w, node.Start())
 			addrs = append(addrs, node.Addr)
 			rdb := redis.NewClient(&redis.Options{Addr: node.Addr})
 			defer rdb.Close()

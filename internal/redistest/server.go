@@ -131,14 +131,6 @@ func processID(addr string) (string, error) {
 	return "", errors.New("redistest: no process id")
 }
 
-// Another returns a second server of the same kind, which is not started yet.
-func (s *Server) Another(t *testing.T, args ...string) *Server {
-	t.Helper()
-	other := &Server{path: s.path, dir: t.TempDir(), Args: args}
-	t.Cleanup(other.Kill)
-	return other
-}
-
 // Kill ends it at once, as kill -9 does.
 func (s *Server) Kill() {
 	if s.process == nil {
