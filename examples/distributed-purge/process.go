@@ -80,7 +80,7 @@ func oneByOne(ctx context.Context, client *webdelivery.Client, uris []webdeliver
 
 // together purges each URI from a goroutine of its own, through the queue of all processes. It returns how long each took.
 func together(ctx context.Context, rdb redis.UniversalClient, client *webdelivery.Client, uris []webdelivery.PurgeURI) (waits []time.Duration, err error) {
-	queue, err := redisqueue.New(rdb, client, redisqueue.Options{})
+	queue, err := redisqueue.New(rdb, client, redisqueue.Options{}) //nolint:contextcheck // the queue ends with Close
 	if err != nil {
 		return nil, err
 	}
