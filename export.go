@@ -182,8 +182,8 @@ func (e *Export) Warnings() []string {
 // At the end, Rows compares the number of events with total_results, up to the second of the last event. If events are
 // missing, they arrived late, with times that Rows had already passed. Rows then yields an [*IncompleteError], whose
 // Total counts the yielded and the missing events. It reports each missing event once, also if another process
-// continues from a stored cursor, and none of days that the service does not keep for another hour. If the events are not sorted, are
-// outside the time range, or are gone in a later response, Rows yields [ErrBadReply].
+// continues from a stored cursor, and none of days that the service forgets within an hour. If the events are not
+// sorted, are outside the time range, or are gone in a later response, Rows yields [ErrBadReply].
 //
 // To get events that have arrived since, range over Rows again: it continues after the last event. If another loop
 // ranges over Rows at the same time, Rows yields a [*ValidationError].
