@@ -580,16 +580,15 @@ func TestCloseEndsPollsThatWait(t *testing.T) {
 	})
 }
 
-// Close ends a request that waits for its retry. The error has the status of the last response, and its outcome.
+// Close ends a request that waits for its retry. The error shows the status of the last response, and has its outcome.
 func TestCloseEndsARetry(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		status int
-		is     error
 		want   webdelivery.Outcome
 	}{
-		"not processed":   {429, webdelivery.ErrRateLimited, webdelivery.OutcomeNotApplied},
-		"maybe processed": {502, webdelivery.ErrServer, webdelivery.OutcomeUnknown},
+		"not processed":   {429, webdelivery.OutcomeNotApplied},
+		"maybe processed": {502, webdelivery.OutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -598,7 +597,7 @@ func TestCloseEndsARetry(t *testing.T) {
 				f.fail(testserver.Fault{Path: "/cache/purge", Status: tt.status})
 				err := f.purgeThatCloseEnds()
 				require.ErrorIs(f, err, webdelivery.ErrQueueClosed)
-				require.ErrorIs(f, err, tt.is)
+				require.ErrorContains(f, err, fmt.Sprint(tt.status))
 				require.NotErrorIs(f, err, context.Canceled)
 				assert.Equal(f, tt.want, webdelivery.OutcomeOf(err))
 			})

@@ -10,7 +10,6 @@ package batch
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/transport"
@@ -82,18 +81,4 @@ type Stats struct {
 	OldestAge time.Duration // how long the oldest pending caller has waited; 0 if none is pending
 	Failures  int           // failed requests and permits since an answer ended an outage
 	Err       error         // error of the one that began last; nil if there is none
-}
-
-// closedError is the error of a request or a wait that Close canceled. It does not match context.Canceled, because no
-// caller's context has ended.
-type closedError struct{ err error }
-
-func (e *closedError) Error() string {
-	return ErrClosed.Error() + ": " + strings.TrimPrefix(e.err.Error(), "webdelivery: ")
-}
-
-func (e *closedError) As(target any) bool { return errors.As(e.err, target) }
-
-func (e *closedError) Is(target error) bool {
-	return target == ErrClosed || target != context.Canceled && errors.Is(e.err, target)
 }

@@ -21,8 +21,7 @@ type caller struct {
 
 	ended  bool // it has a result, or has left
 	result Result
-	done   chan struct{}  // closed when there is a result
-	over   chan<- *caller // gets a caller of PutFrom when there is a result, and has room for it
+	done   chan struct{} // closed when there is a result
 }
 
 func newCaller(uris []URI) *caller { return &caller{uris: uris, done: make(chan struct{})} }
@@ -36,9 +35,6 @@ func (c *caller) unsent(err error) Result {
 func (c *caller) end(result Result) {
 	c.ended, c.result = true, result
 	close(c.done)
-	if c.over != nil {
-		c.over <- c
-	}
 }
 
 // signal is a context that ends when set is called, which may happen several times.

@@ -3,7 +3,9 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
@@ -115,10 +117,10 @@ func (r *request) endDecidedLocked() {
 	r.awaitTransactionsLocked(decided)
 }
 
-// endedByClose wraps the error of a request or a wait that a Close has canceled.
+// endedByClose replaces the error of a request or a wait that a Close has canceled, because no caller's context has.
 func (q *Queue) endedByClose(err error) error {
 	if q.gaveUp.Err() == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &closedError{err}
+	return fmt.Errorf("%w: %s", ErrClosed, strings.TrimPrefix(err.Error(), "webdelivery: "))
 }
