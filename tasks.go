@@ -60,7 +60,6 @@ type ErrorDetail struct {
 // UnmarshalJSON reads a task as the service sends it. A timestamp may lack the colon in its zone. A timestamp without
 // a zone is in UTC.
 func (t *Task) UnmarshalJSON(b []byte) error {
-	t.BeginTime, t.EndTime, t.LastUpdated = time.Time{}, time.Time{}, time.Time{}
 	type plain Task
 	return wire.Decode(b, (*plain)(t))
 }

@@ -85,7 +85,7 @@ func TestFailover(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		host, port, _ := net.SplitHostPort(w.redis.Addr)
-		replica := w.redis.Another(w.T, append(w.acl(), "--replicaof", host, port)...)
+		replica := w.redis.Another(w.T, append(acl(w.T), "--replicaof", host, port)...)
 		promoted := admin(w.T, replica)
 		require.Eventually(w, func() bool {
 			info, err := promoted.InfoMap(w.Context(), "replication").Result()
@@ -114,7 +114,7 @@ func TestCluster(t *testing.T) {
 		var addrs []string
 		var nodes []*redis.Client
 		for i := range 3 {
-			node := w.redis.Another(w.T, append(w.acl(), "--cluster-enabled", "yes")...)
+			node := w.redis.Another(w.T, append(acl(w.T), "--cluster-enabled", "yes")...)
 			addrs, nodes = append(addrs, node.Addr), append(nodes, admin(w.T, node))
 			require.NoError(w, nodes[i].ClusterAddSlotsRange(w.Context(), i*16384/3, (i+1)*16384/3-1).Err())
 			host, port, _ := net.SplitHostPort(addrs[0])

@@ -13,8 +13,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,24 +73,17 @@ type world struct {
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	redistest.OnServers(t, func(t *testing.T, s *redistest.Server) {
-		w := &world{T: t}
-		w.redis = s.Another(t, w.acl()...)
-		w.admin = admin(t, w.redis)
+		w := &world{T: t, redis: s, admin: admin(t, s)}
 		w.service = httptest.NewServer(http.HandlerFunc(w.purged))
 		t.Cleanup(w.service.Close)
 		test(w)
-	})
+	}, acl(t)...)
 }
 
-// acl returns the arguments of a server for its user, whose rights it reads from the package page.
-func (w *world) acl() []string {
-	page, err := os.ReadFile("doc.go")
-	require.NoError(w, err)
-	rights := regexp.MustCompile(`(?m)^//\t(~webdelivery:.*)$`).FindSubmatch(page)
-	require.NotNil(w, rights)
-	more := regexp.MustCompile(`in a cluster also (\S+):`).FindSubmatch(page)
-	require.NotNil(w, more)
-	return append([]string{"--repl-diskless-sync-delay", "0", "--user", user, "on", ">" + password, string(more[1])}, strings.Fields(string(rights[1]))...)
+// acl returns the arguments of a server for the user of the package page, also in a cluster.
+func acl(t *testing.T) []string {
+	t.Helper()
+	return append([]string{"--repl-diskless-sync-delay", "0", "--user", user, "on", ">" + password, "+cluster|slots"}, redistest.Rights(t)...)
 }
 
 // purged is the service. A purge arrives when its header has been read. The time that it records is before that of the

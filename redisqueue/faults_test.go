@@ -179,7 +179,7 @@ func TestRedisIsFull(t *testing.T) {
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		replica := w.redis.Another(w.T, asUser()...)
+		replica := w.redis.Another(w.T, asUser(w.T)...)
 		to := redis.NewClient(&redis.Options{Addr: replica.Addr})
 		defer to.Close()
 		host, port, err := net.SplitHostPort(w.redis.Addr)
@@ -228,7 +228,7 @@ func TestCluster(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var addrs []string
 		for i := range 2 {
-			node := w.redis.Another(w.T, clusterArgs()...)
+			node := w.redis.Another(w.T, clusterArgs(w.T)...)
 			addrs = append(addrs, node.Addr)
 			rdb := redis.NewClient(&redis.Options{Addr: node.Addr})
 			defer rdb.Close()
@@ -256,7 +256,8 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-func clusterArgs() []string {
-	return append(asUser(), "+command", "+cluster|slots", "--cluster-enabled", "yes",
+func clusterArgs(t *testing.T) []string {
+	t.Helper()
+	return append(asUser(t), "+command", "+cluster|slots", "--cluster-enabled", "yes",
 		"--cluster-config-file", "nodes-"+strconv.Itoa(os.Getpid())+".conf")
 }

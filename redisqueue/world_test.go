@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -51,21 +49,14 @@ func inWorld(t *testing.T, test func(w *world), options ...webdeliverytest.Optio
 	t.Helper()
 	redistest.OnServers(t, func(t *testing.T, s *redistest.Server) {
 		test(&world{T: t, redis: s, service: webdeliverytest.NewServer(t, options...)})
-	}, asUser()...)
+	}, asUser(t)...)
 }
 
 // asUser returns the arguments of a server that knows the user of the package page. The limiter of the tests needs one
 // more key.
-func asUser() []string {
-	page, err := os.ReadFile("doc.go")
-	if err != nil {
-		panic(err)
-	}
-	args := []string{"--user", "queue", "on", ">secret", "~webdelivery:purge"}
-	for _, line := range regexp.MustCompile(`(?m)^//\t([~+].*)$`).FindAllStringSubmatch(string(page), -1) {
-		args = append(args, strings.Fields(line[1])...)
-	}
-	return args
+func asUser(t *testing.T) []string {
+	t.Helper()
+	return append([]string{"--user", "queue", "on", ">secret", "~webdelivery:purge"}, redistest.Rights(t)...)
 }
 
 func redisOptions(addr string) *redis.Options {

@@ -1,5 +1,5 @@
 // Package redistest starts real servers of Redis and Valkey for tests. It knows neither go-redis nor the SDK. Its entry
-// points are [OnServers], [NewProxy], [Fake], [Suspend] and [Resume].
+// points are [OnServers], [NewProxy], [Rights], [Suspend] and [Resume].
 package redistest
 
 import (
@@ -32,12 +32,7 @@ func OnServers(t *testing.T, test func(t *testing.T, s *Server), args ...string)
 		found = true
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			s := &Server{path: path, dir: t.TempDir(), Args: args}
-			t.Cleanup(s.Kill)
-			if err := s.Start(); err != nil {
-				t.Fatal(err)
-			}
-			test(t, s)
+			test(t, (&Server{path: path}).Another(t, args...))
 		})
 	}
 	if !found {

@@ -14,21 +14,14 @@ import (
 	"iter"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// options: a null leaves a value unchanged, as in encoding/json, and a time.Time is read as a [Timestamp].
-var options = json.JoinOptions(jsonv1.MergeWithLegacySemantics(true), json.WithUnmarshalers(json.UnmarshalFunc(
-	func(text []byte, at *time.Time) error {
-		var read Timestamp
-		err := read.UnmarshalJSON(text)
-		*at = read.Time
-		return err
-	})))
+// options: a null leaves a value unchanged, as in encoding/json, and a time.Time is a timestamp of the service.
+var options = json.JoinOptions(jsonv1.MergeWithLegacySemantics(true), json.WithUnmarshalers(json.UnmarshalFunc(unmarshalTime)))
 
 // Decode reads a whole JSON text. Unlike encoding/json it does not mend what is ambiguous: a name in another letter case
 // is another name, and two members with one name are an error. With an error, out may hold a part of the text.

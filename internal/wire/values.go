@@ -60,15 +60,11 @@ func (p *Present) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Timestamp is an ISO 8601 timestamp of the service, in UTC. The service document shows no pattern, so it is read in
-// all usual ones; a timestamp without a zone is UTC.
-type Timestamp struct{ time.Time }
-
-// UnmarshalJSON reads a timestamp. An empty text and null are the zero time.
-func (t *Timestamp) UnmarshalJSON(b []byte) error {
+// unmarshalTime reads a timestamp. An empty text and null are the zero time.
+func unmarshalTime(b []byte, at *time.Time) (err error) {
 	if n := len(b); n >= 2 && b[0] == '"' {
-		if at, ok := PlainTimestamp(b[1:n-1], new(Date)); ok {
-			t.Time = at
+		plain, ok := PlainTimestamp(b[1:n-1], new(Date))
+		if *at = plain; ok {
 			return nil
 		}
 	}
@@ -76,11 +72,9 @@ func (t *Timestamp) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &text); err != nil {
 		return err
 	}
-	if text == "" {
-		return nil
+	if *at = (time.Time{}); text != "" {
+		*at, err = ParseTimestamp(text)
 	}
-	at, err := ParseTimestamp(text)
-	t.Time = at
 	return err
 }
 
@@ -93,7 +87,8 @@ var timestampLayouts = []string{
 	time.DateOnly,
 }
 
-// ParseTimestamp reads the text of a [Timestamp].
+// ParseTimestamp reads the text of an ISO 8601 timestamp. The service document shows no pattern, so it is read in all
+// usual ones; a timestamp without a zone is UTC, and so is the result.
 func ParseTimestamp(text string) (time.Time, error) {
 	for _, layout := range timestampLayouts {
 		if at, err := time.Parse(layout, text); err == nil {
