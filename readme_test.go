@@ -1,19 +1,16 @@
 package webdelivery_test
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/webdelivery/webdelivery-go/internal/operations"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -64,51 +61,4 @@ func TestTheProgramOfTheReadme(t *testing.T) {
 	}, filepath.Join(folder, "first"))
 	assert.Equal(t, found[2], printed)
 	assert.Len(t, srv.Purged(), 1)
-}
-
-// The table of the README names every method of a service and every family of statistics, and nothing else.
-func TestTheReadmeNamesEveryMethod(t *testing.T) {
-	t.Parallel()
-	methods, families := map[string]string{}, map[string]bool{} // by their names, as they are declared
-	for _, method := range operations.Methods() {
-		methods[method.Name] = method.Go
-		if parts := strings.Split(method.Name, "."); len(parts) == 3 {
-			families[parts[1]] = false
-		}
-	}
-	require.Len(t, families, 6)
-	missing := map[string]bool{}
-	for _, declared := range methods {
-		missing[declared] = true
-	}
-	for _, row := range tableRows(readPage(t, "README.md"), "I want to") {
-		for _, call := range regexp.MustCompile(`[A-Z]\w*(?:\.\w+(?:\(\w*\))?)*`).FindAllString(row[1], -1) {
-			family := regexp.MustCompile(`\(\w*\)`).ReplaceAllString(call, "")
-			assert.NotEmpty(t, methods[family], "%s is no method", call)
-			delete(missing, methods[family])
-			if base, _, makes := strings.Cut(call, "("); makes {
-				delete(missing, methods[base])
-			}
-			if parts := strings.Split(family, "."); len(parts) == 3 {
-				families[parts[1]] = true
-			}
-		}
-	}
-	assert.Empty(t, slices.Sorted(maps.Keys(missing)), "the table lacks these methods")
-	for family, named := range families {
-		assert.True(t, named, "the table lacks the family %s", family)
-	}
-}
-
-// The tour has every word of the statistics that the SDK knows by name.
-func TestTheTourHasTheKnownWords(t *testing.T) {
-	t.Parallel()
-	words := regexp.MustCompile(`(?m)^pkg webdelivery, const (?:Dim|Metric|Granularity|WAFBy|ShapingBy)\w* .* = "(.+)"$`)
-	found := words.FindAllStringSubmatch(readPage(t, "api/current.txt"), -1)
-	require.Len(t, found, 13+1+3+6+6)
-	tour := readPage(t, "docs/tour.md")
-	for _, word := range found {
-		stands := strings.Contains(tour, "`"+word[1]+"`")
-		assert.True(t, stands, "the tour lacks `%s`", word[1])
-	}
 }

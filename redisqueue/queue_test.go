@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -404,4 +405,27 @@ func TestInvalidArguments(t *testing.T) {
 	_, err = q.Enqueue(t.Context(), webdelivery.Exact(""))
 	require.ErrorIs(t, err, webdelivery.ErrInvalid)
 	require.NoError(t, q.Close(t.Context()))
+}
+
+// What a process writes, any other reads. A result that nobody can read is an unknown outcome.
+func TestUnreadable(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		q := w.process()
+		_, err := q.Purge(w.soon(), object(1))
+		require.NoError(w, err)
+		base := strings.TrimSuffix(w.stream(), "calls")
+		require.NoError(w, w.admin().Set(w.Context(), base+"result:x", "?", 0).Err())
+		_, err = q.Result(w.soon(), "x")
+		assert.ErrorContains(w, err, "unreadable")
+		assert.Equal(w, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
+
+		add := &redis.XAddArgs{Stream: w.stream(), Values: []string{"r", "/y", "u", "?"}}
+		require.NoError(w, w.admin().Set(w.Context(), base+"result:y", "", 0).Err())
+		require.NoError(w, w.admin().XAdd(w.Context(), add).Err())
+		_, err = w.result(q, "y")
+		_, remote := errors.AsType[*redisqueue.RemoteError](err)
+		assert.True(w, remote, "%v", err)
+		assert.ErrorContains(w, err, "unreadable")
+	})
 }

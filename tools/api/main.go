@@ -2,10 +2,9 @@
 // its type, and the lines are sorted, so a change of the surface is a change of lines. Packages under internal and
 // examples have no public surface.
 //
-// With -undocumented, it prints the exported names without a comment instead. With -unused DIR, it prints the names
-// that the module in DIR does not use. Both exit with 1 if there are any. With -broken FILE, it reads an earlier
-// surface from FILE, and prints what is gone or changed since. It exits with 0 then: the caller decides whether the
-// changes are allowed.
+// With -undocumented, it prints the exported names without a comment instead, and exits with 1 if there are any. With
+// -broken FILE, it reads an earlier surface from FILE, and prints what is gone or changed since. It exits with 0 then:
+// the caller decides whether the changes are allowed.
 package main
 
 import (
@@ -24,7 +23,6 @@ import (
 
 func main() {
 	comments := flag.Bool("undocumented", false, "print the exported names that have no comment")
-	consumer := flag.String("unused", "", "print what the module in this `directory` does not use")
 	earlier := flag.String("broken", "", "print what is gone or changed since the surface in this `file`")
 	flag.Parse()
 	pkgs, err := public(flag.Args())
@@ -33,8 +31,6 @@ func main() {
 	case err != nil:
 	case *comments:
 		lines = each(pkgs, undocumented)
-	case *consumer != "":
-		lines, err = unused(pkgs, *consumer)
 	case *earlier != "":
 		lines, err = since(*earlier, each(pkgs, surface))
 	default:
@@ -47,7 +43,7 @@ func main() {
 	for _, line := range lines {
 		fmt.Println(line)
 	}
-	if (*comments || *consumer != "") && len(lines) > 0 {
+	if *comments && len(lines) > 0 {
 		os.Exit(1)
 	}
 }
