@@ -45,8 +45,6 @@ type waiting struct {
 	down *UnavailableError // the answer to the last question, if Redis did not answer it
 }
 
-var _ webdelivery.PermitLimiter = (*Limiter)(nil)
-
 // UnavailableError means that Redis cannot be reached or refuses the commands of this package. No permit was given.
 type UnavailableError struct {
 	text  string
@@ -81,12 +79,12 @@ type settings struct {
 	clients  int // of FallbackLocal; 0: no permit without Redis
 }
 
-// WithInterval sets the average time between two permits, from a millisecond to an hour. All processes of a fleet must
+// WithInterval sets the average time between two permits, from 10 ms to an hour. All processes of a fleet must
 // use the same. Default: 525 ms, the service's limit with a margin of 5 %.
 func WithInterval(d time.Duration) Option {
 	return func(s *settings) error {
 		s.interval = d
-		return check(d >= time.Millisecond && d <= time.Hour, "WithInterval", "%v is not between 1ms and 1h", d)
+		return check(d >= 10*time.Millisecond && d <= time.Hour, "WithInterval", "%v is not between 10ms and 1h", d)
 	}
 }
 
@@ -123,8 +121,12 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Limiter, error) {
 		return nil, err
 	}
 	l := &Limiter{rdb: rdb, settings: settings{interval: 525 * time.Millisecond, prefix: "webdelivery:purge"}}
-	for _, opt := range opts {
-		if err := opt(&l.settings); err != nil {
+	for i, opt := range opts {
+		err := check(opt != nil, "New", "option %d is nil", i)
+		if err == nil {
+			err = opt(&l.settings)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

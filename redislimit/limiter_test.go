@@ -23,12 +23,12 @@ func TestNewChecksItsArguments(t *testing.T) {
 		rdb    redis.UniversalClient
 		option redislimit.Option
 	}{
-		"New: rdb is nil": {nil, nil}, "New: rdb is nil ": {typed, nil},
-		"WithInterval: 999.999µs is not between 1ms and 1h": {rdb, redislimit.WithInterval(time.Millisecond - 1)},
-		"WithInterval: 1h0m0.000000001s is not between":     {rdb, redislimit.WithInterval(time.Hour + 1)},
-		"WithKeyPrefix: is empty":                           {rdb, redislimit.WithKeyPrefix("")},
-		"FallbackLocal: 0 is not between 1 and 10,000":      {rdb, redislimit.FallbackLocal(0)},
-		"FallbackLocal: 10001 is not between":               {rdb, redislimit.FallbackLocal(10_001)},
+		"New: rdb is nil": {nil, nil}, "New: rdb is nil ": {typed, nil}, "New: option 0 is nil": {rdb, nil},
+		"WithInterval: 9ms is not between 10ms and 1h":  {rdb, redislimit.WithInterval(9 * time.Millisecond)},
+		"WithInterval: 1h0m0.000000001s is not between": {rdb, redislimit.WithInterval(time.Hour + 1)},
+		"WithKeyPrefix: is empty":                       {rdb, redislimit.WithKeyPrefix("")},
+		"FallbackLocal: 0 is not between 1 and 10,000":  {rdb, redislimit.FallbackLocal(0)},
+		"FallbackLocal: 10001 is not between":           {rdb, redislimit.FallbackLocal(10_001)},
 	} {
 		_, err := redislimit.New(tt.rdb, tt.option)
 		require.ErrorIs(t, err, webdelivery.ErrInvalid)

@@ -83,7 +83,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 // acl returns the arguments of a server for the user of the package page, also in a cluster.
 func acl(t *testing.T) []string {
 	t.Helper()
-	return append([]string{"--repl-diskless-sync-delay", "0", "--user", user, "on", ">" + password, "+cluster|slots"}, redistest.Rights(t)...)
+	return append([]string{"--repl-diskless-sync-delay", "0", "--user", user, "on", ">" + password, "+command", "+cluster|slots"}, redistest.Rights(t)...)
 }
 
 // purged is the service. A purge arrives when its header has been read. The time that it records is before that of the
