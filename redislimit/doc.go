@@ -27,9 +27,8 @@
 // 40 processes together get 1.9 a second within 1 ms of Redis, and 1.6 if each way takes 75 ms.
 //
 // Redis may be full, but must not evict keys (maxmemory-policy noeviction): with another policy, a full Redis drops the
-// slots at once, and nothing limits the fleet but the refusals of the service. Valkey, Sentinel and Redis Cluster
-// work as well. A redis.Ring does not: it has no single place for a key. If the clock of Redis is set back, there may be
-// fewer permits for a minute.
+// slots at once, and nothing limits the fleet. Valkey, Sentinel and Redis Cluster work as well, a redis.Ring does not. If
+// the clock of Redis is set back, there may be fewer permits for a minute.
 //
 // [section 8]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#8-limits
 package redislimit
