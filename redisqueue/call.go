@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,79 +23,43 @@ const (
 type call struct {
 	number string
 	uris   []webdelivery.PurgeURI
-	faults int // how often the service refused this process a permit meanwhile
 	ended  chan struct{}
 	left   bool // it has ended without a result of the fleet
 	result result
 }
 
-// enter registers a call. A goroutine keeps it in Redis, so that the caller can leave at any time.
-func (q *Queue) enter(ctx context.Context, uris []webdelivery.PurgeURI, payload string) (*call, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.closed:
-		return nil, webdelivery.ErrQueueClosed
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case len(q.waiting) == 0:
-		q.until = time.Time{}
-	}
-	until, ends := ctx.Deadline()
-	if !ends {
-		until = time.Now().AddDate(1, 0, 0)
-	}
-	if until.After(q.until) {
-		q.until = until
-	}
-	q.number++
-	c := &call{number: strconv.FormatUint(q.number, 36), uris: slices.Clone(uris), ended: make(chan struct{})}
-	q.waiting[c.number] = c
-	q.all.Go(func() { q.carry(ctx, c, payload) })
-	return c, nil
-}
-
 // carry adds a call to Redis, and looks once per lease whether Redis still knows it. If not, twice in a row, Redis has
 // lost its data or the result, and the call is added again; or Redis does not answer, and the call fails.
 func (q *Queue) carry(ctx context.Context, c *call, payload string) {
+	id, doubts := "", 2
 	for {
-		id, err := q.put(ctx, q.process+"/"+c.number, payload)
-		if err != nil && ctx.Err() != nil {
-			return // the caller leaves, and knows why
+		if doubts == 2 {
+			added, err := q.put(ctx, q.process+"/"+c.number, payload)
+			if err != nil {
+				if ctx.Err() == nil { // otherwise the caller leaves, and knows why
+					q.end(c.number, result{err: unadded(c.uris, err)}, true)
+				}
+				return
+			}
+			id, doubts = added, 0
+			q.wake()
 		}
-		q.wake()
-		ended := false
-		if err == nil {
-			ended, err = q.watch(ctx, c, id)
-		}
-		if err != nil {
-			q.end(c.number, result{err: unadded(c.uris, err)}, true)
-		}
-		if ended || err != nil {
-			return
-		}
-	}
-}
-
-// watch waits until a call has ended, or Redis does not know it any more.
-func (q *Queue) watch(ctx context.Context, c *call, id string) (ended bool, err error) {
-	for doubts := 0; doubts < 2; {
 		select {
 		case <-c.ended:
 			if c.left {
 				q.takeBack(id) //nolint:contextcheck // the caller's context has ended
 			}
-			return true, nil
+			return
 		case <-time.After(q.options.Lease):
 		}
-		found, failure := q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
+		found, err := q.rdb.XRangeN(ctx, q.calls, id, id, 1).Result()
 		if doubts++; len(found) > 0 {
 			doubts = 0
-		} else if failure != nil && doubts > 1 {
-			return false, redisError(failure)
+		} else if err != nil && doubts == 2 {
+			q.end(c.number, result{err: unadded(c.uris, redisError(err))}, true)
+			return
 		}
 	}
-	return false, nil
 }
 
 // put adds a call to the stream. It tries for up to a lease, because Redis may restart or fail over. Then Redis may
@@ -105,8 +68,11 @@ func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.ctx, cancel)() //nolint:contextcheck // the queue's context is not the caller's
-	if err := q.room(ctx); err != nil {
-		return "", err
+	if q.length.Load() >= int64(q.options.MaxPending) {
+		length, err := q.rdb.XLen(ctx, q.calls).Result()
+		if q.length.Store(length); err == nil && length >= int64(q.options.MaxPending) {
+			return "", ErrFull
+		}
 	}
 	for began := time.Now(); ; {
 		pipe := q.rdb.Pipeline()
@@ -126,24 +92,6 @@ func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err 
 			return "", errors.Join(ctx.Err(), redisError(err))
 		}
 	}
-}
-
-// room waits until the stream has room for another call.
-func (q *Queue) room(ctx context.Context) error {
-	for pause := again / 5; q.length.Load() >= int64(q.options.MaxPending); pause = min(2*pause, time.Second) {
-		n, err := q.rdb.XLen(ctx, q.calls).Result()
-		if q.length.Store(n); err != nil || n < int64(q.options.MaxPending) {
-			return nil //nolint:nilerr // put reports it
-		}
-		if q.options.RefuseWhenFull {
-			return ErrFull
-		}
-		q.note(ErrFull)
-		if sleep(ctx, pause); ctx.Err() != nil {
-			return errors.Join(ErrFull, ctx.Err())
-		}
-	}
-	return nil
 }
 
 // unadded returns the error of a call that Redis does not have.
@@ -169,11 +117,13 @@ func (q *Queue) takeBack(id string) {
 func (q *Queue) leave(c *call, cause error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	trouble := q.trouble
+	if limiter, ok := q.limiter.(interface{ Waiting() error }); ok && trouble == nil {
+		trouble = limiter.Waiting()
+	}
 	why := fmt.Errorf("%w: no result yet; the call, or a process that has taken it, waits for a permit or for the response", cause)
-	if q.trouble != nil {
-		why = fmt.Errorf("%w: no purge permit yet: %s", cause, q.trouble.Error()) // it may match another caller's context
-	} else if q.asks != nil {
-		why = fmt.Errorf("%w: no purge permit yet", cause)
+	if trouble != nil {
+		why = fmt.Errorf("%w: no purge permit yet: %s", cause, trouble.Error()) // it may match another caller's context
 	}
 	q.endLocked(c.number, result{err: failed(c.uris, why, webdelivery.OutcomeUnknown)}, true)
 }
@@ -196,15 +146,8 @@ func (q *Queue) endLocked(number string, r result, left bool) {
 	c.result, c.left = r, left
 	close(c.ended)
 	delete(q.waiting, number)
-	q.calmLocked()
-}
-
-// failLocked ends the calls with so many faults, without a word of the service. The lock is held.
-func (q *Queue) failLocked(cause error, faults int) {
-	for _, c := range q.waiting {
-		if c.faults >= faults {
-			q.endLocked(c.number, result{err: failed(c.uris, cause, webdelivery.OutcomeUnknown)}, true)
-		}
+	if len(q.waiting) == 0 && q.asks != nil && !q.needed && len(q.backlog) == 0 {
+		q.asks() // nobody needs this permit any more, and others wait for permits too
 	}
 }
 

@@ -21,7 +21,7 @@
 //
 // The user of Redis needs this, besides what package redislimit needs:
 //
-//	~webdelivery:queue:* +hello +ping +get +set +pttl +pexpire +multi +exec
+//	~webdelivery:queue:* +hello +ping +get +set +pttl +pexpire
 //	+xadd +xlen +xrange +xread +xreadgroup +xgroup|create +xautoclaim +xclaim +xpending +xack +xdel
 //
 // A [redis.ClusterClient] also needs +command and +cluster|slots. Redis must not evict keys (maxmemory-policy

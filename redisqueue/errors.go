@@ -12,7 +12,7 @@ import (
 
 // Sentinels for errors.Is.
 var (
-	ErrFull      = errors.New("redisqueue: the queue is full")           // MaxPending calls wait, and RefuseWhenFull is set
+	ErrFull      = errors.New("redisqueue: the queue is full")           // MaxPending calls are in Redis; nothing was added
 	ErrPending   = errors.New("redisqueue: the purge has not ended")     // a call of Enqueue; ask again later
 	ErrUnknownID = errors.New("redisqueue: Redis does not know this id") // its result has expired, or Redis has lost its data
 	ErrRedis     = errors.New("redisqueue: Redis does not work")         // it is down, slow or full, or refuses a command

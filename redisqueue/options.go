@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,10 +19,9 @@ type Options struct {
 	Action webdelivery.PurgeAction // action of all purges; default ActionPurge
 	Wait   bool                    // if true, a purge ends when its transaction has ended, not when the service has accepted it
 
-	MaxURIs        int  // most URIs per request, and per call; default 10,000
-	MaxBodyBytes   int  // most bytes per request, and per call; default 4 MiB. A single URI may be longer
-	MaxPending     int  // most calls of the fleet in Redis, about; then Purge and Enqueue wait for room; default 1,000,000
-	RefuseWhenFull bool // makes Purge and Enqueue return [ErrFull] instead of waiting for room
+	MaxURIs      int // most URIs per request, and per call; default 10,000
+	MaxBodyBytes int // most bytes per request, and per call; default 4 MiB. A single URI may be longer
+	MaxPending   int // most calls of the fleet in Redis, about; then Purge and Enqueue return [ErrFull]; default 1,000,000
 
 	Lease time.Duration // silence of a process before others send what it took, and of Redis before callers fail; default 10 s, at least 1 s
 	Keep  time.Duration // how long Redis keeps results of Enqueue, and a queue that nobody uses; default 1 h, at least 1 min
@@ -35,7 +35,8 @@ func (o Options) withDefaults(rdb redis.UniversalClient, client *webdelivery.Cli
 			bad = append(bad, &webdelivery.ValidationError{Field: field, Reason: fmt.Sprintf(format, args...)})
 		}
 	}
-	refuse(rdb == nil, "rdb", "is nil")
+	v := reflect.ValueOf(rdb)
+	refuse(rdb == nil || v.Kind() == reflect.Pointer && v.IsNil(), "rdb", "is nil")
 	refuse(client == nil, "client", "is nil")
 	refuse(client != nil && client.PurgeLimiter() == nil, "client",
 		"has no limiter that the processes share; create it with webdelivery.WithPurgeLimiter and a limiter of package redislimit")

@@ -1,11 +1,14 @@
 package redisqueue
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,7 +28,7 @@ type Queue struct {
 	calls   string                  // key of the stream of calls
 	process string                  // random, in the key of its results
 	length  atomic.Int64            // calls in Redis when one was last added
-	stats   atomic.Pointer[webdelivery.QueueStats]
+	limiter webdelivery.Limiter     // of the client
 
 	ctx    context.Context //nolint:containedctx // ends when a Close ends
 	cancel context.CancelFunc
@@ -34,11 +37,8 @@ type Queue struct {
 
 	mu      sync.Mutex
 	closed  bool
-	quiet   chan struct{} // closed when a Close has nothing to wait for
-	hush    func()        // closes it
-	number  uint64        // of the last call
+	number  uint64 // of the last call
 	waiting map[string]*call
-	until   time.Time           // latest deadline of those that wait
 	held    map[string]struct{} // ids of the entries that this process has taken
 	backlog []entry             // those of them that did not fit into their request
 	needed  bool                // there is more to send than the calls that wait
@@ -56,14 +56,12 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 		return nil, err
 	}
 	q := &Queue{
-		options: o, rdb: rdb, process: rand.Text()[:16],
+		options: o, rdb: rdb, limiter: client.PurgeLimiter(), process: rand.Text()[:16],
 		keys: fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait), // the braces keep all on one node of a cluster
-		work: make(chan struct{}, 1), quiet: make(chan struct{}), waiting: map[string]*call{}, held: map[string]struct{}{},
+		work: make(chan struct{}, 1), waiting: map[string]*call{}, held: map[string]struct{}{},
 	}
-	q.calls, q.hush = q.keys+"calls", sync.OnceFunc(func() { close(q.quiet) })
-	stats := func(s webdelivery.QueueStats) { q.stats.Store(&s) }
-	q.stats.Store(new(webdelivery.QueueStats))
-	if q.local, err = client.Purge.NewQueue(webdelivery.QueueOptions{Action: o.Action, Wait: o.Wait, OnStats: stats}); err != nil {
+	q.calls = q.keys + "calls"
+	if q.local, err = client.Purge.NewQueue(webdelivery.QueueOptions{Action: o.Action, Wait: o.Wait}); err != nil {
 		return nil, err
 	}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
@@ -81,7 +79,7 @@ func (q *Queue) resultOf(id string) string       { return q.keys + "result:" + i
 //
 // The error is a [*webdelivery.ValidationError] if the URIs are invalid or too many for one request, and otherwise a
 // [*webdelivery.QueueError]. If another process has sent the request, its cause is a [*RemoteError]. It matches
-// [ErrRedis] if Redis does not work, and [ErrFull] with RefuseWhenFull. The outcome is not applied only if nothing was
+// [ErrRedis] if Redis does not work, and [ErrFull] if MaxPending calls are in it. The outcome is not applied only if nothing was
 // added to the queue, or if the service has refused each of the URIs by itself.
 //
 // If the context ends first, URIs that no process has read leave the queue. The outcome is unknown all the same, and
@@ -91,10 +89,16 @@ func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webde
 	if err != nil {
 		return nil, err
 	}
-	c, err := q.enter(ctx, uris, payload)
-	if err != nil {
-		return nil, failed(uris, err, webdelivery.OutcomeNotApplied)
+	q.mu.Lock()
+	if q.closed || ctx.Err() != nil {
+		q.mu.Unlock()
+		return nil, failed(uris, cmp.Or(ctx.Err(), webdelivery.ErrQueueClosed), webdelivery.OutcomeNotApplied)
 	}
+	q.number++
+	c := &call{number: strconv.FormatUint(q.number, 36), uris: slices.Clone(uris), ended: make(chan struct{})}
+	q.waiting[c.number] = c
+	q.all.Go(func() { q.carry(ctx, c, payload) }) // so the caller can leave at any time
+	q.mu.Unlock()
 	select {
 	case <-c.ended:
 	case <-ctx.Done():
@@ -152,16 +156,15 @@ func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
 	return string(payload), err
 }
 
-// Stats returns how many calls of the fleet are in Redis, in Pending, also those under way, and the age of the oldest.
-// The other statistics are those of the requests of this process.
+// Stats returns how many calls of the fleet are in Redis, in Pending, also those under way, and the age of the oldest. The
+// other fields are 0.
 func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	pipe := q.rdb.Pipeline()
 	pending, first := pipe.XLen(ctx, q.calls), pipe.XRangeN(ctx, q.calls, "-", "+", 1)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return webdelivery.QueueStats{}, errors.Join(ctx.Err(), redisError(err))
 	}
-	s := *q.stats.Load()
-	s.Pending, s.OldestAge = int(pending.Val()), 0
+	s := webdelivery.QueueStats{Pending: int(pending.Val())}
 	for _, m := range first.Val() {
 		var ms int64
 		_, _ = fmt.Sscanf(m.ID, "%d-", &ms)
@@ -174,36 +177,21 @@ func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 // first, Close returns its error, the callers get webdelivery.ErrQueueClosed, and the others send what this process has
 // taken. One goroutine, which reads from Redis, may outlive Close by 2 s, or until rdb is closed.
 func (q *Queue) Close(ctx context.Context) (err error) {
-	q.mu.Lock()
-	q.closed = true
-	q.calmLocked()
-	q.mu.Unlock()
-	select {
-	case <-q.quiet:
-	case <-ctx.Done():
-		err = ctx.Err()
+	for busy := true; busy && err == nil; sleep(ctx, again/5) {
 		q.mu.Lock()
-		q.failLocked(webdelivery.ErrQueueClosed, 0)
+		q.closed = true
+		busy, err = len(q.waiting) > 0 || len(q.held) > 0, ctx.Err()
+		for _, c := range q.waiting {
+			if err != nil {
+				q.endLocked(c.number, result{err: failed(c.uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeUnknown)}, true)
+			}
+		}
 		q.mu.Unlock()
 	}
 	q.cancel()
 	_ = q.local.Close(ctx)
 	q.all.Wait()
 	return err
-}
-
-// calmLocked ends a wait for a permit that nobody needs any more, because others wait for permits too, and the wait of
-// a Close. The lock is held.
-func (q *Queue) calmLocked() {
-	if len(q.waiting) > 0 {
-		return
-	}
-	if q.asks != nil && !q.needed && len(q.backlog) == 0 {
-		q.asks()
-	}
-	if q.closed && len(q.held) == 0 {
-		q.hush()
-	}
 }
 
 // note records why callers wait.

@@ -174,24 +174,27 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// late is a limiter that knows when the next permit comes.
-type late struct{}
+// late is a limiter that knows when the next permit comes, and down one that has none.
+type (
+	late struct{}
+	down struct{}
+)
+
+func (late) Waiting() error { return errors.New("the next permit comes in 1h") }
 
 func (late) Wait(ctx context.Context) error {
-	if until, ends := ctx.Deadline(); ends && time.Until(until) < time.Hour {
-		return fmt.Errorf("the next permit comes in 1h: %w", context.DeadlineExceeded)
-	}
 	<-ctx.Done()
 	return ctx.Err()
 }
+
+func (down) Wait(context.Context) error { return errors.New("connection refused") }
 
 // The error of a caller whose time is over says why there was no permit.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		for limiter, reason := range map[webdelivery.Limiter]string{
-			late{}: "the next permit comes in 1h",
-			interval{redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})}: "connection refused",
+			late{}: "the next permit comes in 1h", down{}: "connection refused",
 		} {
 			client, err := w.service.NewClient(webdelivery.BasicAuth("alice", w.service.Password), webdelivery.WithPurgeLimiter(limiter))
 			require.NoError(w, err)
@@ -306,29 +309,25 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// If the fleet has MaxPending calls, further ones wait for room or are refused.
+// If the fleet has MaxPending calls, further ones are refused, until there is room.
 func TestAFullQueue(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		w.pause(time.Hour)
-		waits := w.process(func(o *redisqueue.Options) { o.MaxPending = 2 })
-		refuses := w.process(func(o *redisqueue.Options) { o.MaxPending, o.RefuseWhenFull = 2, true })
+		q := w.process(func(o *redisqueue.Options) { o.MaxPending = 2 })
 		for i := range 2 {
-			_, err := refuses.Enqueue(w.soon(), object(i))
+			_, err := q.Enqueue(w.soon(), object(i))
 			require.NoError(w, err)
 		}
-		_, err := refuses.Purge(w.soon(), object(2))
+		_, err := q.Enqueue(w.soon(), object(2))
+		require.ErrorIs(w, err, redisqueue.ErrFull)
+		_, err = q.Purge(w.soon(), object(2))
 		require.ErrorIs(w, err, redisqueue.ErrFull)
 		assert.Equal(w, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
-		_, err = waits.Enqueue(w.soon(), object(3))
-		require.NoError(w, err, "it does not know yet that there are two")
-		done := make(chan error)
-		go func() {
-			_, err := waits.Purge(w.soon(), object(4))
-			done <- err
-		}()
 		w.goOn()
-		require.NoError(w, <-done)
+		w.until("there is room", func() bool { return w.pending(q) == 0 })
+		_, err = q.Purge(w.soon(), object(2))
+		require.NoError(w, err)
 	})
 }
 

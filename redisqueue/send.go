@@ -39,18 +39,16 @@ func (q *Queue) send() {
 func (q *Queue) turn() bool {
 	for {
 		q.mu.Lock()
-		wants := time.Now().After(q.rest) && (q.needed || len(q.waiting) > 0 || len(q.backlog) > 0)
+		wants, rest := q.needed || len(q.waiting) > 0 || len(q.backlog) > 0, time.Until(q.rest)
 		q.mu.Unlock()
 		if !wants || q.ctx.Err() != nil {
 			return false
 		}
-		ready, err := q.ready()
-		if err != nil {
-			q.note(redisError(err))
-			sleep(q.ctx, spacing)
+		if rest > 0 {
+			sleep(q.ctx, rest)
 			continue
 		}
-		if !ready {
+		if !q.ready() {
 			return false
 		}
 		pipe := q.rdb.Pipeline()
@@ -63,29 +61,31 @@ func (q *Queue) turn() bool {
 }
 
 // ready reports whether there is an entry that no process has read, or whose process is silent. It also keeps the
-// stream alive.
-func (q *Queue) ready() (bool, error) {
+// stream alive. Without an answer it reports false; tend asks again.
+func (q *Queue) ready() bool {
 	pipe := q.rdb.Pipeline()
 	all, taken := pipe.XLen(q.ctx, q.calls), pipe.XPending(q.ctx, q.calls, group)
 	silent := pipe.XPendingExt(q.ctx, &redis.XPendingExtArgs{
 		Stream: q.calls, Group: group, Idle: q.options.Lease, Start: "-", End: "+", Count: 1,
 	})
 	pipe.PExpire(q.ctx, q.calls, q.options.Keep)
-	if _, err := pipe.Exec(q.ctx); err != nil && !isNoGroup(err) {
-		return false, err
+	_, err := pipe.Exec(q.ctx)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil && !isNoGroup(err) {
+		q.trouble = redisError(err)
+		return false
+	}
+	if errors.Is(q.trouble, ErrRedis) {
+		q.trouble = nil
 	}
 	unread := all.Val()
 	if p := taken.Val(); p != nil {
 		unread -= p.Count
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if errors.Is(q.trouble, ErrRedis) || errors.Is(q.trouble, ErrFull) {
-		q.trouble = nil
-	}
 	ready := unread > 0 || len(silent.Val()) > 0 || len(q.backlog) > 0
 	q.needed = q.needed && ready
-	return ready, nil
+	return ready
 }
 
 func isNoGroup(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOGROUP") }
@@ -96,10 +96,6 @@ func (q *Queue) request() {
 	began := time.Now()
 	q.mu.Lock()
 	q.asks = cancel
-	waiting := patience{ctx, q.until}
-	if len(q.waiting) == 0 { // for calls of Enqueue, or of other processes
-		waiting.until = time.Time{}
-	}
 	q.mu.Unlock()
 	taken := make(chan struct{})
 	begun := sync.OnceFunc(func() { close(taken) })
@@ -110,17 +106,26 @@ func (q *Queue) request() {
 		ended := make(chan decided, atOnce)
 		q.all.Go(func() { q.settle(ended) }) //nolint:contextcheck // results outlive the request
 		defer close(ended)
-		err := q.local.PurgeFrom(waiting, func(context.Context) (calls [][]webdelivery.PurgeURI, err error) { //nolint:contextcheck // see patience
+		take := func(context.Context) (calls [][]webdelivery.PurgeURI, err error) {
 			defer begun()
 			entries, err = q.take(ctx)
 			for _, e := range entries {
 				calls = append(calls, e.uris)
 			}
 			return calls, err
-		}, func(i int, r webdelivery.PurgeResult) { ended <- decided{entries[i], result{r.Receipt, r.Err}} })
-		if err != nil && ctx.Err() == nil {
-			q.noPermit(err)
 		}
+		err := q.local.PurgeFrom(ctx, take, func(i int, r webdelivery.PurgeResult) { ended <- decided{entries[i], result{r.Receipt, r.Err}} })
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if errors.As(err, new(*webdelivery.Error)) { // the service refuses this process: that is a try of what waits
+			_, _ = take(ctx)
+			for _, e := range entries {
+				ended <- decided{e, result{err: failed(e.uris, err, webdelivery.OutcomeUnknown)}}
+			}
+		}
+		q.note(err)
+		sleep(q.ctx, spacing)
 	})
 	<-taken
 	q.mu.Lock()
@@ -129,37 +134,4 @@ func (q *Queue) request() {
 	if took := time.Since(began); took < turnFor { // otherwise it may be the turn of another process
 		q.rdb.PExpire(q.ctx, q.keys+"turn", max(time.Millisecond, spacing-took))
 	}
-}
-
-// patience is a context that tells a limiter when the last caller leaves, so that the limiter can say at once that the
-// next permit comes later. It does not end then.
-type patience struct {
-	context.Context //nolint:containedctx // it is one
-
-	until time.Time
-}
-
-func (p patience) Deadline() (time.Time, bool) { return p.until, !p.until.IsZero() }
-
-// noPermit handles an error before anything was taken. If the service is the reason, for example because it refuses
-// the login, others may have more luck: this process rests, and its callers fail after some tries.
-func (q *Queue) noPermit(err error) {
-	q.mu.Lock()
-	q.trouble = err
-	if errors.As(err, new(*webdelivery.Error)) {
-		q.restLocked(err)
-		for _, c := range q.waiting {
-			c.faults++
-		}
-		q.failLocked(err, mostTries)
-	}
-	q.mu.Unlock()
-	sleep(q.ctx, spacing)
-}
-
-// restLocked makes this process take nothing for a while, because it could not purge: others look for work in that time.
-// The lock is held.
-func (q *Queue) restLocked(trouble error) {
-	q.trouble, q.rest = trouble, time.Now().Add(q.options.Lease/2)
-	time.AfterFunc(q.options.Lease/2+time.Millisecond, q.wake)
 }

@@ -32,17 +32,13 @@ func (q *Queue) settle(ended <-chan decided) {
 		for len(some) < atOnce && len(ended) > 0 {
 			some = append(some, <-ended)
 		}
-		var unable error
 		for i := range some {
-			if err := some[i].judge(); err != nil {
-				unable = err
+			if unable := some[i].judge(); unable != nil { // others look for work meanwhile
+				q.mu.Lock()
+				q.trouble, q.rest = unable, time.Now().Add(q.options.Lease/2)
+				q.mu.Unlock()
 			}
 		}
-		q.mu.Lock()
-		if unable != nil {
-			q.restLocked(unable)
-		}
-		q.mu.Unlock()
 		q.store(some)
 	}
 }
@@ -76,7 +72,8 @@ func isVerdict(err error) bool {
 		errors.As(err, new(*webdelivery.TransactionError))
 }
 
-// store stores results, and deletes their entries in the same transaction.
+// store stores results, and deletes their entries. At its memory limit Redis only deletes; that makes room for the
+// results. What is stored twice does no harm.
 func (q *Queue) store(some []decided) {
 	ids := make([]string, len(some))
 	for i, d := range some {
@@ -87,27 +84,16 @@ func (q *Queue) store(some []decided) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), finishFor)
 	defer cancel()
-	remove := func(tx redis.Pipeliner) {
-		tx.XAck(ctx, q.calls, group, ids...)
-		tx.XDel(ctx, q.calls, ids...)
-	}
-	removed := false
 	for pause := again / 2; ctx.Err() == nil; pause = min(2*pause, time.Second) {
-		_, err := q.rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error {
-			if q.write(ctx, tx, some); !removed {
-				remove(tx)
-			}
-			return nil
-		})
+		pipe := q.rdb.Pipeline()
+		q.write(ctx, pipe, some)
+		pipe.XAck(ctx, q.calls, group, ids...)
+		pipe.XDel(ctx, q.calls, ids...)
+		_, err := pipe.Exec(ctx)
 		if err == nil || q.ctx.Err() != nil {
 			break
 		}
 		q.note(redisError(err))
-		if strings.HasPrefix(err.Error(), "OOM") || strings.HasPrefix(err.Error(), "EXECABORT") {
-			// At the memory limit Redis only deletes. That makes room, also for the results.
-			_, err = q.rdb.TxPipelined(ctx, func(tx redis.Pipeliner) error { remove(tx); return nil })
-			removed = removed || err == nil
-		}
 		sleep(q.ctx, pause)
 	}
 	q.mu.Lock()
@@ -115,25 +101,24 @@ func (q *Queue) store(some []decided) {
 	for _, id := range ids {
 		delete(q.held, id)
 	}
-	q.calmLocked()
 }
 
-// write adds results for other processes to a transaction, and entries that another process may try as new ones.
-func (q *Queue) write(ctx context.Context, tx redis.Pipeliner, some []decided) {
+// write adds results for other processes to a pipeline, and entries that another process may try as new ones.
+func (q *Queue) write(ctx context.Context, pipe redis.Pipeliner, some []decided) {
 	streams := map[string]bool{}
 	for _, d := range some {
 		switch process, number, _ := strings.Cut(d.reply, "/"); {
 		case d.result == (result{}):
-			tx.XAdd(ctx, d.in(q.calls))
+			pipe.XAdd(ctx, d.in(q.calls))
 		case process == "":
-			tx.Set(ctx, q.resultOf(number), d.result.encode(""), q.options.Keep)
+			pipe.Set(ctx, q.resultOf(number), d.result.encode(""), q.options.Keep)
 		case process != q.process:
 			stream := q.resultsOf(process)
-			tx.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []string{"r", d.result.encode(number)}})
+			pipe.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []string{"r", d.result.encode(number)}})
 			streams[stream] = true
 		}
 	}
 	for stream := range streams {
-		tx.PExpire(ctx, stream, time.Minute+3*q.options.Lease)
+		pipe.PExpire(ctx, stream, time.Minute+3*q.options.Lease)
 	}
 }

@@ -137,7 +137,7 @@ func (q *Queue) tend() {
 		for some := range slices.Chunk(ids, atOnce) {
 			q.rdb.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: some})
 		}
-		if ready, err := q.ready(); err == nil && ready {
+		if q.ready() {
 			q.need()
 		}
 	}
