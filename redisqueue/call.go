@@ -13,12 +13,6 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-const (
-	again    = 100 * time.Millisecond // before a command is tried again
-	forAWord = 3 * time.Second        // time for a command that is not worth a second try
-	readFor  = 2 * time.Second        // one blocking read
-)
-
 // call is a call of Purge that waits. The lock of the queue guards it until it has ended.
 type call struct {
 	number string
@@ -34,10 +28,10 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 	id, doubts := "", 2
 	for {
 		if doubts == 2 {
-			added, err := q.put(ctx, q.process+"/"+c.number, payload)
+			added, err := q.put(ctx, q.process+"/"+c.number, c.uris, payload)
 			if err != nil {
 				if ctx.Err() == nil { // otherwise the caller leaves, and knows why
-					q.end(c.number, result{err: unadded(c.uris, err)}, true)
+					q.end(c.number, result{err: err}, true)
 				}
 				return
 			}
@@ -56,7 +50,7 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 		if doubts++; len(found) > 0 {
 			doubts = 0
 		} else if err != nil && doubts == 2 {
-			q.end(c.number, result{err: unadded(c.uris, redisError(err))}, true)
+			q.end(c.number, result{err: failed(c.uris, redisError(err), webdelivery.OutcomeUnknown)}, true)
 			return
 		}
 	}
@@ -64,14 +58,14 @@ func (q *Queue) carry(ctx context.Context, c *call, payload string) {
 
 // put adds a call to the stream. It tries for up to a lease, because Redis may restart or fail over. Then Redis may
 // have the call twice, which does no harm.
-func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err error) {
+func (q *Queue) put(ctx context.Context, reply string, uris []webdelivery.PurgeURI, payload string) (id string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(q.ctx, cancel)() //nolint:contextcheck // the queue's context is not the caller's
 	if q.length.Load() >= int64(q.options.MaxPending) {
 		length, err := q.rdb.XLen(ctx, q.calls).Result()
 		if q.length.Store(length); err == nil && length >= int64(q.options.MaxPending) {
-			return "", ErrFull
+			return "", failed(uris, ErrFull, webdelivery.OutcomeNotApplied)
 		}
 	}
 	for began := time.Now(); ; {
@@ -89,17 +83,9 @@ func (q *Queue) put(ctx context.Context, reply, payload string) (id string, err 
 		}
 		forbidden := strings.HasPrefix(err.Error(), "NOPERM") || strings.HasPrefix(err.Error(), "NOAUTH") || strings.HasPrefix(err.Error(), "WRONG")
 		if sleep(ctx, again); forbidden || time.Since(began) > q.options.Lease || ctx.Err() != nil {
-			return "", errors.Join(ctx.Err(), redisError(err))
+			return "", failed(uris, errors.Join(ctx.Err(), redisError(err)), webdelivery.OutcomeUnknown)
 		}
 	}
-}
-
-// unadded returns the error of a call that Redis does not have.
-func unadded(uris []webdelivery.PurgeURI, err error) error {
-	if errors.Is(err, ErrFull) {
-		return failed(uris, err, webdelivery.OutcomeNotApplied)
-	}
-	return failed(uris, err, webdelivery.OutcomeUnknown)
 }
 
 // takeBack deletes an entry that nobody waits for, unless a process has read it: that one answers for it, or the one
@@ -146,9 +132,6 @@ func (q *Queue) endLocked(number string, r result, left bool) {
 	c.result, c.left = r, left
 	close(c.ended)
 	delete(q.waiting, number)
-	if len(q.waiting) == 0 && q.asks != nil && !q.needed && len(q.backlog) == 0 {
-		q.asks() // nobody needs this permit any more, and others wait for permits too
-	}
 }
 
 // receive delivers the results that other processes have stored for this one. It reads the stream from its begin and

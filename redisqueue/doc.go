@@ -24,15 +24,13 @@
 //	~webdelivery:queue:* +hello +ping +get +set +pttl +pexpire
 //	+xadd +xlen +xrange +xread +xreadgroup +xgroup|create +xautoclaim +xclaim +xpending +xack +xdel
 //
-// A [redis.ClusterClient] also needs +command and +cluster|slots. Redis must not evict keys (maxmemory-policy
-// noeviction).
+// A [redis.ClusterClient] also needs +command and +cluster|slots. Redis must not evict keys (maxmemory-policy noeviction).
 //
 // # How it works
 //
 // Each call is an entry of a stream. A process with waiting callers waits 100 ms for others, acquires a permit from the
 // limiter of its client, takes everything that waits then, up to MaxURIs, and sends it in one request. It writes the
 // result of each call as soon as the URIs of that call are decided. If the service refuses URIs, only their callers fail.
-//
 // While a process works, it renews its claim. If it dies, another process with a queue sends its calls again after
 // Options.Lease. Purging a URI twice does no harm.
 //
@@ -40,18 +38,11 @@
 // password or a broken network, it rests for a while, and others try its calls. After three such tries the caller gets
 // the last error.
 //
-// # Outcomes
-//
-// A purge is applied, or the service has refused its URIs, or the outcome is unknown. Not applied is only said of URIs
-// that the service has refused one by one, and of calls that were never added.
-//
 // # If Redis fails
 //
 // A call is added again and again for up to a lease, and a caller that waits gets an error that matches [ErrRedis] if
-// Redis does not answer for two leases. If Redis has lost its data, calls of Purge are added again within three leases.
-// URIs and results of Enqueue are lost then: use a Redis that stores what it acknowledges if each of them counts. At its
-// memory limit Redis takes no new calls, and those that are in it end first.
-//
+// Redis does not answer for two leases. If Redis has lost its data, calls of Purge are added again within three leases;
+// URIs and results of Enqueue are lost. At its memory limit Redis takes no new calls, and those that are in it end first.
 // A program that must purge without Redis can do so when a purge matches [ErrRedis], with a webdelivery.PurgeQueue of a
 // client that has no limiter. The service then refuses what is too fast, and the client slows down.
 package redisqueue

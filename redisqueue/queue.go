@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,20 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/webdelivery/webdelivery-go"
+)
+
+const (
+	again     = 100 * time.Millisecond // before a command is tried again
+	forAWord  = 3 * time.Second        // time for a command that is not worth a second try
+	readFor   = 2 * time.Second        // one blocking read
+	group     = "fleet"                // one consumer for all processes: those of dead ones would pile up
+	atFirst   = 64                     // calls in the first answer, which shows how large they are
+	atOnce    = 1000                   // most entries per command or transaction
+	linger    = 100 * time.Millisecond // for the calls of other processes that react to the same change
+	spacing   = 500 * time.Millisecond // between the waits of the fleet for a permit
+	turnFor   = 2 * time.Second        // after which another process may wait for a permit as well
+	mostTries = 3                      // processes that may fail to purge a call
+	finishFor = time.Minute            // how long a process tries to store results
 )
 
 // Queue gathers the purges of all processes of a fleet into few requests. Create it with [New], and close it at the
@@ -37,12 +50,9 @@ type Queue struct {
 
 	mu      sync.Mutex
 	closed  bool
-	number  uint64 // of the last call
 	waiting map[string]*call
 	held    map[string]struct{} // ids of the entries that this process has taken
 	backlog []entry             // those of them that did not fit into their request
-	needed  bool                // there is more to send than the calls that wait
-	asks    context.CancelFunc  // ends the wait for a permit; nil if there is none
 	rest    time.Time           // until then this process takes nothing, because it could not purge
 	trouble error               // why there is no permit or no answer of Redis; nil if all is well
 }
@@ -55,12 +65,11 @@ func New(rdb redis.UniversalClient, client *webdelivery.Client, options Options)
 	if err != nil {
 		return nil, err
 	}
+	keys := fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait) // the braces keep all on one node of a cluster
 	q := &Queue{
-		options: o, rdb: rdb, limiter: client.PurgeLimiter(), process: rand.Text()[:16],
-		keys: fmt.Sprintf("%s:{%s:%s:%t}:", o.Prefix, client.URL(), o.Action, o.Wait), // the braces keep all on one node of a cluster
+		options: o, rdb: rdb, limiter: client.PurgeLimiter(), keys: keys, calls: keys + "calls", process: rand.Text()[:16],
 		work: make(chan struct{}, 1), waiting: map[string]*call{}, held: map[string]struct{}{},
 	}
-	q.calls = q.keys + "calls"
 	if q.local, err = client.Purge.NewQueue(webdelivery.QueueOptions{Action: o.Action, Wait: o.Wait}); err != nil {
 		return nil, err
 	}
@@ -78,9 +87,9 @@ func (q *Queue) resultOf(id string) string       { return q.keys + "result:" + i
 // carries them, or with Wait when its transaction has ended. Any process of the fleet may send it.
 //
 // The error is a [*webdelivery.ValidationError] if the URIs are invalid or too many for one request, and otherwise a
-// [*webdelivery.QueueError]. If another process has sent the request, its cause is a [*RemoteError]. It matches
-// [ErrRedis] if Redis does not work, and [ErrFull] if MaxPending calls are in it. The outcome is not applied only if nothing was
-// added to the queue, or if the service has refused each of the URIs by itself.
+// [*webdelivery.QueueError]: with a [*RemoteError] if another process has sent the request, [ErrRedis] if Redis does not
+// work, [ErrFull] if MaxPending calls are in it. The outcome is not applied only if nothing was added to the queue, or if
+// the service has refused each of the URIs by itself.
 //
 // If the context ends first, URIs that no process has read leave the queue. The outcome is unknown all the same, and
 // the text of the error says what the call was waiting for.
@@ -94,8 +103,7 @@ func (q *Queue) Purge(ctx context.Context, uris ...webdelivery.PurgeURI) (*webde
 		q.mu.Unlock()
 		return nil, failed(uris, cmp.Or(ctx.Err(), webdelivery.ErrQueueClosed), webdelivery.OutcomeNotApplied)
 	}
-	q.number++
-	c := &call{number: strconv.FormatUint(q.number, 36), uris: slices.Clone(uris), ended: make(chan struct{})}
+	c := &call{number: rand.Text()[:12], uris: slices.Clone(uris), ended: make(chan struct{})}
 	q.waiting[c.number] = c
 	q.all.Go(func() { q.carry(ctx, c, payload) }) // so the caller can leave at any time
 	q.mu.Unlock()
@@ -118,10 +126,10 @@ func (q *Queue) Enqueue(ctx context.Context, uris ...webdelivery.PurgeURI) (id s
 		return "", failed(uris, webdelivery.ErrQueueClosed, webdelivery.OutcomeNotApplied)
 	}
 	id = rand.Text() // that of the stream would change if the call is added twice
-	if _, err = q.put(ctx, "/"+id, payload); err != nil {
-		return "", unadded(uris, err)
+	if _, err = q.put(ctx, "/"+id, uris, payload); err != nil {
+		return "", err
 	}
-	q.need()
+	q.wake()
 	return id, nil
 }
 
@@ -156,8 +164,7 @@ func (q *Queue) payload(uris []webdelivery.PurgeURI) (string, error) {
 	return string(payload), err
 }
 
-// Stats returns how many calls of the fleet are in Redis, in Pending, also those under way, and the age of the oldest. The
-// other fields are 0.
+// Stats returns how many calls of the fleet are in Redis, in Pending, and the age of the oldest; other fields are 0.
 func (q *Queue) Stats(ctx context.Context) (webdelivery.QueueStats, error) {
 	pipe := q.rdb.Pipeline()
 	pending, first := pipe.XLen(ctx, q.calls), pipe.XRangeN(ctx, q.calls, "-", "+", 1)
@@ -199,14 +206,6 @@ func (q *Queue) note(trouble error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.trouble = trouble
-}
-
-// need makes this process send what is in Redis, although none of its callers may wait for it.
-func (q *Queue) need() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.needed = true
-	q.wake()
 }
 
 // wake makes this process look for something to send.

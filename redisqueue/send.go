@@ -13,12 +13,6 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-const (
-	linger  = 100 * time.Millisecond // for the calls of other processes that react to the same change
-	spacing = 500 * time.Millisecond // between the waits of the fleet for a permit
-	turnFor = 2 * time.Second        // after which another process may wait for a permit as well
-)
-
 // send sends requests whenever there may be something to send.
 func (q *Queue) send() {
 	for {
@@ -37,18 +31,11 @@ func (q *Queue) send() {
 // takes what came meanwhile, and a process that searches for refused URIs gets every other permit. It returns false if
 // there is nothing to send: a permit for nothing would keep others waiting.
 func (q *Queue) turn() bool {
-	for {
+	for q.ctx.Err() == nil {
 		q.mu.Lock()
-		wants, rest := q.needed || len(q.waiting) > 0 || len(q.backlog) > 0, time.Until(q.rest)
+		rest := time.Until(q.rest)
 		q.mu.Unlock()
-		if !wants || q.ctx.Err() != nil {
-			return false
-		}
-		if rest > 0 {
-			sleep(q.ctx, rest)
-			continue
-		}
-		if !q.ready() {
+		if sleep(q.ctx, rest); !q.ready() {
 			return false
 		}
 		pipe := q.rdb.Pipeline()
@@ -58,6 +45,7 @@ func (q *Queue) turn() bool {
 		}
 		sleep(q.ctx, min(max(0, life.Val()), spacing/3)+time.Duration(mathrand.Int64N(int64(again/5)))) //nolint:gosec // it spreads processes
 	}
+	return false
 }
 
 // ready reports whether there is an entry that no process has read, or whose process is silent. It also keeps the
@@ -83,43 +71,35 @@ func (q *Queue) ready() bool {
 	if p := taken.Val(); p != nil {
 		unread -= p.Count
 	}
-	ready := unread > 0 || len(silent.Val()) > 0 || len(q.backlog) > 0
-	q.needed = q.needed && ready
-	return ready
+	return unread > 0 || len(silent.Val()) > 0 || len(q.backlog) > 0
 }
 
 func isNoGroup(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOGROUP") }
 
 // request waits for a permit, and sends what waits then. It returns when that is taken from Redis.
 func (q *Queue) request() {
-	ctx, cancel := context.WithCancel(q.ctx)
-	began := time.Now()
-	q.mu.Lock()
-	q.asks = cancel
-	q.mu.Unlock()
-	taken := make(chan struct{})
+	began, taken := time.Now(), make(chan struct{})
 	begun := sync.OnceFunc(func() { close(taken) })
 	q.all.Go(func() {
-		defer cancel()
 		defer begun()
 		var entries []entry
 		ended := make(chan decided, atOnce)
-		q.all.Go(func() { q.settle(ended) }) //nolint:contextcheck // results outlive the request
+		q.all.Go(func() { q.settle(ended) })
 		defer close(ended)
 		take := func(context.Context) (calls [][]webdelivery.PurgeURI, err error) {
 			defer begun()
-			entries, err = q.take(ctx)
+			entries, err = q.take()
 			for _, e := range entries {
 				calls = append(calls, e.uris)
 			}
 			return calls, err
 		}
-		err := q.local.PurgeFrom(ctx, take, func(i int, r webdelivery.PurgeResult) { ended <- decided{entries[i], result{r.Receipt, r.Err}} })
-		if err == nil || ctx.Err() != nil {
+		err := q.local.PurgeFrom(q.ctx, take, func(i int, r webdelivery.PurgeResult) { ended <- decided{entries[i], result{r.Receipt, r.Err}} })
+		if err == nil || q.ctx.Err() != nil {
 			return
 		}
 		if errors.As(err, new(*webdelivery.Error)) { // the service refuses this process: that is a try of what waits
-			_, _ = take(ctx)
+			_, _ = take(q.ctx)
 			for _, e := range entries {
 				ended <- decided{e, result{err: failed(e.uris, err, webdelivery.OutcomeUnknown)}}
 			}
@@ -128,9 +108,6 @@ func (q *Queue) request() {
 		sleep(q.ctx, spacing)
 	})
 	<-taken
-	q.mu.Lock()
-	q.asks = nil
-	q.mu.Unlock()
 	if took := time.Since(began); took < turnFor { // otherwise it may be the turn of another process
 		q.rdb.PExpire(q.ctx, q.keys+"turn", max(time.Millisecond, spacing-took))
 	}

@@ -12,11 +12,6 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-const (
-	mostTries = 3           // processes that may fail to purge a call
-	finishFor = time.Minute // how long a process tries to store results
-)
-
 // decided is the result of an entry. If it has none, another process tries it.
 type decided struct {
 	entry

@@ -15,12 +15,6 @@ import (
 	"github.com/webdelivery/webdelivery-go"
 )
 
-const (
-	group   = "fleet" // all processes are one consumer of it, of the same name: those of dead processes would pile up
-	atFirst = 64      // calls in the first answer, which shows how large they are
-	atOnce  = 1000    // most entries per command or transaction
-)
-
 // entry is a call in the stream.
 type entry struct {
 	id, reply, payload string // the reply is process/number for Purge, and /id for Enqueue
@@ -41,27 +35,21 @@ func (e *entry) read(m redis.XMessage, action webdelivery.PurgeAction) bool {
 }
 
 // take returns the entries of a request when its permit has come.
-func (q *Queue) take(ctx context.Context) (taken []entry, err error) {
+func (q *Queue) take() (taken []entry, err error) {
 	q.mu.Lock()
-	if ctx.Err() != nil { // the last caller has its result
-		q.mu.Unlock()
-		return nil, nil
-	}
-	q.asks, q.trouble = nil, nil // only Close ends the request from now on
+	q.trouble = nil
 	found := q.backlog
 	q.mu.Unlock()
-	within, cancel := context.WithTimeout(ctx, 2*forAWord)
+	within, cancel := context.WithTimeout(q.ctx, 2*forAWord)
 	defer cancel()
-	fit, _ := q.fit(found)
-	for count := atFirst; fit == len(found) && count > 0; {
+	fit := q.fit(found)
+	for count := atFirst; fit == len(found); count = min(2*count, atOnce) {
 		var more []entry
 		if more, err = q.fetch(within, count); len(more) == 0 {
 			break
 		}
 		found = append(found, more...)
-		uris := 0
-		fit, uris = q.fit(found)
-		count = min(atOnce, len(found)*(q.options.MaxURIs-uris)/uris) // COUNT is about entries, not about URIs
+		fit = q.fit(found)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -71,19 +59,20 @@ func (q *Queue) take(ctx context.Context) (taken []entry, err error) {
 	return nil, err
 }
 
-// fit returns how many entries fit into a request, and how many URIs all of them have.
-func (q *Queue) fit(found []entry) (fit, uris int) {
-	bytes := 0
+// fit returns how many entries fit into a request.
+func (q *Queue) fit(found []entry) (fit int) {
+	uris, bytes := 0, 0
 	for i, e := range found {
 		uris, bytes = uris+len(e.uris), bytes+len(e.payload)
 		if i == 0 || uris <= q.options.MaxURIs && bytes <= q.options.MaxBodyBytes {
 			fit = i + 1
 		}
 	}
-	return fit, uris
+	return fit
 }
 
-// fetch takes up to count entries of silent processes, and as many that no process has read.
+// fetch takes up to count entries of silent processes, and as many that no process has read. Until they are stored, they
+// are those of this process.
 func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error) {
 	pipe := q.rdb.Pipeline()
 	silent := pipe.XAutoClaim(ctx, &redis.XAutoClaimArgs{
@@ -105,11 +94,6 @@ func (q *Queue) fetch(ctx context.Context, count int) (found []entry, err error)
 	for _, s := range unread.Val() {
 		messages = append(messages, s.Messages...)
 	}
-	return q.hold(messages), nil //nolint:contextcheck // as in settle
-}
-
-// hold returns the calls of messages. Until they are stored, they are those of this process.
-func (q *Queue) hold(messages []redis.XMessage) (found []entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, m := range messages {
@@ -125,7 +109,7 @@ func (q *Queue) hold(messages []redis.XMessage) (found []entry) {
 		unreadable := failed(nil, errors.New("redisqueue: unreadable call in Redis"), webdelivery.OutcomeUnknown)
 		q.all.Go(func() { q.store([]decided{{e, result{err: unreadable}}}) })
 	}
-	return found
+	return found, nil
 }
 
 // tend tells the others that this process works on what it has taken, and looks for calls that nobody sends.
@@ -138,7 +122,7 @@ func (q *Queue) tend() {
 			q.rdb.XClaimJustID(q.ctx, &redis.XClaimArgs{Stream: q.calls, Group: group, Consumer: group, Messages: some})
 		}
 		if q.ready() {
-			q.need()
+			q.wake()
 		}
 	}
 }
