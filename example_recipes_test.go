@@ -33,10 +33,7 @@ func purgeAfterDeploy(ctx context.Context, client *webdelivery.Client, changed [
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
-	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge}
-	for _, uri := range changed {
-		request.URIs = append(request.URIs, webdelivery.Exact(uri))
-	}
+	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: webdelivery.ExactAll(changed...)}
 	receipt, err := client.Purge.Submit(ctx, request)
 	switch {
 	case errors.Is(err, webdelivery.ErrInvalid), errors.Is(err, webdelivery.ErrBadRequest):

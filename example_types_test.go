@@ -35,6 +35,18 @@ func ExamplePurgeQueue() {
 	// purged: true
 }
 
+func ExampleExactBoth() {
+	for _, uri := range webdelivery.ExactBoth("www.example.com/app.css") {
+		fmt.Println(uri.URIPattern)
+	}
+	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: webdelivery.ExactAll("www.example.com/app.css")}
+	fmt.Println(request.Validate())
+	// Output:
+	// https://www.example.com/app.css
+	// http://www.example.com/app.css
+	// webdelivery: invalid uris[0].uri_pattern: has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix for everything that begins with it
+}
+
 // Calls that wait in a store of their own, and leave it when a permit comes. Package redisqueue does this with Redis.
 func ExamplePurgeQueue_PurgeFrom() {
 	client, stop := exampleService()

@@ -75,11 +75,11 @@ func (f *fixture) warm() { _, _ = f.client.Tasks.List(f.Context(), webdelivery.T
 // fail adds a fault to the service.
 func (f *fixture) fail(fault testserver.Fault) { f.srv.Fail(fault) }
 
-// purgeOf is the smallest purge.
+// purgeOf is the smallest purge. Its URIs are sent as they are.
 func purgeOf(uris ...string) webdelivery.PurgeRequest {
 	request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge}
 	for _, uri := range uris {
-		request.URIs = append(request.URIs, webdelivery.Exact(uri))
+		request.URIs = append(request.URIs, webdelivery.PurgeURI{MatchMode: webdelivery.MatchExact, URIPattern: uri})
 	}
 	return request
 }

@@ -47,19 +47,44 @@ type PurgeRequest struct {
 	URIs   []PurgeURI  `json:"uris"`   // at least one; the service sets no upper limit
 }
 
-// PurgeURI is one pattern of a purge. Create it with [Exact] or [Prefix].
+// PurgeURI is one pattern of a purge. Create it with [Exact], [ExactBoth], [ExactAll] or [Prefix]. A struct literal is
+// sent as it is, also where Exact would be refused.
 type PurgeURI struct {
 	MatchMode             MatchMode `json:"match_mode"`                         // required
 	URIPattern            string    `json:"uri_pattern"`                        // required; UTF-8 without fragment, blanks and control characters (open points 44, 48)
 	CacheKeyModifierRegex string    `json:"cache_key_modifier_regex,omitempty"` // "" matches any; see WithCacheKeyModifier
+
+	// doubtful means that Exact got a pattern that probably means something else. It is false for all that can be sent,
+	// so that these are equal to their struct literals.
+	doubtful bool
 }
 
-// Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The service
-// treats a pattern without a protocol as http. The pattern is sent unchanged, so a * in its path is a literal *.
-// (Service document, [section 4.4].)
+// Exact matches one object of one protocol: https://host/path and http://host/path are two objects. The pattern is sent
+// unchanged. The purge returns a [*ValidationError] if it has no protocol, because the service would take that as http
+// alone, or ends in *, because that is not a wildcard. (Service document, [section 4.4].)
 //
 // [section 4.4]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#44-cache-purge-and-transactions
-func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPattern: uri} }
+func Exact(uri string) PurgeURI {
+	u := PurgeURI{MatchMode: MatchExact, URIPattern: uri}
+	u.doubtful = u.doubt() != ""
+	return u
+}
+
+// ExactBoth matches one object over https and over http: it returns an [Exact] for each. The URI may have either
+// protocol, or none.
+func ExactBoth(uri string) []PurgeURI {
+	_, domain, after := split(uri)
+	return ExactAll("https://"+domain+after, "http://"+domain+after)
+}
+
+// ExactAll returns an [Exact] for each URI.
+func ExactAll(uris ...string) []PurgeURI {
+	all := make([]PurgeURI, len(uris))
+	for i, uri := range uris {
+		all[i] = Exact(uri)
+	}
+	return all
+}
 
 // Prefix matches everything under a directory, or every name that starts with the pattern, over http and https. The
 // protocol is optional: host/path is enough. The pattern is sent unchanged. A * after the domain is invalid, because
@@ -69,10 +94,12 @@ func Exact(uri string) PurgeURI { return PurgeURI{MatchMode: MatchExact, URIPatt
 func Prefix(uri string) PurgeURI { return PurgeURI{MatchMode: MatchPrefix, URIPattern: uri} }
 
 // WithCacheKeyModifier returns a copy of a Prefix that only matches objects with this modifier in their cache key.
-// The modifier is a plain string, or one that ends in a single *. If it is a regular expression, or u is an [Exact],
-// the purge returns a [*ValidationError]. (Open point 48.)
-func (u PurgeURI) WithCacheKeyModifier(regex string) PurgeURI {
-	u.CacheKeyModifierRegex = regex
+// The modifier is a plain string, which may end in a single *, the wildcard. If it has another *, or u is an [Exact], the
+// purge returns a [*ValidationError]. (Service document, [section 2.2].)
+//
+// [section 2.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#22-purge-request-request-body
+func (u PurgeURI) WithCacheKeyModifier(modifier string) PurgeURI {
+	u.CacheKeyModifierRegex = modifier
 	return u
 }
 
@@ -141,7 +168,7 @@ func (u PurgeURI) problem() (field, reason string) {
 		visible++
 	}
 	usual := pattern != "" && visible == len(pattern) && strings.IndexByte(pattern, '*') < 0 && strings.IndexByte(pattern, '#') < 0
-	if !usual {
+	if !usual || u.doubtful {
 		if reason := u.patternProblem(); reason != "" {
 			return "uri_pattern", reason
 		}

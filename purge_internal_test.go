@@ -12,75 +12,93 @@ func TestProblemsOfURIs(t *testing.T) {
 	t.Parallel()
 	const mode, pattern, modifier = "match_mode", "uri_pattern", "cache_key_modifier_regex"
 	for _, tt := range []struct {
-		uri           PurgeURI
-		field, reason string
+		mode                             MatchMode
+		pattern, modifier, field, reason string
 	}{
-		{PurgeURI{MatchExact, "a", ""}, "", ""},
-		{PurgeURI{MatchPrefix, "a", ""}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "v1"}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "v1*"}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "*"}, "", ""},
-		{PurgeURI{"", "a", ""}, mode, `"" is neither EXACT_LITERAL nor PREFIX_LITERAL`},
-		{PurgeURI{"exact_literal", "a", ""}, mode, `"exact_literal" is neither`},
-		{PurgeURI{MatchExact, "", ""}, pattern, "is empty"},
-		{PurgeURI{MatchPrefix, "", "v1"}, pattern, "is empty"},
-		{PurgeURI{MatchExact, "a#b", ""}, pattern, "holds a fragment (#)"},
-		{PurgeURI{MatchExact, "a\xff", ""}, pattern, "is not UTF-8"},
-		{PurgeURI{MatchExact, "a", "v1"}, modifier, "is only valid with PREFIX_LITERAL"},
-		{PurgeURI{MatchPrefix, "a", "*v1"}, modifier, "holds a * that is not its only one at the end"},
-		{PurgeURI{MatchPrefix, "a", "v1**"}, modifier, "holds a * that is not its only one at the end"},
-		{PurgeURI{MatchPrefix, "a", "\xff"}, modifier, "is not UTF-8"},
+		{MatchExact, "a", "", "", ""},
+		{MatchPrefix, "a", "", "", ""},
+		{MatchPrefix, "a", "v1", "", ""},
+		{MatchPrefix, "a", "v1*", "", ""},
+		{MatchPrefix, "a", "*", "", ""},
+		{"", "a", "", mode, `"" is neither EXACT_LITERAL nor PREFIX_LITERAL`},
+		{"exact_literal", "a", "", mode, `"exact_literal" is neither`},
+		{MatchExact, "", "", pattern, "is empty"},
+		{MatchPrefix, "", "v1", pattern, "is empty"},
+		{MatchExact, "a#b", "", pattern, "holds a fragment (#)"},
+		{MatchExact, "a\xff", "", pattern, "is not UTF-8"},
+		{MatchExact, "a", "v1", modifier, "is only valid with PREFIX_LITERAL"},
+		{MatchPrefix, "a", "*v1", modifier, "holds a * that is not its only one at the end"},
+		{MatchPrefix, "a", "v1**", modifier, "holds a * that is not its only one at the end"},
+		{MatchPrefix, "a", "\xff", modifier, "is not UTF-8"},
 
 		// What cannot be seen is in no URI, whatever its mode.
-		{PurgeURI{MatchExact, "www.example.com/a b", ""}, pattern, "contains the invisible character U+0020 at byte 17; remove it, or write %20"},
-		{PurgeURI{MatchPrefix, " www.example.com/", ""}, pattern, "contains the invisible character U+0020 at byte 0"},
-		{PurgeURI{MatchPrefix, "www.example.com/\n", ""}, pattern, "contains the invisible character U+000A at byte 16; remove it, or write %0A"},
-		{PurgeURI{MatchExact, "a\x00", ""}, pattern, "contains the invisible character U+0000"},
-		{PurgeURI{MatchExact, "a\x7f", ""}, pattern, "contains the invisible character U+007F"},
-		{PurgeURI{MatchExact, "a\u0085", ""}, pattern, "contains the invisible character U+0085"},
-		{PurgeURI{MatchExact, "a\u00a0b", ""}, pattern, "contains the invisible character U+00A0 at byte 1; remove it, or write %C2%A0"},
-		{PurgeURI{MatchExact, "a\u3000", ""}, pattern, "contains the invisible character U+3000"},
-		{PurgeURI{MatchExact, "a\u2028", ""}, pattern, "contains the invisible character U+2028"},
-		{PurgeURI{MatchExact, "a\u200b", ""}, pattern, "contains the invisible character U+200B"},
-		{PurgeURI{MatchExact, "a\u2060", ""}, pattern, "contains the invisible character U+2060"},
-		{PurgeURI{MatchExact, "\ufeffa", ""}, pattern, "contains the invisible character U+FEFF at byte 0"},
-		{PurgeURI{MatchExact, "a\u202eb", ""}, pattern, "contains the invisible character U+202E at byte 1; remove it, or write %E2%80%AE if it belongs to the URI"},
-		{PurgeURI{MatchExact, "a/می\u200cخواهم", ""}, "", ""},
-		{PurgeURI{MatchExact, "a/\U0001f468\u200d\U0001f469\ufe0f.png", ""}, "", ""},
-		{PurgeURI{MatchExact, "\u00fc/\u65e5\u200d\u0301", ""}, "", ""},
+		{MatchExact, "www.example.com/a b", "", pattern, "contains the invisible character U+0020 at byte 17; remove it, or write %20"},
+		{MatchPrefix, " www.example.com/", "", pattern, "contains the invisible character U+0020 at byte 0"},
+		{MatchPrefix, "www.example.com/\n", "", pattern, "contains the invisible character U+000A at byte 16; remove it, or write %0A"},
+		{MatchExact, "a\x00", "", pattern, "contains the invisible character U+0000"},
+		{MatchExact, "a\x7f", "", pattern, "contains the invisible character U+007F"},
+		{MatchExact, "a\u0085", "", pattern, "contains the invisible character U+0085"},
+		{MatchExact, "a\u00a0b", "", pattern, "contains the invisible character U+00A0 at byte 1; remove it, or write %C2%A0"},
+		{MatchExact, "a\u3000", "", pattern, "contains the invisible character U+3000"},
+		{MatchExact, "a\u2028", "", pattern, "contains the invisible character U+2028"},
+		{MatchExact, "a\u200b", "", pattern, "contains the invisible character U+200B"},
+		{MatchExact, "a\u2060", "", pattern, "contains the invisible character U+2060"},
+		{MatchExact, "\ufeffa", "", pattern, "contains the invisible character U+FEFF at byte 0"},
+		{MatchExact, "a\u202eb", "", pattern, "contains the invisible character U+202E at byte 1; remove it, or write %E2%80%AE if it belongs to the URI"},
+		{MatchExact, "a/می\u200cخواهم", "", "", ""},
+		{MatchExact, "a/\U0001f468\u200d\U0001f469\ufe0f.png", "", "", ""},
+		{MatchExact, "\u00fc/\u65e5\u200d\u0301", "", "", ""},
 
-		// A modifier is a plain string, and no regular expression.
-		{PurgeURI{MatchPrefix, "a", `v1.2-b_c~/:=&,;%@"'!<> x`}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "v1.*"}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "."}, "", ""},
-		{PurgeURI{MatchPrefix, "a", ".."}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "a.*"}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "..a*"}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "/a/"}, "", ""},
-		{PurgeURI{MatchPrefix, "a", "/a/*"}, "", ""},
-		{PurgeURI{MatchPrefix, "a", ".*"}, modifier, "is a regular expression; write a plain string, or one that ends in a single *"},
-		{PurgeURI{MatchPrefix, "a", "..*"}, modifier, "is a regular expression"},
-		{PurgeURI{MatchPrefix, "a", "...*"}, modifier, "is a regular expression"},
-		{PurgeURI{MatchPrefix, "a", "a\tb"}, modifier, "contains the invisible character U+0009 at byte 1; remove it"},
-		{PurgeURI{MatchPrefix, "a", "a\u00a0"}, modifier, "contains the invisible character U+00A0 at byte 1"},
-		{PurgeURI{MatchPrefix, "a", " a\u200b"}, modifier, "contains the invisible character U+200B at byte 2"},
-		{PurgeURI{MatchPrefix, "a", "\u202ea*"}, modifier, "contains the invisible character U+202E at byte 0"},
+		// A modifier is any plain string, with or without a * at its end.
+		{MatchPrefix, "a", "?v=1", "", ""},
+		{MatchPrefix, "a", `^mobile|de[1-2]{2}\d+(x)$ "`, "", ""},
+		{MatchPrefix, "a", ".*", "", ""},
+		{MatchPrefix, "a", "a\tb\u200b*", "", ""},
 	} {
-		field, reason := tt.uri.problem()
-		assert.Equal(t, tt.field, field, "%q", tt.uri)
-		assert.True(t, strings.HasPrefix(reason, tt.reason) && (reason == "") == (tt.reason == ""), "%q: %s", tt.uri, reason)
+		uri := PurgeURI{MatchMode: tt.mode, URIPattern: tt.pattern, CacheKeyModifierRegex: tt.modifier}
+		field, reason := uri.problem()
+		assert.Equal(t, tt.field, field, "%q", uri)
+		assert.True(t, strings.HasPrefix(reason, tt.reason) && (reason == "") == (tt.reason == ""), "%q: %s", uri, reason)
 	}
 }
 
-// Each character that only a regular expression has a use for is refused, wherever it stands.
-func TestModifiersThatAreRegularExpressions(t *testing.T) {
+// An Exact needs a protocol and a host, and no * at its end. Its struct literal needs none of these. (Service document,
+// section 4.4, rules 1 and 3.)
+func TestWhatExactRefuses(t *testing.T) {
 	t.Parallel()
-	for _, r := range `\^$+?()[]{}|` {
-		for _, modifier := range []string{string(r), string(r) + "a", "a" + string(r), "a" + string(r) + "*"} {
-			field, reason := PurgeURI{MatchPrefix, "a", modifier}.problem()
-			assert.Equal(t, "cache_key_modifier_regex", field, "%q", modifier)
-			assert.Contains(t, reason, "is a regular expression", "%q", modifier)
-		}
+	const (
+		noProtocol = "has no protocol, so it would purge http alone; begin with https://, or use ExactBoth"
+		noHost     = "has no host; write it after the protocol"
+		star       = "ends in *, which is not a wildcard; use Prefix without the *"
+	)
+	for pattern, want := range map[string]string{
+		"https://www.example.com":           "",
+		"http://www.example.com/a*b":        "",
+		"HTTPS://[2001:db8::1]:8443/?a=*&b": "",
+		"https://*.example.com/":            "",
+		"www.example.com/app.css":           noProtocol,
+		"www.example.com/?to=https://h/":    noProtocol,
+		"//www.example.com/":                noProtocol,
+		"/app.css":                          noProtocol,
+		"https://":                          noHost,
+		"https:///app.css":                  noHost,
+		"https://www.example.com/img/*":     star,
+		"http://www.example.com/?q=*":       star,
+	} {
+		uri := Exact(pattern)
+		literal := PurgeURI{MatchMode: MatchExact, URIPattern: pattern}
+		_, reason := uri.problem()
+		assert.True(t, strings.HasPrefix(reason, want) && (reason == "") == (want == ""), "%q: %s", pattern, reason)
+		assert.Equal(t, want == "", uri == literal, pattern)
+		_, reason = literal.problem()
+		assert.Empty(t, reason, pattern)
+	}
+	both := []PurgeURI{Exact("https://h/a?b=c://d"), Exact("http://h/a?b=c://d")}
+	for _, uri := range []string{"h/a?b=c://d", "http://h/a?b=c://d", "https://h/a?b=c://d"} {
+		assert.Equal(t, both, ExactBoth(uri))
+	}
+	for _, uri := range []string{"", "/a", "h/*"} {
+		assert.Error(t, PurgeRequest{ActionPurge, ExactBoth(uri)}.Validate(), uri)
 	}
 }
 
@@ -90,13 +108,11 @@ func TestWildcards(t *testing.T) {
 	t.Parallel()
 	const (
 		lastLabel = "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
-			"www.example.com/, or a wildcard before a domain, as in *.example.com/ (open point 48)"
-		noDomain = "holds a * and no domain before it; begin with the domain, as in www.example.com/ or *.example.com/ (open point 48)"
-		behind   = "holds a * behind its domain, where it is no wildcard (open point 48)"
-		protocol = "holds a * in its protocol; leave the protocol out, as a prefix covers both"
+			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
+		behind = "contains a * after the domain, where it is not a wildcard"
 	)
 	write := func(prefix string) string {
-		return `holds a * behind its domain, where it is no wildcard; write "` + prefix + `", which purges everything that begins with it (open point 48)`
+		return `contains a * after the domain, where it is not a wildcard; write "` + prefix + `", which purges everything that begins with it`
 	}
 	for _, tt := range []struct{ pattern, prefix, exact string }{
 		{"*.h.com", "", ""},
@@ -128,12 +144,12 @@ func TestWildcards(t *testing.T) {
 		{"ftp.x://h*/", behind, ""},
 		{"ftp.x://h/*", behind, ""},
 
-		{"/*", noDomain, ""},
-		{"/img/*", noDomain, ""},
-		{"//*.h.com/a", noDomain, ""},
-		{"http:///*", noDomain, ""},
+		{"/*", behind, ""},
+		{"/img/*", behind, ""},
+		{"//*.h.com/a", behind, ""},
+		{"http:///*", behind, ""},
 		{"://*", lastLabel, lastLabel},
-		{"?*", noDomain, ""},
+		{"?*", behind, ""},
 
 		// The * at the end means everything that begins so, as a prefix does without it.
 		{"https://h.com/img/*", write("https://h.com/img/"), ""},
@@ -147,11 +163,9 @@ func TestWildcards(t *testing.T) {
 		{"h.com/*/a/*", behind, ""},
 		{"h.com/a*?q=1", behind, ""},
 		{"h.com/*/", behind, ""},
-
-		{"http*://h.com/", protocol, ""},
 	} {
 		for mode, want := range map[MatchMode]string{MatchPrefix: tt.prefix, MatchExact: tt.exact} {
-			field, reason := PurgeURI{mode, tt.pattern, ""}.problem()
+			field, reason := PurgeURI{MatchMode: mode, URIPattern: tt.pattern}.problem()
 			assert.Equal(t, want, reason, "%s %q", mode, tt.pattern)
 			assert.Equal(t, want != "", field == "uri_pattern", "%s %q", mode, tt.pattern)
 		}
@@ -166,7 +180,7 @@ func TestPatternsOfASCII(t *testing.T) {
 		refused := c <= ' ' || c == 0x7f || c == '#'
 		for _, pattern := range []string{"/a" + string(c), "/" + string(c) + "a", "/" + strings.Repeat("a", 20) + string(c) + "bc"} {
 			for mode, want := range map[MatchMode]bool{MatchExact: refused, MatchPrefix: refused || c == '*'} {
-				field, reason := PurgeURI{mode, pattern, ""}.problem()
+				field, reason := PurgeURI{MatchMode: mode, URIPattern: pattern}.problem()
 				assert.Equal(t, want, reason != "", "%s %q: %s", mode, pattern, reason)
 				assert.Equal(t, want, field == "uri_pattern", "%s %q", mode, pattern)
 			}
@@ -190,8 +204,8 @@ func TestURIsInJSON(t *testing.T) {
 			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"www.example.com/b","cache_key_modifier_regex":"v1*"}`,
 		},
 		{
-			PurgeURI{MatchMode: MatchPrefix, URIPattern: `a?b=<c>&"d"'\`, CacheKeyModifierRegex: `a\d+`},
-			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"a?b=<c>&\"d\"'\\","cache_key_modifier_regex":"a\\d+"}`,
+			PurgeURI{MatchMode: MatchPrefix, URIPattern: `a?b=<c>&"d"'\`, CacheKeyModifierRegex: "a\\d+\t"},
+			`{"match_mode":"PREFIX_LITERAL","uri_pattern":"a?b=<c>&\"d\"'\\","cache_key_modifier_regex":"a\\d+\t"}`,
 		},
 		{
 			PurgeURI{MatchMode: MatchPrefix, URIPattern: "a?b=<c>&'d'", CacheKeyModifierRegex: "<e> &"},

@@ -201,12 +201,12 @@ func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 func TestEveryWayInRefusesTheSamePatterns(t *testing.T) {
 	t.Parallel()
 	for uri, field := range map[webdelivery.PurgeURI]string{
-		webdelivery.Prefix("www.example.com/img/*"):                             "uris[0].uri_pattern",
-		webdelivery.Exact("www.example.com/a b"):                                "uris[0].uri_pattern",
-		webdelivery.Exact("www.example.com/a\n"):                                "uris[0].uri_pattern",
-		webdelivery.Prefix("www.example.com/").WithCacheKeyModifier("v[12]"):    "uris[0].cache_key_modifier_regex",
-		webdelivery.Prefix("www.example.com/").WithCacheKeyModifier("a|b"):      "uris[0].cache_key_modifier_regex",
-		webdelivery.Prefix("www.example.com/").WithCacheKeyModifier("v\u00a01"): "uris[0].cache_key_modifier_regex",
+		webdelivery.Prefix("www.example.com/img/*"):                        "uris[0].uri_pattern",
+		webdelivery.Exact("www.example.com/a b"):                           "uris[0].uri_pattern",
+		webdelivery.Exact("www.example.com/a\n"):                           "uris[0].uri_pattern",
+		webdelivery.Prefix("www.example.com/").WithCacheKeyModifier("v*1"): "uris[0].cache_key_modifier_regex",
+		webdelivery.Exact("www.example.com/a"):                             "uris[0].uri_pattern",
+		webdelivery.Exact("https://www.example.com/img/*"):                 "uris[0].uri_pattern",
 	} {
 		inQueue(t, setup{}, webdelivery.QueueOptions{}, func(f *fixture, q *webdelivery.PurgeQueue) {
 			request := webdelivery.PurgeRequest{Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{uri}}

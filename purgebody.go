@@ -46,20 +46,20 @@ func (b *purgeBody) appendPart(to []byte, i int) []byte {
 // appendJSON appends a valid URI. Unlike encoding/json, it leaves <, > and & as they are.
 func (u PurgeURI) appendJSON(to []byte) []byte {
 	to = append(append(to, `{"match_mode":"`...), u.MatchMode...)
-	to = appendText(append(to, `","uri_pattern":`...), u.URIPattern)
+	to = appendPattern(append(to, `","uri_pattern":`...), u.URIPattern)
 	if u.CacheKeyModifierRegex != "" {
-		to = appendText(append(to, `,"cache_key_modifier_regex":`...), u.CacheKeyModifierRegex)
+		to, _ = jsontext.AppendQuote(append(to, `,"cache_key_modifier_regex":`...), u.CacheKeyModifierRegex) // it is UTF-8
 	}
 	return append(to, '}')
 }
 
-// appendText appends a valid pattern or modifier as a JSON string. Neither has control characters or broken UTF-8, so
-// only quotes and backslashes need an escape. To look for these two takes a tenth of the time of AppendQuote.
-func appendText(to []byte, text string) []byte {
-	if strings.IndexByte(text, '"') < 0 && strings.IndexByte(text, '\\') < 0 {
-		return append(append(append(to, '"'), text...), '"')
+// appendPattern appends a valid pattern as a JSON string. It has no control characters or broken UTF-8, so only quotes
+// and backslashes need an escape. To look for these two takes a tenth of the time of AppendQuote.
+func appendPattern(to []byte, pattern string) []byte {
+	if strings.IndexByte(pattern, '"') < 0 && strings.IndexByte(pattern, '\\') < 0 {
+		return append(append(append(to, '"'), pattern...), '"')
 	}
-	to, _ = jsontext.AppendQuote(to, text) // its only error is broken UTF-8
+	to, _ = jsontext.AppendQuote(to, pattern) // its only error is broken UTF-8
 	return to
 }
 

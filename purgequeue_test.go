@@ -166,7 +166,7 @@ func TestPurgesThatAQueueRefuses(t *testing.T) {
 	}{
 		{"no URI", webdelivery.QueueOptions{}, nil, "uris"},
 		{"an empty URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(object(1)), webdelivery.Exact("")}, "uris[1].uri_pattern"},
-		{"a modifier with an exact URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact("a").WithCacheKeyModifier("b")}, "uris[0].cache_key_modifier_regex"},
+		{"a modifier with an exact URI", webdelivery.QueueOptions{}, []webdelivery.PurgeURI{webdelivery.Exact(anObject).WithCacheKeyModifier("b")}, "uris[0].cache_key_modifier_regex"},
 		{"more than MaxURIs", webdelivery.QueueOptions{MaxURIs: 2}, three, "uris"},
 		{"more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 200}, three, "uris"},
 		{"a byte more than MaxBodyBytes", webdelivery.QueueOptions{MaxBodyBytes: 100 + 3*73 - 1}, three, "uris"},

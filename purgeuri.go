@@ -25,7 +25,7 @@ func (u PurgeURI) patternProblem() string {
 		return fmt.Sprintf("contains the invisible character %U at byte %d; remove it, or write %s if it belongs to the URI",
 			r, at, url.PathEscape(string(r)))
 	case strings.Contains(u.URIPattern, "#"):
-		return "holds a fragment (#), which no cache ever sees; remove it, or write %23 (open point 44)"
+		return "holds a fragment (#), which no cache ever sees; remove it, or write %23"
 	default:
 		return u.wildcardProblem()
 	}
@@ -35,19 +35,34 @@ func (u PurgeURI) patternProblem() string {
 // alone. It must be in the host_patterns of a property, which only the service knows. An Exact is the path of one
 // object, so a * in its path is literal.
 func (u PurgeURI) wildcardProblem() string {
-	protocol, domain, after := split(u.URIPattern)
+	_, domain, after := split(u.URIPattern)
 	switch {
 	case lastLabelIsWild(domain):
 		return "holds a * in the last label of its domain, where no property can have one; write the whole domain, as in " +
-			"www.example.com/, or a wildcard before a domain, as in *.example.com/ (open point 48)"
+			"www.example.com/, or a wildcard before a domain, as in *.example.com/"
+	case u.MatchMode == MatchExact && u.doubtful:
+		return u.doubt()
 	case u.MatchMode == MatchExact:
 		return ""
-	case strings.Contains(protocol, "*"):
-		return "holds a * in its protocol; leave the protocol out, as a prefix covers both"
-	case strings.Contains(after, "*") && domain == "":
-		return "holds a * and no domain before it; begin with the domain, as in www.example.com/ or *.example.com/ (open point 48)"
 	case strings.Contains(after, "*"):
-		return "holds a * behind its domain, where it is no wildcard" + withoutStar(u.URIPattern, after) + " (open point 48)"
+		return "contains a * after the domain, where it is not a wildcard" + withoutStar(u.URIPattern, domain, after)
+	default:
+		return ""
+	}
+}
+
+// doubt returns what is wrong with the pattern of [Exact]: it would purge an object that hardly anybody means, and the
+// service would report COMPLETE.
+func (u PurgeURI) doubt() string {
+	protocol, domain, after := split(u.URIPattern)
+	switch {
+	case protocol == "":
+		return "has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix " +
+			"for everything that begins with it"
+	case domain+after == "" || strings.HasPrefix(domain+after, "/"):
+		return "has no host; write it after the protocol, as in https://www.example.com/"
+	case strings.HasSuffix(after, "*"):
+		return "ends in *, which is not a wildcard; use Prefix without the * for everything that begins with it"
 	default:
 		return ""
 	}
@@ -55,9 +70,9 @@ func (u PurgeURI) wildcardProblem() string {
 
 // withoutStar advises to end a prefix before its *, if that purges what the author meant. That is so if the * is the last
 // character of the path or the query. A shorter prefix of any other pattern would purge more than the author meant.
-func withoutStar(pattern, after string) string {
+func withoutStar(pattern, domain, after string) string {
 	_, rest, _ := strings.Cut(after, "*")
-	if inPath := after[0] == '/' || after[0] == '?'; !inPath || strings.Trim(rest, "*") != "" {
+	if inPath := after[0] == '/' || after[0] == '?'; domain == "" || !inPath || strings.Trim(rest, "*") != "" {
 		return ""
 	}
 	return fmt.Sprintf("; write %q, which purges everything that begins with it", strings.TrimRight(pattern, "*"))
@@ -87,25 +102,14 @@ func lastLabelIsWild(domain string) bool {
 	return strings.Contains(domain[strings.LastIndex(domain, ".")+1:], "*")
 }
 
-// regexOnly are the characters that only a regular expression has a use for. A dot is none of them: file names and
-// versions have dots, and as a regular expression it matches a dot, too.
-const regexOnly = `\^$+?()[]{}|`
-
 func (u PurgeURI) modifierProblem() string {
-	plain, wild := strings.CutSuffix(u.CacheKeyModifierRegex, "*")
-	at := strings.IndexFunc(u.CacheKeyModifierRegex, address.IsInvisible) // a space is fine: a cache key may have a header
 	switch {
 	case u.MatchMode == MatchExact:
 		return "is only valid with PREFIX_LITERAL; use Prefix, or remove the modifier"
 	case !utf8.ValidString(u.CacheKeyModifierRegex):
 		return "is not UTF-8, so JSON cannot carry it"
-	case at >= 0:
-		r, _ := utf8.DecodeRuneInString(u.CacheKeyModifierRegex[at:])
-		return fmt.Sprintf("contains the invisible character %U at byte %d; remove it", r, at)
-	case strings.Contains(plain, "*"):
+	case strings.Contains(strings.TrimSuffix(u.CacheKeyModifierRegex, "*"), "*"):
 		return "holds a * that is not its only one at the end; write a plain string, or one that ends in a single *"
-	case strings.ContainsAny(plain, regexOnly), wild && plain != "" && strings.Trim(plain, ".") == "":
-		return "is a regular expression; write a plain string, or one that ends in a single * (open point 48)"
 	default:
 		return ""
 	}

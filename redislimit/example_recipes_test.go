@@ -28,11 +28,7 @@ func sharedQueue(rdb redis.UniversalClient) (*webdelivery.PurgeQueue, error) {
 
 // purgeFrom may be called from any number of goroutines, on any number of machines.
 func purgeFrom(ctx context.Context, queue *webdelivery.PurgeQueue, uris ...string) error {
-	patterns := make([]webdelivery.PurgeURI, 0, len(uris))
-	for _, uri := range uris {
-		patterns = append(patterns, webdelivery.Exact(uri))
-	}
-	_, err := queue.Purge(ctx, patterns...)
+	_, err := queue.Purge(ctx, webdelivery.ExactAll(uris...)...)
 	var down *redislimit.UnavailableError
 	var failed *webdelivery.QueueError
 	switch {

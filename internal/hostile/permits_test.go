@@ -75,7 +75,7 @@ func TestExpiredPermitsSendNothing(t *testing.T) {
 			for n := range 5 {
 				all.Go(func() {
 					_, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
-						Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("/" + strconv.Itoa(n))},
+						Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact("https://www.example.com/" + strconv.Itoa(n))},
 					})
 					if protocol == HTTP2 {
 						assert.NoError(t, err)

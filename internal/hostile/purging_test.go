@@ -167,7 +167,7 @@ func (c *crowd) purge(ctx context.Context, client *webdelivery.Client, n int) {
 		defer time.AfterFunc(c.within(5*time.Second), cancel).Stop()
 	}
 	_, err := client.Purge.Submit(ctx, webdelivery.PurgeRequest{
-		Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact(fmt.Sprintf("/%d", n))},
+		Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact(fmt.Sprintf("https://www.example.com/%d", n))},
 	})
 	if c.giveUp && errors.Is(err, context.Canceled) {
 		c.gaveUp.Add(1)

@@ -30,7 +30,7 @@ func runPurger() bool {
 	client, err := webdelivery.NewClient(os.Getenv(purgerBase), "shares", webdelivery.BasicAuth("alice", "correct-horse-battery"))
 	for n := 0; err == nil && n < count; n++ {
 		_, err = client.Purge.Submit(context.Background(), webdelivery.PurgeRequest{
-			Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact(fmt.Sprintf("/%d", n))},
+			Action: webdelivery.ActionPurge, URIs: []webdelivery.PurgeURI{webdelivery.Exact(fmt.Sprintf("https://www.example.com/%d", n))},
 		})
 	}
 	if err != nil {
