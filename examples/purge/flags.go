@@ -6,19 +6,24 @@ import (
 	"flag"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
 func parse(ctx context.Context, args []string, s program.Streams) (j *job, err error) {
-	j = &job{s: s, action: webdelivery.ActionPurge, match: webdelivery.Exact, Transactions: []*transaction{}, Failed: []failure{}}
+	j = &job{s: s, action: webdelivery.ActionPurge, Transactions: []*transaction{}, Failed: []failure{}}
+	j.timeout = program.Duration(10 * time.Minute)
 	flags := program.Flags("purge", source, s)
 	file := flags.String("file", "", "`file` with the URIs")
+	base := flags.String("base", "", "`URL` that paths are relative to, such as https://www.example.com/; without it, URIs are whole")
 	prefix := flags.Bool("prefix", false, "purge everything that begins with a URI, over http and https")
+	both := flags.Bool("both", false, "purge each URI over http and https; it needs no protocol then")
 	expire := flags.Bool("expire", false, "expire instead of purge: caches may serve stale content while the origin is down")
+	flags.StringVar(&j.redis, "redis", "", "`URL` of the Redis or Valkey whose queue many processes share, such as redis://redis.example.com:6379")
 	flags.BoolVar(&j.wait, "wait", false, "wait until the transactions have ended (off by default)")
-	flags.Var(&j.timeout, "timeout", "with -wait or -resume: longest `duration` to wait, such as 30s or 10m (default: no limit)")
+	flags.Var(&j.timeout, "timeout", "with -wait or -resume: longest `duration` to wait, such as 30s or 1h; 0 is no limit")
 	flags.BoolVar(&j.json, "json", false, "print one JSON document instead of lines")
 	flags.Func("resume", "`transaction` to wait for; may be repeated", func(text string) error {
 		id, err := strconv.ParseUint(text, 10, 63)
@@ -31,9 +36,6 @@ func parse(ctx context.Context, args []string, s program.Streams) (j *job, err e
 	if err = program.Parse(flags, args); err != nil {
 		return nil, err
 	}
-	if *prefix {
-		j.match = webdelivery.Prefix
-	}
 	if *expire {
 		j.action = webdelivery.ActionExpire
 	}
@@ -41,14 +43,13 @@ func parse(ctx context.Context, args []string, s program.Streams) (j *job, err e
 	switch {
 	case resumes && (flags.NArg() > 0 || others(flags)):
 		return nil, program.Misused("-resume purges nothing and always waits: leave out URIs and all other flags but -timeout and -json")
-	case program.IsSet(flags, "timeout") && !j.wait && !resumes:
-		return nil, program.Misused("-timeout needs -wait or -resume")
-	case program.IsSet(flags, "timeout") && j.timeout == 0:
-		return nil, program.Misused("-timeout must be above 0; without it, the wait has no limit")
 	case resumes:
 		j.wait = true
-	default:
-		j.uris, err = program.NewInput(ctx, s, *file, flags.Args(), whatToType)
+		return j, nil
+	}
+	if j.match, err = matcher(*base, *prefix, *both); err == nil {
+		j.lines, err = program.NewInput(ctx, s, *file, flags.Args(),
+			"no URIs; type: purge https://www.example.com/app.css, or: purge -file FILE, or pipe them in; -h shows all flags")
 	}
 	return j, err
 }
@@ -58,6 +59,3 @@ func others(flags *flag.FlagSet) (found bool) {
 	flags.Visit(func(f *flag.Flag) { found = found || !slices.Contains([]string{"resume", "timeout", "json"}, f.Name) })
 	return found
 }
-
-// whatToType is the error of a program that got no URIs.
-const whatToType = "no URIs; type: purge https://www.example.com/app.css, or: purge -file FILE, or pipe them in; -h shows all flags"

@@ -2,20 +2,29 @@ module github.com/webdelivery/webdelivery-go/examples/purge
 
 go 1.26.0
 
-replace github.com/webdelivery/webdelivery-go => ../..
+replace (
+	github.com/webdelivery/webdelivery-go => ../..
+	github.com/webdelivery/webdelivery-go/redislimit => ../../redislimit
+	github.com/webdelivery/webdelivery-go/redisqueue => ../../redisqueue
+)
 
 require (
+	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stretchr/testify v1.12.1
 	github.com/webdelivery/webdelivery-go v0.1.0
+	github.com/webdelivery/webdelivery-go/redislimit v0.1.0
+	github.com/webdelivery/webdelivery-go/redisqueue v0.0.0-00010101000000-000000000000
 	golang.org/x/term v0.47.0
 )
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/google/go-querystring v1.2.0 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
 	github.com/mattn/go-isatty v0.0.22 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	go4.org/netipx v0.0.0-20260823151212-3075585bcbeb // indirect
 	golang.org/x/sync v0.24.0 // indirect

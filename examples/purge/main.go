@@ -3,16 +3,21 @@
 //	purge [flags] URI...
 //	purge [flags] -file FILE
 //	... | purge [flags]
+//	git diff --name-only HEAD~1 | purge -base https://www.example.com/
 //	purge [-timeout DURATION] [-json] -resume TRANSACTION
 //
 // A file and standard input have one URI per line. Blank lines and lines that begin with # are skipped. If the writer
 // of a pipe is killed, purge cannot see that: the last line may be incomplete, and with -prefix it then purges more.
 //
+// With -base, the lines are paths of files, as git prints them, and are escaped for a URL. An index.html also purges its
+// directory. With -redis, all processes with the same Redis share one queue: the one that has the next permit sends the
+// URIs of all.
+//
 // Standard output gets one line per transaction: its id and its status. Standard error gets one line per URI that
 // failed, with the outcome: not applied, or unknown. Purging a URI again does no harm. A failure that no URI causes,
 // such as a service that is down, ends the reading.
 //
-// On a terminal, a wait shows its progress and the reason of a poll that failed. If -timeout or ^C ends a wait, the
+// A wait says when polls fail, and why. On a terminal it shows its progress, too. If -timeout or ^C ends a wait, the
 // transaction continues, and the error says how to wait again.
 //
 // Exit codes:
@@ -32,9 +37,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/term"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -51,7 +58,11 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	if err != nil {
 		return err
 	}
-	service, err := program.Connect(s.Err, nil, nil, nil)
+	options, err := j.connect(ctx)
+	if err != nil {
+		return err
+	}
+	service, err := program.Connect(s.Err, options, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -59,23 +70,26 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 	return j.run(ctx, service.Client)
 }
 
-// callers is how many URIs wait in the queue at a time. Each has a call of its own, which returns the outcome of this
-// URI.
+// callers is how many lines are in the queue at a time. Each URI has a call of its own, which returns its outcome.
 const callers = 5_000
 
 // job is what the command line asks for. It is also the document of -json, with the results.
 type job struct {
 	s          program.Streams
-	uris       *program.Input // nil with -resume
+	lines      *program.Input // nil with -resume
 	action     webdelivery.PurgeAction
-	match      func(string) webdelivery.PurgeURI
+	match      func(line string) ([]webdelivery.PurgeURI, error)
+	redis      string                // URL of -redis
+	rdb        redis.UniversalClient // nil without -redis
 	wait, json bool
 	timeout    program.Duration // of the wait; 0 is no limit
 
+	mu           sync.Mutex
 	Transactions []*transaction `json:"transactions"`
 	Failed       []failure      `json:"failed"`
 	Stopped      string         `json:"stopped,omitempty"` // why some URIs were not read
 	errs         []error        // all failures; may contain nil
+	down         error          // why Redis does not work
 }
 
 type transaction struct {
@@ -91,11 +105,11 @@ type failure struct {
 }
 
 func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
-	if j.uris != nil {
+	if j.lines != nil {
 		j.purge(ctx, client)
 	}
 	if len(j.Transactions)+len(j.errs) == 0 {
-		return program.Misused("the input has no URIs: there is nothing to purge; write one a line")
+		return program.Misused("nothing to purge; put one URI on each line")
 	}
 	good := len(j.Transactions)
 	if j.wait {
@@ -104,36 +118,43 @@ func (j *job) run(ctx context.Context, client *webdelivery.Client) error {
 	return program.Ended(good, append(j.errs, j.print())...)
 }
 
-// purge reads the URIs and hands each to a queue.
+// purge reads the lines and hands each URI to a queue.
 func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
-	line := progress{show: j.s.Show}
-	queue, err := client.Purge.NewQueue(webdelivery.QueueOptions{Action: j.action, OnStats: line.report})
+	queue, err := j.queue(client)
 	if err != nil {
-		j.Stopped = err.Error()
-		j.errs = append(j.errs, err)
+		j.stopped(err)
 		return
 	}
+	line := progress{show: j.s.Show}
 	watched, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() { line.watch(watched) })
-	var mu sync.Mutex
 	carried := map[int64]int{} // number of URIs of each transaction
-	err = j.uris.Each(ctx, callers, func(uri string) error {
-		done := line.handOver()
-		receipt, err := queue.Purge(ctx, j.match(uri))
-		done()
-		mu.Lock()
-		defer mu.Unlock()
-		if receipt != nil {
-			carried[receipt.TransactionID]++
-			return nil
+	one := func(uri webdelivery.PurgeURI) error {
+		line.handOver()
+		receipt, err := queue.Purge(ctx, uri)
+		line.ended(err == nil)
+		if err != nil {
+			return j.fail(uri.URIPattern, err)
 		}
-		return j.fail(uri, err)
-	})
-	if err != nil {
-		j.Stopped = err.Error()
-		j.errs = append(j.errs, err)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		carried[receipt.TransactionID]++
+		return nil
 	}
+	j.stopped(j.lines.Each(ctx, callers, func(line string) error {
+		uris, err := j.match(line)
+		if err != nil {
+			return j.fail(line, err)
+		}
+		errs := make([]error, len(uris))
+		var calls sync.WaitGroup
+		for i, uri := range uris {
+			calls.Go(func() { errs[i] = one(uri) })
+		}
+		calls.Wait()
+		return errors.Join(errs...)
+	}))
 	_ = queue.Close(ctx) // every caller has its result
 	stop()
 	watching.Wait()
@@ -143,18 +164,42 @@ func (j *job) purge(ctx context.Context, client *webdelivery.Client) {
 	}
 }
 
+// stopped records why lines were not read, and once for all URIs that Redis does not work.
+func (j *job) stopped(err error) {
+	if j.down != nil {
+		err = j.noRedis(j.down)
+	}
+	if err != nil {
+		j.Stopped = err.Error()
+		j.errs = append(j.errs, err)
+	}
+}
+
+// inFlags replaces the advice that only a Go program can follow.
+var inFlags = strings.NewReplacer("use ExactBoth for", "set -both for", "or Prefix for", "or -prefix for", "use Prefix", "set -prefix")
+
 // fail records a URI that may have no transaction. It returns the error if other URIs would fail in the same way.
 func (j *job) fail(uri string, err error) error {
 	outcome := webdelivery.OutcomeOf(err).String()
 	if queued, ok := errors.AsType[*webdelivery.QueueError](err); ok {
 		err = queued.Err // without the URI, which the line has already
 	}
-	j.Failed = append(j.Failed, failure{uri, outcome, err.Error()})
-	j.errs = append(j.errs, fmt.Errorf("%q: %s: %w", uri, outcome, err))
+	others := err
 	if errors.Is(err, webdelivery.ErrInvalid) || errors.Is(err, webdelivery.ErrBadRequest) {
-		return nil // only this URI is refused
+		others = nil // only this URI is refused
 	}
-	return err
+	if refused, ok := errors.AsType[*webdelivery.ValidationError](err); ok {
+		err = errors.New(inFlags.Replace(refused.Reason))
+	}
+	line := fmt.Errorf("%q: %s: %w", uri, outcome, err)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if ofRedis(err) {
+		j.down, line = err, fmt.Errorf("%q: %s", uri, outcome)
+	}
+	j.Failed = append(j.Failed, failure{uri, outcome, err.Error()})
+	j.errs = append(j.errs, line)
+	return others
 }
 
 // waitForAll waits for one transaction after the other. Meanwhile the service carries out all of them.
@@ -165,9 +210,16 @@ func (j *job) waitForAll(ctx context.Context, client *webdelivery.Client) (good 
 		defer stop()
 	}
 	for i, t := range j.Transactions {
+		failing := 0 // polls in a row
 		_, err := client.Purge.Wait(ctx, t.ID, webdelivery.OnProgress(func(p webdelivery.Progress) {
 			t.Status = cmp.Or(p.Status, t.Status) // a first poll that fails has none
 			j.s.ShowPoll(program.Bar((100*i+p.Percent)/len(j.Transactions))+" of the caches", p)
+			if failing++; p.Err == nil {
+				failing = 0
+			}
+			if failing == 2 && !j.s.ErrTerminal { // a single one is nothing, or ends the wait
+				fmt.Fprintf(j.s.Err, "purge: transaction %d: polls fail, and go on: %v\n", t.ID, p.Err)
+			}
 		}))
 		switch {
 		case err == nil || ctx.Err() == nil: // done, or nothing to wait for

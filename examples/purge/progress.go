@@ -5,64 +5,62 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/webdelivery/webdelivery-go"
 )
 
-// progress is the line on a terminal while URIs are purged. From another goroutine it shows long waits, because the
-// queue reports nothing before a response.
+// progress is the line on a terminal while URIs are purged.
 type progress struct {
 	show func(text string)
 
 	mu       sync.Mutex
 	pending  int // URIs that were handed to the queue and have no result
 	accepted int
-	since    time.Time // of the last response, or of the first pending URI
+	since    time.Time // of the last result, or of the first pending URI
 }
 
 // longWait is the longest wait that the line does not show. Two permits a second are the rule.
 const longWait = 2 * time.Second
 
-// handOver counts a URI that the queue gets. Call the returned function when it has a result.
-func (p *progress) handOver() (done func()) {
+// handOver counts a URI that the queue gets.
+func (p *progress) handOver() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.pending++; p.pending == 1 {
 		p.since = time.Now()
 	}
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.pending--
+}
+
+// ended counts the result of a URI.
+func (p *progress) ended(accepted bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pending--
+	p.since = time.Now()
+	if accepted {
+		p.accepted++
 	}
 }
 
-// report shows what the queue reports after each request.
-func (p *progress) report(q webdelivery.QueueStats) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.accepted, p.since = q.Accepted, time.Now()
-	p.show(fmt.Sprintf("%d URIs accepted", p.accepted))
-}
-
-// watch shows long waits until the context ends.
+// watch shows the line every second until the context ends, while URIs are pending.
 func (p *progress) watch(ctx context.Context) {
 	ticks := time.NewTicker(time.Second)
 	defer ticks.Stop()
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return
-		case <-ticks.C:
-			p.showWait(time.Now())
+		case now := <-ticks.C:
+			p.tick(now)
 		}
 	}
 }
 
-func (p *progress) showWait(now time.Time) {
+func (p *progress) tick(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if wait := now.Sub(p.since); p.pending > 0 && wait > longWait {
-		p.show(fmt.Sprintf("%d URIs accepted; waiting %.0f s for a permit or a response", p.accepted, wait.Seconds()))
+	text := fmt.Sprintf("%d URIs accepted", p.accepted)
+	if wait := now.Sub(p.since); wait > longWait {
+		text += fmt.Sprintf("; waiting %.0f s for a permit or a response", wait.Seconds())
+	}
+	if p.pending > 0 {
+		p.show(text)
 	}
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/examples/internal/program/programtest"
+	"github.com/webdelivery/webdelivery-go/redisqueue"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+// freeAddress returns a loopback address where nobody listens.
+func freeAddress(t *testing.T) *net.TCPAddr {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	return listener.Addr().(*net.TCPAddr)
+}
+
+// startRedis starts a redis-server that ends with the test, and returns its address.
+func startRedis(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("REQUIRE_REDIS") == "1" {
+			require.NoError(t, err)
+		}
+		t.Skip("redis-server is not on PATH")
+	}
+	address := freeAddress(t)
+	server := exec.CommandContext(t.Context(), "redis-server", "--bind", "127.0.0.1", "--save", "", "--port", strconv.Itoa(address.Port)) //nolint:gosec // a number
+	log, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() { _ = server.Wait() }) // the context of the test ends before
+	lines := bufio.NewScanner(log)
+	for lines.Scan() && !strings.Contains(lines.Text(), "Ready to accept connections") {
+		t.Log(lines.Text())
+	}
+	return address.String()
+}
+
+// Processes with the same Redis share requests.
+func TestOneQueueForManyProcesses(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	address := startRedis(t)
+	srv := webdeliverytest.NewServer(t)
+	programtest.UseService(t, srv)
+	const processes = 20
+	var running sync.WaitGroup
+	for i := range processes {
+		running.Go(func() {
+			got := finish(func(s program.Streams) error {
+				return run(t.Context(), []string{"-redis", "redis://" + address, fmt.Sprint("https://www.example.com/", i)}, s)
+			})
+			assert.Equal(t, program.Done, got.code, got.err)
+			assert.Regexp(t, `^\d+ SUBMITTED\n$`, got.out)
+		})
+	}
+	running.Wait()
+	purged := 0
+	for _, patterns := range sent(srv) {
+		purged += len(patterns)
+	}
+	assert.Equal(t, processes, purged)
+	assert.Less(t, srv.Count(http.MethodPost, "/cache/purge"), processes/2)
+}
+
+// That Redis is down is said once, before anything is sent or for all URIs together, and never about the service.
+func TestRedisIsDown(t *testing.T) { //nolint:paralleltest // the environment is the process's
+	srv := webdeliverytest.NewServer(t)
+	programtest.UseService(t, srv)
+	address := freeAddress(t).String()
+	advice := "purge: check that Redis or Valkey is running at " + address + ", or leave out -redis\n"
+	got := finish(func(s program.Streams) error {
+		return run(t.Context(), []string{"-redis", "redis://:secret@" + address, "https://www.example.com/a", "https://www.example.com/b"}, s)
+	})
+	assert.Equal(t, program.Failed, got.code)
+	assert.Regexp(t, "^purge: -redis: dial tcp "+address+": .*\n"+advice+"$", got.err)
+	assert.Empty(t, srv.Requests())
+
+	got = finish(func(s program.Streams) error {
+		j := &job{s: s, redis: address}
+		down := fmt.Errorf("%w: no route", redisqueue.ErrRedis)
+		require.Error(t, j.fail("https://www.example.com/a", down))
+		require.Error(t, j.fail("https://www.example.com/b", down))
+		j.stopped(errors.New("not all was read"))
+		return program.Ended(0, j.errs...)
+	})
+	const line = "purge: \"https://www.example.com/%s\": unknown\n"
+	assert.Equal(t, fmt.Sprintf(line+line, "a", "b")+"purge: -redis: redisqueue: Redis does not work: no route\n"+advice, got.err)
+}
