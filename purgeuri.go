@@ -59,7 +59,7 @@ func (u PurgeURI) doubt() string {
 	case protocol == "":
 		return "has no protocol, so it would purge http alone; begin with https://, or use ExactBoth for both protocols, or Prefix " +
 			"for everything that begins with it"
-	case domain+after == "" || strings.HasPrefix(domain+after, "/"):
+	case domain == "" && (after == "" || after[0] == '/'):
 		return "has no host; write it after the protocol, as in https://www.example.com/"
 	case strings.HasSuffix(after, "*"):
 		return "ends in *, which is not a wildcard; use Prefix without the * for everything that begins with it"

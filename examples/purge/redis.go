@@ -23,7 +23,7 @@ func (j *job) connect(ctx context.Context) ([]webdelivery.Option, error) {
 	logging.Disable() // the program reports what fails
 	parsed, err := redis.ParseURL(j.redis)
 	if err != nil { // it may contain the password
-		return nil, program.Misused("-redis cannot be used; want a URL such as redis://user:password@redis.example.com:6379")
+		return nil, program.Misused("-redis cannot be used; want a URL such as redis://redis.example.com:6379")
 	}
 	options := redislimit.ClientOptions(parsed.Addr)
 	options.Username, options.Password, options.DB, options.TLSConfig = parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig
