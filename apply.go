@@ -261,52 +261,25 @@ func (a *apply) prove(held []lists.Entry) (failed error) {
 	return failed
 }
 
-// remove removes entries, several at once. After the first failure it starts no further removal, but waits for those
-// under way.
-func (a *apply) remove(ctx context.Context, indexes []int) (failed error) {
-	type removal struct {
-		task *Task
-		err  error
+// remove removes entries.
+func (a *apply) remove(ctx context.Context, indexes []int) error {
+	ids := make([]string, len(indexes))
+	for n, i := range indexes {
+		ids[n] = a.changes.Held[i].ID
 	}
-	ended := make(chan removal)
-	for underWay := 0; underWay > 0 || len(indexes) > 0; {
-		if len(indexes) > 0 && underWay < a.options.Concurrency {
-			id := a.changes.Held[indexes[0]].ID
-			go func() {
-				task, err := a.removeEntry(ctx, id)
-				ended <- removal{task, err}
-			}()
-			underWay, indexes = underWay+1, indexes[1:]
-			continue
+	return a.removeEach(ctx, a.id, ids, a.options.Concurrency, func(_ int, task *Task, err error) {
+		if err == nil {
+			a.done("removing", &a.result.Removed, 1, task)
+		} else {
+			a.uncertain = a.uncertain || OutcomeOf(err) != OutcomeNotApplied
 		}
-		r := <-ended
-		underWay--
-		if r.err == nil {
-			a.done("removing", &a.result.Removed, 1, r.task)
-			continue
-		}
-		a.uncertain = a.uncertain || OutcomeOf(r.err) != OutcomeNotApplied
-		failed, indexes = cmp.Or(failed, r.err), nil
-	}
-	return failed
-}
-
-// removeEntry removes an entry. If the service does not find it, removeEntry tries to read it. If the entry cannot be
-// read either, it is gone already. Otherwise the address for deletions is wrong (open point 22).
-func (a *apply) removeEntry(ctx context.Context, id string) (*Task, error) {
-	task, err := a.DeleteEntry(ctx, a.id, id)
-	if errors.Is(err, ErrNotFound) {
-		if _, readErr := a.GetEntry(ctx, a.id, id); errors.Is(readErr, ErrNotFound) {
-			return nil, nil //nolint:nilnil // no task is no error
-		}
-	}
-	return task, err
+	})
 }
 
 // done adds the n changes of a call to a counter of the result, records the task, and reports the progress.
 func (a *apply) done(status string, counter *int, n int, task *Task) {
 	*counter += n
-	if task != nil {
+	if task != nil && task.ID != "" {
 		a.result.Tasks, a.pending = append(a.result.Tasks, task.ID), append(a.pending, task.ID)
 	}
 	a.report(status)

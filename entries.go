@@ -1,8 +1,10 @@
 package webdelivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -127,13 +129,13 @@ func (s *NetworkListsService) addPart(ctx context.Context, id string, texts []st
 	return result, &r, nil
 }
 
-// PartialError means that a change of many entries stopped halfway ([NetworkListsService.AddEntries]). Each entry is
-// in one of its lists, in order. The outcome is [OutcomeNotApplied] if the service has certainly taken no entry,
-// otherwise [OutcomeUnknown].
+// PartialError means that a change of many entries stopped halfway ([NetworkListsService.AddEntries],
+// [NetworkListsService.RemoveEntries]). Each entry is in one of its lists, in order. The outcome is
+// [OutcomeNotApplied] if the service has certainly changed no entry, otherwise [OutcomeUnknown].
 type PartialError struct {
-	Accepted    []string // the service has accepted these
-	NotAccepted []string // the service has not accepted these
-	Unknown     []string // the service may have accepted these
+	Accepted    []string // the service has accepted the change of these
+	NotAccepted []string // the service has not accepted the change of these
+	Unknown     []string // the service may have accepted the change of these
 	Err         error    // the error that stopped it; Unwrap returns it
 }
 
@@ -154,16 +156,137 @@ func (e *PartialError) outcomeOfWrite() Outcome {
 	return OutcomeUnknown
 }
 
-// DeleteEntry removes one entry by its id. The task tracks the deployment of the changed list. It is nil if the
-// response has none, or if an earlier attempt of the call had removed the entry. If the entry does not exist,
-// DeleteEntry returns [ErrNotFound].
+// RemoveEntriesResult is the result of [NetworkListsService.RemoveEntries]. Values that mean the same are in it once,
+// as the first was given.
+type RemoveEntriesResult struct {
+	Removed   []string `json:"removed"`     // the list held these, and holds them no more
+	NotInList []string `json:"not_in_list"` // the list did not hold these
+	Tasks     []string `json:"tasks"`       // ids of the tasks in the responses; nil if there were none
+}
+
+// RemoveEntries removes entries by their values: addresses, ranges or countries. It removes each entry that means the
+// same as a value, however it is written (open point 27): 2001:DB8::1 is 2001:db8::1, and de is DE. An address does not
+// remove a range around it; [NetworkListsService.Find] shows such ranges. A value that the list does not hold is no
+// error, and comes back in NotInList. Without values, RemoveEntries sends nothing.
+//
+// RemoveEntries reads the list, and sends one request per entry, 4 at once. If one fails, it sends no further, and
+// returns the result so far together with a [*PartialError], whose lists hold the values that the list held. You may
+// safely call RemoveEntries again with all values. If the list cannot be read, nothing was removed and the result is
+// nil. RemoveEntries does not wait for the tasks: [TasksService.WaitAll] does.
+func (s *NetworkListsService) RemoveEntries(ctx context.Context, id string, values []string) (*RemoveEntriesResult, error) {
+	if _, err := expand(entriesPath, id); err != nil { // checks the id also if there are no values
+		return nil, err
+	}
+	result := &RemoveEntriesResult{}
+	if len(values) == 0 {
+		return result, nil
+	}
+	_, held, err := s.snapshot(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	wanted := lists.NewSet(len(values))
+	for _, text := range values {
+		wanted.Add(lists.Entry{Text: text, Meaning: lists.Read(text)})
+	}
+	type state struct{ held, removed, unknown int } // numbers of entries
+	states, ids, valueOf := make([]state, len(wanted.Entries)), []string(nil), []int(nil)
+	for _, e := range held {
+		if at, found := wanted.Find(e.Meaning); found {
+			ids, valueOf = append(ids, e.ID), append(valueOf, at)
+			states[at].held++
+		}
+	}
+	err = s.removeEach(ctx, id, ids, bulkConcurrency, func(i int, task *Task, err error) {
+		of := &states[valueOf[i]]
+		switch {
+		case err == nil:
+			of.removed++
+			if task.ID != "" {
+				result.Tasks = append(result.Tasks, task.ID)
+			}
+		case OutcomeOf(err) != OutcomeNotApplied:
+			of.unknown++
+		}
+	})
+	partial := &PartialError{Err: err}
+	for i, of := range states {
+		in := &partial.NotAccepted
+		switch {
+		case of.held == 0:
+			in = &result.NotInList
+		case of.removed == of.held:
+			in = &result.Removed
+		case of.removed+of.unknown > 0: // the list may hold a value several times
+			in = &partial.Unknown
+		}
+		*in = append(*in, wanted.Entries[i].Text)
+	}
+	if err == nil {
+		return result, nil
+	}
+	partial.Accepted = result.Removed
+	return result, partial
+}
+
+// removeEach removes entries by their ids, several at once, and reports each removal, one call at a time. After the
+// first failure, which it returns, it starts no further removal, but waits for those under way.
+func (s *NetworkListsService) removeEach(ctx context.Context, id string, entries []string, atOnce int,
+	report func(i int, task *Task, err error),
+) (failed error) {
+	type removal struct {
+		i    int
+		task *Task
+		err  error
+	}
+	ended := make(chan removal)
+	for next, underWay := 0, 0; underWay > 0 || failed == nil && next < len(entries); {
+		if failed == nil && next < len(entries) && underWay < atOnce {
+			go func(i int) {
+				task, err := s.removeEntry(ctx, id, entries[i])
+				ended <- removal{i, task, err}
+			}(next)
+			underWay, next = underWay+1, next+1
+			continue
+		}
+		r := <-ended
+		underWay--
+		failed = cmp.Or(failed, r.err)
+		report(r.i, r.task, r.err)
+	}
+	return failed
+}
+
+// removeEntry removes an entry. If the service does not find it, removeEntry tries to read it. If the entry cannot be
+// read either, it is gone already. Otherwise the address for deletions is wrong (open point 22).
+func (s *NetworkListsService) removeEntry(ctx context.Context, id, entryID string) (*Task, error) {
+	task, err := s.deleteEntry(ctx, id, entryID)
+	if errors.Is(err, ErrNotFound) {
+		if _, readErr := s.GetEntry(ctx, id, entryID); errors.Is(readErr, ErrNotFound) {
+			return &Task{Complete: true}, nil
+		}
+	}
+	return task, err
+}
+
+// DeleteEntry removes one entry by its id. The task tracks the deployment of the changed list. If the response names
+// none, or if an earlier attempt of the call had removed the entry, the task is complete and has no id. If the entry
+// does not exist, DeleteEntry returns [ErrNotFound]. If entryID is an address, a range or a country, it returns a
+// [*ValidationError]: use [NetworkListsService.RemoveEntries].
 func (s *NetworkListsService) DeleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
+	if _, err := lists.Parse(entryID); err == nil {
+		return nil, invalid("entry_id", "%q is the value of an entry, not its id; use RemoveEntries", entryID)
+	}
+	return s.deleteEntry(ctx, id, entryID)
+}
+
+func (s *NetworkListsService) deleteEntry(ctx context.Context, id, entryID string) (*Task, error) {
 	return s.change(ctx, at(http.MethodDelete, s.funnel.dialect.EntryDeletePath, id, entryID), id, entryID)
 }
 
 // ClearEntries removes all entries and keeps the list. It uses the address that the list has for this (open point
-// 24). It sends up to three requests: one reads the list, one clears it, and one reads how many entries are left. The
-// task is nil if the response has none.
+// 24). It sends up to three requests: one reads the list, one clears it, and one reads how many entries are left. If
+// the response names no task, the task is complete and has no id.
 //
 // If the task is not complete, the entries may go when it completes, so ClearEntries does not read what is left. Wait
 // for the task with [TasksService.Wait], and read Total of [NetworkListsService.Entries] with a Count of 1.
@@ -180,7 +303,7 @@ func (s *NetworkListsService) ClearEntries(ctx context.Context, id string) (*Tas
 		return nil, err
 	}
 	task, err := s.change(ctx, describe(s.funnel.dialect.BatchDeletionMethod, path, query), id)
-	if err != nil || task != nil && !task.ended() {
+	if err != nil || !task.ended() {
 		return task, err
 	}
 	rest, err := s.Entries(ctx, id, EntryOptions{Count: 1})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -134,6 +135,10 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 		},
 		"NetworkLists.GetByName": func(ctx context.Context, c *client) error {
 			_, err := c.NetworkLists.GetByName(ctx, "")
+			return err
+		},
+		"NetworkLists.Find": func(ctx context.Context, c *client) error {
+			_, err := c.NetworkLists.Find(ctx, netip.Addr{})
 			return err
 		},
 		"NetworkLists.List": func(ctx context.Context, c *client) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"time"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/internal/testserver"
@@ -83,6 +85,68 @@ func ExampleNetworkListsService_AddEntries() {
 	}
 	fmt.Println("added", result.Added)
 	// Output: added [203.0.113.0/24 203.0.113.7]
+}
+
+func ExampleNetworkListsService_RemoveEntries() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	result, err := client.NetworkLists.RemoveEntries(ctx, id, []string{"192.0.2.1/32", "2001:DB8:1::/48", "198.51.100.7"})
+	var partial *webdelivery.PartialError
+	if errors.As(err, &partial) {
+		fmt.Println("go on with", partial.NotAccepted, "and", partial.Unknown)
+	}
+	if err != nil {
+		return
+	}
+	fmt.Println("removed", result.Removed, "not in the list", result.NotInList)
+	if _, err := client.Tasks.WaitAll(ctx, result.Tasks); err != nil {
+		fmt.Println(err)
+	}
+	// Output: removed [192.0.2.1/32 2001:DB8:1::/48] not in the list [198.51.100.7]
+}
+
+// Why is this address blocked?
+func ExampleNetworkListsService_Find() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx := context.Background()
+
+	found, err := client.NetworkLists.Find(ctx, netip.MustParseAddr("198.51.100.7"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, match := range found {
+		fmt.Println(match.List.Name, match.Entry.Entry, "by", match.Entry.AddedBy)
+	}
+	// Output: blocklist 198.51.100.0/24 by operator
+}
+
+// The plan leaves alone what others have added, and never adds the addresses of the office.
+func ExamplePlanOptions() {
+	client, stop := exampleLists()
+	defer stop()
+	ctx, id := context.Background(), "2f0c51b2-0000-4000-8000-000000000001"
+
+	options := webdelivery.PlanOptions{
+		Protect: func(e webdelivery.NetworkListEntry) bool {
+			return e.AddedBy != "feed" || time.Since(e.CreationTimestamp) < 24*time.Hour
+		},
+		Never: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/28")},
+	}
+	plan, err := client.NetworkLists.Plan(ctx, id, []string{"192.0.2.1", "203.0.113.200"}, options)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("add", plan.Add, "remove", len(plan.Remove), "keep", plan.Keep)
+	_, err = client.NetworkLists.Plan(ctx, id, []string{"203.0.113.0/24"}, options)
+	fmt.Println(err)
+	// Output:
+	// add [203.0.113.200] remove 0 keep 5
+	// webdelivery: plan refused: Never: 203.0.113.0/24 (desired[0]) would be added, but it overlaps 203.0.113.0/28; remove that from Never to allow it
 }
 
 func ExampleNetworkListsService_Plan() {
@@ -225,7 +289,7 @@ func ExampleNetworkListsService_ClearEntries() {
 		fmt.Println(err)
 		return
 	}
-	if task != nil { // the entries may go when it completes
+	if !task.Complete { // the entries may go when it completes
 		if _, err := client.Tasks.Wait(ctx, task.ID); err != nil {
 			fmt.Println(err)
 			return

@@ -127,6 +127,39 @@ func Example_nightlyBlocklist() {
 	// - 2001:db8::/48
 }
 
+// undo takes back what a plan has changed, and leaves alone what others have changed since.
+func undo(ctx context.Context, client *webdelivery.Client, plan *webdelivery.Plan) error {
+	var removed []string
+	for _, entry := range plan.Remove {
+		removed = append(removed, entry.Entry)
+	}
+	if _, err := client.NetworkLists.AddEntries(ctx, plan.ListID, removed); err != nil {
+		return fmt.Errorf("add what the plan has removed: %w", err)
+	}
+	if _, err := client.NetworkLists.RemoveEntries(ctx, plan.ListID, plan.Add); err != nil {
+		return fmt.Errorf("remove what the plan has added: %w", err)
+	}
+	return nil
+}
+
+func Example_undoAPlan() {
+	srv, client := recipeService(webdeliverytest.WithDeployDuration(0))
+	defer srv.Close()
+	ctx := context.Background()
+	id := srv.AddNetworkList(webdeliverytest.NetworkListSpec{Name: "blocklist", Entries: []string{"192.0.2.1", "192.0.2.5"}})
+	plan, err := client.NetworkLists.Plan(ctx, id, []string{"192.0.2.1", "203.0.113.7"}, webdelivery.PlanOptions{})
+	if err == nil {
+		_, err = client.NetworkLists.Apply(ctx, plan, webdelivery.ApplyOptions{})
+	}
+	fmt.Println(err, srv.Entries(id))
+
+	err = undo(ctx, client, plan)
+	fmt.Println(err, srv.Entries(id))
+	// Output:
+	// <nil> [192.0.2.1 203.0.113.7]
+	// <nil> [192.0.2.1 192.0.2.5]
+}
+
 // siemEvent is a line of the export. A pointer is nil if the event has no value.
 type siemEvent struct {
 	Time   time.Time   `stats:"event_timestamp_ms" json:"time"`

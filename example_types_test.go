@@ -123,19 +123,15 @@ func ExamplePlan() {
 		fmt.Println(err)
 		return
 	}
-	stored, err := json.Marshal(plan)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 
+	stored, err := json.Marshal(plan) // for a person to approve
 	var approved webdelivery.Plan
-	if err := json.Unmarshal(stored, &approved); err != nil {
-		fmt.Println(err)
+	if err = errors.Join(err, json.Unmarshal(stored, &approved)); err != nil { // perhaps in another process
 		return
 	}
-	result, err := client.NetworkLists.Apply(ctx, &approved, webdelivery.ApplyOptions{})
-	if err != nil { // ErrPlanStale when the list is not any more what it was
+	result, err := client.NetworkLists.Apply(ctx, &approved, webdelivery.ApplyOptions{}) // ErrPlanStale if the list has changed
+
+	if err != nil {
 		fmt.Println(err)
 		return
 	}

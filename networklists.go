@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -214,8 +215,8 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 	}
 	switch len(ids) {
 	case 1:
-		if !address.Fits(ids[0]) { // not a ValidationError, because the id comes from the service
-			return nil, s.unusable("the list has the id %q, which cannot be part of an address", redact.Line(ids[0]))
+		if err := s.usable(ids[0]); err != nil {
+			return nil, err
 		}
 		list, err := s.Get(ctx, ids[0])
 		if err != nil || list.Name == name {
@@ -283,17 +284,70 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 	return fetch[NetworkListEntryInfo](ctx, s.funnel, objectCall(entryPath, "", id, entryID))
 }
 
-// Delete removes a list and all its data, for good. The task is nil if the response has none (open point 23), or if
-// an earlier attempt of the call had removed the list. If the list does not exist, Delete returns [ErrNotFound].
+// NetworkListMatch is an entry that covers an address, and its list.
+type NetworkListMatch struct {
+	List  NetworkList      `json:"list"` // without its entries
+	Entry NetworkListEntry `json:"entry"`
+}
+
+// Find returns each entry of each IP list that covers an address: the address itself, and the ranges around it, in the
+// order of the service. It says why an address is blocked, who added that, and when. An IPv4 address in IPv6 form is
+// the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are searched as well.
+// If nothing covers the address, the result is empty.
+//
+// Find reads all IP lists, 1,000 entries per request. If a list changes while it is read, Find returns a
+// [*PaginationError]: call it again. If the address is the zero Addr, it returns a [*ValidationError].
+func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]NetworkListMatch, error) {
+	if !addr.IsValid() {
+		return nil, invalid("addr", "is the zero netip.Addr; parse one with netip.ParseAddr")
+	}
+	var found []NetworkListMatch
+	options := NetworkListOptions{Type: ListTypeIP, Deprecated: true, Count: pageOfEntries}
+	for list, err := range s.All(ctx, options) {
+		if err == nil {
+			err = s.usable(list.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries, held, err := s.snapshot(ctx, list.ID)
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range held {
+			if lists.Overlap(e.Prefix, netip.PrefixFrom(addr, addr.BitLen())) {
+				found = append(found, NetworkListMatch{list, entries[i]})
+			}
+		}
+	}
+	return found, nil
+}
+
+// usable refuses the id of a list that came from the service: a ValidationError would blame the caller.
+func (s *NetworkListsService) usable(id string) error {
+	if address.Fits(id) {
+		return nil
+	}
+	return s.unusable("the list has the id %q, which cannot be part of an address", redact.Line(id))
+}
+
+// Delete removes a list and all its data, for good. If the response names no task (open point 23), or if an earlier
+// attempt of the call had removed the list, the task is complete and has no id. If the list does not exist, Delete
+// returns [ErrNotFound].
 func (s *NetworkListsService) Delete(ctx context.Context, id string) (*Task, error) {
 	return s.change(ctx, at(http.MethodDelete, listPath, id), id)
 }
 
-// change sends a change without a body. The response may be a task. ids are the ids that the change is about.
+// change sends a change without a body. If the response names no task, the task is complete and has no id. ids are the
+// ids that the change is about.
 func (s *NetworkListsService) change(ctx context.Context, cl call, ids ...string) (*Task, error) {
 	r, err := s.funnel.send(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
-	return r.optionalTask(ids...)
+	task, err := r.optionalTask(ids...)
+	if task == nil && err == nil {
+		task = &Task{Complete: true}
+	}
+	return task, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -348,7 +349,7 @@ func TestDeletions(t *testing.T) {
 
 		task, err = lists.Delete(ctx, listID)
 		require.NoError(f, err)
-		assert.Nil(f, task)
+		assert.Equal(f, &webdelivery.Task{Complete: true}, task)
 		_, err = lists.Get(ctx, listID)
 		require.ErrorIs(f, err, webdelivery.ErrNotFound)
 	})
@@ -363,7 +364,73 @@ func TestADeletionThatWorkedTheFirstTime(t *testing.T) {
 		f.fail(testserver.Fault{Method: http.MethodDelete, Count: 1, Cut: testserver.CutAfterExecute})
 		task, err := f.client.NetworkLists.DeleteEntry(f.Context(), listID, page.Items[0].ID)
 		require.NoError(f, err)
-		assert.Nil(f, task)
+		assert.Equal(f, &webdelivery.Task{Complete: true}, task)
+	})
+}
+
+// RemoveEntries compares meanings, and says of each value what became of it. DeleteEntry hints at it.
+func TestRemoveEntries(t *testing.T) {
+	t.Parallel()
+	held := []string{"192.0.2.1", "2001:db8::1", "198.51.100.0/24", "192.0.2.3"}
+	withList(t, setup{}, held, func(f *fixture) {
+		lists, ctx := f.client.NetworkLists, f.Context()
+		values := []string{"192.0.2.1/32", "198.51.100.7", "2001:DB8:0::1", "::ffff:192.0.2.1", "no address"}
+		result, err := lists.RemoveEntries(ctx, listID, values)
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.1/32", "2001:DB8:0::1"}, result.Removed)
+		assert.Equal(f, []string{"198.51.100.7", "no address"}, result.NotInList)
+		assert.Len(f, result.Tasks, 2)
+		assert.Equal(f, held[2:], f.srv.Entries(listID))
+
+		page, err := lists.Entries(ctx, listID, webdelivery.EntryOptions{})
+		require.NoError(f, err)
+		f.fail(testserver.Fault{Method: http.MethodDelete, Path: "/config/networklists/*/" + page.Items[0].ID, Status: http.StatusForbidden})
+		result, err = lists.RemoveEntries(ctx, listID, []string{"203.0.113.1", "198.51.100.0/24", "192.0.2.3"})
+		var partial *webdelivery.PartialError
+		require.ErrorAs(f, err, &partial)
+		require.ErrorIs(f, err, webdelivery.ErrForbidden)
+		assert.Equal(f, [][]string{{"192.0.2.3"}, {"198.51.100.0/24"}, nil}, [][]string{partial.Accepted, partial.NotAccepted, partial.Unknown})
+		assert.Equal(f, []string{"203.0.113.1"}, result.NotInList)
+		assert.Equal(f, held[2:3], f.srv.Entries(listID))
+
+		const countries = "5e1f0d2c-0000-4000-8000-000000000002"
+		f.srv.AddNetworkList(testserver.NetworkListSpec{ID: countries, Type: "GEO", Entries: []string{"DE", "AQ"}})
+		_, err = lists.RemoveEntries(ctx, countries, []string{"de"})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"AQ"}, f.srv.Entries(countries))
+
+		requests := len(f.srv.Requests())
+		_, err = lists.RemoveEntries(ctx, listID, nil)
+		require.NoError(f, err)
+		for _, value := range []string{"192.0.2.1", "2001:db8::/32", "aq"} {
+			_, err = lists.DeleteEntry(ctx, listID, value)
+			require.ErrorContains(f, err, "is the value of an entry, not its id; use RemoveEntries")
+			require.ErrorIs(f, err, webdelivery.ErrInvalid)
+		}
+		assert.Len(f, f.srv.Requests(), requests)
+	})
+}
+
+// Find names the entries that cover an address, in all IP lists.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.0/24", "192.0.2.7", "192.0.2.8", "2001:db8::/32"}, func(f *fixture) {
+		f.srv.AddNetworkList(testserver.NetworkListSpec{Name: "countries", Type: "GEO", Entries: []string{"DE"}})
+		f.srv.AddNetworkList(testserver.NetworkListSpec{Name: "old", Deprecated: true, Entries: []string{"::/0"}})
+		for address, want := range map[string][]string{
+			"192.0.2.7":        {"blocklist 192.0.2.0/24", "blocklist 192.0.2.7", "old ::/0"},
+			"::ffff:192.0.2.9": {"blocklist 192.0.2.0/24", "old ::/0"},
+			"2001:db8::1%eth0": {"blocklist 2001:db8::/32", "old ::/0"},
+			"198.51.100.1":     {"old ::/0"},
+		} {
+			found, err := f.client.NetworkLists.Find(f.Context(), netip.MustParseAddr(address))
+			require.NoError(f, err)
+			var names []string
+			for _, match := range found {
+				names = append(names, match.List.Name+" "+match.Entry.Entry)
+			}
+			assert.Equal(f, want, names, address)
+		}
 	})
 }
 
@@ -464,7 +531,7 @@ func TestClearEntriesTellsWhatIsLeft(t *testing.T) {
 			inFakeTime(t, setup{}, func(f *fixture) {
 				f.fail(testserver.Fault{Handler: tt.service.ServeHTTP})
 				task, err := f.client.NetworkLists.ClearEntries(f.Context(), listID)
-				assert.Equal(f, tt.task, task != nil)
+				assert.Equal(f, tt.task, task.ID != "", "a task without an id is complete: %+v", task)
 				assert.Len(f, f.srv.Requests(), tt.requests)
 				if tt.left == 0 {
 					require.NoError(f, err)
@@ -746,14 +813,15 @@ func TestRepliesToChangesInOtherShapes(t *testing.T) {
 			f.fail(testserver.Fault{Status: 200, Body: body})
 			task, err := f.client.NetworkLists.Delete(f.Context(), listID)
 			require.NoError(f, err, body)
-			if id == "" {
-				assert.Nil(f, task, body)
-			} else if assert.NotNil(f, task, body) {
-				assert.Equal(f, id, task.ID)
-				assert.NotContains(f, task.URI, "networklists")
-			}
 			result, err := f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"192.0.2.1"})
 			require.NoError(f, err, body)
+			if id == "" {
+				assert.Equal(f, &webdelivery.Task{Complete: true}, task, body)
+				assert.Nil(f, result.Replies[0].Task, body)
+				return
+			}
+			assert.Equal(f, id, task.ID)
+			assert.NotContains(f, task.URI, "networklists")
 			assert.Equal(f, task, result.Replies[0].Task, body)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +33,7 @@ type PlanError struct {
 	Field  string // option such as MaxRemove, "desired", or a place such as desired[3] or remove[1]
 	Reason string // what is wrong; for a guard also which value allows the plan
 	// Plan is the refused plan; a dry run can print it. Apply refuses it too, unless its MaxRemove, MaxAdd,
-	// WidestIPv4 or WidestIPv6 is changed to allow it. It is nil if no plan can be made from the desired entries.
+	// WidestIPv4, WidestIPv6 or Never is changed to allow it. It is nil if no plan can be made from the desired entries.
 	Plan *Plan
 }
 
@@ -68,11 +69,12 @@ type Plan struct {
 	Requests int `json:"requests"`
 	// UncoveredDuringApply is at most how many entries Apply removes before it adds the entries that cover their
 	// addresses, because the list has no room for both.
-	UncoveredDuringApply int          `json:"uncovered_during_apply"`
-	MaxRemove            RemovalLimit `json:"max_remove"`  // guard of the options with its default filled in; Apply checks it again
-	MaxAdd               int          `json:"max_add"`     // likewise
-	WidestIPv4           int          `json:"widest_ipv4"` // likewise
-	WidestIPv6           int          `json:"widest_ipv6"` // likewise
+	UncoveredDuringApply int            `json:"uncovered_during_apply"`
+	MaxRemove            RemovalLimit   `json:"max_remove"`      // guard of the options with its default filled in; Apply checks it again
+	MaxAdd               int            `json:"max_add"`         // likewise
+	WidestIPv4           int            `json:"widest_ipv4"`     // likewise
+	WidestIPv6           int            `json:"widest_ipv6"`     // likewise
+	Never                []netip.Prefix `json:"never,omitempty"` // likewise
 	// Fingerprint identifies the type and the content of the list that was compared. Apply compares it with the list.
 	Fingerprint string `json:"fingerprint"`
 }
@@ -186,6 +188,9 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		return nil, err
 	}
 	changes := wanted.Compare(held)
+	if options.Protect != nil {
+		changes.Remove = slices.DeleteFunc(changes.Remove, func(i int) bool { return options.Protect(current[i]) })
+	}
 	if n := changes.Size(); n > s.limits.List { // the list may hold a meaning twice
 		return nil, (*Plan)(nil).refused(invalid("desired", "the list would hold %d entries, and %d are the most", n, s.limits.List))
 	}
@@ -193,6 +198,7 @@ func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []str
 		Version: planVersion, ListID: id, Type: NetworkListType(listType), Name: list.Name, Add: lists.Texts(changes.Add),
 		Remove: make([]NetworkListEntry, len(changes.Remove)), Fingerprint: lists.Fingerprint(listType, held),
 		MaxRemove: options.MaxRemove, MaxAdd: options.MaxAdd, WidestIPv4: options.WidestIPv4, WidestIPv6: options.WidestIPv6,
+		Never: slices.Clone(options.Never),
 	}
 	for n, i := range changes.Remove {
 		plan.Remove[n] = current[i]
@@ -266,7 +272,7 @@ func (p *Plan) check(add []lists.Entry, place func(i int) string) error {
 			n, size, redact.Line(p.Remove[0].Entry), most, p.MaxRemove, number, share)
 		bad.add("MaxRemove", "%s", reason)
 	}
-	guards := lists.Additions{Most: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
+	guards := lists.Additions{Most: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6, Never: p.Never}
 	for option, reason := range guards.Refused(add, place) {
 		bad.add(option, "%s", reason)
 	}
@@ -289,7 +295,7 @@ func (p *Plan) ready() ([]lists.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := PlanOptions{MaxRemove: p.MaxRemove, MaxAdd: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6}
+	o := PlanOptions{MaxRemove: p.MaxRemove, MaxAdd: p.MaxAdd, WidestIPv4: p.WidestIPv4, WidestIPv6: p.WidestIPv6, Never: p.Never}
 	err = o.normalize()
 	p.MaxRemove, p.MaxAdd, p.WidestIPv4, p.WidestIPv6 = o.MaxRemove, o.MaxAdd, o.WidestIPv4, o.WidestIPv6
 	return add, err

@@ -2,6 +2,8 @@ package webdelivery
 
 import (
 	"cmp"
+	"fmt"
+	"net/netip"
 	"strconv"
 
 	"github.com/webdelivery/webdelivery-go/internal/lists"
@@ -10,8 +12,8 @@ import (
 // The guards of a plan prevent that an empty, cut or poisoned feed opens a firewall or blocks everybody. Plan checks
 // them. Apply checks them again, because a stored plan may have been edited.
 
-// PlanOptions are the options of a plan. The zero value is a safe default. MaxRemove, MaxAdd, WidestIPv4 and
-// WidestIPv6 are guards: if a plan goes beyond one of them, Plan returns a [*PlanError] that holds the plan. Its
+// PlanOptions are the options of a plan. The zero value is a safe default. MaxRemove, MaxAdd, WidestIPv4, WidestIPv6
+// and Never are guards: if a plan goes beyond one of them, Plan returns a [*PlanError] that holds the plan. Its
 // Field is the name of the option, and its Reason says which value allows the plan. If a plan goes beyond several
 // guards, or several entries go beyond one, the errors are joined, up to 100 ([errors.Join]). To allow every plan, set
 // MaxRemove to [RemoveAll], and WidestIPv4 and WidestIPv6 to -1.
@@ -20,8 +22,8 @@ type PlanOptions struct {
 	// firewall. The zero value is RemoveDefault: 20 % of the entries, or a few of a small list.
 	MaxRemove RemovalLimit
 	// MaxAdd limits how many entries the plan may add. 0 means 50,000, which is the size of a full list, so there is
-	// no guard. Set it if a feed may be poisoned: many ranges may together be too wide, although each of them is
-	// allowed.
+	// no guard; below 0 it is invalid. Set it if a feed may be poisoned: many ranges may together be too wide,
+	// although each of them is allowed.
 	MaxAdd int
 	// WidestIPv4 is the prefix length of the widest IPv4 range that the plan may add, from 1 to 32: 8 allows
 	// 10.0.0.0/8 and refuses 10.0.0.0/7. Plan checks ranges after Aggregate and without host bits. It takes
@@ -30,6 +32,14 @@ type PlanOptions struct {
 	WidestIPv4 int
 	// WidestIPv6 is the same for IPv6, from 1 to 128. 0 means 19, and -1 allows every range.
 	WidestIPv6 int
+	// Never are ranges that must not be in the list, such as those of your offices and of the monitoring. The plan may
+	// add no entry that overlaps one of them. ::/0 overlaps every range of IPv4, too. Entries that the list already
+	// holds are not checked.
+	Never []netip.Prefix
+	// Protect, if not nil, is called for each entry that the plan would remove. If it returns true, the entry stays,
+	// and does not count for MaxRemove: so the plan leaves alone what other users or the last hour have added. A stored
+	// plan needs no function, because it does not have these entries among those to remove.
+	Protect func(NetworkListEntry) bool
 	// Aggregate merges desired addresses and ranges into the fewest ranges that cover exactly the same addresses.
 	// Entries replaced by a merged range count as removed, see MaxRemove. If false, the entries are sent as they are
 	// written.
@@ -50,6 +60,11 @@ func (o *PlanOptions) normalize() error {
 	}
 	if o.WidestIPv6 < lists.AnyWidth || o.WidestIPv6 > 128 {
 		p.add("WidestIPv6", "%d is not between %d and 128", o.WidestIPv6, lists.AnyWidth)
+	}
+	for i, never := range o.Never {
+		if !never.IsValid() {
+			p.add(fmt.Sprintf("Never[%d]", i), "is no valid range; parse it with netip.ParsePrefix")
+		}
 	}
 	o.MaxAdd = cmp.Or(o.MaxAdd, maxListEntries)
 	o.WidestIPv4 = cmp.Or(o.WidestIPv4, 8)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -23,6 +24,7 @@ func TestGuardsOfAdditions(t *testing.T) {
 	t.Parallel()
 	held := []string{"192.0.2.1", "96.0.0.0/4"}
 	type options = webdelivery.PlanOptions
+	office := []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	tests := []struct {
 		name    string
 		add     []string
@@ -98,6 +100,14 @@ func TestGuardsOfAdditions(t *testing.T) {
 		{"two, and two may be", addresses(2), options{MaxAdd: 2}, "", nil},
 		{"two of four, merged to one", []string{"198.51.100.0/25", "198.51.100.128/25"}, options{MaxAdd: 1, Aggregate: true}, "", nil},
 		{
+			"in a range that is never blocked", []string{"203.0.113.7"}, options{Never: office}, "Never",
+			[]string{"203.0.113.7 (desired[2]) would be added, but it overlaps 203.0.113.0/24; remove that from Never"},
+		},
+		{"around one", []string{"203.0.112.0/22"}, options{Never: office}, "Never", []string{"203.0.112.0/22 (desired[2])"}},
+		{"around one in IPv6 form", []string{"::/0"}, options{Never: office, WidestIPv4: -1, WidestIPv6: -1}, "Never", nil},
+		{"beside it", []string{"203.0.112.0/24"}, options{Never: office}, "", nil},
+		{"held within it", nil, options{Never: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, "", nil},
+		{
 			"too many and too wide",
 			[]string{"0.0.0.0/1", "203.0.113.1"},
 			options{MaxAdd: 1},
@@ -165,6 +175,31 @@ func TestGuardsSayWhatAllowsThePlan(t *testing.T) {
 	}
 }
 
+// A plan keeps the entries that Protect keeps, also when it was stored. They do not count for MaxRemove.
+func TestProtectedEntriesStay(t *testing.T) {
+	t.Parallel()
+	withList(t, setup{}, []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, func(f *fixture) {
+		_, err := f.client.NetworkLists.AddEntries(f.Context(), listID, []string{"198.51.100.0/25"})
+		require.NoError(f, err)
+		var asked []string
+		options := webdelivery.PlanOptions{MaxRemove: webdelivery.RemoveAtMost(1), Aggregate: true, Protect: func(e webdelivery.NetworkListEntry) bool {
+			asked = append(asked, e.Entry)
+			return e.AddedBy != "operator" || e.Entry == "192.0.2.3"
+		}}
+		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.2", "198.51.100.0/24"}, options)
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.1", "192.0.2.3", "198.51.100.0/25"}, asked, "only what the plan would remove")
+		assert.Equal(f, 3, plan.Keep)
+		stored, err := json.Marshal(plan)
+		require.NoError(f, err)
+		var read webdelivery.Plan
+		require.NoError(f, json.Unmarshal(stored, &read))
+		_, err = f.client.NetworkLists.Apply(f.Context(), &read, webdelivery.ApplyOptions{})
+		require.NoError(f, err)
+		assert.Equal(f, []string{"192.0.2.2", "192.0.2.3", "198.51.100.0/25", "198.51.100.0/24"}, f.srv.Entries(listID))
+	})
+}
+
 // Plan refuses invalid guards before it sends anything.
 func TestGuardsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
@@ -172,6 +207,7 @@ func TestGuardsThatMakeNoSense(t *testing.T) {
 		for field, options := range map[string]webdelivery.PlanOptions{
 			"MaxRemove":  {MaxRemove: "150%"},
 			"MaxAdd":     {MaxAdd: -1},
+			"Never[1]":   {Never: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), {}}},
 			"WidestIPv4": {WidestIPv4: 33},
 			"WidestIPv6": {WidestIPv6: 129},
 		} {
@@ -192,6 +228,7 @@ func TestApplyKeepsToTheGuardsOfAdditions(t *testing.T) {
 	for name, change := range map[string]func(*webdelivery.Plan){
 		"wider than allowed": func(p *webdelivery.Plan) { p.Add[0] = "0.0.0.0/0" },
 		"more than allowed":  func(p *webdelivery.Plan) { p.Add = append(p.Add, "203.0.113.1", "203.0.113.2") },
+		"never to be added":  func(p *webdelivery.Plan) { p.Never = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} },
 		"an earlier plan":    func(p *webdelivery.Plan) { p.WidestIPv4, p.Add[0] = 0, "10.0.0.0/7" },
 		"no sense":           func(p *webdelivery.Plan) { p.WidestIPv6 = 1000 },
 	} {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"math/big"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -72,6 +73,18 @@ type Additions struct {
 	Most       int // entries
 	WidestIPv4 int // prefix length of the widest allowed range; AnyWidth allows all
 	WidestIPv6 int
+	Never      []netip.Prefix // what no added range may overlap
+}
+
+// Overlap reports whether two ranges have an address in common. It compares IPv4 in its IPv6 form, because a service may
+// match IPv4 clients in that form. An invalid range overlaps none.
+func Overlap(a, b netip.Prefix) bool { return inIPv6(a).Overlaps(inIPv6(b)) }
+
+func inIPv6(p netip.Prefix) netip.Prefix {
+	if !p.Addr().Is4() {
+		return p
+	}
+	return netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), mappedIPv4.Bits()+p.Bits())
 }
 
 // Refused yields each violation of the limits as the name of the option and a reason. place returns where an added entry
@@ -94,6 +107,11 @@ func (a Additions) Refused(added []Entry, place func(i int) string) iter.Seq2[st
 			}
 			if ok && v4 && bits < a.WidestIPv4 {
 				ok = yield("WidestIPv4", name(i)+tooWide(but, "IPv4", a.WidestIPv4, bits))
+			}
+			for at := 0; at < len(a.Never) && ok; at++ {
+				if Overlap(p, a.Never[at]) {
+					ok = yield("Never", fmt.Sprintf("%s would be added, but it overlaps %s; remove that from Never to allow it", name(i), a.Never[at]))
+				}
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"net/netip"
 	"slices"
 
 	"github.com/webdelivery/webdelivery-go"
@@ -60,6 +61,13 @@ func listReads() []Operation {
 			},
 			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*webdelivery.NetworkList, error) {
 				return c.NetworkLists.GetByName(ctx, listName)
+			}),
+		},
+		{
+			Name: "NetworkLists.Find", Kind: Reads, Method: http.MethodGet, Path: lists, Requests: 1,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, _ *Use) (*[]webdelivery.NetworkListMatch, error) {
+				found, err := c.NetworkLists.Find(ctx, netip.MustParseAddr(oldEntry))
+				return &found, err
 			}),
 		},
 	}
@@ -138,6 +146,13 @@ func listChanges() []Operation {
 			prepare: firstEntry, applied: isUnlisted,
 			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.Task, error) {
 				return c.NetworkLists.DeleteEntry(ctx, use.List, use.Entry)
+			}),
+		},
+		{
+			Name: "NetworkLists.RemoveEntries", Kind: Deletes, Method: http.MethodDelete, Path: oneList + "/{entry}", Requests: 1, Before: 1,
+			prepare: firstEntry, applied: isUnlisted,
+			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.RemoveEntriesResult, error) {
+				return c.NetworkLists.RemoveEntries(ctx, use.List, []string{oldEntry})
 			}),
 		},
 		{
