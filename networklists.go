@@ -292,8 +292,8 @@ type NetworkListMatch struct {
 
 // Find returns each entry of each IP list that covers an address: the address itself, and the ranges around it, in the
 // order of the service. It says why an address is blocked, who added that, and when. An IPv4 address in IPv6 form is
-// the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are searched as well.
-// If nothing covers the address, the result is empty.
+// the IPv4 address, a range such as ::/0 covers IPv4, too, and a zone is ignored. Deprecated lists are searched as
+// well. If nothing covers the address, the result is empty.
 //
 // Find reads all IP lists, 1,000 entries per request. If a list changes while it is read, Find returns a
 // [*PaginationError]: call it again. If the address is the zero Addr, it returns a [*ValidationError].
@@ -301,7 +301,7 @@ func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]Netw
 	if !addr.IsValid() {
 		return nil, invalid("addr", "is the zero netip.Addr; parse one with netip.ParseAddr")
 	}
-	var found []NetworkListMatch
+	found := []NetworkListMatch{} // as JSON an array
 	options := NetworkListOptions{Type: ListTypeIP, Deprecated: true, Count: pageOfEntries}
 	for list, err := range s.All(ctx, options) {
 		if err == nil {

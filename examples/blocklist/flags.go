@@ -1,17 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go"
-	"github.com/webdelivery/webdelivery-go/examples/blocklist/feed"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/feed"
 )
 
 // job is what the command line asks for.
@@ -21,11 +25,14 @@ type job struct {
 	options             webdelivery.PlanOptions
 	apply, wait, json   bool
 	savePlan, applyPlan string
-	operands            []string // LIST FEED..., or none
+	never               string     // file
+	find                netip.Addr // the zero Addr without -find
+	operands            []string   // LIST FEED..., or none
 }
 
 func parse(ctx context.Context, args []string, s program.Streams) (*job, error) {
-	j := &job{s: s, reader: feed.Reader{Stdin: s.In}}
+	j := &job{s: s}
+	j.reader.Open = j.open
 	flags := program.Flags("blocklist", source, s)
 	flags.StringVar(&j.reader.Format, "format", "", "`format` of the feeds: plain, csv or json")
 	flags.StringVar(&j.reader.Column, "column", "", "`name` of the CSV column in the first line, or its number if no line has names; required for CSV")
@@ -39,21 +46,41 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	flags.BoolVar(&j.wait, "wait", false, "wait until the changed list is deployed (off by default)")
 	flags.BoolVar(&j.json, "json", false, "print JSON: the plan, and with -apply the result as a second value")
 	flags.StringVar(&j.savePlan, "save-plan", "", "write the plan to a regular `file` that only its owner can read, to check it before -apply-plan")
+	flags.StringVar(&j.never, "never", "", "`file` of addresses and ranges, one per line: a plan that would add an entry that overlaps one is refused")
+	find := flags.String("find", "", "print the entries of all lists that cover this `address`; takes no other flag than -json")
 	flags.StringVar(&j.applyPlan, "apply-plan", "", "apply the plan of this `file`, unless the list has changed since; takes no other flags than -wait and -json")
 	if err := program.Parse(flags, args); err != nil {
 		return nil, err
 	}
 	j.operands = flags.Args()
-	stray := flags.NArg() // what -apply-plan would ignore
-	flags.Visit(func(f *flag.Flag) {
-		if !slices.Contains([]string{"apply-plan", "wait", "json"}, f.Name) {
-			stray++
+	isStdin := func(arg string) bool { return arg == "-" }
+	if _, err := program.Arguments(slices.DeleteFunc(slices.Clone(j.operands), isStdin)); err != nil {
+		return nil, err
+	}
+	alone := func(allowed ...string) bool { // an argument or another flag would be ignored
+		stray := flags.NArg()
+		flags.Visit(func(f *flag.Flag) {
+			if !slices.Contains(allowed, f.Name) {
+				stray++
+			}
+		})
+		return stray == 0
+	}
+	if *find != "" {
+		addr, err := netip.ParseAddr(*find)
+		switch {
+		case err != nil:
+			return nil, program.Misused("-find %q is no address", *find)
+		case !alone("find", "json"):
+			return nil, program.Misused("-find takes no LIST, no FEED, and only the flag -json: remove the others")
 		}
-	})
+		j.find = addr
+		return j, nil
+	}
 	switch {
 	case program.Special(j.savePlan): // a file would replace the device or link
 		return nil, program.Misused("-save-plan: %s is no regular file; name another file", j.savePlan)
-	case j.applyPlan != "" && stray > 0:
+	case j.applyPlan != "" && !alone("apply-plan", "wait", "json"):
 		return nil, program.Misused("-apply-plan takes no LIST, no FEED, and only the flags -wait and -json: remove the others")
 	case j.applyPlan == "" && flags.NArg() < 2 && (flags.NArg() == 1 || program.Configured()):
 		return nil, program.Misused("LIST or FEED is missing; type: blocklist LIST FEED, such as: blocklist office feed.txt; -h shows all flags")
@@ -77,13 +104,50 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 	return j, nil
 }
 
+// open opens a feed that is no address. A read of standard input ends with the context.
+func (j *job) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if name != "-" {
+		return program.Open(ctx, name)
+	}
+	read := func() ([]byte, error) { return io.ReadAll(io.LimitReader(j.s.In, feed.MaxSize+1)) }
+	text, err := program.Until(ctx, read, func([]byte) {})
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return io.NopCloser(bytes.NewReader(text)), nil
+}
+
+// readNever reads the file of -never.
+func (j *job) readNever(ctx context.Context) error {
+	if j.never == "" {
+		return nil
+	}
+	ranges := feed.Reader{Format: "plain", Open: j.open}
+	if err := ranges.Read(ctx, j.never); err != nil {
+		return fmt.Errorf("-never: %w", err)
+	}
+	for i, text := range ranges.Entries {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			var addr netip.Addr
+			addr, err = netip.ParseAddr(text)
+			prefix = netip.PrefixFrom(addr, addr.BitLen())
+		}
+		if err != nil {
+			return fmt.Errorf("-never: %s: %q is neither an address nor a range", ranges.Places[i], text)
+		}
+		j.options.Never = append(j.options.Never, prefix)
+	}
+	return nil
+}
+
 // removalLimit matches the values of -max-remove.
 var removalLimit = regexp.MustCompile(`^(none|all|default|\d{1,9}|\d{1,2}(\.\d+)?%|100%)$`)
 
 // inFlags replaces the names of the SDK's options by those of the flags.
 var inFlags = strings.NewReplacer(
 	"webdelivery: invalid ", "", "webdelivery: plan refused: ", "",
-	"WidestIPv4", "-widest-ipv4", "WidestIPv6", "-widest-ipv6", "MaxAdd", "-max-add", "MaxRemove", "-max-remove", "Aggregate", "-aggregate",
+	"WidestIPv4", "-widest-ipv4", "WidestIPv6", "-widest-ipv6", "MaxAdd", "-max-add", "MaxRemove", "-max-remove", "Never", "-never", "Aggregate", "-aggregate",
 )
 
 var desired = regexp.MustCompile(`desired\[(\d+)\]`)

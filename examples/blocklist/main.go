@@ -3,11 +3,12 @@
 //
 //	blocklist [flags] LIST FEED...
 //	blocklist [-wait] [-json] -apply-plan FILE
+//	blocklist [-json] -find ADDRESS
 //
 // LIST is the id of a list, or a name that only one list has. A FEED is a file, an http or https address, or - for
 // standard input. Its entries are IP addresses, CIDR ranges or country codes, in one of three formats:
 //
-//	plain  one entry per line; # or ; or // begins a comment
+//	plain  one entry per line; # or ; or // begins a comment; blank lines and spaces around an entry are ignored
 //	csv    a column of a table: -column is a name from the first line, or a number if no line has names
 //	json   an array of strings, or what -field leads to: with "prefixes.ip" {"prefixes": [{"ip": "192.0.2.1"}]}
 //
@@ -25,6 +26,9 @@
 // but not saved. -max-remove is none, all, a share such as 20%, or a number of entries. By default, 20% may be removed.
 // Of a list with fewer than 20 entries, up to 3 may be removed, but never more than half. Many ranges that are each
 // within the limits are added, unless -max-add is set.
+//
+// -never names a file of your own addresses and ranges. A plan that would add an entry that overlaps one of them is
+// refused. -find prints why an address is blocked: each list and entry that covers it, who added it, and when.
 //
 // With -wait, an entry is removed only after the task of the addition that covers it. If blocklist ends early, its
 // tasks continue. Wait for them before you run it again, because it assumes that all entries of the list are deployed.
@@ -49,11 +53,13 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
 	"github.com/webdelivery/webdelivery-go"
 	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/feed"
 	"github.com/webdelivery/webdelivery-go/webdeliverytest"
 )
 
@@ -81,6 +87,9 @@ func run(ctx context.Context, args []string, s program.Streams) error {
 		return err
 	}
 	defer service.Close()
+	if j.find.IsValid() {
+		return j.explain(ctx, service.Client.NetworkLists)
+	}
 	plan, err := j.plan(ctx, service.Client.NetworkLists)
 	if err != nil {
 		return err
@@ -115,7 +124,13 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 		}
 		return plan, err
 	}
-	if err = j.reader.Read(ctx, j.operands[1:]...); err != nil {
+	if err = j.reader.Read(ctx, j.operands[1:]...); err == nil {
+		err = j.readNever(ctx)
+	}
+	if errors.Is(err, feed.ErrNoColumn) {
+		err = program.Misused("%w: set -column, such as -column ip", err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	list, err := find(ctx, lists, j.operands[0])
@@ -126,6 +141,23 @@ func (j *job) plan(ctx context.Context, lists *webdelivery.NetworkListsService) 
 		err = j.refused(err)
 	}
 	return plan, err
+}
+
+// explain prints the entries that cover an address.
+func (j *job) explain(ctx context.Context, lists *webdelivery.NetworkListsService) error {
+	found, err := lists.Find(ctx, j.find)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("no list covers %s\n", j.find)
+	if len(found) > 0 {
+		text = ""
+	}
+	for _, match := range found {
+		text += fmt.Sprintf("%q (%s): %s, added by %q at %s\n", match.List.Name, match.List.ID,
+			match.Entry.Entry, match.Entry.AddedBy, match.Entry.CreationTimestamp.Format(time.RFC3339))
+	}
+	return j.print(found, text)
 }
 
 // find returns the id of the list that has this id, or is the only one with this name.

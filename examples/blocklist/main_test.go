@@ -266,10 +266,10 @@ func TestStandardInputIsAFeed(t *testing.T) {
 	assert.Equal(t, append(held[:4:4], "203.0.113.9", "203.0.113.10"), srv.Entries(list))
 	code, _, stderr = with(t.Context(), program.Streams{In: strings.NewReader("192.0.2.1\nnonsense\n")}, "-apply", "blocklist", "-")
 	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, "standard input:2: \"nonsense\" is neither")
+	assert.Contains(t, stderr, "-:2: \"nonsense\" is neither")
 	code, _, stderr = blocklist(t, "-apply", "blocklist", "-")
 	assert.Equal(t, program.Failed, code)
-	assert.Contains(t, stderr, "standard input:1: the feed ends without an entry")
+	assert.Contains(t, stderr, "-:1: the feed ends without an entry")
 }
 
 // With -wait, a run that ends early says that its tasks continue.
@@ -310,7 +310,7 @@ func TestTableNeedsColumn(t *testing.T) {
 	name := file(t, "feed.csv", "cc,name\nAQ,Antarctica\n")
 	code, stdout, stderr := blocklist(t, "-apply", "countries", name)
 	assert.Equal(t, program.Misuse, code)
-	assert.Contains(t, stderr, "feed.csv:1: a table needs -column")
+	assert.Contains(t, stderr, "feed.csv:1: a table needs the name or the number of a column: set -column")
 	assert.Empty(t, stdout)
 	code, _, stderr = blocklist(t, "-apply", "-column", "cc", "countries", name)
 	assert.Equal(t, program.Done, code, stderr)
@@ -455,6 +455,31 @@ func TestAdditionsAreGuarded(t *testing.T) {
 	assert.Equal(t, append(held[:5:5], "0.0.0.0/0", "2000::/3"), srv.Entries(list))
 }
 
+// A feed that has an address of -never changes nothing. -find says which entries cover an address.
+func TestNeverAndFind(t *testing.T) {
+	srv, list := service(t)
+	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
+	never, feed := file(t, "never.txt", "# office\n 203.0.113.0/28 \n\n2001:db8::1\n"), file(t, "feed.txt", wanted)
+	code, _, stderr := blocklist(t, "-apply", "-never", never, "blocklist", feed)
+	assert.Equal(t, beyond, code)
+	assert.Contains(t, stderr, "-never: 203.0.113.9 ("+feed+":5) would be added, but it overlaps 203.0.113.0/28; remove that from -never to allow it\n")
+	assert.Equal(t, held, srv.Entries(list))
+	code, _, stderr = blocklist(t, "-apply", "-never", file(t, "bad.txt", "office\n"), "blocklist", feed)
+	assert.Equal(t, program.Failed, code)
+	assert.Contains(t, stderr, "bad.txt:1: \"office\" is neither an address nor a range\n")
+
+	for address, want := range map[string]string{
+		"198.51.100.7": `"blocklist" (` + list + `): 198.51.100.0/24, added by "`,
+		"203.0.113.9":  "no list covers 203.0.113.9\n",
+	} {
+		code, stdout, _ := blocklist(t, "-find", address)
+		assert.Equal(t, program.Done, code)
+		assert.True(t, strings.HasPrefix(stdout, want), stdout)
+	}
+	_, stdout, _ := blocklist(t, "-json", "-find", "203.0.113.9")
+	assert.Equal(t, "[]\n", stdout)
+}
+
 func TestMisuse(t *testing.T) {
 	srv, _ := service(t)
 	t.Setenv("WEBDELIVERY_BASE_URL", srv.URL)
@@ -473,6 +498,9 @@ func TestMisuse(t *testing.T) {
 		"-widest-ipv6 129 must be":                         {"-widest-ipv6", "129", "blocklist", "feed.txt"},
 		"-format \"xml\" is unknown; use":                  {"-format", "xml", "blocklist", "feed.txt"},
 		"-apply-plan takes no LIST":                        {"-apply-plan", "plan.json", "blocklist"},
+		"-find takes no LIST":                              {"-find", "192.0.2.1", "blocklist"},
+		"-find \"192.0.2.0/24\" is no address":             {"-find", "192.0.2.0/24"},
+		"-apply comes after an argument: put flags first":  {"blocklist", "feed.txt", "-apply"},
 	} {
 		code, stdout, stderr := blocklist(t, args...)
 		assert.Equal(t, program.Misuse, code, want)
@@ -513,8 +541,9 @@ func TestFeedsGetNoCredentials(t *testing.T) {
 // The help is the package comment, with the exit codes.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	code, _, stderr := blocklist(t, "-h")
+	code, stdout, stderr := blocklist(t, "-h")
 	assert.Equal(t, program.Done, code)
+	stderr += stdout
 	assert.True(t, strings.HasPrefix(stderr, "Blocklist makes a network list equal"), stderr)
 	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes:\n\n\t0  the list", "WEBDELIVERY_BASE_URL", "-max-remove limit", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "at most 20 entries each way", "deployed (off by default)", "-column is a name from the first line"} {
 		assert.Contains(t, stderr, want)

@@ -76,8 +76,8 @@ type Additions struct {
 	Never      []netip.Prefix // what no added range may overlap
 }
 
-// Overlap reports whether two ranges have an address in common. It compares IPv4 in its IPv6 form, because a service may
-// match IPv4 clients in that form. An invalid range overlaps none.
+// Overlap reports whether two ranges have an address in common. It compares IPv4 in its IPv6 form, because a service
+// may match IPv4 clients in that form. An invalid range overlaps none.
 func Overlap(a, b netip.Prefix) bool { return inIPv6(a).Overlaps(inIPv6(b)) }
 
 func inIPv6(p netip.Prefix) netip.Prefix {

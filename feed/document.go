@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
 // document is a feed while it is read, with the current line.
@@ -64,7 +62,7 @@ func (d *document) plain(ctx context.Context) error {
 // csv reads a column by its number from 1, or by its name in the first line.
 func (d *document) csv(ctx context.Context) error {
 	if d.Column == "" { // a guess could take a header for an entry: "cc" is a country
-		return program.Misused("a table needs -column, such as -column ip; -h shows all flags")
+		return ErrNoColumn
 	}
 	table := csv.NewReader(strings.NewReader(d.text))
 	table.Comment, table.TrimLeadingSpace = '#', true
@@ -87,7 +85,7 @@ func (d *document) csv(ctx context.Context) error {
 		}
 		d.line, _ = table.FieldPos(0)
 		if column < 1 || column > len(row) {
-			return fmt.Errorf("there is no column %s; use another -column", d.Column)
+			return fmt.Errorf("there is no column %s; name another", d.Column)
 		}
 		if err := d.add(strings.TrimSpace(row[column-1])); err != nil {
 			return err
@@ -113,7 +111,7 @@ func (d *document) json(ctx context.Context) error {
 		token, _ = tokens.Token()
 	}
 	if token != json.Delim('[') {
-		return fmt.Errorf("there is no array, or no member %q that is an array; set -field", array)
+		return fmt.Errorf("there is no array, or no member %q that is an array: set the field", array)
 	}
 	for counted := 0; tokens.More(); {
 		if err := ended(ctx, d.entries); err != nil {
@@ -129,7 +127,7 @@ func (d *document) json(ctx context.Context) error {
 		}
 		entry, ok := element.(string)
 		if !ok {
-			return fmt.Errorf("the value that ends here is no string, and no object whose member %q is a string; set -field", member)
+			return fmt.Errorf("the value that ends here is no string, and no object whose member %q is a string: set the field", member)
 		}
 		if err := d.add(entry); err != nil {
 			return err

@@ -1,8 +1,17 @@
-// Package feed reads the feeds of a blocklist. It does not know the service or its credentials.
+// Package feed reads the feeds of a blocklist, for [webdelivery.NetworkListsService.Plan]. It does not know the service
+// or its credentials. A feed has one of three formats:
+//
+//   - plain: one entry per line. # or ; begins a comment anywhere, and // at the beginning of a word. Spaces around an
+//     entry, blank lines, a byte order mark and the carriage returns of Windows are ignored.
+//   - csv: a column of a table. Lines that begin with # are comments.
+//   - json: an array of strings or of objects, which may be a member of an object.
+//
+// An entry is not checked: Plan does that. A feed that is empty, damaged, incomplete or a web page is an error.
+//
+// [webdelivery.NetworkListsService.Plan]: https://pkg.go.dev/github.com/webdelivery/webdelivery-go#NetworkListsService.Plan
 package feed
 
 import (
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -10,40 +19,45 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/webdelivery/webdelivery-go/examples/internal/program"
 )
 
-// Bounds of a feed. A list holds at most 50,000 entries, which take 2 MB. With duplicates and -aggregate, a feed can be
-// longer.
-const (
-	maxSize    = 16 << 20    // bytes
-	maxEntries = maxSize / 8 // the shortest line of an IPv4 address has 8 bytes, so only other texts reach it
-)
+// MaxSize is how long a feed may be, in bytes. A list holds at most 50,000 entries, which take 2 MB. With duplicates,
+// and if Plan merges them, a feed can be longer.
+const MaxSize = 16 << 20
 
-// Reader reads feeds, one after the other, and collects their entries.
+const maxEntries = MaxSize / 8 // the shortest line of an IPv4 address has 8 bytes, so only other texts reach it
+
+// ErrNoColumn means that a feed is a table, and Column is empty.
+var ErrNoColumn = errors.New("a table needs the name or the number of a column")
+
+// Reader reads feeds, one after the other, and collects their entries. The zero value is ready to use. It is not safe
+// for concurrent use.
 type Reader struct {
-	Format, Column, Field string            // the values of these flags
-	Timeout               time.Duration     // of a feed over http; default 30 s
-	Stdin                 io.Reader         // the feed -
-	transport             http.RoundTripper // of a feed over http; default http.DefaultTransport
-	most                  int               // highest number of entries in a feed; default maxEntries
+	Format  string        // plain, csv or json; "": the extension or the Content-Type decides, or else it is plain
+	Column  string        // of a table: a name from the first line, or a number from 1 if no line has names
+	Field   string        // of JSON: the member that is the array or is in its objects; a.b: member b of the objects in the array a
+	Timeout time.Duration // of a feed over http; 0 means 30 s
+	// Open opens a feed that is no address, such as a file. nil means os.Open.
+	Open func(ctx context.Context, name string) (io.ReadCloser, error)
 
-	Entries []string // unchanged from the feeds
-	Places  []string // file and line of each entry
+	Entries []string // as the feeds have them, without the space around them
+	Places  []string // feed and line of each entry, such as feed.txt:3
+
+	transport http.RoundTripper // of a feed over http; default http.DefaultTransport
+	most      int               // highest number of entries in a feed; default maxEntries
 }
 
-// Read reads files, http addresses, and - for standard input. It returns an error for a feed without an entry.
+// Read reads files, and http or https addresses. After an error it reads no further feed. The error names the feed and
+// the line, but only scheme, host and path of an address.
 func (r *Reader) Read(ctx context.Context, feeds ...string) error {
 	for i, feed := range feeds {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, feed, nil)
 		switch {
-		case feed == "-":
-			err = r.readStdin(ctx)
 		case !strings.Contains(feed, "://"): // any scheme means an address: it may hold keys, which an error about a file would print
 			err = r.readFile(ctx, feed)
 		case err != nil: // err quotes the address, which may hold a password
@@ -59,21 +73,16 @@ func (r *Reader) Read(ctx context.Context, feeds ...string) error {
 }
 
 func (r *Reader) readFile(ctx context.Context, name string) error {
-	file, err := program.Open(ctx, name)
+	open := r.Open
+	if open == nil {
+		open = func(context.Context, string) (io.ReadCloser, error) { return os.Open(name) } //nolint:gosec // the caller names it
+	}
+	file, err := open(ctx, name)
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // it names the file
 	}
 	defer file.Close()
 	return r.Parse(ctx, name, "", file)
-}
-
-func (r *Reader) readStdin(ctx context.Context) error {
-	const name = "standard input"
-	text, err := program.Until(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(r.Stdin, maxSize+1)) }, func([]byte) {})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return r.Parse(ctx, name, "", bytes.NewReader(text))
 }
 
 // download uses a client of its own, so that it sends no credentials of the service.
@@ -111,7 +120,8 @@ func endIsSeen(response *http.Response) bool {
 	return response.ProtoMajor > 1 || response.ContentLength >= 0 || slices.Contains(response.TransferEncoding, "chunked")
 }
 
-// Parse reads an open feed. It may end without a newline, as many files do.
+// Parse reads an open feed. The name is for errors and places, and its extension may tell the format, as may the
+// Content-Type. The feed may end without a newline, as many files do.
 func (r *Reader) Parse(ctx context.Context, name, contentType string, in io.Reader) error {
 	return r.parse(ctx, name, contentType, in, true)
 }
@@ -119,13 +129,13 @@ func (r *Reader) Parse(ctx context.Context, name, contentType string, in io.Read
 // parse reads a feed until the context ends. If endIsSeen is false, the feed must end with a newline, because an
 // incomplete line may be a wider range.
 func (r *Reader) parse(ctx context.Context, name, contentType string, in io.Reader, endIsSeen bool) error {
-	read, err := io.ReadAll(io.LimitReader(in, maxSize+1))
+	read, err := io.ReadAll(io.LimitReader(in, MaxSize+1))
 	text := strings.TrimPrefix(string(read), "\ufeff")
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
-	case len(read) > maxSize:
-		return fmt.Errorf("%s: is longer than %d bytes; split it", name, maxSize)
+	case len(read) > MaxSize:
+		return fmt.Errorf("%s: is longer than %d bytes; split it", name, MaxSize)
 	case strings.Contains(contentType, "html") || strings.HasPrefix(strings.TrimSpace(text), "<"):
 		return fmt.Errorf("%s:1: is a web page; use the address of the feed itself", name)
 	}

@@ -82,8 +82,8 @@ func TestBrokenFeeds(t *testing.T) {
 		{"no text", "plain", "", "", "f:1: the feed ends without an entry"},
 		{"comments", "plain", "", "# a\n; b\n", "f:3: the feed ends without an entry"},
 		{"web page", "plain", "", "\ufeff\n <!doctype html>\n", "f:1: is a web page; use the address"},
-		{"too long", "plain", "", strings.Repeat("192.0.2.1\n", maxSize/10+1), "f: is longer than 16777216 bytes; split it"},
-		{"no column", "csv", "", ",ip\nb,192.0.2.1\n", "f:1: a table needs -column"},
+		{"too long", "plain", "", strings.Repeat("192.0.2.1\n", MaxSize/10+1), "f: is longer than 16777216 bytes; split it"},
+		{"no column", "csv", "", ",ip\nb,192.0.2.1\n", "f:1: a table needs the name or"},
 		{"only a header", "csv", "ip", "why,ip\n", "f:1: the feed ends without an entry"},
 		{"no such column name", "csv", "ip", "# a\nwhy,what\nb,192.0.2.1\n", "f:3: there is no column ip"},
 		{"no such column", "csv", "3", "a,b\n", "f:1: there is no column 3"},
@@ -100,11 +100,11 @@ func TestBrokenFeeds(t *testing.T) {
 		{"no string", "json", "", "[\"192.0.2.1\",\nnull]", `f:2: the value that ends here is no string, and no object`},
 		{"no number", "json", "", "[1e999]", `f:1: the value that ends here is no string, and no object`},
 		{"member missing", "json", "ip", "[{\"ip\": \"192.0.2.1\"},\n{\"of\": 1}]", `f:2: the value that ends here is no string, and no object whose member "ip" is a string`},
-		{"objects without -field", "json", "", "[\n{\"ip\": \"192.0.2.1\"}]", "f:2: the value that ends here is no string, and no object whose member"},
+		{"objects without a field", "json", "", "[\n{\"ip\": \"192.0.2.1\"}]", "f:2: the value that ends here is no string, and no object whose member"},
 		{"string in place of an array", "json", "ip", `{"ip": "192.0.2.1"}`, `f:1: there is no array, or no member "ip"`},
 		{"no such array", "json", "a.ip", `{"b": [{"ip": "192.0.2.1"}]}`, `f:1: there is no array, or no member "a"`},
 		{"no member at all", "json", "ip", "{}", `f:1: there is no array`},
-		{"an object without -field", "json", "", `{"ip": ["192.0.2.1"]}`, `f:1: there is no array`},
+		{"an object without a field", "json", "", `{"ip": ["192.0.2.1"]}`, `f:1: there is no array`},
 		{"neither array nor object", "json", "", `"192.0.2.1"`, `f:1: there is no array`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,25 +139,6 @@ func TestLongFeeds(t *testing.T) {
 	require.ErrorIs(t, new(Reader).parse(ended, "f", "", comments, true), context.Canceled)
 }
 
-// A read of standard input ends with the context.
-func TestStandardInput(t *testing.T) {
-	t.Parallel()
-	r := Reader{Stdin: strings.NewReader("192.0.2.1\n")}
-	require.NoError(t, r.Read(t.Context(), "-"))
-	assert.Equal(t, []string{"standard input:1"}, r.Places)
-	in, out := io.Pipe()
-	defer out.Close()
-	ctx, stop := context.WithCancelCause(t.Context())
-	go func() {
-		_, _ = out.Write([]byte("192.0.2.1\n"))
-		stop(errors.New("interrupted"))
-	}()
-	r = Reader{Stdin: in}
-	require.EqualError(t, r.Read(ctx, "-"), "standard input: interrupted")
-	long := Reader{Stdin: strings.NewReader(strings.Repeat("192.0.2.1\n", maxSize/10+1))}
-	require.EqualError(t, long.Read(t.Context(), "-"), "standard input: is longer than 16777216 bytes; split it")
-}
-
 // An empty feed is an error, also after another feed.
 func TestEachFeedHasAnEntry(t *testing.T) {
 	t.Parallel()
@@ -166,7 +147,7 @@ func TestEachFeedHasAnEntry(t *testing.T) {
 	require.EqualError(t, r.Parse(t.Context(), "g", "", strings.NewReader("")), "g:1: the feed ends without an entry")
 }
 
-// -format decides the format of a feed. Without it, the name and the Content-Type do.
+// Format decides the format of a feed. Without it, the name and the Content-Type do.
 func TestFormatIsFound(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"plain": "192.0.2.1", "csv": "192.0.2.1,why", "json": `["192.0.2.1"]`}
@@ -204,7 +185,7 @@ func web(t *testing.T) *httptest.Server {
 	mux.HandleFunc("/page", reply("text/html; charset=utf-8", "192.0.2.1\n"))
 	mux.HandleFunc("/disguised", reply("text/plain", "<html><body>Log in</body></html>"))
 	mux.HandleFunc("/empty", reply("text/plain", ""))
-	mux.HandleFunc("/long", reply("text/plain", strings.Repeat("192.0.2.1\n", maxSize/10+1)))
+	mux.HandleFunc("/long", reply("text/plain", strings.Repeat("192.0.2.1\n", MaxSize/10+1)))
 	mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, "192.0.2.1\n")
