@@ -245,34 +245,6 @@ func ExampleNetworkListsService_GetByName() {
 	// true
 }
 
-// A service may have several lists of one name. Then the error has their ids.
-func ExampleAmbiguousNameError() {
-	service := testserver.New(testserver.Config{})
-	url, err := service.ListenTCP()
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = service.Close() }()
-	for _, id := range []string{"2f0c51b2-0000-4000-8000-000000000001", "2f0c51b2-0000-4000-8000-000000000002"} {
-		service.AddNetworkList(testserver.NetworkListSpec{ID: id, Name: "office"})
-	}
-	client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"))
-	if err != nil {
-		panic(err)
-	}
-
-	_, err = client.NetworkLists.GetByName(context.Background(), "office")
-	var several *webdelivery.AmbiguousNameError
-	if errors.As(err, &several) {
-		for _, id := range several.IDs {
-			fmt.Println(id)
-		}
-	}
-	// Output:
-	// 2f0c51b2-0000-4000-8000-000000000001
-	// 2f0c51b2-0000-4000-8000-000000000002
-}
-
 // A service may remove only some of the entries with one call. Then the error says how many are left.
 func ExampleNetworkListsService_ClearEntries() {
 	client, stop := exampleLists()

@@ -44,11 +44,7 @@ func TestGetByName(t *testing.T) {
 			assert.Equal(f, name, list.Name)
 		}
 		_, err := f.client.NetworkLists.GetByName(f.Context(), "twin")
-		var ambiguous *webdelivery.AmbiguousNameError
-		require.ErrorAs(f, err, &ambiguous)
-		assert.Equal(f, "twin", ambiguous.Name)
-		assert.ElementsMatch(f, []string{listNumber(2005), listNumber(2006)}, ambiguous.IDs)
-		assert.ErrorContains(f, err, listNumber(2005))
+		assert.EqualError(f, err, `webdelivery: 2 network lists have the name "twin": `+listNumber(2005)+", "+listNumber(2006))
 		assert.NotErrorIs(f, err, webdelivery.ErrNotFound)
 		assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
 

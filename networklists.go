@@ -3,6 +3,7 @@ package webdelivery
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -197,8 +198,8 @@ func (s *NetworkListsService) get(ctx context.Context, id, query string) (*Netwo
 // collection, 1,000 lists per page, and then the list with [NetworkListsService.Get].
 //
 // If no list has the name, or if the list was removed or renamed in between, the error matches [ErrNotFound]. If
-// several lists have it, GetByName returns an [*AmbiguousNameError] with their ids. If the name is empty, it returns
-// a [*ValidationError].
+// several lists have it, the error names the first five of their ids: use Get with one. If the name is empty, it
+// returns a [*ValidationError].
 func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*NetworkList, error) {
 	if name == "" {
 		return nil, invalid("name", "is empty")
@@ -213,8 +214,13 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 			ids = append(ids, list.ID)
 		}
 	}
-	switch len(ids) {
-	case 1:
+	text := strconv.Quote(s.funnel.secrets.Text(name))
+	if len(ids) > 1 {
+		shown := s.funnel.secrets.Text(strings.Join(ids[:min(len(ids), 5)], ", ")) //nolint:mnd // enough to choose one
+		several := fmt.Sprintf("webdelivery: %d network lists have the name %s: %s", len(ids), text, shown)
+		return nil, &changeError{errors.New(redact.Line(several)), OutcomeNotApplied}
+	}
+	if len(ids) == 1 {
 		if err := s.usable(ids[0]); err != nil {
 			return nil, err
 		}
@@ -222,32 +228,9 @@ func (s *NetworkListsService) GetByName(ctx context.Context, name string) (*Netw
 		if err != nil || list.Name == name {
 			return list, err
 		}
-	case 0:
-	default:
-		for i := range ids {
-			s.funnel.redactAll(&ids[i])
-		}
-		return nil, &AmbiguousNameError{s.funnel.secrets.Text(name), ids}
 	}
-	text := redact.Line(strconv.Quote(s.funnel.secrets.Text(name)))
-	return nil, &changeError{fmt.Errorf("%w: no network list has the name %s", ErrNotFound, text), OutcomeNotApplied}
+	return nil, &changeError{fmt.Errorf("%w: no network list has the name %s", ErrNotFound, redact.Line(text)), OutcomeNotApplied}
 }
-
-// AmbiguousNameError means that several network lists have the name that was given to
-// [NetworkListsService.GetByName]. Read the list that you need by its id.
-type AmbiguousNameError struct {
-	Name string   // the name that GetByName was called with
-	IDs  []string // ids of the lists, in the order of the collection
-}
-
-// Error returns the name, the number of the lists, and the first five ids.
-func (e *AmbiguousNameError) Error() string {
-	const shown = 5
-	text := fmt.Sprintf("webdelivery: %d network lists have the name %q: %s", len(e.IDs), e.Name, strings.Join(e.IDs[:min(len(e.IDs), shown)], ", "))
-	return redact.Line(text)
-}
-
-func (e *AmbiguousNameError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // Entries returns one page of a list's entries. If a number is below 0, it returns a [*ValidationError].
 func (s *NetworkListsService) Entries(ctx context.Context, id string, options EntryOptions) (*Page[NetworkListEntry], error) {

@@ -226,7 +226,7 @@ func (s *showcase) showResponses(f *fixture) {
 	s.showRefusedPlans(f)
 	answerWith(f, "/config/networklists", `{"items":[{"id":"a`+password+`","name":"n"},{"id":"b","name":"n"}],"has_more":false}`)
 	_, err = f.client.NetworkLists.GetByName(f.Context(), "n")
-	require.ErrorAs(f, err, new(*webdelivery.AmbiguousNameError))
+	require.ErrorContains(f, err, "2 network lists have the name")
 	s.show(err)
 	s.check(f, "responses")
 }
