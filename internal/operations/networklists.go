@@ -152,7 +152,7 @@ func listChanges() []Operation {
 			Name: "NetworkLists.RemoveEntries", Kind: Deletes, Method: http.MethodDelete, Path: oneList + "/{entry}", Requests: 1, Before: 1,
 			prepare: firstEntry, applied: isUnlisted,
 			call: shown(func(ctx context.Context, c *webdelivery.Client, use *Use) (*webdelivery.RemoveEntriesResult, error) {
-				return c.NetworkLists.RemoveEntries(ctx, use.List, []string{oldEntry})
+				return c.NetworkLists.RemoveEntries(ctx, use.List, []string{use.Value})
 			}),
 		},
 		{

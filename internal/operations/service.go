@@ -35,7 +35,7 @@ func Fill(srv *testserver.Server, c *webdelivery.Client) Service {
 	return Service{Server: srv, Client: c, Task: FirstTask, List: FirstList}
 }
 
-// firstEntry returns the id of the list's first entry.
+// firstEntry sets use.Entry and use.Value to id and value of the first entry of the list.
 func firstEntry(ctx context.Context, s Service, use *Use) error {
 	page, err := s.Client.NetworkLists.Entries(ctx, use.List, webdelivery.EntryOptions{Count: 1})
 	switch {
@@ -44,7 +44,7 @@ func firstEntry(ctx context.Context, s Service, use *Use) error {
 	case len(page.Items) == 0:
 		return errors.New("operations: the list is empty")
 	}
-	use.Entry = page.Items[0].ID
+	use.Entry, use.Value = page.Items[0].ID, page.Items[0].Entry
 	return nil
 }
 
@@ -62,9 +62,9 @@ func isListed(srv *testserver.Server, use *Use) bool {
 	return slices.Contains(srv.Entries(use.List), NewEntry)
 }
 
-// isUnlisted returns whether the list lacks the first entry.
+// isUnlisted returns whether the list lacks the entry that firstEntry found.
 func isUnlisted(srv *testserver.Server, use *Use) bool {
-	return !slices.Contains(srv.Entries(use.List), oldEntry)
+	return !slices.Contains(srv.Entries(use.List), use.Value)
 }
 
 // isPurged returns whether the new object was purged.
