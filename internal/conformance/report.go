@@ -25,8 +25,13 @@ func Report(results []Result) string {
 	return b.String()
 }
 
-// cell escapes and truncates a text of the service, so that it cannot break the table.
+// cell escapes a text of the service, so that it cannot break the table.
 func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(OneLine(text))
+}
+
+// OneLine truncates a text of the service, and replaces its control characters.
+func OneLine(text string) string {
 	const longest = 300
 	quoted := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -37,5 +42,5 @@ func cell(text string) string {
 	if runes := []rune(quoted); len(runes) > longest {
 		quoted = string(runes[:longest]) + "..."
 	}
-	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(quoted)
+	return quoted
 }

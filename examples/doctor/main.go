@@ -1,0 +1,163 @@
+// Doctor checks a service before you trust the SDK with it: whether the settings are right, which rules of the service
+// document the service breaks, what it does where the document leaves something open, and which Dialect fits.
+//
+//	doctor [-report FILE] [what it may change]
+//
+// It only reads, and creates one session. To see how the service refuses, it also sends up to 15 requests that must be
+// refused, as a user or a session that no service has. What it may change is named by flags: -write-list, an empty list of
+// type IP; -full-list, one with 50,000 entries, to which it tries to add another; -delete-list, which it deletes;
+// -purge-uri, which it purges about 45 times, with everything whose address begins like it. It sends at most two purges a
+// second and 2,000 requests. A second user who may neither view the configuration nor purge is named by
+// WEBDELIVERY_VISITOR_USERNAME and WEBDELIVERY_VISITOR_PASSWORD.
+//
+// Exit codes: 0 no rule is broken, 1 a rule is broken or the settings are wrong, 2 wrong usage.
+package main
+
+import (
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/internal/conformance"
+	"github.com/webdelivery/webdelivery-go/webdeliverytest"
+)
+
+//go:embed main.go
+var source string // begins with the help
+
+func main() { program.Main("doctor", nil, run) }
+
+func run(ctx context.Context, args []string, s program.Streams) error {
+	set := program.Flags("doctor", source, s)
+	var t conformance.Target
+	report := set.String("report", "", "also write all rules as a Markdown table to this `file`")
+	set.StringVar(&t.TasksPrefix, "tasks-prefix", "", "`path` in front of /tasks, if it is neither empty nor /config")
+	set.StringVar(&t.WriteList, "write-list", "", "`id` of an empty list of type IP whose entries may be added and removed")
+	set.StringVar(&t.FullList, "full-list", "", "`id` of a list with 50,000 entries, to which one more is tried to be added")
+	set.StringVar(&t.DeleteList, "delete-list", "", "`id` of a list that may be deleted")
+	set.StringVar(&t.PurgeURI, "purge-uri", "", "`address` that may be purged, with all that begin like it")
+	set.StringVar(&t.PurgeWildcard, "purge-wildcard", "", "`pattern` with a wildcard domain that may be purged as a prefix")
+	if err := program.ParseAlone(set, args); err != nil {
+		return err
+	}
+	t.BaseURL, t.Customer = os.Getenv("WEBDELIVERY_BASE_URL"), os.Getenv("WEBDELIVERY_CUSTOMER")
+	t.User = conformance.User{Name: os.Getenv("WEBDELIVERY_USERNAME"), Password: os.Getenv("WEBDELIVERY_PASSWORD")}
+	t.Visitor = conformance.User{Name: os.Getenv("WEBDELIVERY_VISITOR_USERNAME"), Password: os.Getenv("WEBDELIVERY_VISITOR_PASSWORD")}
+	if !program.Configured() {
+		fake, err := webdeliverytest.Start()
+		if err != nil {
+			return err
+		}
+		defer fake.Close()
+		t.BaseURL, t.Customer, t.User = fake.URL, fake.Customer, conformance.User{Name: fake.Username, Password: fake.Password}
+		fmt.Fprintln(s.Err, "WEBDELIVERY_BASE_URL is not set: this examines a fake service.")
+	}
+	return examine(ctx, s.Out, t, *report)
+}
+
+// examine prints what is worth knowing about a service.
+func examine(ctx context.Context, out io.Writer, t conformance.Target, report string) error {
+	service, err := conformance.NewService(t)
+	if err != nil {
+		return program.Misused("WEBDELIVERY settings: %v", err)
+	}
+	if trouble := service.Diagnose(ctx); trouble != "" {
+		return errors.New(trouble)
+	}
+	results := make([]conformance.Result, 0, len(conformance.Rules()))
+	for _, rule := range conformance.Rules() {
+		results = append(results, service.Try(ctx, rule))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	count := map[conformance.Verdict]int{}
+	for _, r := range results {
+		count[r.Verdict]++
+	}
+	list(out, "Rules of the service document that the service breaks:", results, conformance.Differs)
+	list(out, "What the document leaves open, by the numbers of docs/open-points.md, and what the service does:", results, conformance.Seen)
+	tellDialect(out, service.Dialect())
+	fmt.Fprintf(out, "%d rules hold, %d are broken, %d could not be tried.\n", count[conformance.Holds], count[conformance.Differs], count[conformance.NotTried])
+	if report != "" {
+		if err := os.WriteFile(report, []byte(conformance.Report(results)), 0o600); err != nil {
+			return err
+		}
+	}
+	if count[conformance.Differs] > 0 {
+		return errors.New("the service differs from the service document")
+	}
+	return nil
+}
+
+func list(out io.Writer, title string, results []conformance.Result, verdict conformance.Verdict) {
+	type seen struct {
+		point  int
+		detail string
+	}
+	var order []seen
+	texts := map[seen][]string{} // rules of the same open point with the same answer are one line
+	for _, r := range results {
+		if r.Verdict != verdict {
+			continue
+		}
+		line := seen{r.Point, conformance.OneLine(r.Detail)}
+		if texts[line] == nil {
+			order = append(order, line)
+		}
+		texts[line] = append(texts[line], r.Section+" "+r.Text)
+	}
+	if order == nil {
+		return
+	}
+	slices.SortStableFunc(order, func(a, b seen) int { return cmp.Compare(a.point, b.point) })
+	fmt.Fprintln(out, title)
+	for _, line := range order {
+		point, more := "-", ""
+		if line.point > 0 {
+			point = strconv.Itoa(line.point)
+		}
+		if n := len(texts[line]) - 1; n > 0 {
+			more = fmt.Sprintf(" (and %d more rules)", n)
+		}
+		fmt.Fprintf(out, "%3s  %s%s: %s\n", point, texts[line][0], more, line.detail)
+	}
+	fmt.Fprintln(out)
+}
+
+// tellDialect prints the Dialect that fits, as Go and as the variable that every program here reads.
+func tellDialect(out io.Writer, known []conformance.Spelling) {
+	fits := conformance.Fits(known)
+	if fits == "" {
+		fmt.Fprint(out, "The default Dialect fits, as far as it was tried")
+	} else {
+		var fields []string
+		for _, d := range known {
+			if d.Value != d.Default {
+				fields = append(fields, fmt.Sprintf("%s: %q", d.Field, d.Value))
+			}
+		}
+		fmt.Fprintf(out, "The Dialect that fits, as far as it was tried:\n\n  webdelivery.Dialect{%s}\n  export WEBDELIVERY_DIALECT=%q\n\n",
+			strings.Join(fields, ", "), fits)
+		fmt.Fprint(out, "It was tried")
+	}
+	tried := make([]string, len(known))
+	for i, d := range known {
+		tried[i] = d.Field
+	}
+	fmt.Fprintf(out, " for %s.\n", strings.Join(tried, ", "))
+	if len(known) < dialectFields {
+		fmt.Fprintln(out, "The other fields show only with -write-list.")
+	}
+	fmt.Fprintln(out)
+}
+
+const dialectFields = 5

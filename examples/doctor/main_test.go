@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go/examples/internal/program"
+	"github.com/webdelivery/webdelivery-go/internal/conformance"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+var alice = conformance.User{Name: "alice", Password: "correct-horse-battery"}
+
+// fake returns a service of that dialect with an empty list, and how to reach it.
+func fake(t *testing.T, dialect testserver.Dialect) (*testserver.Server, conformance.Target) {
+	t.Helper()
+	clock := testserver.NewClock(func() time.Time { return time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC) })
+	server := testserver.New(testserver.Config{
+		Dialect: dialect, Clock: clock, EventsPerSecond: 0.002, Users: []testserver.User{{Name: alice.Name, Password: alice.Password}},
+	})
+	server.AddTask(testserver.TaskSpec{Operation: "networklist-update"})
+	return server, conformance.Target{
+		BaseURL: server.ListenMemory(), Customer: "acme", User: alice, Transport: server.Transport(),
+		WriteList: server.AddNetworkList(testserver.NetworkListSpec{Name: "empty"}),
+		Now:       clock.Now, Wait: func(_ context.Context, d time.Duration) error { clock.Advance(d); return nil },
+	}
+}
+
+// The doctor finds the Dialect of a service, also where only what it changes shows it.
+func TestTheDialectIsFound(t *testing.T) {
+	t.Parallel()
+	const entries = "/config/networklists/{list}/entries/{entry}"
+	for want, dialect := range map[string]testserver.Dialect{
+		"":                                       {},
+		"TasksPrefix=/config":                    {TasksPrefix: "/config"},
+		"StartTimeParam=startime":                {StartTimeParam: "startime"},
+		"EntryKey=value":                         {EntryKey: "value"},
+		"EntryDeletePath=" + entries:             {EntryDeletePath: entries},
+		"BatchDeletionMethod=DELETE":             {BatchDeletionMethod: "DELETE"},
+		"EntryKey=value,BatchDeletionMethod=PUT": {EntryKey: "value", BatchDeletionMethod: "PUT", TaskPage: "array"},
+		"TasksPrefix=/config,StartTimeParam=startime": {TasksPrefix: "/config", StartTimeParam: "startime", Errors: "html"},
+		"StartTimeParam=startime,EntryKey=value":      {StartTimeParam: "startime", EntryKey: "value", NextURI: "absolute"},
+		"StartTimeParam=startime,EntryKey=value,EntryDeletePath=" + entries + ",BatchDeletionMethod=DELETE": {
+			StartTimeParam: "startime", EntryKey: "value", EntryDeletePath: entries, BatchDeletionMethod: "DELETE", EntriesReply: "empty",
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			server, target := fake(t, dialect)
+			defer func() { assert.NoError(t, server.Close()) }()
+			var out bytes.Buffer
+			require.NoError(t, examine(t.Context(), &out, target, ""), out.String())
+			if want == "" {
+				assert.Contains(t, out.String(), "The default Dialect fits")
+			} else {
+				assert.Contains(t, out.String(), `export WEBDELIVERY_DIALECT="`+want+"\"\n")
+			}
+			assert.Contains(t, out.String(), " 10  4.2 spelling of starttime: ")
+			assert.Empty(t, server.Entries(target.WriteList))
+		})
+	}
+}
+
+// Without a flag the doctor changes nothing, and says which fields it could not see.
+func TestNothingIsChanged(t *testing.T) {
+	t.Parallel()
+	server, target := fake(t, testserver.Dialect{})
+	defer func() { assert.NoError(t, server.Close()) }()
+	target.WriteList = ""
+	var out bytes.Buffer
+	require.NoError(t, examine(t.Context(), &out, target, ""))
+	for _, r := range server.Requests() {
+		assert.True(t, r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.Path, "/sessions"), "%s %s", r.Method, r.Path)
+	}
+	assert.Contains(t, out.String(), "fits, as far as it was tried for TasksPrefix, StartTimeParam.")
+}
+
+// Wrong settings, another service and a broken rule are told in one line.
+func TestTroubleIsOneLine(t *testing.T) {
+	t.Parallel()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<p>hello</p>")) }))
+	defer page.Close()
+	elsewhere := httptest.NewServer(http.RedirectHandler("https://www.example.com/login?next=/acme", http.StatusFound))
+	defer elsewhere.Close()
+	down := httptest.NewServer(nil)
+	down.Close()
+	for want, change := range map[string]func(*conformance.Target){
+		"returned 401: the service refuses the user name or the password": func(t *conformance.Target) { t.User.Password = "wrong" },
+		"returned 404: check the customer, and the path of the base URL":  func(t *conformance.Target) { t.Customer = "acne" },
+		"returned no JSON: this is another service, check the base URL":   func(t *conformance.Target) { t.BaseURL, t.Transport = page.URL, nil },
+		"returned 302, a redirect to https://www.example.com: check the":  func(t *conformance.Target) { t.BaseURL, t.Transport = elsewhere.URL, nil },
+		"cannot reach the service: GET /config/networklists: ":            func(t *conformance.Target) { t.BaseURL, t.Transport = down.URL, nil },
+		"the base URL must begin with https://":                           func(t *conformance.Target) { t.BaseURL = "http://api.example.com" },
+		"the base URL must be a scheme, a host and a path alone":          func(t *conformance.Target) { t.BaseURL = "api.example.com" },
+	} {
+		server, target := fake(t, testserver.Dialect{})
+		change(&target)
+		var out bytes.Buffer
+		err := examine(t.Context(), &out, target, "")
+		assert.ErrorContains(t, err, want)
+		assert.NotContains(t, err.Error(), "\n")
+		assert.Empty(t, out.String())
+		require.NoError(t, server.Close())
+	}
+
+	server, target := fake(t, testserver.Dialect{PurgeReply: "200"})
+	defer func() { assert.NoError(t, server.Close()) }()
+	target.PurgeURI = "https://www.example.com/app.css"
+	var out bytes.Buffer
+	err := examine(t.Context(), &out, target, "")
+	assert.EqualError(t, err, "the service differs from the service document")
+	assert.Contains(t, out.String(), "4.4 a purge returns 201, or with 303 and code 201: ")
+}
+
+// Without settings the doctor examines a fake service.
+func TestWithoutSettings(t *testing.T) {
+	for _, name := range program.Variables {
+		t.Setenv(name, "")
+	}
+	var out, errs bytes.Buffer
+	file := t.TempDir() + "/report.md"
+	require.NoError(t, run(t.Context(), []string{"-report", file}, program.Streams{Out: &out, Err: &errs}))
+	assert.Contains(t, errs.String(), "fake")
+	assert.Contains(t, out.String(), "rules hold, 0 are broken")
+	assert.FileExists(t, file)
+}

@@ -1,0 +1,95 @@
+package conformance
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// tasksPrefixes are the paths in front of /tasks that are tried (open point 1): the document shows none, and network
+// lists are below /config.
+var tasksPrefixes = []string{"", "/config"}
+
+// Diagnose reads a page of network lists and one of tasks, and returns what is wrong with the settings in one line, or ""
+// if nothing is. It finds the path in front of /tasks unless the [Target] names it.
+func (s *Service) Diagnose(ctx context.Context) (trouble string) {
+	defer func() {
+		if end, ended := recover().(outcome); ended {
+			trouble = "cannot reach the service: " + end.detail + "; check the base URL, and that the service is running"
+		}
+	}()
+	p := &probe{Service: s, ctx: ctx}
+	r := p.get(lists + "?count=1")
+	for _, prefix := range tasksPrefixes {
+		if s.TasksPrefix == "" && p.get(prefix+"/tasks").status == http.StatusOK {
+			s.TasksPrefix = prefix
+			break
+		}
+	}
+	tasks := p.get(p.tasks(""))
+	switch {
+	case r.status == http.StatusUnauthorized:
+		return fmt.Sprintf("%s returned 401: the service refuses the user name or the password", r.request)
+	case r.status >= 300 && r.status < 400:
+		return fmt.Sprintf("%s returned %d, a redirect to %s: check the base URL", r.request, r.status, place(r.header.Get("Location")))
+	case r.status == http.StatusNotFound && tasks.status == http.StatusNotFound:
+		return fmt.Sprintf("%s and %s returned 404: check the customer, and the path of the base URL", r.request, tasks.request)
+	case r.status >= 500:
+		return fmt.Sprintf("%s returned %d: the service is in trouble, or the base URL names something else", r.request, r.status)
+	case r.status < 300 && !r.isPage():
+		return fmt.Sprintf("%s returned %s: this is another service, check the base URL", r.request, r.shapeOfError())
+	}
+	return ""
+}
+
+// place is the origin of an address of the service, whose rest may be private.
+func place(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found {
+		return "another path"
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host[strings.LastIndex(host, "@")+1:]
+}
+
+// isPage reports whether the body is a page of a collection (section 2.6).
+func (r response) isPage() bool {
+	var page struct{ Items *[]any }
+	return r.isJSON(&page) && page.Items != nil
+}
+
+// Spelling is a field of the SDK's Dialect with the value that fits the service.
+type Spelling struct{ Field, Value, Default string }
+
+// Dialect returns the spellings that the service accepts, as far as the rules that were tried have shown them.
+func (s *Service) Dialect() (known []Spelling) {
+	entryPath := ""
+	if s.entryDelete != "" {
+		entryPath = lists + "/" + s.entryDelete
+	}
+	for _, d := range []Spelling{
+		{"TasksPrefix", s.TasksPrefix, ""},
+		{"StartTimeParam", s.startParam, "starttime"},
+		{"EntryKey", s.entryKey, "entry"},
+		{"EntryDeletePath", entryPath, lists + "/{list}/{entry}"},
+		{"BatchDeletionMethod", s.clearMethod, http.MethodPost},
+	} {
+		if d.Value != "" || d.Default == "" {
+			known = append(known, d)
+		}
+	}
+	return known
+}
+
+// Fits returns the text of WEBDELIVERY_DIALECT for these spellings: those that are not the default.
+func Fits(known []Spelling) string {
+	var changed []string
+	for _, d := range known {
+		if d.Value != d.Default {
+			changed = append(changed, d.Field+"="+cmp.Or(d.Value, d.Default))
+		}
+	}
+	return strings.Join(changed, ",")
+}
