@@ -146,19 +146,6 @@ func TestEventsAreMerged(t *testing.T) {
 	assert.True(t, slices.Equal(rows, f.rowsOf("2026-11-20T11:00:00", "2026-11-20T11:00:10")), "the span has not changed")
 }
 
-// AddEvents copies its arguments.
-func TestAddEventsCopies(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	given := []testserver.Event{{Time: noon.In(time.FixedZone("", 3600)), Type: "B"}, {Time: noon.Add(-1), Type: "A"}}
-	f.AddEvents(given...)
-	assert.Equal(t, "B", given[0].Type)
-	assert.Equal(t, time.Hour, given[0].Time.Sub(noon)+time.Hour)
-	given[0].Type = "C"
-	got := f.result(events)
-	assert.Equal(t, `[["2026-11-20T11:59:59.999","A"],["2026-11-20T12:00:00.000","B"]]`, string(got.Rows))
-}
-
 // The stream has events of every family and category, a skewed distribution, and values that are hard to handle.
 func TestGeneratedTraffic(t *testing.T) {
 	t.Parallel()

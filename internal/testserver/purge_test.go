@@ -1,10 +1,8 @@
 package testserver_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,43 +26,6 @@ func prefix(pattern, modifier string) string {
 	return `{"match_mode":"PREFIX_LITERAL","uri_pattern":"` + pattern + `","cache_key_modifier_regex":` + modifier + `}`
 }
 
-// Section 2.3: the purge response.
-func TestSection23PurgeResponse(t *testing.T) {
-	t.Parallel()
-	const id int64 = 9007199254740993 // 2^53 + 1, which a float64 cannot represent
-	body := func(code int, uri string) string {
-		return fmt.Sprintf(`{"code":%d,"description":"request submitted","purge_response":{"transaction_status_uri":"%s"},
-			"transaction_id":%d}`, code, uri, id)
-	}
-	for name, tc := range map[string]struct {
-		dialect  testserver.Dialect
-		status   int
-		location string
-		body     string
-	}{
-		"default":      {testserver.Dialect{}, 201, "", body(201, "/transactions/9007199254740993")},
-		"200":          {testserver.Dialect{PurgeReply: "200"}, 200, "", body(200, "/transactions/9007199254740993")},
-		"303-body":     {testserver.Dialect{PurgeReply: "303-body"}, 303, "/acme/v1/transactions/9007199254740993", body(201, "/transactions/9007199254740993")},
-		"303-location": {testserver.Dialect{PurgeReply: "303-location"}, 303, "/acme/v1/transactions/9007199254740993", ""},
-		"prefixed":     {testserver.Dialect{NextURI: "prefixed"}, 201, "", body(201, "/acme/v1/transactions/9007199254740993")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := start(t, testserver.Config{Dialect: tc.dialect})
-			r := f.purge(onePurge)
-			assert.Equal(t, tc.status, r.status)
-			assert.Equal(t, tc.location, r.header.Get("Location"))
-			if tc.body == "" {
-				assert.Empty(t, r.body)
-			} else {
-				assert.JSONEq(t, tc.body, r.body)
-				assert.Contains(t, r.body, `"transaction_id":9007199254740993}`)
-			}
-			assert.Equal(t, http.StatusOK, f.get("/transactions/9007199254740993").status)
-		})
-	}
-}
-
 // Section 2.2: Purged returns accepted purges as they were sent.
 func TestSection22AcceptedPurges(t *testing.T) {
 	t.Parallel()
@@ -83,18 +44,6 @@ func TestSection22AcceptedPurges(t *testing.T) {
 			{MatchMode: "EXACT_LITERAL", URIPattern: "www.example.com/app.css"},
 		}},
 	}, f.Purged())
-}
-
-// Section 8: there is no limit on the number of uri objects.
-func TestSection8ManyURIs(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	objects := make([]string, 5_000)
-	for i := range objects {
-		objects[i] = exact(fmt.Sprintf("www.example.com/%d", i))
-	}
-	require.Equal(t, 201, f.purge(uris(objects...)).status)
-	assert.Len(t, f.Purged()[0].URIs, 5_000)
 }
 
 // Section 2.2: the shape of the body.
@@ -272,54 +221,6 @@ func TestSection8PurgeRate(t *testing.T) {
 				assert.Equal(t, s.after, r.header.Get("Retry-After"), "step %d at %s", i, s.at)
 			}
 		})
-	}
-}
-
-// Open point 8: the response to a purge above the rate, by default 503 without Retry-After.
-func TestSection8TooFast(t *testing.T) {
-	t.Parallel()
-	for spelling, want := range map[string]struct {
-		status int
-		after  []string
-	}{
-		"":                {503, nil},
-		"503":             {503, nil},
-		"503-retry-after": {503, []string{"1"}},
-		"429":             {429, nil},
-		"429-retry-after": {429, []string{"1"}},
-	} {
-		t.Run("as "+spelling, func(t *testing.T) {
-			t.Parallel()
-			f := start(t, testserver.Config{Dialect: testserver.Dialect{TooFast: spelling}})
-			f.purge(onePurge)
-			f.purge(onePurge)
-			r := f.purge(onePurge)
-			assert.Equal(t, want.status, r.status)
-			assert.Equal(t, want.after, r.header.Values("Retry-After"))
-			assert.Equal(t, json.Number(strconv.Itoa(want.status)), r.object(t)["code"])
-			assert.Equal(t, "more than 2 purge requests in 1s", r.object(t)["description"])
-			assert.Len(t, f.Purged(), 2)
-		})
-	}
-}
-
-// Sections 4.4 and 7, and the published description of this interface: another method is rejected with 405, another
-// Content-Type with 406. Neither purges anything.
-func TestSection44MethodAndType(t *testing.T) {
-	t.Parallel()
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodPatch} {
-		f := start(t, testserver.Config{})
-		r := f.do(method, "/cache/purge", "")
-		assert.Equal(t, 405, r.status, method)
-		assert.Equal(t, "POST", r.header.Get("Allow"), method)
-	}
-	for contentType, status := range map[string]int{
-		"application/json": 201, "application/json; charset=utf-8": 201, "Application/JSON": 201,
-		"text/plain": 406, "application/x-www-form-urlencoded": 406, "application/jsonx": 406, "": 406,
-	} {
-		f := start(t, testserver.Config{})
-		assert.Equal(t, status, f.purge(onePurge, header("Content-Type", contentType)).status, contentType)
-		assert.Equal(t, status == 201, len(f.Purged()) == 1, contentType)
 	}
 }
 

@@ -107,29 +107,6 @@ func TestSection8TopK(t *testing.T) {
 	}
 }
 
-// Section 6: raw events are kept for the previous three days and the elapsed part of the current day.
-func TestSection6Retention(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	f.AddEvents(
-		testserver.Event{Time: at("2026-11-17T00:00:00"), Type: "WAF", RuleID: "r"},
-		testserver.Event{Time: at("2026-11-16T23:59:59.999"), Type: "WAF", RuleID: "r"},
-		testserver.Event{Time: at("2024-02-29T10:00:00"), Type: "WAF", RuleID: "r"},
-	)
-	far := []string{"starttime", "2020-01-01T00:00:00"}
-	assert.Equal(t, 1, f.result(events, far...).Total)
-	assert.Equal(t, 1, f.EventCount(time.Time{}, noon))
-	assert.Equal(t, `[["WAF",3]]`, string(f.result(requests, far...).Rows), "aggregated data goes further back")
-	f.Clock().Advance(12*time.Hour - 1)
-	assert.Equal(t, 1, f.result(events, far...).Total)
-	f.Clock().Advance(1)
-	got := f.result(events, far...)
-	assert.Equal(t, 0, got.Total)
-	assert.Equal(t, `[]`, string(got.Rows))
-	assert.Equal(t, 0, f.EventCount(time.Time{}, noon))
-	assert.Equal(t, "2020-01-01T00:00:00", got.Query.StartTime)
-}
-
 // Config.RecordingDelay: in every family, an event appears so long after its time, and keeps its time.
 func TestRecordingDelay(t *testing.T) {
 	t.Parallel()
@@ -144,44 +121,6 @@ func TestRecordingDelay(t *testing.T) {
 	assert.Equal(t, 1, f.result(events, span...).Total)
 	assert.Equal(t, `[["WAF",1]]`, string(f.result(requests, span...).Rows))
 	assert.InDelta(t, 100, f.EventCount(noon.Add(-10*time.Second), noon.Add(10*time.Second)), 2)
-}
-
-// Section 8: 5-minute data for 1 week, hourly data for 1 month, daily data forever. A bucket disappears as a whole.
-func TestSection8TrendAggregation(t *testing.T) {
-	t.Parallel()
-	f := start(t, testserver.Config{})
-	for _, clock := range []string{
-		"2026-11-13T12:00:00", "2026-11-13T11:59:59", // a week ago
-		"2026-10-20T12:00:00", "2026-10-20T11:59:59", // a month ago
-		"2016-01-01T00:00:00",
-	} {
-		f.AddEvents(testserver.Event{Time: at(clock), Type: "WAF", RuleID: "r", Severity: "s"},
-			testserver.Event{Time: at(clock), Type: testserver.TypeBlockIP})
-	}
-	count := func(family, granularity string) string {
-		return string(f.result(family, "granularity", granularity, "starttime", "2000-01-01T00:00:00").Rows)
-	}
-	for _, step := range []struct {
-		advance            time.Duration
-		minutes, hour, day int
-	}{
-		{0, 1, 3, 5},
-		{5*time.Minute - 1, 1, 3, 5},
-		{1, 0, 3, 5},
-		{55*time.Minute - 1, 0, 3, 5},
-		{1, 0, 2, 5},
-		{31 * 24 * time.Hour, 0, 0, 5},
-	} {
-		f.Clock().Advance(step.advance)
-		for granularity, n := range map[string]int{"5minute": step.minutes, "hour": step.hour, "day": step.day} {
-			want, wantShaping := fmt.Sprintf(`[["s",%d]]`, n), fmt.Sprintf(`[["BLOCK_IP",%d]]`, n)
-			if n == 0 {
-				want, wantShaping = "[]", "[]"
-			}
-			assert.Equal(t, want, count(waf, granularity), "%s after %v", granularity, step.advance)
-			assert.Equal(t, wantShaping, count(shaping, granularity))
-		}
-	}
 }
 
 // Section 8: hourly data is kept for a month. A month before 31 March is the last day of February.
