@@ -127,14 +127,6 @@ func TestOptions(t *testing.T) {
 			assert.Equal(t, 429, status)
 			assert.Contains(t, response, "Retry-After: 60\r\n")
 		}},
-		"denied transactions": {[]webdeliverytest.Option{webdeliverytest.WithDialect(webdeliverytest.Dialect{
-			TransactionDenied: "400",
-		})}, func(t *testing.T, w wire) {
-			status, _ := w.get("/transactions/1", as("alice", "wrong"))
-			assert.Equal(t, 400, status)
-			status, _ = w.get("/transactions/1")
-			assert.Equal(t, 404, status)
-		}},
 		"vocabulary": {[]webdeliverytest.Option{
 			webdeliverytest.WithNow(func() time.Time { return start }), webdeliverytest.WithEvents(2, 7, time.Time{}),
 			webdeliverytest.WithDialect(webdeliverytest.Dialect{Vocabulary: "portal"}),
@@ -287,7 +279,7 @@ func TestNonsense(t *testing.T) {
 		"WithEvents: NaN":    {webdeliverytest.WithEvents(math.NaN(), 0, time.Time{})},
 		"WithEvents: 0":      {webdeliverytest.WithEvents(0, 0, time.Time{})},
 		"WithEvents: 2e+06":  {webdeliverytest.WithEvents(2e6, 0, time.Time{})},
-		"Dialect.TaskPage":   {webdeliverytest.WithDialect(webdeliverytest.Dialect{TaskPage: "scroll"})},
+		"Dialect.TooFast":    {webdeliverytest.WithDialect(webdeliverytest.Dialect{TooFast: "418"})},
 		`Customer: ""`:       {webdeliverytest.WithCustomer("")},
 		`Customer: ".."`:     {webdeliverytest.WithCustomer("..")},
 		`Customer: "a\x00"`:  {webdeliverytest.WithCustomer("a\x00")},

@@ -42,24 +42,15 @@
 //	entry_key              member of an added entry: entry, any name
 //	entry_delete_path      /config/networklists/{list}/{entry}, any path with {list} and {entry}
 //	batch_deletion_method  POST, any method
-//	task_page              envelope, array, tasks
 //	session_reply          id, session_id, sessionid, authtoken, token, string, cookie, text
 //	purge_reply            201, 200, 303-body, 303-location
 //	too_fast               purges above -purge-rate: 503, 503-retry-after, 429, 429-retry-after
-//	next_uri               relative, prefixed, absolute
-//	timestamps             Z, milliseconds, +0000, none
 //	final                  status of a transaction that ended well: COMPLETE, any word
 //	errors                 code, message, error_info, html, empty
-//	transaction_denied     status if credentials are wrong: 403, 401, 400
 //	entries_reply          task, task_id, id, entries, empty
-//	list_delete_reply      empty, task, task_id
-//	member_order           of statistics: documented, rows-first, total-first
-//	names                  of dimensions and metrics: strings, objects, member, items
-//	groupings              arrays, joined
-//	topk_total             rows, groups
 //	vocabulary             words of events: document, portal
 //
-// The other example programs speak the default dialect. They work with the members from task_page on in any spelling.
+// The other example programs speak the default dialect. They work with the members from session_reply on in any spelling.
 //
 // SIGINT and SIGTERM stop the emulator.
 //
