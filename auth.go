@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 
@@ -9,14 +10,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/transport"
 )
 
-// Auth holds the credentials of a client. Create it with [BasicAuth], [SessionAuth] or [SessionToken]; the zero value
-// is invalid. No format verb, log or encoding of an Auth shows a secret. (Service document, [section 5].)
+// Auth holds the credentials of a client. Create it with [BasicAuth], [SessionAuth], their forms with a function, or
+// [SessionToken]; the zero value is invalid. No format verb, log or encoding of an Auth shows a secret. (Service document,
+// [section 5].)
 //
 // [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
 type Auth struct {
 	mode     authMode
-	username string
-	password redact.Secret
+	username string // of always
+	constant bool   // the pair never changes
+	pair     func(context.Context) (username, password string, err error)
 	token    redact.Secret
 }
 
@@ -33,8 +36,17 @@ const (
 //
 // A 401 is returned as [ErrUnauthorized] and not retried, and the client remembers nothing of it: a wrong password is
 // sent with every call. Stop at ErrUnauthorized if the service locks accounts.
-func BasicAuth(username, password string) Auth {
-	return Auth{mode: modeBasic, username: username, password: redact.New(password)}
+func BasicAuth(username, password string) Auth { return always(modeBasic, username, password) }
+
+// BasicAuthFunc is BasicAuth with the user name and password that a function returns, for a password that is rotated
+// while the client is in use. The client calls it before every attempt, also from several goroutines, so it should cache.
+// If it returns an error, nothing is sent, and the call returns an error that wraps it. What it returns has the rules of
+// [BasicAuth]; a call that gets something else returns a [*ValidationError].
+//
+// If the service refuses a request with 401, or a purge with 403, and the function returns something else by then, the
+// call is sent once more.
+func BasicAuthFunc(pair func(ctx context.Context) (username, password string, err error)) Auth {
+	return Auth{mode: modeBasic, pair: pair}
 }
 
 // SessionAuth logs in with user name and password before the first request that needs a session. It sends the id of
@@ -44,8 +56,18 @@ func BasicAuth(username, password string) Auth {
 // If the service refuses a login or a new session, the next login follows after 1 s, and after further refusals 2, 4, 8,
 // 16 and 30 s. Until then, calls that need a session send nothing and return the error of the refused login at once,
 // mostly [ErrUnauthorized].
-func SessionAuth(username, password string) Auth {
-	return Auth{mode: modeSession, username: username, password: redact.New(password)}
+func SessionAuth(username, password string) Auth { return always(modeSession, username, password) }
+
+// SessionAuthFunc is SessionAuth with the user name and password that a function returns, as in [BasicAuthFunc]. The client
+// calls it before every attempt to log in.
+func SessionAuthFunc(pair func(ctx context.Context) (username, password string, err error)) Auth {
+	return Auth{mode: modeSession, pair: pair}
+}
+
+func always(mode authMode, username, password string) Auth {
+	return Auth{mode: mode, username: username, constant: true, pair: func(context.Context) (string, string, error) {
+		return username, password, nil
+	}}
 }
 
 // SessionToken uses an existing session by its id. If the id is empty or no cookie can carry it, [NewClient] returns
@@ -64,32 +86,51 @@ func (a Auth) GoString() string { return a.String() }
 // LogValue returns the same as String.
 func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
+// validate checks what can be known without a call of the user's function.
 func (a Auth) validate() error {
 	switch {
 	case a.mode == "":
 		return invalid("auth", "use BasicAuth, SessionAuth or SessionToken")
+	case a.mode == modeToken && !validToken(a.token.Reveal()):
+		return invalid("SessionToken", "is empty, or contains a character that no cookie can carry")
 	case a.mode == modeToken:
-		if !validToken(a.token.Reveal()) {
-			return invalid("SessionToken", "is empty, or contains a character that no cookie can carry")
-		}
-	case a.username == "":
-		return invalid("user name", "is empty")
-	case strings.Contains(a.username, ":"):
-		return invalid("user name", "contains a colon, which Basic authentication cannot carry")
-	case a.password.Reveal() == "":
-		return invalid("password", "is empty")
-	case strings.IndexFunc(a.username+a.password.Reveal(), address.IsControl) >= 0:
-		return invalid("user name and password", "contain a control character; remove it")
+		return nil
+	case a.pair == nil:
+		return invalid("auth", "its function is nil")
+	case a.constant:
+		_, _, err := a.ask(context.Background())
+		return err
 	}
 	return nil
 }
 
+// ask returns the pair for one attempt.
+func (a Auth) ask(ctx context.Context) (username string, secret redact.Secret, err error) {
+	username, password, err := a.pair(ctx)
+	switch {
+	case err != nil:
+	case username == "":
+		err = invalid("user name", "is empty")
+	case strings.Contains(username, ":"):
+		err = invalid("user name", "contains a colon, which Basic authentication cannot carry")
+	case password == "":
+		err = invalid("password", "is empty")
+	case strings.IndexFunc(username+password, address.IsControl) >= 0:
+		err = invalid("user name and password", "contain a control character; remove it")
+	}
+	return username, redact.New(password), err
+}
+
 // credentials converts a for transport, which calls logIn to create a session.
 func (a Auth) credentials(logIn transport.LogIn) transport.Credentials {
-	if a.mode != modeSession {
-		logIn = nil
+	c := transport.Credentials{Token: a.token, Cookie: authCookieName}
+	if a.mode != modeToken {
+		c.Pair = a.ask
 	}
-	return transport.Credentials{Username: a.username, Password: a.password, Token: a.token, Cookie: authCookieName, LogIn: logIn}
+	if a.mode == modeSession {
+		c.LogIn = logIn
+	}
+	return c
 }
 
 // validToken reports whether a cookie can have this value (RFC 6265, section 4.1.1).

@@ -87,8 +87,10 @@ func (c *Client) URL() string {
 func (c *Client) PurgeLimiter() Limiter { return c.limiter }
 
 // NewClientFromEnv creates a client from the environment. It reads WEBDELIVERY_BASE_URL, WEBDELIVERY_CUSTOMER,
-// WEBDELIVERY_USERNAME, WEBDELIVERY_PASSWORD and WEBDELIVERY_AUTH. WEBDELIVERY_AUTH is basic or session; the default
-// is basic.
+// WEBDELIVERY_USERNAME, and WEBDELIVERY_PASSWORD or WEBDELIVERY_PASSWORD_FILE. The file is read again for each attempt, as
+// with [BasicAuthFunc]; line breaks at its end do not count. WEBDELIVERY_AUTH is basic or session; the default is basic.
+// WEBDELIVERY_DIALECT sets fields of [Dialect], as in "StartTimeParam=startime,EntryKey=value"; an option WithDialect
+// replaces it.
 //
 // If a variable is missing, empty or invalid, it returns a [*ValidationError] whose Field is the name of the
 // variable. If there are several, errors.As finds the first. Otherwise it behaves like [NewClient].
@@ -101,20 +103,33 @@ func NewClientFromEnv(options ...Option) (*Client, error) {
 		}
 		return value
 	}
-	baseURL, customer := get("WEBDELIVERY_BASE_URL"), get("WEBDELIVERY_CUSTOMER")
-	username, password := get("WEBDELIVERY_USERNAME"), get("WEBDELIVERY_PASSWORD")
+	baseURL, customer, username := get("WEBDELIVERY_BASE_URL"), get("WEBDELIVERY_CUSTOMER"), get("WEBDELIVERY_USERNAME")
+	file, password := os.Getenv("WEBDELIVERY_PASSWORD_FILE"), ""
+	if file == "" {
+		password = get("WEBDELIVERY_PASSWORD")
+	}
 	if err := missing.err(); err != nil {
 		return nil, err
 	}
-	auth := BasicAuth(username, password)
-	switch mode := os.Getenv("WEBDELIVERY_AUTH"); authMode(mode) {
-	case "", modeBasic:
-	case modeSession:
-		auth = SessionAuth(username, password)
-	default:
-		return nil, invalid("WEBDELIVERY_AUTH", "%q is neither basic nor session", mode)
+	mode := authMode(cmp.Or(os.Getenv("WEBDELIVERY_AUTH"), string(modeBasic)))
+	if mode != modeBasic && mode != modeSession {
+		return nil, invalid("WEBDELIVERY_AUTH", "%q is neither basic nor session", string(mode))
 	}
-	client, err := NewClient(baseURL, customer, auth, options...)
+	auth := always(mode, username, password)
+	if file != "" {
+		auth = Auth{mode: mode, pair: func(context.Context) (string, string, error) {
+			text, err := os.ReadFile(file)
+			return username, strings.TrimRight(string(text), "\r\n"), err
+		}}
+		if _, _, err := auth.ask(context.Background()); err != nil {
+			return nil, invalid("WEBDELIVERY_PASSWORD_FILE", "%v", err)
+		}
+	}
+	dialect, err := dialectOf(os.Getenv("WEBDELIVERY_DIALECT"))
+	if err != nil {
+		return nil, err
+	}
+	client, err := NewClient(baseURL, customer, auth, append([]Option{WithDialect(dialect)}, options...)...)
 	if wrong, ok := errors.AsType[*ValidationError](err); ok && variables[wrong.Field] != "" {
 		return nil, &ValidationError{Field: variables[wrong.Field], Reason: wrong.Reason}
 	}

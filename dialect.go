@@ -24,6 +24,25 @@ type Dialect struct {
 	BatchDeletionMethod string
 }
 
+// dialectOf reads fields of a Dialect from a text such as "StartTimeParam=startime,EntryKey=value".
+func dialectOf(text string) (d Dialect, err error) {
+	fields := map[string]*string{
+		"TasksPrefix": &d.TasksPrefix, "StartTimeParam": &d.StartTimeParam, "EntryKey": &d.EntryKey,
+		"EntryDeletePath": &d.EntryDeletePath, "BatchDeletionMethod": &d.BatchDeletionMethod,
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, given := strings.Cut(part, "=")
+		switch field := fields[strings.TrimSpace(name)]; {
+		case text == "":
+		case field == nil || !given:
+			return d, invalid("WEBDELIVERY_DIALECT", "%q is no FIELD=VALUE of a Dialect", part)
+		default:
+			*field = strings.TrimSpace(value)
+		}
+	}
+	return d, nil
+}
+
 // withDefaults fills in the zero fields, and refuses fields that cannot be sent.
 func (d Dialect) withDefaults() (Dialect, error) {
 	d.StartTimeParam = cmp.Or(d.StartTimeParam, "starttime")

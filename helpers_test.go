@@ -57,7 +57,7 @@ func inFakeTime(t *testing.T, s setup, test func(f *fixture)) {
 func (f *fixture) newClient(url string, s setup) *webdelivery.Client {
 	f.Helper()
 	auth := s.auth
-	if auth == (webdelivery.Auth{}) {
+	if auth.String() == "" {
 		auth = webdelivery.BasicAuth(username, password)
 	}
 	options := append([]webdelivery.Option{webdelivery.WithHTTPClient(f.http)}, s.options...)

@@ -40,7 +40,7 @@ type call struct {
 	ambiguous bool          // the service may have processed an attempt, although no response says so
 	caller    *pace.Caller  // of the permits
 	login     *login        // what renews the session of the call; nil if it needs none
-	renewed   bool          // retried after a new login
+	renewed   bool          // retried after a new login, or with another password
 	newerThan uint64        // generation of a session that the service may have refused
 	giveUpAt  time.Time     // until when to retry a limited request that was refused as too fast; zero: it was not
 	why       error         // why there is no retry
@@ -143,7 +143,7 @@ func (c *call) prepare() (shown credential, waited time.Duration, err error) {
 			return shown, waited, err
 		}
 		if c.login != nil {
-			if s, valid, _ := c.login.newest(); valid {
+			if s, valid := c.login.newest(); valid {
 				shown = c.t.auth.cookie(s)
 			}
 		}

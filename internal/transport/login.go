@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,16 +16,14 @@ import (
 // session has a generation: a call that learns late that its session was refused causes no login if another call has
 // renewed the session meanwhile.
 type login struct {
-	create  LogIn
-	cookie  string          // what stands before a token in a header
-	secrets []redact.Secret // the password in its forms
+	create LogIn
+	learn  func(token redact.Secret) // before a session is used
 
 	mu      sync.Mutex
 	session session // of the newest login; generation 0 before the first
 	valid   bool    // it was not refused yet
 	worked  bool    // the service has accepted it
 	flight  *flight // the login under way; nil without one
-	finder  *redact.Finder
 
 	strikes   int       // refused logins and refused new sessions since a session last worked
 	notBefore time.Time // no login before this
@@ -114,14 +111,9 @@ func (l *login) run(ctx context.Context, f *flight) {
 		}
 		return
 	}
-	before := l.session
-	l.session = session{token, before.generation + 1}
+	l.session = session{token, l.session.generation + 1}
 	l.valid, l.worked = true, false
-	all := slices.Clone(l.secrets)
-	for _, s := range []redact.Secret{token, before.token} { // a late response may contain the one before
-		all = append(all, s, redact.New(l.cookie+s.Reveal()))
-	}
-	l.finder = redact.NewFinder(all...)
+	l.learn(token)
 	f.session = l.session
 }
 
@@ -174,11 +166,11 @@ func (l *login) refute() {
 	l.undoubted = time.Now().Add(maxCoolDown)
 }
 
-// newest returns the newest session, whether it was not refused, and what finds its secrets in texts.
-func (l *login) newest() (s session, valid bool, finder *redact.Finder) {
+// newest returns the newest session, and whether it was not refused.
+func (l *login) newest() (s session, valid bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.session, l.valid, l.finder
+	return l.session, l.valid
 }
 
 // accepted notes that a session works.

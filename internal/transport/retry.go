@@ -51,7 +51,7 @@ func (c *call) situation() situation {
 		asked: RetryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
 		giveUpAt: c.giveUpAt, now: time.Now(),
 	}
-	if a.err == nil && c.login != nil && !c.KeepSession {
+	if a.err == nil && (c.login != nil || c.t.auth.Pair != nil) && !c.KeepSession {
 		s.credentials = c.Rules.credentials(a.effectiveStatus())
 	}
 	if c.Rules.isSuccess(a.effectiveStatus()) {
@@ -64,21 +64,23 @@ func (c *call) situation() situation {
 // carryOut carries out a verdict. It returns whether another attempt follows.
 func (c *call) carryOut(v verdict) bool {
 	generation, again := c.last.generation, false
-	switch v.action {
-	case retry:
+	switch {
+	case c.login == nil && v.action >= renew:
+		again = !c.renewed && c.t.auth.rotated(c.ctx, generation)
+	case v.action == retry:
 		if !c.t.budget.take() {
 			return false
 		}
 		c.failures++
 		c.paid = retryCost
 		return true
-	case comeAgain:
+	case v.action == comeAgain:
 		return true
-	case renew:
+	case v.action == renew:
 		again = c.login.renew(generation, c.renewed) && !c.renewed
-	case renewDoubt:
+	case v.action == renewDoubt:
 		again = c.login.doubt()
-	case refute:
+	case v.action == refute:
 		c.login.refute()
 	default:
 		c.why = v.why

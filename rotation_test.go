@@ -1,0 +1,127 @@
+package webdelivery_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/webdelivery/webdelivery-go"
+	"github.com/webdelivery/webdelivery-go/internal/testserver"
+)
+
+const yesterdays = "yesterdays-password"
+
+// rotating returns a function whose password is rotated after it was asked so often.
+func rotating(asked *int, after int) func(context.Context) (string, string, error) {
+	return func(context.Context) (string, string, error) {
+		if *asked++; *asked <= after {
+			return username, yesterdays, nil
+		}
+		return username, password, nil
+	}
+}
+
+// A call whose password was rotated meanwhile is sent once more, and no other is: section 7 has 401, and 403 for purges.
+func TestAPasswordThatIsRotated(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		auth     func(func(context.Context) (string, string, error)) webdelivery.Auth
+		op       operation
+		after    int // passwords of yesterday
+		requests int
+		err      error
+	}{
+		"401":                      {webdelivery.BasicAuthFunc, getTask, 1, 2, nil},
+		"401 and no new password":  {webdelivery.BasicAuthFunc, getTask, 9, 1, webdelivery.ErrUnauthorized},
+		"403 of a purge":           {webdelivery.BasicAuthFunc, submit, 1, 2, nil},
+		"403 without new password": {webdelivery.BasicAuthFunc, submit, 9, 1, webdelivery.ErrForbidden},
+		"a login":                  {webdelivery.SessionAuthFunc, getTask, 1, 3, nil},
+		"a refused login":          {webdelivery.SessionAuthFunc, getTask, 9, 1, webdelivery.ErrUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := 0
+			inService(t, setup{auth: c.auth(rotating(&asked, c.after))}, func(f *fixture) {
+				require.ErrorIs(f, c.op.call(f.Context(), f.client), c.err)
+				assert.Len(f, f.srv.Requests(), c.requests)
+			})
+		})
+	}
+}
+
+// What the function returns has the rules of BasicAuth, its error is that of the call, and nothing is sent with either.
+func TestAFunctionWithoutAPassword(t *testing.T) {
+	t.Parallel()
+	locked := errors.New("the vault is locked")
+	for want, pair := range map[error]func(context.Context) (string, string, error){
+		locked:                 func(context.Context) (string, string, error) { return "", "", locked },
+		webdelivery.ErrInvalid: func(context.Context) (string, string, error) { return "alice:", password, nil },
+	} {
+		for _, auth := range []webdelivery.Auth{webdelivery.BasicAuthFunc(pair), webdelivery.SessionAuthFunc(pair)} {
+			inService(t, setup{auth: auth}, func(f *fixture) {
+				err := postWrite.call(f.Context(), f.client)
+				require.ErrorIs(f, err, want)
+				assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
+				assert.Empty(f, f.srv.Requests())
+			})
+		}
+	}
+	_, err := webdelivery.NewClient("https://api.example.com", customer, webdelivery.BasicAuthFunc(nil))
+	require.ErrorIs(t, err, webdelivery.ErrInvalid)
+}
+
+// The password before the rotation and the one after it are both hidden.
+func TestRotatedPasswordsAreHidden(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	inService(t, setup{auth: webdelivery.BasicAuthFunc(rotating(&asked, 1))}, func(f *fixture) {
+		require.NoError(f, getTask.call(f.Context(), f.client))
+		f.fail(testserver.Fault{Status: 400, Body: yesterdays + ", " + password})
+		e, _ := errors.AsType[*webdelivery.Error](getTask.call(f.Context(), f.client))
+		require.NotNil(f, e)
+		assert.Equal(f, "[redacted], [redacted]", string(e.Body))
+	})
+}
+
+// The password of a file is that of the file now, and WEBDELIVERY_DIALECT sets the Dialect.
+func TestFilesAndDialectsOfTheEnvironment(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	for name, value := range map[string]string{
+		"WEBDELIVERY_BASE_URL": "https://api.example.com", "WEBDELIVERY_CUSTOMER": customer, "WEBDELIVERY_USERNAME": username,
+		"WEBDELIVERY_PASSWORD": "", "WEBDELIVERY_PASSWORD_FILE": file, "WEBDELIVERY_AUTH": "",
+		"WEBDELIVERY_DIALECT": "TasksPrefix=/ops, StartTimeParam=startime",
+	} {
+		t.Setenv(name, value)
+	}
+	_, err := webdelivery.NewClientFromEnv()
+	require.ErrorContains(t, err, "webdelivery: invalid WEBDELIVERY_PASSWORD_FILE: ")
+	write(yesterdays + "\r\n")
+	var sent []string
+	client, err := webdelivery.NewClientFromEnv(webdelivery.WithHTTPClient(&http.Client{
+		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			_, shown, _ := r.BasicAuth()
+			sent = append(sent, r.URL.Path+" "+shown)
+			return &http.Response{StatusCode: 404, Body: http.NoBody, Header: http.Header{}}, nil
+		}),
+	}))
+	require.NoError(t, err)
+	_, err = client.Tasks.Get(t.Context(), "7")
+	require.ErrorIs(t, err, webdelivery.ErrNotFound)
+	write(password)
+	_, err = client.Tasks.Get(t.Context(), "7")
+	require.ErrorIs(t, err, webdelivery.ErrNotFound)
+	assert.Equal(t, []string{"/acme/v1/ops/tasks/7 " + yesterdays, "/acme/v1/ops/tasks/7 " + password}, sent)
+
+	for _, wrong := range []string{"EntryKey", "entryKey=a", "=a", "EntryKey=a,", "EntryDeletePath=/x"} {
+		t.Setenv("WEBDELIVERY_DIALECT", wrong)
+		_, err = webdelivery.NewClientFromEnv()
+		require.ErrorIs(t, err, webdelivery.ErrInvalid, wrong)
+	}
+}
