@@ -34,7 +34,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		&webdelivery.ValidationError{Field: "uris", Reason: "is empty"},
 		&webdelivery.PlanError{Field: "MaxRemove", Reason: "too many"},
 		&webdelivery.TaskError{Task: &webdelivery.Task{ID: "t", ErrorInfo: &webdelivery.ErrorInfo{Message: "m"}}}, &webdelivery.TaskError{},
-		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{TransactionStatus: "FAILED"}}, &webdelivery.TransactionError{},
+		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{Status: "FAILED"}}, &webdelivery.TransactionError{},
 		&webdelivery.PaginationError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
 		&webdelivery.ScanError{Column: "c", Err: errors.New("no")}, &webdelivery.EntriesLeftError{Left: 1},
 		&webdelivery.PartialError{Err: webdelivery.ErrBadReply}, &webdelivery.QueueError{Err: webdelivery.ErrBadReply},

@@ -139,12 +139,12 @@ func ExamplePurgeService_Wait() {
 		}))
 	var failed *webdelivery.TransactionError
 	if errors.As(err, &failed) {
-		fmt.Println("some caches did not purge:", failed.Transaction.TransactionStatusDescription)
+		fmt.Println("some caches did not purge:", failed.Transaction.StatusDescription)
 	}
 	if err != nil {
 		return
 	}
-	fmt.Println(transaction.TransactionStatusDescription)
+	fmt.Println(transaction.StatusDescription)
 	// Output:
 	// COMPLETE, 100 % of the caches
 	// all caches have answered
@@ -162,7 +162,7 @@ func ExamplePurgeService_SubmitAndWait() {
 	case err != nil:
 		fmt.Println("not submitted:", webdelivery.OutcomeOf(err), err)
 	default:
-		fmt.Println(transaction.TransactionStatusDescription)
+		fmt.Println(transaction.StatusDescription)
 	}
 	// Output: all caches have answered
 }

@@ -104,7 +104,7 @@ func ExampleTransactionError() {
 	_, err = client.Purge.Wait(ctx, receipt.TransactionID)
 	var failed *webdelivery.TransactionError
 	if errors.As(err, &failed) {
-		fmt.Println(failed.Transaction.TransactionStatus, "with", failed.Transaction.TransactionStatusDescription)
+		fmt.Println(failed.Transaction.Status, "with", failed.Transaction.StatusDescription)
 		fmt.Println("perhaps purged:", webdelivery.OutcomeOf(err) == webdelivery.OutcomeUnknown)
 	}
 	// Output:

@@ -240,12 +240,12 @@ func FuzzTransaction(f *testing.F) {
 			return
 		}
 		checkTwice(t, tx)
-		assert.True(t, tx.TransactionStatus != "" || tx.Code >= http.StatusBadRequest)
+		assert.True(t, tx.Status != "" || tx.Code >= http.StatusBadRequest)
 		bad := tx.Code >= http.StatusBadRequest
 		for _, word := range []string{"FAIL", "ERROR", "ABORT", "CANCEL", "REJECT"} {
-			bad = bad || strings.Contains(strings.ToUpper(tx.TransactionStatus), word)
+			bad = bad || strings.Contains(strings.ToUpper(tx.Status), word)
 		}
-		if !strings.EqualFold(tx.TransactionStatus, "PENDING") {
+		if !strings.EqualFold(tx.Status, "PENDING") {
 			ctx, once := onePoll(t.Context())
 			_, err := client.Purge.Wait(ctx, 7, once)
 			var failed *webdelivery.TransactionError
@@ -258,7 +258,7 @@ func FuzzTransaction(f *testing.F) {
 			return
 		}
 		response := member(plain, "transaction_response")
-		assert.Equal(t, textOf(response, "transaction_status"), tx.TransactionStatus)
+		assert.Equal(t, textOf(response, "transaction_status"), tx.Status)
 		if digits, ok := member(plain, "transaction_id").(json.Number); ok {
 			assert.Equal(t, digits.String(), sameZero(digits, tx.TransactionID))
 		}

@@ -43,7 +43,7 @@ const (
 //
 // [section 2.2]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#22-purge-request-request-body
 type PurgeRequest struct {
-	Action PurgeAction `json:"action"` // required
+	Action PurgeAction `json:"action"` // default ActionPurge
 	URIs   []PurgeURI  `json:"uris"`   // at least one; the service sets no upper limit
 }
 
@@ -142,7 +142,7 @@ func (s *PurgeService) Submit(ctx context.Context, request PurgeRequest) (*Purge
 // Validate returns a [*ValidationError] if the request is invalid, as Submit would.
 func (r PurgeRequest) Validate() error {
 	var p problems
-	if r.Action != ActionPurge && r.Action != ActionExpire {
+	if r.Action != "" && r.Action != ActionPurge && r.Action != ActionExpire {
 		p.add("action", "%q is neither PURGE nor EXPIRE", string(r.Action))
 	}
 	if len(r.URIs) == 0 {

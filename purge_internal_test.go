@@ -255,7 +255,7 @@ func TestEndsOfTransactions(t *testing.T) {
 		{200, "PARTLY_REJECTED", false, true},
 		{0, "", false, false},
 	} {
-		tx := &Transaction{Code: tt.code, TransactionStatus: tt.status}
+		tx := &Transaction{Code: tt.code, Status: tt.status}
 		assert.Equal(t, tt.pending, tx.Pending(), tt.status)
 		assert.Equal(t, tt.badly, tx.endedBadly(), "%d %s", tt.code, tt.status)
 	}

@@ -164,7 +164,6 @@ func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 		fields  []string
 	}{
 		{"nothing", webdelivery.PurgeRequest{}, []string{"action", "uris"}},
-		{"no action", webdelivery.PurgeRequest{URIs: one}, []string{"action"}},
 		{"action in lower case", webdelivery.PurgeRequest{Action: "purge", URIs: one}, []string{"action"}},
 		{"action with a blank", webdelivery.PurgeRequest{Action: "EXPIRE ", URIs: one}, []string{"action"}},
 		{"unknown action", webdelivery.PurgeRequest{Action: "DELETE", URIs: one}, []string{"action"}},
@@ -473,7 +472,7 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 			webdelivery.Transaction{
 				Code: 200, Description: "d", TransactionID: 7, // 2026-11-20T08:30:00Z
 				BeginTS: time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC), EndTS: time.Date(2026, 11, 20, 8, 31, 0, 0, time.UTC),
-				PercentReceivedResponses: 100, TransactionStatus: "COMPLETE", TransactionStatusDescription: "s",
+				PercentReceived: 100, Status: "COMPLETE", StatusDescription: "s",
 			},
 		},
 		{
@@ -481,17 +480,17 @@ func TestTransactionFieldsAreThoseOfTheDocument(t *testing.T) {
 			"percent_received_responses":33,"transaction_status":"PENDING"}}`,
 			webdelivery.Transaction{
 				Code: 200, TransactionID: 7, BeginTS: time.Date(2026, 11, 20, 8, 30, 0, 0, time.UTC),
-				PercentReceivedResponses: 33, TransactionStatus: "PENDING",
+				PercentReceived: 33, Status: "PENDING",
 			},
 		},
 		{
 			"another placeholder", `{"transaction_response":{"end_ts":-62135596800000,"transaction_status":"x"}}`,
-			webdelivery.Transaction{TransactionID: 7, TransactionStatus: "x"}, // the requested id
+			webdelivery.Transaction{TransactionID: 7, Status: "x"}, // the requested id
 		},
 		{
 			"null", `{"code":null,"description":null,"transaction_id":null,"transaction_response":{"begin_ts":null,"end_ts":null,
 			"percent_received_responses":null,"transaction_status":"x","transaction_status_description":null}}`,
-			webdelivery.Transaction{TransactionID: 7, TransactionStatus: "x"}, // the requested id
+			webdelivery.Transaction{TransactionID: 7, Status: "x"}, // the requested id
 		},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,7 @@
 package webdelivery
 
 import (
+	"cmp"
 	"io"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ type purgeBody struct {
 }
 
 func (r PurgeRequest) body() *purgeBody {
+	r.Action = cmp.Or(r.Action, ActionPurge)
 	b := &purgeBody{PurgeRequest: r}
 	var part []byte
 	for i := range r.URIs {

@@ -180,7 +180,6 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"an empty dimension", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"client_ip", ""} }, "dimensions[1]"},
 		{"two dimensions in one", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"a,b"} }, "dimensions[0]"},
 		{"a dimension twice", func(q *webdelivery.TrendsQuery) { q.Dimensions = []string{"a", "b", "a"} }, "dimensions[2]"},
-		{"no metrics", func(q *webdelivery.TrendsQuery) { q.Metrics = nil }, "metrics"},
 		{"another metric", func(q *webdelivery.TrendsQuery) { q.Metrics = []string{"bytes"} }, "metrics[0]"},
 		{"no start", func(q *webdelivery.TrendsQuery) { q.Start = time.Time{} }, "starttime"},
 		{"no end", func(q *webdelivery.TrendsQuery) { q.End = time.Time{} }, "endtime"},

@@ -37,9 +37,9 @@ var (
 	}
 )
 
-// prepare sets the defaults of a top-K, truncates the times to whole seconds of UTC, and returns what is invalid.
+// prepare sets the defaults, truncates the times to whole seconds of UTC, and returns what is invalid.
 func (f *statsRules) prepare(p *statsParams) error {
-	if f.top > 0 && len(p.Metrics) == 0 {
+	if f.aggregated && len(p.Metrics) == 0 {
 		p.Metrics = []string{MetricHits}
 	}
 	if f.dimension != "" && len(p.Dimensions) == 0 {

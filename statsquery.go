@@ -109,7 +109,7 @@ type EventsQuery struct {
 // the whole time range: a total. (Open point 35.)
 type TrendsQuery struct {
 	Dimensions  []string     // at least one; must form a valid grouping set, see Groupings
-	Metrics     []string     // MetricHits, required
+	Metrics     []string     // default MetricHits
 	Start, End  time.Time    // as in EventsQuery
 	Granularity Granularity  // must suit the time range; required on WAF and traffic shaping trends, optional on request trends
 	Filter      filters.Expr // nil: no filter
@@ -120,7 +120,7 @@ type TrendsQuery struct {
 // WAFTopKQuery requests the 20 largest groups of a WAF top-K. It has no order and no limit.
 type WAFTopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
-	Metrics    []string     // MetricHits; if empty, MetricHits, too
+	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 }
@@ -128,7 +128,7 @@ type WAFTopKQuery struct {
 // ShapingTopKQuery requests the largest groups of a traffic shaping top-K, up to 1,000.
 type ShapingTopKQuery struct {
 	Dimensions []string     // must form a valid grouping set, see Groupings; none: that of the category, if it is known (open point 47)
-	Metrics    []string     // MetricHits; if empty, MetricHits, too
+	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
 	SortBy     []Sort       // by requested dimensions and metrics; none: the service's order

@@ -18,26 +18,26 @@ import (
 //
 // [section 2.3]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#23-purge-response-and-transaction-status
 type Transaction struct {
-	Code                         int       `json:"code"`                           // 400 or more: the purge ended badly
-	Description                  string    `json:"description"`                    // the service's words for the code
-	TransactionID                int64     `json:"transaction_id"`                 // as in the receipt
-	BeginTS                      time.Time `json:"begin_ts,omitzero"`              // UTC, whole seconds
-	EndTS                        time.Time `json:"end_ts,omitzero"`                // UTC; zero while pending
-	PercentReceivedResponses     int       `json:"percent_received_responses"`     // percentage of the caches that have responded
-	TransactionStatus            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
-	TransactionStatusDescription string    `json:"transaction_status_description"` // the service's words for the status
+	Code              int       `json:"code"`                           // 400 or more: the purge ended badly
+	Description       string    `json:"description"`                    // the service's words for the code
+	TransactionID     int64     `json:"transaction_id"`                 // as in the receipt
+	BeginTS           time.Time `json:"begin_ts,omitzero"`              // UTC, whole seconds
+	EndTS             time.Time `json:"end_ts,omitzero"`                // UTC; zero while pending
+	PercentReceived   int       `json:"percent_received_responses"`     // percentage of the caches that have responded
+	Status            string    `json:"transaction_status"`             // PENDING, or the service's word for the end
+	StatusDescription string    `json:"transaction_status_description"` // the service's words for the status
 }
 
 // Pending reports whether the purge is in progress: its status is PENDING in any letter case. Any other status is
 // final. (Open point 9.)
-func (t *Transaction) Pending() bool { return strings.EqualFold(t.TransactionStatus, "PENDING") }
+func (t *Transaction) Pending() bool { return strings.EqualFold(t.Status, "PENDING") }
 
 // endedBadly reports whether a transaction that is no longer pending has failed (open point 9).
 func (t *Transaction) endedBadly() bool {
 	if t.Code >= http.StatusBadRequest {
 		return true
 	}
-	status := strings.ToUpper(t.TransactionStatus)
+	status := strings.ToUpper(t.Status)
 	return slices.ContainsFunc([]string{"FAIL", "ERROR", "ABORT", "CANCEL", "REJECT"}, func(word string) bool {
 		return strings.Contains(status, word)
 	})
@@ -53,11 +53,11 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 		Description         string    `json:"description"`
 		TransactionID       wire.Int  `json:"transaction_id"`
 		TransactionResponse struct {
-			BeginTS                      wire.Int `json:"begin_ts"`
-			EndTS                        wire.Int `json:"end_ts"`
-			PercentReceivedResponses     wire.Int `json:"percent_received_responses"`
-			TransactionStatus            string   `json:"transaction_status"`
-			TransactionStatusDescription string   `json:"transaction_status_description"`
+			BeginTS           wire.Int `json:"begin_ts"`
+			EndTS             wire.Int `json:"end_ts"`
+			PercentReceived   wire.Int `json:"percent_received_responses"`
+			Status            string   `json:"transaction_status"`
+			StatusDescription string   `json:"transaction_status_description"`
 		} `json:"transaction_response"`
 	}
 	if err := r.decodeObject(&body); err != nil {
@@ -66,10 +66,10 @@ func (f *funnel) fetchTransaction(ctx context.Context, cl call) (*Transaction, e
 	state := &body.TransactionResponse
 	tx := &Transaction{
 		Code: int(body.Code), Description: body.Description, TransactionID: int64(body.TransactionID),
-		BeginTS: epoch(state.BeginTS), EndTS: epoch(state.EndTS), PercentReceivedResponses: state.PercentReceivedResponses.Clamp(),
-		TransactionStatus: state.TransactionStatus, TransactionStatusDescription: state.TransactionStatusDescription,
+		BeginTS: epoch(state.BeginTS), EndTS: epoch(state.EndTS), PercentReceived: state.PercentReceived.Clamp(),
+		Status: state.Status, StatusDescription: state.StatusDescription,
 	}
-	if tx.TransactionStatus == "" && tx.Code < http.StatusBadRequest { // it must not look like a successful end
+	if tx.Status == "" && tx.Code < http.StatusBadRequest { // it must not look like a successful end
 		return nil, r.bad("no transaction_status", nil)
 	}
 	if tx.TransactionID == 0 { // the document has it, but the address names the transaction, too
@@ -148,10 +148,10 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 			return Progress{}, err
 		}
 		tx = now
-		return Progress{Status: s.funnel.secrets.Text(tx.TransactionStatus), Percent: tx.PercentReceivedResponses, Complete: !tx.Pending()}, nil
+		return Progress{Status: s.funnel.secrets.Text(tx.Status), Percent: tx.PercentReceived, Complete: !tx.Pending()}, nil
 	})
 	if err == nil && tx.endedBadly() {
-		s.funnel.redactAll(&tx.Description, &tx.TransactionStatus, &tx.TransactionStatusDescription) // they become part of an error
+		s.funnel.redactAll(&tx.Description, &tx.Status, &tx.StatusDescription) // they become part of an error
 		err = &TransactionError{tx}
 	}
 	return tx, err
@@ -166,7 +166,7 @@ type TransactionError struct {
 // Error returns the id of the transaction with its status, code and descriptions, on one line.
 func (e *TransactionError) Error() string {
 	t := cmp.Or(e.Transaction, &Transaction{}) // nil in a test of a user
-	text := joinNonEmpty(": ", t.TransactionStatusDescription, t.Description)
+	text := joinNonEmpty(": ", t.StatusDescription, t.Description)
 	return joinNonEmpty(": ", fmt.Sprintf("webdelivery: transaction %d ended as %s (code %d)", t.TransactionID,
-		redact.Line(cmp.Or(t.TransactionStatus, "unknown")), t.Code), redact.Line(text))
+		redact.Line(cmp.Or(t.Status, "unknown")), t.Code), redact.Line(text))
 }

@@ -377,13 +377,13 @@ func TestTransactionEndsByItsWord(t *testing.T) {
 					assert.ErrorContains(f, err, strconv.FormatInt(receipt.TransactionID, 10))
 					assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
 				}
-				assert.Equal(f, tt.status, tx.TransactionStatus)
-				assert.Equal(f, "how it ended", tx.TransactionStatusDescription)
+				assert.Equal(f, tt.status, tx.Status)
+				assert.Equal(f, "how it ended", tx.StatusDescription)
 				assert.Equal(f, receipt.TransactionID, tx.TransactionID)
 
 				tx, err = f.client.Purge.Status(f.Context(), receipt.TransactionID)
 				require.NoError(f, err, "Status returns no error for a transaction that failed")
-				assert.Equal(f, tt.status, tx.TransactionStatus)
+				assert.Equal(f, tt.status, tx.Status)
 			})
 		})
 	}

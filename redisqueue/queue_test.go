@@ -277,7 +277,7 @@ func TestWait(t *testing.T) {
 				_, err := q.Purge(w.soon(), object(i))
 				bad, ok := errors.AsType[*webdelivery.TransactionError](err)
 				if assert.True(w, ok, "%v", err) {
-					assert.Equal(w, "FAILED", bad.Transaction.TransactionStatus)
+					assert.Equal(w, "FAILED", bad.Transaction.Status)
 				}
 			})
 		}

@@ -176,8 +176,8 @@ func TestPurgedAndFailTransactions(t *testing.T) {
 		_, err = client.Purge.Wait(t.Context(), receipt.TransactionID)
 		var failed *webdelivery.TransactionError
 		require.ErrorAs(t, err, &failed)
-		assert.Equal(t, "FAILED", failed.Transaction.TransactionStatus)
-		assert.Equal(t, "two caches are down", failed.Transaction.TransactionStatusDescription)
+		assert.Equal(t, "FAILED", failed.Transaction.Status)
+		assert.Equal(t, "two caches are down", failed.Transaction.StatusDescription)
 		assert.Equal(t, 500, failed.Transaction.Code)
 		assert.NoError(t, deploy(t.Context(), client, "https://www.example.com/a"), "only one was to fail")
 	})

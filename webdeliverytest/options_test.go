@@ -213,7 +213,7 @@ func pending(t *testing.T, w wire, whiles ...time.Duration) (states []bool) {
 		w.srv.Clock.Advance(while)
 		tx, err := w.srv.Client(t).Purge.Status(t.Context(), w.srv.Purged()[0].TransactionID)
 		require.NoError(t, err)
-		states = append(states, tx.TransactionStatus == "PENDING")
+		states = append(states, tx.Status == "PENDING")
 	}
 	return states
 }

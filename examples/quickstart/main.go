@@ -91,7 +91,7 @@ func purge(ctx context.Context, out io.Writer, client *webdelivery.Client, uri s
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "The purge is done: %s.\n", transaction.TransactionStatus)
+	fmt.Fprintf(out, "The purge is done: %s.\n", transaction.Status)
 	return nil
 }
 

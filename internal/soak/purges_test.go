@@ -225,7 +225,7 @@ func (w *worker) waitForPurge(ctx context.Context, c *webdelivery.Client) error 
 	if !w.awaited("Purge.Wait", err) {
 		return err
 	}
-	if tx.TransactionID != id || tx.Pending() || (tx.TransactionStatus == "FAILED") != (ended != nil) {
+	if tx.TransactionID != id || tx.Pending() || (tx.Status == "FAILED") != (ended != nil) {
 		w.problem("Purge.Wait", "transaction %d ended as %+v: %v", id, tx, ended)
 	}
 	return nil
