@@ -292,7 +292,7 @@ func (a *apply) report(status string) {
 		percent = 100 * (a.result.Added + a.result.Removed) / total
 	}
 	a.wait.report(Progress{
-		Kind: ProgressNetworkList, ID: a.id, Status: status, Percent: percent, Complete: status == "done", Polls: a.calls,
+		Kind: "networklist", ID: a.id, Status: status, Percent: percent, Complete: status == "done", Polls: a.calls,
 		Elapsed: time.Since(a.began),
 	})
 }

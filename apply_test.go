@@ -62,7 +62,7 @@ func TestApplyWaitsForTasks(t *testing.T) {
 		reports := 0
 		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true},
 			webdelivery.PollEvery(time.Second), webdelivery.OnProgress(func(p webdelivery.Progress) {
-				assert.Equal(f, webdelivery.ProgressNetworkList, p.Kind)
+				assert.Equal(f, "networklist", p.Kind)
 				reports++
 			}))
 		require.NoError(f, err)

@@ -2,7 +2,6 @@ package webdelivery
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 
 	"github.com/webdelivery/webdelivery-go/internal/address"
@@ -82,9 +81,6 @@ func (a Auth) String() string { return strings.TrimSpace(string(a.mode) + " " + 
 
 // GoString returns the same as String.
 func (a Auth) GoString() string { return a.String() }
-
-// LogValue returns the same as String.
-func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
 // validate checks what can be known without a call of the user's function.
 func (a Auth) validate() error {

@@ -288,7 +288,7 @@ func TestTheHTTPClientOfTheUserIsLeftAlone(t *testing.T) {
 		client := f.newClient(f.srv.URL(), bySession)
 		require.NoError(f, getTask.call(f.Context(), client))
 		f.fail(testserver.Fault{Status: 302, Header: http.Header{"Location": {"/elsewhere"}, "Set-Cookie": {"a=b"}}})
-		require.ErrorIs(f, getTask.call(f.Context(), client), webdelivery.ErrRedirect)
+		require.ErrorIs(f, getTask.call(f.Context(), client), webdelivery.ErrBadReply)
 		assert.Same(f, transport, f.http.Transport)
 		assert.Equal(f, jar, f.http.Jar)
 		assert.NotNil(f, f.http.CheckRedirect)

@@ -141,8 +141,8 @@ type PartialError struct {
 
 // Error returns the length of each list, and the text of Err.
 func (e *PartialError) Error() string {
-	return fmt.Sprintf("webdelivery: %d entries accepted, %d not, %d unknown: %s",
-		len(e.Accepted), len(e.NotAccepted), len(e.Unknown), within(fmt.Sprint(e.Err)))
+	return fmt.Sprintf("webdelivery: %s accepted, %d not, %d unknown: %s",
+		counted(len(e.Accepted), "entry", "entries"), len(e.NotAccepted), len(e.Unknown), within(fmt.Sprint(e.Err)))
 }
 
 // Unwrap returns Err.
@@ -359,8 +359,8 @@ type EntriesLeftError struct {
 
 // Error returns the list and the number of entries.
 func (e *EntriesLeftError) Error() string {
-	return fmt.Sprintf("webdelivery: network list %s still has %d entries after the batch deletion; repeat it",
-		redact.Line(e.ListID), e.Left)
+	return fmt.Sprintf("webdelivery: network list %s still has %s after the batch deletion; repeat it",
+		redact.Line(e.ListID), counted(e.Left, "entry", "entries"))
 }
 
 func (e *EntriesLeftError) outcomeOfWrite() Outcome { return OutcomeUnknown }

@@ -3,7 +3,6 @@ package webdelivery
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -21,8 +20,7 @@ var (
 	ErrNotFound     = errors.New("webdelivery: not found")    // 404
 	ErrRateLimited  = transport.ErrRateLimited                // 429, and 503 to a purge
 	ErrServer       = errors.New("webdelivery: server fault") // 500 and above
-	ErrRedirect     = errors.New("webdelivery: redirected")   // 300 to 399: the client follows no redirect
-	ErrBadReply     = transport.ErrBadReply                   // the response is not what the service document says
+	ErrBadReply     = transport.ErrBadReply                   // not what the service document says; also 300 to 399, as no redirect is followed
 
 	// ErrResponseTooLarge means that the response is longer than [WithMaxResponseBytes] allows.
 	ErrResponseTooLarge = transport.ErrResponseTooLarge
@@ -81,6 +79,7 @@ type Error struct {
 	tooFast    bool          // the service refused a purge as too fast (open point 8)
 	authFailed bool          // the status means failed authentication (open point 6: 403 on purge and transactions)
 	login      bool          // the status is that of a login for the call, not of the call itself
+	always     bool          // the path exists for every customer
 	cause      error         // what failed besides the status: the connection, the context, the decoding
 }
 
@@ -100,6 +99,9 @@ func (e *Error) Error() string {
 	}
 	if e.cause != nil {
 		b.WriteString(": " + redact.Line(within(e.cause.Error())))
+	}
+	if e.always && e.status() == http.StatusNotFound {
+		b.WriteString("; check the customer and the base URL")
 	}
 	if e.Attempts > 1 {
 		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
@@ -146,30 +148,11 @@ func (e *Error) Is(target error) bool {
 		return status == http.StatusTooManyRequests || e.tooFast
 	case ErrServer:
 		return status >= http.StatusInternalServerError
-	case ErrRedirect:
+	case ErrBadReply:
 		return e.redirected()
 	default:
 		return false
 	}
-}
-
-// LogValue returns the fields without header and body, so an Error is safe in any log.
-func (e *Error) LogValue() slog.Value {
-	attrs := []slog.Attr{
-		slog.String("method", e.Method),
-		slog.String("host", e.Host),
-		slog.String("path", e.Path),
-		slog.Int("status", e.StatusCode),
-		slog.Int("attempts", e.Attempts),
-		slog.String("outcome", e.outcome.String()),
-	}
-	if e.Description != "" {
-		attrs = append(attrs, slog.String("description", redact.Line(e.Description)))
-	}
-	if e.cause != nil {
-		attrs = append(attrs, slog.String("cause", redact.Line(e.cause.Error())))
-	}
-	return slog.GroupValue(attrs...)
 }
 
 func (e *Error) outcomeOfWrite() Outcome { return e.outcome }
@@ -285,4 +268,12 @@ func checkYear(bad *problems, field string, at time.Time) {
 	if year := at.Year(); year < 1 || year > 9999 {
 		bad.add(field, "is in the year %d, which the service's format cannot express", year)
 	}
+}
+
+// counted returns a number with its noun.
+func counted[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -27,7 +27,7 @@ func logged(err error) string {
 	return b.String()
 }
 
-// In a log, an Error is a group of plain facts on one line. Every other error is its text.
+// In a log, an error is its text, on one line.
 func TestErrorsInALog(t *testing.T) {
 	t.Parallel()
 	inService(t, setup{}, func(f *fixture) {
@@ -41,9 +41,9 @@ func TestErrorsInALog(t *testing.T) {
 		const text = "webdelivery: transaction 9007199254740993 ended as FAILED (code 200): two caches are down: transaction status"
 		assert.EqualError(f, transactionErr, text)
 		assert.Equal(f, "err=\""+text+"\"\n", logged(transactionErr))
-		assert.EqualError(f, missingErr, "webdelivery: GET "+f.host()+"/acme/v1/tasks/task-1: 404 Not Found: no such task")
-		assert.Equal(f, "err.method=GET err.host="+f.host()+" err.path=/acme/v1/tasks/task-1 err.status=404 err.attempts=1 err.outcome=\"not applied\""+
-			" err.description=\"no such task\"\n", logged(missingErr))
+		missing := "webdelivery: GET " + f.host() + "/acme/v1/tasks/task-1: 404 Not Found: no such task"
+		assert.EqualError(f, missingErr, missing)
+		assert.Equal(f, "err=\""+missing+"\"\n", logged(missingErr))
 	})
 }
 
@@ -72,7 +72,7 @@ func TestSentinels(t *testing.T) {
 		webdelivery.ErrNotFound:     {404},
 		webdelivery.ErrRateLimited:  {429},
 		webdelivery.ErrServer:       {500, 501, 502, 503, 504, 599},
-		webdelivery.ErrRedirect:     {300, 301, 304, 308},
+		webdelivery.ErrBadReply:     {300, 301, 304, 308},
 	}
 	for sentinel, statuses := range sentinels {
 		for _, status := range []int{200, 300, 301, 304, 308, 400, 401, 403, 404, 405, 409, 429, 500, 501, 502, 503, 504, 599} {
@@ -109,7 +109,7 @@ func TestErrorsOfManyParts(t *testing.T) {
 		},
 		{
 			&webdelivery.PartialError{Accepted: []string{"DE"}, NotAccepted: []string{"AT", "CH", "FR"}, Unknown: []string{"IT", "ES"}, Err: cause},
-			"webdelivery: 1 entries accepted, 3 not, 2 unknown: no route",
+			"webdelivery: 1 entry accepted, 3 not, 2 unknown: no route",
 		},
 		{
 			&webdelivery.EntriesLeftError{ListID: "l", Left: 3},

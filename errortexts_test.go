@@ -35,7 +35,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 		&webdelivery.PlanError{Field: "MaxRemove", Reason: "too many"},
 		&webdelivery.TaskError{Task: &webdelivery.Task{ID: "t", ErrorInfo: &webdelivery.ErrorInfo{Message: "m"}}}, &webdelivery.TaskError{},
 		&webdelivery.TransactionError{Transaction: &webdelivery.Transaction{Status: "FAILED"}}, &webdelivery.TransactionError{},
-		&webdelivery.PaginationError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
+		&webdelivery.IncompleteError{Path: "/tasks", Reason: "a circle"}, &webdelivery.IncompleteError{Got: 1, Total: 2},
 		&webdelivery.ScanError{Column: "c", Err: errors.New("no")}, &webdelivery.EntriesLeftError{Left: 1},
 		&webdelivery.PartialError{Err: webdelivery.ErrBadReply}, &webdelivery.QueueError{Err: webdelivery.ErrBadReply},
 		&webdelivery.PartialError{}, &webdelivery.QueueError{}, &webdelivery.ScanError{}, &webdelivery.Error{},
@@ -50,7 +50,7 @@ func TestAnErrorSaysOnceWhoseItIs(t *testing.T) {
 				&webdelivery.ScanError{Column: "c", Value: "1", Err: cause},
 				&webdelivery.ValidationError{Field: "request", Reason: cause.Error()},
 				&webdelivery.PlanError{Field: "plan", Reason: cause.Error()},
-				&webdelivery.PaginationError{Path: "/tasks", Reason: cause.Error()},
+				&webdelivery.IncompleteError{Path: "/tasks", Reason: cause.Error()},
 				&webdelivery.Error{Method: "GET", Path: "/acme/v1/tasks", StatusCode: 403, Description: cause.Error()},
 			} {
 				text := outer.Error()

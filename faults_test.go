@@ -421,7 +421,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 					var e *webdelivery.Error
 					require.ErrorAs(f, err, &e)
 					assert.Equal(f, status, e.StatusCode)
-					assert.ErrorIs(f, err, webdelivery.ErrRedirect)
+					assert.ErrorIs(f, err, webdelivery.ErrBadReply)
 					assert.Contains(f, err.Error(), "http://evil.example.com")
 					assert.NotContains(f, fmt.Sprintf("%v %#v", err, e), "t0ps3cret")
 					assert.Equal(f, 1, f.requests(op))

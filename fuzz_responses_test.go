@@ -75,7 +75,7 @@ func FuzzPages(f *testing.F) {
 			return
 		}
 		// All pages are the same, so a page that follows can only be a cycle.
-		var broken *webdelivery.PaginationError
+		var broken *webdelivery.IncompleteError
 		require.ErrorAs(t, allErr, &broken)
 		assert.GreaterOrEqual(t, len(items), len(page.Items))
 		assert.LessOrEqual(t, len(items), sent*len(page.Items))

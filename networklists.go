@@ -133,14 +133,14 @@ type NetworkListOptions struct {
 	Deprecated bool            `url:"deprecated,omitempty"` // true includes deprecated lists
 	Page       int             `url:"page,omitempty"`       // from 1; All starts at this page
 	Count      int             `url:"count,omitempty"`      // lists per page; the service's default is 10
-	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with a *PaginationError; 0: no limit
+	MaxPages   int             `url:"-"`                    // if more pages follow, All ends with a *IncompleteError; 0: no limit
 }
 
 // EntryOptions selects pages of entries. A zero field is not sent, so the service uses its default.
 type EntryOptions struct {
 	Page     int `url:"page,omitempty"`  // from 1; AllEntries starts at this page
 	Count    int `url:"count,omitempty"` // entries per page; the service's default is 100
-	MaxPages int `url:"-"`               // if more pages follow, AllEntries ends with a *PaginationError; 0: no limit
+	MaxPages int `url:"-"`               // if more pages follow, AllEntries ends with a *IncompleteError; 0: no limit
 }
 
 // Paths of section 4.6 of the service document.
@@ -158,7 +158,7 @@ func (s *NetworkListsService) List(ctx context.Context, options NetworkListOptio
 
 // All returns a sequence of all lists without their entries, from the page of the options to the last page. Each
 // range over the sequence sends new requests. After the first error, the sequence ends; its error comes with a zero
-// NetworkList. If an announced page cannot be read, the error is a [*PaginationError]. [TasksService.All] says how
+// NetworkList. If an announced page cannot be read, the error is a [*IncompleteError]. [TasksService.All] says how
 // the end of the pages, repeated pages, and the parameters of a next_uri are checked.
 func (s *NetworkListsService) All(ctx context.Context, options NetworkListOptions) iter.Seq2[NetworkList, error] {
 	return eachItem[NetworkList](ctx, s.funnel, options.call(), options.MaxPages, 0)
@@ -239,7 +239,7 @@ func (s *NetworkListsService) Entries(ctx context.Context, id string, options En
 
 // AllEntries returns a sequence of all entries of a list, from the page of the options to the last page. Each range
 // over the sequence sends new requests. After the first error, the sequence ends; its error comes with a zero
-// NetworkListEntry. If an announced page cannot be read, the error is a [*PaginationError]. [TasksService.All] says
+// NetworkListEntry. If an announced page cannot be read, the error is a [*IncompleteError]. [TasksService.All] says
 // how the end of the pages and repeated pages are checked. Pages that announce nothing are read one after the other,
 // also with [ReadAhead].
 //
@@ -279,7 +279,7 @@ type NetworkListMatch struct {
 // well. If nothing covers the address, the result is empty.
 //
 // Find reads all IP lists, 1,000 entries per request. If a list changes while it is read, Find returns a
-// [*PaginationError]: call it again. If the address is the zero Addr, it returns a [*ValidationError].
+// [*IncompleteError]: call it again. If the address is the zero Addr, it returns a [*ValidationError].
 func (s *NetworkListsService) Find(ctx context.Context, addr netip.Addr) ([]NetworkListMatch, error) {
 	if !addr.IsValid() {
 		return nil, invalid("addr", "is the zero netip.Addr; parse one with netip.ParseAddr")

@@ -680,7 +680,7 @@ func TestReadAheadEdges(t *testing.T) {
 		require.NoError(f, err)
 		assert.Equal(f, all, got)
 		got, err = entriesRead(f.Context(), f, webdelivery.EntryOptions{Count: 50, MaxPages: 2}, ahead)
-		var broken *webdelivery.PaginationError
+		var broken *webdelivery.IncompleteError
 		require.ErrorAs(f, err, &broken)
 		assert.Equal(f, all[:100], got)
 		for e, err := range f.client.NetworkLists.AllEntries(f.Context(), listID, webdelivery.EntryOptions{Count: 10}, ahead) {
@@ -721,7 +721,7 @@ func TestEntriesGuards(t *testing.T) {
 		withList(t, setup{}, nil, func(f *fixture) {
 			f.fail(testserver.Fault{Status: 200, Body: `{"items":[{"entry":"192.0.2.1"}],"has_more":true,"next_uri":` + next + `}`})
 			got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{})
-			var broken *webdelivery.PaginationError
+			var broken *webdelivery.IncompleteError
 			require.ErrorAs(f, err, &broken, next)
 			assert.Equal(f, []string{"192.0.2.1"}, got)
 			assert.Zero(f, f.srv.ForeignDials())
@@ -770,7 +770,7 @@ func TestReadAheadPagesThatDisagree(t *testing.T) {
 		withList(t, setup{}, nil, func(f *fixture) {
 			f.fail(page(1, 1, 1, true, "a"))
 			got, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, webdelivery.ReadAhead(1))
-			var broken *webdelivery.PaginationError
+			var broken *webdelivery.IncompleteError
 			require.ErrorAs(f, err, &broken)
 			assert.Equal(f, []string{"a"}, got)
 		})
@@ -920,7 +920,7 @@ func TestPagesThatDoNotFollow(t *testing.T) {
 					f.fail(fault)
 				}
 				_, err := entriesRead(f.Context(), f, webdelivery.EntryOptions{}, tt.read...)
-				var broken *webdelivery.PaginationError
+				var broken *webdelivery.IncompleteError
 				require.ErrorAs(f, err, &broken)
 			})
 		})

@@ -163,7 +163,7 @@ func TestFiltersThatNextURIContradicts(t *testing.T) {
 					assert.Len(t, ids, 6)
 					return
 				}
-				var broken *webdelivery.PaginationError
+				var broken *webdelivery.IncompleteError
 				require.ErrorAs(t, err, &broken)
 				assert.Contains(t, broken.Reason, "next_uri changes "+tt.says)
 				assert.Equal(t, []string{"a1", "b1"}, ids)
@@ -193,5 +193,5 @@ func TestAPlusThatWasNotEscaped(t *testing.T) {
 	}
 	client := always(t, []byte(`{"items":[{"id":"a"}],"has_more":true,"next_uri":"/tasks?status=a%2Bb&page=2"}`))
 	_, err := gather(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{Status: "a b"}))
-	require.ErrorAs(t, err, new(*webdelivery.PaginationError))
+	require.ErrorAs(t, err, new(*webdelivery.IncompleteError))
 }

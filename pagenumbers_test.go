@@ -118,7 +118,7 @@ func TestPagesThatSayNothingOfFurtherOnes(t *testing.T) {
 		from, to int // items that All yields
 		requests int
 		is       error // nil: none
-		broken   bool  // a *PaginationError
+		broken   bool  // a *IncompleteError
 	}{
 		{name: "a short last page", service: pager{items: 25}, to: 25, requests: 3},
 		{name: "a full last page", service: pager{items: 20}, to: 20, requests: 3},
@@ -234,7 +234,7 @@ func items(from, to int) []string {
 
 func checkEnd(f *fixture, err, is error, broken bool, pages int) {
 	f.Helper()
-	var e *webdelivery.PaginationError
+	var e *webdelivery.IncompleteError
 	switch {
 	case broken:
 		require.ErrorAs(f, err, &e)

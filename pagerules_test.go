@@ -106,7 +106,7 @@ type bookTest struct {
 	name   string
 	pages  []string
 	items  int    // that All yields
-	says   string // the *PaginationError; "": no error
+	says   string // the *IncompleteError; "": no error
 	page   int    // of the first request; 0: no page parameter
 	ahead  bool   // ReadAhead has the same result, because the pages are counted
 	atMost int    // requests; 0: one per page
@@ -126,7 +126,7 @@ func (tt *bookTest) run(t *testing.T) {
 			if tt.says == "" {
 				require.NoError(t, err)
 			} else {
-				var broken *webdelivery.PaginationError
+				var broken *webdelivery.IncompleteError
 				require.ErrorAs(t, err, &broken)
 				assert.Contains(t, broken.Reason, tt.says)
 			}
@@ -357,7 +357,7 @@ func TestReadAheadIsBounded(t *testing.T) {
 		})
 		entries, err := gather(client.NetworkLists.AllEntries(t.Context(), listID, webdelivery.EntryOptions{}, webdelivery.ReadAhead(math.MaxInt)))
 		assert.Empty(t, entries)
-		assert.ErrorAs(t, err, new(*webdelivery.PaginationError))
+		assert.ErrorAs(t, err, new(*webdelivery.IncompleteError))
 		assert.LessOrEqual(t, sent.Load(), int64(1_000+5))
 	})
 }

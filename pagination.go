@@ -13,8 +13,16 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 )
 
-// PaginationError means that a collection cannot be read to its end. The items before the error were delivered;
-// others exist or may exist. Reasons:
+// IncompleteError means that a collection or rows cannot be read to their end. What came before the error is good; more
+// exists or may exist.
+//
+// Rows of statistics have Got and Total. There should be as many as match the query, up to its Limit (or the default of
+// 10) and the size of a top-K, so Got may be below the limit while Total is far above it. All reads two responses, one for
+// total_results, one for the rows; both numbers are from the second. If Got is as large as Total, or larger, the response
+// has as many rows as All requested, so more may match. Ask again, or let the time range end in the past, where the
+// service no longer adds rows.
+//
+// A collection has Path, Page and Reason:
 //   - The address of the next page is missing, leads elsewhere, leads in a circle, or has another value of a
 //     parameter of the first request. A parameter that the address omits is sent anyway.
 //   - The first page is not the requested one, page numbers have a gap, or a page repeats an earlier one.
@@ -24,18 +32,27 @@ import (
 //   - MaxPages is reached.
 //
 // (Open point 2.)
-type PaginationError struct {
-	Path   string // escaped path of the collection
+type IncompleteError struct {
+	Got    int64  // rows in the response
+	Total  int64  // total_results of the response
+	Path   string // escaped path of the collection; "" for rows
 	Page   int    // pages read so far
 	Reason string // what is wrong with the next one
 }
 
-// Error returns one line with path, page and reason.
-func (e *PaginationError) Error() string {
-	return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(within(e.Reason)))
+// Error returns one line with what is missing.
+func (e *IncompleteError) Error() string {
+	switch {
+	case e.Reason != "":
+		return fmt.Sprintf("webdelivery: %s: after page %d: %s", e.Path, e.Page, redact.Line(within(e.Reason)))
+	case e.Got >= e.Total:
+		return fmt.Sprintf("webdelivery: %s arrived, as many as requested, so more than %d may match", counted(e.Got, "row", "rows"), e.Total)
+	default:
+		return fmt.Sprintf("webdelivery: %s arrived, and %d match", counted(e.Got, "row", "rows"), e.Total)
+	}
 }
 
-func (e *PaginationError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
+func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }
 
 // collectionOf describes how to read a collection, and how many pages to prefetch.
 func collectionOf[T any, P resourceOf[T]](f *funnel, first call, maxPages, ahead int) *paging.Collection[T] {
@@ -66,7 +83,7 @@ func eachItem[T any, P resourceOf[T]](ctx context.Context, f *funnel, first call
 				}
 			}
 			if broken, ok := errors.AsType[*paging.Broken](err); ok {
-				err = &PaginationError{f.secrets.Text(f.base.Path(collection.Path)), broken.Pages, f.secrets.Text(broken.Reason)}
+				err = &IncompleteError{Path: f.secrets.Text(f.base.Path(collection.Path)), Page: broken.Pages, Reason: f.secrets.Text(broken.Reason)}
 			}
 			if err != nil {
 				yield(*new(T), err)

@@ -42,11 +42,11 @@ func pageOf(index int, next string, ids ...string) string {
 	return string(body)
 }
 
-// assertBroken checks that a sequence ended with a PaginationError after so many pages, and that the client sent no
+// assertBroken checks that a sequence ended with a IncompleteError after so many pages, and that the client sent no
 // other request.
 func assertBroken(f *fixture, err error, pages int) {
 	f.Helper()
-	var broken *webdelivery.PaginationError
+	var broken *webdelivery.IncompleteError
 	if assert.ErrorAs(f, err, &broken) {
 		assert.Equal(f, "/acme/v1/tasks", broken.Path)
 		assert.Equal(f, pages, broken.Page)
@@ -387,7 +387,7 @@ func TestAllTasksMeetAFaultInTheMiddle(t *testing.T) {
 		ids, err = readAll(f, webdelivery.TaskListOptions{Count: 1})
 		assert.Equal(f, []string{"a", "b"}, ids)
 		assert.ErrorIs(f, err, webdelivery.ErrNotFound)
-		assert.NotErrorAs(f, err, new(*webdelivery.PaginationError))
+		assert.NotErrorAs(f, err, new(*webdelivery.IncompleteError))
 		assert.Len(f, f.srv.Requests(), 8)
 	})
 }
@@ -401,7 +401,7 @@ func TestAllTasksCountThePages(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, page.HasMore)
 	tasks, err := gather(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{}))
-	var broken *webdelivery.PaginationError
+	var broken *webdelivery.IncompleteError
 	require.ErrorAs(t, err, &broken)
 	assert.Equal(t, page.Items, tasks)
 
@@ -428,7 +428,7 @@ func TestWhatIsRepeatedOfAnAddress(t *testing.T) {
 	} {
 		client := always(t, []byte(`{"tasks":[`+anyItem("a")+`],"has_more":true,"next_uri":"`+tt.address+`"}`))
 		_, err := gather(idsOf(client.Tasks.All(t.Context(), webdelivery.TaskListOptions{}), func(t webdelivery.Task) string { return t.ID }))
-		var broken *webdelivery.PaginationError
+		var broken *webdelivery.IncompleteError
 		require.ErrorAs(t, err, &broken)
 		assert.Contains(t, broken.Reason, tt.says)
 		assert.Equal(t, tt.repeated, strings.Contains(broken.Reason, "elsewhere"))

@@ -161,7 +161,7 @@ func (p *Plan) String() string {
 // holds it.
 //
 // If the list does not exist, Plan returns [ErrNotFound]. If the response has no type or is another list, it returns
-// [ErrBadReply]. If the list changes while it is read, it returns a [*PaginationError]: plan again. To notice this,
+// [ErrBadReply]. If the list changes while it is read, it returns a [*IncompleteError]: plan again. To notice this,
 // Plan compares the pages with one another and with their total.
 func (s *NetworkListsService) Plan(ctx context.Context, id string, desired []string, options PlanOptions) (*Plan, error) {
 	if err := options.normalize(); err != nil {

@@ -163,7 +163,7 @@ func TestPurgeRefusesWhatTheDocumentCallsInvalid(t *testing.T) {
 		request webdelivery.PurgeRequest
 		fields  []string
 	}{
-		{"nothing", webdelivery.PurgeRequest{}, []string{"action", "uris"}},
+		{"nothing", webdelivery.PurgeRequest{}, []string{"uris"}},
 		{"action in lower case", webdelivery.PurgeRequest{Action: "purge", URIs: one}, []string{"action"}},
 		{"action with a blank", webdelivery.PurgeRequest{Action: "EXPIRE ", URIs: one}, []string{"action"}},
 		{"unknown action", webdelivery.PurgeRequest{Action: "DELETE", URIs: one}, []string{"action"}},

@@ -8,7 +8,7 @@ type ReadOption func(*int) error
 // when it is needed.
 //
 // When the first page has said how many pages exist, ReadAhead asks for the others by number. The sequence ends with
-// a [*PaginationError] if a page has another number than the requested one, or another total or page_count than the
+// a [*IncompleteError] if a page has another number than the requested one, or another total or page_count than the
 // first page. A total that a page omits is not compared. So it notices most changes that others make while it reads,
 // but not an item that is removed and another one that is added.
 func ReadAhead(n int) ReadOption {

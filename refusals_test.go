@@ -65,7 +65,7 @@ func TestARedirectWhoseBodyStalls(t *testing.T) {
 		f.fail(testserver.Fault{Path: "/tasks/t", Status: http.StatusFound, Header: http.Header{"Location": {"/elsewhere"}}, Body: "moved", Stall: time.Hour})
 		began := time.Now()
 		_, err := f.client.Tasks.Get(f.Context(), "t")
-		require.ErrorIs(f, err, webdelivery.ErrRedirect)
+		require.ErrorIs(f, err, webdelivery.ErrBadReply)
 		assert.Equal(f, 2*time.Second, time.Since(began))
 	})
 }

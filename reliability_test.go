@@ -243,7 +243,7 @@ func matrix() []faultRow {
 			variants: statuses(405, 406, 409, 410, 413, 422),
 		},
 		{
-			fault: "A redirect, to any address", becomes: "`ErrRedirect`", is: webdelivery.ErrRedirect, promises: unclear,
+			fault: "A redirect, to any address", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply, promises: unclear,
 			variants: []variant{
 				{name: "300", fault: status(300, "Location", elsewhere)},
 				{name: "301", fault: status(301, "Location", elsewhere)},
@@ -254,7 +254,7 @@ func matrix() []faultRow {
 			},
 		},
 		{
-			fault: "304 to a request without a condition", becomes: "`ErrRedirect`", is: webdelivery.ErrRedirect, promises: unclear,
+			fault: "304 to a request without a condition", becomes: "`ErrBadReply`", is: webdelivery.ErrBadReply, promises: unclear,
 			variants: statuses(304),
 		},
 		{
@@ -587,7 +587,7 @@ func TestPagesWithoutAWayOn(t *testing.T) {
 
 					items, err := prepared.call(f.Context(), f.client)
 
-					var broken *webdelivery.PaginationError
+					var broken *webdelivery.IncompleteError
 					require.ErrorAs(f, err, &broken)
 					assert.Equal(f, "/acme/v1"+own, broken.Path)
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))

@@ -77,7 +77,7 @@ func TestNoValueIsCutBeforeItIsRedacted(t *testing.T) {
 				if errors.As(err, &syntax) {
 					require.NotContains(t, string(syntax.JSONPointer), password[:9])
 				}
-				var paging *webdelivery.PaginationError
+				var paging *webdelivery.IncompleteError
 				if errors.As(err, &paging) {
 					require.NotContains(t, paging.Reason, password[:9])
 				}
@@ -115,14 +115,14 @@ func TestBrokenTextIsNotMended(t *testing.T) {
 }
 
 // The caller chooses the path of a collection, and it may contain a secret by mistake.
-func TestThePathOfAPaginationErrorIsRedacted(t *testing.T) {
+func TestThePathOfAIncompleteErrorIsRedacted(t *testing.T) {
 	t.Parallel()
 	client := always(t, []byte(`{"items":[{"id":"e1","entry":"192.0.2.1"}],"total":2,"has_more":true,"page_count":2,"page_index":1}`))
 	var last error
 	for _, err := range client.NetworkLists.AllEntries(t.Context(), password, webdelivery.EntryOptions{}) {
 		last = err
 	}
-	var broken *webdelivery.PaginationError
+	var broken *webdelivery.IncompleteError
 	require.ErrorAs(t, last, &broken)
 	assert.Equal(t, "/acme/v1/config/networklists/[redacted]/entries", broken.Path)
 }

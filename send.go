@@ -109,7 +109,9 @@ func (f *funnel) send(ctx context.Context, cl call) (response, error) {
 		return response{}, asValidation(wrong)
 	}
 	if !r.OK {
-		return response{}, f.newError(r, r.Err)
+		e := f.newError(r, r.Err)
+		e.always = cl.id == ""
+		return response{}, e
 	}
 	return response{r, f, cl.id}, nil
 }

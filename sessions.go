@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"time"
 
@@ -25,14 +24,11 @@ import (
 type SessionsService struct{ funnel *funnel }
 
 // Session is a session of the service. Its ID is a credential: whoever has it can act as the user. A Session that is
-// printed, logged or encoded does not show its ID. Only the field itself does. (Service document, [section 5].)
-//
-// No type can hide a value from the verbs %p and %w, or in an unexported field of another struct. Behind a pointer in
-// a struct, a verb that is not for structs, such as %s, shows it, too.
+// printed, logged or encoded as JSON or XML does not show its ID. (Service document, [section 5].)
 //
 // [section 5]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#5-authentication
 type Session struct {
-	ID string // not empty; sent as the value of the cookie authtoken
+	ID string `json:"-" xml:"-"` // not empty; sent as the value of the cookie authtoken
 }
 
 // Create creates a session with the user name and password of the client. Pass its ID to [SessionToken]. The client
@@ -108,12 +104,3 @@ func (s Session) String() string { return "session " + redact.Mark }
 
 // Format hides the ID from every verb.
 func (s Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
-
-// LogValue hides the ID.
-func (s Session) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// MarshalText hides the ID from JSON, XML and other encodings.
-func (s Session) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// MarshalBinary hides the ID from encoding/gob.
-func (s Session) MarshalBinary() ([]byte, error) { return s.MarshalText() }

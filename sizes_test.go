@@ -406,7 +406,7 @@ func TestEndlessPages(t *testing.T) {
 				case tt.is != nil:
 					require.ErrorIs(f, last, tt.is)
 				default:
-					var e *webdelivery.PaginationError
+					var e *webdelivery.IncompleteError
 					require.ErrorAs(f, last, &e)
 				}
 			})

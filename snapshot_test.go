@@ -82,7 +82,7 @@ func TestAPlanOfAListWithAnAbsurdTotal(t *testing.T) {
 			body := fmt.Sprintf(`{"items":[{"id":"a","entry":"192.0.2.1"}],"total":%d,"page_count":1,"page_index":1}`, total)
 			f.fail(testserver.Fault{Path: oneList + "/entries", Status: 200, Body: body})
 			plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1"}, webdelivery.PlanOptions{})
-			var broken *webdelivery.PaginationError
+			var broken *webdelivery.IncompleteError
 			require.ErrorAs(f, err, &broken)
 			assert.Nil(f, plan)
 		})
@@ -125,7 +125,7 @@ func TestAPlanOfAListThatChangesMeanwhile(t *testing.T) {
 
 					l.after = after
 					plan, err = f.client.NetworkLists.Plan(f.Context(), listID, was, webdelivery.PlanOptions{})
-					var broken *webdelivery.PaginationError
+					var broken *webdelivery.IncompleteError
 					require.ErrorAs(f, err, &broken)
 					assert.Nil(f, plan)
 					assert.Equal(f, webdelivery.OutcomeNotApplied, webdelivery.OutcomeOf(err))
@@ -301,7 +301,7 @@ func TestAChangedListIsToldByItsPage(t *testing.T) {
 					_, _ = fmt.Fprintf(w, `{"items":[%s],"has_more":false}`, strings.Join(items, ","))
 				}})
 				_, err := f.client.NetworkLists.Plan(f.Context(), listID, nil, anything)
-				var broken *webdelivery.PaginationError
+				var broken *webdelivery.IncompleteError
 				require.ErrorAs(f, err, &broken)
 				assert.Equal(f, tt.page, broken.Page)
 				assert.Equal(f, "the list changed while it was read: the entry 198.18.0.0 comes twice", broken.Reason)

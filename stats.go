@@ -382,25 +382,3 @@ func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
 	}
 	return f.funnel.secrets.Header(r.Header), nil
 }
-
-// IncompleteError is a statistics response that lacks rows. It should have as many as match the query, up to its
-// Limit (or the default of 10) and the size of a top-K. The rows before the error are good. Got may be below the
-// limit while Total is far above it.
-//
-// All reads two responses: one for total_results, one for the rows. Both numbers are from the second. Got may then be
-// as large as Total, or larger: the response has as many rows as All requested, so more may match. Ask again, or let
-// the time range end in the past, where the service no longer adds rows.
-type IncompleteError struct {
-	Got   int64 // rows in the response
-	Total int64 // total_results of the response
-}
-
-// Error returns both numbers and what they mean.
-func (e *IncompleteError) Error() string {
-	if e.Got >= e.Total {
-		return fmt.Sprintf("webdelivery: %d rows arrived, as many as requested, so more than %d may match", e.Got, e.Total)
-	}
-	return fmt.Sprintf("webdelivery: %d rows arrived, and %d match", e.Got, e.Total)
-}
-
-func (e *IncompleteError) outcomeOfWrite() Outcome { return OutcomeNotApplied }

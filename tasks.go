@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
@@ -74,7 +73,7 @@ type TaskListOptions struct {
 	Operation string    `url:"operation,omitempty"`                                   // only tasks that run this operation
 	Page      int       `url:"page,omitempty"`                                        // from 1; All starts at this page
 	Count     int       `url:"count,omitempty"`                                       // tasks per page
-	MaxPages  int       `url:"-"`                                                     // if more pages follow or may follow, All ends with a *PaginationError; 0: no limit
+	MaxPages  int       `url:"-"`                                                     // if more pages follow or may follow, All ends with a *IncompleteError; 0: no limit
 }
 
 // Get returns one task. A task that ended with an error condition is no error here.
@@ -96,14 +95,14 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 
 // All returns a sequence of all tasks, from the page of the options to the last page. It reads one page at a time.
 // Each range over the sequence sends new requests. After the first error, the sequence ends; its error comes with a
-// zero Task. If an announced page cannot be read, the error is a [*PaginationError]. If tasks start or change while
+// zero Task. If an announced page cannot be read, the error is a [*IncompleteError]. If tasks start or change while
 // All reads, it may miss some or return some twice.
 //
 // All sends the parameters of the options for every page, also if a next_uri leaves one out. If a next_uri has
-// another value for one of them, All yields a [*PaginationError].
+// another value for one of them, All yields a [*IncompleteError].
 //
 // At the end, All compares what it read with what the pages announced. After the tasks, it yields a
-// [*PaginationError] if:
+// [*IncompleteError] if:
 //   - it read fewer tasks than the last total,
 //   - a page_count or a next_uri announced a page that did not come, or
 //   - a page starts like an earlier page or has no new task. Only a short last page may have known tasks alone.
@@ -111,7 +110,7 @@ func (s *TasksService) List(ctx context.Context, options TaskListOptions) (*Page
 // The service document does not show the response. If no page announces anything, All asks for the next page number
 // until a page is empty or shorter than the first (open point 2). This takes at least one more request, unless the
 // first page is empty. If the second page has the same tasks as the first, the service does not use pages, and All
-// ends without an error. All yields a [*PaginationError] if the end is in doubt:
+// ends without an error. All yields a [*IncompleteError] if the end is in doubt:
 //   - the first page had exactly Count tasks,
 //   - both pages have the same page_index,
 //   - a later page has the same tasks as an earlier one,
@@ -150,20 +149,17 @@ func (s *TasksService) listCall(options TaskListOptions) call {
 //   - 10 minutes without a successful poll ([WaitMaxOutage])
 //   - the end of the context or of WaitTimeout. If the last poll failed, the error matches that of the poll, too.
 //
-// Wait first reads /tasks/{id}. If the task has another address at this service in its uri, Wait polls that address,
-// and /tasks/{id} at every tenth poll (open point 1). If the address does not return this task, Wait goes back to
-// /tasks/{id} in the same poll and stays there. It does the same if the returned uri leads elsewhere. (Service
-// document, [section 2.1].)
+// Wait polls /tasks/{id}, whatever the task's own uri says (open point 1). (Service document, [section 2.1].)
 //
 // [section 2.1]: https://github.com/webdelivery/webdelivery-go/blob/main/docs/service-interface.md#21-task
 func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOption) (*Task, error) {
-	poller := &taskPoller{funnel: s.funnel, own: s.taskCall(id)}
-	if poller.own.invalid != nil {
-		return nil, poller.own.invalid
+	cl := s.taskCall(id)
+	if cl.invalid != nil {
+		return nil, cl.invalid
 	}
 	var task *Task
-	err := poll(ctx, ProgressTask, id, false, options, func(ctx context.Context) (Progress, error) {
-		read, err := poller.read(ctx)
+	err := poll(ctx, "task", id, false, options, func(ctx context.Context) (Progress, error) {
+		read, err := fetch[Task](ctx, s.funnel, cl)
 		if err != nil {
 			return Progress{}, err
 		}
@@ -180,101 +176,14 @@ func (s *TasksService) Wait(ctx context.Context, id string, options ...WaitOptio
 	}
 }
 
-// taskPoller polls one task. The document does not say what the task's uri leads to (open point 1), so it is polled only
-// while it returns this task.
-type taskPoller struct {
-	funnel *funnel
-	own    call   // reads the task by its id
-	id     string // in the response
-	uri    string // path and query of the uri in it; "" if not used
-	stay   bool   // uri did not lead to the task
-	polls  int
-}
-
 // taskCall describes the call that reads a task by its id.
 func (s *TasksService) taskCall(id string) call {
 	return objectCall(s.funnel.dialect.TasksPrefix+"/tasks/{task_id}", "", id)
 }
 
-// read reads the task. An error of its uri is returned only if the context has ended.
-func (p *taskPoller) read(ctx context.Context) (*Task, error) {
-	p.polls++
-	if p.uri == "" {
-		return p.readOwn(ctx)
-	}
-	var failed error
-	if p.polls%10 == 0 { // what the uri returns may never change
-		task, err := p.readOwn(ctx)
-		if err == nil || ctx.Err() != nil {
-			return task, err
-		}
-		failed = err
-	}
-	path, query, _ := strings.Cut(p.uri, "?")
-	cl := getCall(path, query)
-	cl.KeepSession = true // a refusal there does not mean that the session has ended
-	there, err := fetch[taskAtURI](ctx, p.funnel, cl)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, err
-	case err == nil && p.believes(there):
-		return &there.Task, nil
-	}
-	if p.uri, p.stay = "", true; failed != nil {
-		return nil, failed
-	}
-	return p.readOwn(ctx)
-}
-
-// believes reports whether the uri returned this task. One that leads on to yet another uri could do so for ever.
-func (p *taskPoller) believes(there *taskAtURI) bool {
-	next := p.address(&there.Task)
-	return there.known && there.ID == p.id && (there.ended() || next == "" || next == p.uri)
-}
-
-// readOwn reads the task by its id, and remembers its uri for the next polls.
-func (p *taskPoller) readOwn(ctx context.Context) (*Task, error) {
-	task, err := fetch[Task](ctx, p.funnel, p.own)
-	if err != nil || p.stay {
-		return task, err
-	}
-	if p.id, p.uri = task.ID, p.address(task); p.uri == p.own.Path+"?" {
-		p.uri = ""
-	}
-	return task, nil
-}
-
-// address returns path and query of a task's uri; "" if that is not at this service.
-func (p *taskPoller) address(task *Task) string {
-	path, query, err := p.funnel.resolve("uri", task.URI)
-	if err != nil {
-		return ""
-	}
-	return path + "?" + query
-}
-
 // progress returns what a poll has shown of a task.
 func (s *TasksService) progress(t *Task) Progress {
 	return Progress{Status: s.funnel.secrets.Text(t.Status), Percent: t.Progress, Complete: t.ended()}
-}
-
-// taskAtURI is what a task's uri leads to. It may be a mere reference {id, uri}, which never ends.
-type taskAtURI struct {
-	Task
-
-	known bool // it has complete or error_info, so it says whether the task has ended
-}
-
-func (t *taskAtURI) UnmarshalJSON(b []byte) error {
-	if err := t.Task.UnmarshalJSON(b); err != nil {
-		return err
-	}
-	var has struct {
-		Complete *bool `json:"complete"`
-	}
-	err := wire.Decode(b, &has)
-	t.known = t.ErrorInfo != nil || has.Complete != nil
-	return err
 }
 
 // TaskError means that a task ended with an error condition, although all calls succeeded. The task may have made a

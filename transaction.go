@@ -142,7 +142,7 @@ func (s *PurgeService) wait(ctx context.Context, id int64, known bool, read func
 		return nil, cl.invalid
 	}
 	tx := &Transaction{TransactionID: id}
-	err := poll(ctx, ProgressTransaction, cl.id, known, options, func(ctx context.Context) (Progress, error) {
+	err := poll(ctx, "transaction", cl.id, known, options, func(ctx context.Context) (Progress, error) {
 		now, err := read(ctx, cl)
 		if err != nil {
 			return Progress{}, err

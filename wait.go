@@ -15,7 +15,7 @@ import (
 
 // Progress describes the last poll of a wait. [OnProgress] calls its function with it.
 type Progress struct {
-	Kind     ProgressKind  // what the wait waits for
+	Kind     string        // what the wait waits for: "task", "transaction" or, for an Apply, "networklist"
 	ID       string        // id of the task, transaction or list
 	Status   string        // status in the response; for an Apply "adding", "removing" or "done"
 	Percent  int           // progress of a task, percent_received_responses of a transaction, completed share of an Apply
@@ -24,16 +24,6 @@ type Progress struct {
 	Elapsed  time.Duration // time since the wait started
 	Err      error         // error of this poll, or nil; after an error, Status and Percent come from the last successful poll
 }
-
-// ProgressKind says what a wait waits for.
-type ProgressKind string
-
-// The kinds of waits.
-const (
-	ProgressTask        ProgressKind = "task"        // a long-running operation
-	ProgressTransaction ProgressKind = "transaction" // a purge
-	ProgressNetworkList ProgressKind = "networklist" // the changes of a plan
-)
 
 // WaitOption changes how a Wait works. If an option is invalid, the Wait returns a [*ValidationError] and sends
 // nothing.
@@ -109,7 +99,7 @@ func (w *waiter) loop(known bool) waiting.Loop {
 }
 
 // poll calls state until it reports Complete. It reports a failed poll with the status of the last successful one.
-func poll(ctx context.Context, kind ProgressKind, id string, known bool, options []WaitOption, state func(context.Context) (Progress, error)) error {
+func poll(ctx context.Context, kind, id string, known bool, options []WaitOption, state func(context.Context) (Progress, error)) error {
 	w, err := newWaiter(options)
 	if err != nil {
 		return err
@@ -165,7 +155,7 @@ type waitError struct {
 func newWaitError(what string, err error, pending string) *waitError {
 	what = "webdelivery: waiting for " + what
 	if end, ok := errors.AsType[*waiting.Ended](err); ok && end.Early {
-		what += fmt.Sprintf(", still pending (%s %d polls)", pending, end.Polls)
+		what += fmt.Sprintf(", still pending (%s %s)", pending, counted(end.Polls, "poll", "polls"))
 	}
 	return &waitError{what + ": " + within(err.Error()), err}
 }

@@ -126,9 +126,9 @@ func TestWaitReportsEveryLook(t *testing.T) {
 		report := webdelivery.OnProgress(func(p webdelivery.Progress) { seen = append(seen, p) })
 		require.NoError(f, w.wait(f.Context(), webdelivery.PollEvery(time.Second), report))
 		assert.Equal(f, []webdelivery.Progress{
-			{Kind: webdelivery.ProgressKind(w.kind), ID: w.id, Status: w.pending, Percent: 0, Polls: 1},
-			{Kind: webdelivery.ProgressKind(w.kind), ID: w.id, Status: w.pending, Percent: 50, Polls: 2, Elapsed: time.Second},
-			{Kind: webdelivery.ProgressKind(w.kind), ID: w.id, Status: w.done, Percent: 100, Polls: 3, Elapsed: 2 * time.Second, Complete: true},
+			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 0, Polls: 1},
+			{Kind: w.kind, ID: w.id, Status: w.pending, Percent: 50, Polls: 2, Elapsed: time.Second},
+			{Kind: w.kind, ID: w.id, Status: w.done, Percent: 100, Polls: 3, Elapsed: 2 * time.Second, Complete: true},
 		}, seen)
 	})
 }
@@ -292,27 +292,6 @@ func TestTaskWithEmptyErrorInfoIsATaskError(t *testing.T) {
 	})
 }
 
-func TestTaskIsPolledAtItsOwnAddress(t *testing.T) {
-	t.Parallel()
-	for name, uri := range map[string]string{
-		"relative": "/tasks/moved", "prefixed": "/acme/v1/tasks/moved", "absolute": "{url}/acme/v1/tasks/moved",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				if name == "absolute" {
-					uri = f.srv.URL() + "/acme/v1/tasks/moved"
-				}
-				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: uri})
-				answerWith(f, "/tasks/moved", `{"id":"t","complete":false}`, `{"id":"t","complete":true}`)
-				_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(time.Minute))
-				require.NoError(f, err)
-				assert.Equal(f, []string{"/acme/v1/tasks/t", "/acme/v1/tasks/moved"}, paths(f))
-			})
-		})
-	}
-}
-
 func paths(f *fixture) []string {
 	var all []string
 	for _, r := range f.srv.Requests() {
@@ -443,58 +422,6 @@ func TestTransactionRefusedInItsEnvelopeIsAnError(t *testing.T) {
 	})
 }
 
-// The service document does not describe what a task's uri leads to. Only a response with this task ends the wait. If
-// the uri returns anything else, Wait polls the task's own path in the same poll, and does not return to the uri.
-func TestWaitGoesOnWhereTheURIIsNotTheTask(t *testing.T) {
-	t.Parallel()
-	html := http.Header{"Content-Type": {"text/html"}}
-	for name, fault := range map[string]testserver.Fault{
-		"404":                {Status: 404},
-		"400":                {Status: 400},
-		"401":                {Status: 401},
-		"403":                {Status: 403},
-		"410":                {Status: 410},
-		"501":                {Status: 501},
-		"redirect":           {Status: 302, Header: http.Header{"Location": {"/acme/v1/tasks/t"}}},
-		"HTML":               {Status: 200, Header: html, Body: "<html>"},
-		"nothing":            {Status: 204},
-		"no JSON":            {Status: 200, Body: "done"},
-		"an array":           {Status: 200, Body: `[{"id":"t","complete":true}]`},
-		"null":               {Status: 200, Body: "null"},
-		"no task":            {Status: 200, Body: `{}`},
-		"without an id":      {Status: 200, Body: `{"complete":true}`},
-		"another task":       {Status: 200, Body: `{"id":"u","complete":true}`},
-		"another that broke": {Status: 200, Body: `{"id":"u","error_info":{"message":"broke"}}`},
-		"a reference":        {Status: 200, Body: `{"id":"t","uri":"/jobs/t"}`},
-		"a refusal":          {Status: 200, Body: `{"code":404,"description":"no such job"}`},
-	} {
-		for _, skip := range []int{0, 1} { // at once, or after it worked
-			t.Run(fmt.Sprint(name, " after ", skip), func(t *testing.T) {
-				t.Parallel()
-				inFakeTime(t, setup{}, func(f *fixture) {
-					f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 4 * time.Second, ForeignURI: "/jobs/t"})
-					if skip == 1 {
-						answerWith(f, "/jobs/t", `{"id":"t","status":"there","complete":false}`)
-					}
-					there := fault
-					there.Path = "/jobs/t"
-					f.fail(there)
-					began, polls := time.Now(), 0
-					task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second),
-						webdelivery.OnProgress(func(p webdelivery.Progress) { polls = p.Polls }))
-					require.NoError(f, err)
-					assert.Equal(f, "t", task.ID)
-					assert.True(f, task.Complete)
-					assert.Equal(f, 4*time.Second, time.Since(began))
-					assert.Equal(f, 5, polls)
-					assert.Equal(f, 1+skip, f.srv.Count(http.MethodGet, "/jobs/t"))
-					assert.Equal(f, 5-skip, f.srv.Count(http.MethodGet, "/tasks/t"))
-				})
-			})
-		}
-	}
-}
-
 // A 401 at a task's uri says nothing about the session: the client does not log in because of it.
 func TestAUriThatRefusesTheSession(t *testing.T) {
 	t.Parallel()
@@ -511,140 +438,4 @@ func TestAUriThatRefusesTheSession(t *testing.T) {
 		require.NoError(f, err)
 		assert.Equal(f, 2, f.srv.Logins())
 	})
-}
-
-// If both addresses fail, the error is that of the task's own path. If the wait ends between the two, the second
-// request is not sent.
-func TestWaitFailsWhereBothAddressesDo(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: time.Hour, ForeignURI: "/jobs/t"})
-		f.fail(testserver.Fault{Path: "/jobs/t", Status: 403})
-		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Status: 404})
-		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
-		require.ErrorIs(f, err, webdelivery.ErrNotFound)
-		require.NotErrorIs(f, err, webdelivery.ErrForbidden)
-		assert.Equal(f, webdelivery.OutcomeUnknown, webdelivery.OutcomeOf(err))
-		var e *webdelivery.Error
-		require.ErrorAs(f, err, &e)
-		assert.Equal(f, "/acme/v1/tasks/t", e.Path)
-		assert.Equal(f, []string{"/acme/v1/tasks/t", "/acme/v1/jobs/t", "/acme/v1/tasks/t"}, paths(f))
-	})
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: time.Hour, ForeignURI: "/jobs/t"})
-		f.fail(testserver.Fault{Path: "/jobs/t", Delay: time.Minute})
-		began := time.Now()
-		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(3*time.Second))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, 3*time.Second, time.Since(began))
-		assert.Equal(f, []string{"/acme/v1/tasks/t", "/acme/v1/jobs/t"}, paths(f))
-	})
-}
-
-// The task's own path has the dialect's prefix, also after its uri failed. A change of a list that waits for its
-// tasks uses the same path.
-func TestWaitGoesBackToThePathOfTheDialect(t *testing.T) {
-	t.Parallel()
-	s := setup{
-		server:  testserver.Config{Dialect: testserver.Dialect{TasksPrefix: "/ops"}},
-		options: []webdelivery.Option{webdelivery.WithDialect(webdelivery.Dialect{TasksPrefix: "/ops"})},
-	}
-	inFakeTime(t, s, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "a/b", Duration: time.Second, ForeignURI: "/tasks/a%2Fb"})
-		_, err := f.client.Tasks.Wait(f.Context(), "a/b", webdelivery.PollEvery(time.Second))
-		require.NoError(f, err)
-		assert.Equal(f, []string{"/acme/v1/ops/tasks/a%2Fb", "/acme/v1/tasks/a%2Fb", "/acme/v1/ops/tasks/a%2Fb"}, paths(f))
-	})
-	withList(t, setup{}, []string{"192.0.2.1"}, func(f *fixture) {
-		plan, err := f.client.NetworkLists.Plan(f.Context(), listID, []string{"192.0.2.1", "192.0.2.2"}, webdelivery.PlanOptions{})
-		require.NoError(f, err)
-		pending := `{"id":"%s","uri":"/jobs/1","complete":false}`
-		f.fail(testserver.Fault{Path: "/tasks/*", Count: 1, Handler: func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = fmt.Fprintf(w, pending, r.URL.Path[len("/acme/v1/tasks/"):])
-		}})
-		result, err := f.client.NetworkLists.Apply(f.Context(), plan, webdelivery.ApplyOptions{Wait: true})
-		require.NoError(f, err)
-		assert.Equal(f, 2, result.Size)
-		assert.Equal(f, 1, f.srv.Count(http.MethodGet, "/jobs/1"))
-	})
-}
-
-// The response at the task's uri may never change. Wait reads the task's own path at every tenth poll, so it ends.
-func TestWaitReadsTheOwnPathAgain(t *testing.T) {
-	t.Parallel()
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 15 * time.Second, ForeignURI: "/jobs/t"})
-		f.fail(testserver.Fault{Path: "/jobs/t", Status: 200, Body: `{"id":"t","complete":false}`})
-		began := time.Now()
-		task, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
-		require.NoError(f, err)
-		assert.True(f, task.Complete)
-		assert.Equal(f, 19*time.Second, time.Since(began), "poll 20")
-		assert.Equal(f, 3, f.srv.Count(http.MethodGet, "/tasks/t"))
-		assert.Equal(f, 17, f.srv.Count(http.MethodGet, "/jobs/t"))
-	})
-	// If the own path fails then, the wait continues at the uri.
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: "/jobs/t"})
-		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Status: 404})
-		f.fail(testserver.Fault{Path: "/jobs/t", Count: 11, Status: 200, Body: `{"id":"t","complete":false}`})
-		f.fail(testserver.Fault{Path: "/jobs/t", Status: 200, Body: `{"id":"t","complete":true}`})
-		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
-		require.NoError(f, err)
-		assert.Equal(f, 2, f.srv.Count(http.MethodGet, "/tasks/t"))
-		assert.Equal(f, 12, f.srv.Count(http.MethodGet, "/jobs/t"))
-	})
-	// If both fail then, the error is that of the own path, which is not read twice.
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: "/jobs/t"})
-		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Status: 404})
-		f.fail(testserver.Fault{Path: "/jobs/t", Count: 8, Status: 200, Body: `{"id":"t","complete":false}`})
-		f.fail(testserver.Fault{Path: "/jobs/t", Status: 403})
-		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
-		require.ErrorIs(f, err, webdelivery.ErrNotFound)
-		assert.Equal(f, 2, f.srv.Count(http.MethodGet, "/tasks/t"))
-		assert.Equal(f, 9, f.srv.Count(http.MethodGet, "/jobs/t"))
-	})
-	// WaitTimeout ends the wait there too.
-	inFakeTime(t, setup{}, func(f *fixture) {
-		f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: -1, ForeignURI: "/jobs/t"})
-		f.fail(testserver.Fault{Path: "/tasks/t", Skip: 1, Delay: time.Minute})
-		f.fail(testserver.Fault{Path: "/jobs/t", Status: 200, Body: `{"id":"t","complete":false}`})
-		_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second), webdelivery.WaitTimeout(10*time.Second))
-		require.ErrorIs(f, err, context.DeadlineExceeded)
-		assert.Equal(f, 8, f.srv.Count(http.MethodGet, "/jobs/t"))
-	})
-}
-
-// Wait leaves a uri at once if it leads to another one, and so on. It does not leave one that leads to itself, in
-// whatever form, or to nothing that can be read. A task that has ended has ended.
-func TestWaitFollowsNoChainOfAddresses(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		there      string
-		jobs, took int // polls of the uri, and seconds until the wait ends
-	}{
-		"another":              {`{"id":"t","complete":false,"uri":"/jobs/u"}`, 1, 4},
-		"another query":        {`{"id":"t","complete":false,"uri":"/jobs/t?n=1"}`, 1, 4},
-		"back to the own path": {`{"id":"t","complete":false,"uri":"/tasks/t"}`, 1, 4},
-		"itself":               {`{"id":"t","complete":false,"uri":"/jobs/t"}`, 8, 9},
-		"itself, prefixed":     {`{"id":"t","complete":false,"uri":"/acme/v1/jobs/t"}`, 8, 9},
-		"another host":         {`{"id":"t","complete":false,"uri":"https://evil.example.com/jobs/u"}`, 8, 9},
-		"ended":                {`{"id":"t","complete":true,"uri":"/jobs/u"}`, 1, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inFakeTime(t, setup{}, func(f *fixture) {
-				f.srv.AddTask(testserver.TaskSpec{ID: "t", Duration: 4 * time.Second, ForeignURI: "/jobs/t"})
-				f.fail(testserver.Fault{Path: "/jobs/t", Status: 200, Body: tt.there})
-				began := time.Now()
-				_, err := f.client.Tasks.Wait(f.Context(), "t", webdelivery.PollEvery(time.Second))
-				require.NoError(f, err)
-				assert.Equal(f, tt.jobs, f.srv.Count(http.MethodGet, "/jobs/t"))
-				assert.Equal(f, time.Duration(tt.took)*time.Second, time.Since(began))
-				assert.Zero(f, f.srv.ForeignDials())
-			})
-		})
-	}
 }

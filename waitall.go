@@ -11,6 +11,7 @@ import (
 
 	"github.com/webdelivery/webdelivery-go/internal/redact"
 	"github.com/webdelivery/webdelivery-go/internal/waiting"
+	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // WaitAll waits until all tasks have ended, and returns them in the order of the ids. An id that comes twice is
@@ -49,16 +50,16 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 		if _, twice := at[id]; twice {
 			continue
 		}
-		poller := &taskPoller{funnel: s.funnel, own: s.taskCall(id)}
-		if wrong, ok := errors.AsType[*ValidationError](poller.own.invalid); ok {
+		cl := s.taskCall(id)
+		if wrong, ok := errors.AsType[*ValidationError](cl.invalid); ok {
 			bad.add(fmt.Sprintf("ids[%d]", n), "%s", wrong.Reason)
 		}
-		at[id], all.pollers = len(all.pollers), append(all.pollers, poller)
+		at[id], all.calls = len(all.calls), append(all.calls, cl)
 	}
 	if err := bad.err(); err != nil {
 		return nil, err
 	}
-	group := waiting.Group[*Task]{Loop: loop, Items: &all, AtOnce: bulkConcurrency, FailFast: failFast, Last: make([]*Task, len(all.pollers))}
+	group := waiting.Group[*Task]{Loop: loop, Items: &all, AtOnce: bulkConcurrency, FailFast: failFast, Last: make([]*Task, len(all.calls))}
 	err := group.Wait(ctx)
 	tasks := make([]*Task, len(ids))
 	for n, id := range ids {
@@ -66,11 +67,11 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 	}
 	var errs []error
 	if err != nil {
-		errs = append(errs, newWaitError(fmt.Sprintf("%d tasks", len(all.pollers)), err, all.names(group.Pending())))
+		errs = append(errs, newWaitError(counted(len(all.calls), "task", "tasks"), err, all.names(group.Pending())))
 	}
 	for i, err := range group.Errs {
 		if _, failed := errors.AsType[*TaskError](err); err != nil && !failed {
-			err = newWaitError("task "+redact.Line(all.pollers[i].own.id), err, "")
+			err = newWaitError("task "+redact.Line(all.calls[i].id), err, "")
 		}
 		errs = append(errs, err)
 	}
@@ -81,9 +82,9 @@ func (s *TasksService) waitAll(ctx context.Context, ids []string, w *waiter, loo
 type taskGroup struct {
 	*TasksService
 
-	pollers []*taskPoller
-	report  func(Progress)
-	began   time.Time
+	calls  []call
+	report func(Progress)
+	began  time.Time
 }
 
 // names returns how many tasks are pending, and the ids of some.
@@ -94,13 +95,15 @@ func (g *taskGroup) names(pending []int) string {
 			more = fmt.Sprintf(" and %d more", len(pending)-n)
 			break
 		}
-		text += ", " + redact.Line(g.pollers[i].own.id)
+		text += ", " + redact.Line(g.calls[i].id)
 	}
 	return fmt.Sprintf("%d: %s%s;", len(pending), strings.TrimPrefix(text, ", "), more)
 }
 
 // Read polls a task.
-func (g *taskGroup) Read(ctx context.Context, i int) (*Task, error) { return g.pollers[i].read(ctx) }
+func (g *taskGroup) Read(ctx context.Context, i int) (*Task, error) {
+	return fetch[Task](ctx, g.funnel, g.calls[i])
+}
 
 // Report reports the poll of a task.
 func (g *taskGroup) Report(i, round int, task *Task, err error) {
@@ -108,7 +111,7 @@ func (g *taskGroup) Report(i, round int, task *Task, err error) {
 	if task != nil {
 		p = g.progress(task)
 	}
-	p.Kind, p.ID, p.Polls, p.Elapsed, p.Err = ProgressTask, g.pollers[i].own.id, round, time.Since(g.began), err
+	p.Kind, p.ID, p.Polls, p.Elapsed, p.Err = "task", g.calls[i].id, round, time.Since(g.began), err
 	g.report(p)
 }
 
@@ -138,7 +141,7 @@ func (g *taskGroup) List(ctx context.Context, last []*Task, pending []int, most 
 		return nil, 0
 	}
 	shown = map[int]*Task{}
-	for items := range collectionOf[taskAtURI](g.funnel, cl, most, 0).All(ctx) { //nolint:errcheck // an error ends it
+	for items := range collectionOf[listedTask](g.funnel, cl, most, 0).All(ctx) { //nolint:errcheck // an error ends it
 		requests++
 		for n := range items {
 			for _, i := range at[items[n].ID] {
@@ -152,4 +155,23 @@ func (g *taskGroup) List(ctx context.Context, last []*Task, pending []int, most 
 		}
 	}
 	return shown, requests
+}
+
+// listedTask is a task in a list. It may be a mere reference {id, uri}, which never ends.
+type listedTask struct {
+	Task
+
+	known bool // it has complete or error_info, so it says whether the task has ended
+}
+
+func (t *listedTask) UnmarshalJSON(b []byte) error {
+	if err := t.Task.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	var has struct {
+		Complete *bool `json:"complete"`
+	}
+	err := wire.Decode(b, &has)
+	t.known = t.ErrorInfo != nil || has.Complete != nil
+	return err
 }

@@ -322,7 +322,7 @@ func TestWaitAllReportsEachTask(t *testing.T) {
 		f.fail(testserver.Fault{Path: "/tasks/t001", Skip: 0, Count: 4, Status: 500})
 		var seen []string
 		_, err := f.client.Tasks.WaitAll(f.Context(), ids, webdelivery.PollEvery(5*time.Second), webdelivery.OnProgress(func(p webdelivery.Progress) {
-			assert.Equal(f, webdelivery.ProgressTask, p.Kind)
+			assert.Equal(f, "task", p.Kind)
 			assert.Equal(f, p.Err != nil, errors.Is(p.Err, webdelivery.ErrServer))
 			seen = append(seen, fmt.Sprintf("%d %s %s %t %t", p.Polls, p.ID, p.Status, p.Complete, p.Err != nil))
 		}))

@@ -24,7 +24,7 @@ func Parse(baseURL, customer string, plainHTTP bool) (*Base, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
 		// The parser's own error quotes the URL, which may hold a password.
-		return nil, invalidBase("not a URL")
+		return nil, invalidBase("not a URL; write https://, as in https://api.example.com")
 	}
 	if err := checkParts(baseURL, u); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func checkCustomer(customer string) error {
 func checkParts(baseURL string, u *url.URL) error {
 	switch {
 	case u.Hostname() == "":
-		return invalidBase("needs a scheme and a host, as in https://api.example.com")
+		return invalidBase("needs a scheme and a host; write https://, as in https://api.example.com")
 	case u.User != nil:
 		return invalidBase("must not contain user information")
 	case u.RawQuery != "" || u.ForceQuery:

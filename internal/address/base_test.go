@@ -59,13 +59,13 @@ func TestPlainHTTP(t *testing.T) {
 func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 	t.Parallel()
 	const (
-		missing = "needs a scheme and a host, as in https://api.example.com"
+		missing = "needs a scheme and a host; write https://, as in https://api.example.com"
 		path    = "the path has an empty element, a dot element, a backslash, a control character or a bad escape; remove it. " +
 			"The client appends /<customer>/v1 itself, for example to https://api.example.com"
 	)
 	for form, reason := range map[string]string{
 		"https://alice:SECRET":                    "", // the reason depends on whether the secret is a number
-		"https://h.example.com/%zzSECRET":         "not a URL",
+		"https://h.example.com/%zzSECRET":         "not a URL; write https://, as in https://api.example.com",
 		"":                                        missing,
 		"SECRET":                                  missing,
 		"https://:443/SECRET":                     missing,
@@ -78,7 +78,7 @@ func TestAnErrorRepeatsNothingOfTheBaseURL(t *testing.T) {
 		"https://h.example.com#":                  "must not contain a fragment",
 		"https://h.example.com:0":                 "the port is not between 1 and 65535",
 		"https://h_SECRET!/":                      "the host is not a valid host name",
-		"https://alice%3ASECRET%40h":              "not a URL",
+		"https://alice%3ASECRET%40h":              "not a URL; write https://, as in https://api.example.com",
 		"xSECRET://h.example.com":                 "the scheme is not https",
 		`https://h.example.com/\alice:SECRET@h`:   path,
 		"https://h.example.com/a/../SECRET":       path,

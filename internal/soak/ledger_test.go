@@ -139,7 +139,7 @@ var classes = []struct {
 	{"PartialError", as[*webdelivery.PartialError]},
 	{"TaskError", as[*webdelivery.TaskError]},
 	{"TransactionError", as[*webdelivery.TransactionError]},
-	{"PaginationError", as[*webdelivery.PaginationError]},
+	{"IncompleteError", as[*webdelivery.IncompleteError]},
 	{"IncompleteError", as[*webdelivery.IncompleteError]},
 	{"ErrPlanStale", func(err error) bool { return errors.Is(err, webdelivery.ErrPlanStale) }},
 	{"ErrQueueClosed", func(err error) bool { return errors.Is(err, webdelivery.ErrQueueClosed) }},

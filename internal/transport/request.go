@@ -40,8 +40,7 @@ type Request struct {
 	// Both are called in each attempt that has a success. Without either, Send reads the whole body.
 	Take, Begin Reader
 
-	Rules       Rules
-	KeepSession bool // a refused session is not renewed for this request
+	Rules Rules
 }
 
 // Reader reads a body, or its beginning. It returns the code of the envelope that it read: 0 without an envelope, and

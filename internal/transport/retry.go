@@ -51,7 +51,7 @@ func (c *call) situation() situation {
 		asked: RetryAfter(a.header), backoff: c.t.Policy.backoff(c.failures + 1), refusal: a.refusal,
 		giveUpAt: c.giveUpAt, now: time.Now(),
 	}
-	if a.err == nil && (c.login != nil || c.t.auth.Pair != nil) && !c.KeepSession {
+	if a.err == nil && (c.login != nil || c.t.auth.Pair != nil) {
 		s.credentials = c.Rules.credentials(a.effectiveStatus())
 	}
 	if c.Rules.isSuccess(a.effectiveStatus()) {
