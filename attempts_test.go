@@ -34,12 +34,12 @@ func TestAnAttemptEndsItsContext(t *testing.T) {
 		{"a response", http.StatusOK, `{"id":"task-1"}`, task, false},
 		{"a refusal", http.StatusNotFound, `{}`, task, true},
 		{"a stream read to its end", http.StatusOK, resultOf([]string{"a"}, `[1]`, `[2]`), func(c *webdelivery.Client) error {
-			rows, err := collect(c.Stats.Events.Rows(t.Context(), aDay))
+			rows, err := collect(c.Stats.Events.All(t.Context(), firstRows))
 			assert.Len(t, rows, 2)
 			return err
 		}, false},
 		{"a stream left early", http.StatusOK, resultOf([]string{"a"}, `[1]`, `[2]`), func(c *webdelivery.Client) error {
-			for _, err := range c.Stats.Events.Rows(t.Context(), aDay) {
+			for _, err := range c.Stats.Events.All(t.Context(), firstRows) {
 				return err
 			}
 			return errors.New("no row")

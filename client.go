@@ -63,7 +63,7 @@ func NewClient(baseURL, customer string, auth Auth, options ...Option) (*Client,
 	if err != nil {
 		return nil, err
 	}
-	f := &funnel{base: b, service: b.Key(), gate: newGate(b.Key(), limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect, strictTexts: s.strictTexts}
+	f := &funnel{base: b, service: b.Key(), gate: newGate(b.Key(), limiter, s.retry), maxBody: s.maxBody, dialect: s.dialect}
 	sessions := &SessionsService{f}
 	f.transport = transport.New(transport.Config{
 		Base: b, Credentials: auth.credentials(sessions.logIn), Next: s.next, Policy: transport.Policy(s.retry),

@@ -42,7 +42,7 @@
 //		fmt.Println(task.ID, task.Status)
 //	}
 //
-// Statistics come as a whole (Query), or row by row in constant memory (Rows, All). [Scan] reads rows into your own
+// Statistics come as a whole (Query), or row by row in constant memory (All). [Scan] reads rows into your own
 // structs. Package filters builds filters:
 //
 //	type Event struct {

@@ -58,7 +58,7 @@ func TestEnvelopesInAStream(t *testing.T) {
 				require.NoError(t, err)
 				read := func() (int, error) {
 					sent = 0
-					rows, err := gather(client.Stats.Events.Rows(t.Context(), lastHour(2)))
+					rows, err := gather(client.Stats.Events.All(t.Context(), lastHour(2)))
 					return len(rows), err
 				}
 
@@ -235,7 +235,7 @@ func TestCodesBelow400(t *testing.T) {
 		result, err := client.Stats.Events.Query(t.Context(), lastHour(1))
 		require.NoError(t, err, code)
 		assert.Len(t, result.Rows, 1)
-		rows, err := gather(client.Stats.Events.Rows(t.Context(), lastHour(1)))
+		rows, err := gather(client.Stats.Events.All(t.Context(), lastHour(1)))
 		require.NoError(t, err, code)
 		assert.Len(t, rows, 1)
 	}
@@ -254,7 +254,7 @@ func TestEnvelopesBehindRowsKeepTheirWords(t *testing.T) {
 		`,"description":"` + password + ` is wrong","code":503}`: "[redacted] is wrong",
 		`,"code":503}`: "Service Unavailable",
 	} {
-		rows, err := gather(always(t, []byte(good+rest)).Stats.Events.Rows(t.Context(), lastHour(1)))
+		rows, err := gather(always(t, []byte(good+rest)).Stats.Events.All(t.Context(), lastHour(1)))
 		assert.Len(t, rows, 1)
 		var refused *webdelivery.Error
 		require.ErrorAs(t, err, &refused, rest)

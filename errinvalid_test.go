@@ -159,8 +159,8 @@ func wrongly() map[string]func(ctx context.Context, c *webdelivery.Client) error
 			_, err := c.Purge.Submit(ctx, webdelivery.PurgeRequest{})
 			return err
 		},
-		"Export.Rows": func(ctx context.Context, c *client) error {
-			return drain(c.Stats.NewExport(webdelivery.EventsQuery{}, webdelivery.Cursor{}).Rows(ctx), func(...any) {})
+		"Export.All": func(ctx context.Context, c *client) error {
+			return drain(c.Stats.NewExport(webdelivery.EventsQuery{}, webdelivery.Cursor{}).All(ctx), func(...any) {})
 		},
 		"PurgeQueue.Purge": func(ctx context.Context, c *client) error {
 			queue, err := c.Purge.NewQueue(webdelivery.QueueOptions{})
@@ -204,9 +204,6 @@ func of[Q webdelivery.StatsQuery](
 		_, err := family(c).Query(ctx, empty)
 		return err
 	}
-	calls[name+".Rows"] = func(ctx context.Context, c *webdelivery.Client) error {
-		return drain(family(c).Rows(ctx, empty), func(...any) {})
-	}
 	calls[name+".All"] = func(ctx context.Context, c *webdelivery.Client) error {
 		return drain(family(c).All(ctx, empty), func(...any) {})
 	}
@@ -220,7 +217,9 @@ func ofCategory[Q webdelivery.StatsQuery](
 		"Dimensions": func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) { return f.Dimensions(ctx) },
 		"Metrics":    func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) { return f.Metrics(ctx) },
 		"Groupings":  func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) { return f.Groupings(ctx) },
-		"Head":       func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) { return f.Head(ctx) },
+		"Head": func(ctx context.Context, f *webdelivery.AggregatedFamily[Q]) (any, error) {
+			return f.Head(ctx, *new(Q))
+		},
 	} {
 		calls[name+"."+method] = func(ctx context.Context, c *webdelivery.Client) error {
 			_, err := call(ctx, family(c))

@@ -189,9 +189,9 @@ func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer
 	query := webdelivery.EventsQuery{Dimensions: webdelivery.DimensionsOf[siemEvent](), Start: from.Start, End: until}
 	export := client.Stats.NewExport(query, from.Cursor)
 	buffer := bufio.NewWriter(out)
-	lines, written := json.NewEncoder(buffer), from.Cursor.Rows()
+	lines, written := json.NewEncoder(buffer), from.Cursor.Count()
 	var failed error
-	for event, err := range webdelivery.Scan[siemEvent](export.Rows(ctx)) {
+	for event, err := range webdelivery.Scan[siemEvent](export.All(ctx)) {
 		if err == nil {
 			err = lines.Encode(event)
 		}
@@ -204,7 +204,7 @@ func exportEvents(ctx context.Context, client *webdelivery.Client, out io.Writer
 		return from, fmt.Errorf("write events: %w", err) // some lines may have been written
 	}
 	next := siemPosition{Start: from.Start, Until: from.Until, Cursor: export.Cursor()}
-	if next.Cursor.Rows() != written {
+	if next.Cursor.Count() != written {
 		return from, fmt.Errorf("an event was read but not written: %w", failed) // the next run reads it again
 	}
 	var late *webdelivery.IncompleteError
@@ -228,7 +228,7 @@ func Example_siemExport() {
 	since := now.Add(-time.Hour)
 	position, err := exportEvents(ctx, client, os.Stdout, siemPosition{Start: since, Until: since}, now)
 	stored, _ := json.Marshal(position) // now the lines are safe
-	fmt.Println(position.Until.Format(time.TimeOnly), position.Cursor.Rows(), err)
+	fmt.Println(position.Until.Format(time.TimeOnly), position.Cursor.Count(), err)
 
 	var next siemPosition
 	if err := json.Unmarshal(stored, &next); err != nil {
@@ -236,7 +236,7 @@ func Example_siemExport() {
 	}
 	now = now.Add(10 * time.Minute)
 	next, err = exportEvents(ctx, client, os.Stdout, next, now)
-	fmt.Println(next.Until.Format(time.TimeOnly), next.Cursor.Rows(), err)
+	fmt.Println(next.Until.Format(time.TimeOnly), next.Cursor.Count(), err)
 
 	_, err = exportEvents(ctx, client, os.Stdout, next, now.AddDate(0, 0, 5))
 	fmt.Println(err)
@@ -347,8 +347,8 @@ func TestTheSIEMHasEachEventOnce(t *testing.T) {
 		remove := srv.Fail(webdeliverytest.FaultRule{Path: cut.Path, Skip: 1, Status: http.StatusForbidden})
 		next, err := export(&broken, first)
 		require.ErrorIs(t, err, webdelivery.ErrForbidden)
-		assert.EqualValues(t, strings.Count(broken.String(), "\n"), next.Cursor.Rows())
-		assert.Positive(t, next.Cursor.Rows())
+		assert.EqualValues(t, strings.Count(broken.String(), "\n"), next.Cursor.Count())
+		assert.Positive(t, next.Cursor.Count())
 		assert.Equal(t, since, next.Until)
 
 		remove()

@@ -3,7 +3,6 @@ package webdelivery_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -45,13 +44,13 @@ func ExampleStatsService_NewExport() {
 	}
 
 	export := client.Stats.NewExport(query, webdelivery.Cursor{})
-	for row, err := range export.Rows(ctx) {
+	for row, err := range export.All(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Println(row.At(0), row.At(1))
-		if export.Cursor().Rows() == 3 {
+		if export.Cursor().Count() == 3 {
 			break // for example, because the process has to stop
 		}
 	}
@@ -66,8 +65,8 @@ func ExampleStatsService_NewExport() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("continue after", cursor.Rows(), "events, at", cursor.Time().Format(time.TimeOnly))
-	for row, err := range client.Stats.NewExport(query, cursor).Rows(ctx) {
+	fmt.Println("continue after", cursor.Count(), "events, at", cursor.Time().Format(time.TimeOnly))
+	for row, err := range client.Stats.NewExport(query, cursor).All(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -203,7 +202,7 @@ func ExampleOnSummary() {
 	summary := webdelivery.OnSummary(func(s webdelivery.StreamSummary) {
 		fmt.Println(s.Rows, "of", s.TotalResults)
 	})
-	for row, err := range client.Stats.Events.Rows(context.Background(), query, summary) {
+	for row, err := range client.Stats.Events.All(context.Background(), query, summary) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -214,36 +213,6 @@ func ExampleOnSummary() {
 	// 192.0.2.1
 	// 192.0.2.2
 	// 2 of 5
-}
-
-// A client of the service sent a user agent that is no text. It does not end the rows.
-func ExampleWithStrictTexts() {
-	service := testserver.New(testserver.Config{})
-	url, err := service.ListenTCP()
-	if err != nil {
-		panic(err)
-	}
-	defer service.Close()
-	now := time.Now()
-	service.AddEvents(testserver.Event{Time: now.Add(-time.Minute), Type: testserver.TypeWAF, Browser: "Chrome\xff"})
-	query := webdelivery.EventsQuery{Dimensions: []string{webdelivery.DimClientBrowser}, Start: now.Add(-time.Hour), End: now}
-
-	for _, options := range [][]webdelivery.Option{nil, {webdelivery.WithStrictTexts()}} {
-		client, err := webdelivery.NewClient(url, "acme", webdelivery.BasicAuth("alice", "correct-horse-battery"), options...)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		result, err := client.Stats.Events.Query(context.Background(), query)
-		if errors.Is(err, webdelivery.ErrBadReply) {
-			fmt.Println("strict: the response is refused")
-			return
-		}
-		fmt.Println(result.Rows[0].At(1), result.ReplacedTexts, err)
-	}
-	// Output:
-	// Chrome� 1 <nil>
-	// strict: the response is refused
 }
 
 func ExampleScan() {
@@ -284,7 +253,7 @@ func ExampleStatsService_WAFTopK() {
 		Dimensions: []string{webdelivery.DimClientCountryCode}, Metrics: []string{webdelivery.MetricHits},
 		Start: end.Add(-time.Hour), End: end,
 	}
-	for row, err := range client.Stats.WAFTopK(webdelivery.WAFByCountry).Rows(ctx, query) {
+	for row, err := range client.Stats.WAFTopK(webdelivery.WAFByCountry).All(ctx, query) {
 		if err != nil {
 			fmt.Println(err)
 			return

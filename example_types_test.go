@@ -162,8 +162,8 @@ func ExampleNetworkListsService_Apply() {
 	// applied: true
 }
 
-// Rows streams a response: each row is read when it arrives, and only the values that the loop asks for.
-func ExampleStatsFamily_Rows() {
+// All streams a response: each row is read when it arrives, and only the values that the loop asks for.
+func ExampleStatsFamily_All_limit() {
 	client, stop := exampleStatistics()
 	defer stop()
 	ctx := context.Background()
@@ -172,7 +172,7 @@ func ExampleStatsFamily_Rows() {
 	query := webdelivery.EventsQuery{
 		Dimensions: []string{webdelivery.DimClientASN, webdelivery.DimDomain}, Start: end.Add(-time.Hour), End: end, Limit: 2,
 	}
-	for row, err := range client.Stats.Events.Rows(ctx, query) {
+	for row, err := range client.Stats.Events.All(ctx, query) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -20,7 +20,7 @@ import (
 )
 
 // Export reads every raw event of a time range exactly once, even if responses break. Create it with
-// [StatsService.NewExport]. Only one goroutine at a time may range over [Export.Rows]; Cursor is safe for concurrent
+// [StatsService.NewExport]. Only one goroutine at a time may range over [Export.All]; Cursor is safe for concurrent
 // use.
 //
 // Export requests the events in ascending order of event_timestamp_ms. After a break, it requests them again from two
@@ -72,8 +72,8 @@ func (s cursorState) sum() string {
 
 const cursorVersion = 1
 
-// Rows returns the number of events up to the cursor.
-func (c Cursor) Rows() int64 {
+// Count returns the number of events up to the cursor.
+func (c Cursor) Count() int64 {
 	if c.state == nil {
 		return 0
 	}
@@ -111,7 +111,7 @@ func (c *Cursor) UnmarshalJSON(b []byte) error {
 
 // NewExport creates an export of the raw events of a time range. It sends nothing. To start at the beginning of the
 // time range, pass the zero [Cursor]. A cursor belongs to its query; only the end of the time range may change.
-// NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.Rows] yields
+// NewExport ignores the Limit of the query, and SortBy must be empty. If an argument is invalid, [Export.All] yields
 // a [*ValidationError].
 func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 	e := &Export{family: s.Events, params: query.params(), from: from, position: &resume.Position{}}
@@ -140,16 +140,16 @@ func (s *StatsService) NewExport(query EventsQuery, from Cursor) *Export {
 	switch {
 	case from.state.Query != e.query:
 		e.err = invalid("cursor", "belongs to another export: its service, customer, start, dimensions or filter differ")
-	case from.Rows() > 0 && from.Time().After(e.params.End):
+	case from.Count() > 0 && from.Time().After(e.params.End):
 		e.err = invalid("cursor", "is at %s, after the end of the time range", from.Time().Format(time.RFC3339Nano))
 	}
 	return e
 }
 
-// Cursor returns the position after the last event that [Export.Rows] has yielded. In the loop body, that is the
+// Cursor returns the position after the last event that [Export.All] has yielded. In the loop body, that is the
 // event of the current step. So store the results of an event before you store the cursor.
 //
-// [Scan] may end with an error at an event that the loop body never sees, although Rows has yielded it. After an
+// [Scan] may end with an error at an event that the loop body never sees, although All has yielded it. After an
 // error of Scan, store the cursor that you took before. Cursor copies the checksums of up to two seconds, so call it
 // every some thousand events rather than at each.
 func (e *Export) Cursor() Cursor {
@@ -165,36 +165,36 @@ func (e *Export) Cursor() Cursor {
 
 // Warnings returns, in plain words, which part of the time range is before [EventsRetention]. When the export was
 // created, the service no longer had its events. Time before the cursor does not count. It returns nil if there is
-// nothing to report. The first range over Rows also logs the warnings, see [WithLogger].
+// nothing to report. The first range over All also logs the warnings, see [WithLogger].
 func (e *Export) Warnings() []string {
 	return slices.Clone(e.warnings)
 }
 
-// Rows returns a sequence of the events after the cursor, in ascending order of their times. An event that arrived
-// late may be out of order by up to two seconds. A row is valid until the next step. Rows keeps only the checksums of
+// All returns a sequence of the events after the cursor, in ascending order of their times. An event that arrived
+// late may be out of order by up to two seconds. A row is valid until the next step. All keeps only the checksums of
 // two seconds in memory.
 //
-// If a response breaks or the service is down, Rows sends another request. It yields an error and ends if no new
+// If a response breaks or the service is down, All sends another request. It yields an error and ends if no new
 // event came for 5 minutes, or if 4 responses in a row are unusable. It does the same if the service rejects the
 // request with a status of 300 to 499 other than 408 and 429. Before the first row, a request that fails despite its
-// retries ends Rows.
+// retries ends All.
 //
-// At the end, Rows compares the number of events with total_results, up to the second of the last event. If events are
-// missing, they arrived late, with times that Rows had already passed. Rows then yields an [*IncompleteError], whose
+// At the end, All compares the number of events with total_results, up to the second of the last event. If events are
+// missing, they arrived late, with times that All had already passed. All then yields an [*IncompleteError], whose
 // Total counts the yielded and the missing events. It reports each missing event once, also if another process
 // continues from a stored cursor, and none of days that the service forgets within an hour. If the events are not
-// sorted, are outside the time range, or are gone in a later response, Rows yields [ErrBadReply].
+// sorted, are outside the time range, or are gone in a later response, All yields [ErrBadReply].
 //
-// To get events that have arrived since, range over Rows again: it continues after the last event. If another loop
-// ranges over Rows at the same time, Rows yields a [*ValidationError].
-func (e *Export) Rows(ctx context.Context) iter.Seq2[Row, error] {
+// To get events that have arrived since, range over All again: it continues after the last event. If another loop
+// ranges over All at the same time, All yields a [*ValidationError].
+func (e *Export) All(ctx context.Context) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if e.err != nil {
 			yield(Row{}, e.err)
 			return
 		}
 		if !e.busy.CompareAndSwap(false, true) {
-			yield(Row{}, invalid("Rows", "another loop ranges over this export"))
+			yield(Row{}, invalid("All", "another loop ranges over this export"))
 			return
 		}
 		defer e.busy.Store(false)

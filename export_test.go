@@ -182,7 +182,7 @@ func (e *anExport) restart() {
 // read ranges over an export until it has read so many rows.
 func (e *anExport) read(export *webdelivery.Export, most int) (names []string, err error) {
 	e.Helper()
-	for row, err := range export.Rows(e.Context()) {
+	for row, err := range export.All(e.Context()) {
 		if err != nil {
 			return names, err
 		}
@@ -228,7 +228,7 @@ func TestAnExportHasEachRowOnce(t *testing.T) {
 			require.NoError(e, err)
 			got = append(got, names...)
 			cursor = export.Cursor()
-			require.Equal(e, int64(len(got)), cursor.Rows())
+			require.Equal(e, int64(len(got)), cursor.Count())
 			stored, err = json.Marshal(cursor)
 			require.NoError(e, err)
 			if len(names) < most {
@@ -437,7 +437,7 @@ func TestTheContextEndsAnExport(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		export, rows := e.client.Stats.NewExport(e.query, webdelivery.Cursor{}), 0
-		for _, err := range export.Rows(ctx) {
+		for _, err := range export.All(ctx) {
 			if err != nil {
 				require.ErrorIs(e, err, context.DeadlineExceeded)
 				continue
@@ -445,7 +445,7 @@ func TestTheContextEndsAnExport(t *testing.T) {
 			rows++
 		}
 		assert.Equal(e, time.Minute, time.Since(began))
-		assert.Equal(e, int64(rows), export.Cursor().Rows())
+		assert.Equal(e, int64(rows), export.Cursor().Count())
 	})
 }
 
@@ -480,7 +480,7 @@ func TestArgumentsOfAnExport(t *testing.T) {
 		query.End = query.End.Add(time.Hour)
 		_, err = e.read(e.client.Stats.NewExport(query, cursor), 1)
 		require.NoError(e, err, "the end may change")
-		for range export.Rows(e.Context()) { // nothing is new
+		for range export.All(e.Context()) { // nothing is new
 			e.Error("a row that was yielded before")
 		}
 	})
@@ -491,12 +491,12 @@ func TestTwoLoopsOverAnExport(t *testing.T) {
 	t.Parallel()
 	inExport(t, eventsOf(2, 2), func(e *anExport) {
 		export := e.client.Stats.NewExport(e.query, webdelivery.Cursor{})
-		rows := export.Rows(e.Context())
+		rows := export.All(e.Context())
 		for range rows {
 			_, err := e.read(export, 1)
 			require.ErrorIs(e, err, webdelivery.ErrInvalid)
 		}
-		assert.Equal(e, int64(4), export.Cursor().Rows())
+		assert.Equal(e, int64(4), export.Cursor().Count())
 	})
 }
 
@@ -509,7 +509,7 @@ func TestStoredCursors(t *testing.T) {
 	var cursor webdelivery.Cursor
 	require.NoError(t, json.Unmarshal(text, &cursor))
 	assert.Zero(t, cursor)
-	assert.Zero(t, cursor.Rows())
+	assert.Zero(t, cursor.Count())
 	assert.Zero(t, cursor.Time())
 	for _, text := range []string{
 		`{"version":2,"query":"a","columns":["b"],"position":{"rows":0}}`, `{"version":1,"columns":["b"],"position":{"rows":0}}`,
@@ -638,7 +638,7 @@ func TestEventsThatDifferInBrokenTexts(t *testing.T) {
 			return bodies[min(n-1, 1)], true
 		}
 		var raw []string
-		for row, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}).Rows(e.Context()) {
+		for row, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}).All(e.Context()) {
 			require.NoError(e, err)
 			raw = append(raw, string(row.At(1).Raw()))
 		}
@@ -773,7 +773,7 @@ func TestPatienceBeginsWithTheLastEvent(t *testing.T) {
 			return `{"columns":[{"name":"event_timestamp_ms"},{"name":"rule_id"}],"rows":[["2026-11-20T12:00:00.000","0"],[`, n == 1
 		}
 		rows := 0
-		for _, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}).Rows(e.Context()) {
+		for _, err := range e.client.Stats.NewExport(e.query, webdelivery.Cursor{}).All(e.Context()) {
 			require.NoError(e, err)
 			time.Sleep(10 * time.Second)
 			rows++

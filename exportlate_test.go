@@ -78,7 +78,7 @@ func TestNineDaysOfHourlyRuns(t *testing.T) {
 			sorted(e.service.events)
 			e.query.End = now.Add(-5 * time.Minute)
 			export := e.client.Stats.NewExport(e.query, e.stored(cursor))
-			for row, err := range export.Rows(e.Context()) {
+			for row, err := range export.All(e.Context()) {
 				if incomplete, ok := errors.AsType[*webdelivery.IncompleteError](err); ok {
 					reports[now.Format("02 15:04")] = incomplete.Total - incomplete.Got
 					continue
@@ -90,7 +90,7 @@ func TestNineDaysOfHourlyRuns(t *testing.T) {
 		}
 		assert.Equal(e, map[string]int64{"21 13:10": 5, "27 13:10": 5}, reports)
 		assert.Len(e, got, 9*72+1) // three an hour, up to 00:05 of the tenth day
-		assert.Equal(e, int64(9*72+1), cursor.Rows())
+		assert.Equal(e, int64(9*72+1), cursor.Count())
 	})
 }
 
@@ -177,7 +177,7 @@ func TestACursorOfAnEarlierVersion(t *testing.T) {
 		again, err := json.Marshal(cursor)
 		require.NoError(e, err)
 		assert.Equal(e, text, string(again))
-		assert.Equal(e, int64(10), cursor.Rows())
+		assert.Equal(e, int64(10), cursor.Count())
 
 		export := e.client.Stats.NewExport(e.query, cursor)
 		names, err := e.read(export, math.MaxInt)

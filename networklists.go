@@ -269,8 +269,8 @@ func (s *NetworkListsService) GetEntry(ctx context.Context, id, entryID string) 
 
 // NetworkListMatch is an entry that covers an address, and its list.
 type NetworkListMatch struct {
-	List  NetworkList      `json:"list"` // without its entries
-	Entry NetworkListEntry `json:"entry"`
+	List  NetworkList      `json:"list"`  // without its entries
+	Entry NetworkListEntry `json:"entry"` // the address itself, or a range around it
 }
 
 // Find returns each entry of each IP list that covers an address: the address itself, and the ranges around it, in the

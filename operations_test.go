@@ -153,7 +153,7 @@ func everyStep(every time.Duration) []step {
 			}
 			return op.Run(ctx, c, &operations.Use{Task: taskID, List: listID, Entry: "1", Transaction: 1, Poll: every, Show: show})
 		}})
-		if op.Name == "Stats.Events.Rows" {
+		if op.Name == "Stats.Events.All" {
 			steps = append(steps, scanning[event](op, "with Scan"), scanning[number](op, "with a Scan that does not fit"))
 		}
 	}
@@ -164,7 +164,7 @@ func everyStep(every time.Duration) []step {
 func scanning[T any](op operations.Operation, variant string) step {
 	op.Variant = variant
 	return step{op, func(ctx context.Context, c *webdelivery.Client, show func(...any)) error {
-		return drain(webdelivery.Scan[T](c.Stats.Events.Rows(ctx, lastHour(eventsAsked))), show)
+		return drain(webdelivery.Scan[T](c.Stats.Events.All(ctx, lastHour(eventsAsked))), show)
 	}}
 }
 

@@ -39,7 +39,6 @@ type settings struct {
 	dialect        Dialect
 	maxBody        int64
 	plainHTTP      bool
-	strictTexts    bool
 }
 
 // WithHTTPClient sends through the Transport of client, for a proxy, a client certificate, or tracing. A nil
@@ -170,15 +169,6 @@ func WithMaxResponseBytes(n int64) Option {
 			return invalid("WithMaxResponseBytes", "%d is not above 0", n)
 		}
 		s.maxBody = n
-		return nil
-	}
-}
-
-// WithStrictTexts ends rows with [ErrBadReply] if one of their texts is not valid UTF-8 or has half of a surrogate
-// pair. Such texts come from visitors, for example in a path. Default: U+FFFD replaces the invalid part, see [Value].
-func WithStrictTexts() Option {
-	return func(s *settings) error {
-		s.strictTexts = true
 		return nil
 	}
 }

@@ -77,7 +77,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 					check("Query", result.Warnings)
 					export := f.client.Stats.NewExport(query, webdelivery.Cursor{})
 					for range 2 {
-						_, err = collect(export.Rows(f.Context()))
+						_, err = collect(export.All(f.Context()))
 						require.NoError(f, err)
 					}
 					check("Export", export.Warnings())
@@ -90,7 +90,7 @@ func TestQueriesBeyondTheRetention(t *testing.T) {
 				result, err := family.Query(f.Context(), query)
 				require.NoError(f, err)
 				check("Query", result.Warnings)
-				_, err = collect(family.Rows(f.Context(), query, keep))
+				_, err = collect(family.All(f.Context(), query, keep))
 				require.NoError(f, err)
 				check("Rows", summary.Warnings)
 				_, err = collect(family.All(f.Context(), query, keep))
@@ -109,12 +109,12 @@ func TestAnExportThatGoesOnHasNoWarning(t *testing.T) {
 			Dimensions: []string{webdelivery.DimClientIP}, Start: time.Now().AddDate(0, 0, -5), End: time.Now().Add(-time.Hour),
 		}
 		export := f.client.Stats.NewExport(query, webdelivery.Cursor{})
-		_, err := collect(export.Rows(f.Context()))
+		_, err := collect(export.All(f.Context()))
 		require.NoError(f, err)
 		assert.Len(f, export.Warnings(), 1)
 		assert.NotEmpty(f, log())
 		rest := f.client.Stats.NewExport(query, export.Cursor())
-		_, err = collect(rest.Rows(f.Context()))
+		_, err = collect(rest.All(f.Context()))
 		require.NoError(f, err)
 		assert.Empty(f, rest.Warnings())
 		assert.Empty(f, log())

@@ -8,7 +8,7 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// StreamOption changes how Rows and All of a [StatsFamily] stream. If one is invalid, the sequence yields a
+// StreamOption changes how All of a [StatsFamily] streams. If one is invalid, the sequence yields a
 // [*ValidationError] and sends nothing.
 type StreamOption func(*streaming) error
 
@@ -22,9 +22,8 @@ type streaming struct {
 
 // StreamSummary describes a response that was streamed to its end.
 type StreamSummary struct {
-	Rows          int64 // rows that arrived
-	TotalResults  int64 // rows that match; more than Rows if the limit or the size of a top-K has cut some off
-	ReplacedTexts int64 // values with invalid text that U+FFFD replaces, see Value
+	Rows         int64 // rows that arrived
+	TotalResults int64 // rows that match; more than Rows if the limit or the size of a top-K has cut some off
 
 	Warnings []string // what the service may no longer have of the time range, see Result.Warnings; nil if there is none
 }
@@ -90,8 +89,7 @@ func (r Row) MarshalJSON() ([]byte, error) { return r.row.JSON(), nil }
 // is null.
 //
 // A text may be invalid, for example in a path that an attacker chose. It may hold bytes that are not UTF-8, or half
-// of a surrogate pair. U+FFFD replaces each such byte and each such half, as in encoding/json. [Result] and
-// [StreamSummary] count these values, Raw returns the original bytes, and [WithStrictTexts] turns them into errors.
+// of a surrogate pair. U+FFFD replaces each such byte and each such half, as in encoding/json. Raw returns the original bytes.
 type Value struct{ value rowjson.Value }
 
 // Raw returns the JSON of the value exactly as the response has it, perhaps not in UTF-8. To write the value, use

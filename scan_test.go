@@ -18,7 +18,7 @@ import (
 // scanned reads a result of these columns and rows into structs.
 func scanned[T any](f *fixture, columns []string, rows ...string) (all []T, err error) {
 	f.answers(resultOf(columns, rows...))
-	for value, err := range webdelivery.Scan[T](f.client.Stats.Events.Rows(f.Context(), aDay)) {
+	for value, err := range webdelivery.Scan[T](f.client.Stats.Events.All(f.Context(), firstRows)) {
 		if err != nil {
 			return all, err
 		}
@@ -232,7 +232,7 @@ func TestScanPassesOn(t *testing.T) {
 	}
 	inFakeTime(t, setup{}, func(f *fixture) {
 		f.answers(resultOf([]string{"a"}, "[1]", "[2]", "[3]"))
-		for value, err := range webdelivery.Scan[row](f.client.Stats.Events.Rows(f.Context(), aDay)) {
+		for value, err := range webdelivery.Scan[row](f.client.Stats.Events.All(f.Context(), firstRows)) {
 			require.NoError(f, err)
 			assert.Equal(f, 1, value.A)
 			break

@@ -88,7 +88,7 @@ func (d *scanDifference[T]) compare() int64 {
 	for range 6 {
 		body = generateScan(d.Rand, d.fields, true)
 		want := d.wanted(readWithEncodingJSON(d.T, body))
-		d.all(webdelivery.Scan[T](client.Stats.Events.Rows(d.Context(), everyRow())), want)
+		d.all(webdelivery.Scan[T](client.Stats.Events.All(d.Context(), everyRow())), want)
 	}
 	return n
 }
@@ -111,7 +111,7 @@ func (d *scanDifference[T]) inOneWay() int64 {
 // aStream scans rows as they arrive, once or twice: each range over the sequence sends a new request.
 func (d *scanDifference[T]) aStream() int64 {
 	client, response := d.response()
-	seq := webdelivery.Scan[T](client.Stats.Events.Rows(d.Context(), everyRow()))
+	seq := webdelivery.Scan[T](client.Stats.Events.All(d.Context(), everyRow()))
 	var n int64
 	for range 1 + d.IntN(5)/4 {
 		n += d.all(seq, d.wanted(response))
@@ -140,7 +140,7 @@ func (d *scanDifference[T]) clonedRows() int64 {
 		var client *webdelivery.Client
 		var err error
 		client, response = d.response()
-		rows, err = webdelivery.Collect(client.Stats.Events.Rows(d.Context(), everyRow()))
+		rows, err = webdelivery.Collect(client.Stats.Events.All(d.Context(), everyRow()))
 		require.NoError(d, err)
 	}
 	require.Len(d, rows, len(response.cells))
@@ -182,7 +182,7 @@ func (d *scanDifference[T]) twoAtATime() int64 {
 	for i := range scans {
 		client, response := d.response()
 		scans[i] = scanProgress[T]{T: d.T, want: d.wanted(response)}
-		pull, stop := iter.Pull2(webdelivery.Scan[T](client.Stats.Events.Rows(d.Context(), everyRow())))
+		pull, stop := iter.Pull2(webdelivery.Scan[T](client.Stats.Events.All(d.Context(), everyRow())))
 		defer stop()
 		next[i] = pull
 	}

@@ -92,7 +92,7 @@ func queried(c *webdelivery.Client) error {
 }
 
 func lastOf[T any](c *webdelivery.Client) (last error) {
-	for _, err := range webdelivery.Scan[T](c.Stats.Events.Rows(context.Background(), webdelivery.EventsQuery{
+	for _, err := range webdelivery.Scan[T](c.Stats.Events.All(context.Background(), webdelivery.EventsQuery{
 		Dimensions: []string{"v"}, Start: time.Now().Add(-time.Hour), End: time.Now(),
 	})) {
 		last = err

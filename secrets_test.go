@@ -211,7 +211,7 @@ func (s *showcase) showResponses(f *fixture) {
 	require.NoError(f, err)
 	s.show(info)
 	rows := 0
-	for row, err := range f.client.Stats.Events.Rows(f.Context(), lastHour(5)) {
+	for row, err := range f.client.Stats.Events.All(f.Context(), lastHour(5)) {
 		require.NoError(f, err)
 		s.show(row, row.At(0))
 		rows++

@@ -85,7 +85,6 @@ type funnel struct {
 	dialect   Dialect
 	service   string // service and customer, with the host in its normal form
 
-	strictTexts bool // see WithStrictTexts
 }
 
 // response is the response to a call that succeeded.

@@ -49,7 +49,7 @@ var sized = []operation{
 }
 
 var streamedRows = operation{"Rows", eventsData, func(ctx context.Context, c *webdelivery.Client) error {
-	return drain(c.Stats.Events.Rows(ctx, aDay), func(...any) {})
+	return drain(c.Stats.Events.All(ctx, firstRows), func(...any) {})
 }}
 
 // aCap limits a response that is read whole, and each value of a stream.
@@ -437,7 +437,7 @@ func TestStreamsTakeConstantMemory(t *testing.T) { //nolint:paralleltest // what
 			require.NoError(t, err)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			for _, err = range client.Stats.Events.Rows(t.Context(), aDay) {
+			for _, err = range client.Stats.Events.All(t.Context(), firstRows) {
 				continue
 			}
 			runtime.ReadMemStats(&after)

@@ -119,9 +119,6 @@ type Result struct {
 	Rows         []Row     `json:"rows"`          // valid as long as the Result
 	TotalResults int64     `json:"total_results"` // number of matching rows, whatever the limit
 
-	// ReplacedTexts counts the values in which U+FFFD replaces invalid text, see [Value]. The response has no such
-	// member.
-	ReplacedTexts int64 `json:"replaced_texts,omitempty"`
 	// Warnings says, in plain words, which part of the time range the service may no longer have. Then rows are
 	// missing or hits are too small. This concerns raw events before [EventsRetention], and trends finer than
 	// [GranularityFor] returns. The query is sent anyway. It is nil if there is nothing to report. The response has
@@ -156,8 +153,8 @@ type QueryEcho struct {
 	Filters string `json:"filters"`
 }
 
-// Query reads a whole response, up to [WithMaxResponseBytes]. Without a Limit in the query, the service returns 10 rows
-// even if more match: see [Result.Truncated]; All returns every row. If rows are missing, Query returns the partial
+// Query reads one response, which has 10 rows if the query has no Limit, and [Result.Truncated] tells whether more match.
+// All streams every row. A response may have up to [WithMaxResponseBytes]. If rows are missing, Query returns the partial
 // Result together with an [*IncompleteError]. With any other error, the Result is nil. If the response is not a result,
 // the error is [ErrBadReply].
 func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
@@ -177,7 +174,7 @@ func (f *StatsFamily[Q]) Query(ctx context.Context, query Q) (*Result, error) {
 	for row := range kept.rows.All() {
 		rows = append(rows, Row{row})
 	}
-	result := &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows, ReplacedTexts: in.Replaced()}
+	result := &Result{Query: kept.echo, Columns: in.Columns(), TotalResults: in.Total(), Rows: rows}
 	result.Warnings = warnings
 	return result, f.complete(in, p.Limit, false)
 }
@@ -221,80 +218,61 @@ func (f *StatsFamily[Q]) whole(ctx context.Context, parameters string, kept *kep
 func (f *StatsFamily[Q]) reading() rowjson.Config {
 	return rowjson.Config{
 		Limit: rowjson.Limit{Bytes: f.funnel.maxBody, Err: ErrResponseTooLarge}, Redactor: f.funnel.secrets,
-		StrictTexts: f.funnel.strictTexts,
 	}
 }
 
-// Rows streams a response in constant memory: it yields each row as it arrives. Without a Limit in the query, the
-// service returns 10 rows; All returns every row, and [OnSummary] reports how many match. A row is valid until the
-// next step. If the loop stops early, Rows closes the connection. Each range over the sequence sends a new request;
-// several goroutines may range over it at the same time.
+// All streams rows in constant memory: it yields each row as it arrives. With a Limit in the query, these are the first
+// that many in the order asked for, in one request. Without one, they are all rows of the time range: All first reads
+// total_results, and then requests that many rows and 1,000 more, or 1 % if that is more, because the service may add
+// rows in the meantime. A row is valid until the next step. If the loop stops early, All closes the connection. Each
+// range over the sequence sends new requests; several goroutines may range over it at the same time.
 //
-// Rows ends with the first error, which comes with a zero Row. If a response is cut short or lacks rows, there is
-// always an error. Rows retries a failed response only until its first row has arrived. If the response has a code of
-// 400 or more, Rows yields an [*Error] with that code. Before the first row, it retries such a response like the HTTP
+// All ends with the first error, which comes with a zero Row. If a response is cut short, there is always an error. If
+// rows are missing, or if there are as many as All requested by itself, so that more may match, it is an
+// [*IncompleteError]. All retries a failed response only until its first row has arrived. If the response has a code of
+// 400 or more, All yields an [*Error] with that code. Before the first row, it retries such a response like the HTTP
 // status.
-func (f *StatsFamily[Q]) Rows(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
+func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
 	s, err := newStreaming(options)
 	if err != nil {
 		return failing[Row](err)
 	}
 	p := query.params()
-	parameters, err := f.parameters(&p)
+	p.unshare()
+	s.all = p.Limit == 0 && !f.rules.noLimit
+	if s.all {
+		p.Limit = 1
+	}
+	first, err := f.parameters(&p)
 	if err != nil {
 		return failing[Row](err)
 	}
 	s.warnings = f.rules.warnings(&p, time.Now())
 	return func(yield func(Row, error) bool) {
 		f.warn(ctx, s.warnings)
-		if err := f.stream(ctx, parameters, p.Limit, s, yield); err != nil {
+		if err := f.streamAll(ctx, first, p, s, yield); err != nil {
 			yield(Row{}, err)
 		}
 	}
 }
 
-// All streams every row of the time range, whatever the Limit of the query. It first reads total_results. It then
-// requests that many rows and 1,000 more, or 1 % if that is more, because the service may add rows in the meantime. A
-// top-K returns all its rows.
-//
-// If the second response has fewer rows than its total_results, All ends with an [*IncompleteError]. It does the same
-// for as many rows as requested, because more may match. Otherwise All behaves like Rows.
-func (f *StatsFamily[Q]) All(ctx context.Context, query Q, options ...StreamOption) iter.Seq2[Row, error] {
-	if f.rules.noLimit {
-		return f.Rows(ctx, query, options...)
-	}
-	s, err := newStreaming(options)
-	if err != nil {
-		return failing[Row](err)
-	}
-	s.all = true
-	asked := query.params()
-	asked.unshare()
-	asked.Limit = cmp.Or(min(asked.Limit, 1), 1) // a limit below 0 stays invalid
-	first, err := f.parameters(&asked)
-	if err != nil {
-		return failing[Row](err)
-	}
-	s.warnings = f.rules.warnings(&asked, time.Now())
-	return func(yield func(Row, error) bool) {
-		f.warn(ctx, s.warnings)
-		one, err := f.whole(ctx, first, nil)
+// streamAll streams the rows of a query. If the SDK chooses the limit, it asks for their number first.
+func (f *StatsFamily[Q]) streamAll(ctx context.Context, parameters string, p statsParams, s streaming, yield func(Row, error) bool) error {
+	if s.all {
+		one, err := f.whole(ctx, parameters, nil)
 		switch {
 		case err != nil:
+			return err
 		case one.Total() == 0:
 			s.done(StreamSummary{})
-		default:
-			p := asked // several loops may run at the same time
-			p.Limit = f.rules.withHeadroom(one.Total())
-			var parameters string
-			if parameters, err = f.parameters(&p); err == nil {
-				err = f.stream(ctx, parameters, p.Limit, s, yield)
-			}
+			return nil
 		}
-		if err != nil {
-			yield(Row{}, err)
+		p.Limit = f.rules.withHeadroom(one.Total())
+		if parameters, err = f.parameters(&p); err != nil {
+			return err
 		}
 	}
+	return f.stream(ctx, parameters, p.Limit, s, yield)
 }
 
 // stream sends a query with these parameters and yields its rows. It returns nil if the loop has stopped. limit is
@@ -342,7 +320,7 @@ func (f *StatsFamily[Q]) stream(ctx context.Context, parameters string, limit in
 	}
 	err = f.complete(in, limit, s.all)
 	if err == nil {
-		s.done(StreamSummary{Rows: in.Count(), TotalResults: in.Total(), ReplacedTexts: in.Replaced()})
+		s.done(StreamSummary{Rows: in.Count(), TotalResults: in.Total()})
 	}
 	return err
 }
@@ -370,13 +348,15 @@ func (f *StatsFamily[Q]) parameters(p *statsParams) (string, error) {
 	return p.encode(f.funnel.dialect.StartTimeParam)
 }
 
-// Head returns the headers of the family's base path, without cookies and other credentials. It sends no parameters,
-// although a service may require some. (Open point 36.)
-func (f *StatsFamily[Q]) Head(ctx context.Context) (http.Header, error) {
-	if f.refused != nil {
-		return nil, f.refused
+// Head returns the headers of the family's base path, without cookies and other credentials. It sends the parameters of
+// the query, which the service may require. (Open point 36.)
+func (f *StatsFamily[Q]) Head(ctx context.Context, query Q) (http.Header, error) {
+	p := query.params()
+	parameters, err := f.parameters(&p)
+	if err != nil {
+		return nil, err
 	}
-	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.path, ""))
+	r, err := f.funnel.send(ctx, describe(http.MethodHead, f.rules.path, parameters))
 	if err != nil {
 		return nil, err
 	}

@@ -360,7 +360,7 @@ func TestEveryMethodOfTheFamilies(t *testing.T) {
 			dimensions, err := family.Dimensions(ctx)
 			require.NoError(f, err)
 			assert.NotEmpty(f, dimensions.Names)
-			header, err := family.Head(ctx)
+			header, err := family.Head(ctx, trends())
 			require.NoError(f, err)
 			assert.NotEmpty(f, header)
 		}
@@ -374,7 +374,7 @@ func TestEveryMethodOfTheFamilies(t *testing.T) {
 		} {
 			assert.Contains(f, dimensions.Names, name)
 		}
-		_, err = stats.Events.Head(ctx)
+		_, err = stats.Events.Head(ctx, aDay)
 		require.NoError(f, err)
 
 		start, end := whole()

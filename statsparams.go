@@ -91,15 +91,17 @@ func (p *statsParams) check(family *statsRules, bad *problems) {
 		}
 	}
 	for i, key := range p.SortBy {
-		// Raw events have their timestamp even if it is not among the dimensions.
-		if !slices.Contains(p.Dimensions, key.Name) && !slices.Contains(p.Metrics, key.Name) && (family.aggregated || key.Name != DimEventTimestamp) {
-			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not among the requested dimensions and metrics", key.Name)
+		if !isName(key.Name) {
+			bad.add(fmt.Sprintf("sortby[%d]", i), "%q is not a valid name", key.Name)
 		}
 	}
 	if p.Limit < 0 {
 		bad.add("limit", "%d is below 0", p.Limit)
 	}
 }
+
+// isName reports whether a comma-separated parameter can carry a name.
+func isName(name string) bool { return name != "" && !strings.ContainsAny(name, ", ") }
 
 // checkNames refuses lists of names that the comma-separated parameter cannot carry.
 func checkNames(bad *problems, field string, names []string) {
@@ -108,7 +110,7 @@ func checkNames(bad *problems, field string, names []string) {
 	}
 	for i, name := range names {
 		switch {
-		case name == "" || strings.ContainsAny(name, ", "):
+		case !isName(name):
 			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q is not a valid name", name)
 		case slices.Contains(names[:i], name):
 			bad.add(fmt.Sprintf("%s[%d]", field, i), "%q comes twice", name)

@@ -100,7 +100,7 @@ type EventsQuery struct {
 	Dimensions []string     // requested columns, at least one, none twice; the service always adds event_timestamp_ms as the first
 	Start, End time.Time    // time range, in the years 1 to 9999; sent in whole seconds of UTC without a fraction (open point 33)
 	Filter     filters.Expr // nil: no filter
-	SortBy     []Sort       // by requested dimensions and event_timestamp_ms; none: the service's order
+	SortBy     []Sort       // by dimensions, also others than the requested ones; none: the service's order
 	Limit      int          // most rows; 0: the service's default of 10, even if more match
 }
 
@@ -113,7 +113,7 @@ type TrendsQuery struct {
 	Start, End  time.Time    // as in EventsQuery
 	Granularity Granularity  // must suit the time range; required on WAF and traffic shaping trends, optional on request trends
 	Filter      filters.Expr // nil: no filter
-	SortBy      []Sort       // by requested dimensions and metrics; none: the service's order
+	SortBy      []Sort       // by dimensions and metrics, also others than the requested ones; none: the service's order
 	Limit       int          // most rows; 0: the service's default of 10, even if more match
 }
 
@@ -131,7 +131,7 @@ type ShapingTopKQuery struct {
 	Metrics    []string     // default MetricHits
 	Start, End time.Time    // as in EventsQuery
 	Filter     filters.Expr // nil: no filter
-	SortBy     []Sort       // by requested dimensions and metrics; none: the service's order
+	SortBy     []Sort       // by dimensions and metrics, also others than the requested ones; none: the service's order
 	Limit      int          // most rows; 0: the service's default of 10, even if more match
 }
 

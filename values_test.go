@@ -68,7 +68,7 @@ func TestScanOneColumnTwice(t *testing.T) {
 	values, err := webdelivery.Collect(webdelivery.Scan[struct {
 		N int    `stats:"a"`
 		S string `stats:"a"`
-	}](client.Stats.Events.Rows(t.Context(), aDay)))
+	}](client.Stats.Events.All(t.Context(), firstRows)))
 	require.NoError(t, err)
 	assert.Equal(t, "[{7 7}]", fmt.Sprint(values))
 }
@@ -99,10 +99,10 @@ func TestCollect(t *testing.T) {
 	}
 
 	client := always(t, []byte(resultOf([]string{"a"}, `["x"]`, `["y"]`, `["z"]`)))
-	rows, err := webdelivery.Collect(client.Stats.Events.Rows(t.Context(), aDay))
+	rows, err := webdelivery.Collect(client.Stats.Events.All(t.Context(), firstRows))
 	require.NoError(t, err)
 	assert.Equal(t, `[["x"] ["y"] ["z"]]`, fmt.Sprint(rows), "each row has its own values")
-	rows, err = webdelivery.Collect(always(t, []byte(resultOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.Rows(t.Context(), aDay))
+	rows, err = webdelivery.Collect(always(t, []byte(resultOf([]string{"a"}, `["x"]`, `[]`))).Stats.Events.All(t.Context(), firstRows))
 	require.ErrorIs(t, err, webdelivery.ErrBadReply)
 	assert.Equal(t, `[["x"]]`, fmt.Sprint(rows))
 }
@@ -149,7 +149,7 @@ func TestDefaultsOfTopK(t *testing.T) {
 		return func(ctx context.Context, s *webdelivery.StatsService) error {
 			q := webdelivery.WAFTopKQuery{Start: spanStart, End: spanEnd}
 			_, err := s.WAFTopK(c).Query(ctx, q)
-			_, err2 := collect(s.WAFTopK(c).Rows(ctx, q))
+			_, err2 := collect(s.WAFTopK(c).All(ctx, q))
 			_, err3 := collect(s.WAFTopK(c).All(ctx, q))
 			return errors.Join(err, err2, err3)
 		}
@@ -158,7 +158,7 @@ func TestDefaultsOfTopK(t *testing.T) {
 		return func(ctx context.Context, s *webdelivery.StatsService) error {
 			q := webdelivery.ShapingTopKQuery{Start: spanStart, End: spanEnd, SortBy: []webdelivery.Sort{webdelivery.Desc("hits")}}
 			_, err := s.TrafficShapingTopK(c).Query(ctx, q)
-			_, err2 := collect(s.TrafficShapingTopK(c).Rows(ctx, q))
+			_, err2 := collect(s.TrafficShapingTopK(c).All(ctx, q))
 			_, err3 := collect(s.TrafficShapingTopK(c).All(ctx, q))
 			return errors.Join(err, err2, err3)
 		}

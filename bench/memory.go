@@ -82,7 +82,7 @@ func (b *bench) firstRow(n int) error {
 	}
 	results, err := b.interleave(
 		func() error {
-			for _, err := range webdelivery.Scan[event](client.Stats.Events.Rows(context.Background(), eventsQuery)) {
+			for _, err := range webdelivery.Scan[event](client.Stats.Events.All(context.Background(), eventsQuery)) {
 				return err
 			}
 			return errNoRow

@@ -179,7 +179,7 @@ func (s *shape) body(seed uint64, n int) []byte {
 
 // scanRows scans all rows of a response.
 func scanRows[T any](client *webdelivery.Client) (rows int, err error) {
-	for _, err := range webdelivery.Scan[T](client.Stats.Events.Rows(context.Background(), eventsQuery)) {
+	for _, err := range webdelivery.Scan[T](client.Stats.Events.All(context.Background(), eventsQuery)) {
 		if err != nil {
 			return 0, err
 		}

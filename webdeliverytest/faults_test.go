@@ -120,7 +120,7 @@ func TestFailKeepsItsOwnHeader(t *testing.T) {
 		header := http.Header{"X-Test": {"before"}}
 		srv.Fail(webdeliverytest.FaultRule{Header: header})
 		header["X-Test"][0] = "after"
-		got, err := client.Stats.Events.Head(t.Context())
+		got, err := client.Stats.Events.Head(t.Context(), webdelivery.EventsQuery{Dimensions: []string{"client_ip"}, Start: time.Now().Add(-time.Hour), End: time.Now()})
 		require.NoError(t, err)
 		assert.Equal(t, "before", got.Get("X-Test"))
 	})

@@ -94,7 +94,7 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 	if set.saved != nil {
 		from = set.saved.Cursor
 	}
-	c.rows = from.Rows()
+	c.rows = from.Count()
 	c.bar = progressbar.NewOptions64(c.total,
 		progressbar.OptionSetWriter(s.Err),
 		progressbar.OptionSetVisibility(s.ErrTerminal && (set.file != "" || !s.OutTerminal)), // not between the rows on a terminal
@@ -108,14 +108,14 @@ func export(ctx context.Context, client *webdelivery.Client, set settings, s pro
 		if err != nil {
 			return err
 		}
-		return c.copy(&stream{Writer: w}, events.Rows(ctx))
+		return c.copy(&stream{Writer: w}, events.All(ctx))
 	}
 	out, err := newPartial(set, columns, events.Cursor)
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	err = c.copy(out, events.Rows(ctx))
+	err = c.copy(out, events.All(ctx))
 	return tellOfParts(set, out.Parts, s, howToGoOn(set, true, err))
 }
 

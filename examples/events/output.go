@@ -75,7 +75,7 @@ func newPartial(set settings, columns []table.Column, cursor func() webdelivery.
 		p.state = newState(set)
 		err = program.Unwritten(set.file, p.create())
 	} else {
-		p.state, p.rows = *set.saved, set.saved.Cursor.Rows()
+		p.state, p.rows = *set.saved, set.saved.Cursor.Count()
 		err = p.reopen()
 	}
 	if err != nil {
@@ -216,13 +216,13 @@ func (p *partial) store() error {
 func (p *partial) Keep() (int64, error) {
 	var err error
 	switch {
-	case p.broken, p.cursor().Rows() != p.rows:
+	case p.broken, p.cursor().Count() != p.rows:
 	case !p.inParts():
 		err = p.save(p.table.Flush)
 	case p.recent > 0:
 		err = p.endPart()
 	}
-	return p.Cursor.Rows(), err
+	return p.Cursor.Count(), err
 }
 
 // Finish renames the file. It first stores State.Done, so that -resume can finish after a kill between the steps.

@@ -94,9 +94,9 @@ func endEarly(t *testing.T, srv *webdeliverytest.Server, how, file string, args 
 	assert.Equal(t, program.Failed, program.Code("events", io.Discard, err))
 	s, stateErr := readState(file)
 	require.NoError(t, stateErr)
-	assert.Positive(t, s.Cursor.Rows())
-	assert.Less(t, s.Cursor.Rows(), int64(len(many)))
-	assert.ErrorContains(t, err, fmt.Sprintf("after %d of ", s.Cursor.Rows()))
+	assert.Positive(t, s.Cursor.Count())
+	assert.Less(t, s.Cursor.Count(), int64(len(many)))
+	assert.ErrorContains(t, err, fmt.Sprintf("after %d of ", s.Cursor.Count()))
 	assert.True(t, strings.HasSuffix(err.Error(), "; continue with: events -resume "+file), err)
 	return s
 }
@@ -152,7 +152,7 @@ func TestGoesOnAgainAndAgain(t *testing.T) {
 		remove()
 		args, before := []string{"-resume", file}, int64(0)
 		for range 2 {
-			now := endEarly(t, srv, "refused", file, args...).Cursor.Rows()
+			now := endEarly(t, srv, "refused", file, args...).Cursor.Count()
 			assert.Greater(t, now, before)
 			before = now
 		}
@@ -173,7 +173,7 @@ func TestKilled(t *testing.T) { //nolint:paralleltest // the environment is that
 		process := programtest.Start(t, nil, flagsOfMany(file)...)
 		require.Eventually(t, func() bool {
 			s, err := readState(file)
-			return err == nil && s.Cursor.Rows() >= 100
+			return err == nil && s.Cursor.Count() >= 100
 		}, 20*time.Second, 5*time.Millisecond)
 		process.Signal(t, syscall.SIGKILL)
 		code, _, _ := process.End(t)
@@ -280,7 +280,7 @@ func TestNothingMoreIsNeeded(t *testing.T) {
 			inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
 				file := filepath.Join(t.TempDir(), "events."+format)
 				s := endEarly(t, srv, "refused", file, flagsOfMany(file)...)
-				s.Query.Limit = int(s.Cursor.Rows())
+				s.Query.Limit = int(s.Cursor.Count())
 				require.NoError(t, s.write(file))
 				if format == "parquet" { // what a kill has left has no place among the parts
 					require.NoError(t, os.WriteFile(partOf(file, s.Parts+1), nil, 0o600))
@@ -330,7 +330,7 @@ func TestLateRows(t *testing.T) {
 				assert.NoFileExists(t, file)
 				s, err := readState(file)
 				require.NoError(t, err)
-				assert.EqualValues(t, 300, s.Cursor.Rows())
+				assert.EqualValues(t, 300, s.Cursor.Count())
 
 				require.NoError(t, start(t.Context(), srv, t, io.Discard, flagsOfMany(file)...)) // again
 				assert.NoFileExists(t, cursorOf(file))
@@ -348,7 +348,7 @@ func TestSavesByTime(t *testing.T) {
 		require.NoError(t, err)
 		events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{})
 		out, rows := (*partial)(nil), int64(0)
-		for row, err := range events.Rows(t.Context()) {
+		for row, err := range events.All(t.Context()) {
 			require.NoError(t, err)
 			if out == nil {
 				out, err = newPartial(set, columnsOf(t, row.Columns()...), events.Cursor)
@@ -362,7 +362,7 @@ func TestSavesByTime(t *testing.T) {
 		}
 		s, err := readState(file)
 		require.NoError(t, err)
-		assert.EqualValues(t, 42, s.Cursor.Rows())
+		assert.EqualValues(t, 42, s.Cursor.Count())
 	})
 }
 
@@ -371,7 +371,7 @@ func TestProgressGoesOn(t *testing.T) {
 	t.Parallel()
 	inFakeTime(t, many, func(t *testing.T, srv *webdeliverytest.Server) {
 		file := filepath.Join(t.TempDir(), "events.csv")
-		rows := endEarly(t, srv, "refused", file, flagsOfMany(file)...).Cursor.Rows()
+		rows := endEarly(t, srv, "refused", file, flagsOfMany(file)...).Cursor.Count()
 		set, err := parse([]string{"-resume", file}, program.Streams{Err: io.Discard}, noon.Add(time.Hour))
 		require.NoError(t, err)
 		var told bytes.Buffer

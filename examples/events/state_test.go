@@ -146,7 +146,7 @@ func TestTheCursorIsNeverAhead(t *testing.T) {
 			events := srv.Client(t).Stats.NewExport(set.query, webdelivery.Cursor{})
 			var out *partial
 			rows, saved, inTheWay := 0, "", filepath.Join(newCursorOf(file), "in the way")
-			for row, err := range events.Rows(t.Context()) {
+			for row, err := range events.All(t.Context()) {
 				require.NoError(t, err)
 				if out == nil {
 					out, err = newPartial(set, columnsOf(t, row.Columns()...), events.Cursor)

@@ -42,7 +42,7 @@ func TestBodiesThatAreSomethingElse(t *testing.T) {
 		"Plan": func(c *webdelivery.Client) error {
 			return only(c.NetworkLists.Plan(ctx, "l1", []string{"192.0.2.1"}, webdelivery.PlanOptions{}))
 		},
-		"Events.Rows":  func(c *webdelivery.Client) error { return first(c.Stats.Events.Rows(ctx, aQuery())) },
+		"Events.All":   func(c *webdelivery.Client) error { return first(c.Stats.Events.All(ctx, aQuery())) },
 		"Events.Query": func(c *webdelivery.Client) error { return only(c.Stats.Events.Query(ctx, aQuery())) },
 		"Tasks.Wait": func(c *webdelivery.Client) error {
 			ctx, once := onePoll(ctx)

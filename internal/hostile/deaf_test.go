@@ -56,7 +56,7 @@ func TestAConnectionThatIsNotRead(t *testing.T) {
 			Dimensions: []string{"a"}, Start: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC),
 		}
 		rows := 0
-		for _, err := range c.Stats.Events.Rows(ctx, query) {
+		for _, err := range c.Stats.Events.All(ctx, query) {
 			if rows++; rows > 1 {
 				assert.ErrorIs(t, err, context.Canceled)
 				break

@@ -11,7 +11,7 @@ import (
 
 // Method is an exported method that can be reached from a client.
 type Method struct {
-	Name string // its path from the client: "Tasks.Get", "Stats.Events.Rows"; for a type that a method creates: "PurgeQueue.Purge"
+	Name string // its path from the client: "Tasks.Get", "Stats.Events.All"; for a type that a method creates: "PurgeQueue.Purge"
 	Go   string // its declaration: "TasksService.Get", "StatsFamily.Rows"
 }
 

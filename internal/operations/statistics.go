@@ -41,8 +41,8 @@ func (u *Use) now() time.Time {
 // family is one family of statistics, with its number of rows on the fake.
 type family[Q webdelivery.StatsQuery] struct {
 	name, path string
-	query      func(end time.Time) Q
-	limited    int  // rows with the limit of the query
+	query      func(end time.Time, limit int) Q
+	limited    int  // rows with this limit
 	all        int  // rows without it
 	whole      bool // it has no limit, so All needs no request to find out the number of rows
 }
@@ -51,25 +51,25 @@ func statistics() []Operation {
 	type client = webdelivery.Client
 	country, hits := []string{webdelivery.DimClientCountryCode}, []string{webdelivery.MetricHits}
 	most := []webdelivery.Sort{webdelivery.Desc(webdelivery.MetricHits), webdelivery.Asc(webdelivery.DimClientCountryCode)}
-	trends := func(granularity webdelivery.Granularity) func(time.Time) webdelivery.TrendsQuery {
-		return func(end time.Time) webdelivery.TrendsQuery {
+	trends := func(granularity webdelivery.Granularity) func(time.Time, int) webdelivery.TrendsQuery {
+		return func(end time.Time, limit int) webdelivery.TrendsQuery {
 			return webdelivery.TrendsQuery{
-				Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: groups, Granularity: granularity,
+				Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: limit, Granularity: granularity,
 			}
 		}
 	}
-	waf := func(end time.Time) webdelivery.WAFTopKQuery {
+	waf := func(end time.Time, _ int) webdelivery.WAFTopKQuery {
 		return webdelivery.WAFTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end}
 	}
-	shaping := func(end time.Time) webdelivery.ShapingTopKQuery {
-		return webdelivery.ShapingTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: groups}
+	shaping := func(end time.Time, limit int) webdelivery.ShapingTopKQuery {
+		return webdelivery.ShapingTopKQuery{Dimensions: country, Metrics: hits, Start: end.Add(-span), End: end, SortBy: most, Limit: limit}
 	}
 	type ofTrends = webdelivery.AggregatedFamily[webdelivery.TrendsQuery]
 	const base = "/stats/security/"
 	return slices.Concat(
 		exports(base+"events"),
 		plainOf(
-			family[webdelivery.EventsQuery]{"Stats.Events", base + "events", func(end time.Time) webdelivery.EventsQuery { return Events(end, EventsAsked) }, EventsAsked, allEvents, false},
+			family[webdelivery.EventsQuery]{"Stats.Events", base + "events", Events, EventsAsked, allEvents, false},
 			func(c *client) *webdelivery.StatsFamily[webdelivery.EventsQuery] { return c.Stats.Events }),
 		aggregatedOf(
 			family[webdelivery.TrendsQuery]{"Stats.WAFTrends", base + "waf/trends", trends(webdelivery.GranularityHour), groups, countries, false},
@@ -96,7 +96,7 @@ func statistics() []Operation {
 // exports are the exports of raw events. Each range over the sequence starts a new export.
 func exports(path string) []Operation {
 	return []Operation{{
-		Name: "Export.Rows", Also: []string{"Stats.NewExport", "Export.Cursor", "Export.Warnings"}, Kind: Streams, Resumes: true,
+		Name: "Export.All", Also: []string{"Stats.NewExport", "Export.Cursor", "Export.Warnings"}, Kind: Streams, Resumes: true,
 		Method: http.MethodGet, Path: path + "/data", Requests: 2, Ahead: 1, Items: allEvents,
 		sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
 			return func(yield func(webdelivery.Row, error) bool) {
@@ -104,7 +104,7 @@ func exports(path string) []Operation {
 				query.SortBy = nil
 				export := c.Stats.NewExport(query, webdelivery.Cursor{})
 				defer func() { use.Show(export, export.Cursor()) }()
-				export.Rows(ctx)(yield)
+				export.All(ctx)(yield)
 			}
 		}),
 	}}
@@ -115,7 +115,7 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 	all := Operation{
 		Name: f.name + ".All", Kind: Streams, Method: http.MethodGet, Path: f.path + "/data", Requests: 2, Ahead: 1, Items: f.all,
 		sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
-			return of(c).All(ctx, f.query(use.now()))
+			return of(c).All(ctx, f.query(use.now(), 0))
 		}),
 	}
 	if f.whole {
@@ -125,7 +125,7 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 		{
 			Name: f.name + ".Query", Kind: Reads, Method: http.MethodGet, Path: f.path + "/data", Requests: 1,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
-				query := f.query(use.now())
+				query := f.query(use.now(), f.limited)
 				result, err := of(c).Query(ctx, query)
 				use.Show(query, result)
 				if result != nil && len(result.Rows) > 0 {
@@ -135,11 +135,11 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 			},
 		},
 		{
-			Name: f.name + ".Rows", Kind: Streams, Method: http.MethodGet, Path: f.path + "/data", Requests: 1, Items: f.limited,
+			Name: f.name + ".All", Variant: "with a limit", Kind: Streams, Method: http.MethodGet, Path: f.path + "/data", Requests: 1, Items: f.limited,
 			sequence: plain(func(ctx context.Context, c *webdelivery.Client, use *Use) iter.Seq2[webdelivery.Row, error] {
 				summary := webdelivery.OnSummary(func(s webdelivery.StreamSummary) { use.Show(s) })
 				use.Show(summary)
-				return of(c).Rows(ctx, f.query(use.now()), summary)
+				return of(c).All(ctx, f.query(use.now(), f.limited), summary)
 			}),
 		},
 		all,
@@ -152,7 +152,7 @@ func plainOf[Q webdelivery.StatsQuery](f family[Q], of func(*webdelivery.Client)
 		{
 			Name: f.name + ".Head", Kind: Reads, Method: http.MethodHead, Path: f.path, Requests: 1, Bodiless: true,
 			call: func(ctx context.Context, c *webdelivery.Client, use *Use) error {
-				header, err := of(c).Head(ctx)
+				header, err := of(c).Head(ctx, f.query(use.now(), f.limited))
 				use.Show(of(c), header)
 				return err
 			},

@@ -6,7 +6,6 @@ type Config struct {
 	Redactor Redactor // for the errors of a [Target]
 	Query    any      // a pointer into which the member query is decoded, as far as it fits; nil: not decoded
 
-	StrictTexts bool // reject texts of rows that are not UTF-8 or have half of a surrogate pair
 }
 
 // Limit is a number of bytes, and the error for more of them.

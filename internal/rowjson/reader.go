@@ -43,7 +43,6 @@ func NewReader(body io.Reader, config Config) *Reader {
 	config.Limit.Bytes = min(config.Limit.Bytes, mostMark) // the texts of rows are within it
 	m := &meter{from: body, limit: config.Limit, left: config.Limit.Bytes}
 	r := &Reader{dec: jsontext.NewDecoder(m, wire.UnboundedNames), meter: m, redactor: config.Redactor, query: config.Query, total: -1}
-	r.source.scan.strict = config.StrictTexts
 	r.table.arrives = true
 	return r
 }
@@ -88,9 +87,6 @@ func (r *Reader) Columns() []string { return slices.Clone(r.Row().columns().name
 
 // Count returns the number of rows that Next has read.
 func (r *Reader) Count() int64 { return r.rows }
-
-// Replaced returns how many values Next has read whose texts are not UTF-8, or have half of a surrogate pair.
-func (r *Reader) Replaced() int64 { return r.source.scan.replaced }
 
 // Total returns total_results; -1 until it has come.
 func (r *Reader) Total() int64 { return r.total }
@@ -253,7 +249,7 @@ func (r *Reader) readColumns(value []byte) error {
 func (r *Reader) holdRows() error {
 	r.place = "rows before columns"
 	rest := io.MultiReader(bytes.NewReader(r.dec.UnreadBuffer()), r.meter)
-	dec := jsontext.NewDecoder(io.MultiReader(strings.NewReader("["), rest), wire.UnboundedNames, r.source.scan.texts())
+	dec := jsontext.NewDecoder(io.MultiReader(strings.NewReader("["), rest), wire.UnboundedNames, jsontext.AllowInvalidUTF8(true))
 	rows, err := dec.ReadValue()
 	if err != nil {
 		return err

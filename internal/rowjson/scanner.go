@@ -1,21 +1,16 @@
 package rowjson
 
 import (
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/webdelivery/webdelivery-go/internal/wire"
 )
 
 // A row is simple: an array of texts, numbers, true, false and null. So rows are split here, in one pass over the bytes
 // as they lie in the buffer. A text that an attacker chose may hold bytes that are not UTF-8, or half of a surrogate pair.
-// Unless the scan is strict it is counted, and its Value replaces them.
+// Its Value replaces them.
 
 // rowScan splits rows.
 type rowScan struct {
 	marks []mark // the place of the bracket, and the end of each value
-
-	strict   bool  // broken texts are errors
-	replaced int64 // broken texts of all rows so far
 }
 
 // mark is the end of a value in the text of a row. Its highest bit says that the value is a text which differs from
@@ -30,7 +25,7 @@ const (
 func (m mark) end() int { return int(m &^ differs) }
 
 // scan splits the row at the beginning of the text, from its bracket on, and returns the index behind it. It returns 0 if
-// the row has not arrived as a whole, or is wrong. Then replaced may count some of its texts.
+// the row has not arrived as a whole, or is wrong.
 func (s *rowScan) scan(text []byte) (end int) {
 	i, marks := skipBlanks(text, 1), s.marks[:0]
 	marks = append(marks, 0)
@@ -125,25 +120,20 @@ func (s *rowScan) anyValue(text []byte, start, i int) (end int, m mark) {
 	return end, mark(end) //nolint:gosec // who calls bounds the text
 }
 
-// anyText is anyValue for a text. It counts a broken one.
+// anyText is anyValue for a text.
 func (s *rowScan) anyText(text []byte, i int) (end int, m mark) {
-	isBroken := false
 	for i = wire.PlainText(text, i); i < len(text) && text[i] != '"'; i = wire.PlainText(text, i) {
 		_, size, broken := character(text[i:])
-		if size == 0 || broken && s.strict {
+		if size == 0 {
 			return 0, 0
 		}
 		if broken || text[i] == '\\' {
 			m = differs
 		}
-		isBroken = isBroken || broken
 		i += size
 	}
 	if i >= len(text) {
 		return 0, 0
-	}
-	if isBroken {
-		s.replaced++
 	}
 	return i + 1, m | mark(i+1) //nolint:gosec // who calls bounds the text
 }
@@ -168,6 +158,3 @@ func word(text []byte, start int) (end int) {
 	}
 	return 0
 }
-
-// texts returns the option with which jsontext accepts the texts that the scan accepts.
-func (s *rowScan) texts() jsontext.Options { return jsontext.AllowInvalidUTF8(!s.strict) }

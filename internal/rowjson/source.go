@@ -69,10 +69,9 @@ func (s *rowSource) peek() (byte, error) {
 // row splits the next row and uses it up. Its marks are those of the scan. Text and marks are valid until the next
 // call.
 func (s *rowSource) row() (text []byte, err error) {
-	text, replaced := s.text[s.next:], s.scan.replaced
+	text = s.text[s.next:]
 	end := s.scan.scan(text)
 	if end == 0 {
-		s.scan.replaced = replaced // or a broken text of the row would count twice
 		size, err := s.whole()
 		text = s.text[s.next : s.next+size]
 		if end = s.scan.scan(text); end == 0 {
@@ -115,7 +114,7 @@ func (s *rowSource) whole() (size int, err error) {
 
 // explain says what is wrong with a row of these bytes; err if that is only what has ended it.
 func (s *rowSource) explain(text []byte, err error) error {
-	_, wrong := jsontext.NewDecoder(bytes.NewReader(text), wire.UnboundedNames, s.scan.texts()).ReadValue()
+	_, wrong := jsontext.NewDecoder(bytes.NewReader(text), wire.UnboundedNames, jsontext.AllowInvalidUTF8(true)).ReadValue()
 	switch syntax, ok := errors.AsType[*jsontext.SyntacticError](wrong); {
 	case ok && !errors.Is(wrong, io.ErrUnexpectedEOF):
 		return fmt.Errorf("is no JSON: %w", syntax.Err)

@@ -14,8 +14,8 @@ import (
 	"github.com/webdelivery/webdelivery-go/internal/rowjson"
 )
 
-// Bytes that are not UTF-8 and halves of surrogate pairs in the texts of rows are replaced and counted. The place of
-// the rows in the response makes no difference. If the reader is strict, they are an error.
+// Bytes that are not UTF-8 and halves of surrogate pairs in the texts of rows are replaced. The place of the rows
+// in the response makes no difference.
 func TestBrokenTextsOfRows(t *testing.T) {
 	t.Parallel()
 	const (
@@ -38,7 +38,6 @@ func TestBrokenTextsOfRows(t *testing.T) {
 					store.Add(r.Row())
 				}
 				require.NoError(t, r.Err())
-				assert.Equal(t, int64(3), r.Replaced(), "the texts that have U+FFFD anyway do not count")
 				assert.Equal(t, int64(3), r.Total())
 				var got []string
 				for row := range store.All() {
@@ -49,9 +48,6 @@ func TestBrokenTextsOfRows(t *testing.T) {
 				}
 				assert.Equal(t, []string{"/a\ufffd\ufffd", "\ufffd\n", "ü\ufffd", "\ufffd", "1", long + "\ufffd"}, got)
 			}
-			r := rowjson.NewReader(strings.NewReader(body), rowjson.Config{Limit: rowjson.Limit{Bytes: 1 << 20, Err: errTooLarge}, StrictTexts: true})
-			assert.False(t, r.Next())
-			require.ErrorContains(t, r.Err(), "invalid UTF-8")
 		})
 	}
 }

@@ -69,7 +69,6 @@ func (t *Target) newWriter(columns int) *writer {
 // write writes the row at the beginning of a text while it splits it, and returns the index behind it. It returns 0 if
 // the row has not arrived as a whole, or has an error.
 func (w *writer) write(s *rowScan, text []byte) (end int) {
-	replaced := s.replaced
 	s.marks = append(s.marks[:0], w.marks...)
 	w.left = w.never
 	marks := s.marks[1:]
@@ -79,7 +78,6 @@ func (w *writer) write(s *rowScan, text []byte) (end int) {
 		end, written := c.read(text, i)
 		if end == 0 || !written && c.field > 0 || end >= len(text) || text[end] != c.behind {
 			if marks[column], i = w.readAny(s, c, text, i, end, written); i == 0 {
-				s.replaced = replaced
 				return 0
 			}
 			continue

@@ -106,7 +106,7 @@ func (w *worker) queryEvents(ctx context.Context, c *webdelivery.Client) error {
 
 func (w *worker) eventRows(ctx context.Context, c *webdelivery.Client) error {
 	rule := w.IntN(ruleCount)
-	return w.streamed("Stats.Events.Rows", w.attacks(rule), c.Stats.Events.Rows(ctx, w.eventsQuery(rule, 1000)))
+	return w.streamed("Stats.Events.All", w.attacks(rule), c.Stats.Events.All(ctx, w.eventsQuery(rule, 1000)))
 }
 
 // streamed compares rows as they arrive. It ends one stream in five early.
@@ -257,7 +257,10 @@ func (w *worker) names(ctx context.Context, c *webdelivery.Client) error {
 		}
 		return err
 	default:
-		got, err := c.Stats.TrafficShapingTrends.Head(ctx)
+		now := time.Now()
+		got, err := c.Stats.RequestTrends.Head(ctx, webdelivery.TrendsQuery{
+			Dimensions: []string{webdelivery.DimClientCountryCode}, Start: now.Add(-time.Hour), End: now,
+		})
 		if w.read("Stats.Head", err) && got.Get("Date") == "" {
 			w.problem("Stats.Head", "%v", got)
 		}

@@ -42,7 +42,7 @@ func lines() []operation {
 		{2, (*worker).waitForPurge, []string{"Purge.Wait"}},
 
 		{5, (*worker).queryEvents, []string{"Stats.Events.Query"}},
-		{4, (*worker).eventRows, []string{"Stats.Events.Rows"}},
+		{4, (*worker).eventRows, []string{"Stats.Events.All"}},
 		{2, (*worker).everyEvent, []string{"Stats.Events.All"}},
 		{3, (*worker).scanEvents, []string{"Stats.Events.All"}},
 		{4, (*worker).trends, []string{"Stats.WAFTrends.Query"}},

@@ -113,7 +113,7 @@ func Blank(q Query) *Report {
 		}
 	}
 	r.Latest = r.add("", "Latest events", (*Panel).latest, func(ctx context.Context, stats *webdelivery.StatsService) rows {
-		return stats.Events.Rows(ctx, webdelivery.EventsQuery{
+		return stats.Events.All(ctx, webdelivery.EventsQuery{
 			Dimensions: webdelivery.DimensionsOf[Event](), Start: q.Start, End: q.End, Filter: q.filter,
 			SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.DimEventTimestamp)}, Limit: 25,
 		})
@@ -158,7 +158,7 @@ func (r *Report) option(dimension string, source func(context.Context, *webdeliv
 
 func (q Query) topOfWAF(category webdelivery.WAFCategory, dimension string, filter filters.Expr) func(context.Context, *webdelivery.StatsService) rows {
 	return func(ctx context.Context, stats *webdelivery.StatsService) rows {
-		return stats.WAFTopK(category).Rows(ctx, webdelivery.WAFTopKQuery{
+		return stats.WAFTopK(category).All(ctx, webdelivery.WAFTopKQuery{
 			Dimensions: []string{dimension}, Metrics: hits, Start: q.Start, End: q.End, Filter: filter,
 		})
 	}
@@ -166,7 +166,7 @@ func (q Query) topOfWAF(category webdelivery.WAFCategory, dimension string, filt
 
 func (q Query) topOfShaping(category webdelivery.ShapingCategory, dimension string) func(context.Context, *webdelivery.StatsService) rows {
 	return func(ctx context.Context, stats *webdelivery.StatsService) rows {
-		return stats.TrafficShapingTopK(category).Rows(ctx, webdelivery.ShapingTopKQuery{
+		return stats.TrafficShapingTopK(category).All(ctx, webdelivery.ShapingTopKQuery{
 			Dimensions: []string{dimension}, Metrics: hits, Start: q.Start, End: q.End, Filter: q.filter,
 			SortBy: []webdelivery.Sort{webdelivery.Desc(webdelivery.MetricHits)}, Limit: shown,
 		})

@@ -61,7 +61,7 @@ func write(t *testing.T, srv *webdeliverytest.Server, format string, columns []s
 		return nil, err
 	}
 	query := webdelivery.EventsQuery{Dimensions: columns, Start: noon, End: noon.Add(time.Hour)}
-	for row, err := range srv.Client(t).Stats.Events.Rows(t.Context(), query) {
+	for row, err := range srv.Client(t).Stats.Events.All(t.Context(), query) {
 		require.NoError(t, err)
 		if err := w.Write(row); err != nil {
 			return nil, err
@@ -253,7 +253,7 @@ func TestFlush(t *testing.T) {
 		var out bytes.Buffer
 		w, err := table.Formats[format](&out, all(query.Dimensions...), false)
 		require.NoError(t, err)
-		for row, err := range srv.Client(t).Stats.Events.Rows(t.Context(), query) {
+		for row, err := range srv.Client(t).Stats.Events.All(t.Context(), query) {
 			require.NoError(t, err)
 			require.NoError(t, w.Write(row))
 		}
@@ -318,7 +318,7 @@ func TestMemoryIsConstant(t *testing.T) { //nolint:paralleltest // the heap is t
 		}
 		written := 0
 		query := webdelivery.EventsQuery{Dimensions: names, Start: end.Add(-time.Hour), End: end, Limit: rows}
-		for row, err := range client.Stats.Events.Rows(t.Context(), query) {
+		for row, err := range client.Stats.Events.All(t.Context(), query) {
 			require.NoError(t, err)
 			for _, w := range writers {
 				require.NoError(t, w.Write(row))
@@ -352,7 +352,7 @@ func rowsOf(t *testing.T, client *webdelivery.Client, query webdelivery.EventsQu
 	t.Helper()
 	return func(yield func(int, webdelivery.Row) bool) {
 		number := 0
-		for row, err := range client.Stats.Events.Rows(t.Context(), query) {
+		for row, err := range client.Stats.Events.All(t.Context(), query) {
 			require.NoError(t, err)
 			if !yield(number, row) {
 				return
