@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
@@ -362,6 +363,46 @@ func TestTheSIEMHasEachEventOnce(t *testing.T) {
 		assert.Equal(t, now.Add(-5*time.Minute), last.Until)
 		assert.Equal(t, whole.String(), broken.String())
 	})
+}
+
+// traced logs each attempt. It leaves out the query, which names whom a user looked for.
+type traced struct {
+	next http.RoundTripper
+	log  *slog.Logger
+}
+
+func (t traced) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		t.log.WarnContext(req.Context(), "attempt", "method", req.Method, "path", req.URL.Path, "err", err)
+		return nil, err
+	}
+	t.log.InfoContext(req.Context(), "attempt", "method", req.Method, "path", req.URL.Path, "status", resp.StatusCode)
+	return resp, nil
+}
+
+func Example_tracedAttempts() {
+	srv, _ := recipeService()
+	defer srv.Close()
+	srv.Fail(webdeliverytest.FaultRule{Path: "/tasks", Count: 1, Status: http.StatusServiceUnavailable})
+	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
+	client, err := srv.NewClient(webdelivery.BasicAuth(srv.Username, srv.Password),
+		webdelivery.WithHTTPClient(&http.Client{Transport: traced{http.DefaultTransport, log}}))
+	if err != nil {
+		panic(err)
+	}
+	for _, err := range client.Tasks.All(context.Background(), webdelivery.TaskListOptions{Since: time.Now().Add(-time.Hour)}) {
+		fmt.Println(err)
+	}
+	// Output:
+	// level=INFO msg=attempt method=GET path=/acme/v1/tasks status=503
+	// level=INFO msg=attempt method=GET path=/acme/v1/tasks status=200
 }
 
 // errWriter is a full disk.

@@ -53,8 +53,7 @@ func parse(ctx context.Context, args []string, s program.Streams) (*job, error) 
 		return nil, err
 	}
 	j.operands = flags.Args()
-	isStdin := func(arg string) bool { return arg == "-" }
-	if _, err := program.Arguments(slices.DeleteFunc(slices.Clone(j.operands), isStdin)); err != nil {
+	if _, err := program.Arguments(j.operands); err != nil {
 		return nil, err
 	}
 	alone := func(allowed ...string) bool { // an argument or another flag would be ignored

@@ -537,17 +537,3 @@ func TestFeedsGetNoCredentials(t *testing.T) {
 	assert.Empty(t, seen[0].Get("Authorization")+seen[0].Get("Cookie"))
 	assert.NotEmpty(t, srv.Requests())
 }
-
-// The help is the package comment, with the exit codes.
-func TestHelp(t *testing.T) {
-	t.Parallel()
-	code, stdout, stderr := blocklist(t, "-h")
-	assert.Equal(t, program.Done, code)
-	stderr += stdout
-	assert.True(t, strings.HasPrefix(stderr, "Blocklist makes a network list equal"), stderr)
-	for _, want := range []string{"\tblocklist [flags] LIST FEED...\n", "Exit codes:\n\n\t0  the list", "WEBDELIVERY_BASE_URL", "-max-remove limit", "-max-add number", "-widest-ipv4 length", "-widest-ipv6 length", "at most 20 entries each way", "deployed (off by default)", "-column is a name from the first line"} {
-		assert.Contains(t, stderr, want)
-	}
-	assert.NotContains(t, stderr, "package main")
-	assert.NotContains(t, stderr, "//\n")
-}

@@ -48,12 +48,6 @@ func TestUsedWrongly(t *testing.T) { //nolint:paralleltest // the environment is
 		assert.Contains(t, stderr, want)
 		assert.Empty(t, stdout)
 	}
-	code, stdout, stderr := call(t, "-h")
-	assert.Equal(t, program.Done, code)
-	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "\nExit codes: 0 done, 1 failed, nothing was written, 2 wrong usage, 3 written")
-	assert.NotContains(t, stderr, "//")
-	assert.Contains(t, stderr, "WEBDELIVERY_BASE_URL")
 }
 
 // The report is one file. It refers to nothing else, and its policy forbids that, too.

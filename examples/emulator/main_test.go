@@ -341,7 +341,6 @@ func TestUsedWrongly(t *testing.T) {
 		code int
 		args []string
 	}{
-		"Exit codes: 0 stopped, 1 could not listen or write": {program.Done, []string{"-help"}},
 		"emulator: -listen " + taken.Addr().String() + ": bind: address already in use\nemulator: use another -listen: 127.0.0.1:0 takes a free port\n": {program.Failed, []string{"-listen", taken.Addr().String()}},
 		"-listen: address 127.0.0.1: missing port":                        {program.Misuse, []string{"-listen", "127.0.0.1"}},
 		"flag provided but not defined: -port":                            {program.Misuse, []string{"-port", "1"}},
@@ -445,7 +444,7 @@ func TestAClientOfTheExports(t *testing.T) { //nolint:paralleltest // the enviro
 // The help lists every member of a fault and of the dialect, and every value that it lists is accepted.
 func TestTheHelpHasTheFormat(t *testing.T) {
 	t.Parallel()
-	_, _, help := programtest.Run("emulator", program.Streams{}, func(s program.Streams) error {
+	_, help, _ := programtest.Run("emulator", program.Streams{}, func(s program.Streams) error {
 		return run(t.Context(), []string{"-h"}, s)
 	})
 	listed := map[string]string{} // what stands behind each member, by its name in Go

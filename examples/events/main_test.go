@@ -437,8 +437,7 @@ func TestRun(t *testing.T) {
 		code int
 		args []string
 	}{
-		"Exit codes: 0 done, 1 failed, 2 wrong usage": {program.Done, []string{"-h"}},
-		`unknown dimension "none"`:                    {program.Failed, []string{"-columns", "none"}},
+		`unknown dimension "none"`: {program.Failed, []string{"-columns", "none"}},
 		"events: " + filepath.Join(dir, "none", "a.csv") + " cannot be written: no such file or directory\nevents: name a file in a folder": {
 			program.Failed, []string{"-o", filepath.Join(dir, "none", "a.csv")},
 		},
@@ -448,7 +447,7 @@ func TestRun(t *testing.T) {
 		"-columns: name 3, \"a\", is there twice; remove":   {program.Misuse, []string{"-columns", "a, b, a"}},
 		"-start: ":                                             {program.Misuse, []string{"-start", "0000-01-01T00:00:00+14:00"}},
 		"a.csv.cursor, so no export to ":                       {program.Misuse, []string{"-resume", filepath.Join(dir, "a.csv")}},
-		"flag -since: must be above 0\n":                       {program.Misuse, []string{"-since", "0"}},
+		"flag -since: must be above 0; ":                       {program.Misuse, []string{"-since", "0"}},
 		"such as 2026-11-20T00:00:00Z":                         {program.Misuse, []string{"-end", "2026-11-20"}},
 		`invalid value "-1h" for flag -since: want a duration`: {program.Misuse, []string{"-since", "-1h"}},
 		`unexpected argument "today"`:                          {program.Misuse, []string{"today"}},

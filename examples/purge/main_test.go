@@ -497,7 +497,7 @@ func TestMisuse(t *testing.T) { //nolint:paralleltest // the environment is the 
 	}
 }
 
-// The program works over a real connection, with the settings of the environment. The help is the package comment.
+// The program works over a real connection, with the settings of the environment.
 func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the process's
 	srv := webdeliverytest.NewServer(t, webdeliverytest.WithPurgeDuration(0))
 	programtest.UseService(t, srv)
@@ -506,12 +506,4 @@ func TestRun(t *testing.T) { //nolint:paralleltest // the environment is the pro
 	})
 	require.Len(t, srv.Purged(), 1)
 	assert.Equal(t, outcome{program.Done, fmt.Sprintf("%d COMPLETE\n", srv.Purged()[0].TransactionID), ""}, got)
-
-	got = finish(func(s program.Streams) error { return run(t.Context(), []string{"-h"}, s) })
-	assert.Equal(t, program.Done, got.code)
-	help := got.out + got.err
-	assert.True(t, strings.HasPrefix(help, "Purge removes content from the caches"))
-	for _, part := range []string{"\n\tpurge [flags] -file FILE\n", "\nExit codes:\n\n\t0  done\n", "WEBDELIVERY_PASSWORD", "-resume transaction", "(default 10m)"} {
-		assert.Contains(t, help, part)
-	}
 }

@@ -96,17 +96,22 @@ func purge(ctx context.Context, out io.Writer, client *webdelivery.Client, uri s
 }
 
 func watchTasks(ctx context.Context, out io.Writer, client *webdelivery.Client, timeout time.Duration) error {
+	const shown = 10
 	var running string
 	count := 0
 	for task, err := range client.Tasks.All(ctx, webdelivery.TaskListOptions{Since: time.Now().AddDate(0, 0, -1)}) {
 		if err != nil {
 			return fmt.Errorf("list tasks: %w", err)
 		}
-		count++
-		fmt.Fprintf(out, "Task %s (%s) is %s.\n", task.ID, task.Operation, task.Status)
+		if count++; count <= shown {
+			fmt.Fprintf(out, "Task %s (%s) is %s.\n", task.ID, task.Operation, task.Status)
+		}
 		if !task.Complete {
 			running = task.ID
 		}
+	}
+	if count > shown {
+		fmt.Fprintf(out, "And %d more tasks.\n", count-shown)
 	}
 	fmt.Fprintf(out, "%d tasks changed since yesterday.\n", count)
 	if running == "" {

@@ -19,31 +19,35 @@ func FlagsAlone(name, source string, s Streams) *flag.FlagSet { return flags(nam
 
 func flags(name, source, settings string, s Streams) *flag.FlagSet {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
-	set.SetOutput(s.Err)
 	set.Usage = func() {
 		comment, _, _ := strings.Cut("\n"+source, "\npackage ")
 		text := strings.NewReplacer("\n// ", "\n", "\n//", "\n").Replace(comment)
-		fmt.Fprintf(s.Err, "%s%s\n\nFlags:\n", strings.TrimSpace(text), settings)
+		fmt.Fprintf(s.Out, "%s%s\n\nFlags:\n", strings.TrimSpace(text), settings)
+		set.SetOutput(s.Out)
 		set.PrintDefaults()
 	}
 	return set
 }
 
-// Parse reads flags. If one is wrong, it prints the reason and then the help, and returns a Misused error with the same
-// reason. Code prints that below the help, so the reason is on the screen, however long the help is.
+// Parse reads flags. The help that -h asks for goes to standard output. If a flag is wrong or comes after an argument,
+// Parse returns a Misused error of one line.
 func Parse(set *flag.FlagSet, args []string) error {
-	out, help := set.Output(), set.Usage
-	set.SetOutput(io.Discard) // package flag would print the reason above the help alone
+	set.SetOutput(io.Discard) // package flag would print the reason and the whole help
+	help := set.Usage
 	set.Usage = func() {}
 	err := set.Parse(args)
-	set.SetOutput(out)
 	set.Usage = help
+	for _, arg := range set.Args() {
+		if arg = strings.TrimSpace(arg); err == nil && len(arg) > 1 && arg[0] == '-' { // - alone is standard input
+			err = fmt.Errorf("%s comes after an argument: put flags first", arg)
+		}
+	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		help()
 		return err
 	case err != nil:
-		return wrong(set, err)
+		return wrong(err)
 	default:
 		return nil
 	}
@@ -53,18 +57,12 @@ func Parse(set *flag.FlagSet, args []string) error {
 func ParseAlone(set *flag.FlagSet, args []string) error {
 	err := Parse(set, args)
 	if err == nil && set.NArg() > 0 {
-		return wrong(set, fmt.Errorf("unexpected argument %q: all settings are flags", set.Arg(0)))
+		return wrong(fmt.Errorf("unexpected argument %q: all settings are flags", set.Arg(0)))
 	}
 	return err
 }
 
-// wrong prints the reason and the help, and returns a Misused error.
-func wrong(set *flag.FlagSet, reason error) error {
-	fmt.Fprintf(set.Output(), "%s: %v\n\n", set.Name(), reason)
-	set.Usage()
-	fmt.Fprintln(set.Output())
-	return Misused("%w", reason)
-}
+func wrong(reason error) error { return Misused("%w; -h shows all flags", reason) }
 
 // IsSet reports whether a flag was given.
 func IsSet(set *flag.FlagSet, name string) (given bool) {

@@ -10,16 +10,12 @@ import (
 )
 
 // Arguments returns the arguments after the flags, without the space around them: x $(cat FILE) leaves some if the file
-// is of another system. It refuses a flag among them, and an empty argument, because neither is meant.
+// is of another system. It refuses an empty one, which nobody means.
 func Arguments(args []string) ([]string, error) {
 	trimmed := make([]string, len(args))
 	for i, arg := range args {
-		trimmed[i] = strings.TrimSpace(arg)
-		switch {
-		case trimmed[i] == "":
+		if trimmed[i] = strings.TrimSpace(arg); trimmed[i] == "" {
 			return nil, Misused("argument %d is empty: set the variable that it comes from, or remove it", i+1)
-		case strings.HasPrefix(trimmed[i], "-"):
-			return nil, Misused("%s comes after an argument: put flags first", arg)
 		}
 	}
 	return trimmed, nil

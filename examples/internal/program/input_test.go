@@ -38,7 +38,6 @@ func TestInput(t *testing.T) {
 		{name: "terminal", terminal: true, refused: "x: type x THING"},
 		{name: "arguments and a file", file: file, args: []string{"a"}, refused: "only one of them"},
 		{name: "no such file", file: file + ".txt", refused: "no such file"},
-		{name: "flag after an argument", args: []string{"a", "-wait"}, refused: "-wait comes after an argument"},
 		{name: "empty argument", args: []string{"a", ""}, refused: "argument 2 is empty"},
 		{name: "blank argument on a terminal", args: []string{" "}, terminal: true, refused: "argument 1 is empty"},
 	}

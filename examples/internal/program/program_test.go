@@ -21,7 +21,7 @@ import (
 
 func TestEveryErrorHasItsExitCode(t *testing.T) {
 	t.Parallel()
-	set := program.Flags("x", "", program.Streams{Err: io.Discard})
+	set := program.Flags("x", "", program.Streams{Out: io.Discard})
 	tests := []struct {
 		name string
 		err  error
@@ -30,7 +30,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 	}{
 		{"none", nil, program.Done, ""},
 		{"help", program.Parse(set, []string{"-h"}), program.Done, ""},
-		{"wrong flag", program.Parse(set, []string{"-y"}), program.Misuse, "x: flag provided but not defined: -y\n"},
+		{"wrong flag", program.Parse(set, []string{"-y"}), program.Misuse, "x: flag provided but not defined: -y; -h shows all flags\n"},
 		{"misuse", program.Misused("no %s", "URI"), program.Misuse, "x: no URI\n"},
 		{"any", errors.New("no network"), program.Failed, "x: no network\n"},
 		{"wrapped", fmt.Errorf("purge: %w", &program.Exit{Code: 4, Err: errors.New("stale")}), 4, "x: purge: stale\n"},
